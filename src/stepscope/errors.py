@@ -1,0 +1,26 @@
+"""The one error class that users meet: what went wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+
+class StepscopeError(Exception):
+    """A failure that is told to the user in words, without a traceback."""
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, fix: str | None = None) -> None:
+        super().__init__(what if fix is None else f"{what}\n{fix}")
+        self.what = what
+        self.fix = fix
+
+
+class UnreadableFile(StepscopeError):
+    """A file that is no profile, or cannot be read at all."""
+
+
+class NothingFound(StepscopeError):
+    """A path, folder or pattern that holds no profile."""
+
+
+class QueryRefused(StepscopeError):
+    """A query that asks for anything but a SELECT over the tables."""

@@ -1,0 +1,1 @@
+"""The columnar model that all formats are read into."""

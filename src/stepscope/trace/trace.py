@@ -1,0 +1,77 @@
+"""One rank's profile as columnar tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from stepscope.trace.schema import TABLES, conform
+
+
+@dataclass
+class TraceInfo:
+    """What is known of a trace as a whole. Unknown stays None: nothing here is required."""
+
+    path: str = ""
+    format: str = ""
+    framework: str | None = None
+    rank: int | None = None
+    world_size: int | None = None
+    host: str | None = None
+    base_unix_ns: int = 0
+    clock_offset_ns: int = 0
+    clock_drift: float = 0.0
+    devices: list[dict[str, Any]] = field(default_factory=list)
+    versions: dict[str, Any] = field(default_factory=dict)
+    capture_options: dict[str, Any] = field(default_factory=dict)
+
+    def frame(self) -> pl.DataFrame:
+        """The `traces` table: one row."""
+        row = {name: getattr(self, name) for name in TABLES["traces"]}
+        for name in ("devices", "versions", "capture_options"):
+            row[name] = msgspec.json.encode(row[name]).decode()
+        return pl.DataFrame([row], schema=TABLES["traces"])
+
+    @classmethod
+    def from_frame(cls, frame: pl.DataFrame) -> TraceInfo:
+        """The inverse of frame()."""
+        row = frame.row(0, named=True)
+        for name in ("devices", "versions", "capture_options"):
+            row[name] = msgspec.json.decode(row[name])
+        return cls(**row)
+
+
+class Trace:
+    """The tables of one trace, by name and as attributes; see `stepscope.trace.schema` for their columns."""
+
+    def __init__(self, tables: Mapping[str, pl.DataFrame], cold: Mapping[str, pl.DataFrame] | None = None) -> None:
+        self.tables: dict[str, pl.DataFrame] = {
+            name: conform(name, tables[name]) if name in tables else conform(name, pl.DataFrame()) for name in TABLES
+        }
+        # Arguments that are not columns, by event; each frame has an `event` column and any others.
+        self.cold: dict[str, pl.DataFrame] = dict(cold or {})
+
+    def __getattr__(self, name: str) -> pl.DataFrame:
+        if name in TABLES:
+            return self.tables[name]
+        raise AttributeError(name)
+
+    @property
+    def info(self) -> TraceInfo:
+        """What is known of the trace as a whole."""
+        return TraceInfo.from_frame(self.tables["traces"])
+
+    def arguments(self, event: int) -> dict[str, Any]:
+        """Everything the file said of one event beyond the columns of the tables."""
+        found: dict[str, Any] = {}
+        for frame in self.cold.values():
+            for row in frame.filter(pl.col("event") == event).iter_rows(named=True):
+                text = row.pop("json", None)
+                found.update({name: value for name, value in row.items() if name != "event" and value is not None})
+                if text is not None:
+                    found.update(msgspec.json.decode(text))
+        return found
