@@ -4,7 +4,7 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-HOT = ("events", "wire", "intervals")
+HOT = ("events", "wire", "intervals", "order")
 
 
 def extensions() -> list[Extension]:

@@ -1,0 +1,1 @@
+"""Where every microsecond and every byte of a training step went, and what to change."""

@@ -1,0 +1,175 @@
+"""Memory shared with Polars, without a copy and without numpy: the Arrow C data interface, through ctypes.
+
+The hot loops fill plain buffers; `series` lends such a buffer to Polars, `buffer` looks into a Polars column.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import polars as pl
+
+_FORMATS: dict[Any, tuple[bytes, str]] = {
+    pl.Int8: (b"c", "b"),
+    pl.UInt8: (b"C", "B"),
+    pl.Int16: (b"s", "h"),
+    pl.UInt16: (b"S", "H"),
+    pl.Int32: (b"i", "i"),
+    pl.UInt32: (b"I", "I"),
+    pl.Int64: (b"l", "q"),
+    pl.UInt64: (b"L", "Q"),
+    pl.Float32: (b"f", "f"),
+    pl.Float64: (b"g", "d"),
+}
+
+
+class _Schema(ctypes.Structure):
+    pass
+
+
+class _Array(ctypes.Structure):
+    pass
+
+
+class _Stream(ctypes.Structure):
+    pass
+
+
+_ReleaseSchema = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Schema))
+_ReleaseArray = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Array))
+_ReleaseStream = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Stream))
+_GetSchema = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Stream), ctypes.POINTER(_Schema))
+_GetNext = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Stream), ctypes.POINTER(_Array))
+
+_Schema._fields_ = [
+    ("format", ctypes.c_char_p),
+    ("name", ctypes.c_char_p),
+    ("metadata", ctypes.c_char_p),
+    ("flags", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("children", ctypes.c_void_p),
+    ("dictionary", ctypes.c_void_p),
+    ("release", _ReleaseSchema),
+    ("private_data", ctypes.c_void_p),
+]
+_Array._fields_ = [
+    ("length", ctypes.c_int64),
+    ("null_count", ctypes.c_int64),
+    ("offset", ctypes.c_int64),
+    ("n_buffers", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    ("children", ctypes.c_void_p),
+    ("dictionary", ctypes.c_void_p),
+    ("release", _ReleaseArray),
+    ("private_data", ctypes.c_void_p),
+]
+_Stream._fields_ = [
+    ("get_schema", _GetSchema),
+    ("get_next", _GetNext),
+    ("get_last_error", ctypes.c_void_p),
+    ("release", _ReleaseStream),
+    ("private_data", ctypes.c_void_p),
+]
+
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype = ctypes.py_object
+_new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype = ctypes.c_void_p
+_capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+# Buffers that Polars still uses, by the address handed out with them.
+_lent: dict[int, tuple[Any, ...]] = {}
+
+
+@_ReleaseSchema
+def _release_schema(schema: Any) -> None:
+    schema.contents.release = _ReleaseSchema()
+
+
+@_ReleaseArray
+def _release_array(array: Any) -> None:
+    _lent.pop(array.contents.private_data, None)
+    array.contents.release = _ReleaseArray()
+
+
+class _Lent:
+    """A buffer as an Arrow array of one primitive type."""
+
+    def __init__(self, data: memoryview, arrow_format: bytes, length: int) -> None:
+        self.data = data
+        self.arrow_format = arrow_format
+        self.length = length
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        window = (ctypes.c_char * self.data.nbytes).from_buffer(self.data)
+        buffers = (ctypes.c_void_p * 2)(None, ctypes.addressof(window))
+        key = ctypes.addressof(buffers)
+        schema = _Schema(self.arrow_format, b"", None, 0, 0, None, None, _release_schema, None)
+        pointer = ctypes.cast(buffers, ctypes.POINTER(ctypes.c_void_p))
+        array = _Array(self.length, 0, 0, 2, 0, pointer, None, None, _release_array, key)
+        _lent[key] = (window, buffers)
+        # The consumer moves both structures out while this object is alive; only the buffers must outlive it.
+        self.structures = (schema, array)
+        return (
+            _new_capsule(ctypes.addressof(schema), b"arrow_schema", None),
+            _new_capsule(ctypes.addressof(array), b"arrow_array", None),
+        )
+
+
+def series(name: str, data: Any, dtype: Any) -> pl.Series:
+    """The writable buffer as a column, without a copy. The buffer must not change or grow afterwards."""
+    arrow_format, code = _FORMATS[dtype]
+    view = memoryview(data).cast("B")
+    length = view.nbytes // ctypes.sizeof(_ITEM[code])
+    if length == 0:
+        return pl.Series(name, [], dtype=dtype)
+    return pl.Series(name, _Lent(view, arrow_format, length))
+
+
+_ITEM: dict[str, Any] = {
+    "b": ctypes.c_int8,
+    "B": ctypes.c_uint8,
+    "h": ctypes.c_int16,
+    "H": ctypes.c_uint16,
+    "i": ctypes.c_int32,
+    "I": ctypes.c_uint32,
+    "q": ctypes.c_int64,
+    "Q": ctypes.c_uint64,
+    "f": ctypes.c_float,
+    "d": ctypes.c_double,
+}
+
+
+def buffer(column: pl.Series) -> memoryview:
+    """The values of a numeric column without nulls, read in place. The column lives as long as the view."""
+    if column.null_count():
+        raise ValueError(f"column {column.name} has nulls")
+    arrow_format, code = _FORMATS[column.dtype]
+    if len(column) == 0:
+        return memoryview(b"").cast(code)
+    column = column.rechunk()
+    capsule = column.__arrow_c_stream__()  # type: ignore[no-untyped-call, unused-ignore]
+    stream = _Stream.from_address(_capsule_pointer(capsule, b"arrow_array_stream"))
+    array = _Array()
+    if stream.get_next(ctypes.byref(stream), ctypes.byref(array)) != 0 or array.length != len(column):
+        raise ValueError(f"column {column.name} cannot be read in place")
+    item = ctypes.sizeof(_ITEM[code])
+    address = array.buffers[1] + array.offset * item
+    window = (ctypes.c_char * (array.length * item)).from_address(address)
+    window._owner = _Owner(column, array)  # type: ignore[attr-defined]
+    return memoryview(window).cast("B").cast(code)
+
+
+class _Owner:
+    """Gives a borrowed array back when the last view of it is gone."""
+
+    def __init__(self, column: pl.Series, array: _Array) -> None:
+        self.column = column
+        self.array = array
+
+    def __del__(self) -> None:
+        if self.array.release:
+            self.array.release(ctypes.byref(self.array))

@@ -1,0 +1,138 @@
+"""From a reader's draft to a trace: events sorted, nested and numbered; every reference follows them."""
+
+from __future__ import annotations
+
+from array import array
+
+import polars as pl
+
+from stepscope.native import intervals, order
+from stepscope.trace.columns import buffer, series
+from stepscope.trace.draft import Draft
+from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.roles import roles
+from stepscope.trace.schema import EVENT_REFERENCES, conform
+from stepscope.trace.steps import mark_steps
+from stepscope.trace.trace import Trace
+
+NONE = order.NONE
+
+
+def finish(draft: Draft) -> Trace:
+    """The trace that the draft describes."""
+    tracks = conform("tracks", draft.tracks).sort("id")
+    events, moved = _sorted(_without_negative_durations(draft.events, draft.problems))
+    events = _nested(events, tracks, draft.problems)
+    tables = {name: _moved(frame, EVENT_REFERENCES[name], moved) for name, frame in draft.referring().items()}
+    given = events["role"] if "role" in events.columns else None
+    events = events.with_columns(roles(events["name"], given).alias("role"))
+    events = mark_steps(events, tracks, _launches(tables["links"]))
+    tables["ops"] = _with_python_parent(tables["ops"], events)
+    tables["kernels"] = _with_launching_op(tables["kernels"], tables["links"], events)
+    tables |= {"events": events, "tracks": tracks, "counters": draft.counters, "modules": draft.modules}
+    tables |= {"traces": draft.info.frame(), "problems": draft.problems.frame()}
+    return Trace(
+        {name: conform(name, frame) for name, frame in tables.items()},
+        {name: _moved(frame, ("event",), moved).sort("event") for name, frame in draft.cold.items()},
+    )
+
+
+def _without_negative_durations(events: pl.DataFrame, problems: Problems) -> pl.DataFrame:
+    negative = int((events["dur_ns"] < 0).sum()) if len(events) else 0
+    if not negative:
+        return events
+    problems.add(
+        Problem(
+            "negative-duration",
+            "Events with a negative duration",
+            "{count} events end before they begin; they are kept with a duration of 0.",
+            "The clocks of host and device drifted, or the file was edited. Record again with a newer profiler.",
+            count=negative,
+        )
+    )
+    return events.with_columns(pl.col("dur_ns").clip(lower_bound=0))
+
+
+def _sorted(events: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
+    """Events by track, start and longer first, and for each row of the draft its place among them."""
+    events = events.with_row_index("id")
+    ordered = events.sort(["track", "start_ns", "dur_ns"], descending=[False, False, True], maintain_order=True)
+    moved = series("id", order.invert(buffer(ordered["id"])), pl.UInt32)
+    return ordered.with_columns(id=pl.int_range(pl.len(), dtype=pl.UInt32)), moved
+
+
+def _moved(frame: pl.DataFrame, columns: tuple[str, ...], moved: pl.Series) -> pl.DataFrame:
+    """The frame with row numbers of the draft replaced by event ids."""
+    present = [name for name in columns if name in frame.columns]
+    return frame.with_columns(moved.gather(frame[name].cast(pl.UInt32)).alias(name) for name in present)
+
+
+def _nested(events: pl.DataFrame, tracks: pl.DataFrame, problems: Problems) -> pl.DataFrame:
+    count = len(events)
+    parent = array("I", bytes(4 * count))
+    depth = array("H", bytes(2 * count))
+    flat = _flat(tracks, int(events["track"].max() or 0) + 1 if count else 0)  # type: ignore[arg-type]
+    overlaps, _ = intervals.nest(
+        buffer(events["track"]), buffer(events["start_ns"]), buffer(events["dur_ns"]), flat, parent, depth
+    )
+    if overlaps:
+        problems.add(
+            Problem(
+                "outlives-parent",
+                "Events that outlive what encloses them",
+                "{count} events start inside another event of their thread and end after it. Both are kept, as siblings.",
+                "Often a clock rounded differently; harmless unless there are many.",
+                "info",
+                count=overlaps,
+            )
+        )
+    up = series("parent", parent, pl.UInt32)
+    return events.with_columns(
+        parent=pl.when(up == NONE).then(None).otherwise(up), depth=series("depth", depth, pl.UInt16)
+    )
+
+
+def _flat(tracks: pl.DataFrame, count: int) -> bytes:
+    """Tracks that do not nest: on a GPU stream work is queued, never enclosed, even where it overlaps."""
+    flags = bytearray(count)
+    streams = tracks.filter((pl.col("what") == "device") & (pl.col("device_kind") != "tpu"))
+    for track in streams["id"]:
+        if track < count:
+            flags[track] = 1
+    return bytes(flags)
+
+
+def _launches(links: pl.DataFrame) -> pl.DataFrame:
+    if links.is_empty():
+        return pl.DataFrame(schema={"from": pl.UInt32, "to": pl.UInt32})
+    return links.filter(pl.col("why") == "launch").select("from", "to")
+
+
+def _ancestors(events: pl.DataFrame, wanted: pl.Series) -> pl.Series:
+    """For each event its closest ancestor that is wanted, or null."""
+    up = buffer(events["parent"].fill_null(NONE))
+    found = series("ancestor", order.nearest(up, buffer(wanted.cast(pl.UInt8))), pl.UInt32)
+    return found.to_frame().select(pl.when(pl.col("ancestor") == NONE).then(None).otherwise(pl.col("ancestor"))).to_series()
+
+
+def _with_python_parent(ops: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    if ops.is_empty() or "python_parent" in ops.columns:
+        return ops
+    is_python = events["kind"] == "python"
+    if not is_python.any():
+        return ops
+    return ops.with_columns(_ancestors(events, is_python).gather(ops["event"]).alias("python_parent"))
+
+
+def _with_launching_op(kernels: pl.DataFrame, links: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """Each kernel with the op that encloses its launch, unless the reader already named one."""
+    launches = _launches(links)
+    if kernels.is_empty() or launches.is_empty():
+        return kernels
+    enclosing = _ancestors(events, events["kind"] == "op")
+    by_kernel = (
+        launches.select(event="to", found=enclosing.gather(launches["from"])).drop_nulls().unique("event", keep="first")
+    )
+    joined = kernels.join(by_kernel, on="event", how="left", maintain_order="left")
+    named = pl.col("op") if "op" in kernels.columns else pl.lit(None, dtype=pl.UInt32)
+    return joined.with_columns(op=pl.coalesce(named.cast(pl.UInt32), pl.col("found"))).drop("found")

@@ -1,0 +1,46 @@
+"""What part an event plays in training, told from its name: input, collective, optimizer, backward, …"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.trace.schema import Role
+
+# The first rule that matches decides. Each name is judged once, however often it occurs.
+_RULES: tuple[tuple[str, str], ...] = (
+    ("step", r"^ProfilerStep#\d+$"),
+    ("input", r"^enumerate\(Data(Loader|Pipe)\)#|^Iterator(::|GetNext)|^IteratorGetNext|torch/utils/data/.*: (__next__|_next_data|fetch)$"),
+    ("optimizer", r"^Optimizer\.(step|zero_grad)#|^_?fused_adam|^Adam\.step"),
+    (
+        "collective",
+        r"(?i)^(nccl|rccl|oneccl|gloo|ucc|mpi|c10d|hccl)(:|_|dev|kernel|sym)|^record_param_comms$|ncclKernel|ncclDevKernel"
+        r"|^(all-?reduce|all-?gather|reduce-?scatter|all-?to-?all|collective-?permute|collective-?broadcast)([-_.:(]|start|done|thunk|$)"
+        r"|^_(all_gather|reduce_scatter)_base",
+    ),
+    ("backward", r"^autograd::engine::evaluate_function|^[A-Za-z_]\w*Backward\d*$"),
+    (
+        "compile",
+        r"^(TorchDynamo|OutputGraph\.|compile_fx|create_aot_dispatcher|_compile\.|dynamo_timed|Inductor)"
+        r"|PjRt\w*::Compile|CompileAndLoad|XlaCompile|BackendCompile|backend_compile|RunHloPasses|XlaCompiler::|compile_or_get_cached",
+    ),
+    ("io", r"(?i)^(torch/serialization\.py\(\d+\): (save|load)|saveV2|restoreV2|checkpoint|save_checkpoint)"),
+    ("forward", r"(?i)^(## )?forward( ##)?$"),
+)
+
+
+def roles(names: pl.Series, given: pl.Series | None = None) -> pl.Series:
+    """The role of each event by its name; a role that the reader gave wins."""
+    unique = names.unique().drop_nulls()
+    text = pl.col("name").cast(pl.String)
+    judged = pl.when(False).then(pl.lit(None, dtype=Role))
+    for role, pattern in _RULES:
+        judged = judged.when(text.str.contains(pattern)).then(pl.lit(role, dtype=Role))
+    table = unique.to_frame("name").with_columns(role=judged.otherwise(None))
+    table = table.filter(pl.col("role").is_not_null())
+    if table.is_empty():
+        found = pl.repeat(None, len(names), dtype=Role, eager=True)
+    else:
+        found = names.replace_strict(table["name"], table["role"], default=None, return_dtype=Role)
+    return found if given is None else pl.select(pl.coalesce(given.cast(Role), found)).to_series()
+
+
