@@ -3,8 +3,20 @@
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
-HOT = ("events", "wire", "intervals", "order")
+NATIVE = Path("src/stepscope/native")
+
+
+class FreshBuild(build_ext):
+    """Forgets earlier builds first: a stale extension would be imported instead of its changed source."""
+
+    def run(self) -> None:
+        for extension in self.extensions:
+            Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
+            Path(self.build_lib, self.get_ext_filename(extension.name)).unlink(missing_ok=True)
+        self.force = True
+        super().run()
 
 
 def extensions() -> list[Extension]:
@@ -13,15 +25,12 @@ def extensions() -> list[Extension]:
         from Cython.Build import cythonize
     except ImportError:
         return []
-    found = [
-        Extension(f"stepscope.native.{name}", [path], optional=True)
-        for name in HOT
-        if Path(path := f"src/stepscope/native/{name}.py").exists()
-    ]
-    built: list[Extension] = cythonize(found, language_level=3, quiet=True, show_all_warnings=False)
+    hot = [path for path in sorted(NATIVE.glob("*.py")) if "cython.compiled" in path.read_text("utf-8")]
+    found = [Extension(f"stepscope.native.{path.stem}", [str(path)]) for path in hot]
+    built: list[Extension] = cythonize(found, build_dir="build/cython", language_level=3, quiet=True)
     for extension in built:
         extension.optional = True
     return built
 
 
-setup(ext_modules=extensions())
+setup(ext_modules=extensions(), cmdclass={"build_ext": FreshBuild})

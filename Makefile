@@ -1,0 +1,91 @@
+# Every target sets itself up: it needs python3 (3.10 or newer, with venv) and nothing else. A C compiler makes
+# stepscope fast; without one (try CC=false) the same sources run interpreted.
+
+PYTHON ?= python3
+SAMPLES := $(filter-out %.py %.md,$(wildcard src/stepscope/samples/*))
+PROJECT := pyproject.toml setup.py
+COMPILER := $(shell echo 'int main(void) { return 0; }' | $(CC) -x c -o /dev/null - >/dev/null 2>&1 && echo works)
+
+ifeq ($(COMPILER),works)
+# Editable: the extensions are built into src/, and only changed native sources ask for another install.
+VENV := .venv
+SOURCES := $(wildcard src/stepscope/native/*.py)
+EDITABLE := --editable
+else
+# A copy of the sources: in src/ itself, extensions of an earlier build would be imported.
+VENV := .venv-interpreted
+SOURCES := $(shell find src -type f -not -name '*.so' -not -path '*/__pycache__/*' -not -path '*.egg-info/*')
+EDITABLE :=
+endif
+
+PY := $(VENV)/bin/python
+STEPSCOPE := $(VENV)/bin/stepscope
+INSTALL := $(PY) -m pip install -qq --disable-pip-version-check $(EDITABLE)
+TOP_KERNELS := SELECT name, COUNT(*) AS calls, SUM(dur_ns) AS total_ns FROM events WHERE kind = 'kernel' \
+	GROUP BY name ORDER BY total_ns DESC LIMIT 5
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint pytest native bench soak fuzz-asan clean
+
+help: ## what can be made here
+	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | expand -t 4 | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
+
+demo: $(VENV)/.run ## open the profiles that ship with stepscope and print what is in them
+	@test -n "$(SAMPLES)" || { echo "src/stepscope/samples is empty: nothing to show." >&2; exit 1; }
+	@for sample in $(SAMPLES); do echo "$$ stepscope info $$sample"; $(STEPSCOPE) info $$sample || exit; done
+	@echo '$$ stepscope query $(firstword $(SAMPLES)) "$(TOP_KERNELS)"'
+	@$(STEPSCOPE) query $(firstword $(SAMPLES)) "$(TOP_KERNELS)"
+
+test: lint pytest ## everything CI needs (lint, types and all tests)
+
+lint: $(VENV)/.dev ## ruff and mypy
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+pytest: $(VENV)/.dev
+	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest -n 2 --dist worksteal
+
+native: $(VENV)/.dev ## only the tests of the hot loops
+	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest tests/native
+
+bench: $(VENV)/.run ## ours and the peers side by side; fails where we are slower or larger than promised
+	$(PY) -m benchmarks $(BENCH)
+
+soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, then the hot loops under AddressSanitizer
+	STEPSCOPE_SOAK=1 $(PY) -m pytest -n 2 --dist worksteal
+
+fuzz-asan: .venv-asan/.dev ## the compiled hot loops and readers under AddressSanitizer
+	LD_PRELOAD=$(shell $(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+	  STEPSCOPE_EXPECT=compiled .venv-asan/bin/python -m pytest tests/native tests/formats
+
+clean: ## remove everything that was made here
+	rm -rf .venv .venv-* build dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	find src tests benchmarks -name '__pycache__' -prune -exec rm -rf {} +
+	find src -name '*.so' -delete
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
+	  echo "stepscope needs Python 3.10 or newer as $(PYTHON). Try: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@echo "Setting up $(VENV)" >&2
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.made $(PROJECT) $(SOURCES)
+	@rm -rf build/lib* build/bdist*
+	@$(INSTALL) .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.made $(PROJECT) $(SOURCES)
+	@rm -rf build/lib* build/bdist*
+	@$(INSTALL) '.[dev]'
+	@touch $(VENV)/.run $@
+
+.venv-asan/.dev: $(PROJECT) $(shell find src -name '*.py')
+	@rm -rf build/lib* build/bdist*
+	@$(PYTHON) -m venv --clear .venv-asan
+	@CFLAGS='-fsanitize=address -fno-omit-frame-pointer -g -O1' LDFLAGS=-fsanitize=address \
+	  .venv-asan/bin/python -m pip install -qq --disable-pip-version-check '.[dev]'
+	@touch $@
