@@ -98,19 +98,22 @@ def _release_array(array: Any) -> None:
 class _Lent:
     """A buffer as an Arrow array of one primitive type."""
 
-    def __init__(self, data: memoryview, arrow_format: bytes, length: int) -> None:
+    def __init__(self, data: memoryview, arrow_format: bytes, length: int, validity: memoryview | None) -> None:
         self.data = data
+        self.validity = validity
         self.arrow_format = arrow_format
         self.length = length
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         window = (ctypes.c_char * self.data.nbytes).from_buffer(self.data)
-        buffers = (ctypes.c_void_p * 2)(None, ctypes.addressof(window))
+        bits = None if self.validity is None else (ctypes.c_char * self.validity.nbytes).from_buffer(self.validity)
+        buffers = (ctypes.c_void_p * 2)(None if bits is None else ctypes.addressof(bits), ctypes.addressof(window))
         key = ctypes.addressof(buffers)
         schema = _Schema(self.arrow_format, b"", None, 0, 0, None, None, _release_schema, None)
         pointer = ctypes.cast(buffers, ctypes.POINTER(ctypes.c_void_p))
-        array = _Array(self.length, 0, 0, 2, 0, pointer, None, None, _release_array, key)
-        _lent[key] = (window, buffers)
+        null_count = 0 if bits is None else -1  # -1: not counted yet
+        array = _Array(self.length, null_count, 0, 2, 0, pointer, None, None, _release_array, key)
+        _lent[key] = (window, bits, buffers)
         # The consumer moves both structures out while this object is alive; only the buffers must outlive it.
         self.structures = (schema, array)
         return (
@@ -119,14 +122,20 @@ class _Lent:
         )
 
 
-def series(name: str, data: Any, dtype: Any) -> pl.Series:
-    """The writable buffer as a column, without a copy. The buffer must not change or grow afterwards."""
+def series(name: str, data: Any, dtype: Any, validity: Any = None) -> pl.Series:
+    """The writable buffer as a column, without a copy. The buffer must not change or grow afterwards.
+
+    `validity` is an Arrow bitmap: one bit a row, lowest first, 0 where the row is null.
+    """
     arrow_format, code = _FORMATS[dtype]
     view = memoryview(data).cast("B")
     length = view.nbytes // ctypes.sizeof(_ITEM[code])
     if length == 0:
         return pl.Series(name, [], dtype=dtype)
-    return pl.Series(name, _Lent(view, arrow_format, length))
+    bits = None if validity is None else memoryview(validity).cast("B")
+    if bits is not None and bits.nbytes * 8 < length:
+        raise ValueError(f"column {name} has too few validity bits")
+    return pl.Series(name, _Lent(view, arrow_format, length, bits)).alias(name)
 
 
 _ITEM: dict[str, Any] = {
