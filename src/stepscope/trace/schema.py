@@ -167,6 +167,8 @@ def empty(table: str) -> pl.DataFrame:
 
 def conform(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with exactly the table's columns and types: missing ones become null, others are an error."""
+    if not frame.columns:
+        return empty(table)  # literals alone would make one row of nulls
     columns = TABLES[table]
     unknown = [name for name in frame.columns if name not in columns]
     if unknown:

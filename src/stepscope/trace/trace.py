@@ -49,11 +49,19 @@ class Trace:
     """The tables of one trace, by name and as attributes; see `stepscope.trace.schema` for their columns."""
 
     def __init__(self, tables: Mapping[str, pl.DataFrame], cold: Mapping[str, pl.DataFrame] | None = None) -> None:
-        self.tables: dict[str, pl.DataFrame] = {
+        self.tables: Mapping[str, pl.DataFrame] = {
             name: conform(name, tables[name]) if name in tables else conform(name, pl.DataFrame()) for name in TABLES
         }
         # Arguments that are not columns, by event; each frame has an `event` column and any others.
-        self.cold: dict[str, pl.DataFrame] = dict(cold or {})
+        self.cold: Mapping[str, pl.DataFrame] = dict(cold or {})
+
+    @classmethod
+    def over(cls, tables: Mapping[str, pl.DataFrame], cold: Mapping[str, pl.DataFrame]) -> Trace:
+        """A trace over tables that already have their schemas and may be read only when they are asked for."""
+        trace = cls.__new__(cls)
+        trace.tables = tables
+        trace.cold = cold
+        return trace
 
     def __getattr__(self, name: str) -> pl.DataFrame:
         if name in TABLES:
