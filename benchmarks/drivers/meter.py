@@ -1,0 +1,38 @@
+"""The stop-watch of all drivers: seconds of one call, and the most memory the process ever held."""
+
+from __future__ import annotations
+
+import json
+import logging
+import resource
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def peak_bytes() -> int:
+    """The largest resident size of this process so far.
+
+    VmHWM belongs to this program alone; ru_maxrss, the fallback, can be inherited from the one that started it.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
+
+
+def report(call: Callable[[str], dict[str, Any]]) -> None:
+    """Time the call on the path given on the command line, and print one line of JSON: everything is imported by now."""
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    base = peak_bytes()
+    start = time.perf_counter()
+    says = call(sys.argv[1])
+    seconds = time.perf_counter() - start
+    found = {"seconds": seconds, "peak_bytes": peak_bytes(), "base_bytes": base, "says": says}
+    sys.stdout.write("\n" + json.dumps(found) + "\n")

@@ -1,0 +1,75 @@
+"""The files to measure on: real profiles, repeated to the sizes asked for and kept for the next run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.measure import ROOT
+
+SAMPLES = ROOT / "src" / "stepscope" / "samples"
+# Preferred first. The first Kineto trace is used, and every XPlane.
+KINETO = ("h200/resnet_input_bound.pt.trace.json.gz", "h200/gpt_bf16_eager.pt.trace.json.gz")
+XPLANES = (
+    "tensorflow/custom_loop/plugins/profile/*/*.xplane.pb",
+    "h200/jax_gpu/plugins/profile/*/*.xplane.pb",
+)
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file made for the benchmark, and how many events it holds."""
+
+    path: Path
+    events: int
+    source: str
+
+    @property
+    def bytes(self) -> int:
+        """The size of the file."""
+        return self.path.stat().st_size
+
+
+def kineto_source() -> Path | None:
+    """A real Kineto trace: of the corpus where there is one, else the largest that ships with stepscope."""
+    found = _corpus(KINETO) or sorted(SAMPLES.glob("*.pt.trace.json*"), key=lambda path: -path.stat().st_size)
+    return found[0] if found else None
+
+
+def xplane_sources() -> list[Path]:
+    """Real XPlane files: of the corpus where there is one, else those that ship with stepscope."""
+    return _corpus(XPLANES) or sorted(SAMPLES.glob("*.xplane.pb*"))
+
+
+def repeated(source: Path, kind: str, at_least: int, work: Path) -> Input:
+    """The profile as often as needed to hold so many events. Made in another process, to keep this one small."""
+    work.mkdir(parents=True, exist_ok=True)
+    label = _label(source)
+    suffix = "pt.trace.json" if kind == "repeat" else "xplane.pb"
+    target = work / f"{label}_{at_least}.{suffix}"
+    note = target.with_name(target.name + ".count")
+    made_from = f"{source.stat().st_size} {source.stat().st_mtime_ns}"
+    if not (note.exists() and note.read_text().startswith(made_from + "\n")):
+        command = [sys.executable, "-m", f"benchmarks.{kind}", str(source), str(target), str(at_least)]
+        print(f"making {target.name} from {source.name}", file=sys.stderr)
+        count = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+        note.write_text(f"{made_from}\n{count}\n")
+    return Input(target, int(note.read_text().split("\n")[1]), label)
+
+
+def _label(source: Path) -> str:
+    """A short name: of the file, or of the folder that holds plugins/profile."""
+    parts = source.parts
+    if "plugins" in parts:
+        return parts[parts.index("plugins") - 1]
+    return source.name.split(".")[0]
+
+
+def _corpus(patterns: tuple[str, ...]) -> list[Path]:
+    corpus = os.environ.get("STEPSCOPE_CORPUS")
+    if not corpus:
+        return []
+    return [path for pattern in patterns for path in sorted(Path(corpus).glob(pattern))]
