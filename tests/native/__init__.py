@@ -1,0 +1,1 @@
+"""The hot loops, compiled and interpreted."""
