@@ -1,0 +1,165 @@
+"""The shape of the project: imports point downwards, files stay small, and nothing names the machine it was written on."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "stepscope"
+
+# Lowest first: a module imports from its own package and from those before it.
+LAYERS = (
+    "errors",
+    "units",
+    "native",
+    "trace",
+    "formats",
+    "profile",
+    "analysis",
+    "across",
+    "report",
+    "doctor",
+    "cluster",
+    "server",
+    "web",
+    "tensorboard",
+    "notebook",
+    "cli",
+)
+# Lives inside other people's training jobs: the bottom layer, itself, and nothing that must be installed.
+CAPTURE = "capture"
+CAPTURE_MAY_IMPORT = ("errors", "units", CAPTURE)
+USERS_OF_CAPTURE = ("doctor", "notebook", "cli")
+TOP = ("__init__", "__main__")
+LONGEST_FILE = 500
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+ALL_PYTHON = [
+    path
+    for folder in ("src", "tests", "benchmarks", "docs")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+]
+TEXTS = [
+    *ALL_PYTHON,
+    *sorted(path for path in (ROOT / "docs").rglob("*.md")),
+    *(ROOT / name for name in ("Makefile", "README.md", "CHANGELOG.md", "pyproject.toml", "setup.py")),
+]
+FORBIDDEN = ("/".join(("..", "shared")), "/".join(("", "work", "")), "/".join(("", "opt", "w", "")))
+
+
+def short(path: Path) -> str:
+    """The path as seen from the root of the project."""
+    return str(path.relative_to(ROOT))
+
+
+def module_of(path: Path) -> list[str]:
+    """The names that lead to the module, stepscope first; a package's __init__ counts as a name, so that '.' works."""
+    return ["stepscope", *path.relative_to(PACKAGE).with_suffix("").parts]
+
+
+def imports(source: str, module: list[str]) -> Iterator[tuple[int, str]]:
+    """The line and the full name of everything that the module imports, at its top or inside a function."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = module[: -node.level] if node.level else []
+            start = ".".join([*base, *([node.module] if node.module else [])])
+            # `from stepscope import trace` names a package only in its last word.
+            names = [f"{start}.{alias.name}" for alias in node.names] if start == "stepscope" else [start]
+            yield from ((node.lineno, name) for name in names)
+
+
+def layer_of(name: str) -> str | None:
+    """The first name below stepscope, or None for a module that is not ours or for stepscope itself."""
+    parts = name.split(".")
+    return parts[1] if parts[0] == "stepscope" and len(parts) > 1 else None
+
+
+def below(home: str) -> tuple[str, ...]:
+    """The layers that a module of this one may use."""
+    if home == CAPTURE:
+        return CAPTURE_MAY_IMPORT
+    lower = LAYERS[: LAYERS.index(home) + 1]
+    return (*lower, CAPTURE) if home in USERS_OF_CAPTURE else lower
+
+
+def wrong_imports(source: str, module: list[str]) -> list[str]:
+    """What the module imports from above, in words."""
+    home = module[1]
+    if home in TOP:
+        return []
+    return [
+        f"line {line}: {home} must not import {name}, only from {', '.join(below(home))}"
+        for line, name in imports(source, module)
+        if layer_of(name) in (*LAYERS, CAPTURE) and layer_of(name) not in below(home)
+    ]
+
+
+def test_imports_point_downwards() -> None:
+    found = {short(path): wrong_imports(path.read_text("utf-8"), module_of(path)) for path in SOURCES}
+    assert [f"{path}, {fault}" for path, faults in found.items() for fault in faults] == []
+
+
+def test_every_module_has_a_layer() -> None:
+    homes = {module_of(path)[1] for path in SOURCES}
+    assert sorted(homes - {*LAYERS, CAPTURE, *TOP}) == [], "say in LAYERS where these belong"
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "wrong"),
+    [
+        ("trace.schema", "import stepscope.profile.load", True),
+        ("trace.schema", "from stepscope.formats import read", True),
+        ("trace.schema", "from stepscope import formats", True),
+        ("trace.schema", "from ..formats import read", True),
+        ("trace.schema", "def f():\n    from stepscope.cli import main", True),
+        ("trace.schema", "from stepscope.native import intervals", False),
+        ("trace.schema", "from . import columns", False),
+        ("capture.writer", "from stepscope.trace import schema", True),
+        ("capture.writer", "from stepscope.errors import StepscopeError", False),
+        ("analysis.steps", "from stepscope.capture import writer", True),
+    ],
+)
+def test_the_direction_is_really_checked(module: str, source: str, wrong: bool) -> None:
+    assert bool(wrong_imports(source, ["stepscope", *module.split(".")])) is wrong
+
+
+def test_capture_needs_nothing_installed() -> None:
+    outside = []
+    for path in (path for path in SOURCES if module_of(path)[1] == CAPTURE):
+        body = ast.parse(path.read_text("utf-8")).body
+        source = "\n".join(
+            ast.unparse(node) for node in body if isinstance(node, ast.Import | ast.ImportFrom)
+        )
+        names = {name.split(".")[0] for _, name in imports(source, module_of(path))}
+        outside += [f"{short(path)}: {name}" for name in names - {"stepscope", *sys.stdlib_module_names}]
+    assert outside == []
+
+
+def test_importing_stepscope_imports_nothing_that_must_be_installed() -> None:
+    script = "import sys; before = set(sys.modules); import stepscope; print(*set(sys.modules) - before)"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    names = {name.split(".")[0] for name in ended.stdout.split()}
+    assert names - {"stepscope", *sys.stdlib_module_names} == set()
+
+
+def test_files_stay_small() -> None:
+    lengths = {short(path): len(path.read_text("utf-8").splitlines()) for path in ALL_PYTHON}
+    assert {path: length for path, length in lengths.items() if length >= LONGEST_FILE} == {}
+
+
+def test_no_file_names_the_machine_it_was_written_on() -> None:
+    found = [(short(path), word) for path in TEXTS for word in FORBIDDEN if word in path.read_text("utf-8")]
+    assert found == []
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    trees = {short(path): ast.parse(path.read_text("utf-8")) for path in SOURCES}
+    assert [path for path, tree in trees.items() if tree.body and not ast.get_docstring(tree)] == []
