@@ -1,0 +1,1 @@
+"""Tests of the benchmark itself: what it measures on must be right, too."""
