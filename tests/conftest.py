@@ -1,0 +1,24 @@
+"""Settings for all tests: repeatable property tests, and a cache that is not the user's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# No deadlines: the machines that run this are slow and shared. The soak looks elsewhere every time.
+settings.register_profile(
+    "test", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("soak", settings.get_profile("test"), derandomize=False, max_examples=5_000)
+settings.load_profile("soak" if os.environ.get("STEPSCOPE_SOAK") else "test")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Loaded traces are cached in a folder that goes away with the test session."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STEPSCOPE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield

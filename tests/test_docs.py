@@ -1,0 +1,90 @@
+"""The documentation keeps up with the code: every table, column, problem, picture and page is there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stepscope.trace import schema
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+
+def sections(page: str, level: str = "##") -> dict[str, str]:
+    """The text below each heading of this level."""
+    parts = re.split(rf"^{level} (.+)$", (DOCS / page).read_text("utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def first_column(text: str) -> list[str]:
+    """What stands in backquotes in the first column of the section's tables."""
+    return re.findall(r"^\| `([^`]+)` \|", text, flags=re.MULTILINE)
+
+
+def problem_codes(source: str) -> Iterator[str]:
+    """The codes written out in calls of Problem(…)."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Problem":
+            given = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "code")]
+            yield from (str(code.value) for code in given if isinstance(code, ast.Constant))
+
+
+def anchor(heading: str) -> str:
+    """The name that a heading can be linked by."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("table", schema.TABLES)
+def test_every_column_is_documented(table: str) -> None:
+    text = re.split(r"^### ", sections("tables.md")[table], flags=re.MULTILINE)[0]
+    assert first_column(text) == list(schema.TABLES[table])
+
+
+def test_no_other_table_is_documented() -> None:
+    assert list(sections("tables.md")) == list(schema.TABLES)
+
+
+def test_every_kind_role_and_reason_is_documented() -> None:
+    page = (DOCS / "tables.md").read_text("utf-8")
+    assert first_column(sections("tables.md", "###")["Kinds"].split("\n### ")[0]) == list(schema.KINDS)
+    words = (
+        *schema.ROLES,
+        *schema.LINK_REASONS,
+        *schema.DEVICE_KINDS,
+        *schema.TRACK_USES,
+        *schema.SEVERITIES,
+    )
+    assert [word for word in words if f"`{word}`" not in page] == []
+
+
+def test_every_problem_is_documented() -> None:
+    codes = {code for path in SOURCES for code in problem_codes(path.read_text("utf-8"))}
+    documented = first_column((DOCS / "problems.md").read_text("utf-8"))
+    assert sorted(codes - set(documented)) == [], "describe these in docs/problems.md"
+    assert sorted(set(documented) - codes) == [], "no code reports these any more"
+    assert documented == sorted(documented)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text("utf-8")):
+        path, _, heading = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), f"{page.name} links to {target}"
+        if heading:
+            headings = re.findall(r"^#+ (.+)$", linked.read_text("utf-8"), flags=re.MULTILINE)
+            assert heading in map(anchor, headings), f"{page.name} links to {target}"
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    index = (DOCS / "index.md").read_text("utf-8")
+    assert [
+        page.name for page in DOCS.glob("*.md") if page.name != "index.md" and f"({page.name})" not in index
+    ] == []
