@@ -1,0 +1,149 @@
+"""What is in this folder: the runs and their files, and everything that was skipped, with the reason."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, cast
+
+from stepscope.errors import StepscopeError, UnreadableFile
+from stepscope.profile import skips
+from stepscope.profile.paths import Location, locate
+from stepscope.profile.runs import Entry, Run, entry, group, in_profile_folder, name_runs
+from stepscope.profile.walk import FoundFile, Skipped, Walk
+
+# Files whose name does not tell are opened for their first bytes. A folder of a million JSON files is a data set.
+FILES_OPENED = 1_000
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The runs under a path, the newest first, and what else was there."""
+
+    path: str
+    runs: list[Run]
+    skipped: list[Skipped]
+    looked_at: int
+    folders: int
+
+    def run(self, name: str) -> Run | None:
+        """The run of this name or address."""
+        return next((run for run in self.runs if name in (run.name, run.address)), None)
+
+
+def scan(path: str | os.PathLike[str]) -> Catalog:
+    """Look at everything under the path. A file that is named itself is taken as it is: its content decides."""
+    location = locate(path)
+    walk = Walk(location)
+    entries = _entries(walk, location)
+    entries, twins = _without_twins(entries)
+    is_folder = walk.folders > 0 and not location.is_pattern
+    return Catalog(
+        path=location.path,
+        runs=name_runs(group(entries), _root(location), saw_whole_folders=is_folder),
+        skipped=[*walk.skipped, *twins],
+        looked_at=walk.files,
+        folders=walk.folders,
+    )
+
+
+def _root(location: Location) -> str:
+    """What the names of runs leave out: the folder that was given, or that a pattern begins with."""
+    fixed = re.split(r"[*?[]", location.path, maxsplit=1)[0]
+    return location.path if fixed == location.path else fixed.rpartition("/")[0]
+
+
+def _entries(walk: Walk, location: Location) -> list[Entry]:
+    found: list[Entry] = []
+    opened = 0
+    for file in walk:
+        item = entry(file.path, size=file.size, mtime_ns=file.mtime_ns, filesystem=location.filesystem)
+        verdict = _before_opening(file, item)
+        if verdict == skips.LOOK_INSIDE and not file.is_named:
+            opened += 1
+            verdict = _inside(item) if opened <= FILES_OPENED else _too_many
+        if verdict.reason:
+            walk.skipped.append(Skipped(file.path, verdict.reason))
+        else:
+            found.append(replace(item, format_hint=verdict.format_hint))
+    return found
+
+
+_too_many = skips.Verdict(
+    reason=f"not opened: {FILES_OPENED:,} files of unknown kind were; name it to have it read"
+)
+
+
+def _before_opening(file: FoundFile, item: Entry) -> skips.Verdict:
+    if file.is_named:
+        return skips.Verdict(skips.by_name(item.name).format_hint)
+    if file.size == 0 and item.filesystem is None:
+        return skips.Verdict(reason="an empty file")
+    return skips.by_name(item.name)
+
+
+def _inside(item: Entry) -> skips.Verdict:
+    """What the first bytes tell."""
+    try:
+        if skips.is_event_file(item.name):
+            with _opened(item) as file:
+                return skips.by_records(file, item.size)
+        return skips.by_content(item.source().head(skips.HEAD_BYTES))
+    except UnreadableFile as error:
+        return skips.Verdict(reason=error.what)
+    except Exception as error:  # a remote filesystem has errors of its own
+        return skips.Verdict(reason=f"cannot be read: {error}")
+
+
+def _opened(item: Entry) -> IO[bytes]:
+    if item.filesystem is None:
+        return Path(item.path).open("rb")
+    return cast("IO[bytes]", item.filesystem.open(item.path, "rb"))
+
+
+def _without_twins(entries: list[Entry]) -> tuple[list[Entry], list[Skipped]]:
+    """Leave out files that say again what another one says better."""
+    paths = {item.path for item in entries}
+    xplanes = {item.folder: item.name for item in entries if item.format_hint == "xplane"}
+    kept: list[Entry] = []
+    twins: list[Skipped] = []
+    for item in entries:
+        twin = _twin(item, paths, xplanes)
+        if twin is None:
+            kept.append(item)
+        else:
+            twins.append(Skipped(item.path, f"twin of {twin}"))
+    return kept, twins
+
+
+def _twin(item: Entry, paths: set[str], xplanes: dict[str, str]) -> str | None:
+    """The file that holds the same: JAX's JSON beside its xplane.pb, or the unpacked file beside the packed one."""
+    json = re.search(r"\.trace\.json(\.gz)?$", item.path)
+    if json is not None:
+        for suffix in (".xplane.pb", ".xplane.pb.gz"):
+            twin = item.path[: json.start()] + suffix
+            if twin in paths:
+                return twin.rsplit("/", 1)[-1]
+    if item.name.startswith("perfetto_trace.json") and in_profile_folder(item.folder):
+        return xplanes.get(item.folder)
+    unpacked = item.path.removesuffix(".gz")
+    return unpacked.rsplit("/", 1)[-1] if unpacked != item.path and unpacked in paths else None
+
+
+def entries_of(runs: Iterable[Run]) -> list[Entry]:
+    """The files of all these runs."""
+    return [item for run in runs for item in run.entries]
+
+
+def choose(catalog: Catalog, name: str | None) -> Run:
+    """The run of this name, else the newest."""
+    if name is None:
+        return catalog.runs[0]
+    found = catalog.run(name)
+    if found is None:
+        known = ", ".join(run.name for run in catalog.runs[:20])
+        raise StepscopeError(f"No run {name} in {catalog.path}.", fix=f"There are: {known}")
+    return found
