@@ -1,0 +1,30 @@
+"""Readers, one per format, chosen by content."""
+
+from __future__ import annotations
+
+from stepscope.errors import UnreadableFile
+from stepscope.formats import chrome_json
+from stepscope.formats.foreign import describe_bytes
+from stepscope.formats.reader import Format, Progress, no_progress
+from stepscope.formats.source import Source
+from stepscope.trace.finish import finish
+from stepscope.trace.trace import Trace
+
+FORMATS: tuple[Format, ...] = (chrome_json.FORMAT,)
+
+
+def detect(source: Source) -> Format:
+    """The format of the file, by its first bytes."""
+    head = source.head()
+    for candidate in FORMATS:
+        if candidate.matches(head, source.name):
+            return candidate
+    raise UnreadableFile(
+        f"{source.path} is not a profile: {describe_bytes(head)}.",
+        fix="Profiles that can be read: PyTorch (*.pt.trace.json[.gz]), XPlane (*.xplane.pb), Chrome trace JSON, TensorFlow event files with RunMetadata.",
+    )
+
+
+def read(source: Source, progress: Progress = no_progress) -> Trace:
+    """The file as a trace. Bad events become problems of the trace; a file that is no profile is an error."""
+    return finish(detect(source).read(source, progress))

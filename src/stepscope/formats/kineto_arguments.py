@@ -66,17 +66,18 @@ _ARGUMENTS: tuple[tuple[str, str, int], ...] = (
     ("Process Group Ranks", "group_ranks", TEXT),
     ("Seq", "collective_sequence", INTEGER),
     ("Rank", "rank", INTEGER),
+    ("finished", "finished", INTEGER),
 )
 
 _ON_DEVICE = ("external_id", "device", "context", "stream", "correlation")
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "none": (),
-    "op": ("external_id", "record_function_id", "ev_idx", "sequence", "fwd_thread", "shapes", "dtypes", "strides", "concrete_inputs", "module_hierarchy", "call_stack"),
+    "op": ("external_id", "record_function_id", "ev_idx", "sequence", "fwd_thread", "shapes", "dtypes", "strides", "concrete_inputs", "module_hierarchy", "call_stack", "finished"),
     "python": ("python_id", "python_parent_id", "python_module_id", "python_thread", "ev_idx"),
     "runtime": ("external_id", "cbid", "cid", "correlation"),
     "kernel": (*_ON_DEVICE, "queued", "priority", "registers", "shared_bytes", "blocks_per_sm", "warps_per_sm", "occupancy", "grid", "block", "graph_id", "graph_node"),
     "copy": (*_ON_DEVICE, "bytes", "size", "bandwidth", "graph_id", "graph_node"),
-    "memory": ("total_allocated", "total_reserved", "address", "memory_bytes", "device_id", "device_type", "ev_idx"),
+    "memory": ("total_allocated", "total_reserved", "address", "memory_bytes", "device_id", "device_type", "ev_idx", "finished"),
     "sync": (*_ON_DEVICE, "sync_kind", "wait_on_stream", "wait_on_event", "wait_on_record"),
     "collective": ("collective", "dtype", "elements", "elements_out", "group_size", "group", "group_description", "group_ranks", "collective_sequence", "rank"),
 }

@@ -335,12 +335,15 @@ class Scanner:
             result = self._run()
         return result
 
-    def give_up(self) -> None:
-        """The rest cannot be read as it stands: look for the next event after the one at the current place."""
+    def give_up(self) -> bool:
+        """Pass over the event at the current place, if another one begins after it."""
         found: cython.Py_ssize_t
         with cython.nogil:
             found = self._resync(self.pos + 1)
+        if found >= self.end:
+            return False
         self._pass_over(found)
+        return True
 
     def position(self) -> int:
         """Where the scan stands: at the start of what it could not finish."""

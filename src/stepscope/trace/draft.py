@@ -21,13 +21,15 @@ class Draft:
 
     `events` has the columns track, name, kind, source_category, start_ns, dur_ns, and optionally role and step; `finish`
     sorts it, fills id, parent, depth, role and step, and translates every row number. Other tables may leave
-    out columns of their schema. `cold` frames have an `event` column and any others, or a `json` column.
+    out columns of their schema. `flows` are links whose ends are known by track and time alone: from_track, from_ns,
+    to_track, to_ns, why; each end becomes the innermost event there. `cold` frames have an `event` column and any others, or a `json` column.
     """
 
     info: TraceInfo
     events: pl.DataFrame
     tracks: pl.DataFrame
     links: pl.DataFrame = field(default_factory=_no_rows)
+    flows: pl.DataFrame = field(default_factory=_no_rows)
     ops: pl.DataFrame = field(default_factory=_no_rows)
     kernels: pl.DataFrame = field(default_factory=_no_rows)
     copies: pl.DataFrame = field(default_factory=_no_rows)

@@ -9,9 +9,11 @@ import polars as pl
 from stepscope.native import intervals, order
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.draft import Draft
+from stepscope.trace.flows import with_flows
 from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.roles import roles
 from stepscope.trace.schema import EVENT_REFERENCES, conform
+from stepscope.trace.scopes import ancestors, with_module_scopes
 from stepscope.trace.steps import mark_steps
 from stepscope.trace.trace import Trace
 
@@ -24,10 +26,11 @@ def finish(draft: Draft) -> Trace:
     events, moved = _sorted(_without_negative_durations(draft.events, draft.problems))
     events = _nested(events, tracks, draft.problems)
     tables = {name: _moved(frame, EVENT_REFERENCES[name], moved) for name, frame in draft.referring().items()}
+    tables["links"] = with_flows(tables["links"], draft.flows, events, draft.problems)
     given = events["role"] if "role" in events.columns else None
     events = events.with_columns(roles(events["name"], given).alias("role"))
     events = mark_steps(events, tracks, _launches(tables["links"]))
-    tables["ops"] = _with_python_parent(tables["ops"], events)
+    tables["ops"] = with_module_scopes(_with_python_parent(tables["ops"], events), events)
     tables["kernels"] = _with_launching_op(tables["kernels"], tables["links"], events)
     tables |= {"events": events, "tracks": tracks, "counters": draft.counters, "modules": draft.modules}
     tables |= {"traces": draft.info.frame(), "problems": draft.problems.frame()}
@@ -108,20 +111,13 @@ def _launches(links: pl.DataFrame) -> pl.DataFrame:
     return links.filter(pl.col("why") == "launch").select("from", "to")
 
 
-def _ancestors(events: pl.DataFrame, wanted: pl.Series) -> pl.Series:
-    """For each event its closest ancestor that is wanted, or null."""
-    up = buffer(events["parent"].fill_null(NONE))
-    found = series("ancestor", order.nearest(up, buffer(wanted.cast(pl.UInt8))), pl.UInt32)
-    return found.to_frame().select(pl.when(pl.col("ancestor") == NONE).then(None).otherwise(pl.col("ancestor"))).to_series()
-
-
 def _with_python_parent(ops: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     if ops.is_empty() or "python_parent" in ops.columns:
         return ops
     is_python = events["kind"] == "python"
     if not is_python.any():
         return ops
-    return ops.with_columns(_ancestors(events, is_python).gather(ops["event"]).alias("python_parent"))
+    return ops.with_columns(ancestors(events, is_python).gather(ops["event"]).alias("python_parent"))
 
 
 def _with_launching_op(kernels: pl.DataFrame, links: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
@@ -129,7 +125,7 @@ def _with_launching_op(kernels: pl.DataFrame, links: pl.DataFrame, events: pl.Da
     launches = _launches(links)
     if kernels.is_empty() or launches.is_empty():
         return kernels
-    enclosing = _ancestors(events, events["kind"] == "op")
+    enclosing = ancestors(events, events["kind"] == "op")
     by_kernel = (
         launches.select(event="to", found=enclosing.gather(launches["from"])).drop_nulls().unique("event", keep="first")
     )

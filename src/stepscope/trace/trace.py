@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from stepscope.trace.json_text import repaired_json
 from stepscope.trace.schema import TABLES, conform
 
 
@@ -80,6 +81,6 @@ class Trace:
             for row in frame.filter(pl.col("event") == event).iter_rows(named=True):
                 text = row.pop("json", None)
                 found.update({name: value for name, value in row.items() if name != "event" and value is not None})
-                if text is not None:
-                    found.update(msgspec.json.decode(text))
+                values = repaired_json(text) if text is not None else {}
+                found.update(values if isinstance(values, dict) else {"args": values})
         return found

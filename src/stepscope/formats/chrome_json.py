@@ -1,0 +1,28 @@
+"""Trace JSON: read once, then understood as Kineto's or as anybody's Chrome trace."""
+
+from __future__ import annotations
+
+from stepscope.errors import UnreadableFile
+from stepscope.formats.chrome import chrome_draft
+from stepscope.formats.foreign import describe_json
+from stepscope.formats.json_scan import scan
+from stepscope.formats.kineto import is_kineto, kineto_draft
+from stepscope.formats.reader import Format, Progress
+from stepscope.formats.source import Source
+from stepscope.trace.draft import Draft
+
+
+def _matches(head: bytes, name: str) -> bool:
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+
+
+def _read(source: Source, progress: Progress) -> Draft:
+    found = scan(source, progress)
+    if found.events.is_empty() and found.flows.is_empty() and not found.metadata:
+        raise UnreadableFile(f"{source.path} is JSON but holds no trace events: {describe_json(found)}")
+    if is_kineto(found):
+        return kineto_draft(found, source.path)
+    return chrome_draft(found, source.path)
+
+
+FORMAT = Format("chrome-json", _matches, _read)

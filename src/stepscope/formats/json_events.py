@@ -1,0 +1,236 @@
+"""Chrome trace JSON of any writer, as tables in the order of the file: the common base of its readers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from stepscope.trace.json_text import decoded, repaired_json
+from stepscope.formats.kineto_arguments import VOCABULARY
+from stepscope.native import events as native
+from stepscope.trace.columns import series
+from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.schema import Text
+
+MISSING = native.MISSING
+Identity = int | str | None  # a pid, tid or id as the file has it
+
+
+@dataclass
+class JsonEvents:
+    """What a scan brought back. `event` columns hold row numbers of `events`."""
+
+    events: pl.DataFrame  # ph, name, category, track, start, dur
+    tracks: list[tuple[Identity, Identity]]
+    layouts: dict[str, pl.DataFrame]  # event and the layout's columns; see kineto_arguments
+    flows: pl.DataFrame  # start, track, id, category, name, ph, bind_enclosing
+    asyncs: pl.DataFrame  # event, id
+    metadata: list[tuple[str, Identity, Identity, dict[str, Any]]]
+    rest: pl.DataFrame  # event, json: arguments that have no column
+    header: dict[str, Any] = field(default_factory=dict)
+    problems: Problems = field(default_factory=Problems)
+
+
+def new_scanner(expected_events: int) -> native.Scanner:
+    """A scanner that knows Kineto's arguments; they cost nothing in files of other writers."""
+    words = VOCABULARY
+    return native.Scanner(words.keys, words.slot_count, words.categories, words.layouts, words.trigger, expected_events)
+
+
+class Gathering:
+    """Joins what several scanners read, piece after piece, into one set of tables."""
+
+    def __init__(self) -> None:
+        self._events: list[pl.DataFrame] = []
+        self._layouts: dict[str, list[pl.DataFrame]] = {name: [] for name in VOCABULARY.columns}
+        self._flows: list[pl.DataFrame] = []
+        self._asyncs: list[pl.DataFrame] = []
+        self._rest: list[pl.DataFrame] = []
+        self._metadata: list[tuple[str, Identity, Identity, dict[str, Any]]] = []
+        self._tracks: dict[tuple[Identity, Identity], int] = {}
+        self._ids: dict[str, int] = {}
+        self._rows = 0
+        self.problems = Problems()
+        self.header: dict[str, Any] = {}
+
+    def add(self, scanner: native.Scanner, base: int = 0) -> None:
+        """Take over all that the scanner read from bytes that begin at `base` of the document."""
+        texts = scanner.texts()
+        strings, broken = decoded(texts)
+        if broken:
+            self.problems.add(_broken_text(broken))
+        names = pl.Series("strings", strings, dtype=Text)
+        tracks = self._track_numbers(scanner, strings)
+        self._events.append(_event_frame(scanner, names, tracks))
+        for number, (name, columns) in enumerate(VOCABULARY.columns.items()):
+            self._layouts[name].append(self._layout_frame(scanner.layout(number), columns, names))
+        self._flows.append(self._flow_frame(scanner, names, strings, tracks))
+        self._asyncs.append(self._async_frame(scanner, strings))
+        self._take_rest(scanner, strings)
+        self._count_problems(scanner, base)
+        self._rows += scanner.counts()["events"]
+
+    def result(self) -> JsonEvents:
+        """The tables of all pieces together."""
+        return JsonEvents(
+            events=_joined(self._events),
+            tracks=list(self._tracks),
+            layouts={name: _joined(frames) for name, frames in self._layouts.items()},
+            flows=_joined(self._flows),
+            asyncs=_joined(self._asyncs),
+            metadata=self._metadata,
+            rest=_joined(self._rest),
+            header=self.header,
+            problems=self.problems,
+        )
+
+    def _track_numbers(self, scanner: native.Scanner, strings: list[str]) -> pl.Series:
+        numbers = []
+        for pid, tid in scanner.tracks():
+            key = (_identity(pid, strings), _identity(tid, strings))
+            numbers.append(self._tracks.setdefault(key, len(self._tracks)))
+        return pl.Series("track", numbers, dtype=pl.UInt32)
+
+    def _layout_frame(self, cells: list[memoryview], columns: list[str], names: pl.Series) -> pl.DataFrame:
+        event = (series("event", cells[0], pl.Int64) + self._rows).cast(pl.UInt32)
+        found = [event, *(series(name, view, pl.Int64) for name, view in zip(columns, cells[1:], strict=True))]
+        frame = pl.DataFrame(found).with_columns(_or_null(name) for name in columns)
+        frame = frame.with_columns((pl.col(name) / 1e9).cast(pl.Float64) for name in columns if name in VOCABULARY.billionths)
+        return frame.with_columns(
+            names.gather(frame[name].cast(pl.UInt32)).alias(name) for name in columns if name in VOCABULARY.texts
+        )
+
+    def _flow_frame(
+        self, scanner: native.Scanner, names: pl.Series, strings: list[str], tracks: pl.Series
+    ) -> pl.DataFrame:
+        rows = series("flows", scanner.flow_rows(), pl.Int64)
+        columns = {name: rows.gather_every(7, at) for at, name in enumerate(native.FLOW_COLUMNS)}
+        return pl.DataFrame(
+            {
+                "start": columns["start"],
+                "track": tracks.gather(columns["track"].cast(pl.UInt32)),
+                "id": self._id_numbers(columns["id"], strings),
+                "category": names.gather(_code(columns["category"])),
+                "name": names.gather(_code(columns["name"])),
+                "ph": columns["ph"].cast(pl.UInt8),
+                "bind_enclosing": columns["bind_enclosing"].cast(pl.Boolean),
+            }
+        )
+
+    def _async_frame(self, scanner: native.Scanner, strings: list[str]) -> pl.DataFrame:
+        rows = series("asyncs", scanner.async_rows(), pl.Int64)
+        return pl.DataFrame(
+            {
+                "event": (rows.gather_every(2, 0) + self._rows).cast(pl.UInt32),
+                "id": self._id_numbers(rows.gather_every(2, 1), strings),
+            }
+        )
+
+    def _id_numbers(self, ids: pl.Series, strings: list[str]) -> pl.Series:
+        """Ids that are strings, numbered alike in all pieces; numbers stay."""
+        is_text = (ids >= native.TEXT_ID) & (ids < native.TEXT_ID + len(strings))
+        if not is_text.any():
+            return ids.replace(MISSING, None)
+        used = ids.filter(is_text).unique().to_list()
+        common = [native.TEXT_ID + self._ids.setdefault(strings[i - native.TEXT_ID], len(self._ids)) for i in used]
+        return ids.replace(used, common).replace(MISSING, None)
+
+    def _take_rest(self, scanner: native.Scanner, strings: list[str]) -> None:
+        events, texts = scanner.rest_texts()
+        metas = scanner.meta_rows()
+        arguments = {}
+        kept_events, kept_texts = [], []
+        for event, text in zip(events, texts, strict=True):
+            if event < 0:
+                arguments[-1 - event] = repaired_json(text)
+            else:
+                kept_events.append(event + self._rows)
+                kept_texts.append(text)
+        for row in range(len(metas) // 3):
+            name, pid, tid = metas[3 * row], metas[3 * row + 1], metas[3 * row + 2]
+            args = arguments.get(row)
+            label = strings[name] if name < len(strings) else ""
+            found = args if isinstance(args, dict) else {}
+            self._metadata.append((label, _identity(pid, strings), _identity(tid, strings), found))
+        json = pl.Series("json", kept_texts, dtype=pl.Binary)
+        self._rest.append(pl.DataFrame([pl.Series("event", kept_events, dtype=pl.UInt32), json]))
+
+    def _count_problems(self, scanner: native.Scanner, base: int) -> None:
+        counts = scanner.counts()
+        if counts["bad_events"]:
+            detail = (
+                f"{{count}} places in the list of events are not valid JSON, the first at byte {base + counts['first_bad']:,}; "
+                f"{counts['bad_bytes']:,} bytes were passed over. Everything around them was read."
+            )
+            self.problems.add(Problem("bad-events", "Events that are not valid JSON", detail, _AGAIN, "error", counts["bad_events"]))
+        elif counts["bad_bytes"]:
+            detail = f"{counts['bad_bytes']:,} bytes from byte {base + counts['first_bad']:,} on are not valid JSON and were passed over."
+            self.problems.add(Problem("bad-events", "Bytes that are not valid JSON", detail, _AGAIN))
+        for name, problem in _COUNTED.items():
+            if counts[name]:
+                self.problems.add(_counted(problem, counts[name]))
+
+
+_AGAIN = "Record the profile again; a newer profiler escapes names correctly."
+
+
+def _broken_text(count: int) -> Problem:
+    return Problem(
+        "broken-text",
+        "Names that are not valid UTF-8",
+        "{count} strings hold bytes that are not UTF-8, or escapes that are not JSON; those bytes are shown as �.",
+        "",
+        "info",
+        count,
+    )
+
+
+def _counted(problem: Problem, count: int) -> Problem:
+    return Problem(problem.code, problem.title, problem.detail, problem.fix, problem.severity, count)
+
+
+_COUNTED = {
+    "untimed": Problem("untimed-events", "Events without a time stamp", "{count} events have no readable `ts` and cannot be placed; they were left out.", _AGAIN),
+    "out_of_range": Problem("time-out-of-range", "Events far outside of time", "{count} events have times beyond ±126 years; they were left out.", _AGAIN),
+    "without_phase": Problem("no-phase", "Events without a phase", "{count} events have no `ph` and cannot be understood; they were left out.", ""),
+    "without_duration": Problem("no-duration", "Complete events without a duration", "{count} events of phase X have no readable `dur`; they are kept with a duration of 0.", ""),
+    "repaired": Problem("unescaped-quotes", "Names with unescaped quotes", "{count} strings hold quotes that the writer forgot to escape; they were read as part of the text.", "PyTorch escapes them since mid-2026.", "info"),
+}
+
+
+def _identity(value: int, strings: list[str]) -> Identity:
+    if value == MISSING:
+        return None
+    code = value - native.TEXT_ID
+    return strings[code] if 0 <= code < len(strings) else value
+
+
+def _code(codes: pl.Series) -> pl.Series:
+    """Codes of strings; the code that stands for none becomes null."""
+    return codes.replace(0xFFFFFFFF, None).cast(pl.UInt32)
+
+
+def _or_null(name: str) -> pl.Expr:
+    return pl.when(pl.col(name) != MISSING).then(pl.col(name)).alias(name)
+
+
+def _event_frame(scanner: native.Scanner, names: pl.Series, tracks: pl.Series) -> pl.DataFrame:
+    columns = scanner.events()
+    name = series("name", columns["name"], pl.UInt32)
+    category = series("category", columns["category"], pl.UInt32)
+    return pl.DataFrame(
+        {
+            "ph": series("ph", columns["ph"], pl.UInt8),
+            "name": names.gather(_code(name)),
+            "category": names.gather(_code(category)),
+            "track": tracks.gather(series("track", columns["track"], pl.UInt32)),
+            "start": series("start", columns["start"], pl.Int64),
+            "dur": series("dur", columns["dur"], pl.Int64),
+        }
+    )
+
+
+def _joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    return frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=True)

@@ -1,0 +1,51 @@
+"""Links whose ends are known only by track and time: each end is the innermost event there."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.native import intervals
+from stepscope.trace.columns import buffer, series
+from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.schema import LinkReason
+
+NONE = intervals.NO_PARENT
+
+
+def with_flows(links: pl.DataFrame, flows: pl.DataFrame, events: pl.DataFrame, problems: Problems) -> pl.DataFrame:
+    """The links, and those that the flows describe. Flows that begin or end nowhere are counted."""
+    if flows.is_empty() or events.is_empty():
+        return links
+    track_first = _track_offsets(events)
+    begin = _innermost(events, track_first, flows["from_track"], flows["from_ns"])
+    end = _innermost(events, track_first, flows["to_track"], flows["to_ns"])
+    found = pl.DataFrame({"from": begin, "to": end, "why": flows["why"].cast(LinkReason)})
+    found = found.filter(pl.col("from") != NONE, pl.col("to") != NONE, pl.col("from") != pl.col("to"))
+    lost = len(flows) - len(found)
+    if lost:
+        problems.add(
+            Problem("loose-flows", "Arrows that lead nowhere", "{count} flows begin or end where no event is; they were left out.", "", "info", lost)
+        )
+    found = found.with_columns(pl.col("from", "to").cast(pl.UInt32))
+    return found if links.is_empty() else pl.concat([links.select(found.columns).cast(dict(found.schema)), found])
+
+
+def _track_offsets(events: pl.DataFrame) -> pl.Series:
+    """Where each track's rows begin, and the end of the last."""
+    tracks = pl.int_range(int(events["track"].max() or 0) + 2, dtype=pl.UInt32, eager=True)  # type: ignore[arg-type]
+    return events["track"].search_sorted(tracks, side="left").cast(pl.UInt32)
+
+
+def _innermost(events: pl.DataFrame, track_first: pl.Series, track: pl.Series, time: pl.Series) -> pl.Series:
+    last = len(track_first) - 2
+    known = track.clip(0, last).cast(pl.UInt32)
+    found = intervals.innermost(
+        buffer(track_first),
+        buffer(events["start_ns"]),
+        buffer(events["dur_ns"]),
+        buffer(events["parent"].fill_null(NONE)),
+        buffer(known),
+        buffer(time),
+    )
+    rows = series("found", found, pl.UInt32)
+    return pl.select(pl.when(track <= last).then(rows).otherwise(NONE)).to_series().cast(pl.UInt32)

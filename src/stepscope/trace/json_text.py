@@ -1,0 +1,42 @@
+"""JSON text that writers got slightly wrong: strings with stray bytes, values such as N/A, inf or NaN."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import msgspec
+
+_BARE_WORD = re.compile(rb"(?<=[:\[,])(\s*)(?:N/A|[+-]?(?:inf(?:inity)?|nan)|undefined|None)(?=\s*[,\]}])", re.IGNORECASE)
+_ESCAPED = 1
+
+
+def decoded(texts: list[tuple[bytes, int]]) -> tuple[list[str], int]:
+    """The scanner's strings as text, and how many of them were broken."""
+    broken = 0
+    found = []
+    for raw, flags in texts:
+        try:
+            found.append(json.loads(b'"%b"' % raw, strict=False) if flags & _ESCAPED else raw.decode())
+        except ValueError:
+            broken += 1
+            found.append(raw.decode(errors="replace"))
+    return [_without_surrogates(text) for text in found], broken
+
+
+def _without_surrogates(text: str) -> str:
+    """Half a surrogate pair is legal in JSON and illegal in UTF-8."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def repaired_json(text: bytes) -> Any:
+    """The value of a JSON text; bare words become null; None if it still cannot be read."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:
+        return json.loads(_BARE_WORD.sub(rb"\1null", text).decode(errors="replace"), strict=False)
+    except (ValueError, RecursionError):
+        return None
