@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import IO
 
+from stepscope.formats.foreign import describe_bytes
+
 PICKLE = "a pickle, perhaps a memory snapshot: pickles can run code, so it is never opened"
 EXECUTION_TRACE = "an execution trace (operators and tensors, no times), not a profile"
 FROM_XPLANE = "made by XProf or TensorBoard from the xplane.pb"
@@ -88,18 +90,12 @@ def is_event_file(name: str) -> bool:
 
 def by_content(head: bytes) -> Verdict:
     """What the first bytes tell, unpacked."""
-    if not head:
-        return Verdict(reason="nothing could be unpacked from it")
-    if head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05":
-        return Verdict(reason=PICKLE)
-    if head[:4] == b"PK\x03\x04":
-        return Verdict(reason="a ZIP archive (a saved model, a spreadsheet …), not a profile")
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text[:1] in (b"{", b"["):
         return _json(text)
     if head[:1] == b"\x0a" and (b"/host:" in head or b"/device:" in head or b"Task Environment" in head):
         return Verdict("xplane")
-    return Verdict(reason="neither its name nor its first bytes are those of a profile")
+    return Verdict(reason=describe_bytes(head))
 
 
 _KINETO_KEYS = (b'"deviceProperties"', b'"schemaVersion"', b'"distributedInfo"', b'"baseTimeNanoseconds"')
@@ -108,7 +104,11 @@ _KINETO_KEYS = (b'"deviceProperties"', b'"schemaVersion"', b'"distributedInfo"',
 def _json(text: bytes) -> Verdict:
     if any(key in text for key in _KINETO_KEYS):
         return Verdict("kineto")
-    if b'"traceEvents"' in text or (b'"ph"' in text and (b'"ts"' in text or b'"name"' in text)):
+    if (
+        b'"traceEvents"' in text
+        or b'"displayTimeUnit"' in text
+        or (b'"ph"' in text and (b'"ts"' in text or b'"name"' in text))
+    ):
         return Verdict("chrome")
     if b'"nodes"' in text and (b'"ctrl_deps"' in text or b"chakra" in text or b'"start_ts"' in text):
         return Verdict(reason=EXECUTION_TRACE)

@@ -218,8 +218,11 @@ class LazyFrames(Mapping[str, pl.DataFrame]):
         return len(self._names)
 
 
-def lazily(stored: StoredTrace, reload: Callable[[], Trace]) -> Trace:
-    """The stored trace. Files found damaged later, or gone, are replaced by reading the profile again."""
+def lazily(stored: StoredTrace, path: str, reload: Callable[[], Trace]) -> Trace:
+    """The stored trace. Files found damaged later, or gone, are replaced by reading the profile again.
+
+    `path` is how the profile is called this time.
+    """
     fresh: list[Trace] = []
     lock = threading.Lock()
 
@@ -231,9 +234,10 @@ def lazily(stored: StoredTrace, reload: Callable[[], Trace]) -> Trace:
 
     def table(name: str) -> pl.DataFrame:
         try:
-            return afresh().tables[name] if fresh else stored.table(name)
+            frame = afresh().tables[name] if fresh else stored.table(name)
         except _FAILURES:
-            return afresh().tables[name]
+            frame = afresh().tables[name]
+        return frame.with_columns(path=pl.lit(path)) if name == "traces" else frame
 
     def cold(name: str) -> pl.DataFrame:
         try:

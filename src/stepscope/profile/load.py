@@ -1,0 +1,268 @@
+"""From a path to a profile: find the run, read or reopen its ranks side by side, number them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from stepscope import formats
+from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
+from stepscope.formats.source import Source
+from stepscope.profile.cache import Cache, Identity, identify
+from stepscope.profile.catalog import Catalog, choose, scan
+from stepscope.profile.nothing import nothing_found
+from stepscope.profile.profile import Profile
+from stepscope.profile.ranks import LoadedFile, assign, missing_ranks, spans
+from stepscope.profile.runs import Entry, Run
+from stepscope.profile.walk import Skipped
+from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.trace import Trace
+
+# Told the bytes of all files that were read so far, and how many there are. May be called from several threads,
+# but never from two at once.
+LoadProgress = Callable[[int, int], None]
+# Each file being read needs several times its size; more at once would trade memory for little time.
+FILES_AT_ONCE = 4
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    cache: bool = True,
+    progress: LoadProgress | None = None,
+    rank: int | Collection[int] | None = None,
+    run: str | None = None,
+) -> Profile:
+    """The profile at `path`: a file, a folder, a pattern or a URL that fsspec knows.
+
+    A folder with several runs gives the newest one, or the one named `run`; `Profile.other_runs` lists the rest.
+    `rank` chooses some of the ranks. With `cache`, tables are kept so that the next open takes no time.
+    """
+    catalog = scan(path)
+    if not catalog.runs:
+        raise nothing_found(catalog)
+    if run is not None or len(catalog.runs) == 1:
+        return _load(choose(catalog, run), catalog, cache=cache, progress=progress, rank=rank)
+    return _newest_readable(catalog, cache=cache, progress=progress, rank=rank)
+
+
+def load_run(
+    run: Run,
+    *,
+    cache: bool = True,
+    progress: LoadProgress | None = None,
+    rank: int | Collection[int] | None = None,
+) -> Profile:
+    """The profile of one run of a catalog."""
+    alone = Catalog(run.address or run.name, [run], [], len(run.entries), 0)
+    return _load(run, alone, cache=cache, progress=progress, rank=rank)
+
+
+def _newest_readable(
+    catalog: Catalog, *, cache: bool, progress: LoadProgress | None, rank: int | Collection[int] | None
+) -> Profile:
+    """The newest run of which anything can be read: names may promise what the content does not hold."""
+    skipped = list(catalog.skipped)
+    for candidate in catalog.runs:
+        rest = [run for run in catalog.runs if run is not candidate]
+        try:
+            return _load(
+                candidate,
+                Catalog(catalog.path, [candidate, *rest], skipped, catalog.looked_at, catalog.folders),
+                cache=cache,
+                progress=progress,
+                rank=rank,
+            )
+        except UnreadableFile as error:
+            skipped += [Skipped(entry.path, error.what) for entry in candidate.entries]
+            catalog = Catalog(catalog.path, rest, skipped, catalog.looked_at, catalog.folders)
+    raise nothing_found(catalog)
+
+
+def _load(
+    run: Run,
+    catalog: Catalog,
+    *,
+    cache: bool,
+    progress: LoadProgress | None,
+    rank: int | Collection[int] | None,
+) -> Profile:
+    wanted = None if rank is None else {rank} if isinstance(rank, int) else set(rank)
+    entries = _chosen(run.entries, wanted)
+    reader = _Reader(Cache() if cache else None, _Meter(progress, entries), keep_in_memory=len(entries) == 1)
+    files, failures = _read_all(reader, entries)
+    if not files:
+        raise failures[0][1]
+    ranked, doubts = assign(files)
+    if wanted is not None:
+        ranked = _only(ranked, wanted, run)
+    if reader.cache is not None:
+        reader.cache.prune()
+    problems = Problems()
+    was_chosen = wanted is not None or (len(run.entries) == 1 and catalog.path == run.entries[0].path)
+    for problem in (*doubts, missing_ranks(ranked, was_chosen=was_chosen), *reader.problems, _told(failures)):
+        if problem is not None:
+            problems.add(problem)
+    others = [other for other in catalog.runs if other is not run]
+    if others:
+        problems.add(_other_runs(run, others))
+    return Profile(
+        path=catalog.path,
+        name=run.name,
+        traces=[trace for _, trace in ranked],
+        ranks=[number for number, _ in ranked],
+        problems=problems,
+        skipped=[*catalog.skipped, *(Skipped(entry.path, error.what) for entry, error in failures)],
+        other_runs=others,
+    )
+
+
+def _chosen(entries: Sequence[Entry], wanted: set[int] | None) -> Sequence[Entry]:
+    """Only the files of the wanted ranks, where names tell; else all have to be read to know."""
+    named = {entry.rank for entry in entries}
+    if wanted is None or None in named or len(named) != len(entries) or not wanted <= named:
+        return entries
+    return [entry for entry in entries if entry.rank in wanted]
+
+
+def _only(ranked: list[tuple[int, Trace]], wanted: set[int], run: Run) -> list[tuple[int, Trace]]:
+    there = [number for number, _ in ranked]
+    absent = sorted(wanted.difference(there))
+    if absent:
+        raise NothingFound(f"No rank {spans(absent)} in {run.name}.", fix=f"There are: {spans(there)}")
+    return [(number, trace) for number, trace in ranked if number in wanted]
+
+
+def _read_all(
+    reader: _Reader, entries: Sequence[Entry]
+) -> tuple[list[LoadedFile], list[tuple[Entry, UnreadableFile]]]:
+    """Files are read side by side: the native loops release the GIL."""
+    at_once = max(1, min(FILES_AT_ONCE, os.cpu_count() or 1, len(entries)))
+    with ThreadPoolExecutor(at_once, thread_name_prefix="stepscope-load") as pool:
+        results = list(pool.map(reader.attempt, entries))
+    files = [
+        LoadedFile(entry, found)
+        for entry, found in zip(entries, results, strict=True)
+        if isinstance(found, Trace)
+    ]
+    failures = [
+        (entry, found)
+        for entry, found in zip(entries, results, strict=True)
+        if isinstance(found, UnreadableFile)
+    ]
+    return files, failures
+
+
+@dataclass
+class _Reader:
+    """Reads one file, or reopens its tables."""
+
+    cache: Cache | None
+    meter: _Meter
+    keep_in_memory: bool
+    problems: list[Problem] = field(default_factory=list)
+
+    def attempt(self, entry: Entry) -> Trace | UnreadableFile:
+        """The trace, or why it cannot be read."""
+        try:
+            return self.read(entry)
+        except UnreadableFile as error:
+            return error
+        finally:
+            self.meter.finished(entry)
+
+    def read(self, entry: Entry) -> Trace:
+        """From the cache if it is there as it was, else from the file."""
+        source = entry.source()
+        identity = identify(source) if self.cache is not None else None
+        if self.cache is None or identity is None:
+            return formats.read(source, self.meter.of(entry))
+        kept = self.cache.open(identity, entry.path, lambda: self._reread(entry, identity))
+        return kept or self._fresh(source, entry, identity, self.cache)
+
+    def _fresh(self, source: Source, entry: Entry, identity: Identity, cache: Cache) -> Trace:
+        trace = formats.read(source, self.meter.of(entry))
+        if identify(entry.source()) != identity:
+            self.problems.append(_changed(entry))
+            return trace
+        problem = cache.store(identity, trace)
+        if problem is not None:
+            self.problems.append(problem)
+        elif not self.keep_in_memory:
+            # With hundreds of ranks only mapped tables fit: the system drops their pages when it needs the memory.
+            return cache.open(identity, entry.path, lambda: self._reread(entry, identity)) or trace
+        return trace
+
+    def _reread(self, entry: Entry, identity: Identity) -> Trace:
+        """What to do when stored tables prove damaged after the profile was opened."""
+        if self.cache is not None:
+            self.cache.discard(identity)
+        if identify(entry.source()) != identity:
+            raise StepscopeError(f"{entry.path} changed after it was opened.", fix="Load it again.")
+        trace = formats.read(entry.source(), self.meter.of(entry))
+        if self.cache is not None:
+            self.cache.store(identity, trace)
+        return trace
+
+
+class _Meter:
+    """Adds up what several threads have read."""
+
+    def __init__(self, progress: LoadProgress | None, entries: Sequence[Entry]) -> None:
+        self._progress = progress
+        self._done = dict.fromkeys((entry.path for entry in entries), 0)
+        self._sizes = {entry.path: entry.size for entry in entries}
+        self._total = sum(self._sizes.values())
+        self._lock = threading.Lock()
+
+    def of(self, entry: Entry) -> Callable[[int], None]:
+        """The meter of one file."""
+        return lambda done: self._tell(entry.path, done)
+
+    def finished(self, entry: Entry) -> None:
+        """The file is done, whatever its reader told."""
+        self._tell(entry.path, self._sizes[entry.path])
+
+    def _tell(self, path: str, done: int) -> None:
+        if self._progress is None:
+            return
+        with self._lock:
+            self._done[path] = min(max(done, self._done[path]), self._sizes[path])
+            self._progress(sum(self._done.values()), self._total)
+
+
+def _told(failures: list[tuple[Entry, UnreadableFile]]) -> Problem | None:
+    if not failures:
+        return None
+    entry, error = failures[0]
+    return Problem(
+        "unreadable-file",
+        "Files of this run could not be read",
+        f"{entry.name}: {error.what}" + (f" And {len(failures) - 1} more." if len(failures) > 1 else ""),
+        error.fix or "Copy or record them again.",
+        "error",
+        len(failures),
+    )
+
+
+def _changed(entry: Entry) -> Problem:
+    return Problem(
+        "file-changed",
+        "A file changed while it was read",
+        f"{entry.name} is still being written; what was read may be incomplete, and was not cached.",
+        "Load it again when the profiler has finished.",
+    )
+
+
+def _other_runs(run: Run, others: list[Run]) -> Problem:
+    names = ", ".join(other.name for other in others[:5]) + (" …" if len(others) > 5 else "")
+    return Problem(
+        "other-runs",
+        "There are other runs here",
+        f"{run.name} was loaded; {len(others)} other runs were not: {names}.",
+        f"Load another with its path, for example {others[0].address or others[0].name}, or with run=.",
+        "info",
+    )
