@@ -10,7 +10,7 @@ import polars as pl
 from stepscope.trace.json_text import decoded, repaired_json
 from stepscope.formats.kineto_arguments import VOCABULARY
 from stepscope.native import events as native
-from stepscope.trace.columns import series
+from stepscope.trace.columns import byte_strings, series
 from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.schema import Text
 
@@ -36,7 +36,7 @@ class JsonEvents:
 def new_scanner(expected_events: int) -> native.Scanner:
     """A scanner that knows Kineto's arguments; they cost nothing in files of other writers."""
     words = VOCABULARY
-    return native.Scanner(words.keys, words.slot_count, words.categories, words.layouts, words.trigger, expected_events)
+    return native.Scanner(words.keys, words.slot_count, words.categories, words.layouts, words.trigger, words.fallback, expected_events)
 
 
 class Gathering:
@@ -138,24 +138,18 @@ class Gathering:
         return ids.replace(used, common).replace(MISSING, None)
 
     def _take_rest(self, scanner: native.Scanner, strings: list[str]) -> None:
-        events, texts = scanner.rest_texts()
+        events, offsets, texts = scanner.rest_texts()
+        rest = pl.DataFrame([series("event", events, pl.Int64), byte_strings("json", offsets, texts)])
+        arguments = {-1 - event: repaired_json(text) for event, text in rest.filter(pl.col("event") < 0).iter_rows()}
         metas = scanner.meta_rows()
-        arguments = {}
-        kept_events, kept_texts = [], []
-        for event, text in zip(events, texts, strict=True):
-            if event < 0:
-                arguments[-1 - event] = repaired_json(text)
-            else:
-                kept_events.append(event + self._rows)
-                kept_texts.append(text)
         for row in range(len(metas) // 3):
             name, pid, tid = metas[3 * row], metas[3 * row + 1], metas[3 * row + 2]
             args = arguments.get(row)
             label = strings[name] if name < len(strings) else ""
             found = args if isinstance(args, dict) else {}
             self._metadata.append((label, _identity(pid, strings), _identity(tid, strings), found))
-        json = pl.Series("json", kept_texts, dtype=pl.Binary)
-        self._rest.append(pl.DataFrame([pl.Series("event", kept_events, dtype=pl.UInt32), json]))
+        of_events = rest.filter(pl.col("event") >= 0)
+        self._rest.append(of_events.with_columns((pl.col("event") + self._rows).cast(pl.UInt32)))
 
     def _count_problems(self, scanner: native.Scanner, base: int) -> None:
         counts = scanner.counts()

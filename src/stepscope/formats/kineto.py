@@ -152,7 +152,7 @@ def _kinds(events: pl.DataFrame) -> pl.Series:
     by_category = category.replace_strict(list(_KINDS), list(_KINDS.values()), default=None, return_dtype=pl.String)
     kind = (
         pl.when(pl.col("ph") == ord("C")).then(pl.lit("counter"))
-        .when((category == "cpu_instant_event") & (name == "[memory]")).then(pl.lit("memory"))
+        .when((category.is_null() | (category == "cpu_instant_event")) & (name == "[memory]")).then(pl.lit("memory"))
         .when((category == "Operator") & name.str.contains(_ANNOTATION)).then(pl.lit("annotation"))
         .when(category.is_in(["kernel", "Kernel"]) & name.str.contains(_COPY_KERNEL)).then(pl.lit("copy"))
         .when(category.is_in(["kernel", "Kernel"]) & name.str.contains(_FILL_KERNEL)).then(pl.lit("memset"))

@@ -67,19 +67,28 @@ _ARGUMENTS: tuple[tuple[str, str, int], ...] = (
     ("Seq", "collective_sequence", INTEGER),
     ("Rank", "rank", INTEGER),
     ("finished", "finished", INTEGER),
+    ("Device", "op_device", INTEGER),
+    ("Trace name", "trace_name", TEXT),
+    ("Trace iteration", "trace_iteration", INTEGER),
+    ("external ts", "external_ts", INTEGER),
+    ("kind", "rocm_kind", TEXT),
+    ("In split size", "in_split", TEXT),
+    ("Out split size", "out_split", TEXT),
+    ("Global rank start", "global_rank_start", INTEGER),
+    ("Global rank stride", "global_rank_stride", INTEGER),
 )
 
 _ON_DEVICE = ("external_id", "device", "context", "stream", "correlation")
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "none": (),
-    "op": ("external_id", "record_function_id", "ev_idx", "sequence", "fwd_thread", "shapes", "dtypes", "strides", "concrete_inputs", "module_hierarchy", "call_stack", "finished"),
+    "op": ("external_id", "record_function_id", "ev_idx", "sequence", "fwd_thread", "shapes", "dtypes", "strides", "concrete_inputs", "module_hierarchy", "call_stack", "finished", "op_device", "trace_name", "trace_iteration"),
     "python": ("python_id", "python_parent_id", "python_module_id", "python_thread", "ev_idx"),
-    "runtime": ("external_id", "cbid", "cid", "correlation"),
-    "kernel": (*_ON_DEVICE, "queued", "priority", "registers", "shared_bytes", "blocks_per_sm", "warps_per_sm", "occupancy", "grid", "block", "graph_id", "graph_node"),
-    "copy": (*_ON_DEVICE, "bytes", "size", "bandwidth", "graph_id", "graph_node"),
+    "runtime": ("external_id", "cbid", "cid", "correlation", "external_ts"),
+    "kernel": (*_ON_DEVICE, "queued", "priority", "registers", "shared_bytes", "blocks_per_sm", "warps_per_sm", "occupancy", "grid", "block", "graph_id", "graph_node", "rocm_kind"),
+    "copy": (*_ON_DEVICE, "bytes", "size", "bandwidth", "graph_id", "graph_node", "rocm_kind"),
     "memory": ("total_allocated", "total_reserved", "address", "memory_bytes", "device_id", "device_type", "ev_idx", "finished"),
     "sync": (*_ON_DEVICE, "sync_kind", "wait_on_stream", "wait_on_event", "wait_on_record"),
-    "collective": ("collective", "dtype", "elements", "elements_out", "group_size", "group", "group_description", "group_ranks", "collective_sequence", "rank"),
+    "collective": ("collective", "dtype", "elements", "elements_out", "group_size", "group", "group_description", "group_ranks", "collective_sequence", "rank", "in_split", "out_split", "global_rank_start", "global_rank_stride"),
 }
 _CATEGORIES: dict[str, tuple[str, ...]] = {
     "op": ("cpu_op", "user_annotation", "gpu_user_annotation", "Operator"),
@@ -101,7 +110,8 @@ class Vocabulary:
     slot_count: int
     categories: list[tuple[bytes, int]]
     layouts: list[list[int]]
-    trigger: tuple[int, int]
+    trigger: tuple[int, int]  # an argument of collectives, whatever the event
+    fallback: tuple[int, int]  # the first writers gave memory events no category
     columns: dict[str, list[str]]  # by layout; a triple is three columns
     billionths: frozenset[str]
     texts: frozenset[str]
@@ -124,6 +134,7 @@ def _vocabulary() -> Vocabulary:
             for columns in _COLUMNS.values()
         ],
         trigger=(slots["collective"], names.index("collective")),
+        fallback=(slots["memory_bytes"], names.index("memory")),
         columns={
             layout: [column + axis for column in columns for axis in (_AXES if kept[column] == TRIPLE else ("",))]
             for layout, columns in _COLUMNS.items()

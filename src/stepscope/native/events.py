@@ -193,6 +193,8 @@ class Scanner:
     cells: cython.longlong[::1]
     trigger_slot: cython.int
     trigger_layout: cython.int
+    fallback_slot: cython.int
+    fallback_layout: cython.int
     # Flows, metadata, async ids: rows of integers. What no column holds: JSON text by event.
     flows: cython.longlong[::1]
     flow_count: cython.Py_ssize_t
@@ -201,7 +203,8 @@ class Scanner:
     asyncs: cython.longlong[::1]
     async_count: cython.Py_ssize_t
     rest: cython.uchar[::1]
-    rest_rows: cython.longlong[::1]
+    rest_events: cython.longlong[::1]
+    rest_offsets: cython.longlong[::1]
     rest_count: cython.Py_ssize_t
     # Members of the current event.
     e_phase: cython.int
@@ -242,11 +245,13 @@ class Scanner:
         categories: list[tuple[bytes, int]],
         layouts: list[list[int]],
         trigger: tuple[int, int],
+        fallback: tuple[int, int],
         expected_events: int,
     ) -> None:
         """`keys`: (argument, slot, how it is kept). `categories`: (category, layout). `layouts`: the slots of each.
 
-        An event whose args have the trigger's slot also gets a row of the trigger's layout.
+        An event whose args have the trigger's slot also gets a row of the trigger's layout. One whose category has
+        no layout gets the fallback's if its args have the fallback's slot.
         """
         self.strings = Strings()
         self.keys = Strings()
@@ -265,12 +270,15 @@ class Scanner:
         self.track_slots = room("I", 4096)
         self.track_mask = 4095
         self._take_keys(keys, slot_count)
-        self._take_layouts(categories, layouts, trigger)
+        self._take_layouts(categories, layouts)
+        self.trigger_slot, self.trigger_layout = trigger
+        self.fallback_slot, self.fallback_layout = fallback
         self.flows = room("q", self.capacity * 7)
         self.metas = room("q", 1024 * 3)
         self.asyncs = room("q", 1024 * 2)
         self.rest = room("B", 1 << 16)
-        self.rest_rows = room("q", 1024 * 3)
+        self.rest_events = room("q", 1024)
+        self.rest_offsets = room("q", 1024 + 1)
         self.count = self.track_count = self.flow_count = self.meta_count = self.async_count = 0
         self.rest_count = 0
         self.serial = 0
@@ -289,9 +297,7 @@ class Scanner:
             self.key_slot[code] = slot
             self.key_type[code] = how
 
-    def _take_layouts(
-        self, categories: list[tuple[bytes, int]], layouts: list[list[int]], trigger: tuple[int, int]
-    ) -> None:
+    def _take_layouts(self, categories: list[tuple[bytes, int]], layouts: list[list[int]]) -> None:
         self.layout_of_category = room("i", len(categories))
         for text, layout in categories:
             self.layout_of_category[self.code_of(text, False)] = layout
@@ -303,7 +309,6 @@ class Scanner:
         self.layout_rows = room("q", self.layout_count)
         self.layout_capacity = self.capacity
         self.cells = room("q", self.layout_capacity * (total + self.layout_count))
-        self.trigger_slot, self.trigger_layout = trigger
 
     def code_of(self, text: bytes, is_key: bool) -> int:
         """The number of a string, which is taken in if it is new."""
@@ -422,12 +427,14 @@ class Scanner:
         """The id of events that have one, two integers each; see ASYNC_COLUMNS."""
         return memoryview(self.asyncs)[: self.async_count * 2]
 
-    def rest_texts(self) -> tuple[list[int], list[bytes]]:
-        """JSON objects that no column holds: the event's row number (metadata: -1 - row), and the text."""
-        rows = memoryview(self.rest_rows)
-        rest = memoryview(self.rest)
-        events = [rows[3 * i] for i in range(self.rest_count)]
-        return events, [bytes(rest[rows[3 * i + 1] : rows[3 * i + 2]]) for i in range(self.rest_count)]
+    def rest_texts(self) -> tuple[memoryview, memoryview, memoryview]:
+        """JSON objects that no column holds: the event's row number (metadata: -1 - row), offsets, and the bytes."""
+        end = self.rest_offsets[self.rest_count]
+        return (
+            memoryview(self.rest_events)[: self.rest_count],
+            memoryview(self.rest_offsets)[: self.rest_count + 1],
+            memoryview(self.rest)[:end],
+        )
 
     # --- the document -----------------------------------------------------------------------------------------
 
@@ -847,9 +854,11 @@ class Scanner:
         self.durations[row] = dur
         if self.e_category < self.layout_of_category.shape[0]:
             layout = self.layout_of_category[self.e_category]
-            if layout > 0:
-                used = self._add_row(layout)
-        if self.trigger_slot >= 0 and self.slot_serial[self.trigger_slot] == self.serial:
+        if layout == 0 and self.slot_serial[self.fallback_slot] == self.serial:
+            layout = self.fallback_layout
+        if layout > 0:
+            used = self._add_row(layout)
+        if self.slot_serial[self.trigger_slot] == self.serial:
             used += self._add_row(self.trigger_layout)
         if self.e_args_lo >= 0 and (self.extra or used < self.known):
             self._set_aside(row, self.e_args_lo, self.e_args_hi, False)
@@ -942,17 +951,16 @@ class Scanner:
     ) -> cython.int:
         """Keep the JSON text [lo, hi) for the event; a bare member gets braces round it."""
         i: cython.Py_ssize_t
-        at: cython.Py_ssize_t = 0
-        if self.rest_count > 0:
-            at = cython.cast(cython.Py_ssize_t, self.rest_rows[3 * self.rest_count - 1])
+        row: cython.Py_ssize_t = self.rest_count
+        at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.rest_offsets[row])
         if at + hi - lo + 2 > self.rest.shape[0]:
             with cython.gil:
                 self.rest = _larger(memoryview(self.rest), "B", 2 * (at + hi - lo + 2))
-        if 3 * self.rest_count + 3 > self.rest_rows.shape[0]:
+        if row >= self.rest_events.shape[0]:
             with cython.gil:
-                self.rest_rows = _larger(memoryview(self.rest_rows), "q", 2 * len(self.rest_rows))
-        self.rest_rows[3 * self.rest_count] = event
-        self.rest_rows[3 * self.rest_count + 1] = at
+                self.rest_events = _larger(memoryview(self.rest_events), "q", 2 * row)
+                self.rest_offsets = _larger(memoryview(self.rest_offsets), "q", 2 * row + 1)
+        self.rest_events[row] = event
         if bare:
             self.rest[at] = 123
             at += 1
@@ -962,8 +970,8 @@ class Scanner:
         if bare:
             self.rest[at] = 125
             at += 1
-        self.rest_rows[3 * self.rest_count + 2] = at
-        self.rest_count += 1
+        self.rest_offsets[row + 1] = at
+        self.rest_count = row + 1
         return 0
 
     @cython.cfunc

@@ -96,24 +96,27 @@ def _release_array(array: Any) -> None:
 
 
 class _Lent:
-    """A buffer as an Arrow array of one primitive type."""
+    """Buffers as an Arrow array of one primitive type, or of byte strings behind their offsets."""
 
-    def __init__(self, data: memoryview, arrow_format: bytes, length: int, validity: memoryview | None) -> None:
+    def __init__(
+        self, data: tuple[memoryview, ...], arrow_format: bytes, length: int, validity: memoryview | None = None
+    ) -> None:
         self.data = data
         self.validity = validity
         self.arrow_format = arrow_format
         self.length = length
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        window = (ctypes.c_char * self.data.nbytes).from_buffer(self.data)
-        bits = None if self.validity is None else (ctypes.c_char * self.validity.nbytes).from_buffer(self.validity)
-        buffers = (ctypes.c_void_p * 2)(None if bits is None else ctypes.addressof(bits), ctypes.addressof(window))
+        views = (self.validity, *self.data)
+        windows = [None if view is None else (ctypes.c_char * view.nbytes).from_buffer(view) for view in views]
+        addresses = [None if window is None else ctypes.addressof(window) for window in windows]
+        buffers = (ctypes.c_void_p * len(addresses))(*addresses)
         key = ctypes.addressof(buffers)
         schema = _Schema(self.arrow_format, b"", None, 0, 0, None, None, _release_schema, None)
         pointer = ctypes.cast(buffers, ctypes.POINTER(ctypes.c_void_p))
-        null_count = 0 if bits is None else -1  # -1: not counted yet
-        array = _Array(self.length, null_count, 0, 2, 0, pointer, None, None, _release_array, key)
-        _lent[key] = (window, bits, buffers)
+        null_count = 0 if self.validity is None else -1  # -1: not counted yet
+        array = _Array(self.length, null_count, 0, len(buffers), 0, pointer, None, None, _release_array, key)
+        _lent[key] = (*windows, buffers)
         # The consumer moves both structures out while this object is alive; only the buffers must outlive it.
         self.structures = (schema, array)
         return (
@@ -135,7 +138,17 @@ def series(name: str, data: Any, dtype: Any, validity: Any = None) -> pl.Series:
     bits = None if validity is None else memoryview(validity).cast("B")
     if bits is not None and bits.nbytes * 8 < length:
         raise ValueError(f"column {name} has too few validity bits")
-    return pl.Series(name, _Lent(view, arrow_format, length, bits)).alias(name)
+    return pl.Series(name, _Lent((view,), arrow_format, length, bits)).alias(name)
+
+
+def byte_strings(name: str, offsets: Any, data: Any) -> pl.Series:
+    """Byte strings that lie end to end in a writable buffer; string n is data[offsets[n]:offsets[n + 1]]."""
+    where = memoryview(offsets).cast("B")
+    length = where.nbytes // 8 - 1
+    if length <= 0:
+        return pl.Series(name, [], dtype=pl.Binary)
+    view = memoryview(data).cast("B")
+    return pl.Series(name, _Lent((where, view if view.nbytes else memoryview(bytearray(1))), b"Z", length)).alias(name)
 
 
 _ITEM: dict[str, Any] = {
