@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, cast
@@ -131,11 +130,6 @@ def _twin(item: Entry, paths: set[str], xplanes: dict[str, str]) -> str | None:
         return xplanes.get(item.folder)
     unpacked = item.path.removesuffix(".gz")
     return unpacked.rsplit("/", 1)[-1] if unpacked != item.path and unpacked in paths else None
-
-
-def entries_of(runs: Iterable[Run]) -> list[Entry]:
-    """The files of all these runs."""
-    return [item for run in runs for item in run.entries]
 
 
 def choose(catalog: Catalog, name: str | None) -> Run:

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stepscope import formats
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
@@ -41,12 +41,13 @@ def load(
     A folder with several runs gives the newest one, or the one named `run`; `Profile.other_runs` lists the rest.
     `rank` chooses some of the ranks. With `cache`, tables are kept so that the next open takes no time.
     """
+    wanted = _Wanted(cache, progress, rank)
     catalog = scan(path)
     if not catalog.runs:
         raise nothing_found(catalog)
     if run is not None or len(catalog.runs) == 1:
-        return _load(choose(catalog, run), catalog, cache=cache, progress=progress, rank=rank)
-    return _newest_readable(catalog, cache=cache, progress=progress, rank=rank)
+        return _load(choose(catalog, run), catalog, wanted)
+    return _newest_readable(catalog, wanted)
 
 
 def load_run(
@@ -58,64 +59,69 @@ def load_run(
 ) -> Profile:
     """The profile of one run of a catalog."""
     alone = Catalog(run.address or run.name, [run], [], len(run.entries), 0)
-    return _load(run, alone, cache=cache, progress=progress, rank=rank)
+    return _load(run, alone, _Wanted(cache, progress, rank))
 
 
-def _newest_readable(
-    catalog: Catalog, *, cache: bool, progress: LoadProgress | None, rank: int | Collection[int] | None
-) -> Profile:
+@dataclass(frozen=True)
+class _Wanted:
+    """How to load, as the caller wants it."""
+
+    cache: bool
+    progress: LoadProgress | None
+    rank: int | Collection[int] | None
+
+    @property
+    def ranks(self) -> set[int] | None:
+        if self.rank is None:
+            return None
+        return {self.rank} if isinstance(self.rank, int) else set(self.rank)
+
+
+def _newest_readable(catalog: Catalog, wanted: _Wanted) -> Profile:
     """The newest run of which anything can be read: names may promise what the content does not hold."""
-    skipped = list(catalog.skipped)
     for candidate in catalog.runs:
-        rest = [run for run in catalog.runs if run is not candidate]
         try:
-            return _load(
-                candidate,
-                Catalog(catalog.path, [candidate, *rest], skipped, catalog.looked_at, catalog.folders),
-                cache=cache,
-                progress=progress,
-                rank=rank,
-            )
+            return _load(candidate, catalog, wanted)
         except UnreadableFile as error:
-            skipped += [Skipped(entry.path, error.what) for entry in candidate.entries]
-            catalog = Catalog(catalog.path, rest, skipped, catalog.looked_at, catalog.folders)
+            catalog = replace(
+                catalog,
+                runs=[run for run in catalog.runs if run is not candidate],
+                skipped=[*catalog.skipped, *(_skipped(entry, error) for entry in candidate.entries)],
+            )
     raise nothing_found(catalog)
 
 
-def _load(
-    run: Run,
-    catalog: Catalog,
-    *,
-    cache: bool,
-    progress: LoadProgress | None,
-    rank: int | Collection[int] | None,
-) -> Profile:
-    wanted = None if rank is None else {rank} if isinstance(rank, int) else set(rank)
-    entries = _chosen(run.entries, wanted)
-    reader = _Reader(Cache() if cache else None, _Meter(progress, entries), keep_in_memory=len(entries) == 1)
+def _load(run: Run, catalog: Catalog, wanted: _Wanted) -> Profile:
+    entries = _chosen(run.entries, wanted.ranks)
+    meter = _Meter(wanted.progress, entries)
+    reader = _Reader(Cache() if wanted.cache else None, meter, keep_in_memory=len(entries) == 1)
     files, failures = _read_all(reader, entries)
     if not files:
-        raise failures[0][1]
-    ranked, doubts = assign(files)
-    if wanted is not None:
-        ranked = _only(ranked, wanted, run)
+        raise _none_readable(run, failures)
     if reader.cache is not None:
         reader.cache.prune()
+    ranked, doubts = assign(files)
+    if wanted.ranks is not None:
+        ranked = _only(ranked, wanted.ranks, run)
+    was_chosen = wanted.ranks is not None or catalog.folders == 0 or catalog.path == run.entries[0].path
+    others = [other for other in catalog.runs if other is not run]
     problems = Problems()
-    was_chosen = wanted is not None or (len(run.entries) == 1 and catalog.path == run.entries[0].path)
-    for problem in (*doubts, missing_ranks(ranked, was_chosen=was_chosen), *reader.problems, _told(failures)):
+    for problem in (
+        *doubts,
+        missing_ranks(ranked, was_chosen=was_chosen),
+        *reader.problems,
+        _told(failures),
+        _other_runs(run, others),
+    ):
         if problem is not None:
             problems.add(problem)
-    others = [other for other in catalog.runs if other is not run]
-    if others:
-        problems.add(_other_runs(run, others))
     return Profile(
         path=catalog.path,
         name=run.name,
         traces=[trace for _, trace in ranked],
         ranks=[number for number, _ in ranked],
         problems=problems,
-        skipped=[*catalog.skipped, *(Skipped(entry.path, error.what) for entry, error in failures)],
+        skipped=[*catalog.skipped, *(_skipped(entry, error) for entry, error in failures)],
         other_runs=others,
     )
 
@@ -234,6 +240,19 @@ class _Meter:
             self._progress(sum(self._done.values()), self._total)
 
 
+def _skipped(entry: Entry, error: UnreadableFile) -> Skipped:
+    return Skipped(entry.path, error.what.removeprefix(entry.path).strip())
+
+
+def _none_readable(run: Run, failures: list[tuple[Entry, UnreadableFile]]) -> UnreadableFile:
+    first = failures[0][1]
+    if len(failures) == 1:
+        return first
+    return UnreadableFile(
+        f"None of the {len(failures)} files of {run.name} can be read. {first.what}", fix=first.fix
+    )
+
+
 def _told(failures: list[tuple[Entry, UnreadableFile]]) -> Problem | None:
     if not failures:
         return None
@@ -241,7 +260,8 @@ def _told(failures: list[tuple[Entry, UnreadableFile]]) -> Problem | None:
     return Problem(
         "unreadable-file",
         "Files of this run could not be read",
-        f"{entry.name}: {error.what}" + (f" And {len(failures) - 1} more." if len(failures) > 1 else ""),
+        f"{entry.name}: {_skipped(entry, error).reason}"
+        + (f" And {len(failures) - 1} more." if len(failures) > 1 else ""),
         error.fix or "Copy or record them again.",
         "error",
         len(failures),
@@ -257,7 +277,9 @@ def _changed(entry: Entry) -> Problem:
     )
 
 
-def _other_runs(run: Run, others: list[Run]) -> Problem:
+def _other_runs(run: Run, others: list[Run]) -> Problem | None:
+    if not others:
+        return None
     names = ", ".join(other.name for other in others[:5]) + (" …" if len(others) > 5 else "")
     return Problem(
         "other-runs",

@@ -6,6 +6,7 @@ import inspect
 import mmap
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -55,17 +56,21 @@ class Contents(msgspec.Struct):
 def write(trace: Trace, folder: Path) -> Contents:
     """Put the trace's tables into the folder."""
     strings, number_of = _dictionary(trace)
-    contents = Contents({}, {})
-    if len(strings):
-        contents.tables[STRINGS] = _write_file(strings.to_frame(), folder / "strings.arrow", "uncompressed")
-    for name in TABLES:
+
+    def table(name: str) -> StoredFile:
         frame = trace.tables[name]
-        if len(frame):
-            plain = _encoded(frame, number_of) if is_plain(name) else frame
-            contents.tables[name] = _write_file(plain, folder / f"{name}.arrow", "uncompressed")
-    for number, (name, frame) in enumerate(trace.cold.items()):
-        contents.cold[name] = _write_file(frame, folder / f"cold{number}.arrow", "zstd")
-    return contents
+        plain = _encoded(frame, number_of) if is_plain(name) else frame
+        return _write_file(plain, folder / f"{name}.arrow", "uncompressed")
+
+    def cold(number: int, frame: pl.DataFrame) -> StoredFile:
+        return _write_file(frame, folder / f"cold{number}.arrow", "zstd")
+
+    # Packing the cold frames takes longest, so the tables are written beside it.
+    with ThreadPoolExecutor(1, thread_name_prefix="stepscope-store") as pool:
+        packed = {name: pool.submit(cold, i, frame) for i, (name, frame) in enumerate(trace.cold.items())}
+        tables = {name: table(name) for name in TABLES if len(trace.tables[name])}
+        tables[STRINGS] = _write_file(strings.to_frame(), folder / f"{STRINGS}.arrow", "uncompressed")
+        return Contents(tables, {name: file.result() for name, file in packed.items()})
 
 
 def is_plain(table: str) -> bool:
@@ -174,8 +179,9 @@ class StoredTrace:
             return pl.Series(dtype.categories, dtype=dtype)
         if self._strings is None:
             stored = self.contents.tables.get(STRINGS)
-            strings = pl.Series([], dtype=pl.String) if stored is None else self._copied(stored)[STRINGS]
-            self._strings = strings.cast(Text)
+            if stored is None:
+                raise Damaged("the names are missing")
+            self._strings = self._copied(stored)[STRINGS].cast(Text)
         return self._strings
 
     def _copied(self, stored: StoredFile) -> pl.DataFrame:

@@ -33,12 +33,13 @@ class Summary:
         return f"{', '.join(frameworks)} ({', '.join(sorted({info.format for info in infos}))})"
 
     def devices(self) -> str:
-        """How many of which."""
-        named = Counter(
-            str(device.get("name") or device.get("kind") or "unknown")
-            for trace in self.traces
-            for device in trace.info.devices
-        )
+        """How many of which. All ranks of a machine list all of its devices."""
+        distinct = {
+            (info.host, device.get("id"), str(device.get("name") or device.get("kind") or "unknown"))
+            for info in (trace.info for trace in self.traces)
+            for device in info.devices
+        }
+        named = Counter(sorted(name for _, _, name in distinct))
         return (
             ", ".join(f"{times} × {name}" if times > 1 else name for name, times in named.items())
             or "none recorded"
