@@ -162,9 +162,9 @@ class Gathering:
         elif counts["bad_bytes"]:
             detail = f"{counts['bad_bytes']:,} bytes from byte {base + counts['first_bad']:,} on are not valid JSON and were passed over."
             self.problems.add(Problem("bad-events", "Bytes that are not valid JSON", detail, _AGAIN))
-        for name, problem in _COUNTED.items():
+        for name, problem in COUNTED.items():
             if counts[name]:
-                self.problems.add(_counted(problem, counts[name]))
+                self.problems.add(counted(problem, counts[name]))
 
 
 _AGAIN = "Record the profile again; a newer profiler escapes names correctly."
@@ -181,11 +181,12 @@ def _broken_text(count: int) -> Problem:
     )
 
 
-def _counted(problem: Problem, count: int) -> Problem:
+def counted(problem: Problem, count: int) -> Problem:
+    """The problem, as often as it was met."""
     return Problem(problem.code, problem.title, problem.detail, problem.fix, problem.severity, count)
 
 
-_COUNTED = {
+COUNTED = {
     "untimed": Problem("untimed-events", "Events without a time stamp", "{count} events have no readable `ts` and cannot be placed; they were left out.", _AGAIN),
     "out_of_range": Problem("time-out-of-range", "Events far outside of time", "{count} events have times beyond ±126 years; they were left out.", _AGAIN),
     "without_phase": Problem("no-phase", "Events without a phase", "{count} events have no `ph` and cannot be understood; they were left out.", ""),

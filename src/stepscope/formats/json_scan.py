@@ -14,6 +14,7 @@ from threading import Thread
 from stepscope.errors import UnreadableFile
 from stepscope.formats.json_events import Gathering, JsonEvents, new_scanner
 from stepscope.trace.json_text import repaired_json
+from stepscope.formats.json_slow import scan_slow
 from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
 from stepscope.native import events as native
@@ -31,6 +32,12 @@ Bytes = mmap.mmap | bytes | bytearray
 
 def scan(source: Source, progress: Progress) -> JsonEvents:
     """All events of the file."""
+    if not native.COMPILED:
+        found = scan_slow(bytes(source.content()))
+        if found is not None and not len(source.problems):
+            progress(source.size())
+            return found
+        source = Source(source.path, source.filesystem)
     if source.filesystem is None and not source.is_packed() and source.size() > 0:
         gathering = _scan_mapped(source, progress)
     else:
