@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Queue
@@ -61,8 +61,12 @@ def _scan_mapped(source: Source, progress: Progress) -> Gathering:
     content = source.content()
     gathering = Gathering()
     pieces = _pieces(content)
+
+    def tell() -> None:
+        progress(sum(piece.scanner.position() - piece.begin for piece in pieces))
+
     with ThreadPoolExecutor(len(pieces)) as pool:
-        list(pool.map(lambda piece: _run_piece(piece, content, gathering), pieces))
+        list(pool.map(lambda piece: _run_piece(piece, content, gathering, tell), pieces))
     _join_pieces(pieces, content, gathering)
     progress(len(content))
     return gathering
@@ -84,11 +88,11 @@ def _pieces(content: Bytes) -> list[_Piece]:
     ]
 
 
-def _run_piece(piece: _Piece, content: Bytes, gathering: Gathering) -> None:
+def _run_piece(piece: _Piece, content: Bytes, gathering: Gathering, tell: Callable[[], None]) -> None:
     piece.scanner.feed(content, piece.begin, piece.stop)
     if piece.begin:
         piece.scanner.begin_inside()
-    piece.ended = _run(piece.scanner, content, gathering)
+    piece.ended = _run(piece.scanner, content, gathering, tell)
 
 
 def _join_pieces(pieces: list[_Piece], content: Bytes, gathering: Gathering) -> None:
@@ -104,7 +108,13 @@ def _join_pieces(pieces: list[_Piece], content: Bytes, gathering: Gathering) -> 
     _end(current.scanner, current.ended, content, 0, gathering)
 
 
-def _run(scanner: native.Scanner, window: Bytes, gathering: Gathering) -> int:
+def _nothing() -> None:
+    pass
+
+
+def _run(
+    scanner: native.Scanner, window: Bytes, gathering: Gathering, tell: Callable[[], None] = _nothing
+) -> int:
     """Run until the window, the stretch or the document ends, and keep the members of the header."""
     while True:
         result = scanner.run()
@@ -113,7 +123,9 @@ def _run(scanner: native.Scanner, window: Bytes, gathering: Gathering) -> int:
             key = bytes(window[lo:hi]).decode(errors="replace")
             lo, hi = scanner.value_span()
             gathering.header[key] = repaired_json(bytes(window[lo:hi]))
-        elif result != native.PAUSED:
+        elif result == native.PAUSED:
+            tell()
+        else:
             return result
 
 

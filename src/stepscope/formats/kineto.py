@@ -90,7 +90,7 @@ def kineto_draft(found: JsonEvents, path: str) -> Draft:
         links=kineto_links(found),
         flows=kineto_flows(found),
         ops=_ops(found.layouts["op"], events),
-        kernels=_kernels(found.layouts["kernel"], events),
+        kernels=_kernels(found.layouts, events),
         copies=_copies(found.layouts, events),
         memory=_memory(found.layouts["memory"], events),
         collectives=_collectives(found.layouts["collective"]),
@@ -172,10 +172,16 @@ def _ops(layout: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _kernels(layout: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+def _kernels(layouts: dict[str, pl.DataFrame], events: pl.DataFrame) -> pl.DataFrame:
+    """Kernels, with the op of the same external id for those whose launch was not recorded."""
+    layout = layouts["kernel"]
     is_kernel = events["kind"].gather(layout["event"]) == "kernel"
-    return layout.filter(is_kernel).select(
+    named = layouts["op"].filter(pl.col("external_id") > 0).unique("external_id", keep="last")
+    named = named.select("external_id", op="event")
+    rows = layout.filter(is_kernel).join(named, on="external_id", how="left", maintain_order="left")
+    return rows.select(
         "event",
+        "op",
         "blocks_per_sm",
         "warps_per_sm",
         _extent("grid"),

@@ -121,7 +121,7 @@ def _with_python_parent(ops: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame
 
 
 def _with_launching_op(kernels: pl.DataFrame, links: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
-    """Each kernel with the op that encloses its launch, unless the reader already named one."""
+    """Each kernel with the op that encloses its launch; else the one that the reader named."""
     launches = _launches(links)
     if kernels.is_empty() or launches.is_empty():
         return kernels
@@ -131,4 +131,4 @@ def _with_launching_op(kernels: pl.DataFrame, links: pl.DataFrame, events: pl.Da
     )
     joined = kernels.join(by_kernel, on="event", how="left", maintain_order="left")
     named = pl.col("op") if "op" in kernels.columns else pl.lit(None, dtype=pl.UInt32)
-    return joined.with_columns(op=pl.coalesce(named.cast(pl.UInt32), pl.col("found"))).drop("found")
+    return joined.with_columns(op=pl.coalesce(pl.col("found"), named.cast(pl.UInt32))).drop("found")
