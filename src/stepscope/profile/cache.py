@@ -63,7 +63,9 @@ def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
 
 
-_VERSIONS = f"{SCHEMA_VERSION}.{READER_VERSION}.{_digest(repr(TABLES))}"
+def _versions() -> str:
+    """The digest notices a changed schema whose version was forgotten."""
+    return f"{SCHEMA_VERSION}.{READER_VERSION}.{_digest(repr(TABLES))}"
 
 
 def identify(source: Source) -> Identity | None:
@@ -71,13 +73,13 @@ def identify(source: Source) -> Identity | None:
     try:
         if source.filesystem is not None:
             state = f"{source.filesystem.ukey(source.path)} {source.size()}"
-            return Identity(source.path, f"{state} {_VERSIONS}")
+            return Identity(source.path, f"{state} {_versions()}")
         facts = Path(source.path).stat()
     except Exception:  # remote filesystems raise anything; without a state there is no caching
         return None
     # The change time moves even when someone sets the modification time back.
     state = f"{facts.st_size} {facts.st_mtime_ns} {facts.st_ctime_ns} {facts.st_dev} {facts.st_ino}"
-    return Identity(os.path.realpath(source.path), f"{state} {_VERSIONS}")
+    return Identity(os.path.realpath(source.path), f"{state} {_versions()}")
 
 
 def default_folder() -> Path:
@@ -124,7 +126,7 @@ class Cache:
             manifest = _read_manifest(entry)
         except (OSError, RuntimeError):
             return None
-        except (Damaged, msgspec.MsgspecError):
+        except (msgspec.MsgspecError, ValueError):
             self.discard(identity)
             return None
         stored = StoredTrace(entry, manifest.contents)

@@ -117,9 +117,9 @@ def _batch(
 def _column(
     name: str, dtype: Any, rows: int, nulls: int, body: memoryview, buffers: list[tuple[int, ...]]
 ) -> pl.Series:
-    (bits_at, bits_bytes), (at, _) = buffers
+    (bits_at, bits_bytes), (at, held) = buffers
     size = rows * _ITEM_BYTES[dtype]
-    if min(at, bits_at, size) < 0 or at + size > len(body) or bits_at + bits_bytes > len(body):
+    if min(at, bits_at, size) < 0 or size > held or at + size > len(body) or bits_at + bits_bytes > len(body):
         raise Damaged(f"column {name} reaches outside its file")
     if nulls and bits_bytes * 8 < rows:
         raise Damaged(f"column {name} has too few validity bits")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 # <worker>.<time>.pt.trace.json, as PyTorch's handler for TensorBoard writes it; the time may be missing.
-_KINETO = re.compile(r"^(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json(?:\.gz)?$", re.IGNORECASE)
+_KINETO = re.compile(r"^(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json$", re.IGNORECASE)
 _MARKS = re.compile(
     r"(?<![A-Za-z])(?P<what>(?:global[-_])?rank|local[-_]?rank|worker|process|proc|task)[-_ ]?(?P<number>\d{1,6})(?!\d)",
     re.IGNORECASE,
@@ -33,7 +33,8 @@ class Name:
 
 
 def read_name(name: str) -> Name:
-    """Take a file name apart."""
+    """Take a file name apart. Whether it is packed makes no difference."""
+    name = re.sub(r"\.gz$", "", name, flags=re.IGNORECASE)
     kineto = _KINETO.match(name)
     stem = kineto["worker"] if kineto else name
     template, who, rank = _marks(stem)

@@ -8,6 +8,7 @@ from pathlib import Path
 from stepscope.errors import NothingFound
 from stepscope.profile import skips
 from stepscope.profile.catalog import Catalog
+from stepscope.profile.names import natural
 from stepscope.profile.paths import locate
 from stepscope.profile.walk import Skipped
 from stepscope.units import count
@@ -48,7 +49,7 @@ def reasons(skipped: list[Skipped]) -> list[str]:
 
 
 def _sample(names: list[str]) -> str:
-    shown = ", ".join(names[:NAMES_SHOWN])
+    shown = ", ".join(sorted(names, key=natural)[:NAMES_SHOWN])
     more = len(names) - NAMES_SHOWN
     return f"{shown} and {count(more)} more" if more > 0 else shown
 
@@ -62,18 +63,12 @@ def nearby(path: str) -> str | None:
     if locate(path).filesystem is not None:
         return None
     here = Path(path).absolute()
-    for folder in (here.parent, here.parent.parent):
-        try:
-            candidates = [
-                folder,
-                *sorted(inside for inside in folder.iterdir() if inside.is_dir())[:NEIGHBOURS_TRIED],
-            ]
-            found = next((place for place in candidates if place != here and _holds_profile(place)), None)
-        except OSError:
-            continue
-        if found is not None:
-            return str(found)
-    return None
+    try:
+        siblings = sorted(inside for inside in here.parent.iterdir() if inside.is_dir() and inside != here)
+    except OSError:
+        siblings = []
+    candidates = [here.parent, *siblings[:NEIGHBOURS_TRIED], here.parent.parent]
+    return next((str(folder) for folder in candidates if _holds_profile(folder)), None)
 
 
 def _holds_profile(folder: Path) -> bool:
