@@ -1,4 +1,4 @@
-"""Trace JSON: read once, then understood as Kineto's or as anybody's Chrome trace."""
+"""Trace JSON: read once, then understood as our own export, as Kineto's or as anybody's Chrome trace."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from stepscope.formats.json_scan import scan
 from stepscope.formats.kineto import is_kineto, kineto_draft
 from stepscope.formats.reader import Format, Progress
 from stepscope.formats.source import Source
+from stepscope.formats.stepscope_chrome import exported_draft
+from stepscope.formats.stepscope_header import exported_header
 from stepscope.trace.draft import Draft
 
 
@@ -20,6 +22,9 @@ def _read(source: Source, progress: Progress) -> Draft:
     found = scan(source, progress)
     if found.events.is_empty() and found.flows.is_empty() and not found.metadata:
         raise UnreadableFile(f"{source.path} is JSON but holds no trace events: {describe_json(found)}")
+    ours = exported_header(found.header)
+    if ours is not None:
+        return exported_draft(found, ours, source.path)
     if is_kineto(found):
         return kineto_draft(found, source.path)
     return chrome_draft(found, source.path)

@@ -6,8 +6,8 @@ What it looks like, one event a line:
      "displayTimeUnit": "ns", "baseTimeNanoseconds": …, "traceEvents": [
        {"ph": "M", …}                        names and order of processes and threads
        {"ph": "X" or "i", "name", "cat" = source_category, "pid", "tid", "ts", "dur",
-        "args": {"stepscope": {"kind", "role", "step", "ops": {…}, "kernels": {…}, …}, everything else the file said}}
-       {"ph": "s" and "f", "id": "0x" + from and to as 8 hex digits each, "name" = "cat" = why}
+        "args": {"stepscope": {"id", "kind", "role", "step", "ops": {…}, "kernels": {…}, …}, everything else the file said}}
+       {"ph": "s" and "f", "id": from × 2³² + to, "name" = "cat" = why}
        {"ph": "C", "tid", "args": {"value": …}}
      ], "stepscopeTables": {"modules": […], "memory": […], …}}
 
@@ -31,6 +31,7 @@ import polars as pl
 from stepscope.formats import chrome_threads
 from stepscope.formats.chrome_lanes import lanes
 from stepscope.formats.chrome_text import members, microseconds, quoted, row_object, value_of
+from stepscope.trace.json_text import repaired_json
 from stepscope.trace.trace import Trace
 
 FORM = 1
@@ -111,13 +112,12 @@ def _event_lines(trace: Trace, placed: pl.DataFrame) -> pl.Series:
     duration = pl.concat_str(pl.lit('{"ph":"X","dur":'), microseconds(pl.col("dur_ns")))
     line = [
         pl.when(is_instant).then(pl.lit('{"ph":"i","s":"t"')).otherwise(duration),
-        pl.lit(',"name":'),
-        quoted(pl.col("name").fill_null("")),
+        pl.concat_str(pl.lit(',"name":'), quoted(pl.col("name"))),
         pl.concat_str(pl.lit(',"cat":'), quoted(pl.col("source_category"))),
         pl.col("place"),
-        pl.lit(f',"args":{{"{RESERVED}":{{"kind":"'),
-        pl.col("kind").cast(pl.String),
-        pl.lit('"'),
+        pl.lit(f',"args":{{"{RESERVED}":{{"id":'),
+        pl.col("id").cast(pl.String),
+        pl.concat_str(pl.lit(',"kind":"'), pl.col("kind").cast(pl.String), pl.lit('"')),
         pl.concat_str(pl.lit(',"role":"'), pl.col("role").cast(pl.String), pl.lit('"')),
         pl.concat_str(pl.lit(',"step":'), pl.col("step").cast(pl.String)),
         *EVENT_TABLES,
@@ -163,51 +163,63 @@ def _cold_texts(trace: Trace, first: int, last: int) -> pl.DataFrame | None:
     return pl.concat(found).group_by("event", maintain_order=True).agg(pl.col("text").str.join(""))
 
 
-_is_json = msgspec.json.Decoder(msgspec.Raw).decode
+_check_json = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 def _valid_members(texts: pl.Series) -> pl.Series:
-    """`,"name":value` out of JSON objects; what a broken file left unparsable stands there as a string."""
-    return pl.Series([_members_of(text) for text in texts], dtype=pl.String)
+    """`,"name":value` out of JSON objects, repaired where the file was broken."""
+    return pl.Series([_members_of(text) for text in texts.cast(pl.Binary)], dtype=pl.String)
 
 
-def _members_of(text: str | None) -> str:
+def _members_of(text: bytes | None) -> str:
     if text is None:
         return ""
-    try:
-        _is_json(text)
-        is_object = text.lstrip()[:1] == "{"
-    except (msgspec.DecodeError, UnicodeError):
-        is_object = False
-    if not is_object:
-        return f',"unreadable":{msgspec.json.encode(text).decode()}'
-    inside = text.strip()[1:-1].strip()
+    inside = _inside(text)
     return f",{inside}".replace(f'"{RESERVED}":', f'"{RESERVED} ":') if inside else ""
+
+
+def _inside(text: bytes) -> str:
+    """The text between the braces of the object; that of an object made of it where it is none."""
+    try:
+        _check_json(text)
+        whole = text.decode()
+    except (msgspec.DecodeError, UnicodeError):
+        whole = ""
+    if whole.lstrip()[:1] != "{":
+        value = repaired_json(text)
+        value = (
+            {"args": text.decode(errors="replace") if value is None else value}
+            if not isinstance(value, dict)
+            else value
+        )
+        whole = msgspec.json.encode(value).decode()
+    return whole.strip()[1:-1].strip()
 
 
 def _flow_ends(links: pl.DataFrame, placed: pl.DataFrame, end: str, opening: str) -> pl.DataFrame:
     """The flow events that stand behind each event, as text."""
     first, last = int(placed["id"][0]), int(placed["id"][-1])
     here = links.filter(pl.col(end).is_between(first, last)).with_columns(event=end)
-    digits = [pl.lit(f'{opening},"id":"0x'), _hex("from"), _hex("to")]
+    pair = pl.col("from").cast(pl.Int64) * 2**32 + pl.col("to")
     why = pl.col("why").cast(pl.String)
-    named = [pl.lit('","name":"'), why, pl.lit('","cat":"'), why, pl.lit('"')]
+    named = [
+        pl.lit(f'{opening},"id":'),
+        pair,
+        pl.lit(',"name":"'),
+        why,
+        pl.lit('","cat":"'),
+        why,
+        pl.lit('"'),
+    ]
     with_place = here.join(
         placed.select(event="id", place="place"), on="event", how="left", maintain_order="left"
     )
-    line = pl.concat_str(pl.lit(",\n"), *digits, *named, "place", pl.lit("}"))
+    line = pl.concat_str(pl.lit(",\n"), *named, "place", pl.lit("}"))
     return (
         with_place.select("event", text=line)
         .group_by("event", maintain_order=True)
         .agg(pl.col("text").str.join(""))
     )
-
-
-def _hex(column: str) -> pl.Expr:
-    """The event's number as 8 hexadecimal digits."""
-    digits = pl.lit(pl.Series(list("0123456789abcdef")))
-    nibbles = [digits.gather((pl.col(column) // 16**place) % 16) for place in range(7, -1, -1)]
-    return pl.concat_str(nibbles)
 
 
 def _counter_lines(counters: pl.DataFrame, where: pl.DataFrame, shift: int) -> pl.Series:

@@ -1,0 +1,42 @@
+"""The verbs of the command line, put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from stepscope import __version__
+from stepscope.cli.export import export
+from stepscope.cli.info import info
+from stepscope.cli.query import query
+
+app = typer.Typer(
+    name="stepscope",
+    help="Where every microsecond and every byte of a training step went, and what to change.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(info)
+app.command()(query)
+app.command()(export)
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"stepscope {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "-V", "--version", is_eager=True, callback=_say_version, help="Say which version this is."
+        ),
+    ] = False,
+) -> None:
+    """What is true for all verbs."""

@@ -1,0 +1,197 @@
+"""Talking to the user: data goes to stdout, talk to stderr, and errors say what to do next."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import typer
+
+from stepscope.cli.safe import safe_lines
+from stepscope.errors import StepscopeError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+INTERRUPTED = 130
+OUR_ERROR = 1
+SHOW_PROGRESS_AFTER_S = 0.5
+
+
+class Color(str, Enum):
+    """When to use colours."""
+
+    auto = "auto"
+    always = "always"
+    never = "never"
+
+
+@dataclass
+class Talk:
+    """How this run of the program speaks. NO_COLOR counts where --color does not say otherwise."""
+
+    quiet: bool = False
+    verbose: bool = False
+    color: Color = Color.auto
+    _consoles: dict[bool, Console] = field(default_factory=dict)
+
+    @property
+    def out(self) -> Console:
+        """For data in words."""
+        return self._console(False)
+
+    @property
+    def err(self) -> Console:
+        """For everything else."""
+        return self._console(True)
+
+    def note(self, text: str, style: str = "") -> None:
+        """A remark that -q silences."""
+        if not self.quiet:
+            self.err.print(safe_lines(text), style=style or None)
+
+    def warn(self, text: str) -> None:
+        """Something the user should not miss; -q does not silence it."""
+        self.err.print(safe_lines(text), style="yellow")
+
+    def fail(self, text: str, fix: str | None = None) -> None:
+        """Why the program ends without a result, and what to do."""
+        from rich.text import Text
+
+        self.err.print(Text.assemble(("error: ", "bold red"), safe_lines(text)))
+        if fix:
+            self.err.print(safe_lines(fix))
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator[Callable[[int, int], None]]:
+        """Yields a function to call with the bytes done and in all; a bar appears if it takes long."""
+        bar = _Bar(self.err, what)
+        silent = self.quiet or not sys.stderr.isatty()
+        try:
+            yield _nothing if silent else bar.update
+        finally:
+            bar.close()
+
+    def _console(self, stderr: bool) -> Console:
+        if stderr not in self._consoles:
+            self._consoles[stderr] = _console(stderr, self.color)
+        return self._consoles[stderr]
+
+
+def _nothing(_done: int, _total: int) -> None:
+    return None
+
+
+def _console(stderr: bool, color: Color) -> Console:
+    from rich.console import Console
+
+    return Console(
+        stderr=stderr,
+        force_terminal=True if color is Color.always else None,
+        no_color={Color.auto: None, Color.always: False, Color.never: True}[color],
+        color_system=None if color is Color.never else "auto",
+        markup=False,
+        highlight=False,
+        emoji=False,
+        soft_wrap=True,
+    )
+
+
+class _Bar:
+    """A progress bar on stderr that first appears when the work has taken a while."""
+
+    def __init__(self, console: Console, what: str) -> None:
+        self.console = console
+        self.what = what
+        self.started = time.monotonic()
+        self.shown: Progress | None = None
+
+    def update(self, done: int, total: int) -> None:
+        """So many bytes of so many."""
+        if self.shown is None and time.monotonic() - self.started > SHOW_PROGRESS_AFTER_S:
+            self.shown = _progress(self.console)
+            self.shown.add_task(self.what, total=total or None)
+            self.shown.start()
+        if self.shown is not None:
+            self.shown.update(self.shown.task_ids[0], completed=done, total=total or None)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self.shown is not None:
+            self.shown.stop()
+
+
+def _progress(console: Console) -> Progress:
+    from rich import progress
+
+    columns = (
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.DownloadColumn(),
+        progress.TransferSpeedColumn(),
+        progress.TimeRemainingColumn(),
+    )
+    return progress.Progress(*columns, console=console, transient=True)
+
+
+@contextmanager
+def session(quiet: bool, verbose: bool, color: Color) -> Iterator[Talk]:
+    """Runs a verb: whatever goes wrong inside ends with one message and an exit code, never with a traceback."""
+    talk = Talk(quiet, verbose, color)
+    try:
+        yield talk
+        sys.stdout.flush()
+    except typer.Exit:
+        raise
+    except BrokenPipeError:
+        _forget_stdout()
+        raise typer.Exit(0) from None
+    except KeyboardInterrupt:
+        talk.note("\nInterrupted.")
+        raise typer.Exit(INTERRUPTED) from None
+    except StepscopeError as error:
+        talk.fail(error.what, error.fix)
+        _trace_if(talk)
+        raise typer.Exit(error.exit_code) from None
+    except BaseException as error:
+        if not _is_fault(error):
+            raise
+        talk.fail(*_words_for(error))
+        _trace_if(talk)
+        raise typer.Exit(OUR_ERROR) from None
+
+
+def _is_fault(error: BaseException) -> bool:
+    """Polars reports its own faults as a PanicException, which is no Exception; SystemExit is none either."""
+    is_usage = type(error).__module__.partition(".")[0] in ("click", "typer")
+    return not is_usage and (isinstance(error, Exception) or type(error).__name__ == "PanicException")
+
+
+def _words_for(error: BaseException) -> tuple[str, str]:
+    if isinstance(error, MemoryError):
+        return (
+            "There is not enough memory for this profile.",
+            "Open one rank with --rank, or use a larger machine.",
+        )
+    line = f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0]
+    return line, "This is a bug in stepscope; run again with -v for the traceback, and please report it."
+
+
+def _trace_if(talk: Talk) -> None:
+    if talk.verbose:
+        talk.err.print(safe_lines(traceback.format_exc()))
+
+
+def _forget_stdout() -> None:
+    """The reader of the pipe is gone: let the interpreter's last flush go nowhere."""
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, sys.stdout.fileno())
+    os.close(sink)

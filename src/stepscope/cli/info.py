@@ -1,0 +1,64 @@
+"""`stepscope info`: what is in a profile."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from stepscope.cli.console import Color, session
+from stepscope.cli.options import (
+    ColorOption,
+    NoCacheOption,
+    ProfilePath,
+    QuietOption,
+    RankOption,
+    RunOption,
+    VerboseOption,
+    opened,
+)
+
+
+class Format(str, Enum):
+    """How to say it."""
+
+    text = "text"
+    json = "json"
+
+
+def info(
+    path: ProfilePath,
+    output_format: Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")] = Format.text,
+    rank: RankOption = None,
+    run: RunOption = None,
+    no_cache: NoCacheOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+    color: ColorOption = Color.auto,
+) -> None:  # fmt: skip
+    """Say what is in a profile: framework, devices, ranks, steps, events, options, problems."""
+    with session(quiet, verbose, color) as talk:
+        profile = opened(talk, path, rank, run, no_cache)
+        from stepscope.profile.overview import overview
+
+        found = overview(profile, is_cached=not no_cache)
+        if found.interpreted:
+            talk.warn(_slow_path(found.interpreted))
+        if output_format is Format.json:
+            import msgspec
+
+            sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+            return
+        from stepscope.cli.info_text import lines
+
+        for line in lines(found, verbose=verbose):
+            talk.out.print(line)
+
+
+def _slow_path(modules: list[str]) -> str:
+    return (
+        f"slow path: {', '.join(modules)} run interpreted, many times slower than compiled. "
+        "Install a C compiler and reinstall stepscope."
+    )

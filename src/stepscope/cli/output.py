@@ -1,0 +1,21 @@
+"""Where results go: stdout, or a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from stepscope.profile.whole_files import whole_file
+
+
+@contextmanager
+def destination(path: Path | None, force: bool) -> Iterator[IO[bytes]]:
+    """A binary stream to stdout, or to a file that is put in place when all is written."""
+    if path is None:
+        yield sys.stdout.buffer
+        return
+    with whole_file(path, force) as file:
+        yield file

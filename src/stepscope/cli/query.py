@@ -1,0 +1,143 @@
+"""`stepscope query`: SQL over the tables of a profile."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+
+import typer
+
+from stepscope.cli.console import Color, Talk, session
+from stepscope.cli.options import (
+    ColorOption,
+    ForceOption,
+    NoCacheOption,
+    OutputOption,
+    ProfilePath,
+    QuietOption,
+    RankOption,
+    RunOption,
+    VerboseOption,
+    opened,
+)
+from stepscope.cli.output import destination
+from stepscope.errors import StepscopeError
+from stepscope.profile.whole_files import refuse_existing
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ROWS_SHOWN = 100
+
+
+class Format(str, Enum):
+    """How to write the rows."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+    parquet = "parquet"
+
+
+def query(
+    path: ProfilePath,
+    sql: Annotated[str, typer.Argument(metavar="SQL", help='One SELECT over the tables, such as "SELECT name, dur_ns FROM events LIMIT 5".')],
+    output_format: Annotated[Format | None, typer.Option("--format", help="How to write the rows; by the name of FILE, else table.")] = None,
+    limit: Annotated[int | None, typer.Option("-n", "--limit", metavar="N", min=0, help=f"At most so many rows, 0 for all; a table shows {ROWS_SHOWN} unless told.")] = None,
+    output: OutputOption = None,
+    force: ForceOption = False,
+    rank: RankOption = None,
+    run: RunOption = None,
+    no_cache: NoCacheOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+    color: ColorOption = Color.auto,
+) -> None:  # fmt: skip
+    """Ask the tables of a profile with SQL.
+
+    The tables are events, links, tracks, ops, kernels, copies, memory, collectives, counters, modules, traces and
+    problems; with several ranks each has a column rank. One SELECT, and nothing else: no files, no changes.
+    """
+    with session(quiet, verbose, color) as talk:
+        chosen = output_format or _by_name(output)
+        _check_destination(chosen, output, force)
+        from stepscope.profile import sql as engine
+        from stepscope.profile.sql_guard import check
+        from stepscope.trace.schema import TABLES
+
+        check(sql, TABLES)
+        found = engine.query(opened(talk, path, rank, run, no_cache), sql)
+        shown = _limited(talk, found, chosen, limit)
+        with destination(output, force) as stream:
+            _WRITERS[chosen](shown, stream, talk)
+
+
+def _by_name(output: Path | None) -> Format:
+    suffix = output.suffix.removeprefix(".") if output is not None else ""
+    return Format(suffix) if suffix in {"csv", "json", "parquet"} else Format.table
+
+
+def _check_destination(chosen: Format, output: Path | None, force: bool) -> None:
+    """Before the profile is read: a refusal should not take a minute."""
+    if output is not None:
+        refuse_existing(output, force)
+    elif chosen is Format.parquet and sys.stdout.isatty():
+        raise StepscopeError(
+            "Parquet is binary and would garble the terminal.",
+            fix="Name a file with -o, or send it through a pipe.",
+        )
+
+
+def _limited(talk: Talk, found: pl.DataFrame, chosen: Format, limit: int | None) -> pl.DataFrame:
+    """The first rows; says so where that is not all."""
+    most = limit if limit is not None else ROWS_SHOWN if chosen is Format.table else 0
+    if most == 0 or len(found) <= most:
+        return found
+    talk.warn(f"Showing {most:,} of {len(found):,} rows. All of them: --limit 0")
+    return found.head(most)
+
+
+def _write_table(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
+    from stepscope.cli.rows import as_texts
+    from stepscope.cli.table import terminal_width, text_table
+
+    width = terminal_width() if stream is sys.stdout.buffer else None
+    numeric = [dtype.is_numeric() for dtype in found.schema.dtypes()]
+    for line in text_table(found.columns, as_texts(found).rows(), numeric, width):
+        stream.write(f"{line}\n".encode())
+
+
+def _write_csv(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
+    from stepscope.cli.rows import as_plain
+
+    _send(as_plain(found).write_csv(), stream)
+
+
+def _write_json(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
+    from stepscope.cli.rows import json_lines
+
+    for piece in json_lines(found):
+        _send(piece, stream)
+
+
+def _write_parquet(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
+    found.write_parquet(stream)
+
+
+def _send(text: str, stream: IO[bytes]) -> None:
+    """Exactly, unless a terminal would act on what is in it."""
+    if stream is sys.stdout.buffer and sys.stdout.isatty():
+        from stepscope.cli.safe import safe_lines
+
+        text = safe_lines(text)
+    stream.write(text.encode())
+
+
+_WRITERS = {
+    Format.table: _write_table,
+    Format.csv: _write_csv,
+    Format.json: _write_json,
+    Format.parquet: _write_parquet,
+}

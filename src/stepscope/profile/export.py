@@ -1,0 +1,91 @@
+"""Profiles for other tools: Chrome trace JSON, a file per rank; Parquet, a file per table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, cast
+
+import polars as pl
+
+from stepscope.errors import StepscopeError
+from stepscope.formats.export_chrome import chrome_text
+from stepscope.profile.profile import Profile
+from stepscope.profile.whole_files import ready_folder, refuse_existing, whole_file
+from stepscope.trace.schema import TABLES
+from stepscope.trace.trace import Trace
+
+try:
+    from isal import igzip as gzip
+except ImportError:  # no wheel for this machine: slower, but the same content
+    import gzip  # type: ignore[no-redef]
+
+_ENDINGS = re.compile(r"(\.pt)?(\.trace)?(\.json|\.xplane\.pb)?(\.gz)?$")
+# Fast; stronger ones take far longer for a tenth less.
+_GZIP_LEVEL = 2
+
+
+def chrome(profile: Profile, target: Path, force: bool = False) -> Path:
+    """Chrome trace JSON: a file, or with several ranks a folder with a file for each. Names in .gz are packed."""
+    if len(profile.traces) == 1:
+        return _chrome_file(profile.traces[0], target, force)
+    ready_folder(target, force)
+    for rank, trace in zip(profile.ranks, profile.traces, strict=True):
+        _chrome_file(trace, target / f"rank{rank}.trace.json.gz", force)
+    return target
+
+
+def chrome_to(profile: Profile, stream: IO[bytes]) -> None:
+    """One rank's Chrome trace JSON, not packed."""
+    if len(profile.traces) > 1:
+        raise StepscopeError(
+            "There are several ranks, and one stream holds one.",
+            fix="Choose one with --rank, or name a folder with -o.",
+        )
+    for piece in chrome_text(profile.traces[0]):
+        stream.write(piece.encode())
+
+
+def parquet(profile: Profile, target: Path, force: bool = False) -> Path:
+    """A folder with a Parquet file for each table that has rows. Names are plain texts in them."""
+    ready_folder(target, force)
+    for name in TABLES:
+        frame = profile.table(name)
+        if len(frame):
+            with whole_file(target / f"{name}.parquet", force) as file:
+                frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)).write_parquet(file)
+    return target
+
+
+WRITERS: dict[str, Callable[[Profile, Path, bool], Path]] = {"chrome": chrome, "parquet": parquet}
+
+
+def default_name(profile: Profile, to: str) -> Path:
+    """A name in the current folder that tells what it came from."""
+    last = profile.name.rstrip("/").rsplit("/", 1)[-1]
+    stem = re.sub(r"[^\w.-]+", "_", _ENDINGS.sub("", last)).strip("._") or "profile"
+    if to == "parquet":
+        return Path(f"{stem}.tables")
+    return Path(f"{stem}.chrome.json.gz" if len(profile.traces) == 1 else f"{stem}.chrome")
+
+
+def check_target(target: Path, to: str, force: bool) -> None:
+    """Refuse what is refused anyway before the profile is read: a file that exists already."""
+    if to == "chrome" and not target.is_dir():
+        refuse_existing(target, force)
+
+
+def _chrome_file(trace: Trace, path: Path, force: bool) -> Path:
+    with whole_file(path, force) as file:
+        if path.suffix == ".gz":
+            with gzip.open(file, "wb", compresslevel=_GZIP_LEVEL) as packed:  # type: ignore[no-untyped-call, unused-ignore]
+                _send(trace, cast("IO[bytes]", packed))
+        else:
+            _send(trace, file)
+    return path
+
+
+def _send(trace: Trace, file: IO[bytes]) -> None:
+    for piece in chrome_text(trace):
+        file.write(piece.encode())
