@@ -33,12 +33,20 @@ def chrome_draft(found: JsonEvents, path: str) -> Draft:
     values = counters(found, table, found.events)
     track = values.track.gather(spans.events["row"])
     is_counter = spans.events["ph"] == ord("C")
-    track = pl.select(pl.when(is_counter).then(track).otherwise(spans.events["track"])).to_series().cast(pl.UInt32)
-    events = spans.events.select("name", source_category="category", start_ns="start", dur_ns="dur").with_columns(
-        kind=_kinds(spans.events, work, scopes), track=track
+    track = (
+        pl.select(pl.when(is_counter).then(track).otherwise(spans.events["track"]))
+        .to_series()
+        .cast(pl.UInt32)
     )
-    place = pl.DataFrame({"event": spans.events["row"], "place": pl.int_range(len(events), dtype=pl.UInt32, eager=True)})
-    rest = spans.rest.join(place, on="event", how="inner", maintain_order="left").select(event="place", json="json")
+    events = spans.events.select(
+        "name", source_category="category", start_ns="start", dur_ns="dur"
+    ).with_columns(kind=_kinds(spans.events, work, scopes), track=track)
+    place = pl.DataFrame(
+        {"event": spans.events["row"], "place": pl.int_range(len(events), dtype=pl.UInt32, eager=True)}
+    )
+    rest = spans.rest.join(place, on="event", how="inner", maintain_order="left").select(
+        event="place", json="json"
+    )
     _note_unknown_phases(found)
     return Draft(
         info=TraceInfo(path=path, format="chrome", framework=_framework(found)),
@@ -133,7 +141,9 @@ def _framework(found: JsonEvents) -> str | None:
     names = found.events["name"].unique().cast(pl.String).drop_nulls()
     if names.str.contains(r"PjitFunction|^PjRt|jax/|^jit_").any():
         return "jax"
-    processes = " ".join(str(args.get("name")) for name, _, _, args in found.metadata if name == "process_name")
+    processes = " ".join(
+        str(args.get("name")) for name, _, _, args in found.metadata if name == "process_name"
+    )
     if "/job:" in processes or names.str.contains(r"^(EagerExecute|Iterator::|FunctionRun)").any():
         return "tensorflow"
     return "python" if "viztracer_metadata" in found.header else None
@@ -143,7 +153,12 @@ def _note_unknown_phases(found: JsonEvents) -> None:
     unknown = int((~found.events["ph"].is_in(_KNOWN_PHASES)).sum())
     if unknown:
         found.problems.add(
-            Problem("unknown-phase", "Events of an unknown phase", "{count} events have a phase that is not known here; they are kept as spans.", "", "info", unknown)
+            Problem(
+                "unknown-phase",
+                "Events of an unknown phase",
+                "{count} events have a phase that is not known here; they are kept as spans.",
+                "",
+                "info",
+                unknown,
+            )
         )
-
-

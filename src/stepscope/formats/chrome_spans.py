@@ -47,7 +47,11 @@ def _join_async_halves(spans: Spans, table: TrackTable, ids: pl.DataFrame, probl
         return spans
     group = halves.join(ids, left_on="row", right_on="event", how="left", maintain_order="left")
     group = group.with_columns(process=_processes(group["track"], table))
-    key = pl.struct("category", "id", pl.when(pl.col("id").is_null()).then(pl.col("track"))).rank("dense").cast(pl.UInt32)
+    key = (
+        pl.struct("category", "id", pl.when(pl.col("id").is_null()).then(pl.col("track")))
+        .rank("dense")
+        .cast(pl.UInt32)
+    )
     group = group.with_columns(key=key).sort("key", "start", maintain_order=True)
     paired = group.filter(pl.col("ph").is_in(_BEGINS + _ENDS))
     joined = _joined(spans, paired, paired["key"], paired["ph"].is_in(_BEGINS), problems)
@@ -61,7 +65,9 @@ def _processes(track: pl.Series, table: TrackTable) -> pl.Series:
     return pl.Series("process", numbers, dtype=pl.UInt32).gather(track)
 
 
-def _joined(spans: Spans, halves: pl.DataFrame, key: pl.Series, is_begin: pl.Series, problems: Problems) -> Spans:
+def _joined(
+    spans: Spans, halves: pl.DataFrame, key: pl.Series, is_begin: pl.Series, problems: Problems
+) -> Spans:
     """Match halves that are sorted by key and time; the first half takes the duration, the second goes."""
     name = halves["name"].to_physical().fill_null(intervals.NO_NAME).cast(pl.UInt32)
     phase = pl.select(pl.when(is_begin).then(1).otherwise(2)).to_series().cast(pl.UInt8)
@@ -69,15 +75,23 @@ def _joined(spans: Spans, halves: pl.DataFrame, key: pl.Series, is_begin: pl.Ser
     first, second = series("first", begin, pl.UInt32), series("second", end, pl.UInt32)
     row, start = halves["row"], halves["start"]
     matched = pl.DataFrame(
-        {"row": row.gather(first), "second": row.gather(second), "length": start.gather(second) - start.gather(first)}
+        {
+            "row": row.gather(first),
+            "second": row.gather(second),
+            "length": start.gather(second) - start.gather(first),
+        }
     )
     unfinished = row.gather(series("open", open_begins, pl.UInt32))
     last = int(spans.events["start"].max() or 0)  # type: ignore[arg-type]
     still_open = pl.DataFrame({"row": unfinished}).with_columns(second=pl.lit(None, dtype=pl.UInt32))
-    still_open = still_open.with_columns(length=last - spans.events["start"].gather(spans.events["row"].search_sorted(unfinished)))
+    still_open = still_open.with_columns(
+        length=last - spans.events["start"].gather(spans.events["row"].search_sorted(unfinished))
+    )
     _note(problems, len(unfinished), len(loose_ends))
     ends = halves.filter(~is_begin)["row"]
-    events = spans.events.join(pl.concat([matched, still_open]).select("row", "length"), on="row", how="left", maintain_order="left")
+    events = spans.events.join(
+        pl.concat([matched, still_open]).select("row", "length"), on="row", how="left", maintain_order="left"
+    )
     events = events.with_columns(dur=pl.coalesce("length", "dur")).drop("length")
     events = events.filter(~events["row"].is_in(ends.implode()))
     owner = matched.filter(pl.col("second").is_not_null()).select(event="second", first="row")
@@ -90,20 +104,38 @@ def _joined(spans: Spans, halves: pl.DataFrame, key: pl.Series, is_begin: pl.Ser
 def _note(problems: Problems, unfinished: int, loose: int) -> None:
     if unfinished:
         problems.add(
-            Problem("unfinished-events", "Events that were begun and never ended", "{count} events have a beginning and no end; they last to the end of the trace here.", "The recording stopped inside them.", "info", unfinished)
+            Problem(
+                "unfinished-events",
+                "Events that were begun and never ended",
+                "{count} events have a beginning and no end; they last to the end of the trace here.",
+                "The recording stopped inside them.",
+                "info",
+                unfinished,
+            )
         )
     if loose:
         problems.add(
-            Problem("unmatched-ends", "Ends without a beginning", "{count} events have an end and no beginning; they were left out.", "The recording started inside them.", "info", loose)
+            Problem(
+                "unmatched-ends",
+                "Ends without a beginning",
+                "{count} events have an end and no beginning; they were left out.",
+                "The recording started inside them.",
+                "info",
+                loose,
+            )
         )
 
 
 def _in_lanes(spans: Spans, group: pl.DataFrame, table: TrackTable) -> Spans:
     """Move asynchronous events to lanes in which nothing overlaps, by process and category."""
-    mine = spans.events.join(group, on="row", how="inner", maintain_order="left").sort("start", maintain_order=True)
+    mine = spans.events.join(group, on="row", how="inner", maintain_order="left").sort(
+        "start", maintain_order=True
+    )
     moved: list[pl.DataFrame] = []
     for (process, category), rows in mine.group_by("process", "category", maintain_order=True):
-        found = intervals.lanes(buffer(rows["start"]), buffer(rows["start"] + rows["dur"].clip(lower_bound=0)))
+        found = intervals.lanes(
+            buffer(rows["start"]), buffer(rows["start"] + rows["dur"].clip(lower_bound=0))
+        )
         lane = series("lane", found, pl.UInt32)
         count = int(lane.max() or 0) + 1  # type: ignore[arg-type]
         label = f"async {category or ''}".strip()

@@ -5,11 +5,26 @@ from __future__ import annotations
 from stepscope.formats.json_events import JsonEvents
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
-    (b"PK\x03\x04", "a zip archive (an Excel file, a NumPy .npz or a PyTorch checkpoint); unpack it first if it holds a profile"),
-    (b"\x80\x02", "a Python pickle (perhaps a CUDA memory snapshot); it is never unpickled here. Open it with PyTorch's memory_viz"),
-    (b"\x80\x03", "a Python pickle (perhaps a CUDA memory snapshot); it is never unpickled here. Open it with PyTorch's memory_viz"),
-    (b"\x80\x04", "a Python pickle (perhaps a CUDA memory snapshot); it is never unpickled here. Open it with PyTorch's memory_viz"),
-    (b"\x80\x05", "a Python pickle (perhaps a CUDA memory snapshot); it is never unpickled here. Open it with PyTorch's memory_viz"),
+    (
+        b"PK\x03\x04",
+        "a zip archive (an Excel file, a NumPy .npz or a PyTorch checkpoint); unpack it first if it holds a profile",
+    ),
+    (
+        b"\x80\x02",
+        "a Python pickle (perhaps a CUDA memory snapshot); it is never unpickled here. Open it with PyTorch's memory_viz",
+    ),
+    (
+        b"\x80\x03",
+        "a Python pickle (perhaps a CUDA memory snapshot); it is never unpickled here. Open it with PyTorch's memory_viz",
+    ),
+    (
+        b"\x80\x04",
+        "a Python pickle (perhaps a CUDA memory snapshot); it is never unpickled here. Open it with PyTorch's memory_viz",
+    ),
+    (
+        b"\x80\x05",
+        "a Python pickle (perhaps a CUDA memory snapshot); it is never unpickled here. Open it with PyTorch's memory_viz",
+    ),
     (b"SQLite format 3", "an SQLite database (an Nsight Systems export?); export it from there as JSON"),
     (b"\x93NUMPY", "a NumPy array"),
     (b"\x89HDF", "an HDF5 file"),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from stepscope.formats.json_events import JsonEvents
-from stepscope.trace.json_text import repaired_json
 from stepscope.formats.json_tracks import TrackTable
+from stepscope.trace.json_text import repaired_json
 from stepscope.trace.schema import TABLES
 
 

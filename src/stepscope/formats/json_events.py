@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.trace.json_text import decoded, repaired_json
 from stepscope.formats.kineto_arguments import VOCABULARY
 from stepscope.native import events as native
 from stepscope.trace.columns import byte_strings, series
+from stepscope.trace.json_text import decoded, repaired_json
 from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.schema import Text
 
@@ -36,7 +36,15 @@ class JsonEvents:
 def new_scanner(expected_events: int) -> native.Scanner:
     """A scanner that knows Kineto's arguments; they cost nothing in files of other writers."""
     words = VOCABULARY
-    return native.Scanner(words.keys, words.slot_count, words.categories, words.layouts, words.trigger, words.fallback, expected_events)
+    return native.Scanner(
+        words.keys,
+        words.slot_count,
+        words.categories,
+        words.layouts,
+        words.trigger,
+        words.fallback,
+        expected_events,
+    )
 
 
 class Gathering:
@@ -95,11 +103,18 @@ class Gathering:
 
     def _layout_frame(self, cells: list[memoryview], columns: list[str], names: pl.Series) -> pl.DataFrame:
         event = (series("event", cells[0], pl.Int64) + self._rows).cast(pl.UInt32)
-        found = [event, *(series(name, view, pl.Int64) for name, view in zip(columns, cells[1:], strict=True))]
+        found = [
+            event,
+            *(series(name, view, pl.Int64) for name, view in zip(columns, cells[1:], strict=True)),
+        ]
         frame = pl.DataFrame(found).with_columns(_or_null(name) for name in columns)
-        frame = frame.with_columns((pl.col(name) / 1e9).cast(pl.Float64) for name in columns if name in VOCABULARY.billionths)
+        frame = frame.with_columns(
+            (pl.col(name) / 1e9).cast(pl.Float64) for name in columns if name in VOCABULARY.billionths
+        )
         return frame.with_columns(
-            names.gather(frame[name].cast(pl.UInt32)).alias(name) for name in columns if name in VOCABULARY.texts
+            names.gather(frame[name].cast(pl.UInt32)).alias(name)
+            for name in columns
+            if name in VOCABULARY.texts
         )
 
     def _flow_frame(
@@ -134,13 +149,17 @@ class Gathering:
         if not is_text.any():
             return ids.replace(MISSING, None)
         used = ids.filter(is_text).unique().to_list()
-        common = [native.TEXT_ID + self._ids.setdefault(strings[i - native.TEXT_ID], len(self._ids)) for i in used]
+        common = [
+            native.TEXT_ID + self._ids.setdefault(strings[i - native.TEXT_ID], len(self._ids)) for i in used
+        ]
         return ids.replace(used, common).replace(MISSING, None)
 
     def _take_rest(self, scanner: native.Scanner, strings: list[str]) -> None:
         events, offsets, texts = scanner.rest_texts()
         rest = pl.DataFrame([series("event", events, pl.Int64), byte_strings("json", offsets, texts)])
-        arguments = {-1 - event: repaired_json(text) for event, text in rest.filter(pl.col("event") < 0).iter_rows()}
+        arguments = {
+            -1 - event: repaired_json(text) for event, text in rest.filter(pl.col("event") < 0).iter_rows()
+        }
         metas = scanner.meta_rows()
         for row in range(len(metas) // 3):
             name, pid, tid = metas[3 * row], metas[3 * row + 1], metas[3 * row + 2]
@@ -158,7 +177,16 @@ class Gathering:
                 f"{{count}} places in the list of events are not valid JSON, the first at byte {base + counts['first_bad']:,}; "
                 f"{counts['bad_bytes']:,} bytes were passed over. Everything around them was read."
             )
-            self.problems.add(Problem("bad-events", "Events that are not valid JSON", detail, _AGAIN, "error", counts["bad_events"]))
+            self.problems.add(
+                Problem(
+                    "bad-events",
+                    "Events that are not valid JSON",
+                    detail,
+                    _AGAIN,
+                    "error",
+                    counts["bad_events"],
+                )
+            )
         elif counts["bad_bytes"]:
             detail = f"{counts['bad_bytes']:,} bytes from byte {base + counts['first_bad']:,} on are not valid JSON and were passed over."
             self.problems.add(Problem("bad-events", "Bytes that are not valid JSON", detail, _AGAIN))
@@ -187,11 +215,37 @@ def counted(problem: Problem, count: int) -> Problem:
 
 
 COUNTED = {
-    "untimed": Problem("untimed-events", "Events without a time stamp", "{count} events have no readable `ts` and cannot be placed; they were left out.", _AGAIN),
-    "out_of_range": Problem("time-out-of-range", "Events far outside of time", "{count} events have times beyond ±126 years; they were left out.", _AGAIN),
-    "without_phase": Problem("no-phase", "Events without a phase", "{count} events have no `ph` and cannot be understood; they were left out.", ""),
-    "without_duration": Problem("no-duration", "Complete events without a duration", "{count} events of phase X have no readable `dur`; they are kept with a duration of 0.", ""),
-    "repaired": Problem("unescaped-quotes", "Names with unescaped quotes", "{count} strings hold quotes that the writer forgot to escape; they were read as part of the text.", "PyTorch escapes them since mid-2026.", "info"),
+    "untimed": Problem(
+        "untimed-events",
+        "Events without a time stamp",
+        "{count} events have no readable `ts` and cannot be placed; they were left out.",
+        _AGAIN,
+    ),
+    "out_of_range": Problem(
+        "time-out-of-range",
+        "Events far outside of time",
+        "{count} events have times beyond ±126 years; they were left out.",
+        _AGAIN,
+    ),
+    "without_phase": Problem(
+        "no-phase",
+        "Events without a phase",
+        "{count} events have no `ph` and cannot be understood; they were left out.",
+        "",
+    ),
+    "without_duration": Problem(
+        "no-duration",
+        "Complete events without a duration",
+        "{count} events of phase X have no readable `dur`; they are kept with a duration of 0.",
+        "",
+    ),
+    "repaired": Problem(
+        "unescaped-quotes",
+        "Names with unescaped quotes",
+        "{count} strings hold quotes that the writer forgot to escape; they were read as part of the text.",
+        "PyTorch escapes them since mid-2026.",
+        "info",
+    ),
 }
 
 

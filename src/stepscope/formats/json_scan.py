@@ -13,11 +13,11 @@ from threading import Thread
 
 from stepscope.errors import UnreadableFile
 from stepscope.formats.json_events import Gathering, JsonEvents, new_scanner
-from stepscope.trace.json_text import repaired_json
 from stepscope.formats.json_slow import scan_slow
 from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
 from stepscope.native import events as native
+from stepscope.trace.json_text import repaired_json
 from stepscope.trace.problems import Problem
 
 BYTES_PER_EVENT = 220  # a guess on the low side: room for more events than there are costs nothing
@@ -78,7 +78,9 @@ def _pieces(content: Bytes) -> list[_Piece]:
     wanted = max(1, min(os.cpu_count() or 1, 8, size // PIECE_BYTES)) if native.COMPILED else 1
     begins = [0]
     for number in range(1, wanted):
-        found = _BOUNDARY.search(content, max(size * number // wanted, begins[-1] + 1), size * number // wanted + PIECE_BYTES // 4)
+        found = _BOUNDARY.search(
+            content, max(size * number // wanted, begins[-1] + 1), size * number // wanted + PIECE_BYTES // 4
+        )
         if found:
             begins.append(found.start(1))
     stops = [*begins[1:], -1]
@@ -148,13 +150,29 @@ def _cut(scanner: native.Scanner, size: int, base: int) -> Problem:
     at = base + scanner.position()
     lost = base + size - at
     detail = f"The file ends at byte {base + size:,} without closing its list of events"
-    detail += f"; the {lost:,} bytes from byte {at:,} on are part of an event and were left out." if lost else "; no part of an event was lost."
+    detail += (
+        f"; the {lost:,} bytes from byte {at:,} on are part of an event and were left out."
+        if lost
+        else "; no part of an event was lost."
+    )
     detail += " All complete events were kept."
-    return Problem("truncated", "The file is cut short", detail, "The job ended while it wrote, the disk was full, or a copy broke off. Copy or record it again.", "error")
+    return Problem(
+        "truncated",
+        "The file is cut short",
+        detail,
+        "The job ended while it wrote, the disk was full, or a copy broke off. Copy or record it again.",
+        "error",
+    )
 
 
 def _trailing(at: int, count: int) -> Problem:
-    return Problem("trailing-bytes", "Something follows the end of the trace", f"{count:,} bytes after byte {at:,} are not part of the trace and were not read.", "", "info")
+    return Problem(
+        "trailing-bytes",
+        "Something follows the end of the trace",
+        f"{count:,} bytes after byte {at:,} are not part of the trace and were not read.",
+        "",
+        "info",
+    )
 
 
 def _scan_windows(source: Source, progress: Progress) -> Gathering:

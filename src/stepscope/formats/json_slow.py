@@ -142,8 +142,23 @@ class _Columns:
         for name, count in self.counts.items():
             if count:
                 problems.add(counted(COUNTED[name], count))
-        columns = {"ph": pl.UInt8, "name": Text, "category": Text, "track": pl.UInt32, "start": pl.Int64, "dur": pl.Int64}
-        flows = {"start": pl.Int64, "track": pl.UInt32, "id": pl.Int64, "category": Text, "name": Text, "ph": pl.UInt8, "bind_enclosing": pl.Boolean}
+        columns = {
+            "ph": pl.UInt8,
+            "name": Text,
+            "category": Text,
+            "track": pl.UInt32,
+            "start": pl.Int64,
+            "dur": pl.Int64,
+        }
+        flows = {
+            "start": pl.Int64,
+            "track": pl.UInt32,
+            "id": pl.Int64,
+            "category": Text,
+            "name": Text,
+            "ph": pl.UInt8,
+            "bind_enclosing": pl.Boolean,
+        }
         return JsonEvents(
             events=pl.DataFrame(self.rows, schema=columns, orient="row"),
             tracks=list(self.tracks),

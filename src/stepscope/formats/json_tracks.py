@@ -39,7 +39,9 @@ class TrackTable:
     def __init__(self, found: JsonEvents) -> None:
         self.names = Names.of(found)
         self.scanned = found.tracks
-        self._rows: list[dict[str, Any]] = [self._host(number, pid, tid) for number, (pid, tid) in enumerate(found.tracks)]
+        self._rows: list[dict[str, Any]] = [
+            self._host(number, pid, tid) for number, (pid, tid) in enumerate(found.tracks)
+        ]
 
     def _host(self, number: int, pid: Identity, tid: Identity) -> dict[str, Any]:
         return {

@@ -65,7 +65,11 @@ _VERSIONS = (
 
 def is_kineto(found: JsonEvents) -> bool:
     """By Kineto's own header, or by its categories."""
-    if "deviceProperties" in found.header or "baseTimeNanoseconds" in found.header or "distributedInfo" in found.header:
+    if (
+        "deviceProperties" in found.header
+        or "baseTimeNanoseconds" in found.header
+        or "distributedInfo" in found.header
+    ):
         return True
     present = found.events["category"].unique().cast(pl.String).drop_nulls().to_list()
     return bool({"cpu_op", "Operator", "kernel", "Kernel", "cuda_runtime", "python_function"} & set(present))
@@ -120,7 +124,9 @@ def _info(header: dict[str, Any], path: str) -> TraceInfo:
         world_size=_int(spread.get("world_size")),
         host=host if isinstance(host, str) else None,
         base_unix_ns=_int(header.get("baseTimeNanoseconds")) or 0,
-        devices=[device for device in devices if isinstance(device, dict)] if isinstance(devices, list) else [],
+        devices=[device for device in devices if isinstance(device, dict)]
+        if isinstance(devices, list)
+        else [],
         versions=versions,
         capture_options={name: bool(header.get(name)) for name in _OPTIONS} | _backend(spread),
     )
@@ -149,7 +155,9 @@ def _kinds(events: pl.DataFrame) -> pl.Series:
     """The kind of each event, judged once per name and category."""
     unique = events.select("category", "name", "ph").unique()
     category, name = pl.col("category").cast(pl.String), pl.col("name").cast(pl.String)
-    by_category = category.replace_strict(list(_KINDS), list(_KINDS.values()), default=None, return_dtype=pl.String)
+    by_category = category.replace_strict(
+        list(_KINDS), list(_KINDS.values()), default=None, return_dtype=pl.String
+    )
     kind = (
         pl.when(pl.col("ph") == ord("C")).then(pl.lit("counter"))
         .when((category.is_null() | (category == "cpu_instant_event")) & (name == "[memory]")).then(pl.lit("memory"))
@@ -161,7 +169,9 @@ def _kinds(events: pl.DataFrame) -> pl.Series:
         .otherwise(pl.lit("span"))
     )  # fmt: skip
     judged = unique.with_columns(kind=kind.cast(Kind))
-    return events.join(judged, on=["category", "name", "ph"], how="left", nulls_equal=True, maintain_order="left")["kind"]
+    return events.join(
+        judged, on=["category", "name", "ph"], how="left", nulls_equal=True, maintain_order="left"
+    )["kind"]
 
 
 def _ops(layout: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
@@ -195,7 +205,11 @@ def _kernels(layouts: dict[str, pl.DataFrame], events: pl.DataFrame) -> pl.DataF
 
 def _extent(name: str) -> pl.Expr:
     parts = [pl.col(name + axis).cast(pl.UInt32, strict=False) for axis in ("_x", "_y", "_z")]
-    return pl.when(pl.all_horizontal(part.is_not_null() for part in parts)).then(pl.concat_arr(parts)).alias(name)
+    return (
+        pl.when(pl.all_horizontal(part.is_not_null() for part in parts))
+        .then(pl.concat_arr(parts))
+        .alias(name)
+    )
 
 
 def _copies(layouts: dict[str, pl.DataFrame], events: pl.DataFrame) -> pl.DataFrame:
@@ -216,7 +230,9 @@ def _copies(layouts: dict[str, pl.DataFrame], events: pl.DataFrame) -> pl.DataFr
 
 def _memory(layout: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     rows = layout.filter(pl.col("memory_bytes").is_not_null())
-    kinds = rows["device_type"].replace_strict(list(_DEVICE_TYPES), list(_DEVICE_TYPES.values()), default="other", return_dtype=DeviceKind)
+    kinds = rows["device_type"].replace_strict(
+        list(_DEVICE_TYPES), list(_DEVICE_TYPES.values()), default="other", return_dtype=DeviceKind
+    )
     return rows.select(
         "event",
         "total_allocated",
@@ -231,7 +247,11 @@ def _memory(layout: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
 
 def _collectives(layout: pl.DataFrame) -> pl.DataFrame:
     """The message is the larger side: an all-gather's output, a reduce-scatter's input."""
-    item = pl.col("dtype").cast(pl.String).replace_strict(list(_ITEM_BYTES), list(_ITEM_BYTES.values()), default=None, return_dtype=pl.Int64)
+    item = (
+        pl.col("dtype")
+        .cast(pl.String)
+        .replace_strict(list(_ITEM_BYTES), list(_ITEM_BYTES.values()), default=None, return_dtype=pl.Int64)
+    )
     return layout.select(
         "event",
         "dtype",
@@ -259,11 +279,11 @@ def _cold(found: JsonEvents) -> dict[str, pl.DataFrame]:
     cold = {}
     for name, layout in found.layouts.items():
         left = layout.drop(_IN_TABLES.get(name, ()))
-        kept = [column for column in left.columns if column == "event" or left[column].null_count() < len(left)]
+        kept = [
+            column for column in left.columns if column == "event" or left[column].null_count() < len(left)
+        ]
         if len(kept) > 1:
             cold[name] = left.select(kept)
     if len(found.rest):
         cold["rest"] = found.rest
     return cold
-
-

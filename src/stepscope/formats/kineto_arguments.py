@@ -81,19 +81,82 @@ _ARGUMENTS: tuple[tuple[str, str, int], ...] = (
 _ON_DEVICE = ("external_id", "device", "context", "stream", "correlation")
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "none": (),
-    "op": ("external_id", "record_function_id", "ev_idx", "sequence", "fwd_thread", "shapes", "dtypes", "strides", "concrete_inputs", "module_hierarchy", "call_stack", "finished", "op_device", "trace_name", "trace_iteration"),
+    "op": (
+        "external_id",
+        "record_function_id",
+        "ev_idx",
+        "sequence",
+        "fwd_thread",
+        "shapes",
+        "dtypes",
+        "strides",
+        "concrete_inputs",
+        "module_hierarchy",
+        "call_stack",
+        "finished",
+        "op_device",
+        "trace_name",
+        "trace_iteration",
+    ),
     "python": ("python_id", "python_parent_id", "python_module_id", "python_thread", "ev_idx"),
     "runtime": ("external_id", "cbid", "cid", "correlation", "external_ts"),
-    "kernel": (*_ON_DEVICE, "queued", "priority", "registers", "shared_bytes", "blocks_per_sm", "warps_per_sm", "occupancy", "grid", "block", "graph_id", "graph_node", "rocm_kind"),
+    "kernel": (
+        *_ON_DEVICE,
+        "queued",
+        "priority",
+        "registers",
+        "shared_bytes",
+        "blocks_per_sm",
+        "warps_per_sm",
+        "occupancy",
+        "grid",
+        "block",
+        "graph_id",
+        "graph_node",
+        "rocm_kind",
+    ),
     "copy": (*_ON_DEVICE, "bytes", "size", "bandwidth", "graph_id", "graph_node", "rocm_kind"),
-    "memory": ("total_allocated", "total_reserved", "address", "memory_bytes", "device_id", "device_type", "ev_idx", "finished"),
+    "memory": (
+        "total_allocated",
+        "total_reserved",
+        "address",
+        "memory_bytes",
+        "device_id",
+        "device_type",
+        "ev_idx",
+        "finished",
+    ),
     "sync": (*_ON_DEVICE, "sync_kind", "wait_on_stream", "wait_on_event", "wait_on_record"),
-    "collective": ("collective", "dtype", "elements", "elements_out", "group_size", "group", "group_description", "group_ranks", "collective_sequence", "rank", "in_split", "out_split", "global_rank_start", "global_rank_stride"),
+    "collective": (
+        "collective",
+        "dtype",
+        "elements",
+        "elements_out",
+        "group_size",
+        "group",
+        "group_description",
+        "group_ranks",
+        "collective_sequence",
+        "rank",
+        "in_split",
+        "out_split",
+        "global_rank_start",
+        "global_rank_stride",
+    ),
 }
 _CATEGORIES: dict[str, tuple[str, ...]] = {
     "op": ("cpu_op", "user_annotation", "gpu_user_annotation", "Operator"),
     "python": ("python_function", "PythonFunction"),
-    "runtime": ("cuda_runtime", "cuda_driver", "Runtime", "xpu_runtime", "xpu_driver", "mtia_runtime", "privateuse1_runtime", "privateuse1_driver"),
+    "runtime": (
+        "cuda_runtime",
+        "cuda_driver",
+        "Runtime",
+        "xpu_runtime",
+        "xpu_driver",
+        "mtia_runtime",
+        "privateuse1_runtime",
+        "privateuse1_driver",
+    ),
     "kernel": ("kernel", "Kernel"),
     "copy": ("gpu_memcpy", "gpu_memset", "Memcpy", "Memset"),
     "memory": ("cpu_instant_event",),
@@ -128,7 +191,9 @@ def _vocabulary() -> Vocabulary:
     return Vocabulary(
         keys=[(text.encode(), slots[column], how) for text, column, how in _ARGUMENTS],
         slot_count=sum(3 if how == TRIPLE else 1 for how in kept.values()),
-        categories=[(c.encode(), names.index(layout)) for layout, found in _CATEGORIES.items() for c in found],
+        categories=[
+            (c.encode(), names.index(layout)) for layout, found in _CATEGORIES.items() for c in found
+        ],
         layouts=[
             [slots[column] + axis for column in columns for axis in range(3 if kept[column] == TRIPLE else 1)]
             for columns in _COLUMNS.values()
@@ -136,7 +201,9 @@ def _vocabulary() -> Vocabulary:
         trigger=(slots["collective"], names.index("collective")),
         fallback=(slots["memory_bytes"], names.index("memory")),
         columns={
-            layout: [column + axis for column in columns for axis in (_AXES if kept[column] == TRIPLE else ("",))]
+            layout: [
+                column + axis for column in columns for axis in (_AXES if kept[column] == TRIPLE else ("",))
+            ]
             for layout, columns in _COLUMNS.items()
         },
         billionths=frozenset(column for column, how in kept.items() if how == BILLIONTHS),

@@ -19,10 +19,12 @@ def kineto_links(found: JsonEvents) -> pl.DataFrame:
 def _launches(found: JsonEvents) -> pl.DataFrame:
     """One launch may start many kernels: a CUDA graph's."""
     calls = found.layouts["runtime"].select("event", "correlation").filter(pl.col("correlation") > 0)
-    device = pl.concat(
-        found.layouts[name].select("event", "correlation") for name in _DEVICE_LAYOUTS
-    ).filter(pl.col("correlation") > 0)
-    pairs = calls.join(device, on="correlation", suffix="_to").select(pl.col("event").alias("from"), to="event_to")
+    device = pl.concat(found.layouts[name].select("event", "correlation") for name in _DEVICE_LAYOUTS).filter(
+        pl.col("correlation") > 0
+    )
+    pairs = calls.join(device, on="correlation", suffix="_to").select(
+        pl.col("event").alias("from"), to="event_to"
+    )
     if pairs["to"].is_duplicated().any():
         pairs = _latest_before(pairs, found.events["start"])
     return pairs.with_columns(why=pl.lit("launch", dtype=LinkReason))
@@ -44,9 +46,9 @@ def _waits(found: JsonEvents) -> pl.DataFrame:
     sync = found.layouts["sync"].filter(pl.col("wait_on_record") > 0)
     calls = found.layouts["runtime"].filter(pl.col("correlation") > 0)
     pairs = calls.join(sync, left_on="correlation", right_on="wait_on_record", suffix="_to")
-    return pairs.select(pl.col("event").alias("from"), to="event_to", why=pl.lit("record-wait", dtype=LinkReason)).unique(
-        ["from", "to"], maintain_order=True
-    )
+    return pairs.select(
+        pl.col("event").alias("from"), to="event_to", why=pl.lit("record-wait", dtype=LinkReason)
+    ).unique(["from", "to"], maintain_order=True)
 
 
 def kineto_flows(found: JsonEvents) -> pl.DataFrame:

@@ -25,7 +25,9 @@ def _logged(draft: Draft, header: dict[str, Any]) -> None:
         lines = header.get(key)
         if lines:
             text = "; ".join(str(line) for line in lines[:3]) if isinstance(lines, list) else str(lines)
-            draft.problems.add(Problem("capture-error", "The profiler logged problems", text[:500], "", severity))  # type: ignore[arg-type]
+            draft.problems.add(
+                Problem("capture-error", "The profiler logged problems", text[:500], "", severity)
+            )  # type: ignore[arg-type]
 
 
 def _device_events(draft: Draft) -> None:
@@ -53,14 +55,31 @@ def _promised(draft: Draft) -> None:
     kinds = set(draft.events["kind"].unique().drop_nulls().to_list())
     ops = draft.ops
     checks = (
-        ("with_stack", "python" in kinds, "stacks", "Python 3.11+ needs a recent torch; or pass experimental_config with verbose=True."),
-        ("profile_memory", "memory" in kinds, "memory", "Memory events are written only for allocations inside the window."),
+        (
+            "with_stack",
+            "python" in kinds,
+            "stacks",
+            "Python 3.11+ needs a recent torch; or pass experimental_config with verbose=True.",
+        ),
+        (
+            "profile_memory",
+            "memory" in kinds,
+            "memory",
+            "Memory events are written only for allocations inside the window.",
+        ),
         ("record_shapes", len(ops) == 0 or ops["shapes"].null_count() < len(ops), "shapes", ""),
     )
     for option, present, what, fix in checks:
         if options.get(option) and not present:
             title = f"{option} was on, but there are no {what}"
-            draft.problems.add(Problem("option-without-data", title, f"The header says {option}, and no event carries {what}.", fix))
+            draft.problems.add(
+                Problem(
+                    "option-without-data",
+                    title,
+                    f"The header says {option}, and no event carries {what}.",
+                    fix,
+                )
+            )
 
 
 def _zero_times(draft: Draft) -> None:
@@ -68,5 +87,11 @@ def _zero_times(draft: Draft) -> None:
     zero = int((is_device & (draft.events["start_ns"] == 0)).sum())
     if zero:
         draft.problems.add(
-            Problem("zero-time", "Device events at time 0", "{count} device events have a time stamp of 0: CUPTI lost their times.", "Update the driver; leave these events out of any sum.", count=zero)
+            Problem(
+                "zero-time",
+                "Device events at time 0",
+                "{count} device events have a time stamp of 0: CUPTI lost their times.",
+                "Update the driver; leave these events out of any sum.",
+                count=zero,
+            )
         )

@@ -39,7 +39,10 @@ def kineto_tracks(found: JsonEvents, accelerator: str) -> tuple[TrackTable, pl.S
             if not device:
                 table.set(track, what="derived")
             else:
-                moves += [(track, category, table.add(track, what="derived", thread=_over(table, track, category))) for category in sorted(laid_over)]
+                moves += [
+                    (track, category, table.add(track, what="derived", thread=_over(table, track, category)))
+                    for category in sorted(laid_over)
+                ]
         elif pid in _OUTSIDE:
             table.set(track, what="derived")
     return table, _moved(found.events, moves)

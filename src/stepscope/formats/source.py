@@ -80,7 +80,13 @@ class Source:
                     yield from self._plain(file, first, size)
             except OSError as error:
                 self.problems.add(
-                    Problem("unreadable", "The file could not be read to its end", f"Reading stopped after {self.bytes_read:,} bytes: {error}.", "Copy the file again.", "error")
+                    Problem(
+                        "unreadable",
+                        "The file could not be read to its end",
+                        f"Reading stopped after {self.bytes_read:,} bytes: {error}.",
+                        "Copy the file again.",
+                        "error",
+                    )
                 )
 
     def _plain(self, file: IO[bytes], first: bytes, size: int) -> Iterator[bytes]:
@@ -99,20 +105,27 @@ class Source:
                 try:
                     piece = unpacker.decompress(data, size)
                 except zlib.error as error:
-                    self._damaged(f"The gzip stream is damaged near packed byte {self.bytes_read:,} ({error})", out)
+                    self._damaged(
+                        f"The gzip stream is damaged near packed byte {self.bytes_read:,} ({error})", out
+                    )
                     return
                 out += len(piece)
                 if piece:
                     yield piece
                 if out > BOMB_BYTES and out > BOMB_RATIO * self.bytes_read:
-                    self._damaged(f"It unpacks to more than {BOMB_RATIO} times its size, as no profile does", out)
+                    self._damaged(
+                        f"It unpacks to more than {BOMB_RATIO} times its size, as no profile does", out
+                    )
                     return
                 data = unpacker.unconsumed_tail
                 if unpacker.eof:
                     data = unpacker.unused_data.lstrip(b"\0")
                     if data[:2] != GZIP_MAGIC:
                         if data or file.read(1):
-                            self._damaged(f"Something that is not gzip follows packed byte {self.bytes_read - len(data):,}", out)
+                            self._damaged(
+                                f"Something that is not gzip follows packed byte {self.bytes_read - len(data):,}",
+                                out,
+                            )
                         return
                     unpacker = zlib.decompressobj(wbits=31)
             data = file.read(READ_BYTES)
@@ -122,7 +135,15 @@ class Source:
 
     def _damaged(self, what: str, out: int) -> None:
         detail = f"{what}. The {out:,} bytes before that were read."
-        self.problems.add(Problem("damaged-gzip", "The packed file is cut or damaged", detail, "Copy or record the file again.", "error"))
+        self.problems.add(
+            Problem(
+                "damaged-gzip",
+                "The packed file is cut or damaged",
+                detail,
+                "Copy or record the file again.",
+                "error",
+            )
+        )
 
     def _open(self) -> AbstractContextManager[IO[bytes]]:
         try:
@@ -134,6 +155,9 @@ class Source:
         except IsADirectoryError:
             raise UnreadableFile(f"This is a folder, not a file: {self.path}") from None
         except PermissionError:
-            raise UnreadableFile(f"No permission to read {self.path}", fix=f"Try: chmod u+r '{self.path}', or run as its owner.") from None
+            raise UnreadableFile(
+                f"No permission to read {self.path}",
+                fix=f"Try: chmod u+r '{self.path}', or run as its owner.",
+            ) from None
         except OSError as error:
             raise UnreadableFile(f"Cannot open {self.path}: {error.strerror or error}") from None

@@ -99,7 +99,11 @@ class _Lent:
     """Buffers as an Arrow array of one primitive type, or of byte strings behind their offsets."""
 
     def __init__(
-        self, data: tuple[memoryview, ...], arrow_format: bytes, length: int, validity: memoryview | None = None
+        self,
+        data: tuple[memoryview, ...],
+        arrow_format: bytes,
+        length: int,
+        validity: memoryview | None = None,
     ) -> None:
         self.data = data
         self.validity = validity
@@ -108,7 +112,9 @@ class _Lent:
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         views = (self.validity, *self.data)
-        windows = [None if view is None else (ctypes.c_char * view.nbytes).from_buffer(view) for view in views]
+        windows = [
+            None if view is None else (ctypes.c_char * view.nbytes).from_buffer(view) for view in views
+        ]
         addresses = [None if window is None else ctypes.addressof(window) for window in windows]
         buffers = (ctypes.c_void_p * len(addresses))(*addresses)
         key = ctypes.addressof(buffers)
@@ -148,7 +154,9 @@ def byte_strings(name: str, offsets: Any, data: Any) -> pl.Series:
     if length <= 0:
         return pl.Series(name, [], dtype=pl.Binary)
     view = memoryview(data).cast("B")
-    return pl.Series(name, _Lent((where, view if view.nbytes else memoryview(bytearray(1))), b"Z", length)).alias(name)
+    return pl.Series(
+        name, _Lent((where, view if view.nbytes else memoryview(bytearray(1))), b"Z", length)
+    ).alias(name)
 
 
 _ITEM: dict[str, Any] = {

@@ -59,7 +59,9 @@ def _without_negative_durations(events: pl.DataFrame, problems: Problems) -> pl.
 def _sorted(events: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
     """Events by track, start and longer first, and for each row of the draft its place among them."""
     events = events.with_row_index("id")
-    ordered = events.sort(["track", "start_ns", "dur_ns"], descending=[False, False, True], maintain_order=True)
+    ordered = events.sort(
+        ["track", "start_ns", "dur_ns"], descending=[False, False, True], maintain_order=True
+    )
     moved = series("id", order.invert(buffer(ordered["id"])), pl.UInt32)
     return ordered.with_columns(id=pl.int_range(pl.len(), dtype=pl.UInt32)), moved
 
@@ -127,7 +129,9 @@ def _with_launching_op(kernels: pl.DataFrame, links: pl.DataFrame, events: pl.Da
         return kernels
     enclosing = ancestors(events, events["kind"] == "op")
     by_kernel = (
-        launches.select(event="to", found=enclosing.gather(launches["from"])).drop_nulls().unique("event", keep="first")
+        launches.select(event="to", found=enclosing.gather(launches["from"]))
+        .drop_nulls()
+        .unique("event", keep="first")
     )
     joined = kernels.join(by_kernel, on="event", how="left", maintain_order="left")
     named = pl.col("op") if "op" in kernels.columns else pl.lit(None, dtype=pl.UInt32)

@@ -12,7 +12,9 @@ from stepscope.trace.schema import LinkReason
 NONE = intervals.NO_PARENT
 
 
-def with_flows(links: pl.DataFrame, flows: pl.DataFrame, events: pl.DataFrame, problems: Problems) -> pl.DataFrame:
+def with_flows(
+    links: pl.DataFrame, flows: pl.DataFrame, events: pl.DataFrame, problems: Problems
+) -> pl.DataFrame:
     """The links, and those that the flows describe. Flows that begin or end nowhere are counted."""
     if flows.is_empty() or events.is_empty():
         return links
@@ -24,10 +26,21 @@ def with_flows(links: pl.DataFrame, flows: pl.DataFrame, events: pl.DataFrame, p
     lost = len(flows) - len(found)
     if lost:
         problems.add(
-            Problem("loose-flows", "Arrows that lead nowhere", "{count} flows begin or end where no event is; they were left out.", "", "info", lost)
+            Problem(
+                "loose-flows",
+                "Arrows that lead nowhere",
+                "{count} flows begin or end where no event is; they were left out.",
+                "",
+                "info",
+                lost,
+            )
         )
     found = found.with_columns(pl.col("from", "to").cast(pl.UInt32))
-    return found if links.is_empty() else pl.concat([links.select(found.columns).cast(dict(found.schema)), found])
+    return (
+        found
+        if links.is_empty()
+        else pl.concat([links.select(found.columns).cast(dict(found.schema)), found])
+    )
 
 
 def _track_offsets(events: pl.DataFrame) -> pl.Series:

@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
-_BARE_WORD = re.compile(rb"(?<=[:\[,])(\s*)(?:N/A|[+-]?(?:inf(?:inity)?|nan)|undefined|None)(?=\s*[,\]}])", re.IGNORECASE)
+_BARE_WORD = re.compile(
+    rb"(?<=[:\[,])(\s*)(?:N/A|[+-]?(?:inf(?:inity)?|nan)|undefined|None)(?=\s*[,\]}])", re.IGNORECASE
+)
 _ESCAPED = 1
 
 

@@ -9,7 +9,10 @@ from stepscope.trace.schema import Role
 # The first rule that matches decides. Each name is judged once, however often it occurs.
 _RULES: tuple[tuple[str, str], ...] = (
     ("step", r"^ProfilerStep#\d+$"),
-    ("input", r"^enumerate\(Data(Loader|Pipe)\)#|^Iterator(::|GetNext)|^IteratorGetNext|torch/utils/data/.*: (__next__|_next_data|fetch)$"),
+    (
+        "input",
+        r"^enumerate\(Data(Loader|Pipe)\)#|^Iterator(::|GetNext)|^IteratorGetNext|torch/utils/data/.*: (__next__|_next_data|fetch)$",
+    ),
     ("optimizer", r"^Optimizer\.(step|zero_grad)#|^_?fused_adam|^Adam\.step"),
     (
         "collective",
@@ -42,5 +45,3 @@ def roles(names: pl.Series, given: pl.Series | None = None) -> pl.Series:
     else:
         found = names.replace_strict(table["name"], table["role"], default=None, return_dtype=Role)
     return found if given is None else pl.select(pl.coalesce(given.cast(Role), found)).to_series()
-
-

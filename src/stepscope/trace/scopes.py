@@ -31,7 +31,11 @@ def with_module_scopes(ops: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     scope = pl.DataFrame({"module": inside.gather(ops["event"])}).join(
         paths, left_on="module", right_on="id", how="left", maintain_order="left"
     )["path"]
-    given = ops["scope"] if "scope" in ops.columns else pl.Series("scope", [None], dtype=Text).extend_constant(None, len(ops) - 1)
+    given = (
+        ops["scope"]
+        if "scope" in ops.columns
+        else pl.Series("scope", [None], dtype=Text).extend_constant(None, len(ops) - 1)
+    )
     return ops.with_columns(scope=pl.select(pl.coalesce(given, scope)).to_series())
 
 

@@ -49,9 +49,12 @@ class TraceInfo:
 class Trace:
     """The tables of one trace, by name and as attributes; see `stepscope.trace.schema` for their columns."""
 
-    def __init__(self, tables: Mapping[str, pl.DataFrame], cold: Mapping[str, pl.DataFrame] | None = None) -> None:
+    def __init__(
+        self, tables: Mapping[str, pl.DataFrame], cold: Mapping[str, pl.DataFrame] | None = None
+    ) -> None:
         self.tables: Mapping[str, pl.DataFrame] = {
-            name: conform(name, tables[name]) if name in tables else conform(name, pl.DataFrame()) for name in TABLES
+            name: conform(name, tables[name]) if name in tables else conform(name, pl.DataFrame())
+            for name in TABLES
         }
         # Arguments that are not columns, by event; each frame has an `event` column and any others.
         self.cold: Mapping[str, pl.DataFrame] = dict(cold or {})
@@ -80,7 +83,9 @@ class Trace:
         for frame in self.cold.values():
             for row in frame.filter(pl.col("event") == event).iter_rows(named=True):
                 text = row.pop("json", None)
-                found.update({name: value for name, value in row.items() if name != "event" and value is not None})
+                found.update(
+                    {name: value for name, value in row.items() if name != "event" and value is not None}
+                )
                 values = repaired_json(text) if text is not None else {}
                 found.update(values if isinstance(values, dict) else {"args": values})
         return found
