@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -75,7 +74,8 @@ def measure(peers: list[Tool], path: Path, *, rounds: int, budget_seconds: float
             series = found[tool.name]
             spent = sum(run.seconds for run in series.runs)
             if series.failure is None and (number < 2 or spent < budget_seconds):
-                _one_more(series, tool, path)
+                with _alone(path) as linked:
+                    _one_more(series, tool, linked)
     return found
 
 
@@ -90,22 +90,21 @@ def _open_twice(found: dict[str, Series], path: Path) -> None:
 
 def _one_more(series: Series, tool: Tool, path: Path, settings: dict[str, str] | None = None) -> None:
     _say(f"  {path.name}: {series.tool}, run {len(series.runs) + 1}")
-    with _own_folder(path) as linked:
-        _warm(linked)
-        command = [tool.python, "-m", f"benchmarks.drivers.{tool.driver}", str(linked)]
-        try:
-            ended = subprocess.run(
-                command,
-                cwd=ROOT,
-                env=os.environ | (settings or {}),
-                capture_output=True,
-                text=True,
-                timeout=LIMIT_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            series.failure = f"no result in {LIMIT_SECONDS} s"
-            return
+    _warm(path)
+    command = [tool.python, "-m", f"benchmarks.drivers.{tool.driver}", str(path)]
+    try:
+        ended = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=os.environ | (settings or {}),
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        series.failure = f"no result in {LIMIT_SECONDS} s"
+        return
     lines = [line for line in ended.stdout.splitlines() if line.startswith('{"seconds"')]
     if ended.returncode or not lines:
         series.failure = (ended.stderr.strip().splitlines() or [f"exit code {ended.returncode}"])[-1]
@@ -114,20 +113,12 @@ def _one_more(series: Series, tool: Tool, path: Path, settings: dict[str, str] |
 
 
 @contextmanager
-def _own_folder(path: Path) -> Iterator[Path]:
-    """The file alone in a folder: some tools leave caches beside it, and would find them the next time.
-
-    Ours keeps its cache elsewhere, keyed by the path, so the folder is the same for every run.
-    """
-    folder = path.parent / "alone"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    linked = folder / path.name
-    linked.hardlink_to(path)
-    try:
+def _alone(path: Path) -> Iterator[Path]:
+    """The file in a folder of its own: some peers leave caches beside it, and would find them the next time."""
+    with tempfile.TemporaryDirectory(prefix="alone-", dir=path.parent) as folder:
+        linked = Path(folder, path.name)
+        linked.hardlink_to(path)
         yield linked
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _warm(path: Path) -> None:
