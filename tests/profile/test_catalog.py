@@ -216,6 +216,25 @@ def test_the_newest_run_is_first(tmp_path: Path) -> None:
     assert [run.name for run in scan(tmp_path).runs] == ["new.json", "middle.json", "old.json"]
 
 
+def timed(worker: str, seconds: int) -> str:
+    return f"{worker}.{(1_694_128_201 + seconds) * 1_000_000_000}.pt.trace.json"
+
+
+def test_ranks_inside_files_whose_names_do_not_tell(tmp_path: Path) -> None:
+    for seconds, first_pid in ((0, 100), (60, 200)):
+        for rank in (1, 0):
+            name = timed(f"vm_{first_pid + rank}", seconds + 30 * rank)
+            put(tmp_path, name, content=kineto(rank=rank, world_size=2))
+    put(tmp_path, timed("vm_300", 10), timed("vm_400", 20))
+    runs = [[(item.worker, item.rank) for item in run.entries] for run in scan(tmp_path).runs]
+    assert runs == [
+        [("vm_200", 0), ("vm_201", 1)],
+        [("vm_100", 0), ("vm_101", 1)],
+        [("vm_400", None)],
+        [("vm_300", None)],
+    ]
+
+
 def test_remote_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")

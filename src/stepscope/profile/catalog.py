@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, cast
@@ -39,6 +41,7 @@ def scan(path: str | os.PathLike[str]) -> Catalog:
     walk = Walk(location)
     entries = _entries(walk, location)
     entries, twins = _without_twins(entries)
+    entries = _with_ranks_inside(entries)
     is_folder = walk.folders > 0 and not location.is_pattern
     return Catalog(
         path=location.path,
@@ -101,6 +104,34 @@ def _opened(item: Entry) -> IO[bytes]:
     if item.filesystem is None:
         return Path(item.path).open("rb")
     return cast("IO[bytes]", item.filesystem.open(item.path, "rb"))
+
+
+def _with_ranks_inside(entries: list[Entry]) -> list[Entry]:
+    """Where names tell no rank and files beside each other may be ranks or strangers, ask their first bytes."""
+    unclear = [item for item in entries if item.time_ns is not None and not item.who]
+    crowded = {folder for folder, files in Counter(item.folder for item in unclear).items() if files > 1}
+    asked = [item for item in unclear if item.folder in crowded]
+    if not asked:
+        return entries
+    with ThreadPoolExecutor(8, thread_name_prefix="stepscope-scan") as pool:
+        told = dict(zip((item.path for item in asked), pool.map(_with_rank_inside, asked), strict=True))
+    return [told.get(item.path, item) for item in entries]
+
+
+_DISTRIBUTED = re.compile(
+    rb'"distributedInfo"[^{}]*\{[^{}]*?"rank":\s*(\d{1,6})\b[^{}]*?"world_size":\s*(\d{1,6})\b'
+)
+
+
+def _with_rank_inside(item: Entry) -> Entry:
+    try:
+        found = _DISTRIBUTED.search(item.source().head(skips.HEAD_BYTES))
+    except Exception:  # whatever is wrong with the file is told when it is read
+        return item
+    if found is None:
+        return item
+    rank, world = int(found[1]), int(found[2])
+    return replace(item, rank=rank, who=(rank,), template=f"{item.folder}/* of {world}")
 
 
 def _without_twins(entries: list[Entry]) -> tuple[list[Entry], list[Skipped]]:

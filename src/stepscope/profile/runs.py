@@ -15,7 +15,7 @@ from stepscope.profile.names import Name, folder_time_ns, natural, pattern, read
 # Ranks stop profiling at the same training step, so their files are named within moments of each other. Workers
 # without a rank may as well be two jobs that someone started one after the other, hence the shorter limit.
 RANKED_GAP_NS = 600 * 1_000_000_000
-UNRANKED_GAP_NS = 20 * 1_000_000_000
+UNRANKED_GAP_NS = 5 * 1_000_000_000
 
 
 @dataclass(frozen=True)
