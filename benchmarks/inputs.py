@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.measure import ROOT
 
-SAMPLES = ROOT / "src" / "stepscope" / "samples"
+SHIPPED = (ROOT / "src" / "stepscope" / "samples", ROOT / "tests" / "fixtures")
 # Preferred first. The first Kineto trace is used, and every XPlane.
 KINETO = ("h200/resnet_input_bound.pt.trace.json.gz", "h200/gpt_bf16_eager.pt.trace.json.gz")
 XPLANES = (
@@ -35,13 +35,13 @@ class Input:
 
 def kineto_source() -> Path | None:
     """A real Kineto trace: of the corpus where there is one, else the largest that ships with stepscope."""
-    found = _corpus(KINETO) or sorted(SAMPLES.glob("*.pt.trace.json*"), key=lambda path: -path.stat().st_size)
+    found = _corpus(KINETO) or _shipped("*.pt.trace.json*")
     return found[0] if found else None
 
 
 def xplane_sources() -> list[Path]:
-    """Real XPlane files: of the corpus where there is one, else those that ship with stepscope."""
-    return _corpus(XPLANES) or sorted(SAMPLES.glob("*.xplane.pb*"))
+    """Real XPlane files: of the corpus where there is one, else the largest that ships with stepscope."""
+    return _corpus(XPLANES) or _shipped("*.xplane.pb*")[:1]
 
 
 def repeated(source: Path, kind: str, at_least: int, work: Path) -> Input:
@@ -66,6 +66,13 @@ def _label(source: Path) -> str:
     if "plugins" in parts:
         return parts[parts.index("plugins") - 1]
     return source.name.split(".")[0]
+
+
+def _shipped(pattern: str) -> list[Path]:
+    """Profiles of our own, the largest first."""
+    return sorted(
+        (path for folder in SHIPPED for path in folder.rglob(pattern)), key=lambda path: -path.stat().st_size
+    )
 
 
 def _corpus(patterns: tuple[str, ...]) -> list[Path]:
