@@ -241,6 +241,32 @@ def test_a_url(reads: list[str]) -> None:
     assert len(load("memory://bucket").events) == 12
 
 
+def test_a_filesystem_that_fails(reads: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    memory.pipe("memory://flaky/a.pt.trace.json", kineto())
+
+    def fail(*_: object) -> None:
+        raise LookupError("the token has expired")
+
+    monkeypatch.setattr(formats, "read", fail)
+    with pytest.raises(
+        UnreadableFile, match=r"a\.pt\.trace\.json cannot be read: LookupError: the token has expired"
+    ):
+        load("memory://flaky")
+
+
+def test_a_file_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, "a.pt.trace.json")
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(formats, "read", fail)
+    with pytest.raises(UnreadableFile, match="does not fit into memory"):
+        load(tmp_path, cache=False)
+
+
 def test_progress(tmp_path: Path, reads: list[str]) -> None:
     put(tmp_path, "rank0.json", "rank1.json.gz", "rank2.json")
     total = sum(file.stat().st_size for file in tmp_path.iterdir())

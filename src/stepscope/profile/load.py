@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from stepscope import formats
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
+from stepscope.formats.reader import no_progress
 from stepscope.formats.source import Source
 from stepscope.profile.cache import Cache, Identity, identify
 from stepscope.profile.catalog import Catalog, choose, scan
@@ -177,6 +178,14 @@ class _Reader:
             return self.read(entry)
         except UnreadableFile as error:
             return error
+        except MemoryError:
+            return UnreadableFile(
+                f"{entry.path} does not fit into memory.", fix="Record fewer steps, or load fewer ranks."
+            )
+        except Exception as error:
+            if entry.filesystem is None:
+                raise
+            return UnreadableFile(f"{entry.path} cannot be read: {type(error).__name__}: {error}")
         finally:
             self.meter.finished(entry)
 
@@ -208,7 +217,7 @@ class _Reader:
             self.cache.discard(identity)
         if identify(entry.source()) != identity:
             raise StepscopeError(f"{entry.path} changed after it was opened.", fix="Load it again.")
-        trace = formats.read(entry.source(), self.meter.of(entry))
+        trace = formats.read(entry.source(), no_progress)
         if self.cache is not None:
             self.cache.store(identity, trace)
         return trace
