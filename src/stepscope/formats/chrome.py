@@ -61,7 +61,8 @@ def chrome_draft(found: JsonEvents, path: str) -> Draft:
 
 def _mark_devices(table: TrackTable) -> tuple[list[int], list[int]]:
     """Tracks of devices, told by the names of their processes: those with the work itself, and views laid over it."""
-    work, scopes = [], []
+    work: list[int] = []
+    scopes: list[int] = []
     for number, (pid, tid) in enumerate(table.scanned):
         process = table.names.processes.get(pid) or ""
         found = _DEVICE.search(process)

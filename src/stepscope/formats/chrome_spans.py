@@ -132,14 +132,15 @@ def _in_lanes(spans: Spans, group: pl.DataFrame, table: TrackTable) -> Spans:
         "start", maintain_order=True
     )
     moved: list[pl.DataFrame] = []
-    for (process, category), rows in mine.group_by("process", "category", maintain_order=True):
+    for (_, category), rows in mine.group_by("process", "category", maintain_order=True):
         found = intervals.lanes(
             buffer(rows["start"]), buffer(rows["start"] + rows["dur"].clip(lower_bound=0))
         )
         lane = series("lane", found, pl.UInt32)
         count = int(lane.max() or 0) + 1  # type: ignore[arg-type]
         label = f"async {category or ''}".strip()
-        tracks = [table.add(int(process), what="derived", thread=f"{label} {n}") for n in range(count)]  # type: ignore[call-overload]
+        like = int(rows["process"][0])
+        tracks = [table.add(like, what="derived", thread=f"{label} {n}") for n in range(count)]
         new = pl.Series("lane", tracks, dtype=pl.UInt32).gather(lane)
         moved.append(pl.DataFrame({"row": rows["row"], "lane": new}))
     if not moved:

@@ -147,12 +147,12 @@ class Gathering:
         """Ids that are strings, numbered alike in all pieces; numbers stay."""
         is_text = (ids >= native.TEXT_ID) & (ids < native.TEXT_ID + len(strings))
         if not is_text.any():
-            return ids.replace(MISSING, None)
+            return _without(ids, MISSING)
         used = ids.filter(is_text).unique().to_list()
         common = [
             native.TEXT_ID + self._ids.setdefault(strings[i - native.TEXT_ID], len(self._ids)) for i in used
         ]
-        return ids.replace(used, common).replace(MISSING, None)
+        return _without(ids.replace(used, common), MISSING)
 
     def _take_rest(self, scanner: native.Scanner, strings: list[str]) -> None:
         events, offsets, texts = scanner.rest_texts()
@@ -258,7 +258,14 @@ def _identity(value: int, strings: list[str]) -> Identity:
 
 def _code(codes: pl.Series) -> pl.Series:
     """Codes of strings; the code that stands for none becomes null."""
-    return codes.replace(0xFFFFFFFF, None).cast(pl.UInt32)
+    found: pl.Series = _without(codes, 0xFFFFFFFF).cast(pl.UInt32)
+    return found
+
+
+def _without(values: pl.Series, missing: int) -> pl.Series:
+    """Null where the scanner wrote the number that stands for nothing."""
+    found: pl.Series = values.replace(missing, None)
+    return found
 
 
 def _or_null(name: str) -> pl.Expr:

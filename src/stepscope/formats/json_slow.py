@@ -142,7 +142,7 @@ class _Columns:
         for name, count in self.counts.items():
             if count:
                 problems.add(counted(COUNTED[name], count))
-        columns = {
+        columns: dict[str, Any] = {
             "ph": pl.UInt8,
             "name": Text,
             "category": Text,
@@ -150,7 +150,7 @@ class _Columns:
             "start": pl.Int64,
             "dur": pl.Int64,
         }
-        flows = {
+        flows: dict[str, Any] = {
             "start": pl.Int64,
             "track": pl.UInt32,
             "id": pl.Int64,
@@ -211,11 +211,11 @@ def _times(start: bytes, dur: bytes) -> tuple[int, int] | str:
     if begin is None:
         return "untimed"
     length = _decimal(dur) if dur else None
-    end = begin + (length or 0)
-    if abs(begin) * 1000 > _LIMIT_NS or abs(length or 0) * 1000 > _LIMIT_NS:
+    length = length or Decimal(0)
+    if abs(begin) * 1000 > _LIMIT_NS or abs(length) * 1000 > _LIMIT_NS:
         return "out_of_range"
     first = _rounded(begin * 1000)
-    return first, _rounded(end * 1000) - first
+    return first, _rounded((begin + length) * 1000) - first
 
 
 def _decimal(text: bytes) -> Decimal | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from stepscope.formats.json_events import Identity, JsonEvents
@@ -68,7 +70,7 @@ def _set_stream(table: TrackTable, track: int, pid: Identity, tid: Identity, kin
 def _moved(events: pl.DataFrame, moves: list[tuple[int, str, int]]) -> pl.Series:
     if not moves:
         return events["track"]
-    target = pl.when(False).then(pl.lit(0, dtype=pl.UInt32))
+    target: Any = pl.when(False).then(pl.lit(0, dtype=pl.UInt32))
     for track, category, new in moves:
         here = (pl.col("track") == track) & (pl.col("category") == category)
         target = target.when(here).then(pl.lit(new, dtype=pl.UInt32))

@@ -5,16 +5,18 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, cast
 
 from stepscope.errors import UnreadableFile
 from stepscope.trace.problems import Problem, Problems
 
+zlib: Any
 try:
-    from isal import isal_zlib as zlib
+    zlib = import_module("isal.isal_zlib")
 except ImportError:  # no wheel for this machine: slower, but the same bytes
-    import zlib
+    zlib = import_module("zlib")
 
 GZIP_MAGIC = b"\x1f\x8b"
 READ_BYTES = 1 << 18

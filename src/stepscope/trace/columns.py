@@ -6,7 +6,7 @@ The hot loops fill plain buffers; `series` lends such a buffer to Polars, `buffe
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -84,15 +84,17 @@ _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 _lent: dict[int, tuple[Any, ...]] = {}
 
 
-@_ReleaseSchema
-def _release_schema(schema: Any) -> None:
+def _forget_schema(schema: Any) -> None:
     schema.contents.release = _ReleaseSchema()
 
 
-@_ReleaseArray
-def _release_array(array: Any) -> None:
+def _forget_array(array: Any) -> None:
     _lent.pop(array.contents.private_data, None)
     array.contents.release = _ReleaseArray()
+
+
+_release_schema = _ReleaseSchema(_forget_schema)
+_release_array = _ReleaseArray(_forget_array)
 
 
 class _Lent:
@@ -177,11 +179,11 @@ def buffer(column: pl.Series) -> memoryview:
     """The values of a numeric column without nulls, read in place. The column lives as long as the view."""
     if column.null_count():
         raise ValueError(f"column {column.name} has nulls")
-    arrow_format, code = _FORMATS[column.dtype]
+    _, code = _FORMATS[column.dtype]
     if len(column) == 0:
-        return memoryview(b"").cast(code)
+        return _as_items(memoryview(b""), code)
     column = column.rechunk()
-    capsule = column.__arrow_c_stream__()  # type: ignore[no-untyped-call, unused-ignore]
+    capsule = column.__arrow_c_stream__()
     stream = _Stream.from_address(_capsule_pointer(capsule, b"arrow_array_stream"))
     array = _Array()
     if stream.get_next(ctypes.byref(stream), ctypes.byref(array)) != 0 or array.length != len(column):
@@ -189,8 +191,12 @@ def buffer(column: pl.Series) -> memoryview:
     item = ctypes.sizeof(_ITEM[code])
     address = array.buffers[1] + array.offset * item
     window = (ctypes.c_char * (array.length * item)).from_address(address)
-    window._owner = _Owner(column, array)  # type: ignore[attr-defined]
-    return memoryview(window).cast("B").cast(code)
+    window._owner = _Owner(column, array)
+    return _as_items(memoryview(window).cast("B"), code)
+
+
+def _as_items(view: memoryview, code: Any) -> memoryview:
+    return cast("memoryview", view.cast(code))
 
 
 class _Owner:

@@ -16,14 +16,21 @@ def with_flows(
     links: pl.DataFrame, flows: pl.DataFrame, events: pl.DataFrame, problems: Problems
 ) -> pl.DataFrame:
     """The links, and those that the flows describe. Flows that begin or end nowhere are counted."""
-    if flows.is_empty() or events.is_empty():
+    if flows.is_empty():
+        return links
+    if events.is_empty():
+        _note_lost(problems, len(flows))
         return links
     track_first = _track_offsets(events)
     begin = _innermost(events, track_first, flows["from_track"], flows["from_ns"])
     end = _innermost(events, track_first, flows["to_track"], flows["to_ns"])
     found = pl.DataFrame({"from": begin, "to": end, "why": flows["why"].cast(LinkReason)})
     found = found.filter(pl.col("from") != NONE, pl.col("to") != NONE, pl.col("from") != pl.col("to"))
-    lost = len(flows) - len(found)
+    _note_lost(problems, len(flows) - len(found))
+    return found if links.is_empty() else pl.concat([links.select(found.columns).cast(found.schema), found])
+
+
+def _note_lost(problems: Problems, lost: int) -> None:
     if lost:
         problems.add(
             Problem(
@@ -35,18 +42,13 @@ def with_flows(
                 lost,
             )
         )
-    found = found.with_columns(pl.col("from", "to").cast(pl.UInt32))
-    return (
-        found
-        if links.is_empty()
-        else pl.concat([links.select(found.columns).cast(dict(found.schema)), found])
-    )
 
 
 def _track_offsets(events: pl.DataFrame) -> pl.Series:
     """Where each track's rows begin, and the end of the last."""
     tracks = pl.int_range(int(events["track"].max() or 0) + 2, dtype=pl.UInt32, eager=True)  # type: ignore[arg-type]
-    return events["track"].search_sorted(tracks, side="left").cast(pl.UInt32)
+    found: pl.Series = events["track"].search_sorted(tracks, side="left").cast(pl.UInt32)
+    return found
 
 
 def _innermost(events: pl.DataFrame, track_first: pl.Series, track: pl.Series, time: pl.Series) -> pl.Series:
@@ -61,4 +63,4 @@ def _innermost(events: pl.DataFrame, track_first: pl.Series, track: pl.Series, t
         buffer(time),
     )
     rows = series("found", found, pl.UInt32)
-    return pl.select(pl.when(track <= last).then(rows).otherwise(NONE)).to_series().cast(pl.UInt32)
+    return pl.select(pl.when(track <= last).then(rows).otherwise(pl.lit(NONE, dtype=pl.UInt32))).to_series()

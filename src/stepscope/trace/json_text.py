@@ -36,7 +36,7 @@ def repaired_json(text: bytes) -> Any:
     """The value of a JSON text; bare words become null; None if it still cannot be read."""
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass
     try:
         return json.loads(_BARE_WORD.sub(rb"\1null", text).decode(errors="replace"), strict=False)

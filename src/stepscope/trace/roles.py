@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from stepscope.trace.schema import Role
@@ -35,7 +37,7 @@ def roles(names: pl.Series, given: pl.Series | None = None) -> pl.Series:
     """The role of each event by its name; a role that the reader gave wins."""
     unique = names.unique().drop_nulls()
     text = pl.col("name").cast(pl.String)
-    judged = pl.when(False).then(pl.lit(None, dtype=Role))
+    judged: Any = pl.when(False).then(pl.lit(None, dtype=Role))
     for role, pattern in _RULES:
         judged = judged.when(text.str.contains(pattern)).then(pl.lit(role, dtype=Role))
     table = unique.to_frame("name").with_columns(role=judged.otherwise(None))

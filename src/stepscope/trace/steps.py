@@ -67,4 +67,5 @@ def _steps_by_time(start: pl.Series, markers: pl.DataFrame) -> pl.Series:
     end = markers["end_ns"].gather(inside["clipped"])
     number = markers["number"].gather(inside["clipped"])
     within = (index >= 0) & (start < end)
-    return pl.select(pl.when(within).then(number).otherwise(None)).to_series().cast(pl.Int32)
+    found: pl.Series = pl.select(pl.when(within).then(number).otherwise(None)).to_series().cast(pl.Int32)
+    return found
