@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-HOT_LOOPS = ("events", "wire", "intervals", "spans", "sweep", "lanes", "pairs", "checks", "order")
+HOT_LOOPS = ("events", "wire", "intervals", "spans", "sweep", "lanes", "pairs", "checks", "crc32c", "order")
 
 
 def interpreted() -> list[str]:

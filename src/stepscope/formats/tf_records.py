@@ -1,0 +1,120 @@
+"""TFRecord files: length, checksum of the length, data, checksum of the data, and so on to the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stepscope.native.crc32c import crc32c
+from stepscope.trace.problems import Problem, Problems
+
+HEADER_BYTES = 12
+FOOTER_BYTES = 4
+CHECKED_BYTES = 1 << 26
+
+# A length below 4 GiB, its checksum, and the first byte of a TensorBoard event (its time comes first).
+_EVENT_AHEAD = re.compile(rb"(?=....\0\0\0\0....\x09)", re.DOTALL)
+_HEADERS_TRIED = 10_000
+_AGAIN = "The job ended while it wrote, the disk was full, or a copy broke off. Copy or record it again."
+
+
+def masked(checksum: int) -> int:
+    """The checksum as it is stored: turned and shifted, so that data holding checksums can be checked too."""
+    return (((checksum >> 15) | (checksum << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def starts_record(content: memoryview, at: int) -> bool:
+    """Whether a length with its right checksum stands there."""
+    header = content[at : at + HEADER_BYTES]
+    return len(header) == HEADER_BYTES and masked(crc32c(header[:8])) == int.from_bytes(header[8:], "little")
+
+
+@dataclass(frozen=True)
+class Record:
+    """The data of one record; of the last one in a file that is cut, what is left of it."""
+
+    data: memoryview
+    whole: bool = True
+
+
+@dataclass
+class Records:
+    """The records of a file. Those with a wrong checksum are given too; damage is counted in `problems`."""
+
+    content: memoryview
+    problems: Problems
+    count: int = 0
+
+    def __iter__(self) -> Iterator[Record]:
+        checks = len(self.content) <= CHECKED_BYTES
+        if not checks:
+            self.problems.add(_unchecked(len(self.content)))
+        at = 0
+        while at < len(self.content):
+            stop = self._stop(at)
+            if stop is None:
+                after = self._next_after_damage(at)
+                if after == len(self.content) and starts_record(self.content, at):
+                    yield Record(self.content[at + HEADER_BYTES :], whole=False)
+                at = after
+                continue
+            data = self.content[at + HEADER_BYTES : stop - FOOTER_BYTES]
+            stored = int.from_bytes(self.content[stop - FOOTER_BYTES : stop], "little")
+            if not starts_record(self.content, at) or (checks and masked(crc32c(data)) != stored):
+                self.problems.add(_mismatch(at))
+            self.count += 1
+            yield Record(data)
+            at = stop
+
+    def _stop(self, at: int) -> int | None:
+        """Where the record ends, or None if no whole record can be there."""
+        if len(self.content) - at < HEADER_BYTES + FOOTER_BYTES:
+            return None
+        size = int.from_bytes(self.content[at : at + 8], "little")
+        stop = at + HEADER_BYTES + size + FOOTER_BYTES
+        if stop > len(self.content):
+            return None
+        # A wrong length is believed only if it leads to the next record or to the end.
+        if starts_record(self.content, at) or stop == len(self.content) or starts_record(self.content, stop):
+            return stop
+        return None
+
+    def _next_after_damage(self, at: int) -> int:
+        """Where to go on: at the next record, or at the end. Notes what is lost."""
+        found = len(self.content)
+        for tried, match in enumerate(_EVENT_AHEAD.finditer(self.content, at + 1)):
+            if tried == _HEADERS_TRIED:
+                break
+            if starts_record(self.content, match.start()):
+                found = match.start()
+                break
+        if found < len(self.content):
+            self.problems.add(_lost(at, found))
+        else:
+            self.problems.add(_cut(at, len(self.content), self.count))
+        return found
+
+
+def _cut(at: int, size: int, count: int) -> Problem:
+    detail = f"Its last {size - at:,} bytes, from byte {at:,} on, are no whole record. What is whole in them and the {count:,} records before was read."
+    return Problem("truncated", "The file is cut short", detail, _AGAIN, "error")
+
+
+def _lost(at: int, found: int) -> Problem:
+    detail = f"{{count}} bytes, the first of them byte {at:,}, are no record and were passed over."
+    return Problem(
+        "lost-records", "Bytes that are no record", detail, "Copy or record it again.", "error", found - at
+    )
+
+
+def _mismatch(at: int) -> Problem:
+    detail = (
+        f"{{count}} records do not fit their checksum, the first at byte {at:,}. They were read all the same."
+    )
+    return Problem("crc-mismatch", "Records with a wrong checksum", detail, "Copy the file again.")
+
+
+def _unchecked(size: int) -> Problem:
+    detail = f"The file has {size:,} bytes; the checksums of data are compared in files of up to {CHECKED_BYTES:,}."
+    return Problem("crc-unchecked", "Checksums were not compared", detail, "", "info")

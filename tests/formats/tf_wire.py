@@ -1,0 +1,77 @@
+"""Writes what the tests of event files read: protocol-buffer messages, records, and sources in memory."""
+
+from __future__ import annotations
+
+import struct
+
+from stepscope.formats.source import Source
+from stepscope.native.crc32c import crc32c
+
+Field = tuple[int, "int | float | str | bytes"]
+
+
+def varint(value: int) -> bytes:
+    """The number in groups of seven bits, negative ones as 64 bits."""
+    value &= (1 << 64) - 1
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def message(*fields: Field) -> bytes:
+    """The fields in the given order: whole numbers as varints, others as doubles, text and bytes with a length."""
+    found = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            found += varint(number << 3) + varint(value)
+        elif isinstance(value, float):
+            found += varint(number << 3 | 1) + struct.pack("<d", value)
+        else:
+            content = value.encode() if isinstance(value, str) else value
+            found += varint(number << 3 | 2) + varint(len(content)) + content
+    return found
+
+
+def checksum(data: bytes) -> bytes:
+    """The checksum as records store it."""
+    value = crc32c(data)
+    return struct.pack("<I", ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def record(data: bytes) -> bytes:
+    """Length, data and their checksums."""
+    length = struct.pack("<Q", len(data))
+    return length + checksum(length) + data + checksum(data)
+
+
+def event(*fields: Field) -> bytes:
+    """An event as a record; its time comes first."""
+    return record(message((1, 1.5e9), *fields))
+
+
+VERSION = event((3, "brain.Event:2"))
+
+
+def traced(tag: str, *devices: tuple[str, list[bytes]], step: int | None = None) -> bytes:
+    """The event of a traced run: for each device its nodes."""
+    stats = message(*((1, message((1, name), *((2, node) for node in nodes))) for name, nodes in devices))
+    tagged = message((1, tag), (2, message((1, stats))))
+    return event(*([(2, step)] if step is not None else []), (8, tagged))
+
+
+class Held(Source):
+    """A source whose content is at hand."""
+
+    def __init__(self, data: bytes, path: str = "logs/events.out.tfevents.1700000000.host7") -> None:
+        super().__init__(path)
+        self.data = data
+
+    def size(self) -> int:
+        """Bytes held."""
+        return len(self.data)
+
+    def content(self) -> bytes:
+        """The bytes held."""
+        return self.data
