@@ -113,14 +113,11 @@ def _dictionary(trace: Trace) -> tuple[pl.Series, pl.Series | None]:
 
 def _encoded(frame: pl.DataFrame, number_of: pl.Series | None) -> pl.DataFrame:
     """The frame with names as their numbers."""
-    return pl.DataFrame(
-        [
-            column.to_physical()
-            if number_of is None or not isinstance(column.dtype, pl.Categorical)
-            else number_of.gather(column.to_physical()).alias(column.name)
-            for column in frame.iter_columns()
-        ]
-    )
+    codes = frame.select(pl.all().to_physical())
+    if number_of is None:
+        return codes
+    named = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.Categorical)]
+    return codes.with_columns(number_of.gather(codes[name]).alias(name) for name in named)
 
 
 def _write_file(frame: pl.DataFrame, path: Path, compression: Any) -> StoredFile:
