@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from stepscope.errors import UnreadableFile
-from stepscope.formats import chrome_json
+from stepscope.formats import chrome_json, tf_events
 from stepscope.formats.foreign import describe_bytes
 from stepscope.formats.reader import Format, Progress, no_progress
 from stepscope.formats.source import Source
 from stepscope.trace.finish import finish
 from stepscope.trace.trace import Trace
 
-FORMATS: tuple[Format, ...] = (chrome_json.FORMAT,)
+FORMATS: tuple[Format, ...] = (tf_events.FORMAT, chrome_json.FORMAT)
 
 
 def detect(source: Source) -> Format:
