@@ -7,8 +7,14 @@ from typing import Any
 import polars as pl
 
 from stepscope.trace.draft import Draft
-from stepscope.trace.problems import Problem
+from stepscope.trace.problems import Problem, Severity
 
+_LOGS: tuple[tuple[str, str, Severity], ...] = (
+    ("ERROR", "The profiler logged errors", "error"),
+    ("WARNING", "The profiler logged warnings", "warning"),
+)
+_LINES_SHOWN = 3
+_LOG_TEXT = 500
 _LAUNCH = r"LaunchKernel|GraphLaunch|hipLaunch|MemcpyAsync|urEnqueueKernel"
 
 
@@ -21,13 +27,13 @@ def note_kineto_problems(draft: Draft, header: dict[str, Any]) -> None:
 
 
 def _logged(draft: Draft, header: dict[str, Any]) -> None:
-    for key, severity in (("ERROR", "error"), ("WARNING", "warning")):
-        lines = header.get(key)
+    for key, title, severity in _LOGS:
+        found = header.get(key) or []
+        lines = [str(line) for line in found] if isinstance(found, list) else [str(found)]
         if lines:
-            text = "; ".join(str(line) for line in lines[:3]) if isinstance(lines, list) else str(lines)
-            draft.problems.add(
-                Problem("capture-error", "The profiler logged problems", text[:500], "", severity)
-            )  # type: ignore[arg-type]
+            text = "; ".join(lines[:_LINES_SHOWN])[:_LOG_TEXT]
+            more = f"; and {len(lines) - _LINES_SHOWN:,} more" if len(lines) > _LINES_SHOWN else ""
+            draft.problems.add(Problem("capture-error", title, text + more, "", severity, len(lines)))
 
 
 def _device_events(draft: Draft) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import polars as pl
@@ -21,6 +22,7 @@ DEVICE_CATEGORIES = {
 }
 _LAID_OVER = ("gpu_user_annotation", "cuda_sync", "cuda_event", "xpu_sync")
 _OUTSIDE = ("Spans", "Traces", "")
+_COUNTED_DEVICE = re.compile(r"GPU (\d{1,9}) Counters$")
 
 
 def kineto_tracks(found: JsonEvents, accelerator: str) -> tuple[TrackTable, pl.Series]:
@@ -47,6 +49,8 @@ def kineto_tracks(found: JsonEvents, accelerator: str) -> tuple[TrackTable, pl.S
                 ]
         elif pid in _OUTSIDE:
             table.set(track, what="derived")
+        elif isinstance(pid, str) and (counted := _COUNTED_DEVICE.match(pid)):
+            table.set(track, what="counter", device=int(counted[1]), device_kind=accelerator)
     return table, _moved(found.events, moves)
 
 

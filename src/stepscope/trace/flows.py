@@ -19,18 +19,19 @@ def with_flows(
     if flows.is_empty():
         return links
     if events.is_empty():
-        _note_lost(problems, len(flows))
+        note_loose_flows(problems, len(flows))
         return links
     track_first = _track_offsets(events)
     begin = _innermost(events, track_first, flows["from_track"], flows["from_ns"])
     end = _innermost(events, track_first, flows["to_track"], flows["to_ns"])
     found = pl.DataFrame({"from": begin, "to": end, "why": flows["why"].cast(LinkReason)})
     found = found.filter(pl.col("from") != NONE, pl.col("to") != NONE, pl.col("from") != pl.col("to"))
-    _note_lost(problems, len(flows) - len(found))
+    note_loose_flows(problems, len(flows) - len(found))
     return found if links.is_empty() else pl.concat([links.select(found.columns).cast(found.schema), found])
 
 
-def _note_lost(problems: Problems, lost: int) -> None:
+def note_loose_flows(problems: Problems, lost: int) -> None:
+    """Count arrows of which one end is not known."""
     if lost:
         problems.add(
             Problem(
