@@ -116,7 +116,7 @@ def _against_peers(file: Input, series: dict[str, Series]) -> list[Promise]:
 
 def _print(file: Input, found: dict[str, Series]) -> None:
     print(f"\n{file.source}: {file.events:,} events, {file.bytes / 1e6:.0f} MB ({file.path.name})")
-    print(f"  {'':24}{'seconds':>9}{'peak MB':>9}{'time':>8}{'memory':>8}   all runs, s")
+    print(f"  {'':24}{'seconds':>9}{'cpu s':>9}{'peak MB':>9}{'time':>8}{'memory':>8}   all runs, s")
     ours = found[OURS]
     for series in found.values():
         if series.failure:
@@ -125,9 +125,8 @@ def _print(file: Input, found: dict[str, Series]) -> None:
         ratio = series.seconds / ours.seconds if ours.runs else float("nan")
         memory = series.peak_bytes / ours.peak_bytes if ours.runs else float("nan")
         runs = " ".join(f"{run.seconds:.3f}" for run in series.runs)
-        print(
-            f"  {series.tool:24}{series.seconds:9.3f}{series.peak_bytes / 1e6:9.0f}{ratio:7.2f}x{memory:7.2f}x   {runs}"
-        )
+        figures = f"{series.seconds:9.3f}{series.cpu_seconds:9.3f}{series.peak_bytes / 1e6:9.0f}"
+        print(f"  {series.tool:24}{figures}{ratio:7.2f}x{memory:7.2f}x   {runs}")
 
 
 def _save(measured: Measured, promises: list[Promise]) -> None:

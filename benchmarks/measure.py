@@ -27,6 +27,7 @@ class Run:
     """What one process said."""
 
     seconds: float
+    cpu_seconds: float
     peak_bytes: int
     base_bytes: int
     says: dict[str, Any]
@@ -44,6 +45,11 @@ class Series:
     def seconds(self) -> float:
         """The median."""
         return statistics.median(run.seconds for run in self.runs)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The median over all threads together: it tells a slow tool from a busy machine."""
+        return statistics.median(run.cpu_seconds for run in self.runs)
 
     @property
     def peak_bytes(self) -> float:

@@ -10,7 +10,7 @@ MB = 1_000_000
 
 def series(tool: str, seconds: float, peak: int = 100 * MB, base: int = 50 * MB) -> Series:
     """A tool that was run three times, once on a bad day."""
-    runs = [Run(seconds * factor, peak, base, {}) for factor in (1, 1, 9)]
+    runs = [Run(seconds * factor, seconds, peak, base, {}) for factor in (1, 1, 9)]
     return Series(tool, runs)
 
 
