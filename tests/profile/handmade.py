@@ -78,7 +78,9 @@ def draft(rank: int | None = 0) -> Draft:
         counters=pl.DataFrame({"track": [3, 3], "time_ns": [1_000, 2_001], "value": [0.1, 300.25]}),
         modules=pl.DataFrame({"name": ["jit_step"], "program_id": [5], "hlo": [b"\x00\xffhlo"]}),
         cold={
-            "rest": pl.DataFrame({"event": [1, 7], "json": ['{"Ev Idx":3,"list":[1,null]}', '{"bare":NaN}']}),
+            "rest": pl.DataFrame(
+                {"event": [1, 7], "json": [b'{"Ev Idx":3,"list":[1,null]}', b'{"bare":NaN}']}
+            ),
             "stacks": pl.DataFrame({"event": [1], "cbid": [211], "Call stack": ['a.py(1): f\n"x"']}),
         },
         problems=problems,

@@ -61,7 +61,7 @@ def exported_draft(found: JsonEvents, header: Header, path: str) -> Draft:
         links=_links(found.flows, places),
         counters=_counters(samples, found.rest),
         modules=_loose_rows(found.header, "modules").frame().drop("event"),
-        cold=_cold(found, read, places),
+        cold=_cold(read, places),
         problems=header.known_problems(),
     )
     for table in EVENT_TABLES:
@@ -232,20 +232,11 @@ def _referring(rows: Rows, loose: Rows, places: _Places) -> pl.DataFrame:
     )
 
 
-def _cold(found: JsonEvents, read: _Arguments, places: _Places) -> dict[str, pl.DataFrame]:
-    """Arguments beyond our tables: those the scanner knows by name, and the rest."""
-    cold = {}
-    for name, layout in {**found.layouts, "rest": read.rest()}.items():
-        kept = [
-            column
-            for column in layout.columns
-            if column == "event" or layout[column].null_count() < len(layout)
-        ]
-        frame = layout.select(kept).with_columns(places.of_rows(layout["event"]).alias("event"))
-        frame = frame.filter(pl.col("event").is_not_null())
-        if len(kept) > 1 and len(frame):
-            cold[name] = frame
-    return cold
+def _cold(read: _Arguments, places: _Places) -> dict[str, pl.DataFrame]:
+    """Arguments beyond our tables. The scanner keeps all of an event's arguments where one of them is new to it."""
+    rest = read.rest()
+    rest = rest.with_columns(places.of_rows(rest["event"]).alias("event")).drop_nulls("event")
+    return {"rest": rest} if len(rest) else {}
 
 
 def _tell_bad(draft: Draft, found: JsonEvents, read: _Arguments) -> None:
