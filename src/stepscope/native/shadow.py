@@ -40,6 +40,11 @@ def exceptval(*_: object, **__: object) -> Callable[[T], T]:
     return _unchanged
 
 
+def boundscheck(_: object) -> Callable[[T], T]:
+    """Python checks bounds in any case."""
+    return _unchanged
+
+
 def cast(_: Any, value: T) -> T:
     """A C cast. Code that relies on wrap-around masks the value itself."""
     return value
