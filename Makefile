@@ -21,8 +21,9 @@ endif
 PY := $(VENV)/bin/python
 STEPSCOPE := $(VENV)/bin/stepscope
 INSTALL := $(PY) -m pip install -qq --disable-pip-version-check $(EDITABLE)
-TOP_KERNELS := SELECT name, COUNT(*) AS calls, SUM(dur_ns) AS total_ns FROM events WHERE kind = 'kernel' \
-	GROUP BY name ORDER BY total_ns DESC LIMIT 5
+DEVICE_TIME := SELECT op.name AS op, COUNT(*) AS kernels, SUM(work.dur_ns) AS device_ns FROM kernels \
+	JOIN events AS work ON work.id = kernels.event JOIN events AS op ON op.id = kernels.op \
+	GROUP BY op.name ORDER BY device_ns DESC LIMIT 5
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint pytest native bench soak fuzz-asan clean
@@ -32,9 +33,9 @@ help: ## what can be made here
 
 demo: $(VENV)/.run ## open the profiles that ship with stepscope and print what is in them
 	@test -n "$(SAMPLES)" || { echo "src/stepscope/samples is empty: nothing to show." >&2; exit 1; }
-	@for sample in $(SAMPLES); do echo "$$ stepscope info $$sample"; $(STEPSCOPE) info $$sample || exit; done
-	@echo '$$ stepscope query $(firstword $(SAMPLES)) "$(TOP_KERNELS)"'
-	@$(STEPSCOPE) query $(firstword $(SAMPLES)) "$(TOP_KERNELS)"
+	@for sample in $(SAMPLES); do echo "$$ stepscope info $$sample"; $(STEPSCOPE) info $$sample || exit; echo; done
+	@echo '$$ stepscope query $(firstword $(SAMPLES)) "$(DEVICE_TIME)"'
+	@$(STEPSCOPE) query $(firstword $(SAMPLES)) "$(DEVICE_TIME)"
 
 test: lint pytest ## everything CI needs (lint, types and all tests)
 
