@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from stepscope.native import HOT_LOOPS
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "stepscope"
 
@@ -129,6 +131,13 @@ def test_every_module_has_a_layer() -> None:
 )
 def test_the_direction_is_really_checked(module: str, source: str, wrong: bool) -> None:
     assert bool(wrong_imports(source, ["stepscope", *module.split(".")])) is wrong
+
+
+def test_every_hot_loop_is_listed() -> None:
+    """What setup.py compiles is what `info` and `doctor` look at when they say that something runs interpreted."""
+    sources = sorted((PACKAGE / "native").glob("*.py"))
+    compiled = {path.stem for path in sources if "cython.compiled" in path.read_text("utf-8")}
+    assert compiled == set(HOT_LOOPS)
 
 
 def test_capture_needs_nothing_installed() -> None:
