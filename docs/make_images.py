@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 ROOT = Path(__file__).resolve().parent.parent
-WIDTH = 100
+WIDTH = 112
 
 
 def terminal(*command: str) -> str:
@@ -35,18 +35,19 @@ def picture(output: str, title: str) -> str:
     )
     console.print(Text.from_ansi(output.rstrip()))
     svg = console.export_svg(title=title, unique_id="stepscope")
-    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL).replace(
+        "Fira Code, monospace", "ui-monospace, Menlo, Consolas, monospace"
+    )
 
 
 def main() -> None:
     """One picture of the sample with the most to say."""
     samples = [path for path in (ROOT / "src/stepscope/samples").iterdir() if path.suffix != ".py"]
     sample = max(samples, key=lambda path: path.stat().st_size).relative_to(ROOT)
-    command = f"stepscope info {sample.name}"
-    output = terminal(str(Path(sys.executable).with_name("stepscope")), "info", str(sample))
+    output = terminal(sys.executable, "-m", "stepscope", "info", "--no-cache", str(sample))
     target = ROOT / "docs" / "images" / "info.svg"
     target.parent.mkdir(exist_ok=True)
-    target.write_text(picture(output, command), encoding="utf-8")
+    target.write_text(picture(output, f"stepscope info {sample.name}"), encoding="utf-8")
 
 
 if __name__ == "__main__":
