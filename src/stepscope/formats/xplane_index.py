@@ -1,0 +1,226 @@
+"""What an XSpace holds, without its events: planes, lines, names, and where the events lie."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from stepscope.native import wire
+from stepscope.trace.columns import buffer, series
+
+CHUNK_BYTES = 1 << 20
+_BYTES = wire.BYTES
+_CUT_BYTES = wire.BYTES + wire.CUT
+_FIELD_COLUMNS = (
+    ("message", "I", pl.UInt32),
+    ("field", "I", pl.UInt32),
+    ("form", "B", pl.UInt8),
+    ("first", "q", pl.Int64),
+    ("last", "q", pl.Int64),
+)
+_CHUNK_COLUMNS = (("line", "I", pl.UInt32), ("first", "q", pl.Int64), ("last", "q", pl.Int64), ("count", "q", pl.Int64))
+
+
+@dataclass
+class Damage:
+    """What could not be read while the file was split."""
+
+    cut_fields: int = 0
+    lost_messages: int = 0
+    lost_bytes: int = 0
+    lost_at: int = -1
+
+
+@dataclass
+class Plane:
+    """One plane: a host, a device, or a place for facts."""
+
+    name: str
+    stats: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Index:
+    """An XSpace: its planes; its lines, chunks of events and names as tables; stats of names and planes by place."""
+
+    data: Any
+    planes: list[Plane]
+    lines: pl.DataFrame
+    chunks: pl.DataFrame
+    event_names: pl.DataFrame
+    stat_names: pl.DataFrame
+    name_stats: pl.DataFrame
+    plane_stats: pl.DataFrame
+    errors: list[str]
+    warnings: list[str]
+    hostnames: list[str]
+    damage: Damage
+    truncated: bool
+
+    @property
+    def events(self) -> int:
+        """How many complete events the lines hold."""
+        return int(self.chunks["count"].sum())
+
+
+def index(data: Any) -> Index:
+    """Walk the file down to its lines and names. Cut planes and lines are walked into as far as they go."""
+    splitter = _Splitter(data)
+    space = splitter.split(pl.DataFrame({"first": [0], "last": [len(data)]}))
+    cut = bool((space["form"] == _CUT_BYTES).any())
+    plane_spans = _messages(space, 1)
+    parts = splitter.split(plane_spans)
+    name_of = _texts(data, _complete(parts, 2), len(plane_spans))
+    event_names, name_stats = _event_names(splitter, parts)
+    lines, chunks = _lines(splitter, _messages(parts, 3))
+    return Index(
+        data=data,
+        planes=[Plane(name or "") for name in name_of],
+        lines=lines,
+        chunks=chunks,
+        event_names=event_names,
+        stat_names=_stat_names(splitter, parts),
+        name_stats=name_stats,
+        plane_stats=_complete(parts, 6).rename({"message": "owner"}).with_columns(plane=pl.col("owner")),
+        errors=_all_texts(data, space, 2),
+        warnings=_all_texts(data, space, 3),
+        hostnames=_all_texts(data, space, 4),
+        damage=splitter.damage,
+        truncated=cut,
+    )
+
+
+class _Splitter:
+    """Splits messages into fields, and adds up what cannot be read."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+        self.damage = Damage()
+
+    def split(self, spans: pl.DataFrame) -> pl.DataFrame:
+        """All fields of the messages: message, field, form, and the value or the span of the payload."""
+        return self.split_bulk(spans, 0)[0]
+
+    def split_bulk(self, spans: pl.DataFrame, bulk: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The fields but for the one that repeats by the million, and the chunks of that one."""
+        total = int((spans["last"] - spans["first"]).sum())
+        splitter = wire.Splitter(self.data, bulk, CHUNK_BYTES)
+        begins, stops = buffer(spans["first"]), buffer(spans["last"])
+        chunks = _columns(_CHUNK_COLUMNS, total // CHUNK_BYTES + len(spans) + 1)
+        room = 8 * len(spans) + 64
+        while True:
+            fields = _columns(_FIELD_COLUMNS, room)
+            splitter.reserve(fields, chunks)
+            count, chunk_count, cut, lost, lost_bytes, lost_at = splitter.run(begins, stops)
+            if count <= room:
+                break
+            room = count
+        self._note(cut, lost, lost_bytes, lost_at)
+        return _frame(_FIELD_COLUMNS, fields, count), _frame(_CHUNK_COLUMNS, chunks, chunk_count)
+
+    def _note(self, cut: int, lost: int, lost_bytes: int, lost_at: int) -> None:
+        damage = self.damage
+        damage.cut_fields += cut
+        damage.lost_messages += lost
+        damage.lost_bytes += lost_bytes
+        if lost and (damage.lost_at < 0 or lost_at < damage.lost_at):
+            damage.lost_at = lost_at
+
+
+def _columns(kinds: Iterable[tuple[str, str, Any]], room: int) -> list[array[int]]:
+    return [array(code, bytes(array(code).itemsize * room)) for _, code, _ in kinds]
+
+
+def _frame(kinds: Iterable[tuple[str, str, Any]], columns: list[array[int]], count: int) -> pl.DataFrame:
+    return pl.DataFrame(
+        [series(name, memoryview(column)[:count], dtype) for (name, _, dtype), column in zip(kinds, columns)]
+    )
+
+
+def _messages(fields: pl.DataFrame, number: int) -> pl.DataFrame:
+    """The spans of this field's messages, those included that are cut."""
+    wanted = (pl.col("field") == number) & pl.col("form").is_in([_BYTES, _CUT_BYTES])
+    return fields.filter(wanted).select("message", "first", "last")
+
+
+def _complete(fields: pl.DataFrame, number: int) -> pl.DataFrame:
+    wanted = (pl.col("field") == number) & (pl.col("form") == _BYTES)
+    return fields.filter(wanted).select("message", "first", "last")
+
+
+def _texts(data: Any, spans: pl.DataFrame, count: int) -> list[str | None]:
+    """The text of each message's span, None where it has none; where there are several, the last one counts."""
+    found: list[str | None] = [None] * count
+    for message, first, last in spans.iter_rows():
+        found[message] = bytes(data[first:last]).decode("utf-8", "replace")
+    return found
+
+
+def _numbers(fields: pl.DataFrame, number: int, count: int) -> pl.Series:
+    """The value of this field of each message, 0 where it is missing; where it repeats, the last one counts."""
+    found = fields.filter((pl.col("field") == number) & (pl.col("form") == wire.VARINT))
+    return _spread(found["message"], found["first"], count, 0)
+
+
+def _spread(messages: pl.Series, values: pl.Series, count: int, missing: int) -> pl.Series:
+    return pl.repeat(missing, count, dtype=pl.Int64, eager=True).scatter(messages, values)
+
+
+def _all_texts(data: Any, fields: pl.DataFrame, number: int) -> list[str]:
+    spans = _complete(fields, number)
+    return [bytes(data[first:last]).decode("utf-8", "replace") for _, first, last in spans.iter_rows()]
+
+
+def _lines(splitter: _Splitter, spans: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    fields, chunks = splitter.split_bulk(spans, 4)
+    count = len(spans)
+    lines = pl.DataFrame(
+        {
+            "plane": spans["message"],
+            "id": _numbers(fields, 1, count),
+            "name": pl.Series(_texts(splitter.data, _complete(fields, 2), count), dtype=pl.String),
+            "time": _numbers(fields, 3, count),
+            "display_id": _numbers(fields, 10, count),
+            "display_name": pl.Series(_texts(splitter.data, _complete(fields, 11), count), dtype=pl.String),
+        }
+    )
+    return lines.with_columns(pl.col("name", "display_name").fill_null("")), chunks
+
+
+def _entries(splitter: _Splitter, parts: pl.DataFrame, number: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """A map of a plane: plane and key of each entry that has a value, and the fields of those values."""
+    spans = _complete(parts, number)
+    fields = splitter.split(spans)
+    values = _complete(fields, 2)
+    entries = pl.DataFrame(
+        {
+            "plane": spans["message"],
+            "id": _numbers(fields, 1, len(spans)),
+            "first": _spread(values["message"], values["first"], len(spans), -1),
+            "last": _spread(values["message"], values["last"], len(spans), -1),
+        }
+    ).filter(pl.col("first") >= 0)
+    return entries.select("plane", "id"), splitter.split(entries.select("first", "last"))
+
+
+def _event_names(splitter: _Splitter, parts: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Names of events with the text that is shown and the one underneath, and the places of the stats they carry."""
+    entries, fields = _entries(splitter, parts, 4)
+    shown = _texts(splitter.data, _complete(fields, 4), len(entries))
+    raw = _texts(splitter.data, _complete(fields, 2), len(entries))
+    names = entries.with_columns(
+        name=pl.Series([a or b or "" for a, b in zip(shown, raw)], dtype=pl.String),
+        raw=pl.Series([text or "" for text in raw], dtype=pl.String),
+    )
+    stats = _complete(fields, 5).rename({"message": "owner"})
+    return names, stats.with_columns(plane=entries["plane"].gather(stats["owner"]))
+
+
+def _stat_names(splitter: _Splitter, parts: pl.DataFrame) -> pl.DataFrame:
+    entries, fields = _entries(splitter, parts, 5)
+    names = _texts(splitter.data, _complete(fields, 2), len(entries))
+    return entries.with_columns(name=pl.Series([text or "" for text in names], dtype=pl.String))

@@ -1,0 +1,121 @@
+"""Step markers, and the spans on Python threads that a user named."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.formats import xplane_planes as planes
+from stepscope.formats.xplane_events import Events
+from stepscope.trace.schema import Kind, Role
+
+_NUMBERED = r"^(?:train|test|predict|Step) (\d+)$"
+_DIGITS = r"(\d+)$"
+# Spans that frameworks open on the user's thread; all else there, that nothing but annotations encloses, is the user's.
+_FRAMEWORK = (
+    r"::|[(\[:]|^(TFE_|Eager|ParseArguments|DevicePut|PythonRefManager|shard_arg|lower_|backend_compile|ExecuteReplicated"
+    r"|H2D|D2H|ThenExecute|XlaModule|jit_|pjit|tf\.|convert_to_tensor|FunctionRun|SessionRun|RunGraph|ValidateInput"
+    r"|Iterator|Prefetch|CopyToDevice|CopyFromDevice|BufferFromHost|Transfer|Wait |Handle |KernelAndDevice|TraceContext)"
+)
+_ROUNDS = 4
+
+
+def with_markers(events: pl.DataFrame, known: Events) -> pl.DataFrame:
+    """The events with role and step of the step markers; none of both where there are no markers."""
+    markers = _host_markers(events, known)
+    if markers.is_empty():
+        markers = _device_markers(events, known)
+    if markers.is_empty():
+        return events
+    count = len(events)
+    step = pl.repeat(None, count, dtype=pl.Int32, eager=True).scatter(markers["event"], markers["step"])
+    role = pl.repeat(None, count, dtype=Role, eager=True).scatter(
+        markers["event"], pl.repeat("step", len(markers), dtype=Role, eager=True)
+    )
+    return events.with_columns(step=step, role=role)
+
+
+def _host_markers(events: pl.DataFrame, known: Events) -> pl.DataFrame:
+    """Spans with a step number on host threads. A marker inside a marker is part of that step, not another one."""
+    found = _numbered(events, known)
+    on_host = known.tracks["what"].gather(found["track"]) == "host"
+    found = found.filter(on_host & (found["dur_ns"] > 0))
+    roots = known.numbers("_r")
+    rooted = found.filter(found["event"].is_in(roots.filter(pl.col("value") > 0)["event"].implode()))
+    return _outermost(rooted if len(rooted) else found)
+
+
+def _numbered(events: pl.DataFrame, known: Events) -> pl.DataFrame:
+    numbers = known.numbers("step_num").select("event", step=pl.col("value").cast(pl.Int32, strict=False))
+    if numbers.is_empty():
+        named = known.names.filter(pl.col("name").str.contains(_NUMBERED))
+        if named.is_empty():
+            return numbers.join(_spans(events), on="event")
+        rows = _spans(events).filter(known.name_rows.is_in(named["row"].implode()))
+        text = events["name"].gather(rows["event"]).cast(pl.String)
+        return rows.with_columns(step=text.str.extract(_NUMBERED).cast(pl.Int32, strict=False)).drop_nulls("step")
+    return _spans(events.select("track", "start_ns", "dur_ns")[numbers["event"]]).with_columns(
+        event=numbers["event"], step=numbers["step"]
+    ).drop_nulls("step")  # fmt: skip
+
+
+def _spans(events: pl.DataFrame) -> pl.DataFrame:
+    return events.select(pl.int_range(pl.len(), dtype=pl.UInt32).alias("event"), "track", "start_ns", "dur_ns")
+
+
+def _outermost(spans: pl.DataFrame) -> pl.DataFrame:
+    """Those that no other one of the same track encloses."""
+    spans = spans.sort(["track", "start_ns", "dur_ns"], descending=[False, False, True])
+    ends = pl.col("start_ns") + pl.col("dur_ns")
+    before = ends.cum_max().shift(1).over("track")
+    return spans.filter((before.is_null()) | (pl.col("start_ns") >= before))
+
+
+def _device_markers(events: pl.DataFrame, known: Events) -> pl.DataFrame:
+    """Events of the first device's line of steps: every core shows the same ones."""
+    lines = [track for track, line_class in enumerate(known.line_classes) if line_class == planes.STEPS]
+    if not lines:
+        return pl.DataFrame(schema={"event": pl.UInt32, "step": pl.Int32})
+    rows = _spans(events).filter(events["track"] == lines[0])
+    text = events["name"].gather(rows["event"]).cast(pl.String)
+    number = text.str.extract(_DIGITS).cast(pl.Int32, strict=False)
+    return rows.with_columns(step=number).drop_nulls("step")
+
+
+def with_annotations(events: pl.DataFrame, known: Events) -> pl.DataFrame:
+    """The events, where spans of the user's own on Python threads are of the kind annotation."""
+    tracks = _python_tracks(events, known)
+    if not tracks:
+        return events
+    on_python = events["track"].is_in(pl.Series(tracks, dtype=pl.UInt32).implode())
+    spans = _spans(events).with_columns(name=known.name_rows).filter(
+        on_python & events["kind"].is_in(["span", "op", "runtime"]) & (events["dur_ns"] > 0)
+    )  # fmt: skip
+    plain = known.names.filter(~pl.col("name").str.contains(_FRAMEWORK) & (pl.col("name") != ""))["row"]
+    found = _user_names(spans, plain)
+    chosen = spans.filter(pl.col("name").is_in(found.implode()))["event"]
+    if chosen.is_empty():
+        return events
+    kind = pl.repeat("annotation", len(chosen), dtype=Kind, eager=True)
+    return events.with_columns(kind=events["kind"].scatter(chosen, kind))
+
+
+def _python_tracks(events: pl.DataFrame, known: Events) -> list[int]:
+    """Host threads that show Python calls or step markers, or are called Python."""
+    is_python = events["kind"] == "python"
+    shown = set(events["track"].filter(is_python).unique())
+    if "role" in events.columns:
+        shown |= set(events["track"].filter(events["role"].is_not_null()).unique())
+    named = known.tracks.filter(pl.col("thread").str.contains("^python") & (pl.col("what") == "host"))["id"]
+    return sorted(shown | set(named))
+
+
+def _user_names(spans: pl.DataFrame, plain: pl.Series) -> pl.Series:
+    """Names that stand outermost, once the names found before no longer count as enclosing."""
+    found = plain.clear()
+    for _ in range(_ROUNDS):
+        outer = _outermost(spans.filter(~pl.col("name").is_in(found.implode())))
+        new = outer.filter(pl.col("name").is_in(plain.implode()))["name"].unique()
+        if new.is_empty():
+            break
+        found = pl.concat([found, new.cast(found.dtype)])
+    return found

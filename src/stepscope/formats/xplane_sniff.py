@@ -1,0 +1,48 @@
+"""Whether bytes begin as an XSpace does."""
+
+from __future__ import annotations
+
+_TEXTS = (0x12, 0x1A, 0x22)  # errors, warnings, hostnames
+_PLANE = 0x0A
+# The wire types of a plane's fields.
+_FORMS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2}
+_ENOUGH_FIELDS = 8
+
+
+def matches(head: bytes, name: str) -> bool:
+    """A plane that has a plane's fields, perhaps after texts. A telling name asks for less."""
+    if not head or head[0] not in (_PLANE, *_TEXTS):
+        return False
+    if name.endswith((".xplane.pb", ".xplane.pb.gz")):
+        return True
+    at = 0
+    while at < len(head) and head[at] in _TEXTS:
+        size, at = _varint(head, at + 1)
+        at += size
+    if at >= len(head) or head[at] != _PLANE:
+        return at == len(head) > 2
+    size, at = _varint(head, at + 1)
+    return size > 0 and _is_plane(head, at, min(len(head), at + size))
+
+
+def _is_plane(head: bytes, at: int, stop: int) -> bool:
+    seen = 0
+    while at < stop and seen < _ENOUGH_FIELDS:
+        key, at = _varint(head, at)
+        if _FORMS.get(key >> 3) != key & 7:
+            return False
+        size, at = _varint(head, at)
+        at += size if key & 7 == 2 else 0
+        seen += 1
+    return seen > 0
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(data) and shift < 70:
+        value |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            break
+    return value, at
