@@ -1,0 +1,120 @@
+"""Where did the step go: compute, communication, copies, or waiting — and for whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from stepscope.analysis.idle import explain
+from stepscope.analysis.steps import Steps
+from stepscope.native import intervals
+from stepscope.trace.columns import buffer, series
+from stepscope.trace.trace import Trace
+
+BUSY_PARTS = ("compute", "collective", "copy")
+IDLE_PARTS = (
+    "input", "compile", "python", "dispatch", "sync", "device_gap", "host_collective", "io", "profiler",
+    "unrecorded", "unexplained",
+)  # fmt: skip
+PARTS = (*BUSY_PARTS, "host_compute", *IDLE_PARTS)
+_COPY, _COLLECTIVE, _COMPUTE = 1, 2, 3
+_BUSY = {_COMPUTE: "compute", _COLLECTIVE: "collective", _COPY: "copy"}
+
+
+@dataclass(frozen=True)
+class Account:
+    """`slices`: device, step, start_ns, end_ns, part, named_by (an event id) and thread (a track), without gaps."""
+
+    slices: pl.DataFrame
+
+    def parts(self) -> pl.DataFrame:
+        """ns per device, step and part; the parts of a step sum to its duration."""
+        length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns")
+        return self.slices.group_by("device", "step", "part", maintain_order=True).agg(length)
+
+
+def account(trace: Trace, steps: Steps) -> Account:
+    """Cut each step at every boundary and give each slice to one part. Parts sum to the step."""
+    devices = steps.windows["device"].unique(maintain_order=True).to_list()
+    frames = [_of_device(trace, steps, device) for device in devices]
+    return Account(pl.concat(frames))
+
+
+def _of_device(trace: Trace, steps: Steps, device: int | None) -> pl.DataFrame:
+    windows = steps.windows.filter(pl.col("device").eq_missing(device)).sort("start_ns")
+    low, high = windows["start_ns"].min(), windows["end_ns"].max()
+    work = _work(trace, device)
+    busy = _busy_slices(work, low, high)  # type: ignore[arg-type]
+    idle = explain(trace, steps, work, _gaps(busy, low, high))  # type: ignore[arg-type]
+    columns = ["start_ns", "end_ns", "part", "named_by", "thread"]
+    both = pl.concat([busy.select(columns), idle.select(columns)]).sort("start_ns")
+    return _cut_at_steps(both, windows, device)
+
+
+def _work(trace: Trace, device: int | None) -> pl.DataFrame:
+    """The device's own work in time order, with the priority by which it claims a moment."""
+    streams = trace.tracks.filter((pl.col("what") == "device") & pl.col("device").eq_missing(device))["id"]
+    work = trace.events.filter(
+        pl.col("kind").is_in(["kernel", "copy", "memset"]) & pl.col("track").is_in(streams.implode())
+    )
+    priority = (
+        pl.when(pl.col("kind") != "kernel").then(_COPY)
+        .when((pl.col("role") == "collective").fill_null(False)).then(_COLLECTIVE)
+        .otherwise(_COMPUTE)
+    )  # fmt: skip
+    return work.select(
+        "id",
+        "track",
+        "start_ns",
+        end_ns=pl.col("start_ns") + pl.col("dur_ns"),
+        priority=priority.cast(pl.UInt8),
+    ).sort("start_ns", maintain_order=True)
+
+
+def _busy_slices(work: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
+    found = intervals.slices(
+        buffer(work["start_ns"]), buffer(work["end_ns"]), buffer(work["priority"]), low, high
+    )
+    start, end, priority, owner = found
+    slices = pl.DataFrame(
+        {
+            "start_ns": series("start_ns", start, pl.Int64),
+            "end_ns": series("end_ns", end, pl.Int64),
+            "priority": series("priority", priority, pl.UInt8),
+            "owner": series("owner", owner, pl.UInt32),
+        }
+    ).filter(pl.col("priority") > 0)
+    part = slices["priority"].replace_strict(_BUSY, return_dtype=pl.String)
+    return slices.with_columns(
+        part=part, named_by=work["id"].gather(slices["owner"]), thread=work["track"].gather(slices["owner"])
+    )
+
+
+def _gaps(busy: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
+    """The moments between slices in which the device does nothing."""
+    start = pl.concat([pl.Series([low]), busy["end_ns"]])
+    end = pl.concat([busy["start_ns"], pl.Series([high])])
+    return pl.DataFrame({"start_ns": start, "end_ns": end}).filter(pl.col("start_ns") < pl.col("end_ns"))
+
+
+def _cut_at_steps(slices: pl.DataFrame, windows: pl.DataFrame, device: int | None) -> pl.DataFrame:
+    """Each slice in each step it reaches into."""
+    edges = windows["end_ns"]
+    first = edges.search_sorted(slices["start_ns"], side="right").clip(upper_bound=len(windows) - 1)
+    last = edges.search_sorted(slices["end_ns"], side="left").clip(upper_bound=len(windows) - 1)
+    rows = slices.with_columns(window=pl.int_ranges(first, last + 1)).explode("window", empty_as_null=False)
+    rows = rows.with_columns(
+        low=windows["start_ns"].gather(rows["window"]),
+        high=edges.gather(rows["window"]),
+        step=windows["step"].gather(rows["window"]),
+    )
+    return rows.select(
+        "part",
+        "named_by",
+        "thread",
+        "step",
+        device=pl.lit(device, dtype=pl.Int32),
+        start_ns=pl.max_horizontal("start_ns", "low"),
+        end_ns=pl.min_horizontal("end_ns", "high"),
+    ).filter(pl.col("start_ns") < pl.col("end_ns"))

@@ -1,0 +1,1 @@
+"""The Report object, whose JSON schema is the contract, and its renderers."""

@@ -1,0 +1,328 @@
+"""The report: everything that a renderer, the page or a check may show. Its JSON form is a contract.
+
+Times are ns, sizes bytes, shares 0 to 1. What is not known is null, never 0. Long lists are capped, and say so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+SCHEMA = "stepscope.report/1"
+
+
+class Profile(msgspec.Struct, kw_only=True):
+    """What was profiled."""
+
+    path: str
+    framework: str | None = None
+    format: str = ""
+    ranks: list[int] = []
+    world_size: int | None = None
+    devices: list[dict[str, Any]] = []
+    duration_ns: int = 0
+    events: int = 0
+    files: list[str] = []
+    versions: dict[str, Any] = {}
+
+
+class Problem(msgspec.Struct, kw_only=True):
+    """A defect of the capture itself."""
+
+    code: str
+    severity: str
+    title: str
+    detail: str
+    fix: str = ""
+    rank: int | None = None
+
+
+class StepRow(msgspec.Struct, kw_only=True):
+    """One step on one device of one rank; its parts sum to its duration."""
+
+    rank: int
+    device: int | None
+    step: int
+    start_ns: int
+    duration_ns: int
+    parts: dict[str, int]
+    partial: bool = False
+    outlier: bool = False
+
+
+class Steps(msgspec.Struct, kw_only=True):
+    """All steps. `inflation`: how much longer a profiled step is than an unprofiled one, where that is known."""
+
+    source: str = "none"
+    name: str | None = None
+    count: int = 0
+    median_ns: int | None = None
+    mean_ns: int | None = None
+    p10_ns: int | None = None
+    p90_ns: int | None = None
+    min_ns: int | None = None
+    max_ns: int | None = None
+    inflation: float | None = None
+    rows: list[StepRow] = []
+
+
+class NamedTime(msgspec.Struct, kw_only=True):
+    """Time charged to an event by its name, and the thread or stream it was on."""
+
+    name: str
+    thread: str | None = None
+    ns: int
+
+
+class BreakdownRow(msgspec.Struct, kw_only=True):
+    """One part of the account, over all steps of the critical device of each rank."""
+
+    part: str
+    ns: int
+    share: float
+    names: list[NamedTime] = []
+
+
+class Finding(msgspec.Struct, kw_only=True):
+    """A diagnosed bottleneck: evidence, what to change, and what that would save."""
+
+    code: str
+    class_: str = msgspec.field(name="class")
+    title: str
+    detail: str
+    evidence: dict[str, Any] = {}
+    share: float = 0.0
+    saves_ns_per_step: int = 0
+    speedup: float = 1.0
+    speedup_max: float = 1.0
+    fix: str = ""
+
+
+class InputStage(msgspec.Struct, kw_only=True):
+    """One stage of the input pipeline."""
+
+    name: str
+    kind: str  # read, preprocess, batch, copy, wait or other
+    total_ns: int
+    self_ns: int
+    calls: int
+
+
+class Input(msgspec.Struct, kw_only=True):
+    """The input pipeline: its share of host time in steps, the share the device waited for, and its stages."""
+
+    share: float = 0.0
+    exposed_share: float = 0.0
+    stages: list[InputStage] = []
+    verdict: str = ""
+
+
+class OpRow(msgspec.Struct, kw_only=True):
+    """One op, summed over its calls in the steps."""
+
+    name: str
+    scope: str | None = None
+    placement: str | None = None
+    execution: str | None = None  # eager or graph
+    calls: int
+    host_total_ns: int
+    host_self_ns: int
+    device_total_ns: int
+    device_self_ns: int
+    memory_bytes: int | None = None
+    flops: int | None = None
+    bytes: int | None = None
+    shapes: str | None = None
+
+
+class KernelRow(msgspec.Struct, kw_only=True):
+    """One kernel with one launch shape, summed over its calls in the steps."""
+
+    name: str
+    op: str | None = None
+    calls: int
+    total_ns: int
+    mean_ns: int
+    min_ns: int
+    max_ns: int
+    grid: list[int] | None = None
+    block: list[int] | None = None
+    registers: int | None = None
+    shared_bytes: int | None = None
+    occupancy: float | None = None
+    blocks_per_sm: float | None = None
+    waves_per_sm: float | None = None
+    precision: str = "unknown"
+    tensor_cores: bool | None = None
+    eligible: bool | None = None
+
+
+class Rows(msgspec.Struct, kw_only=True):
+    """A capped list: `total` rows exist, `shown` of them are here."""
+
+    total: int = 0
+    shown: int = 0
+
+
+class Ops(Rows, kw_only=True):
+    """Ops by device time, then host self time."""
+
+    rows: list[OpRow] = []
+
+
+class Kernels(Rows, kw_only=True):
+    """Kernels by total time."""
+
+    rows: list[KernelRow] = []
+
+
+class Precision(msgspec.Struct, kw_only=True):
+    """Shares of device compute time."""
+
+    shares: dict[str, float] = {}  # fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8, unknown
+    tensor_core_share: float | None = None
+    eligible_share: float | None = None
+    unknown_share: float = 0.0
+
+
+class CopyRow(msgspec.Struct, kw_only=True):
+    """Copies of one direction and one pair of memories."""
+
+    direction: str | None = None
+    source: str | None = None
+    target: str | None = None
+    calls: int
+    bytes: int | None = None
+    total_ns: int
+    exposed_ns: int | None = None
+    gb_per_s: float | None = None
+
+
+class Queue(msgspec.Struct, kw_only=True):
+    """The device's launch queue: how long work waits between its launch and its start."""
+
+    launches: int = 0
+    median_delay_ns: int | None = None
+    p90_delay_ns: int | None = None
+    median_depth: float | None = None
+    max_depth: int | None = None
+    empty_share: float | None = None  # of launches that met an idle device
+
+
+class Device(msgspec.Struct, kw_only=True):
+    """How the devices were used during the steps."""
+
+    busy_share: float | None = None
+    mfu: float | None = None
+    sm_efficiency: float | None = None
+    occupancy: float | None = None
+    streams: int = 0
+    concurrency: float | None = None  # mean number of kernels while any runs
+    copies: list[CopyRow] = []
+    queue: Queue = msgspec.field(default_factory=Queue)
+    timeline: list[dict[str, Any]] = []  # {device, start_ns, end_ns, busy}
+
+
+class LiveRow(msgspec.Struct, kw_only=True):
+    """Memory that was live at the peak."""
+
+    kind: str  # parameter, gradient, optimizer state, activation, input, temporary or unknown
+    op: str | None = None
+    scope: str | None = None
+    bytes: int
+
+
+class MemoryDevice(msgspec.Struct, kw_only=True):
+    """One device's memory (or the host's)."""
+
+    device: int | None = None
+    device_kind: str = "cpu"
+    source: str = ""  # allocator, hlo or run_metadata
+    peak_bytes: int | None = None
+    peak_at_ns: int | None = None
+    reserved_peak: int | None = None
+    capacity_bytes: int | None = None
+    timeline: list[dict[str, Any]] = []  # {time_ns, allocated, reserved}
+    at_peak: list[LiveRow] = []
+    growth_bytes_per_step: int | None = None
+    never_freed_bytes: int | None = None
+    fragmentation: float | None = None
+    known_share: float | None = None  # of the peak's bytes whose allocation was recorded
+    note: str = ""
+
+
+class Memory(msgspec.Struct, kw_only=True):
+    """Memory, a row per device."""
+
+    devices: list[MemoryDevice] = []
+
+
+class CollectiveRow(msgspec.Struct, kw_only=True):
+    """One collective operation of one group."""
+
+    name: str
+    group: str | None = None
+    group_size: int | None = None
+    dtype: str | None = None
+    calls: int
+    bytes: int | None = None
+    total_ns: int
+    exposed_ns: int | None = None
+    overlapped_ns: int | None = None
+    algorithm_gb_per_s: float | None = None
+    bus_gb_per_s: float | None = None
+
+
+class Collectives(msgspec.Struct, kw_only=True):
+    """Communication: per operation, and per rank."""
+
+    rows: list[CollectiveRow] = []
+    exposed_share: float | None = None
+    kernel_share: float | None = None  # of device kernel time
+    ranks: list[dict[str, Any]] = []
+
+
+class Gap(msgspec.Struct, kw_only=True):
+    """Something that the profile does not cover, why, and what would close it."""
+
+    what: str
+    share: float
+    reason: str
+    fix: str = ""
+
+
+class Coverage(msgspec.Struct, kw_only=True):
+    """Shares of ops (and of step time) that carry each kind of figure."""
+
+    runtime: float | None = None
+    device_time: float | None = None
+    memory: float | None = None
+    shapes: float | None = None
+    stacks: float | None = None
+    step_time: float | None = None
+    gaps: list[Gap] = []
+
+
+class Report(msgspec.Struct, kw_only=True):
+    """All of it."""
+
+    schema: str = SCHEMA
+    profile: Profile
+    problems: list[Problem] = []
+    steps: Steps = msgspec.field(default_factory=Steps)
+    breakdown: list[BreakdownRow] = []
+    findings: list[Finding] = []
+    input: Input = msgspec.field(default_factory=Input)
+    ops: Ops = msgspec.field(default_factory=Ops)
+    kernels: Kernels = msgspec.field(default_factory=Kernels)
+    precision: Precision = msgspec.field(default_factory=Precision)
+    device: Device = msgspec.field(default_factory=Device)
+    memory: Memory = msgspec.field(default_factory=Memory)
+    collectives: Collectives = msgspec.field(default_factory=Collectives)
+    coverage: Coverage = msgspec.field(default_factory=Coverage)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of a report."""
+    return msgspec.json.schema(Report)
