@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
+from stepscope.formats.json_problems import note_counted
 from stepscope.formats.kineto_arguments import VOCABULARY
 from stepscope.native import events as native
 from stepscope.trace.columns import byte_strings, series
 from stepscope.trace.json_text import decoded, repaired_json
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problems
 from stepscope.trace.schema import Text
 
 MISSING = native.MISSING
@@ -62,13 +64,23 @@ class Gathering:
         self._rows = 0
         self.problems = Problems()
         self.header: dict[str, Any] = {}
+        self.counts: Counter[str] = Counter()
+        self.first_bad = -1
 
-    def add(self, scanner: native.Scanner, base: int = 0) -> None:
-        """Take over all that the scanner read from bytes that begin at `base` of the document."""
-        texts = scanner.texts()
-        strings, broken = decoded(texts)
-        if broken:
-            self.problems.add(_broken_text(broken))
+    def pass_over(self, place: int, count: int) -> None:
+        """Count bytes at this place of the document that no scanner could read."""
+        self.counts["bad_bytes"] += count
+        self.note_bad(place)
+
+    def note_bad(self, place: int) -> None:
+        """Remember the first place of the document that could not be read."""
+        self.first_bad = place if self.first_bad < 0 else min(place, self.first_bad)
+
+    def add(self, scanner: native.Scanner) -> None:
+        """Take over all that the scanner read."""
+        strings, broken = decoded(scanner.texts())
+        self.counts.update(scanner.counts())
+        self.counts["broken_texts"] += broken
         names = pl.Series("strings", strings, dtype=Text)
         tracks = self._track_numbers(scanner, strings)
         self._events.append(_event_frame(scanner, names, tracks))
@@ -77,11 +89,11 @@ class Gathering:
         self._flows.append(self._flow_frame(scanner, names, strings, tracks))
         self._asyncs.append(self._async_frame(scanner, strings))
         self._take_rest(scanner, strings)
-        self._count_problems(scanner, base)
         self._rows += scanner.counts()["events"]
 
     def result(self) -> JsonEvents:
         """The tables of all pieces together."""
+        note_counted(self.problems, self.counts, self.first_bad)
         return JsonEvents(
             events=_joined(self._events),
             tracks=list(self._tracks),
@@ -169,84 +181,6 @@ class Gathering:
             self._metadata.append((label, _identity(pid, strings), _identity(tid, strings), found))
         of_events = rest.filter(pl.col("event") >= 0)
         self._rest.append(of_events.with_columns((pl.col("event") + self._rows).cast(pl.UInt32)))
-
-    def _count_problems(self, scanner: native.Scanner, base: int) -> None:
-        counts = scanner.counts()
-        if counts["bad_events"]:
-            detail = (
-                f"{{count}} places in the list of events are not valid JSON, the first at byte {base + counts['first_bad']:,}; "
-                f"{counts['bad_bytes']:,} bytes were passed over. Everything around them was read."
-            )
-            self.problems.add(
-                Problem(
-                    "bad-events",
-                    "Events that are not valid JSON",
-                    detail,
-                    _AGAIN,
-                    "error",
-                    counts["bad_events"],
-                )
-            )
-        elif counts["bad_bytes"]:
-            detail = f"{counts['bad_bytes']:,} bytes from byte {base + counts['first_bad']:,} on are not valid JSON and were passed over."
-            self.problems.add(Problem("bad-events", "Bytes that are not valid JSON", detail, _AGAIN))
-        for name, problem in COUNTED.items():
-            if counts[name]:
-                self.problems.add(counted(problem, counts[name]))
-
-
-_AGAIN = "Record the profile again; a newer profiler escapes names correctly."
-
-
-def _broken_text(count: int) -> Problem:
-    return Problem(
-        "broken-text",
-        "Names that are not valid UTF-8",
-        "{count} strings hold bytes that are not UTF-8, or escapes that are not JSON; those bytes are shown as �.",
-        "",
-        "info",
-        count,
-    )
-
-
-def counted(problem: Problem, count: int) -> Problem:
-    """The problem, as often as it was met."""
-    return Problem(problem.code, problem.title, problem.detail, problem.fix, problem.severity, count)
-
-
-COUNTED = {
-    "untimed": Problem(
-        "untimed-events",
-        "Events without a time stamp",
-        "{count} events have no readable `ts` and cannot be placed; they were left out.",
-        _AGAIN,
-    ),
-    "out_of_range": Problem(
-        "time-out-of-range",
-        "Events far outside of time",
-        "{count} events have times beyond ±126 years; they were left out.",
-        _AGAIN,
-    ),
-    "without_phase": Problem(
-        "no-phase",
-        "Events without a phase",
-        "{count} events have no `ph` and cannot be understood; they were left out.",
-        "",
-    ),
-    "without_duration": Problem(
-        "no-duration",
-        "Complete events without a duration",
-        "{count} events of phase X have no readable `dur`; they are kept with a duration of 0.",
-        "",
-    ),
-    "repaired": Problem(
-        "unescaped-quotes",
-        "Names with unescaped quotes",
-        "{count} strings hold quotes that the writer forgot to escape; they were read as part of the text.",
-        "PyTorch escapes them since mid-2026.",
-        "info",
-    ),
-}
 
 
 def _identity(value: int, strings: list[str]) -> Identity:

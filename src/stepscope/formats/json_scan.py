@@ -1,33 +1,26 @@
-"""Drives the scanner over a file: a mapped one in parallel pieces, a packed or remote one in windows."""
+"""Trace JSON as columns: a mapped file in parallel pieces, anything else in windows."""
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from queue import Queue
-from threading import Thread
+from dataclasses import dataclass, field
 
 from stepscope.errors import UnreadableFile
+from stepscope.formats.json_drive import Bytes, Header, run, salvage
 from stepscope.formats.json_events import Gathering, JsonEvents, new_scanner
+from stepscope.formats.json_problems import cut, trailing
 from stepscope.formats.json_slow import scan_slow
+from stepscope.formats.json_windows import BYTES_PER_EVENT, scan_windows
 from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
 from stepscope.native import events as native
-from stepscope.trace.json_text import repaired_json
-from stepscope.trace.problems import Problem
 
-BYTES_PER_EVENT = 220  # a guess on the low side: room for more events than there are costs nothing
-WINDOW_BYTES = 1 << 25
 PIECE_BYTES = 1 << 23
-SALVAGES = 100
 # Where an event may begin: after another one. Only a guess; it is proved by the piece before it.
 _BOUNDARY = re.compile(rb'\}\s*,\s*(\{\s*"(?:ph|cat|name|ts|pid|tid|args|dur)"\s*:)')
-
-Bytes = mmap.mmap | bytes | bytearray
 
 
 def scan(source: Source, progress: Progress) -> JsonEvents:
@@ -41,7 +34,7 @@ def scan(source: Source, progress: Progress) -> JsonEvents:
     if source.filesystem is None and not source.is_packed() and source.size() > 0:
         gathering = _scan_mapped(source, progress)
     else:
-        gathering = _scan_windows(source, progress)
+        gathering = scan_windows(source, progress)
     for problem in source.problems.all():
         gathering.problems.add(problem)
     return gathering.result()
@@ -49,11 +42,12 @@ def scan(source: Source, progress: Progress) -> JsonEvents:
 
 @dataclass
 class _Piece:
-    """A stretch of a mapped file, its scanner, and where it came to an end."""
+    """A stretch of a mapped file, its scanner, what it read beside events, and where it came to an end."""
 
     begin: int
     stop: int
     scanner: native.Scanner
+    header: Header = field(default_factory=dict)
     ended: int = native.MORE
 
 
@@ -67,7 +61,10 @@ def _scan_mapped(source: Source, progress: Progress) -> Gathering:
 
     with ThreadPoolExecutor(len(pieces)) as pool:
         list(pool.map(lambda piece: _run_piece(piece, content, gathering, tell), pieces))
-    _join_pieces(pieces, content, gathering)
+    if pieces[0].ended == native.NOT_JSON:
+        raise UnreadableFile(f"{source.path} is not JSON")
+    last = _join_pieces(pieces, content, gathering)
+    _end(last, content, gathering)
     progress(len(content))
     return gathering
 
@@ -78,9 +75,8 @@ def _pieces(content: Bytes) -> list[_Piece]:
     wanted = max(1, min(os.cpu_count() or 1, 8, size // PIECE_BYTES)) if native.COMPILED else 1
     begins = [0]
     for number in range(1, wanted):
-        found = _BOUNDARY.search(
-            content, max(size * number // wanted, begins[-1] + 1), size * number // wanted + PIECE_BYTES // 4
-        )
+        about = size * number // wanted
+        found = _BOUNDARY.search(content, max(about, begins[-1] + 1), about + PIECE_BYTES // 4)
         if found:
             begins.append(found.start(1))
     stops = [*begins[1:], -1]
@@ -94,141 +90,41 @@ def _run_piece(piece: _Piece, content: Bytes, gathering: Gathering, tell: Callab
     piece.scanner.feed(content, piece.begin, piece.stop)
     if piece.begin:
         piece.scanner.begin_inside()
-    piece.ended = _run(piece.scanner, content, gathering, tell)
+    piece.ended = run(piece.scanner, content, piece.header, gathering, tell)
 
 
-def _join_pieces(pieces: list[_Piece], content: Bytes, gathering: Gathering) -> None:
+def _join_pieces(pieces: list[_Piece], content: Bytes, gathering: Gathering) -> _Piece:
     """Take the pieces in order. One that was entered at a wrong place is read again by the piece before it."""
     current = pieces[0]
     for piece in pieces[1:]:
+        current.ended = salvage(current.scanner, current.ended, content, current.header, gathering)
         if current.ended == native.STOPPED and current.scanner.position() == piece.begin:
-            gathering.add(current.scanner)
+            _take(current, gathering)
             current = piece
         elif current.ended == native.STOPPED:
             current.scanner.feed(content, current.scanner.position(), piece.stop)
-            current.ended = _run(current.scanner, content, gathering)
-    _end(current.scanner, current.ended, content, 0, gathering)
+            current.ended = run(current.scanner, content, current.header, gathering)
+        elif current.ended == native.MORE:
+            place = current.scanner.position()
+            gathering.pass_over(place, piece.begin - place)
+            _take(current, gathering)
+            current = piece
+    return current
 
 
-def _nothing() -> None:
-    pass
+def _end(last: _Piece, content: Bytes, gathering: Gathering) -> None:
+    """Take the last piece, and say so if the document was cut or goes on after its end."""
+    last.ended = salvage(last.scanner, last.ended, content, last.header, gathering)
+    _take(last, gathering)
+    at, size = last.scanner.position(), len(content)
+    if last.ended == native.MORE:
+        gathering.problems.add(cut(size, at))
+    elif last.ended == native.DONE and bytes(content[at:]).strip(b" \t\r\n\0"):
+        gathering.problems.add(trailing(at, size - at))
 
 
-def _run(
-    scanner: native.Scanner, window: Bytes, gathering: Gathering, tell: Callable[[], None] = _nothing
-) -> int:
-    """Run until the window, the stretch or the document ends, and keep the members of the header."""
-    while True:
-        result = scanner.run()
-        if result == native.HEADER:
-            lo, hi = scanner.key_span()
-            key = bytes(window[lo:hi]).decode(errors="replace")
-            lo, hi = scanner.value_span()
-            gathering.header[key] = repaired_json(bytes(window[lo:hi]))
-        elif result == native.PAUSED:
-            tell()
-        else:
-            return result
-
-
-def _end(scanner: native.Scanner, ended: int, window: Bytes, base: int, gathering: Gathering) -> None:
-    """The last scanner is done: take its events, and say so if the document was cut or goes on after its end."""
-    for _ in range(SALVAGES):
-        if ended != native.MORE or not scanner.is_inside_events() or not scanner.give_up():
-            break
-        ended = _run(scanner, window, gathering)
-    if ended == native.NOT_JSON:
-        raise UnreadableFile("The file is not JSON")
-    gathering.add(scanner, base)
-    if ended == native.MORE:
-        gathering.problems.add(_cut(scanner, len(window), base))
-    elif ended == native.DONE and bytes(window[scanner.position() :]).strip(b" \t\r\n\0"):
-        gathering.problems.add(_trailing(base + scanner.position(), len(window) - scanner.position()))
-
-
-def _cut(scanner: native.Scanner, size: int, base: int) -> Problem:
-    at = base + scanner.position()
-    lost = base + size - at
-    detail = f"The file ends at byte {base + size:,} without closing its list of events"
-    detail += (
-        f"; the {lost:,} bytes from byte {at:,} on are part of an event and were left out."
-        if lost
-        else "; no part of an event was lost."
-    )
-    detail += " All complete events were kept."
-    return Problem(
-        "truncated",
-        "The file is cut short",
-        detail,
-        "The job ended while it wrote, the disk was full, or a copy broke off. Copy or record it again.",
-        "error",
-    )
-
-
-def _trailing(at: int, count: int) -> Problem:
-    return Problem(
-        "trailing-bytes",
-        "Something follows the end of the trace",
-        f"{count:,} bytes after byte {at:,} are not part of the trace and were not read.",
-        "",
-        "info",
-    )
-
-
-def _scan_windows(source: Source, progress: Progress) -> Gathering:
-    gathering = Gathering()
-    scanner = new_scanner(WINDOW_BYTES // BYTES_PER_EVENT)
-    window = bytearray()
-    base = 0
-    ended = native.MORE
-    for piece in _ahead(source):
-        window += piece
-        if len(window) < WINDOW_BYTES:
-            continue
-        scanner.feed(bytes(window), 0)
-        ended = _run(scanner, window, gathering)
-        progress(source.bytes_read)
-        if ended != native.MORE:
-            break
-        done = scanner.position()
-        base += done
-        del window[:done]
-    else:
-        scanner.feed(bytes(window), 0)
-        ended = _run(scanner, window, gathering)
-    progress(source.bytes_read)
-    _end(scanner, ended, window, base, gathering)
-    return gathering
-
-
-def _ahead(source: Source) -> Iterator[bytes]:
-    """The pieces of the source, unpacked by another thread while this one scans."""
-    queue: Queue[bytes | BaseException | None] = Queue(maxsize=2)
-    stopped = False
-
-    def unpack() -> None:
-        try:
-            for piece in source.pieces():
-                if stopped:
-                    return
-                queue.put(piece)
-            queue.put(None)
-        except BaseException as error:
-            queue.put(error)
-
-    thread = Thread(target=unpack, daemon=True)
-    thread.start()
-    try:
-        while True:
-            piece = queue.get()
-            if isinstance(piece, BaseException):
-                raise piece
-            if piece is None:
-                return
-            yield piece
-    finally:
-        stopped = True
-        while thread.is_alive():
-            while not queue.empty():
-                queue.get_nowait()
-            thread.join(0.01)
+def _take(piece: _Piece, gathering: Gathering) -> None:
+    gathering.add(piece.scanner)
+    gathering.header |= piece.header
+    if (first := piece.scanner.counts()["first_bad"]) >= 0:
+        gathering.note_bad(first)

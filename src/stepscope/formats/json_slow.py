@@ -5,6 +5,7 @@ Documents that are not valid JSON, or hold members that are not known here, are 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from stepscope.formats.json_events import COUNTED, Identity, JsonEvents, counted
+from stepscope.formats.json_events import Identity, JsonEvents
+from stepscope.formats.json_problems import note_counted
 from stepscope.formats.kineto_arguments import VOCABULARY
 from stepscope.native.events import BILLIONTHS, INTEGER, MISSING, TEXT, TEXT_ID, TRIPLE
 from stepscope.trace.json_text import repaired_json
@@ -20,6 +22,7 @@ from stepscope.trace.problems import Problems
 from stepscope.trace.schema import Text
 
 _LIMIT_NS = 4 * 10**18
+_DIGITS = 40
 _NOTHING = msgspec.Raw(b"")
 
 
@@ -42,6 +45,8 @@ _Arguments = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 def scan_slow(content: bytes) -> JsonEvents | None:
     """All events of a valid document; None where it needs the scanner's patience."""
+    if content.count(b'"traceEvents"') > 1:
+        return None  # perhaps two lists of events, of which a decoder would keep the last
     try:
         if content.lstrip()[:1] == b"[":
             header, events = {}, msgspec.json.decode(content, type=list[_Event])
@@ -70,14 +75,14 @@ class _Columns:
         self.metadata: list[tuple[str, Identity, Identity, dict[str, Any]]] = []
         self.rest: list[tuple[int, bytes]] = []
         self.ids: dict[str, int] = {}
-        self.counts = dict.fromkeys(COUNTED, 0)
+        self.counts: Counter[str] = Counter()
         for event in events:
             self._take(event)
 
     def _take(self, event: _Event) -> None:
-        phase = ord(event.ph[0]) if event.ph else 0
         if event == _EMPTY:
             return
+        phase = _phase(event.ph)
         if phase == ord("M"):
             args = repaired_json(bytes(event.args)) if event.args else None
             found = args if isinstance(args, dict) else {}
@@ -86,7 +91,8 @@ class _Columns:
         if not phase:
             self.counts["without_phase"] += 1
             return
-        time = _times(bytes(event.ts), bytes(event.dur))
+        length = _decimal(bytes(event.dur))
+        time = _times(_decimal(bytes(event.ts)), length or Decimal(0))
         if isinstance(time, str):
             self.counts[time] += 1
             return
@@ -96,7 +102,7 @@ class _Columns:
             names = (_text(event.cat), _text(event.name))
             self.flows.append((time[0], track, identity, *names, phase, event.bp is not None))
             return
-        if phase == ord("X") and not event.dur:
+        if phase == ord("X") and length is None:
             self.counts["without_duration"] += 1
         self._take_arguments(event)
         if identity is not None:
@@ -106,12 +112,15 @@ class _Columns:
     def _id(self, value: Any) -> int | None:
         if isinstance(value, str):
             return TEXT_ID + self.ids.setdefault(value, len(self.ids))
-        return value if isinstance(value, int) else None
+        return None if value is None else _whole(value)
 
     def _take_arguments(self, event: _Event) -> None:
-        if bytes(event.args)[:1] != b"{":
-            return
         row = len(self.rows)
+        text = bytes(event.args)
+        if text[:1] != b"{":
+            if text not in (b"", b"null"):
+                self.rest.append((row, text))
+            return
         known: dict[int, Any] = {}
         extra = False
         for key, raw in _Arguments.decode(event.args).items():
@@ -127,7 +136,7 @@ class _Columns:
             self.layouts[_NAMES[layout]].append([row, *(known.get(slot) for slot in slots)])
             used += sum(slot in known for slot in slots)
         if extra or used < len(known):
-            self.rest.append((row, bytes(event.args)))
+            self.rest.append((row, text))
 
     def _layouts_of(self, event: _Event, known: dict[int, Any]) -> list[int]:
         layout = _LAYOUTS.get(event.cat, 0) if isinstance(event.cat, str) else 0
@@ -139,9 +148,7 @@ class _Columns:
     def result(self, header: dict[str, Any]) -> JsonEvents:
         """The lists as tables."""
         problems = Problems()
-        for name, count in self.counts.items():
-            if count:
-                problems.add(counted(COUNTED[name], count))
+        note_counted(problems, self.counts)
         columns: dict[str, Any] = {
             "ph": pl.UInt8,
             "name": Text,
@@ -185,15 +192,26 @@ _KEYS = {key.decode(): (slot, how) for key, slot, how in VOCABULARY.keys}
 _LAYOUTS = {category.decode(): layout for category, layout in VOCABULARY.categories}
 
 
+def _phase(text: str) -> int:
+    if not text:
+        return 0
+    if not text[0].isascii():
+        raise _NeedsScanner
+    return ord(text[0])
+
+
 def _text(value: Any) -> str | None:
-    """A string as it is, anything else as its JSON text."""
-    return value if isinstance(value, str) or value is None else msgspec.json.encode(value).decode()
+    if value is None or isinstance(value, str):
+        return value
+    raise _NeedsScanner
 
 
 def _identity(value: Any) -> Identity:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    return value if value is None or isinstance(value, str) else _whole(value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
         raise _NeedsScanner
     return _signed(int(value))
 
@@ -205,13 +223,10 @@ def _signed(value: int) -> int:
     return value - 2**64 if value >= 2**63 else value
 
 
-def _times(start: bytes, dur: bytes) -> tuple[int, int] | str:
+def _times(begin: Decimal | None, length: Decimal) -> tuple[int, int] | str:
     """Start and duration in ns on one grid, or what is wrong with them."""
-    begin = _decimal(start)
     if begin is None:
         return "untimed"
-    length = _decimal(dur) if dur else None
-    length = length or Decimal(0)
     if abs(begin) * 1000 > _LIMIT_NS or abs(length) * 1000 > _LIMIT_NS:
         return "out_of_range"
     first = _rounded(begin * 1000)
@@ -219,11 +234,16 @@ def _times(start: bytes, dur: bytes) -> tuple[int, int] | str:
 
 
 def _decimal(text: bytes) -> Decimal | None:
+    """The number, or None; one of more digits than anything has is cut to a size that can be computed with."""
     try:
         found = Decimal(text.strip(b'"').decode())
     except (InvalidOperation, UnicodeDecodeError):
         return None
-    return found if found.is_finite() else None
+    if not found.is_finite():
+        return None
+    if found and found.adjusted() > _DIGITS:
+        return Decimal(10).scaleb(_DIGITS).copy_sign(found)
+    return found if found.adjusted() > -_DIGITS else Decimal(0)
 
 
 def _rounded(value: Decimal) -> int:
@@ -250,7 +270,9 @@ def _one_integer(text: bytes) -> list[Any] | None:
 
 def _one_billionths(text: bytes) -> list[Any] | None:
     found = _decimal(text)
-    return None if found is None else [_rounded(found * 10**9) / 1e9]
+    if found is None or abs(found) * 10**9 > _LIMIT_NS:
+        return None
+    return [_rounded(found * 10**9) / 1e9]
 
 
 def _one_text(text: bytes) -> list[Any] | None:
