@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+# mypy: disable-error-code="valid-type, no-any-return, misc, untyped-decorator, import-untyped"
 """Row numbers: inverting a sort, and finding ancestors in a table whose parents come before their children."""
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ COMPILED = bool(cython.compiled)
 NONE = 0xFFFFFFFF
 
 
-def invert(permutation: cython.const[cython.uint][::1]) -> array:
+def invert(permutation: cython.const[cython.uint][::1]) -> array[int]:
     """Where each row went: invert([2, 0, 1]) is [1, 2, 0]."""
     n: cython.Py_ssize_t = permutation.shape[0] if COMPILED else len(permutation)
     result = array("I", bytes(4 * n))
@@ -26,7 +27,7 @@ def invert(permutation: cython.const[cython.uint][::1]) -> array:
     return result
 
 
-def nearest(parent: cython.const[cython.uint][::1], wanted: cython.const[cython.uchar][::1]) -> array:
+def nearest(parent: cython.const[cython.uint][::1], wanted: cython.const[cython.uchar][::1]) -> array[int]:
     """For each row its closest ancestor that is wanted, or NONE. A parent that does not come first is no parent."""
     n: cython.Py_ssize_t = parent.shape[0] if COMPILED else len(parent)
     result = array("I", bytes(4 * n))
