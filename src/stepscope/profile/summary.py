@@ -65,7 +65,7 @@ def as_text(summary: Summary) -> str:
         summary.framework(),
         ranks,
         f"{count(summary.events())} events",
-        f"{len(summary.problems)} problems",
+        "1 problem" if len(summary.problems) == 1 else f"{len(summary.problems)} problems",
     ]
     return f"<Profile {summary.name}: {', '.join(parts)}>"
 
