@@ -43,6 +43,14 @@ def test_a_parent_that_comes_later_is_no_parent(order: ModuleType) -> None:
     assert list(order.nearest(array("I", [1, 1, 9]), bytes([1, 1, 1]))) == [NONE, NONE, NONE]
 
 
+def test_sums_over_everything_below(order: ModuleType) -> None:
+    #   0: 1
+    #   ├ 1: 2
+    #   │ └ 2: 4     3: 8 alone
+    parent = array("I", [NONE, 0, 1, NONE])
+    assert list(order.subtree_sums(parent, array("q", [1, 2, 4, 8]))) == [7, 6, 4, 8]
+
+
 @given(st.permutations(range(30)))
 def test_inverse_undoes_the_sort(permutation: list[int]) -> None:
     from stepscope.native import order as compiled

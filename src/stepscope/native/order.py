@@ -45,3 +45,19 @@ def nearest(parent: cython.const[cython.uint][::1], wanted: cython.const[cython.
             else:
                 out[i] = out[up]
     return result
+
+
+def subtree_sums(
+    parent: cython.const[cython.uint][::1], value: cython.const[cython.longlong][::1]
+) -> array[int]:
+    """For each row its own value and those of all rows below it. A parent that does not come first is no parent."""
+    n: cython.Py_ssize_t = len(parent)
+    result = array("q", value)
+    out: cython.longlong[::1] = result
+    none: cython.uint = NONE
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(n - 1, -1, -1):
+            if parent[i] != none and parent[i] < i:
+                out[parent[i]] += out[i]
+    return result
