@@ -19,6 +19,7 @@ from stepscope.cli.options import (
     VerboseOption,
     opened,
 )
+from stepscope.cli.output import send
 
 
 class Format(str, Enum):
@@ -49,11 +50,12 @@ def info(
         if output_format is Format.json:
             import msgspec
 
-            sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+            send(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n", sys.stdout.buffer)
             return
         from stepscope.cli.info_text import lines
+        from stepscope.cli.table import terminal_width
 
-        for line in lines(found, verbose=verbose):
+        for line in lines(found, verbose=verbose, width=terminal_width()):
             talk.out.print(line)
 
 

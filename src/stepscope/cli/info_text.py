@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import wrap
 from typing import Any
 
 from rich.text import Text
@@ -14,6 +15,7 @@ from stepscope.profile.overview import CacheState, Overview, ProblemTold, RunFou
 from stepscope.profile.ranks import spans
 
 LABEL = 12
+INDENT = 10
 SHOWN = 12
 _OPTION_NAMES = {
     "record_shapes": "shapes",
@@ -26,7 +28,7 @@ _FRAMEWORKS = {"pytorch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
 _SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
-def lines(found: Overview, *, verbose: bool = False) -> Iterator[Text]:
+def lines(found: Overview, *, verbose: bool = False, width: int | None = None) -> Iterator[Text]:
     """Everything worth knowing first, then tables, then what is wrong. `verbose` shortens no list."""
     most = None if verbose else SHOWN
     yield Text(safe(found.name), style="bold")
@@ -35,7 +37,7 @@ def lines(found: Overview, *, verbose: bool = False) -> Iterator[Text]:
         yield from _ranks(found, most)
     yield from _categories(found, most)
     # That there are other runs is told by their table.
-    yield from _problems([each for each in found.problems if each.code != "other-runs"])
+    yield from _problems([each for each in found.problems if each.code != "other-runs"], width)
     yield from _runs(found.runs, most)
     yield from _skipped(found, most)
 
@@ -166,7 +168,7 @@ def _section(
         yield Text(f"  … and {units.count(len(rows) - len(shown))} more; -v shows all", style="dim")
 
 
-def _problems(problems: list[ProblemTold]) -> Iterator[Text]:
+def _problems(problems: list[ProblemTold], width: int | None) -> Iterator[Text]:
     yield Text()
     yield Text(
         f"problems ({len(problems)})" if problems else "no problems", style="bold" if problems else "green"
@@ -182,9 +184,16 @@ def _problems(problems: list[ProblemTold]) -> Iterator[Text]:
         yield Text.assemble(
             (f"  {problem.severity:<8}", style), (safe(problem.title), "bold"), f"{times}{where}"
         )
-        yield Text(f"          {safe(problem.detail)}")
+        yield from _indented(safe(problem.detail), "", width)
         if problem.fix:
-            yield Text(f"          → {safe(problem.fix)}")
+            yield from _indented(safe(problem.fix), "→ ", width)
+
+
+def _indented(text: str, mark: str, width: int | None) -> Iterator[Text]:
+    """The text under its title, in lines that fit the window."""
+    space = max(30, width - INDENT - len(mark)) if width is not None else len(text) + 1
+    for number, line in enumerate(wrap(text, space, break_long_words=False, break_on_hyphens=False)):
+        yield Text(" " * INDENT + (mark if number == 0 else " " * len(mark)) + line)
 
 
 def _skipped(found: Overview, most: int | None) -> Iterator[Text]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from stepscope.cli.safe import safe_lines
 from stepscope.profile.whole_files import whole_file
 
 
@@ -19,3 +20,10 @@ def destination(path: Path | None, force: bool) -> Iterator[IO[bytes]]:
         return
     with whole_file(path, force) as file:
         yield file
+
+
+def send(text: str, stream: IO[bytes]) -> None:
+    """Exactly, unless a terminal would act on what is in it."""
+    if stream is sys.stdout.buffer and sys.stdout.isatty():
+        text = safe_lines(text)
+    stream.write(text.encode())

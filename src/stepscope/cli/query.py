@@ -22,7 +22,7 @@ from stepscope.cli.options import (
     VerboseOption,
     opened,
 )
-from stepscope.cli.output import destination
+from stepscope.cli.output import destination, send
 from stepscope.errors import StepscopeError
 from stepscope.profile.whole_files import refuse_existing
 
@@ -112,27 +112,18 @@ def _write_table(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
 def _write_csv(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
     from stepscope.cli.rows import as_plain
 
-    _send(as_plain(found).write_csv(), stream)
+    send(as_plain(found).write_csv(), stream)
 
 
 def _write_json(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
     from stepscope.cli.rows import json_lines
 
     for piece in json_lines(found):
-        _send(piece, stream)
+        send(piece, stream)
 
 
 def _write_parquet(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
     found.write_parquet(stream)
-
-
-def _send(text: str, stream: IO[bytes]) -> None:
-    """Exactly, unless a terminal would act on what is in it."""
-    if stream is sys.stdout.buffer and sys.stdout.isatty():
-        from stepscope.cli.safe import safe_lines
-
-        text = safe_lines(text)
-    stream.write(text.encode())
 
 
 _WRITERS = {

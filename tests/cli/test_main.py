@@ -1,0 +1,204 @@
+"""The command as a whole: exit codes, help, errors in words, pipes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from stepscope import __version__
+from stepscope.cli.console import Color, session
+from stepscope.errors import StepscopeError
+from tests.cli.hostile import write_hostile
+from tests.cli.run import PROFILE, in_terminal, stepscope, succeeds
+
+
+def test_version() -> None:
+    assert succeeds("--version") == f"stepscope {__version__}\n"
+
+
+def test_help_names_every_verb() -> None:
+    text = succeeds("--help")
+    assert all(verb in text for verb in ("info", "query", "export"))
+
+
+@pytest.mark.parametrize("verb", ["info", "query", "export"])
+def test_every_verb_has_help(verb: str) -> None:
+    assert f"Usage: stepscope {verb}" in succeeds(verb, "-h")
+
+
+def test_help_and_version_import_no_tables() -> None:
+    script = "import sys; from stepscope.cli import app; print('polars' in sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ended.stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("nonsense",), ("info",), ("info", "x", "--format", "yaml"), ("query", "x"), ("export", "x"), ("info", "x", "--rank", "-1")],
+)  # fmt: skip
+def test_wrong_usage_ends_with_2(arguments: tuple[str, ...]) -> None:
+    ended = stepscope(*arguments)
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("verb", [("info",), ("query", "SELECT 1"), ("export", "--to", "chrome")])
+def test_our_errors_end_with_1_and_say_what_to_do(verb: tuple[str, ...], tmp_path: Path) -> None:
+    ended = stepscope(verb[0], tmp_path / "absent", *verb[1:])
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("error: No such file or folder")
+    assert "Traceback" not in ended.stderr
+
+
+def test_an_empty_folder_says_what_was_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("x")
+    ended = stepscope("info", tmp_path)
+    assert ended.returncode == 1
+    assert "1 file in 1 folder were looked at" in ended.stderr
+    assert "notes.txt" in ended.stderr
+
+
+def test_verbose_adds_the_traceback(tmp_path: Path) -> None:
+    assert "Traceback" in stepscope("info", tmp_path / "absent", "-v").stderr
+
+
+def test_a_fault_of_ours_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    import typer
+
+    with pytest.raises(typer.Exit) as ended, session(quiet=False, verbose=False, color=Color.never):
+        raise ZeroDivisionError("by\x1b[31m zero\nand more")
+    assert ended.value.exit_code == 1
+    told = capsys.readouterr().err
+    assert told.startswith("error: ZeroDivisionError: by\\x1b[31m zero\n")
+    assert "run again with -v for the traceback" in told
+
+
+def test_too_little_memory_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    import typer
+
+    with pytest.raises(typer.Exit), session(quiet=False, verbose=False, color=Color.never):
+        raise MemoryError
+    assert "not enough memory" in capsys.readouterr().err
+
+
+def test_an_interrupt_ends_with_130() -> None:
+    import typer
+
+    with pytest.raises(typer.Exit) as ended, session(quiet=True, verbose=False, color=Color.never):
+        raise KeyboardInterrupt
+    assert ended.value.exit_code == 130
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
+def test_a_real_interrupt(tmp_path: Path) -> None:
+    fifo = tmp_path / "slow.json"
+    script = (
+        "import time, sys\nfrom stepscope.cli import console, main\n"
+        "import stepscope.cli.options as options\n"
+        "import stepscope.cli.info as info\n"
+        "def slow(*_):\n    print('started', flush=True)\n    time.sleep(60)\n"
+        "info.opened = slow\nmain()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, "info", str(fifo)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in told
+
+
+def test_errors_of_other_kinds_pass_through() -> None:
+    with pytest.raises(SystemExit), session(quiet=True, verbose=False, color=Color.never):
+        raise SystemExit(5)
+
+
+def test_an_error_knows_its_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    import typer
+
+    error = StepscopeError("what", fix="do this")
+    error.exit_code = 7
+    with pytest.raises(typer.Exit) as ended, session(quiet=False, verbose=False, color=Color.never):
+        raise error
+    assert ended.value.exit_code == 7
+    assert capsys.readouterr().err == "error: what\ndo this\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of Unix")
+def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
+    sql = "SELECT a.name, b.name, c.name FROM events a CROSS JOIN events b CROSS JOIN (SELECT name FROM events LIMIT 10) c"
+    command = f"{sys.executable} -m stepscope query '{PROFILE}' \"{sql}\" --format csv | head -1"
+    ended = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False
+    )
+    assert ended.stderr == ""
+    assert ended.returncode == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a terminal of Unix")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("info",),
+        ("info", "-v"),
+        ("info", "--format", "json"),
+        ("query", "SELECT * FROM events"),
+        ("query", "SELECT * FROM events", "--format", "csv"),
+        ("query", "SELECT * FROM events", "--format", "json"),
+        ("query", "SELECT * FROM nowhere\x1b[31m"),
+        ("query", "SELECT thread, process FROM tracks"),
+    ],
+)
+def test_a_terminal_gets_no_orders_from_a_profile(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    seen = in_terminal(arguments[0], write_hostile(tmp_path), *arguments[1:])
+    assert "\x1b[2J" not in seen
+    assert "\x1b[31mred" not in seen
+    assert not any(sign in seen for sign in "\x07\x9b\u202e")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a terminal of Unix")
+def test_names_are_shown_and_not_understood(tmp_path: Path) -> None:
+    seen = in_terminal("query", write_hostile(tmp_path), "SELECT name FROM events", columns=200)
+    for shown in (
+        "\\x1b[2J\\x1b[31mred",
+        "[bold red]markup[/] :smile:",
+        "bell\\x07",
+        "\\u202eright",
+        "two\\nlines\\ttab",
+    ):
+        assert shown in seen
+
+
+@pytest.mark.parametrize(
+    ("arguments", "env", "expected"),
+    [
+        ((), {}, False),
+        (("--color", "always"), {}, True),
+        (("--color", "always"), {"NO_COLOR": "1"}, True),
+        (("--color", "never"), {"FORCE_COLOR": "1"}, False),
+        ((), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+)
+def test_colours(arguments: tuple[str, ...], env: dict[str, str], expected: bool) -> None:
+    plain = {"FORCE_COLOR": "", "NO_COLOR": "", "TERM": "xterm-256color"}
+    text = succeeds("info", PROFILE, *arguments, env=plain | env)
+    assert ("\x1b[3" in text) is expected
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a terminal of Unix")
+def test_a_terminal_has_colours_unless_told() -> None:
+    assert "\x1b[" in in_terminal("info", PROFILE)
+    assert "\x1b[" not in in_terminal("info", PROFILE, "--color", "never")
