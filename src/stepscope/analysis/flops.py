@@ -23,12 +23,10 @@ _ITEM_BYTES = {
     "c10::complex<float>": 8, "c10::complex<double>": 16,
 }  # fmt: skip
 _ELEMENTWISE = frozenset(
-    "add add_ sub sub_ mul mul_ div div_ neg relu relu_ clamp_min clamp_min_ threshold_backward gelu gelu_backward silu "
-    "silu_backward sigmoid sigmoid_backward tanh tanh_backward exp log sqrt rsqrt pow addcmul addcmul_ addcdiv addcdiv_ lerp "
-    "lerp_ where masked_fill masked_fill_ native_dropout native_dropout_backward dropout eq ne gt lt ge le maximum minimum".split()
+    ["add", "add_", "sub", "sub_", "mul", "mul_", "div", "div_", "neg", "relu", "relu_", "clamp_min", "clamp_min_", "threshold_backward", "gelu", "gelu_backward", "silu", "silu_backward", "sigmoid", "sigmoid_backward", "tanh", "tanh_backward", "exp", "log", "sqrt", "rsqrt", "pow", "addcmul", "addcmul_", "addcdiv", "addcdiv_", "lerp", "lerp_", "where", "masked_fill", "masked_fill_", "native_dropout", "native_dropout_backward", "dropout", "eq", "ne", "gt", "lt", "ge", "le", "maximum", "minimum"]
 )
 _REDUCTIONS = frozenset(
-    "sum mean amax amin max min argmax argmin norm linalg_vector_norm prod var std".split()
+    ["sum", "mean", "amax", "amin", "max", "min", "argmax", "argmin", "norm", "linalg_vector_norm", "prod", "var", "std"]
 )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from stepscope.errors import UnreadableFile
-from stepscope.formats import chrome_json, tf_events
-from stepscope.formats.foreign import describe_bytes
+from stepscope.formats import chrome_json, tf_events, xplane
+from stepscope.formats.foreign import READABLE, describe
 from stepscope.formats.reader import Format, Progress, no_progress
 from stepscope.formats.source import Source
 from stepscope.trace.finish import finish
 from stepscope.trace.trace import Trace
 
-FORMATS: tuple[Format, ...] = (tf_events.FORMAT, chrome_json.FORMAT)
+FORMATS: tuple[Format, ...] = (tf_events.FORMAT, chrome_json.FORMAT, xplane.FORMAT)
 
 
 def detect(source: Source) -> Format:
@@ -19,10 +19,7 @@ def detect(source: Source) -> Format:
     for candidate in FORMATS:
         if candidate.matches(head, source.name):
             return candidate
-    raise UnreadableFile(
-        f"{source.path} is not a profile: {describe_bytes(head)}.",
-        fix="Profiles that can be read: PyTorch (*.pt.trace.json[.gz]), XPlane (*.xplane.pb), Chrome trace JSON, TensorFlow event files with RunMetadata.",
-    )
+    raise UnreadableFile(f"{source.path} is not a profile: {describe(source, head)}.", fix=READABLE)
 
 
 def read(source: Source, progress: Progress = no_progress) -> Trace:
