@@ -1,0 +1,235 @@
+"""Where the bytes went: allocated and reserved over time, the peak and what was live then, growth from step to step.
+
+The peak is the largest total that the allocator reported; without totals it is the largest running sum of what was
+recorded. An allocation is live at the peak if it came before it and was not yet freed. Memory that was taken
+before the recording shows up only in the totals: it is the row of kind `unknown`, and `known_share` says how much of the
+peak the recording explains. Growth is the median change of the total from the end of one step to the end of the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from stepscope.analysis.steps import Steps
+from stepscope.trace.schema import DeviceKind
+from stepscope.trace.scopes import ancestors
+from stepscope.trace.trace import Trace
+
+TIMELINE_POINTS = 500
+_ROLES = ["input", "optimizer", "backward", "forward"]
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """One device's memory, named as in the report."""
+
+    device: int | None
+    device_kind: str
+    source: str
+    peak_bytes: int | None
+    peak_at_ns: int | None
+    reserved_peak: int | None
+    capacity_bytes: int | None
+    timeline: pl.DataFrame  # time_ns, allocated, reserved
+    at_peak: pl.DataFrame  # kind, op, scope, bytes
+    growth_bytes_per_step: int | None
+    never_freed_bytes: int | None
+    fragmentation: float | None
+    known_share: float | None
+    note: str
+
+
+def memory_use(trace: Trace, steps: Steps) -> list[DeviceMemory]:
+    """A row per device whose allocations were recorded."""
+    rows = trace.memory
+    if rows.is_empty():
+        return []
+    # The host is one, whatever number a writer gave it.
+    rows = rows.with_columns(device=pl.when(pl.col("device_kind") != "cpu").then(pl.col("device")))
+    lives = _lives(trace, _contexts(trace))
+    found = []
+    for (kind, device), frame in rows.group_by("device_kind", "device", maintain_order=True):
+        of_kind = pl.col("device_kind").eq_missing(pl.lit(kind, dtype=DeviceKind))
+        mine = lives.filter(of_kind, pl.lit(kind == "cpu") | pl.col("device").eq_missing(device))
+        found.append(_of_device(trace, steps, str(kind), device, _with_totals(frame), mine))  # type: ignore[arg-type]
+    return sorted(found, key=lambda one: (one.device_kind == "cpu", one.device or 0))
+
+
+def _with_totals(rows: pl.DataFrame) -> pl.DataFrame:
+    """In time order, with the running sum where the allocator gave no total."""
+    ordered = rows.sort("time_ns", maintain_order=True)
+    running = pl.col("bytes").cum_sum()
+    return ordered.with_columns(
+        allocated=pl.coalesce("total_allocated", running - running.min().clip(upper_bound=0)),
+        reserved="total_reserved",
+    )
+
+
+def _of_device(
+    trace: Trace, steps: Steps, kind: str, device: int | None, rows: pl.DataFrame, lives: pl.DataFrame
+) -> DeviceMemory:
+    peak_row = rows.row(int(rows["allocated"].arg_max() or 0), named=True)
+    peak, at = peak_row["allocated"], peak_row["time_ns"]
+    live = lives.filter(pl.col("time_ns") <= at, pl.col("freed_ns").is_null() | (pl.col("freed_ns") > at))
+    known = int(live["bytes"].sum())
+    has_addresses = lives["address"].count() > 0
+    reserved = peak_row["reserved"]
+    return DeviceMemory(
+        device=device,
+        device_kind=kind,
+        source="allocator",
+        peak_bytes=peak,
+        peak_at_ns=at,
+        reserved_peak=rows["reserved"].max(),  # type: ignore[arg-type]
+        capacity_bytes=_capacity(trace, kind, device),
+        timeline=_timeline(rows),
+        at_peak=_at_peak(live, peak) if has_addresses else _nothing_live(peak),
+        growth_bytes_per_step=_growth(rows, steps),
+        never_freed_bytes=_never_freed(lives, steps) if has_addresses else None,
+        fragmentation=round(1 - peak / reserved, 4)
+        if reserved and peak is not None and reserved >= peak
+        else None,
+        known_share=round(known / peak, 4) if peak and has_addresses else None,
+        note=_note(known, peak, has_addresses, rows["total_allocated"].count() > 0),
+    )
+
+
+def _note(known: int, peak: int | None, has_addresses: bool, has_totals: bool) -> str:
+    if not has_totals:
+        return "The profiler wrote no totals: figures count from the beginning of the recording, and what was live at the peak cannot be told."
+    if not has_addresses:
+        return "The profiler wrote no addresses, so it cannot be told what was live at the peak."
+    if peak and known < 0.95 * peak:
+        return f"{100 - 100 * known / peak:.0f} % of the peak was allocated before the recording began: parameters, optimizer state and the like."
+    return ""
+
+
+def _capacity(trace: Trace, kind: str, device: int | None) -> int | None:
+    if kind == "cpu":
+        return None
+    for one in trace.info.devices:
+        if device in (one.get("id"), None):
+            size: Any = one.get("totalGlobalMem") or one.get("memory_size")
+            return size if isinstance(size, int) else None
+    return None
+
+
+def _timeline(rows: pl.DataFrame) -> pl.DataFrame:
+    """At most TIMELINE_POINTS points; each bin keeps its highest total, so no peak is lost."""
+    if len(rows) <= TIMELINE_POINTS:
+        return rows.select("time_ns", "allocated", "reserved")
+    low, high = rows["time_ns"][0], rows["time_ns"][-1]
+    width = max(1, (high - low) // TIMELINE_POINTS + 1)
+    binned = rows.with_columns(bin=(pl.col("time_ns") - low) // width)
+    top = binned.group_by("bin", maintain_order=True).agg(
+        pl.col("time_ns").get(pl.col("allocated").arg_max()),
+        pl.col("allocated").max(),
+        pl.col("reserved").max(),
+    )
+    return top.select("time_ns", "allocated", "reserved")
+
+
+def _contexts(trace: Trace) -> pl.DataFrame:
+    """For every event the op and the role it lies in."""
+    events = trace.events
+    is_op = events["kind"] == "op"
+    has_role = events["role"].is_in(_ROLES).fill_null(False)
+    by_role = ancestors(events, has_role)
+    return pl.DataFrame(
+        {"op": ancestors(events, is_op), "role": events["role"].gather(by_role), "step": events["step"]}
+    )
+
+
+def _lives(trace: Trace, contexts: pl.DataFrame) -> pl.DataFrame:
+    """Every allocation with the time and place of its release, matched by address."""
+    rows = trace.memory.with_row_index("row").sort(
+        "device_kind", "device", "address", "time_ns", "row", nulls_last=True
+    )
+    same = (
+        (pl.col("address") == pl.col("address").shift(-1))
+        & pl.col("device").eq_missing(pl.col("device").shift(-1))
+        & (pl.col("device_kind") == pl.col("device_kind").shift(-1))
+    )
+    freed = same & (pl.col("bytes").shift(-1) < 0)
+    rows = rows.with_columns(
+        freed_ns=pl.when(freed).then(pl.col("time_ns").shift(-1)),
+        freed_by=pl.when(freed).then(pl.col("event").shift(-1)),
+    ).filter(pl.col("bytes") > 0)
+    event, freer = rows["event"], rows["freed_by"]
+    return rows.with_columns(
+        op_event=contexts["op"].gather(event),
+        role=contexts["role"].gather(event).cast(pl.String),
+        step=contexts["step"].gather(event),
+        freed_role=contexts["role"].gather(freer).cast(pl.String),
+        freed_op=contexts["op"].gather(freer),
+    ).with_columns(
+        kind=_KIND,
+        op=_op_names(trace, contexts["op"].gather(event)),
+        scope=_scopes(trace, contexts["op"].gather(event)),
+    )
+
+
+# What an allocation is, told from where it was made and where it was released.
+_KIND = (
+    pl.when(pl.col("role") == "input").then(pl.lit("input"))
+    .when((pl.col("role") == "optimizer") & pl.col("freed_ns").is_null()).then(pl.lit("optimizer state"))
+    .when(pl.col("role") == "optimizer").then(pl.lit("temporary"))
+    .when((pl.col("role") == "backward") & (pl.col("freed_op") == pl.col("op_event"))).then(pl.lit("temporary"))
+    .when(pl.col("role") == "backward").then(pl.lit("gradient"))
+    .when(pl.col("freed_role") == "backward").then(pl.lit("activation"))
+    .when(pl.col("freed_ns").is_not_null()).then(pl.lit("temporary"))
+    .otherwise(pl.lit("unknown"))
+)  # fmt: skip
+
+
+def _op_names(trace: Trace, op: pl.Series) -> pl.Series:
+    return trace.events["name"].gather(op).cast(pl.String)
+
+
+def _scopes(trace: Trace, op: pl.Series) -> pl.Series:
+    scopes = trace.ops.select("event", "scope").unique("event", keep="first")
+    return (
+        pl.DataFrame({"event": op})
+        .join(scopes, on="event", how="left", maintain_order="left")["scope"]
+        .cast(pl.String)
+    )
+
+
+def _at_peak(live: pl.DataFrame, peak: int | None) -> pl.DataFrame:
+    grouped = live.group_by("kind", "op", "scope").agg(pl.col("bytes").sum())
+    missing = (peak or 0) - int(live["bytes"].sum())
+    if missing > 0:
+        grouped = pl.concat([grouped, _nothing_live(missing)])
+    return grouped.sort(["bytes", "op"], descending=[True, False])
+
+
+def _nothing_live(size: int | None) -> pl.DataFrame:
+    schema = {"kind": pl.String, "op": pl.String, "scope": pl.String, "bytes": pl.Int64}
+    return pl.DataFrame(
+        [{"kind": "unknown", "op": None, "scope": None, "bytes": size}] if size else [], schema=schema
+    )
+
+
+def _growth(rows: pl.DataFrame, steps: Steps) -> int | None:
+    if len(steps.host) < 3:
+        return None
+    place = rows["time_ns"].search_sorted(steps.host["end_ns"], side="right").cast(pl.Int64) - 1
+    reached = place.filter(place >= 0)
+    levels = rows["allocated"].gather(reached.cast(pl.UInt32))
+    change = levels.diff().drop_nulls()
+    return None if change.is_empty() else int(change.median())  # type: ignore[arg-type]
+
+
+def _never_freed(lives: pl.DataFrame, steps: Steps) -> int:
+    """Bytes allocated in all steps but the last that were still there at the end of the recording."""
+    if steps.host.is_empty():
+        return int(lives.filter(pl.col("freed_ns").is_null())["bytes"].sum())
+    last = steps.host["step"][-1]
+    return int(
+        lives.filter(pl.col("freed_ns").is_null(), pl.col("step").is_not_null(), pl.col("step") != last)[
+            "bytes"
+        ].sum()
+    )
