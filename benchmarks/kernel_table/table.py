@@ -1,0 +1,136 @@
+"""Joins `ncu`'s launches to the profiler's kernels, case by case, into one row for each distinct kernel."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from benchmarks.kernel_table import marker
+from benchmarks.kernel_table.ncu import Counted
+from benchmarks.kernel_table.recorded import Recorded
+
+
+class Launch(Protocol):
+    """What both tools say of a launch."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def grid(self) -> tuple[int, ...]: ...
+    @property
+    def block(self) -> tuple[int, ...]: ...
+
+
+L = TypeVar("L", bound=Launch)
+
+
+@dataclass
+class Row:
+    """One distinct kernel: its name as the profiler gives it, and what the hardware counted."""
+
+    name: str
+    framework: str
+    case: str
+    op: str
+    dtypes: str
+    case_precision: str
+    tensor_instructions: float | None
+    tensor_formats: str
+    fp64: float | None
+    fp16: float | None
+    fma: float | None
+    launches: int = 1
+
+
+def by_case(launches: Sequence[L]) -> dict[int, list[L]]:
+    """Kernels between a case's two markers."""
+    found: dict[int, list[L]] = {}
+    current: list[L] | None = None
+    for launch in launches:
+        if marker.NAME in launch.name:
+            begins = launch.grid[1] == marker.BEGIN
+            current = found.setdefault(launch.grid[0] - 1, []) if begins else None
+        elif current is not None:
+            current.append(launch)
+    return found
+
+
+def paired(counted: list[Counted], recorded: list[Recorded]) -> list[tuple[Counted, Recorded | None]]:
+    """In order where the launch shapes agree one by one; else each with the first unused kernel of its shape and name."""
+    if len(counted) == len(recorded) and all(
+        _same_shape(c, r) for c, r in zip(counted, recorded, strict=True)
+    ):
+        return list(zip(counted, recorded, strict=True))
+    left = list(recorded)
+    pairs: list[tuple[Counted, Recorded | None]] = []
+    for launch in counted:
+        match = next((r for r in left if _same_shape(launch, r) and _alike(launch.name, r.name)), None)
+        if match is not None:
+            left.remove(match)
+        pairs.append((launch, match))
+    return pairs
+
+
+def _same_shape(a: Launch, b: Launch) -> bool:
+    return all(x == y for x, y in zip_longest(a.grid + a.block, b.grid + b.block))
+
+
+def _alike(a: str, b: str) -> bool:
+    squeezed = [n.replace(" ", "").removeprefix("void")[:24] for n in (a, b)]
+    return squeezed[0] == squeezed[1]
+
+
+def rows(framework: str, outcome: Path, counted: list[Counted], recorded: list[Recorded]) -> list[Row]:
+    """One row for each launch inside a case."""
+    told = json.loads(outcome.read_text())
+    expected = by_case(recorded)
+    found = []
+    for case, launches in by_case(counted).items():
+        name, precision = told["names"].get(str(case)), told["precisions"].get(str(case))
+        if name is None:
+            continue
+        for launch, kernel in paired(launches, expected.get(case, [])):
+            found.append(_row(framework, name, precision, launch, kernel))
+    return found
+
+
+def _row(framework: str, case: str, precision: str, launch: Counted, kernel: Recorded | None) -> Row:
+    pipe = "sm__inst_executed_pipe_"
+    return Row(
+        name=kernel.name if kernel else launch.name,
+        framework=framework,
+        case=case,
+        op=kernel.op if kernel else "",
+        dtypes=";".join(kernel.dtypes) if kernel else "",
+        case_precision=precision,
+        tensor_instructions=launch.tensor_instructions(),
+        tensor_formats=";".join(launch.formats()),
+        fp64=launch.counters.get(f"{pipe}fp64"),
+        fp16=launch.counters.get(f"{pipe}fp16", launch.counters.get(f"{pipe}fma_type_fp16")),
+        fma=launch.counters.get(f"{pipe}fma"),
+    )
+
+
+def distinct(all_rows: list[Row]) -> list[Row]:
+    """The first row of each name, format and set of input types, with the number of launches seen."""
+    kept: dict[tuple[object, ...], Row] = {}
+    for row in all_rows:
+        key = (row.name, row.dtypes, bool(row.tensor_instructions), row.tensor_formats)
+        if key in kept:
+            kept[key].launches += 1
+        else:
+            kept[key] = row
+    return list(kept.values())
+
+
+def write(path: Path, table: list[Row]) -> None:
+    """As CSV."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(Row.__dataclass_fields__), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in table)
