@@ -19,6 +19,7 @@ PACKAGE = ROOT / "src" / "stepscope"
 LAYERS = (
     "errors",
     "units",
+    "safe",
     "native",
     "trace",
     "formats",

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from stepscope.cli.safe import safe_lines
 from stepscope.errors import StepscopeError
+from stepscope.safe import safe_lines
 
 if TYPE_CHECKING:
     from rich.console import Console

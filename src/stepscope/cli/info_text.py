@@ -9,10 +9,10 @@ from typing import Any
 from rich.text import Text
 
 from stepscope import units
-from stepscope.cli.safe import safe
 from stepscope.cli.table import text_table
 from stepscope.profile.overview import CacheState, Overview, ProblemTold, RunFound, Steps
 from stepscope.profile.ranks import spans
+from stepscope.safe import safe
 
 LABEL = 12
 INDENT = 10

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from stepscope.cli.safe import safe_lines
 from stepscope.profile.whole_files import whole_file
+from stepscope.safe import safe_lines
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import IO
 
-from stepscope.cli.safe import safe
+from stepscope.safe import safe
 
 GAP = "  "
 NARROWEST = 6

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.cli.safe import safe, safe_lines
 from stepscope.cli.table import cell_width, text_table
+from stepscope.safe import safe, safe_lines
 
 
 @pytest.mark.parametrize(
