@@ -48,7 +48,7 @@ def _share(rows: pl.DataFrame, wanted: pl.Expr) -> float | None:
 
 def _device_time(trace: Trace, calls: pl.DataFrame) -> float | None:
     work = trace.events.filter(pl.col("kind").is_in(["kernel", "copy", "memset"]))["dur_ns"].sum()
-    return round(min(1.0, int(calls["device_self_ns"].sum()) / work), 6) if work else None
+    return round(min(1.0, int(calls["device_self_ns"].sum()) / int(work)), 6) if work else None
 
 
 def _memory(trace: Trace) -> float | None:
@@ -58,8 +58,8 @@ def _memory(trace: Trace) -> float | None:
         return None
     is_op = trace.events["kind"] == "op"
     op = ancestors(trace.events, is_op).gather(allocated["event"])
-    known = allocated.filter(op.is_not_null())["bytes"].sum()
-    return round(known / allocated["bytes"].sum(), 6)
+    known = int(allocated.filter(op.is_not_null())["bytes"].sum())
+    return round(known / int(allocated["bytes"].sum()), 6)
 
 
 def _stacks(trace: Trace, inside: pl.DataFrame) -> float | None:

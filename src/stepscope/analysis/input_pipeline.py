@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -95,7 +96,7 @@ def _stages(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
     )
     outer = (pl.col("above") != pl.col("name")).fill_null(True)
     name = pl.col("name").cast(pl.String)
-    kind = pl.when(False).then(pl.lit(""))
+    kind: Any = pl.when(False).then(pl.lit(""))
     for label, pattern in _KINDS:
         kind = kind.when(name.str.contains(pattern)).then(pl.lit(label))
     grouped = rows.group_by(name).agg(

@@ -54,7 +54,7 @@ def memory_use(trace: Trace, steps: Steps) -> list[DeviceMemory]:
     for (kind, device), frame in rows.group_by("device_kind", "device", maintain_order=True):
         of_kind = pl.col("device_kind").eq_missing(pl.lit(kind, dtype=DeviceKind))
         mine = lives.filter(of_kind, pl.lit(kind == "cpu") | pl.col("device").eq_missing(device))
-        found.append(_of_device(trace, steps, str(kind), device, _with_totals(frame), mine))  # type: ignore[arg-type]
+        found.append(_of_device(trace, steps, str(kind), device, _with_totals(frame), mine))
     return sorted(found, key=lambda one: (one.device_kind == "cpu", one.device or 0))
 
 
@@ -186,16 +186,15 @@ _KIND = (
 
 
 def _op_names(trace: Trace, op: pl.Series) -> pl.Series:
-    return trace.events["name"].gather(op).cast(pl.String)
+    names: pl.Series = trace.events["name"].gather(op).cast(pl.String)
+    return names
 
 
 def _scopes(trace: Trace, op: pl.Series) -> pl.Series:
     scopes = trace.ops.select("event", "scope").unique("event", keep="first")
-    return (
-        pl.DataFrame({"event": op})
-        .join(scopes, on="event", how="left", maintain_order="left")["scope"]
-        .cast(pl.String)
-    )
+    joined = pl.DataFrame({"event": op}).join(scopes, on="event", how="left", maintain_order="left")
+    found: pl.Series = joined["scope"].cast(pl.String)
+    return found
 
 
 def _at_peak(live: pl.DataFrame, peak: int | None) -> pl.DataFrame:
