@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepscope.errors import UnreadableFile
 from stepscope.formats.chrome import chrome_draft
-from stepscope.formats.foreign import describe_json
+from stepscope.formats.foreign import READABLE, describe_json
 from stepscope.formats.json_scan import scan
 from stepscope.formats.kineto import is_kineto, kineto_draft
 from stepscope.formats.reader import Format, Progress
@@ -21,7 +21,9 @@ def _matches(head: bytes, name: str) -> bool:
 def _read(source: Source, progress: Progress) -> Draft:
     found = scan(source, progress)
     if found.events.is_empty() and found.flows.is_empty() and not found.metadata:
-        raise UnreadableFile(f"{source.path} is JSON but holds no trace events: {describe_json(found)}")
+        raise UnreadableFile(
+            f"{source.path} is JSON but holds no trace events: {describe_json(found)}.", fix=READABLE
+        )
     ours = exported_header(found.header)
     if ours is not None:
         return exported_draft(found, ours, source.path)
