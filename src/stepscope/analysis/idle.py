@@ -11,11 +11,8 @@ import polars as pl
 
 from stepscope.analysis.causes import host_causes, is_wait
 from stepscope.analysis.steps import Steps
-from stepscope.native import segments as native
-from stepscope.trace.columns import buffer, series
+from stepscope.analysis.timeline import Timeline, main_track
 from stepscope.trace.trace import Trace
-
-NONE = native.NONE
 
 
 def explain(trace: Trace, steps: Steps, work: pl.DataFrame, gaps: pl.DataFrame) -> pl.DataFrame:
@@ -26,27 +23,12 @@ def explain(trace: Trace, steps: Steps, work: pl.DataFrame, gaps: pl.DataFrame) 
             named_by=pl.lit(None, dtype=pl.UInt32),
             thread=pl.lit(None, dtype=pl.UInt32),
         )
-    main = _main_track(trace, steps)
+    main = main_track(trace, steps)
     led = _with_launch(trace, work, gaps, main)
     host, device = _split(led)
-    timeline = _Timeline(trace)
-    pieces = timeline.cut(host)
-    pieces = _fill_from_main(pieces, timeline, main)
-    named = _named(trace, pieces)
+    timeline = Timeline(trace)
+    named = _named(trace, timeline.cut_or_main(host, main))
     return pl.concat([_charged_to_waits(trace, named, timeline, main), device])
-
-
-def _main_track(trace: Trace, steps: Steps) -> int:
-    """The thread that marks the steps; without steps the busiest one."""
-    if len(steps.host):
-        return int(steps.host["track"][0])
-    host = trace.tracks.filter(pl.col("what") == "host")["id"]
-    busy = trace.events.filter(pl.col("track").is_in(host.implode()), pl.col("depth") == 0)
-    return (
-        int(busy.group_by("track").agg(pl.col("dur_ns").sum()).sort("dur_ns")["track"][-1])
-        if len(busy)
-        else 0
-    )
 
 
 def _with_launch(trace: Trace, work: pl.DataFrame, gaps: pl.DataFrame, main: int) -> pl.DataFrame:
@@ -84,53 +66,6 @@ def _split(led: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return host, device.select("start_ns", "end_ns", "part", "named_by", "thread")
 
 
-class _Timeline:
-    """What each host thread was doing at each moment."""
-
-    def __init__(self, trace: Trace) -> None:
-        host = trace.tracks.filter(pl.col("what") == "host")["id"]
-        events = trace.events.filter(pl.col("track").is_in(host.implode()), pl.col("dur_ns") > 0)
-        start, end, row = native.segments(
-            buffer(events["track"]), buffer(events["start_ns"]), buffer(events["dur_ns"])
-        )
-        self.start = series("start_ns", start, pl.Int64)
-        self.end = series("end_ns", end, pl.Int64)
-        rows = series("row", row, pl.UInt32)
-        self.owner = events["id"].gather(rows)
-        track = events["track"].gather(rows)
-        self.count = int(trace.tracks["id"].max() or 0) + 1  # type: ignore[arg-type]
-        self.first = track.search_sorted(
-            pl.int_range(self.count + 1, dtype=pl.UInt32, eager=True), side="left"
-        ).cast(pl.UInt32)
-
-    def cut(self, spans: pl.DataFrame) -> pl.DataFrame:
-        """The spans (gap, start_ns, end_ns, track) cut by what their threads did; `event` is null for nothing."""
-        span, start, end, row = native.cut(
-            buffer(spans["track"]), buffer(spans["start_ns"]), buffer(spans["end_ns"]),
-            buffer(self.first), buffer(self.start), buffer(self.end), buffer(self.owner),
-        )  # fmt: skip
-        index = series("span", span, pl.UInt32)
-        event = series("event", row, pl.UInt32)
-        return pl.DataFrame(
-            {
-                "gap": spans["gap"].gather(index),
-                "track": spans["track"].gather(index),
-                "start_ns": series("start_ns", start, pl.Int64),
-                "end_ns": series("end_ns", end, pl.Int64),
-                "event": pl.select(pl.when(event != NONE).then(event)).to_series(),
-            }
-        )
-
-
-def _fill_from_main(pieces: pl.DataFrame, timeline: _Timeline, main: int) -> pl.DataFrame:
-    """While the launching thread did nothing, it waited for the main one: look there."""
-    silent = pieces.filter(pl.col("event").is_null(), pl.col("track") != main)
-    if silent.is_empty():
-        return pieces
-    known = pieces.filter(pl.col("event").is_not_null() | (pl.col("track") == main))
-    return pl.concat([known, timeline.cut(silent.with_columns(track=pl.lit(main, dtype=pl.UInt32)))])
-
-
 def _named(trace: Trace, pieces: pl.DataFrame) -> pl.DataFrame:
     causes = host_causes(trace)
     cause = causes["cause"].gather(pieces["event"])
@@ -141,7 +76,7 @@ def _named(trace: Trace, pieces: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _charged_to_waits(trace: Trace, pieces: pl.DataFrame, timeline: _Timeline, main: int) -> pl.DataFrame:
+def _charged_to_waits(trace: Trace, pieces: pl.DataFrame, timeline: Timeline, main: int) -> pl.DataFrame:
     """In a gap that began while the host waited for the device, dispatch and nothing-at-all belong to that wait."""
     begins = pieces.group_by("gap").agg(pl.col("start_ns").min(), pl.col("track").first())
     probes = pl.concat([begins, begins.with_columns(track=pl.lit(main, dtype=pl.UInt32))]).unique(
