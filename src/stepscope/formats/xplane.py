@@ -37,10 +37,14 @@ def read(source: Source, progress: Progress) -> Draft:
     data = source.content()
     progress(source.size())
     if not len(data):
-        raise UnreadableFile(f"{source.path} is empty.", fix="The recording ended before it wrote anything: record again.")
+        raise UnreadableFile(
+            f"{source.path} is empty.", fix="The recording ended before it wrote anything: record again."
+        )
     space = index(data)
     if not space.planes and not space.errors and not space.warnings:
-        raise UnreadableFile(f"{source.path} holds no planes.", fix="It is no XPlane profile, or damaged from its start on.")
+        raise UnreadableFile(
+            f"{source.path} holds no planes.", fix="It is no XPlane profile, or damaged from its start on."
+        )
     draft = _draft(space, source.path)
     for problem in source.problems.all():
         draft.problems.add(problem)
@@ -100,13 +104,19 @@ def _meaning(space: Index, names: NameTable, shown: pl.DataFrame, line_classes: 
 
 
 def _named_events(
-    decoded: Decoded, shown: pl.DataFrame, line_tracks: pl.DataFrame, line_classes: list[int], name_stats: Stats
+    decoded: Decoded,
+    shown: pl.DataFrame,
+    line_tracks: pl.DataFrame,
+    line_classes: list[int],
+    name_stats: Stats,
 ) -> tuple[Events, pl.DataFrame]:
     """The events with their names and kinds, and what is known of them."""
     texts = shown["name"].to_list()
     name_rows = name_unnamed(decoded.events["name"], texts, "event")
     raw = shown["raw"].to_list() + texts[len(shown) :]
-    names = pl.DataFrame({"name": texts, "raw": raw}, schema={"name": pl.String, "raw": pl.String}).with_row_index("row")
+    names = pl.DataFrame(
+        {"name": texts, "raw": raw}, schema={"name": pl.String, "raw": pl.String}
+    ).with_row_index("row")
     events = decoded.events.select("track", "start_ns", "dur_ns").with_columns(
         name=pl.Series(texts, dtype=Text).gather(name_rows),
         kind=pl.Series(KINDS, dtype=Kind).gather(decoded.events["kind"].cast(pl.UInt32)),
@@ -117,10 +127,14 @@ def _named_events(
 def _cold(decoded: Decoded, known: Events) -> dict[str, pl.DataFrame]:
     """All stats of events; those of their names as JSON, written once for each name."""
     found = decoded.stats.cold()
-    for name, frame, columns in (("producers", decoded.producers, ("_pt", "_p")), ("consumers", decoded.consumers, ("_ct", "_c"))):
+    for name, frame, columns in (
+        ("producers", decoded.producers, ("_pt", "_p")),
+        ("consumers", decoded.consumers, ("_ct", "_c")),
+    ):
         if len(frame):
             found[name] = frame.select(
-                event="owner", **{columns[0]: pl.col("key"), columns[1]: pl.col("value").reinterpret(signed=False)}
+                event="owner",
+                **{columns[0]: pl.col("key"), columns[1]: pl.col("value").reinterpret(signed=False)},
             )
     inherited = known.inherited_json()
     if inherited is not None:

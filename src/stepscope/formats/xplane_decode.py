@@ -6,9 +6,10 @@ import mmap
 import os
 import secrets
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -25,6 +26,7 @@ TOTAL_DURATION = "duration_ps"
 
 _MOST_THREADS = 4
 _PART_BYTES = 4 << 20
+_LEAST_ROOM = 1024
 _SPANS = ("strings", "blobs")
 _ITEM_BYTES = {"B": 1, "I": 4, "q": 8}
 
@@ -49,7 +51,6 @@ class Decoded:
     stats: Stats
     producers: pl.DataFrame
     consumers: pl.DataFrame
-    launches: pl.DataFrame
     broken: int
     unknown_fields: int
     clamped: int
@@ -85,12 +86,12 @@ def decode(space: Index, known: NameTable, meaning: Meaning) -> Decoded:
     row = 0
     for chunks in _shares(space.chunks):
         decoder = known.decoder(space.data)
-        decoder.lines(plane, meaning.line_class, array("I", range(len(plane))), meaning.line_time)
+        decoder.lines(plane, meaning.line_class, meaning.line_time)
         decoder.meaning(meaning.stat_part, meaning.stat_flag, meaning.name_class, meaning.kinds)
         decoder.columns(row, columns)
         events = int(chunks["count"].sum())
-        parts.append(_Part(space.data, decoder, events, known.stat_names))
-        parts[-1].plan(decoder.chunks, *(buffer(chunks[name]) for name in ("line", "first", "last")))
+        jobs = [partial(decoder.chunk, *job) for job in chunks.select("line", "first", "last").iter_rows()]
+        parts.append(_Part(space.data, decoder, jobs, events, known.stat_names))
         row += events
     with ThreadPoolExecutor(len(parts)) as pool:
         list(pool.map(_Part.run, parts))
@@ -102,8 +103,8 @@ def decode_stats(space: Index, known: NameTable, spans: pl.DataFrame) -> Stats:
     decoder = known.decoder(space.data)
     none = bytes(len(known.stat_names))
     decoder.meaning(none, none, b"", b"")
-    part = _Part(space.data, decoder, len(spans), known.stat_names)
-    part.plan(decoder.stats, *(buffer(spans[name]) for name in ("owner", "plane", "first", "last")))
+    columns = [buffer(spans[name]) for name in ("owner", "plane", "first", "last")]
+    part = _Part(space.data, decoder, [partial(decoder.stats, *columns)], len(spans), known.stat_names)
     part.run()
     return _stats([part], known.stat_names)
 
@@ -111,32 +112,40 @@ def decode_stats(space: Index, known: NameTable, spans: pl.DataFrame) -> Stats:
 class _Part:
     """One decoder and the columns that it fills."""
 
-    def __init__(self, data: Any, decoder: xspace.Decoder, events: int, stat_names: list[str]) -> None:
+    def __init__(
+        self,
+        data: Any,
+        decoder: xspace.Decoder,
+        jobs: Sequence[Callable[[], bool]],
+        owners: int,
+        stat_names: list[str],
+    ) -> None:
         self.data = data
         self.decoder = decoder
-        self.events = events
+        self.jobs = jobs
         self.stat_names = stat_names
         self.columns: dict[str, list[memoryview]] = {}
         for name in decoder.rows():
-            self._reserve(name, events + 16 if name in ("producers", "consumers", "launches", "ints") else 1024)
-
-    def plan(self, go_on: Any, *arguments: Any) -> None:
-        """What to run: the decoder's method answers False while it needs more room."""
-        self.go_on, self.arguments = go_on, arguments
+            self._reserve(name, owners + _LEAST_ROOM)
 
     def run(self) -> None:
-        """Decode everything, and intern its strings."""
-        while not self.go_on(*self.arguments):
-            for name, rows in self.decoder.rows().items():
-                if rows.is_full():
-                    self._reserve(name, 2 * len(self.columns[name][0]))
+        """Do the jobs, each until there is room for all that it finds, and intern the strings."""
+        for job in self.jobs:
+            mark = self.decoder.mark()
+            while not job():
+                self.decoder.undo(mark)
+                for name, rows in self.decoder.rows().items():
+                    if rows.state()[1]:
+                        self._reserve(name, 4 * len(self.columns[name][0]))
         spans = self._view("strings", 2), self._view("strings", 3)
         self.codes, self.strings = texts.intern(self.data, *spans, secrets.randbits(64))
 
     def frame(self, name: str, dtype: Any = pl.Int64) -> pl.DataFrame:
         """One kind of rows: owner, key, value."""
         kinds = (("owner", pl.UInt32), ("key", pl.UInt32), ("value", dtype))
-        return pl.DataFrame([series(column, self._view(name, i), kind) for i, (column, kind) in enumerate(kinds)])
+        return pl.DataFrame(
+            [series(column, self._view(name, i), kind) for i, (column, kind) in enumerate(kinds)]
+        )
 
     def text_frame(self) -> pl.DataFrame:
         """Strings, and references to the names of stats."""
@@ -149,21 +158,25 @@ class _Part:
 
     def blob_frame(self) -> pl.DataFrame:
         """Byte strings."""
-        spans = zip(self._view("blobs", 2), self._view("blobs", 3))
+        spans = zip(self._view("blobs", 2), self._view("blobs", 3), strict=True)
         blobs = [bytes(self.data[first:last]) for first, last in spans]
         own = self.frame("blobs").select("owner", "key")
         return own.with_columns(value=pl.Series(blobs, dtype=pl.Binary))
 
     def _view(self, name: str, column: int) -> memoryview:
-        return self.columns[name][column][: self.decoder.rows()[name].held()]
+        return self.columns[name][column][: self.decoder.rows()[name].state()[0]]
 
     def _reserve(self, name: str, room: int) -> None:
         """Columns with more room, that begin with what there is."""
         rows = self.decoder.rows()[name]
-        room = max(room, 1024)
-        fresh = [_zeros("I", room), _zeros("I", room), _zeros("q", room), _zeros("q", room if name in _SPANS else 0)]
+        fresh = [
+            _zeros("I", room),
+            _zeros("I", room),
+            _zeros("q", room),
+            _zeros("q", room if name in _SPANS else 0),
+        ]
         if name in self.columns:
-            for old, new in zip(self.columns[name], fresh):
+            for old, new in zip(self.columns[name], fresh, strict=True):
                 new[: len(old)] = old
         self.columns[name] = fresh
         rows.reserve(*fresh)
@@ -175,7 +188,7 @@ def _shares(chunks: pl.DataFrame) -> Iterator[pl.DataFrame]:
     total = int(sizes[-1]) if len(sizes) else 0
     threads = max(1, min(_processors(), _MOST_THREADS, total // _PART_BYTES)) if xspace.COMPILED else 1
     cuts = [int(sizes.search_sorted(total * i // threads)) for i in range(1, threads)]
-    for begin, stop in zip([0, *cuts], [*cuts, len(chunks)]):
+    for begin, stop in zip([0, *cuts], [*cuts, len(chunks)], strict=True):
         yield chunks[begin:stop]
 
 
@@ -192,7 +205,9 @@ def _zeros(code: str, count: int) -> memoryview:
         pages = mmap.mmap(-1, max(1, size), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     else:
         pages = mmap.mmap(-1, max(1, size))
-    return memoryview(pages)[:size].cast(code)
+    whole: Any = memoryview(pages)[:size]
+    column: memoryview = whole.cast(code)
+    return column
 
 
 def _text(data: Any, first: int, last: int) -> str:
@@ -200,14 +215,21 @@ def _text(data: Any, first: int, last: int) -> str:
 
 
 def _joined(columns: list[memoryview], parts: list[_Part], stat_names: list[str]) -> Decoded:
-    kinds = (("track", pl.UInt32), ("name", pl.UInt32), ("start_ns", pl.Int64), ("dur_ns", pl.Int64), ("kind", pl.UInt8))
+    kinds = (
+        ("track", pl.UInt32),
+        ("name", pl.UInt32),
+        ("start_ns", pl.Int64),
+        ("dur_ns", pl.Int64),
+        ("kind", pl.UInt8),
+    )
     troubles = [part.decoder.trouble() for part in parts]
     return Decoded(
-        events=pl.DataFrame([series(name, column, kind) for (name, kind), column in zip(kinds, columns)]),
+        events=pl.DataFrame(
+            [series(name, column, kind) for (name, kind), column in zip(kinds, columns, strict=True)]
+        ),
         stats=_stats(parts, stat_names),
         producers=_concat(part.frame("producers") for part in parts),
         consumers=_concat(part.frame("consumers") for part in parts),
-        launches=_concat(part.frame("launches") for part in parts),
         broken=sum(trouble[0] for trouble in troubles),
         unknown_fields=sum(trouble[1] for trouble in troubles),
         clamped=sum(trouble[2] for trouble in troubles),
@@ -245,7 +267,8 @@ def name_unnamed(rows: pl.Series, known: list[str], what: str) -> pl.Series:
             row_of[name] = len(known)
             known.append(name)
         new.append(row_of[name])
-    return rows.replace(unknown, pl.Series(new, dtype=pl.UInt32))
+    renamed: pl.Series = rows.replace(unknown, pl.Series(new, dtype=pl.UInt32))
+    return renamed
 
 
 def _concat(frames: Iterator[pl.DataFrame]) -> pl.DataFrame:

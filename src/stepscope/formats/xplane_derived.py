@@ -13,6 +13,7 @@ import polars as pl
 
 from stepscope.formats import xplane_planes as planes
 from stepscope.formats.xplane_events import Events
+from stepscope.formats.xplane_stats import values_at
 from stepscope.trace.schema import Kind, Text
 
 STEPS_LINE = ("Steps",)
@@ -23,6 +24,7 @@ SCOPES_LINE = ("Framework Name Scope", "TensorFlow Name Scope")
 
 _EXECUTION = r"ExecuteThunks|:XLA GPU module$|XlaLocalLaunch|LocalExecutable::Execute$"
 _DEEPEST_SCOPE = 16
+_VALUES = {"module": "hlo_module", "op": "hlo_op", "scope": "tf_op"}
 # What XLA writes where it knows no op of the framework.
 _NO_VALUE = ("", "XlaModule:")
 
@@ -41,12 +43,18 @@ def derive(events: pl.DataFrame, known: Events, launches: pl.DataFrame) -> Deriv
     if work.is_empty():
         return None
     work = _with_steps(_with_runs(_with_launch(work, events, launches), events), events)
-    lines = [line for plane in work["plane"].unique().sort() for line in _lines(work.filter(pl.col("plane") == plane), known)]
+    lines = [
+        line
+        for plane in work["plane"].unique().sort()
+        for line in _lines(work.filter(pl.col("plane") == plane), known)
+    ]
     if not lines:
         return None
     first = len(known.tracks)
     tracks = [line.track(known.tracks, first + i) for i, line in enumerate(lines)]
-    found = [line.spans.with_columns(track=pl.lit(first + i, dtype=pl.UInt32)) for i, line in enumerate(lines)]
+    found = [
+        line.spans.with_columns(track=pl.lit(first + i, dtype=pl.UInt32)) for i, line in enumerate(lines)
+    ]
     return Derived(pl.concat(found), pl.concat(tracks))
 
 
@@ -70,7 +78,9 @@ class _Line:
 def _work(events: pl.DataFrame, known: Events) -> pl.DataFrame:
     """Kernels, copies and fills on streams of GPUs, in order of start."""
     is_gpu = known.tracks["device_kind"] == "gpu"
-    stream = [i for i, line_class in enumerate(known.line_classes) if line_class == planes.STREAM and is_gpu[i]]
+    stream = [
+        i for i, line_class in enumerate(known.line_classes) if line_class == planes.STREAM and is_gpu[i]
+    ]
     wanted = events["track"].is_in(pl.Series(stream, dtype=pl.UInt32).implode())
     wanted &= events["kind"].is_in(["kernel", "copy", "memset"])
     if not stream or not wanted.any():
@@ -81,36 +91,44 @@ def _work(events: pl.DataFrame, known: Events) -> pl.DataFrame:
         start="start_ns",
         end=pl.col("start_ns") + pl.col("dur_ns"),
     ).filter(wanted)
-    for column, key in (("module", "hlo_module"), ("op", "hlo_op"), ("scope", "tf_op")):
-        values = known.texts(key).filter(~pl.col("value").cast(pl.String).is_in(_NO_VALUE))
-        rows = rows.join(values.rename({"value": column}), on="event", how="left", maintain_order="left")
-    plane = known.tracks.select(track="id", plane="process")
-    return rows.join(plane, on="track", how="left", maintain_order="left").sort("start", maintain_order=True)
+    names = {column: _named(known, rows["event"], key) for column, key in _VALUES.items()}
+    rows = rows.with_columns(plane=known.tracks["process"].cast(Text).gather(rows["track"]), **names)
+    return rows.sort("start", maintain_order=True)
+
+
+def _named(known: Events, rows: pl.Series, key: str) -> pl.Series:
+    """The values of a stat that name something."""
+    found = values_at(rows, known.texts(key).rename({"event": "owner"}))
+    empty = [value for value in found.unique().drop_nulls().cast(pl.String) if value in _NO_VALUE]
+    if not empty:
+        return found
+    is_empty = found.is_in(pl.Series(empty, dtype=Text).implode())
+    return pl.select(pl.when(~is_empty).then(found)).to_series()
 
 
 def _with_launch(work: pl.DataFrame, events: pl.DataFrame, launches: pl.DataFrame) -> pl.DataFrame:
     """The work with the thread and time of the call that launched it."""
-    call = pl.DataFrame(
-        {
-            "event": launches["to"],
-            "call_track": events["track"].gather(launches["from"]),
-            "call_ns": events["start_ns"].gather(launches["from"]),
-        }
-    ).unique("event", keep="first")
-    return work.join(call, on="event", how="left", maintain_order="left")
+    calls = launches.select(owner="to", value="from")
+    if not calls["owner"].is_unique().all():
+        calls = calls.unique("owner", keep="first")
+    call = values_at(work["event"], calls)
+    return work.with_columns(call_track=events["track"].gather(call), call_ns=events["start_ns"].gather(call))
 
 
 def _with_runs(work: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     """The work with a number for the execution of a program that launched it, 0 where none is known."""
     names = events["name"].unique()
     chosen = names.filter(names.cast(pl.String).str.contains(_EXECUTION).fill_null(False))
-    runs = events.select(call_track="track", call_ns="start_ns").filter(events["name"].is_in(chosen.implode()))
+    runs = events.select(call_track="track", call_ns="start_ns").filter(
+        events["name"].is_in(chosen.implode())
+    )
     if runs.is_empty():
         return work.with_columns(run=pl.lit(0, dtype=pl.UInt32))
     runs = runs.sort("call_ns").with_row_index("run", offset=1)
     calls = work.select("event", "call_track", "call_ns").drop_nulls().sort("call_ns")
-    found = calls.join_asof(runs, on="call_ns", by="call_track", check_sortedness=False).select("event", "run")
-    return work.join(found, on="event", how="left", maintain_order="left").with_columns(pl.col("run").fill_null(0))
+    found = calls.join_asof(runs, on="call_ns", by="call_track", check_sortedness=False)
+    run = values_at(work["event"], found.select(owner="event", value="run"))
+    return work.with_columns(run=run.fill_null(0))
 
 
 def _with_steps(work: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
@@ -151,7 +169,11 @@ def _some(name: str, beside: int, spans: pl.DataFrame) -> Iterator[_Line]:
 
 
 def _steps(work: pl.DataFrame) -> pl.DataFrame:
-    steps = work.filter(pl.col("step").is_not_null()).group_by("step").agg(pl.col("start").min(), pl.col("end").max())
+    steps = (
+        work.filter(pl.col("step").is_not_null())
+        .group_by("step")
+        .agg(pl.col("start").min(), pl.col("end").max())
+    )
     steps = steps.sort("start")
     return _spans(steps.with_columns(value=pl.col("step").cast(pl.String)), "scope")
 
@@ -160,7 +182,9 @@ def _merged(work: pl.DataFrame, value: str, keys: list[str], kind: str) -> pl.Da
     """Runs of neighbours with equal keys, as spans named by the value; neighbours without a value end a run."""
     if not work[value].count():
         return pl.DataFrame()
-    changed = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in [*keys, "run", "step"])
+    changed = pl.any_horizontal(
+        pl.col(key).ne_missing(pl.col(key).shift(1)) for key in [*keys, "run", "step"]
+    )
     groups = work.with_columns(group=changed.cum_sum()).group_by("group", maintain_order=True)
     merged = groups.agg(pl.col("start").min(), pl.col("end").max(), pl.col(value).first().alias("value"))
     return _spans(merged, kind)
@@ -194,7 +218,9 @@ def _name_scopes(work: pl.DataFrame) -> pl.DataFrame:
 def _levels(scopes: pl.Series) -> pl.DataFrame:
     """By scope, for each level of its path: a number of the path so far, and the name there."""
     numbers: dict[tuple[str, ...], int] = {}
-    paths = [tuple(text.rpartition(":")[0].split("/")[:-1][:_DEEPEST_SCOPE]) for text in scopes.cast(pl.String)]
+    paths = [
+        tuple(text.rpartition(":")[0].split("/")[:-1][:_DEEPEST_SCOPE]) for text in scopes.cast(pl.String)
+    ]
     columns: dict[str, pl.Series] = {"scope": scopes}
     for level in range(max(map(len, paths), default=0)):
         prefixes = [path[: level + 1] if len(path) > level else None for path in paths]

@@ -38,7 +38,9 @@ class Events:
             texts[row] = msgspec.json.encode(plain).decode() if plain else None
         if not any(texts):
             return None
-        found = pl.DataFrame({"json": pl.Series(texts, dtype=Text).gather(self.name_rows)}).with_row_index("event")
+        found = pl.DataFrame({"json": pl.Series(texts, dtype=Text).gather(self.name_rows)}).with_row_index(
+            "event"
+        )
         found = found.drop_nulls()
         return found if len(found) else None
 
@@ -49,5 +51,7 @@ class Events:
         by_name = pl.Series([None], dtype=of_names["value"].dtype).extend_constant(None, len(self.names) - 1)
         by_name = by_name.scatter(of_names["owner"], of_names["value"])
         inherited = pl.DataFrame({"value": by_name.gather(self.name_rows)}).with_row_index("event")
-        inherited = inherited.filter(pl.col("value").is_not_null() & ~pl.col("event").is_in(own["event"].implode()))
+        inherited = inherited.filter(
+            pl.col("value").is_not_null() & ~pl.col("event").is_in(own["event"].implode())
+        )
         return pl.concat([own, inherited.select(own.columns)])

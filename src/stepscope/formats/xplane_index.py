@@ -22,7 +22,12 @@ _FIELD_COLUMNS = (
     ("first", "q", pl.Int64),
     ("last", "q", pl.Int64),
 )
-_CHUNK_COLUMNS = (("line", "I", pl.UInt32), ("first", "q", pl.Int64), ("last", "q", pl.Int64), ("count", "q", pl.Int64))
+_CHUNK_COLUMNS = (
+    ("line", "I", pl.UInt32),
+    ("first", "q", pl.Int64),
+    ("last", "q", pl.Int64),
+    ("count", "q", pl.Int64),
+)
 
 
 @dataclass
@@ -137,7 +142,10 @@ def _columns(kinds: Iterable[tuple[str, str, Any]], room: int) -> list[array[int
 
 def _frame(kinds: Iterable[tuple[str, str, Any]], columns: list[array[int]], count: int) -> pl.DataFrame:
     return pl.DataFrame(
-        [series(name, memoryview(column)[:count], dtype) for (name, _, dtype), column in zip(kinds, columns)]
+        [
+            series(name, memoryview(column)[:count], dtype)
+            for (name, _, dtype), column in zip(kinds, columns, strict=True)
+        ]
     )
 
 
@@ -213,7 +221,7 @@ def _event_names(splitter: _Splitter, parts: pl.DataFrame) -> tuple[pl.DataFrame
     shown = _texts(splitter.data, _complete(fields, 4), len(entries))
     raw = _texts(splitter.data, _complete(fields, 2), len(entries))
     names = entries.with_columns(
-        name=pl.Series([a or b or "" for a, b in zip(shown, raw)], dtype=pl.String),
+        name=pl.Series([a or b or "" for a, b in zip(shown, raw, strict=True)], dtype=pl.String),
         raw=pl.Series([text or "" for text in raw], dtype=pl.String),
     )
     stats = _complete(fields, 5).rename({"message": "owner"})

@@ -37,7 +37,10 @@ _OPTIONS = {
 _FRAMEWORKS = (
     ("torch_xla", r"(?i)torch_xla|XLAGraphExecutor|SyncTensorsGraph|^PyTorchXLA"),
     ("jax", r"^PjitFunction|^pjit|jax/|^\$(api|pjit|core|profiler)\.py:\d+ |^jit_"),
-    ("tensorflow", r"^TFE_|^EagerExecute|^ExecutorState::Process|^FunctionRun|^SessionRun|^IteratorGetNext|^Iterator::"),
+    (
+        "tensorflow",
+        r"^TFE_|^EagerExecute|^ExecutorState::Process|^FunctionRun|^SessionRun|^IteratorGetNext|^Iterator::",
+    ),
 )
 _PROGRAM = re.compile(r"^(.*)\((-?\d+)\)$", re.DOTALL)
 
@@ -70,8 +73,7 @@ def _is_absolute(space: Index) -> bool:
 def _base(space: Index) -> int:
     """When time zero was: the first line where lines tell the time of day, else the start of the session."""
     if _is_absolute(space):
-        first = min(time for time in space.lines["time"] if time >= _FIRST_ABSOLUTE_NS)
-        return min(first, _FARTHEST_NS)
+        return min(_FARTHEST_NS, *(int(time) for time in space.lines["time"] if time >= _FIRST_ABSOLUTE_NS))
     started = _stat(space, ENVIRONMENT, "profile_start_time")
     return started if isinstance(started, int) and 0 <= started < _FARTHEST_NS else 0
 
@@ -96,7 +98,11 @@ def _device(plane: Plane) -> dict[str, Any]:
     if model:
         found["name"] = model
     shown = (int, float, str)
-    return found | {name: value for name, value in plane.stats.items() if isinstance(value, shown) and name != "process_id"}
+    return found | {
+        name: value
+        for name, value in plane.stats.items()
+        if isinstance(value, shown) and name != "process_id"
+    }
 
 
 def _versions(space: Index) -> dict[str, Any]:
@@ -104,7 +110,9 @@ def _versions(space: Index) -> dict[str, Any]:
     for plane in space.planes:
         if not device_of(plane.name).kind:
             stats |= {name: value for name, value in plane.stats.items() if name.endswith("_version")}
-    return {name.removesuffix("_version"): value for name, value in stats.items() if not isinstance(value, bytes)}
+    return {
+        name.removesuffix("_version"): value for name, value in stats.items() if not isinstance(value, bytes)
+    }
 
 
 def _options(space: Index) -> dict[str, Any]:
@@ -126,7 +134,9 @@ def modules(space: Index, name_stats: Stats) -> pl.DataFrame:
     """The programs whose HLO the file carries."""
     rows = []
     for owner, stats in sorted(name_stats.by_owner().items()) if len(name_stats.blobs) else ():
-        hlo = next((value for name, value in stats.items() if name.lower().replace(" ", "_") == "hlo_proto"), None)
+        hlo = next(
+            (value for name, value in stats.items() if name.lower().replace(" ", "_") == "hlo_proto"), None
+        )
         if isinstance(hlo, bytes):
             name = space.event_names["name"][owner]
             found = _PROGRAM.match(name)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import polars as pl
 
@@ -30,17 +32,27 @@ _PARTS = {
     "_pt": xspace.PRODUCER_TYPE,
     "_c": xspace.CONSUMER_ID,
     "_ct": xspace.CONSUMER_TYPE,
-    "correlation_id": xspace.CORRELATION_ID,
-    "device_id": xspace.DEVICE_ID,
 }
 
 # Classes of event names; the first pattern that fits decides.
-PLAIN, PYTHON, MEMORY_NAME, OVERHEAD, SYNC, RUNTIME, COPY_NAME, MEMSET_NAME, TF_OP, MARKER_NAME, ASYNC_COPY = range(11)
+(
+    PLAIN,
+    PYTHON,
+    MEMORY_NAME,
+    OVERHEAD,
+    SYNC,
+    RUNTIME,
+    COPY_NAME,
+    MEMSET_NAME,
+    TF_OP,
+    MARKER_NAME,
+    ASYNC_COPY,
+) = range(11)
 _NAMES: tuple[tuple[int, str], ...] = (
     (PYTHON, r"^\$"),
     (MEMORY_NAME, r"^Memory(Alloc|Dealloc)|^MemFree|^MemAlloc|^MemoryResidency"),
     (OVERHEAD, r"^(<UNKNOWN>|BUFFER_FLUSH|DRIVER_COMPILER|INSTRUMENTATION|RESOURCE|CUPTI overhead.*)$"),
-    (SYNC, r"^(cu|cuda|hip)[A-Z]\w*Synchronize\b|BlockHostUntilDone|^(cu|hip)StreamWaitEvent\b|^(cu|cuda|hip)EventQuery\b"),
+    (SYNC, r"^(cu|cuda|hip)[A-Z]\w*Synchronize\b|BlockHostUntilDone"),
     (RUNTIME, r"^(cu|cuda|hip)[A-Z]\w*( \(.*\))?$"),
     (COPY_NAME, r"(?i)^memcpy"),
     (MEMSET_NAME, r"(?i)^memset"),
@@ -64,25 +76,31 @@ def name_classes(event_names: pl.DataFrame) -> bytes:
     """The class of each event name."""
     if event_names.is_empty():
         return b""
-    judged = pl.when(False).then(0)
+    judged: Any = pl.when(False).then(0)
     for name_class, pattern in _NAMES:
         judged = judged.when(pl.col("name").str.contains(pattern)).then(name_class)
-    is_op = (pl.col("raw") != pl.col("name")) & pl.col("raw").str.contains(_TF_OP) & ~pl.col("raw").str.contains(_NOT_TF_OP)
+    is_op = (
+        (pl.col("raw") != pl.col("name"))
+        & pl.col("raw").str.contains(_TF_OP)
+        & ~pl.col("raw").str.contains(_NOT_TF_OP)
+    )
     judged = judged.when(is_op).then(TF_OP).otherwise(PLAIN)
     return bytes(event_names.select(judged.cast(pl.UInt8)).to_series().to_list())
 
 
+@cache
 def kind_table() -> bytes:
     """The code of the kind at (line class * 16 + name class) * 256 + flags."""
-    table = bytearray(16 * 16 * 256)
-    for line_class in range(16):
-        rule = _RULES.get(line_class, _other)
-        for name_class in range(16):
-            kinds = [_CODES[rule(name_class, flags)] for flags in range(128)]
-            kinds += [_CODES["instant"]] * 128
-            at = (line_class * 16 + name_class) * 256
-            table[at : at + 256] = bytes(kinds)
-    return bytes(table)
+    return b"".join(_kinds(line_class, name_class) for line_class in range(16) for name_class in range(16))
+
+
+def _kinds(line_class: int, name_class: int) -> bytes:
+    rule = _RULES.get(line_class, "span")
+    if isinstance(rule, str) or name_class > ASYNC_COPY:
+        kinds = [rule if isinstance(rule, str) else "span"] * xspace.AGGREGATE
+    else:
+        kinds = [rule(name_class, flags) for flags in range(xspace.AGGREGATE)]
+    return bytes(map(_CODES.__getitem__, kinds)) + bytes([_CODES["instant"]]) * (256 - xspace.AGGREGATE)
 
 
 def _host(name_class: int, flags: int) -> str:
@@ -105,25 +123,22 @@ def _stream(name_class: int, flags: int) -> str:
         return "memset"
     if flags & MEMORY:
         return "memory"
-    return {COPY_NAME: "copy", MEMSET_NAME: "memset", MEMORY_NAME: "memory", SYNC: "sync"}.get(name_class, "kernel")
+    return {COPY_NAME: "copy", MEMSET_NAME: "memset", MEMORY_NAME: "memory", SYNC: "sync"}.get(
+        name_class, "kernel"
+    )
 
 
 def _async(name_class: int, _: int) -> str:
     return "copy" if name_class == ASYNC_COPY else "kernel"
 
 
-def _always(kind: str) -> Callable[[int, int], str]:
-    return lambda name_class, flags: kind
-
-
-_other = _always("span")
-_RULES: dict[int, Callable[[int, int], str]] = {
+_RULES: dict[int, str | Callable[[int, int], str]] = {
     planes.HOST: _host,
     planes.STREAM: _stream,
-    planes.CORE_OPS: _always("kernel"),
+    planes.CORE_OPS: "kernel",
     planes.ASYNC_OPS: _async,
-    planes.MODULES: _always("module"),
-    planes.STEPS: _always("annotation"),
-    planes.SCOPES: _always("scope"),
-    planes.COUNTERS: _always("counter"),
+    planes.MODULES: "module",
+    planes.STEPS: "annotation",
+    planes.SCOPES: "scope",
+    planes.COUNTERS: "counter",
 }

@@ -9,7 +9,9 @@ from stepscope.native.lanes import lanes
 from stepscope.trace.columns import buffer, series
 
 
-def with_lanes(events: pl.DataFrame, tracks: pl.DataFrame, line_classes: list[int]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def with_lanes(
+    events: pl.DataFrame, tracks: pl.DataFrame, line_classes: list[int]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Events and tracks, where overlapping events of asynchronous lines lie on tracks of their own."""
     for line, line_class in enumerate(line_classes):
         if line_class == planes.ASYNC_OPS:
@@ -28,7 +30,9 @@ def _spread(events: pl.DataFrame, tracks: pl.DataFrame, line: int) -> tuple[pl.D
     first = len(tracks)
     moved = pl.select(pl.when(lane == 0).then(line).otherwise(lane + (first - 1)).cast(pl.UInt32)).to_series()
     copies = [_lane_track(tracks[line], first + i, i + 2) for i in range(count)]
-    return events.with_columns(track=events["track"].scatter(rows["event"], moved)), pl.concat([tracks, *copies])
+    return events.with_columns(track=events["track"].scatter(rows["event"], moved)), pl.concat(
+        [tracks, *copies]
+    )
 
 
 def _lane_track(track: pl.DataFrame, number: int, lane: int) -> pl.DataFrame:

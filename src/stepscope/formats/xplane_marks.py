@@ -41,7 +41,7 @@ def _host_markers(events: pl.DataFrame, known: Events) -> pl.DataFrame:
     found = found.filter(on_host & (found["dur_ns"] > 0))
     roots = known.numbers("_r")
     rooted = found.filter(found["event"].is_in(roots.filter(pl.col("value") > 0)["event"].implode()))
-    return _outermost(rooted if len(rooted) else found)
+    return _outermost(_in_order(rooted if len(rooted) else found))
 
 
 def _numbered(events: pl.DataFrame, known: Events) -> pl.DataFrame:
@@ -52,19 +52,26 @@ def _numbered(events: pl.DataFrame, known: Events) -> pl.DataFrame:
             return numbers.join(_spans(events), on="event")
         rows = _spans(events).filter(known.name_rows.is_in(named["row"].implode()))
         text = events["name"].gather(rows["event"]).cast(pl.String)
-        return rows.with_columns(step=text.str.extract(_NUMBERED).cast(pl.Int32, strict=False)).drop_nulls("step")
+        return rows.with_columns(step=text.str.extract(_NUMBERED).cast(pl.Int32, strict=False)).drop_nulls(
+            "step"
+        )
     return _spans(events.select("track", "start_ns", "dur_ns")[numbers["event"]]).with_columns(
         event=numbers["event"], step=numbers["step"]
     ).drop_nulls("step")  # fmt: skip
 
 
 def _spans(events: pl.DataFrame) -> pl.DataFrame:
-    return events.select(pl.int_range(pl.len(), dtype=pl.UInt32).alias("event"), "track", "start_ns", "dur_ns")
+    return events.select(
+        pl.int_range(pl.len(), dtype=pl.UInt32).alias("event"), "track", "start_ns", "dur_ns"
+    )
+
+
+def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
+    return spans.sort(["track", "start_ns", "dur_ns"], descending=[False, False, True])
 
 
 def _outermost(spans: pl.DataFrame) -> pl.DataFrame:
-    """Those that no other one of the same track encloses."""
-    spans = spans.sort(["track", "start_ns", "dur_ns"], descending=[False, False, True])
+    """Those of the ordered spans that no other one of the same track encloses."""
     ends = pl.col("start_ns") + pl.col("dur_ns")
     before = ends.cum_max().shift(1).over("track")
     return spans.filter((before.is_null()) | (pl.col("start_ns") >= before))
@@ -91,7 +98,7 @@ def with_annotations(events: pl.DataFrame, known: Events) -> pl.DataFrame:
         on_python & events["kind"].is_in(["span", "op", "runtime"]) & (events["dur_ns"] > 0)
     )  # fmt: skip
     plain = known.names.filter(~pl.col("name").str.contains(_FRAMEWORK) & (pl.col("name") != ""))["row"]
-    found = _user_names(spans, plain)
+    found = _user_names(_in_order(spans), plain)
     chosen = spans.filter(pl.col("name").is_in(found.implode()))["event"]
     if chosen.is_empty():
         return events

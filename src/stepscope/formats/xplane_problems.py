@@ -11,7 +11,9 @@ from stepscope.formats.xplane_index import Index
 from stepscope.formats.xplane_info import METADATA
 from stepscope.trace.problems import Problem, Problems
 
-_DROPPED = re.compile(r"(?i)(\d[\d,]*)\s+\w*\s*events?\s+(?:were |have been |are )?dropped|events? dropped because|dropped (\d[\d,]*)")
+_DROPPED = re.compile(
+    r"(?i)(\d[\d,]*)\s+\w*\s*events?\s+(?:were |have been |are )?dropped|events? dropped because|dropped (\d[\d,]*)"
+)
 _AGAIN = "Record the profile again; if the file was copied, copy it again."
 _EXECUTED = r"Execute|^cuLaunch|^hipLaunch|^cudaLaunch|^PjitFunction|XlaModule|^cuGraphLaunch"
 
@@ -31,14 +33,18 @@ def _note_messages(space: Index, problems: Problems) -> None:
         if found:
             count = int((found[1] or found[2] or "1").replace(",", ""))
             fix = "Record a shorter time or fewer tracers."
-            problems.add(Problem("dropped-events", "The recorder dropped events", message, fix, "warning", count))
+            problems.add(
+                Problem("dropped-events", "The recorder dropped events", message, fix, "warning", count)
+            )
         else:
             problems.add(Problem("capture-warning", "The recorder warned", message))
     for plane in space.planes:
         dropped = plane.stats.get("dropped_traces")
         if dropped:
             detail = f"{plane.name} says that traces were dropped: {dropped}."
-            problems.add(Problem("dropped-events", "The recorder dropped events", detail, "Record a shorter time."))
+            problems.add(
+                Problem("dropped-events", "The recorder dropped events", detail, "Record a shorter time.")
+            )
 
 
 def _note_damage(space: Index, decoded: Decoded, problems: Problems) -> None:
@@ -48,19 +54,31 @@ def _note_damage(space: Index, decoded: Decoded, problems: Problems) -> None:
         problems.add(Problem("truncated", "The file is cut", detail, _AGAIN, "error"))
     elif damage.cut_fields:
         detail = "{count} fields claim to be longer than what holds them; they were read as far as they go, or left out."
-        problems.add(Problem("damaged", "Parts of the file run into each other", detail, _AGAIN, "error", damage.cut_fields))
-    if damage.lost_messages and damage.lost_at + damage.lost_bytes < size or damage.lost_messages and not space.truncated:
+        problems.add(
+            Problem(
+                "damaged", "Parts of the file run into each other", detail, _AGAIN, "error", damage.cut_fields
+            )
+        )
+    if damage.lost_messages and not (space.truncated and damage.lost_at + damage.lost_bytes == size):
         detail = f"From byte {damage.lost_at:,} on, {damage.lost_bytes:,} bytes in {damage.lost_messages:,} places are no protobuf. They were skipped."
-        problems.add(Problem("damaged", "Bytes of the file cannot be read", detail, _AGAIN, "error", damage.lost_bytes))
+        problems.add(
+            Problem("damaged", "Bytes of the file cannot be read", detail, _AGAIN, "error", damage.lost_bytes)
+        )
     if decoded.broken:
         detail = "{count} events or stats break off; what came before in them was kept."
-        problems.add(Problem("damaged-events", "Events are damaged", detail, _AGAIN, "warning", decoded.broken))
+        problems.add(
+            Problem("damaged-events", "Events are damaged", detail, _AGAIN, "warning", decoded.broken)
+        )
     if decoded.clamped:
         detail = "{count} events have times more than 53 days from the start of their line; they were moved to that limit."
-        problems.add(Problem("bad-time", "Events lie beyond reason", detail, _AGAIN, "warning", decoded.clamped))
+        problems.add(
+            Problem("bad-time", "Events lie beyond reason", detail, _AGAIN, "warning", decoded.clamped)
+        )
     if decoded.unknown_fields:
         detail = "{count} fields are not of the format as it is known here; they were skipped."
-        problems.add(Problem("unknown-fields", "Fields that nobody knows", detail, "", "info", decoded.unknown_fields))
+        problems.add(
+            Problem("unknown-fields", "Fields that nobody knows", detail, "", "info", decoded.unknown_fields)
+        )
 
 
 def _note_missing_device(space: Index, decoded: Decoded, tracks: pl.DataFrame, problems: Problems) -> None:
@@ -69,10 +87,12 @@ def _note_missing_device(space: Index, decoded: Decoded, tracks: pl.DataFrame, p
     if decoded.events["track"].is_in(on_device.implode()).any():
         return
     backend = _backend(space)
-    launched = len(decoded.launches) > 0
+    launched = len(decoded.stats.numbers("correlation_id")) > 0
     if not launched and (backend is None or not space.event_names["name"].str.contains(_EXECUTED).any()):
         return
-    detail = f"The host executed programs on {backend or 'a device'}, but the profile has no event of a device."
+    detail = (
+        f"The host executed programs on {backend or 'a device'}, but the profile has no event of a device."
+    )
     fix = (
         "Only one client can use CUPTI at a time: stop other profilers (Nsight, DCGM profiling, a second session), and check that "
         "the user may read performance counters. `stepscope doctor` looks for both."

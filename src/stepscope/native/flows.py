@@ -19,9 +19,9 @@ _ALL_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
 def link(
-    producers: tuple[object, object, object],
-    consumers: tuple[object, object, object],
-    start: object,
+    producers: list[memoryview],
+    consumers: list[memoryview],
+    start: memoryview,
     early: bool,
     seed: int,
 ) -> tuple[array[int], array[int]]:
@@ -64,9 +64,9 @@ class _Flows:
 
     def __init__(
         self,
-        producers: tuple[object, object, object],
-        consumers: tuple[object, object, object],
-        start: object,
+        producers: list[memoryview],
+        consumers: list[memoryview],
+        start: memoryview,
         seed: int,
     ) -> None:
         self.row, self.kind, self.id = producers
@@ -147,15 +147,15 @@ class _Flows:
     @cython.inline
     @cython.nogil
     @cython.exceptval(check=False)
-    def _place(self, kind: cython.uint, id: cython.longlong) -> cython.ulonglong:
+    def _place(self, kind: cython.uint, ident: cython.longlong) -> cython.ulonglong:
         """The slot of this key, or the free one where it belongs."""
         place: cython.ulonglong = kind
         shown: cython.uint
-        place = ((cython.cast(cython.ulonglong, id) ^ (place << 48)) * self.odd) & _ALL_BITS
+        place = ((cython.cast(cython.ulonglong, ident) ^ (place << 48)) * self.odd) & _ALL_BITS
         place = place >> self.shift
         while self.slot[place]:
             shown = self.shown[self.slot[place] - 1]
-            if self.id[shown] == id and self.kind[shown] == kind:
+            if self.id[shown] == ident and self.kind[shown] == kind:
                 break
             place = (place + 1) & self.mask
         return place
@@ -170,7 +170,9 @@ class _Flows:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-9)
-    def _latest(self, low: cython.Py_ssize_t, high: cython.Py_ssize_t, time: cython.longlong) -> cython.Py_ssize_t:
+    def _latest(
+        self, low: cython.Py_ssize_t, high: cython.Py_ssize_t, time: cython.longlong
+    ) -> cython.Py_ssize_t:
         """The last member between low and high that starts by then; low - 1 where none does."""
         middle: cython.Py_ssize_t
         while low < high:

@@ -215,7 +215,9 @@ class Splitter(Cursor):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-9)
-    def _message(self, message: cython.Py_ssize_t, begin: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.int:
+    def _message(
+        self, message: cython.Py_ssize_t, begin: cython.Py_ssize_t, stop: cython.Py_ssize_t
+    ) -> cython.int:
         got: cython.int
         held: cython.Py_ssize_t = 0
         chunk: cython.Py_ssize_t = begin
@@ -264,7 +266,11 @@ class Splitter(Cursor):
     @cython.nogil
     @cython.exceptval(-9)
     def _chunk(
-        self, message: cython.Py_ssize_t, first: cython.Py_ssize_t, last: cython.Py_ssize_t, count: cython.Py_ssize_t
+        self,
+        message: cython.Py_ssize_t,
+        first: cython.Py_ssize_t,
+        last: cython.Py_ssize_t,
+        count: cython.Py_ssize_t,
     ) -> cython.int:
         self.chunk_message[self.chunks] = cython.cast(cython.uint, message)
         self.chunk_first[self.chunks] = first

@@ -2,9 +2,9 @@
 # mypy: disable-error-code="valid-type, no-any-return, misc, untyped-decorator, import-untyped"
 """The events and stats of an XSpace as columns, by the million.
 
-Lines come in chunks (see `wire.Splitter`), so that several decoders can share a file, each in its own thread. A decoder
-pauses when a column is full, and goes on when it was given more room. The bytes are not trusted: what breaks inside an
-event costs the rest of that event, and is counted.
+Lines come in chunks (see `wire.Splitter`), so that several decoders can share a file, each in its own thread. A chunk
+that finds a column full is undone, and decoded again when there is more room. The bytes are not trusted: what
+breaks inside an event costs the rest of that event, and is counted.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ except ImportError:  # interpreted, and Cython is not installed
 COMPILED = bool(cython.compiled)
 
 # The part that a stat has in linking events, given by its name.
-PRODUCER_ID, PRODUCER_TYPE, CONSUMER_ID, CONSUMER_TYPE, CORRELATION_ID, DEVICE_ID = range(1, 7)
-NO_DEVICE = 0xFFFFFFFF
+PRODUCER_ID, PRODUCER_TYPE, CONSUMER_ID, CONSUMER_TYPE = range(1, 5)
 # Marks the row of a name as unknown; the bits below are of the id that nobody named.
 UNNAMED = 0x80000000
 # The flag of events that count occurrences instead of lying in time; other flags come from stats.
@@ -48,26 +47,32 @@ class Rows:
     value: cython.longlong[::1]
     last: cython.longlong[::1]
 
+    def __init__(self) -> None:
+        self.count = self.room = 0
+        self.short = False
+
     def reserve(self, owner: memoryview, key: memoryview, value: memoryview, last: memoryview) -> None:
         """Go on in these columns, which hold all that was put so far."""
         self.owner, self.key, self.value, self.last = owner, key, value, last
         self.room = len(owner)
         self.short = False
 
-    def held(self) -> int:
-        """How many rows there are."""
-        return self.count
+    def state(self) -> tuple[int, bool]:
+        """How many rows there are, and whether one found no room."""
+        return self.count, self.short
 
-    def is_full(self) -> bool:
-        """Whether a row found no room."""
-        return self.short
+    def cut(self, count: cython.Py_ssize_t) -> None:
+        """Forget the rows from `count` on."""
+        self.count = count
 
     @cython.cfunc
     @cython.inline
     @cython.nogil
     @cython.exceptval(-9)
-    def put(self, owner: cython.uint, key: cython.uint, value: cython.longlong) -> cython.int:
-        """Add a row; 1 where there is no room for it."""
+    def put(
+        self, owner: cython.uint, key: cython.uint, value: cython.longlong, last: cython.Py_ssize_t
+    ) -> cython.int:
+        """Add a row, of a value or of a span that ends at `last`; 1 where there is no room for it."""
         row: cython.Py_ssize_t = self.count
         if row >= self.room:
             self.short = True
@@ -75,27 +80,9 @@ class Rows:
         self.owner[row] = owner
         self.key[row] = key
         self.value[row] = value
+        if last:
+            self.last[row] = last
         self.count = row + 1
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-9)
-    def put_span(
-        self, owner: cython.uint, key: cython.uint, first: cython.Py_ssize_t, last: cython.Py_ssize_t
-    ) -> cython.int:
-        if self.put(owner, key, first):
-            return 1
-        self.last[self.count - 1] = last
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-9)
-    def withdraw(self, owner: cython.uint) -> cython.int:
-        """Take back what was last put for this owner."""
-        while self.count and self.owner[self.count - 1] == owner:
-            self.count -= 1
         return 0
 
 
@@ -113,7 +100,7 @@ class Decoder:
     wire: cython.uint
     value: cython.ulonglong
     begin: cython.Py_ssize_t
-    # The table of names (see `names.table`), what they mean by their rows, and two that the format has as fields.
+    # The table of names (see `names.table`), what they mean by their rows, and the last of stats.
     slot_domain: cython.const[cython.uint][::1]
     slot_id: cython.const[cython.longlong][::1]
     slot_row: cython.const[cython.uint][::1]
@@ -124,12 +111,10 @@ class Decoder:
     stat_flag: cython.const[cython.uchar][::1]
     name_class: cython.const[cython.uchar][::1]
     kinds: cython.const[cython.uchar][::1]
-    occurrences: cython.uint
     duration: cython.uint
     # The lines, by number.
     line_plane: cython.const[cython.uint][::1]
     line_class: cython.const[cython.uchar][::1]
-    line_track: cython.const[cython.uint][::1]
     line_time: cython.const[cython.longlong][::1]
     # Of the event at hand: its plane, what its stats say of its kind, the stats that link it, no room for it.
     plane: cython.uint
@@ -153,10 +138,7 @@ class Decoder:
     blobs: Rows
     producers: Rows
     consumers: Rows
-    launches: Rows
-    # What is left to do, and what went wrong.
-    next: cython.Py_ssize_t
-    resume: cython.Py_ssize_t
+    # What went wrong: events or stats that broke off, fields that nobody knows, times beyond reason.
     damaged: cython.Py_ssize_t
     unknown: cython.Py_ssize_t
     clamped: cython.Py_ssize_t
@@ -168,22 +150,20 @@ class Decoder:
         self.odd = odd
         self.mask = len(self.slot_row) - 1
         self.shift = 65 - len(self.slot_row).bit_length()
-        self.part = array("q", bytes(8 * 8))
+        self.part = array("q", bytes(8 * 5))
+        self.full = self.row = self.flags = self.linked = 0
+        self.damaged = self.unknown = self.clamped = 0
         self.ints, self.words, self.reals, self.refs = Rows(), Rows(), Rows(), Rows()
-        self.strings, self.blobs = Rows(), Rows()
-        self.producers, self.consumers, self.launches = Rows(), Rows(), Rows()
+        self.strings, self.blobs, self.producers, self.consumers = Rows(), Rows(), Rows(), Rows()
 
-    def lines(self, plane: array[int], line_class: bytes, track: array[int], time: array[int]) -> None:
-        """The lines that chunks name by number."""
-        self.line_plane, self.line_class, self.line_track, self.line_time = plane, line_class, track, time
+    def lines(self, plane: array[int], line_class: bytes, time: array[int]) -> None:
+        """The lines that chunks name by number, each a track."""
+        self.line_plane, self.line_class, self.line_time = plane, line_class, time
 
     def meaning(self, stat_part: bytes, stat_flag: bytes, name_class: bytes, kinds: bytes) -> None:
-        """By stat name its part in links and its flags; by event name its class; the kind by both classes and flags.
-
-        The last two stat names are those of the number of occurrences and of their duration.
-        """
+        """What stat names mean for links and flags (the last two: occurrences, their duration), and names for kinds."""
         self.stat_part, self.stat_flag, self.name_class, self.kinds = stat_part, stat_flag, name_class, kinds
-        self.occurrences, self.duration = len(stat_part) - 2, len(stat_part) - 1
+        self.duration = len(stat_part) - 1
 
     def columns(self, row: int, events: list[memoryview]) -> None:
         """The columns of all events: track, name, start, dur, kind. This decoder's part begins at `row`."""
@@ -193,33 +173,28 @@ class Decoder:
     def rows(self) -> dict[str, Rows]:
         """Stats by the type of their value (reals as bits, strings and blobs as spans), and what links events."""
         return {
-            "ints": self.ints, "words": self.words, "reals": self.reals, "refs": self.refs,
-            "strings": self.strings, "blobs": self.blobs,
-            "producers": self.producers, "consumers": self.consumers, "launches": self.launches,
+            "ints": self.ints, "words": self.words, "reals": self.reals, "refs": self.refs, "strings": self.strings,
+            "blobs": self.blobs, "producers": self.producers, "consumers": self.consumers,
         }  # fmt: skip
 
     def trouble(self) -> tuple[int, int, int]:
-        """Events or stats that broke off, fields that nobody knows, and times beyond reason."""
+        """How often something went wrong: damaged, unknown, clamped."""
         return self.damaged, self.unknown, self.clamped
 
-    def chunks(
-        self,
-        line: cython.const[cython.uint][::1],
-        first: cython.const[cython.longlong][::1],
-        last: cython.const[cython.longlong][::1],
-    ) -> bool:
-        """Go on with the events of these chunks; False where a column is full."""
-        n: cython.Py_ssize_t = len(line)
+    def chunk(self, line: cython.uint, first: cython.Py_ssize_t, last: cython.Py_ssize_t) -> bool:
+        """Decode the events of a chunk; False where a column is full."""
+        after: cython.Py_ssize_t
+        self.plane = self.line_plane[line]
+        self.at = min(max(first, 0), self.size)
+        last = self.end = min(last, self.size)
         with cython.nogil:
-            while self.next < n and not self.full:
-                if not self.resume:
-                    self.resume = first[self.next]
-                if 0 <= self.resume <= last[self.next] <= self.size:
-                    self._chunk(line[self.next], self.resume, last[self.next])
-                if not self.full:
-                    self.next += 1
-                    self.resume = 0
-        return self._done()
+            while self._next() and not self.full:
+                if self.number == 4 and self.wire == 2:
+                    after = self.at
+                    self._event(line, self.begin, after)
+                    self.at = after
+                    self.end = last
+        return not self.full
 
     def stats(
         self,
@@ -228,67 +203,38 @@ class Decoder:
         first: cython.const[cython.longlong][::1],
         last: cython.const[cython.longlong][::1],
     ) -> bool:
-        """Go on with single stats, each with its owner; False where a column is full."""
+        """Decode single stats, each with its owner; False where a column is full."""
         i: cython.Py_ssize_t
         n: cython.Py_ssize_t = len(owner)
         with cython.nogil:
-            while self.next < n and not self.full:
-                i = self.next
+            for i in range(n):
                 self.plane = plane[i]
                 if 0 <= first[i] <= last[i] <= self.size:
                     self._stat(owner[i], first[i], last[i])
-                if not self.full:
-                    self.next += 1
-        return self._done()
+        return not self.full
 
-    def _done(self) -> bool:
-        done = not self.full
+    def mark(self) -> list[int]:
+        """Where things stand, for `undo`."""
+        return [
+            self.row,
+            self.damaged,
+            self.unknown,
+            self.clamped,
+            *(rows.state()[0] for rows in self.rows().values()),
+        ]
+
+    def undo(self, mark: list[int]) -> None:
+        """Go back to where things stood."""
+        self.row, self.damaged, self.unknown, self.clamped = mark[:4]
+        for i, rows in enumerate(self.rows().values()):
+            rows.cut(mark[4 + i])
         self.full = 0
-        return done
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-9)
-    def _chunk(self, line: cython.uint, first: cython.Py_ssize_t, last: cython.Py_ssize_t) -> cython.int:
-        place: cython.Py_ssize_t = first
-        self.plane = self.line_plane[line]
-        self.at = first
-        self.end = last
-        while self._next():
-            if self.number == 4 and self.wire == 2:
-                first = self.at
-                self._event(line, self.begin, first)
-                if self.full:
-                    self._withdraw()
-                    self.resume = place
-                    return 0
-                self.at = first
-                self.end = last
-            place = self.at
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-9)
-    def _withdraw(self) -> cython.int:
-        """Undo the stats of an event that did not fit, so that it can be read again."""
-        row: cython.uint = cython.cast(cython.uint, self.row)
-        self.ints.withdraw(row)
-        self.words.withdraw(row)
-        self.reals.withdraw(row)
-        self.refs.withdraw(row)
-        self.strings.withdraw(row)
-        self.blobs.withdraw(row)
-        self.producers.withdraw(row)
-        self.consumers.withdraw(row)
-        self.launches.withdraw(row)
-        return 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-9)
     def _event(self, line: cython.uint, first: cython.Py_ssize_t, last: cython.Py_ssize_t) -> cython.int:
-        id: cython.longlong = 0
+        name: cython.longlong = 0
         offset: cython.longlong = 0
         dur: cython.longlong = 0
         times: cython.longlong = 0
@@ -299,7 +245,7 @@ class Decoder:
         while self._next():
             if self.wire == 0:
                 if self.number == 1:
-                    id = _signed(self.value)
+                    name = _signed(self.value)
                 elif self.number == 2:
                     offset = _signed(self.value)
                 elif self.number == 3:
@@ -317,13 +263,13 @@ class Decoder:
             else:
                 self.unknown += 1
         if self.flags & 128:
-            self.full |= self.ints.put(row, self.occurrences, times)
-            self.full |= self.ints.put(row, self.duration, dur)
+            self.full |= self.ints.put(row, self.duration - 1, times, 0)
+            self.full |= self.ints.put(row, self.duration, dur, 0)
             offset = dur = 0
         if self.linked:
             self._link(row)
         if not self.full:
-            self._put(line, id, offset, dur)
+            self._put(line, name, offset, dur)
         return 0
 
     @cython.cfunc
@@ -331,11 +277,11 @@ class Decoder:
     @cython.nogil
     @cython.exceptval(-9)
     def _put(
-        self, line: cython.uint, id: cython.longlong, offset: cython.longlong, dur: cython.longlong
+        self, line: cython.uint, ident: cython.longlong, offset: cython.longlong, dur: cython.longlong
     ) -> cython.int:
         """Write the event's columns. Start and end are rounded to the same grid, so that nesting and sums survive."""
         row: cython.Py_ssize_t = self.row
-        name: cython.uint = self._named(2 * self.plane, id)
+        name: cython.uint = self._named(2 * self.plane, ident)
         place: cython.Py_ssize_t = self.line_class[line]
         place = place * 16 + (0 if name & _UNNAMED else self.name_class[name])
         if not (-_FARTHEST_PS <= offset <= _FARTHEST_PS and -_FARTHEST_PS <= dur <= _FARTHEST_PS):
@@ -344,7 +290,7 @@ class Decoder:
             self.clamped += 1
         dur = _nanoseconds(offset + dur)
         offset = _nanoseconds(offset)
-        self.track[row] = self.line_track[line]
+        self.track[row] = line
         self.name[row] = name
         self.start[row] = self.line_time[line] + offset
         self.dur[row] = dur - offset
@@ -356,14 +302,14 @@ class Decoder:
     @cython.nogil
     @cython.exceptval(-9)
     def _stat(self, owner: cython.uint, first: cython.Py_ssize_t, last: cython.Py_ssize_t) -> cython.int:
-        id: cython.longlong = 0
+        key: cython.longlong = 0
         form: cython.uint = 0
         value: cython.ulonglong = 0
         self.at = first
         self.end = last
         while self._next():
             if self.wire == 0 and self.number == 1:
-                id = _signed(self.value)
+                key = _signed(self.value)
             elif self.wire == 0 and (self.number == 3 or self.number == 4 or self.number == 7):
                 form = self.number
                 value = self.value
@@ -376,7 +322,7 @@ class Decoder:
                 last = self.at
             else:
                 self.unknown += 1
-        return self._keep(owner, self._named(2 * self.plane + 1, id), form, value, first, last)
+        return self._keep(owner, self._named(2 * self.plane + 1, key), form, value, first, last)
 
     @cython.cfunc
     @cython.inline
@@ -399,32 +345,23 @@ class Decoder:
         if part and (form == 3 or form == 4):
             self.part[part] = _signed(value)
             self.linked |= cython.cast(cython.uint, 1) << part
-            if part <= 4:  # kept by `_link`
-                return 0
+            return 0  # `_link` keeps it
         if form == 4 or (form == 3 and value <= _LAST_SIGNED):
-            self.full |= self.ints.put(owner, key, _signed(value))
+            self.full |= self.ints.put(owner, key, _signed(value), 0)
         elif form == 3:
-            self.full |= self.words.put(owner, key, _signed(value))
+            self.full |= self.words.put(owner, key, _signed(value), 0)
         elif form == 2:
-            self.full |= self.reals.put(owner, key, _signed(value))
+            self.full |= self.reals.put(owner, key, _signed(value), 0)
         elif form == 5:
-            self.full |= self.strings.put_span(owner, key, first, last)
+            self.full |= self.strings.put(owner, key, first, last)
         elif form == 6:
-            self.full |= self.blobs.put_span(owner, key, first, last)
+            self.full |= self.blobs.put(owner, key, first, last)
         elif form == 7:
-            self._reference(owner, key, _signed(value))
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-9)
-    def _reference(self, owner: cython.uint, key: cython.uint, id: cython.longlong) -> cython.int:
-        """A string that is the name of a stat; where nobody named it, its number is kept."""
-        named: cython.uint = self._named(2 * self.plane + 1, id)
-        if named & _UNNAMED:
-            self.full |= self.ints.put(owner, key, id)
-        else:
-            self.full |= self.refs.put(owner, key, named)
+            part = self._named(2 * self.plane + 1, _signed(value))
+            if part & _UNNAMED:  # the name of no stat: its number is kept
+                self.full |= self.ints.put(owner, key, _signed(value), 0)
+            else:
+                self.full |= self.refs.put(owner, key, part, 0)
         return 0
 
     @cython.cfunc
@@ -434,60 +371,46 @@ class Decoder:
         key: cython.longlong
         if self.linked & 2:
             key = self.part[2] if self.linked & 4 else 0
-            self.full |= self.producers.put(row, cython.cast(cython.uint, key & _LOW), self.part[1])
+            self.full |= self.producers.put(row, cython.cast(cython.uint, key & _LOW), self.part[1], 0)
         if self.linked & 8:
             key = self.part[4] if self.linked & 16 else 0
-            self.full |= self.consumers.put(row, cython.cast(cython.uint, key & _LOW), self.part[3])
-        if self.linked & 32:
-            key = self.part[6] if self.linked & 64 else _LOW
-            self.full |= self.launches.put(row, cython.cast(cython.uint, key & _LOW), self.part[5])
+            self.full |= self.consumers.put(row, cython.cast(cython.uint, key & _LOW), self.part[3], 0)
         return 0
 
     @cython.cfunc
     @cython.inline
     @cython.nogil
     @cython.exceptval(check=False)
-    def _named(self, domain: cython.uint, id: cython.longlong) -> cython.uint:
+    def _named(self, domain: cython.uint, ident: cython.longlong) -> cython.uint:
         """The row of this name; without one, the low bits of the id under a mark."""
         at: cython.ulonglong = domain
-        at = ((cython.cast(cython.ulonglong, id) ^ (at << 40)) * self.odd) & _ALL_BITS
+        at = ((cython.cast(cython.ulonglong, ident) ^ (at << 40)) * self.odd) & _ALL_BITS
         at = at >> self.shift
         while self.slot_row[at]:
-            if self.slot_id[at] == id and self.slot_domain[at] == domain:
+            if self.slot_id[at] == ident and self.slot_domain[at] == domain:
                 return self.slot_row[at] - 1
             at = (at + 1) & self.mask
-        return _UNNAMED | cython.cast(cython.uint, id & 0x7FFFFFFF)
+        return _UNNAMED | cython.cast(cython.uint, ident & 0x7FFFFFFF)
 
     @cython.cfunc
-    @cython.inline
     @cython.nogil
     @cython.exceptval(-9)
-    def _varint(self) -> cython.int:
+    def _varint(self, at: cython.Py_ssize_t) -> cython.int:
         """Read a varint into `value`; 0 where it is cut or longer than ten bytes."""
-        at: cython.Py_ssize_t = self.at
         end: cython.Py_ssize_t = self.end
-        shift: cython.int = 7
+        shift: cython.int = 0
         byte: cython.ulonglong
-        value: cython.ulonglong
-        if at >= end:
-            return 0
-        value = self.data[at]
-        at += 1
-        if value >= 128:
-            value &= 127
-            while True:
-                if at >= end or shift >= 70:
-                    return 0
-                byte = self.data[at]
-                at += 1
-                value |= (byte & 127) << shift
-                if byte < 128:
-                    break
-                shift += 7
-            value &= _ALL_BITS
-        self.value = value
-        self.at = at
-        return 1
+        value: cython.ulonglong = 0
+        while at < end and shift < 70:
+            byte = self.data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            if byte < 128:
+                self.value = value & _ALL_BITS
+                self.at = at
+                return 1
+            shift += 7
+        return 0
 
     @cython.cfunc
     @cython.inline
@@ -495,22 +418,47 @@ class Decoder:
     @cython.exceptval(-9)
     def _next(self) -> cython.int:
         """Step to the next field; 0 at the end, or where the framing is lost, which is counted."""
-        if self.at >= self.end:
+        at: cython.Py_ssize_t = self.at
+        end: cython.Py_ssize_t = self.end
+        key: cython.ulonglong
+        value: cython.ulonglong
+        if at >= end:
             return 0
-        if self._varint() and 8 <= self.value <= _LAST_KEY:
-            self.number = cython.cast(cython.uint, self.value >> 3)
-            self.wire = cython.cast(cython.uint, self.value & 7)
-            if self.wire == 0:
-                if self._varint():
-                    return 1
-            elif self.wire == 2:
-                if self._varint() and self.value <= cython.cast(cython.ulonglong, self.end - self.at):
-                    self.begin = self.at
-                    self.at += cython.cast(cython.Py_ssize_t, self.value)
-                    return 1
-            elif self._fixed():
-                return 1
+        key = self.data[at]
+        at += 1
+        if key >= 128:
+            if self._varint(at - 1) == 0 or self.value > _LAST_KEY:
+                return self._lose()
+            key = self.value
+            at = self.at
+        self.number = cython.cast(cython.uint, key >> 3)
+        self.wire = cython.cast(cython.uint, key & 7)
+        if key < 8 or at >= end or (self.wire != 0 and self.wire != 2):
+            self.at = at
+            return 1 if key >= 8 and self._fixed() else self._lose()
+        value = self.data[at]
+        at += 1
+        if value >= 128:
+            if self._varint(at - 1) == 0:
+                return self._lose()
+            value = self.value
+            at = self.at
+        if self.wire == 0:
+            self.value = value
+        else:
+            if value > cython.cast(cython.ulonglong, end - at):
+                return self._lose()
+            self.begin = at
+            at += cython.cast(cython.Py_ssize_t, value)
+        self.at = at
+        return 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _lose(self) -> cython.int:
         self.damaged += 1
+        self.at = self.end
         return 0
 
     @cython.cfunc

@@ -83,6 +83,8 @@ class Trace:
         for frame in self.cold.values():
             for row in frame.filter(pl.col("event") == event).iter_rows(named=True):
                 text = row.pop("json", None)
+                if "key" in row:  # one argument a row, instead of one column for each
+                    row = {row["key"]: row["value"]}
                 found.update(
                     {name: value for name, value in row.items() if name != "event" and value is not None}
                 )
