@@ -76,6 +76,8 @@ def measure(peers: list[Tool], path: Path, *, rounds: int, budget_seconds: float
     found = {name: Series(name) for name in (OURS, AGAIN, *(tool.name for tool in peers))}
     for number in range(rounds):
         _open_twice(found, path)
+        if found[OURS].failure:
+            break
         for tool in peers:
             series = found[tool.name]
             spent = sum(run.seconds for run in series.runs)
