@@ -202,3 +202,32 @@ def test_colours(arguments: tuple[str, ...], env: dict[str, str], expected: bool
 def test_a_terminal_has_colours_unless_told() -> None:
     assert "\x1b[" in in_terminal("info", PROFILE)
     assert "\x1b[" not in in_terminal("info", PROFILE, "--color", "never")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full of Linux")
+@pytest.mark.parametrize("verb", [("info",), ("query", "SELECT * FROM events")])
+def test_a_full_disk_is_told(verb: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "stepscope", verb[0], str(PROFILE), *verb[1:]]
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 1
+    assert "No space left on device" in ended.stderr
+    assert "bug" not in ended.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Unix")
+@pytest.mark.parametrize("redirection", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_are_no_fault(redirection: str) -> None:
+    command = f"'{sys.executable}' -m stepscope info '{PROFILE}' {redirection}"
+    assert subprocess.run(["bash", "-c", command], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Unix")
+def test_nobody_reads_on() -> None:
+    command = f"set -o pipefail; '{sys.executable}' -m stepscope info '{PROFILE}' | true"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_stream_of_few_letters_gets_escapes() -> None:
+    assert "\\u2013" in succeeds("info", PROFILE, env={"PYTHONIOENCODING": "ascii"})

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sys
+
 
 def main() -> None:
     """Run the command line; the process ends with its exit code."""
+    _make_streams_usable()
     from stepscope.cli.app import app
 
     app(prog_name="stepscope")
+
+
+def _make_streams_usable() -> None:
+    """A closed stream swallows what is said; one that knows few letters gets escapes instead of failing."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -93,7 +93,13 @@ def _nothing(_done: int, _total: int) -> None:
 def _console(stderr: bool, color: Color) -> Console:
     from rich.console import Console
 
-    return Console(
+    class Quiet(Console):
+        """Leaves it to us what a closed pipe means."""
+
+        def on_broken_pipe(self) -> None:
+            raise
+
+    return Quiet(
         stderr=stderr,
         force_terminal=True if color is Color.always else None,
         no_color={Color.auto: None, Color.always: False, Color.never: True}[color],
@@ -181,6 +187,9 @@ def _words_for(error: BaseException) -> tuple[str, str]:
             "There is not enough memory for this profile.",
             "Open one rank with --rank, or use a larger machine.",
         )
+    if isinstance(error, OSError) and error.strerror:
+        where = f" ({error.filename})" if error.filename else ""
+        return f"{error.strerror}{where}.", "Check the disk and its permissions, and try again."
     line = f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0]
     return line, "This is a bug in stepscope; run again with -v for the traceback, and please report it."
 
