@@ -1,0 +1,59 @@
+"""The answer of the name rules, and what they may know besides the name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from stepscope.analysis import kernel_names_types as types
+
+MATRIX_FAMILIES = ("gemm", "conv", "attention", "rnn")
+
+
+@dataclass(frozen=True)
+class Label:
+    """`family`: gemm, conv, attention, rnn, elementwise, reduction, norm, optimizer, random, movement, collective,
+    fusion (a compiler's) or unknown."""
+
+    precision: str
+    tensor_cores: bool | None
+    family: str
+
+
+@dataclass(frozen=True)
+class Context:
+    """What is known besides the name. `dtypes` is the op's list of input types as the profile recorded it."""
+
+    op: str | None = None
+    dtypes: str | None = None
+    framework: str | None = None
+    compute_capability: tuple[int, int] | None = None
+    operands: str | None = None  # a precision that a compiler's own record gives, such as XLA's module
+
+    @property
+    def precision(self) -> str | None:
+        """The format of the operands, where the profile recorded it."""
+        return self.operands or types.of_op(self.dtypes)
+
+
+def matrix(precision: str | None, tensor_cores: bool | None, family: str, context: Context) -> Label:
+    """A matrix product whose name may not tell its format: then the op's input types do."""
+    return Label(precision or context.precision or "unknown", tensor_cores, family)
+
+
+def product_of(context: Context, family: str) -> Label:
+    """A compiler's matrix product: 16-bit and smaller operands go to the tensor cores; fp32 may or may not."""
+    precision = context.precision
+    if precision in ("fp16", "bf16", "fp8", "fp4", "int8", "tf32"):
+        return Label(precision, True, family)
+    return Label("unknown", None, family)  # fp32 data, but perhaps rounded to tf32
+
+
+def by_operands(name: str) -> str:
+    """The kind of work that plain words in a name tell, for names of no known family."""
+    lowered = name.lower()
+    if re.search(r"attention|attn|fmha|\bmha_", lowered):
+        return "attention"
+    if re.search(r"gemm|matmul|\bmm_kernel|_mm_", lowered):
+        return "gemm"
+    return "conv" if re.search(r"conv[123]?d|convol", lowered) else "unknown"

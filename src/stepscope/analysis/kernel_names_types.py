@@ -1,0 +1,70 @@
+"""Number formats as kernel names, C++ templates and framework ops spell them."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+PRECISIONS = (
+    "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "int4", "none", "unknown",
+)  # fmt: skip
+SIXTEEN_BITS = ("fp16", "bf16")
+
+# Short tokens of library names: sm90_xmma_gemm_bf16bf16_bf16f32_f32, s16816gemm_bf16, E4m3.
+SHORT = {
+    "f64": "fp64", "f32": "fp32", "fp32": "fp32", "tf32": "tf32", "f16": "fp16", "fp16": "fp16", "half": "fp16",
+    "bf16": "bf16", "bfloat16": "bf16", "e4m3": "fp8", "e5m2": "fp8", "fp8": "fp8", "e2m1": "fp4", "fp4": "fp4",
+    "i8": "int8", "s8": "int8", "u8": "int8", "int8": "int8", "i4": "int4", "s4": "int4", "u4": "int4",
+    "int4": "int4", "cf32": "fp32", "c32": "fp32", "cf64": "fp64", "c64": "fp64",
+}  # fmt: skip
+
+# C++ types, demangled or mangled; narrow ones first, since a kernel on 16-bit data also names its fp32 sums.
+_CPP: tuple[tuple[str, str], ...] = (
+    ("fp4", r"float_e2m1_t|__nv_fp4\w*|Float4_e2m1\w*"),
+    ("fp8", r"float_e[45]m[23]\w*_t|float_ue8m0_t|__nv_fp8\w*|Float8_e\w+|float8_e\w+|hip_fp8\w*"),
+    ("bf16", r"\bc10::BFloat16\b|\b(?:__)?(?:nv_|hip_)?bfloat16\b|\bbfloat16_t\b|10bfloat16_t|BFloat16E|13__nv_bfloat16|\bbf16_t\b|ck_tile::bfloat16_t"),
+    ("fp16", r"\bc10::Half\b|\b__half2?\b|\bhalf_t\b|6half_t|4HalfE|6__half|\bEigen::half\b|\bhalf\b|\bDF16_|\b_Float16\b"),
+    ("tf32", r"\btfloat32_t\b|10tfloat32_t"),
+    ("fp32", r"\bfloat[24]?\b(?!_)|\bc10::complex<float>"),
+    ("fp64", r"\bdouble2?\b"),
+)  # fmt: skip
+_CPP_PATTERNS = tuple((precision, re.compile(pattern)) for precision, pattern in _CPP)
+_OP_TYPES = {
+    "float": "fp32", "double": "fp64", "c10::half": "fp16", "c10::bfloat16": "bf16", "half": "fp16", "bfloat16": "bf16",
+    "c10::complex<float>": "fp32", "c10::complex<double>": "fp64", "signed char": "int8",
+    "float32": "fp32", "float64": "fp64", "float16": "fp16", "f32": "fp32", "f64": "fp64", "f16": "fp16", "bf16": "bf16",
+    "s8": "int8", "int8": "int8",
+}  # fmt: skip
+_QUOTED = re.compile(r'"([^"]*)"')
+
+
+def of_templates(name: str) -> str | None:
+    """The narrowest floating format among the template arguments, the parameter list left out."""
+    head = before_parameters(name)
+    return next((precision for precision, pattern in _CPP_PATTERNS if pattern.search(head)), None)
+
+
+def before_parameters(name: str) -> str:
+    """`void kernel<A, B>(int, float*)` without its parameters; what stands inside < > stays whole."""
+    depth = 0
+    for at, char in enumerate(name):
+        if char == "<":
+            depth += 1
+        elif char == ">" and name[at - 1 : at] != "-":
+            depth -= 1
+        elif char == "(" and depth == 0 and not name.startswith("(anonymous", at):
+            return name[:at]
+    return name
+
+
+@lru_cache(maxsize=4096)
+def of_op(dtypes: str | None) -> str | None:
+    """The format of an op's first floating operand, from its recorded input types; None where none is known."""
+    for text in _QUOTED.findall(dtypes or ""):
+        lowered = text.lower()
+        found = _OP_TYPES.get(lowered) or (
+            "fp8" if "float8" in lowered or lowered.startswith("f8e") else None
+        )
+        if found:
+            return found
+    return None
