@@ -10,6 +10,7 @@ from stepscope import __version__
 from stepscope.cli.export import export
 from stepscope.cli.info import info
 from stepscope.cli.query import query
+from stepscope.cli.report import report
 
 app = typer.Typer(
     name="stepscope",
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(info)
 app.command()(query)
 app.command()(export)
+app.command()(report)
 
 
 def _say_version(wanted: bool) -> None:

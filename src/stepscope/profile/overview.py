@@ -134,13 +134,13 @@ def overview(profile: Profile, *, is_cached: bool = True) -> Overview:
     return Overview(
         path=profile.path,
         name=profile.name,
-        framework=_distinct(info.framework for info in infos),
-        format=_distinct(info.format for info in infos),
-        versions=_merged(info.versions for info in infos),
-        devices=_devices(profile.traces),
+        framework=distinct(info.framework for info in infos),
+        format=distinct(info.format for info in infos),
+        versions=merged(info.versions for info in infos),
+        devices=devices_of(profile.traces),
         device_events=sum(rank.device_events for rank in ranks),
         world_size=max((info.world_size for info in infos if info.world_size), default=None),
-        hosts=_distinct(info.host for info in infos),
+        hosts=distinct(info.host for info in infos),
         ranks=ranks,
         duration_ns=max((rank.duration_ns for rank in ranks), default=0),
         events=sum(rank.events for rank in ranks),
@@ -151,8 +151,8 @@ def overview(profile: Profile, *, is_cached: bool = True) -> Overview:
             for name in TABLES
             if name != "problems"
         },
-        capture_options=_merged(info.capture_options for info in infos),
-        problems=_problems(profile.table("problems")),
+        capture_options=merged(info.capture_options for info in infos),
+        problems=problems_told(profile.table("problems")),
         runs=_runs(profile),
         skipped=[SkippedFile(item.path, item.reason) for item in profile.skipped],
         interpreted=interpreted(),
@@ -160,11 +160,12 @@ def overview(profile: Profile, *, is_cached: bool = True) -> Overview:
     )
 
 
-def _distinct(values: Iterable[str | None]) -> list[str]:
+def distinct(values: Iterable[str | None]) -> list[str]:
+    """Each text once, in order; unknown ones left out."""
     return list(dict.fromkeys(value for value in values if value))
 
 
-def _merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """One value for each name; a list of them where ranks disagree."""
     found: dict[str, list[Any]] = {}
     for part in parts:
@@ -175,7 +176,7 @@ def _merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
 
 
-def _devices(traces: Sequence[Trace]) -> list[Device]:
+def devices_of(traces: Sequence[Trace]) -> list[Device]:
     """As the files describe them; ranks of one host see the same ones. Undescribed ones are told by their tracks."""
     described: dict[tuple[Any, ...], str] = {}
     used: set[tuple[Any, ...]] = set()
@@ -207,12 +208,12 @@ def _rank(number: int, trace: Trace) -> Rank:
         host=info.host,
         events=len(events),
         device_events=int(events["track"].is_in(on_device.implode()).sum()) if len(on_device) else 0,
-        duration_ns=_duration(events),
+        duration_ns=duration_of(events),
         steps=_markers(trace)["step"].n_unique(),
     )
 
 
-def _duration(events: pl.DataFrame) -> int:
+def duration_of(events: pl.DataFrame) -> int:
     """From the first to the last moment of an event that takes time; marks far outside do not stretch it."""
     spans = events.filter(pl.col("dur_ns") > 0)
     spans = events if spans.is_empty() else spans
@@ -267,7 +268,7 @@ def _categories(traces: Sequence[Trace]) -> list[Category]:
     return [Category(*row) for row in totals.select(*keys, "events", "total_ns").rows()]
 
 
-def _problems(table: pl.DataFrame) -> list[ProblemTold]:
+def problems_told(table: pl.DataFrame) -> list[ProblemTold]:
     """Errors first; the same problem of several ranks once."""
     found: dict[tuple[str, str], ProblemTold] = {}
     for row in table.to_dicts():

@@ -16,6 +16,7 @@ class Profile(msgspec.Struct, kw_only=True):
     """What was profiled."""
 
     path: str
+    name: str = ""
     framework: str | None = None
     format: str = ""
     ranks: list[int] = []
@@ -25,6 +26,9 @@ class Profile(msgspec.Struct, kw_only=True):
     events: int = 0
     files: list[str] = []
     versions: dict[str, Any] = {}
+    hosts: list[str] = []
+    capture_options: dict[str, Any] = {}
+    recorded_unix_ns: int | None = None
 
 
 class Problem(msgspec.Struct, kw_only=True):
@@ -36,6 +40,7 @@ class Problem(msgspec.Struct, kw_only=True):
     detail: str
     fix: str = ""
     rank: int | None = None
+    count: int = 1
 
 
 class StepRow(msgspec.Struct, kw_only=True):
@@ -52,7 +57,10 @@ class StepRow(msgspec.Struct, kw_only=True):
 
 
 class Steps(msgspec.Struct, kw_only=True):
-    """All steps. `inflation`: how much longer a profiled step is than an unprofiled one, where that is known."""
+    """All steps; the figures leave partial ones out and are over each rank's critical device.
+
+    `inflation`: how much longer a profiled step is than an unprofiled one, where that is known.
+    """
 
     source: str = "none"
     name: str | None = None
@@ -64,6 +72,9 @@ class Steps(msgspec.Struct, kw_only=True):
     min_ns: int | None = None
     max_ns: int | None = None
     inflation: float | None = None
+    partial: int = 0
+    outliers: int = 0
+    critical_devices: dict[str, int | None] = {}  # by rank
     rows: list[StepRow] = []
 
 
@@ -76,12 +87,17 @@ class NamedTime(msgspec.Struct, kw_only=True):
 
 
 class BreakdownRow(msgspec.Struct, kw_only=True):
-    """One part of the account, over all steps of the critical device of each rank."""
+    """One part of the account, over all steps of the critical device of each rank.
+
+    `names` has the longest; `names_total` exist, and `named_share` of the part's time has a name.
+    """
 
     part: str
     ns: int
     share: float
     names: list[NamedTime] = []
+    names_total: int = 0
+    named_share: float = 0.0
 
 
 class Finding(msgspec.Struct, kw_only=True):
@@ -115,6 +131,7 @@ class Input(msgspec.Struct, kw_only=True):
     share: float = 0.0
     exposed_share: float = 0.0
     stages: list[InputStage] = []
+    stages_total: int = 0  # before they were capped
     verdict: str = ""
 
 
@@ -134,6 +151,7 @@ class OpRow(msgspec.Struct, kw_only=True):
     flops: int | None = None
     bytes: int | None = None
     shapes: str | None = None
+    share: float | None = None  # of device time, or of host time where there is no device
 
 
 class KernelRow(msgspec.Struct, kw_only=True):
@@ -156,6 +174,7 @@ class KernelRow(msgspec.Struct, kw_only=True):
     precision: str = "unknown"
     tensor_cores: bool | None = None
     eligible: bool | None = None
+    share: float | None = None  # of the time of all kernels
 
 
 class Rows(msgspec.Struct, kw_only=True):
@@ -245,11 +264,13 @@ class MemoryDevice(msgspec.Struct, kw_only=True):
     capacity_bytes: int | None = None
     timeline: list[dict[str, Any]] = []  # {time_ns, allocated, reserved}
     at_peak: list[LiveRow] = []
+    at_peak_total: int = 0  # rows of `at_peak` before it was capped
     growth_bytes_per_step: int | None = None
     never_freed_bytes: int | None = None
     fragmentation: float | None = None
     known_share: float | None = None  # of the peak's bytes whose allocation was recorded
     note: str = ""
+    rank: int | None = None
 
 
 class Memory(msgspec.Struct, kw_only=True):

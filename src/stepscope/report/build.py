@@ -1,0 +1,124 @@
+"""From a profile to its report: every section asks every rank, and a section that fails is told, not fatal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TypeVar
+
+from stepscope.errors import StepscopeError
+from stepscope.profile.load import load
+from stepscope.profile.profile import Profile
+from stepscope.report.about import about
+from stepscope.report.model import Problem, Report
+from stepscope.report.options import ROWS, Options, parse_steps
+from stepscope.report.problems import problems_of
+from stepscope.report.rank import RankContext
+from stepscope.report.section import Section
+from stepscope.report.sections import SECTIONS
+
+RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of problems
+SECTION_NAMES = tuple(section.name for section in SECTIONS)
+
+T = TypeVar("T")
+
+
+def report(
+    profile: Profile | str | os.PathLike[str],
+    *,
+    step: str | None = None,
+    step_name: str | None = None,
+    rank: int | Collection[int] | None = None,
+    sections: Collection[str] | None = None,
+    limit: int = ROWS,
+    ops_by: Sequence[str] = (),
+) -> Report:
+    """The report of a profile, or of the profile at a path.
+
+    `step` chooses steps (`"7"`, or `"3:8"` with both ends), `step_name` the annotation that marks them, `rank` some of
+    the ranks and `sections` some of the sections; long lists have at most `limit` rows, 0 for all. `ops_by` splits
+    ops further: by scope, shapes or placement.
+    """
+    options = Options(step_name, parse_steps(step) if step is not None else None, limit, tuple(ops_by))
+    if not isinstance(profile, Profile):
+        profile = load(profile, rank=rank)
+    return build(profile, options, rank, sections)
+
+
+def build(
+    profile: Profile,
+    options: Options,
+    rank: int | Collection[int] | None = None,
+    sections: Collection[str] | None = None,
+) -> Report:
+    """The report, rank by rank: what one rank needed is let go before the next one is looked at."""
+    wanted = chosen_sections(sections)
+    ranks = _chosen_ranks(profile, rank)
+    failures = _Failures()
+    found: dict[str, list[Any]] = {section.name: [] for section in wanted}
+    for number in ranks:
+        context = RankContext(number, profile.trace(number), options)
+        for section in wanted:
+            found[section.name] += failures.caught(section, number, section.of_rank, context)
+    fields: dict[str, Any] = {}
+    for section in wanted:
+        for joined in failures.caught(section, None, section.joined, found[section.name], options):
+            fields.update(joined)
+    traces = {number: profile.trace(number) for number in ranks}
+    return Report(
+        profile=about(profile, traces), problems=problems_of(profile, ranks, failures.problems), **fields
+    )
+
+
+def chosen_sections(names: Collection[str] | None) -> Sequence[Section]:
+    """The sections of these names; all for None."""
+    if names is None:
+        return SECTIONS
+    unknown = sorted(set(names).difference(SECTION_NAMES))
+    if unknown:
+        raise StepscopeError(
+            f"There is no section {unknown[0]}.", fix=f"The sections are {', '.join(SECTION_NAMES)}."
+        )
+    return [section for section in SECTIONS if section.name in names]
+
+
+def _chosen_ranks(profile: Profile, rank: int | Collection[int] | None) -> list[int]:
+    if rank is None:
+        return profile.ranks
+    wanted = sorted({rank} if isinstance(rank, int) else set(rank))
+    for number in wanted:
+        profile.trace(number)  # says which ranks there are if this is none of them
+    return wanted
+
+
+class _Failures:
+    """What went wrong while sections were computed: one section's fault must not cost the others."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def caught(self, section: Section, rank: int | None, ask: Callable[..., T], *arguments: Any) -> list[T]:
+        """The answer, or nothing and a problem."""
+        try:
+            return [ask(*arguments)]
+        except StepscopeError:
+            raise
+        except BaseException as error:
+            # Polars reports its own faults as a PanicException, which is no Exception.
+            is_fault = isinstance(error, Exception) or type(error).__name__ == "PanicException"
+            if not is_fault or os.environ.get(RAISE):
+                raise
+            self.problems.append(_failed(section, rank, error))
+            return []
+
+
+def _failed(section: Section, rank: int | None, error: BaseException) -> Problem:
+    line = f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0]
+    return Problem(
+        code="analysis-failed",
+        severity="error",
+        title=f"The section {section.name} could not be computed",
+        detail=line,
+        fix=f"This is a bug in stepscope; set {RAISE}=1 for the traceback, and please report it.",
+        rank=rank,
+    )

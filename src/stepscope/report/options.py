@@ -1,0 +1,41 @@
+"""What is wanted of a report: which steps, how they are marked, how long its lists may be."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from stepscope.errors import StepscopeError
+
+ROWS = 100
+_STEPS = re.compile(r"(\d*)(?::(\d*))?")
+
+
+@dataclass(frozen=True)
+class Options:
+    """`steps`: the first and the last that count, None for an open end. `limit`: rows of a long list, 0 for all."""
+
+    step_name: str | None = None
+    steps: tuple[int | None, int | None] | None = None
+    limit: int = ROWS
+    ops_by: tuple[str, ...] = ()
+
+    def wants(self, step: int) -> bool:
+        """Whether the step counts."""
+        first, last = self.steps or (None, None)
+        return (first is None or step >= first) and (last is None or step <= last)
+
+
+def parse_steps(text: str) -> tuple[int | None, int | None]:
+    """`7` is one step, `3:8` are the steps 3 to 8, `3:` and `:8` have an open end."""
+    found = _STEPS.fullmatch(text.strip())
+    if found is None or not text.strip(" :"):
+        raise StepscopeError(
+            f"{text!r} is no range of steps.", fix="Write 7 for one step, or 3:8 for the steps 3 to 8."
+        )
+    first, last = (int(end) if end else None for end in found.groups())
+    if ":" not in text:
+        return first, first
+    if first is not None and last is not None and last < first:
+        raise StepscopeError(f"The steps {text} end before they begin.", fix=f"Try {last}:{first}.")
+    return first, last

@@ -1,0 +1,108 @@
+"""One rank's trace with what several sections ask of it, computed once and only if it is asked for."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import MutableMapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast
+
+import polars as pl
+
+from stepscope.analysis.account import Account, account
+from stepscope.analysis.ops import op_calls
+from stepscope.analysis.steps import Steps, devices_with_work, find_steps
+from stepscope.report.options import Options
+from stepscope.trace.trace import Trace
+
+WHOLE = 0  # the number of the window that stands for the whole recording where there are no steps
+
+
+@dataclass
+class RankContext:
+    """What a section may use of one rank."""
+
+    rank: int
+    whole_trace: Trace
+    options: Options
+
+    @cached_property
+    def all_steps(self) -> Steps:
+        """All steps of the rank, also those that do not count."""
+        return find_steps(self.whole_trace, self.options.step_name)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The steps that count."""
+        if self.options.steps is None:
+            return self.all_steps
+        wanted = pl.col("step").is_in(self._wanted())
+        found = self.all_steps
+        return replace(found, host=found.host.filter(wanted), windows=found.windows.filter(wanted))
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The trace, in which events outside the steps that count belong to no step."""
+        if self.options.steps is None:
+            return self.whole_trace
+        kept = pl.when(pl.col("step").is_in(self._wanted())).then(pl.col("step"))
+        events = self.whole_trace.events.with_columns(step=kept)
+        tables = cast("MutableMapping[str, pl.DataFrame]", self.whole_trace.tables)
+        return Trace.over(ChainMap({"events": events}, tables), self.whole_trace.cold)
+
+    @cached_property
+    def windows(self) -> Steps:
+        """The steps that count; without any, one window over the whole recording for each device."""
+        return self.steps if len(self.steps.windows) else replace(self.steps, windows=self._whole())
+
+    @cached_property
+    def account(self) -> Account:
+        """The account of the windows."""
+        return account(self.trace, self.windows)
+
+    @cached_property
+    def parts(self) -> pl.DataFrame:
+        """device, step, part, ns."""
+        return self.account.parts()
+
+    @cached_property
+    def critical_device(self) -> int | None:
+        """The device that the others wait for: the one that computes most."""
+        computing = self.parts.filter(pl.col("part").is_in(["compute", "host_compute"]))
+        ranked = (
+            computing.group_by("device")
+            .agg(pl.col("ns").sum())
+            .sort(["ns", "device"], descending=[True, False])
+        )
+        devices = self.windows.windows["device"]
+        return ranked["device"][0] if len(ranked) else devices.min()  # type: ignore[return-value]
+
+    @cached_property
+    def op_calls(self) -> pl.DataFrame:
+        """One row per call of an op."""
+        return op_calls(self.trace)
+
+    @cached_property
+    def thread_names(self) -> pl.Series:
+        """For every track, by its id, what to call it; the thread that marks the steps is `main thread`."""
+        tracks = self.trace.tracks.sort("id")
+        main = self.steps.host["track"][0] if len(self.steps.host) else None
+        text = pl.coalesce("thread", "process", pl.lit("unknown thread"))
+        prefix = pl.when((pl.col("what") == "device") & pl.col("device").is_not_null())
+        named = prefix.then(pl.format("device {} {}", "device", text)).otherwise(text)
+        is_main = pl.col("id").eq_missing(pl.lit(main, dtype=pl.UInt32)) & pl.lit(main is not None)
+        return tracks.select(
+            pl.when(is_main).then(pl.lit("main thread")).otherwise(named).alias("thread")
+        ).to_series()
+
+    def _wanted(self) -> list[int]:
+        return [step for step in self.all_steps.windows["step"].unique() if self.options.wants(step)]
+
+    def _whole(self) -> pl.DataFrame:
+        events = self.trace.events
+        low = events["start_ns"].min() or 0
+        high = (events["start_ns"] + events["dur_ns"]).max() or low
+        devices: list[int | None] = [*devices_with_work(self.trace)] or [None]
+        rows = [{"device": device, "step": WHOLE, "start_ns": low, "end_ns": high} for device in devices]
+        return pl.DataFrame(rows, schema=dict(self.steps.windows.schema))

@@ -1,0 +1,50 @@
+"""Ops by what they cost on the device, then on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from stepscope.analysis.ops import ops_table
+from stepscope.report.model import OpRow, Ops
+from stepscope.report.options import Options
+from stepscope.report.rank import RankContext
+from stepscope.report.rows import capped, only_value, sum_or_null
+from stepscope.report.section import Section
+
+_TIMES = ("host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns")
+_KNOWN_OR_NOT = ("memory_bytes", "flops", "bytes")
+_WORDS = ("scope", "placement", "execution", "shapes")
+
+
+def of_rank(context: RankContext) -> pl.DataFrame:
+    """The ops of the rank's steps, summed."""
+    return ops_table(context.op_calls, ("name", *context.options.ops_by))
+
+
+def joined(ranks: Sequence[pl.DataFrame], options: Options) -> Mapping[str, Any]:
+    """Summed over ranks. `share` is of device time, or of host time where there is no device."""
+    if not ranks:
+        return {"ops": Ops()}
+    keys = ["name", *options.ops_by]
+    rows = pl.concat(ranks, how="diagonal_relaxed")
+    words = [word for word in _WORDS if word in rows.columns]
+    rows = rows.with_columns(pl.col("name", *words).cast(pl.String))
+    summed = rows.group_by(keys, maintain_order=True).agg(
+        pl.col("calls", *_TIMES).sum(),
+        *(sum_or_null(name) for name in _KNOWN_OR_NOT),
+        *(only_value(word) for word in words if word not in keys),
+    )
+    ordered = summed.sort(["device_self_ns", "host_self_ns", "name"], descending=[True, True, False])
+    cost = "device_self_ns" if summed["device_self_ns"].sum() else "host_self_ns"
+    total = int(summed[cost].sum())
+    shared = ordered.with_columns(share=(pl.col(cost) / total).round(6) if total else pl.lit(None))
+    kept = capped(shared, options.limit)
+    found = msgspec.convert(kept.to_dicts(), list[OpRow])
+    return {"ops": Ops(total=len(shared), shown=len(found), rows=found)}
+
+
+SECTION = Section("ops", of_rank, joined)

@@ -1,0 +1,299 @@
+"""The tables of a report, section by section, for every rendering alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stepscope.report.model import MemoryDevice, Report
+from stepscope.report.parts import part
+from stepscope.report.summary import own_steps
+from stepscope.report.table import Column, Table, table
+
+_CALLS = Column("calls", "calls", "count")
+_PROBLEMS = (
+    Column("severity", "severity"),
+    Column("code", "code"),
+    Column("title", "problem"),
+    Column("detail", "detail"),
+    Column("fix", "what to do"),
+    Column("rank", "rank", "number"),
+    Column("count", "count", "count"),
+)
+_STEPS = (
+    Column("rank", "rank", "number"),
+    Column("device", "device", "number"),
+    Column("step", "step", "number"),
+    Column("start_ns", "start", "count", minor=True),
+    Column("duration_ns", "duration", "ns"),
+    Column("partial", "partial", "flag", minor=True),
+    Column("outlier", "outlier", "flag", minor=True),
+)
+_BREAKDOWN = (
+    Column("part", "part"),
+    Column("share", "share", "share"),
+    Column("ns", "time", "ns"),
+    Column("ns_per_step", "per step", "ns"),
+    Column("named_share", "named", "share", minor=True),
+    Column("names", "mostly", "name"),
+)
+_NAMES = (
+    Column("part", "part"),
+    Column("name", "name", "name"),
+    Column("thread", "thread"),
+    Column("ns", "time", "ns"),
+    Column("share", "of the part", "share"),
+)
+_FINDINGS = (
+    Column("code", "code"),
+    Column("class", "class"),
+    Column("title", "finding"),
+    Column("share", "share", "share"),
+    Column("saves_ns_per_step", "saves per step", "ns"),
+    Column("speedup", "speed-up", "number"),
+    Column("speedup_max", "at most", "number"),
+    Column("fix", "what to change"),
+)
+_STAGES = (
+    Column("name", "stage", "name"),
+    Column("kind", "kind"),
+    Column("self_ns", "self", "ns"),
+    Column("total_ns", "total", "ns"),
+    _CALLS,
+)
+_OPS = (
+    Column("name", "op", "name"),
+    Column("scope", "scope", "name", minor=True),
+    Column("shapes", "shapes", "name", minor=True),
+    Column("placement", "placement", "name", minor=True),
+    Column("execution", "execution", minor=True),
+    _CALLS,
+    Column("host_self_ns", "host self", "ns"),
+    Column("host_total_ns", "host total", "ns", minor=True),
+    Column("device_self_ns", "device self", "ns"),
+    Column("device_total_ns", "device total", "ns", minor=True),
+    Column("share", "share", "share"),
+    Column("memory_bytes", "allocated", "bytes", minor=True),
+    Column("flops", "FLOPs", "flops", minor=True),
+    Column("bytes", "bytes", "bytes", minor=True),
+)
+_KERNELS = (
+    Column("name", "kernel", "name"),
+    Column("op", "op", "name", minor=True),
+    _CALLS,
+    Column("total_ns", "total", "ns"),
+    Column("share", "share", "share"),
+    Column("mean_ns", "mean", "ns"),
+    Column("min_ns", "min", "ns", minor=True),
+    Column("max_ns", "max", "ns", minor=True),
+    Column("precision", "precision"),
+    Column("tensor_cores", "tensor cores", "flag"),
+    Column("eligible", "eligible", "flag", minor=True),
+    Column("grid", "grid", "extent", minor=True),
+    Column("block", "block", "extent", minor=True),
+    Column("registers", "registers", "count", minor=True),
+    Column("shared_bytes", "shared", "bytes", minor=True),
+    Column("occupancy", "occupancy", "share", minor=True),
+    Column("blocks_per_sm", "blocks/SM", "number", minor=True),
+    Column("waves_per_sm", "waves", "number", minor=True),
+)
+_COPIES = (
+    Column("direction", "direction"),
+    Column("source", "from"),
+    Column("target", "to"),
+    _CALLS,
+    Column("bytes", "bytes", "bytes"),
+    Column("total_ns", "total", "ns"),
+    Column("exposed_ns", "exposed", "ns"),
+    Column("gb_per_s", "GB/s", "rate"),
+)
+_MEMORY = (
+    Column("where", "device"),
+    Column("source", "source", minor=True),
+    Column("peak_bytes", "peak", "bytes"),
+    Column("reserved_peak", "reserved", "bytes"),
+    Column("capacity_bytes", "capacity", "bytes"),
+    Column("growth_bytes_per_step", "growth per step", "bytes"),
+    Column("never_freed_bytes", "never freed", "bytes", minor=True),
+    Column("fragmentation", "fragmentation", "share", minor=True),
+    Column("known_share", "known", "share", minor=True),
+)
+_LIVE = (
+    Column("where", "device"),
+    Column("kind", "kind"),
+    Column("op", "op", "name"),
+    Column("scope", "scope", "name"),
+    Column("bytes", "bytes", "bytes"),
+)
+_COLLECTIVES = (
+    Column("name", "operation", "name"),
+    Column("group", "group", minor=True),
+    Column("group_size", "ranks", "count"),
+    Column("dtype", "dtype", minor=True),
+    _CALLS,
+    Column("bytes", "bytes", "bytes"),
+    Column("total_ns", "total", "ns"),
+    Column("exposed_ns", "exposed", "ns"),
+    Column("overlapped_ns", "hidden", "ns", minor=True),
+    Column("algorithm_gb_per_s", "algorithm GB/s", "rate", minor=True),
+    Column("bus_gb_per_s", "bus GB/s", "rate"),
+)
+_COVERAGE = (Column("what", "what"), Column("share", "covered", "share"))
+_GAPS = (
+    Column("what", "what"),
+    Column("share", "missing", "share"),
+    Column("reason", "why"),
+    Column("fix", "what closes it"),
+)
+_PRECISION = (Column("precision", "precision"), Column("share", "share of compute", "share"))
+_FIGURES = (Column("figure", "figure"), Column("value", "value"))
+COVERED = ("runtime", "device_time", "memory", "shapes", "stacks", "step_time")
+
+
+def tables_of(report: Report, section: str) -> list[Table]:
+    """The tables of one section that have rows."""
+    return [found for found in _WAYS[section](report) if found.rows]
+
+
+def _problems(report: Report) -> list[Table]:
+    return [table("problems", "problems", _PROBLEMS, report.problems)]
+
+
+def _steps(report: Report) -> list[Table]:
+    rows = [
+        {**{key: getattr(row, key) for key in ("rank", "device", "step", "start_ns", "duration_ns", "partial", "outlier")}, **row.parts}
+        for row in report.steps.rows
+    ]  # fmt: skip
+    parts = [Column(row.part, part(row.part).title, "ns") for row in report.breakdown]
+    return [table("steps", "steps", (*_STEPS, *parts), rows)]
+
+
+def _breakdown(report: Report) -> list[Table]:
+    count = own_steps(report)
+    rows: list[dict[str, Any]] = [
+        {
+            "part": row.part,
+            "share": row.share,
+            "ns": row.ns,
+            "ns_per_step": row.ns // count if report.steps.rows else None,
+            "named_share": row.named_share,
+            "names": ", ".join(each.name for each in row.names[:3]) or None,
+        }
+        for row in report.breakdown
+    ]
+    names = [
+        {"part": row.part, "name": each.name, "thread": each.thread, "ns": each.ns, "share": each.ns / row.ns}
+        for row in report.breakdown
+        for each in row.names
+    ]
+    total = sum(max(row.names_total, len(row.names)) for row in report.breakdown)
+    return [
+        table("breakdown", "account", _BREAKDOWN, rows, bar="share"),
+        table("breakdown_names", "the account by name", _NAMES, names, total=total, bar="share"),
+    ]
+
+
+def _findings(report: Report) -> list[Table]:
+    return [table("findings", "findings", _FINDINGS, report.findings)]
+
+
+def _input(report: Report) -> list[Table]:
+    found = report.input
+    total = max(found.stages_total, len(found.stages))
+    return [table("input", "stages of the input pipeline", _STAGES, found.stages, total=total)]
+
+
+def _ops(report: Report) -> list[Table]:
+    return [table("ops", "ops", _OPS, report.ops.rows, total=report.ops.total, bar="share")]
+
+
+def _kernels(report: Report) -> list[Table]:
+    found = report.kernels
+    return [table("kernels", "kernels", _KERNELS, found.rows, total=found.total, bar="share")]
+
+
+def _precision(report: Report) -> list[Table]:
+    shares = sorted(report.precision.shares.items(), key=lambda item: -item[1])
+    rows = [{"precision": name, "share": share} for name, share in shares if share]
+    return [table("precision", "precision of device compute", _PRECISION, rows, bar="share")]
+
+
+def _device(report: Report) -> list[Table]:
+    return [table("copies", "copies", _COPIES, report.device.copies)]
+
+
+def _memory(report: Report) -> list[Table]:
+    devices = [(where(report, found), found) for found in report.memory.devices]
+    figures = ("source", "peak_bytes", "reserved_peak", "capacity_bytes", "growth_bytes_per_step", "never_freed_bytes", "fragmentation", "known_share")  # fmt: skip
+    rows = [{"where": where, **{key: getattr(found, key) for key in figures}} for where, found in devices]
+    live = [
+        {"where": where, "kind": row.kind, "op": row.op, "scope": row.scope, "bytes": row.bytes}
+        for where, found in devices
+        for row in found.at_peak
+    ]
+    total = sum(max(found.at_peak_total, len(found.at_peak)) for _, found in devices)
+    return [
+        table("memory", "memory", _MEMORY, rows),
+        table("memory_at_peak", "live at the peak", _LIVE, live, total=total),
+    ]
+
+
+def where(report: Report, found: MemoryDevice) -> str:
+    """What to call the memory of a device, or of the host."""
+    number = "" if found.device is None or found.device_kind == "cpu" else f" {found.device}"
+    name = ("host" if found.device_kind == "cpu" else found.device_kind) + number
+    return f"{name} of rank {found.rank}" if len(report.profile.ranks) > 1 else name
+
+
+def _collectives(report: Report) -> list[Table]:
+    ranks = report.collectives.ranks
+    columns = [
+        Column(key, key.replace("_ns", "").replace("_", " "), _kind(key))
+        for key in (ranks[0] if ranks else ())
+    ]
+    return [
+        table("collectives", "communication", _COLLECTIVES, report.collectives.rows),
+        table("collectives_ranks", "communication by rank", columns, ranks),
+    ]
+
+
+def _kind(key: str) -> Any:
+    return (
+        "ns"
+        if key.endswith("_ns")
+        else "share"
+        if key.endswith("share")
+        else "number"
+        if key == "rank"
+        else "text"
+    )
+
+
+def _coverage(report: Report) -> list[Table]:
+    rows = [
+        {"what": what.replace("_", " "), "share": getattr(report.coverage, what)}
+        for what in COVERED
+        if getattr(report.coverage, what) is not None
+    ]
+    gaps = [{**{key: getattr(gap, key) for key in ("share", "reason", "fix")}, "what": gap.what.replace("_", " ")} for gap in report.coverage.gaps]  # fmt: skip
+    return [
+        table("coverage", "coverage", _COVERAGE, rows, bar="share"),
+        table("coverage_gaps", "not covered", _GAPS, gaps),
+    ]
+
+
+_WAYS: dict[str, Callable[[Report], list[Table]]] = {
+    "problems": _problems,
+    "findings": _findings,
+    "breakdown": _breakdown,
+    "steps": _steps,
+    "input": _input,
+    "ops": _ops,
+    "kernels": _kernels,
+    "precision": _precision,
+    "device": _device,
+    "memory": _memory,
+    "collectives": _collectives,
+    "coverage": _coverage,
+}
+ORDER = tuple(_WAYS)

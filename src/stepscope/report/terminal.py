@@ -1,0 +1,104 @@
+"""The report in a terminal: what is wrong with the capture, where the step goes, what to change, then tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from rich.text import Text
+
+from stepscope.report.drawn import bar
+from stepscope.report.facts import facts_of
+from stepscope.report.grid import GAP, lines
+from stepscope.report.headline import headline
+from stepscope.report.model import Report
+from stepscope.report.shown import short_name, shown
+from stepscope.report.table import Column, Table
+from stepscope.report.tables import ORDER, tables_of
+from stepscope.report.terminal_words import IN_WORDS, cut, heading, wrapped
+from stepscope.safe import safe
+
+WIDTH = 110
+ROWS = 10
+_BAR = 10
+_NAME_ROOM = 34
+
+
+def as_text(
+    report: Report, *, width: int = WIDTH, sections: Collection[str] | None = None, limit: int = ROWS
+) -> str:
+    """The report without colours."""
+    found = report_lines(report, width, sections=sections, limit=limit)
+    return "".join(f"{line.plain.rstrip()}\n" for line in found)
+
+
+def report_lines(
+    report: Report, width: int, *, sections: Collection[str] | None = None, limit: int = ROWS
+) -> Iterator[Text]:
+    """What is printed, line by line."""
+    yield Text(safe(report.profile.name or report.profile.path), style="bold")
+    yield from wrapped(" · ".join(headline(report)), width, "  ")
+    for name in ORDER:
+        if sections is not None and name not in sections:
+            continue
+        if name in IN_WORDS:
+            yield from IN_WORDS[name](report, width, limit)
+        # A row per step is for those who ask for it.
+        if name not in IN_WORDS or (name == "steps" and sections is not None):
+            yield from _section(report, name, width, limit)
+
+
+def _section(report: Report, name: str, width: int, limit: int) -> Iterator[Text]:
+    facts = [] if name in IN_WORDS else facts_of(report, name)
+    tables = [table.head(limit) for table in tables_of(report, name)]
+    if name not in IN_WORDS and (facts or tables):
+        yield from heading(tables[0].title if tables and not facts else name)
+    for label, value in facts:
+        yield from wrapped(value if label == "verdict" else f"{label}: {value}", width, "  ")
+    for number, table in enumerate(tables):
+        if number or (facts and table.title != name):
+            yield Text(f"  {table.title}", style="italic")
+        yield from drawn(table, width)
+        yield from cut(table.total, len(table.rows), table.title)
+
+
+def drawn(table: Table, width: int) -> Iterator[Text]:
+    """The table as lines: as many columns as there is room for, long texts clipped."""
+    columns = _fitting(table, width)
+    header = [Text(column.title, "dim") for column in columns]
+    rows = [header]
+    for row in table.rows:
+        rows.append([_cell(row.get(column.key), column) for column in columns])
+    right = [column.is_numeric for column in columns]
+    flexible = [not column.is_numeric for column in columns]
+    if table.bar:
+        for cells, share in zip(rows, [0.0, *(row.get(table.bar) or 0.0 for row in table.rows)], strict=True):
+            cells.append(Text(bar(share, _BAR).rstrip(), "blue"))
+        right, flexible = [*right, False], [*flexible, False]
+    yield from lines(rows, right, flexible, width)
+
+
+def _cell(value: object, column: Column) -> Text:
+    text = shown(value, column.kind)
+    return Text(safe(short_name(text) if column.kind == "name" else text))
+
+
+def _fitting(table: Table, width: int) -> list[Column]:
+    """The columns that matter, and of the others as many as fit."""
+    known = table.known()
+    room = (
+        width
+        - (_BAR if table.bar else 0)
+        - sum(_width(table, column) for column in known if not column.minor)
+    )
+    kept = []
+    for column in known:
+        if column.minor:
+            room -= _width(table, column)
+        if not column.minor or room >= 0:
+            kept.append(column)
+    return kept
+
+
+def _width(table: Table, column: Column) -> int:
+    longest = max((len(shown(row.get(column.key), column.kind)) for row in table.rows), default=0)
+    return max(len(column.title), min(longest, _NAME_ROOM) if not column.is_numeric else longest) + GAP
