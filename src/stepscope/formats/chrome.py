@@ -2,99 +2,95 @@
 
 from __future__ import annotations
 
-import re
-
 import polars as pl
 
-from stepscope.formats.chrome_spans import whole_spans
+from stepscope.formats.chrome_devices import DeviceTracks, mark_devices
+from stepscope.formats.chrome_spans import Spans, whole_spans
 from stepscope.formats.json_counters import counters
 from stepscope.formats.json_events import JsonEvents
 from stepscope.formats.json_tracks import TrackTable
 from stepscope.trace.draft import Draft
+from stepscope.trace.flows import note_loose_flows
 from stepscope.trace.json_text import repaired_json
 from stepscope.trace.problems import Problem
 from stepscope.trace.schema import Kind, LinkReason, Role
 from stepscope.trace.trace import TraceInfo
 
-_DEVICE = re.compile(r"/device:(GPU|TPU|CUSTOM|XPU)[:_](\d+)", re.IGNORECASE)
-_DEVICE_KINDS = {"gpu": "gpu", "tpu": "tpu", "xpu": "xpu"}
-_WORK_THREAD = re.compile(r"Stream #|stream|XLA Ops$|Compute$|/memcpy", re.IGNORECASE)
-_STREAM_NUMBER = re.compile(r"[Ss]tream ?#?:?(\d+)")
-_CATEGORY_KINDS = {"Op": "op", "FEE": "python", "cpu_op": "op", "python_function": "python"}
-_INSTANTS = [ord(phase) for phase in "iIRnTpP"]
-_KNOWN_PHASES = [ord(phase) for phase in "XBEiIRPCbnestfSTpFM"]
+_CATEGORY_KINDS = {"Op": "op", "FEE": "python", "fee": "python", "cpu_op": "op", "python_function": "python"}
+_INSTANTS = [ord(phase) for phase in "iIRnTpPNODvVc"]
+_KNOWN_PHASES = [*_INSTANTS, *(ord(phase) for phase in "XBECbeSF")]
 
 
 def chrome_draft(found: JsonEvents, path: str) -> Draft:
     """The tables of the trace."""
     table = TrackTable(found)
-    work, scopes = _mark_devices(table)
+    devices = mark_devices(table)
     spans = whole_spans(found, table)
     values = counters(found, table, found.events)
-    track = values.track.gather(spans.events["row"])
     is_counter = spans.events["ph"] == ord("C")
-    track = (
-        pl.select(pl.when(is_counter).then(track).otherwise(spans.events["track"]))
-        .to_series()
-        .cast(pl.UInt32)
-    )
+    track = pl.when(is_counter).then(values.track.gather(spans.events["row"])).otherwise(pl.col("track"))
     events = spans.events.select(
-        "name", source_category="category", start_ns="start", dur_ns="dur"
-    ).with_columns(kind=_kinds(spans.events, work, scopes), track=track)
-    place = pl.DataFrame(
-        {"event": spans.events["row"], "place": pl.int_range(len(events), dtype=pl.UInt32, eager=True)}
+        "name",
+        source_category="category",
+        start_ns="start",
+        dur_ns="dur",
+        kind=_kinds(spans.events, devices),
+        track=track.cast(pl.UInt32),
     )
-    rest = spans.rest.join(place, on="event", how="inner", maintain_order="left").select(
-        event="place", json="json"
-    )
+    rest = spans.placed(found.rest)
     _note_unknown_phases(found)
     return Draft(
-        info=TraceInfo(path=path, format="chrome", framework=_framework(found)),
+        info=_info(found, path),
         events=_with_steps(events, rest),
         tracks=table.frame(),
-        flows=_flows(found.flows),
+        flows=_flows(found),
         counters=values.frame,
-        cold={"rest": rest} if len(rest) else {},
+        cold={name: frame for name, frame in _cold(found, spans, rest).items() if len(frame)},
         problems=found.problems,
     )
 
 
-def _mark_devices(table: TrackTable) -> tuple[list[int], list[int]]:
-    """Tracks of devices, told by the names of their processes: those with the work itself, and views laid over it."""
-    work: list[int] = []
-    scopes: list[int] = []
-    for number, (pid, tid) in enumerate(table.scanned):
-        process = table.names.processes.get(pid) or ""
-        found = _DEVICE.search(process)
-        if not found or found[1].upper() == "CPU":
-            continue
-        thread = table.names.threads.get((pid, tid)) or process
-        is_work = bool(_WORK_THREAD.search(thread))
-        (work if is_work else scopes).append(number)
-        stream = _STREAM_NUMBER.search(thread)
-        table.set(
-            number,
-            what="device" if is_work else "derived",
-            device=int(found[2]) if len(found[2]) < 9 else None,
-            device_kind=_DEVICE_KINDS.get(found[1].lower(), "other"),
-            stream=int(stream[1]) if stream and len(stream[1]) < 18 else None,
+def _cold(found: JsonEvents, spans: Spans, rest: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """All arguments: those that Kineto's vocabulary knows came in columns."""
+    known = {name: frame for name, frame in found.layouts.items() if len(frame) and frame.width > 1}
+    return {name: spans.placed(frame) for name, frame in known.items()} | {"rest": rest}
+
+
+def _info(found: JsonEvents, path: str) -> TraceInfo:
+    viztracer = found.header.get("viztracer_metadata")
+    viztracer = viztracer if isinstance(viztracer, dict) else {}
+    base = found.header.get("baseTimeNanoseconds", viztracer.get("baseTimeNanoseconds"))
+    if viztracer.get("overflow"):
+        found.problems.add(
+            Problem(
+                "buffer-overflow",
+                "The recorder's buffer was full",
+                "VizTracer says that its buffer overflowed: the oldest events are missing.",
+                "Record a shorter stretch, or give it more room: viztracer --tracer_entries 5000000",
+            )
         )
-    return work, scopes
+    return TraceInfo(
+        path=path,
+        format="chrome",
+        framework=_framework(found),
+        base_unix_ns=base if isinstance(base, int) and abs(base) < 2**62 else 0,
+        versions={"viztracer": viztracer["version"]} if "version" in viztracer else {},
+    )
 
 
-def _kinds(events: pl.DataFrame, work: list[int], scopes: list[int]) -> pl.Series:
+def _kinds(events: pl.DataFrame, devices: DeviceTracks) -> pl.Series:
     category, name = pl.col("category").cast(pl.String), pl.col("name").cast(pl.String)
     by_category = category.replace_strict(
         list(_CATEGORY_KINDS), list(_CATEGORY_KINDS.values()), default=None, return_dtype=pl.String
     )
-    on_device = pl.col("track").is_in(work)
+    on_device = pl.col("track").is_in(devices.work)
     kind = (
         pl.when(pl.col("ph") == ord("C")).then(pl.lit("counter"))
         .when(pl.col("ph").is_in(_INSTANTS)).then(pl.lit("instant"))
         .when(on_device & name.str.contains("(?i)^memcpy")).then(pl.lit("copy"))
         .when(on_device & name.str.contains("(?i)^memset")).then(pl.lit("memset"))
         .when(on_device).then(pl.lit("kernel"))
-        .when(pl.col("track").is_in(scopes)).then(pl.lit("scope"))
+        .when(pl.col("track").is_in(devices.laid_over)).then(pl.lit("scope"))
         .when(by_category.is_not_null()).then(by_category)
         .when(name.str.starts_with("$")).then(pl.lit("python"))
         .otherwise(pl.lit("span"))
@@ -123,18 +119,32 @@ def _step_number(json: bytes) -> int | None:
     args = repaired_json(json)
     value = args.get("step_num") if isinstance(args, dict) else None
     text = str(value)
-    return int(text) if text.isdigit() and len(text) < 10 else None
+    return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
-def _flows(flows: pl.DataFrame) -> pl.DataFrame:
-    """Each flow as links from one of its points to the next."""
-    points = flows.filter(pl.col("id").is_not_null()).sort("start", maintain_order=True)
+def _flows(found: JsonEvents) -> pl.DataFrame:
+    """Each flow as links from one of its points to the next. Without `bp` an end belongs to the next event."""
+    points = found.flows.filter(pl.col("id").is_not_null()).sort("start", maintain_order=True)
     key = ["category", "name", "id"]
-    links = points.with_columns(
-        to_track=pl.col("track").shift(-1).over(key), to_ns=pl.col("start").shift(-1).over(key)
-    ).filter(pl.col("to_track").is_not_null(), pl.col("ph") != ord("f"))
+    points = points.with_columns(
+        is_last=pl.col("ph") == ord("f"),
+        to_track=pl.col("track").shift(-1).over(key),
+        to_ns=pl.col("start").shift(-1).over(key),
+        to_phase=pl.col("ph").shift(-1).over(key),
+        to_enclosing=pl.col("bind_enclosing").shift(-1).over(key),
+    )
+    leads_on = pl.col("to_track").is_not_null() & ~pl.col("is_last") & (pl.col("to_phase") != ord("s"))
+    links = points.filter(leads_on)
+    reached = leads_on.shift(1, fill_value=False).over(key)
+    alone = points.filter(~leads_on & ~reached)
+    note_loose_flows(found.problems, len(alone) + len(found.flows) - len(points))
     return links.select(
-        "to_track", "to_ns", from_track="track", from_ns="start", why=pl.lit("flow", dtype=LinkReason)
+        "to_track",
+        "to_ns",
+        from_track="track",
+        from_ns="start",
+        to_next=(pl.col("to_phase") == ord("f")) & ~pl.col("to_enclosing"),
+        why=pl.lit("flow", dtype=LinkReason),
     )
 
 

@@ -19,15 +19,25 @@ _STEPS = [ord("n"), ord("T"), ord("p")]
 
 @dataclass(frozen=True)
 class Spans:
-    """Events in the order of the file; rows that were second halves are dropped and `rest` follows the first."""
+    """Events in the order of the file; rows that were second halves are dropped, and `owners` says to whom."""
 
     events: pl.DataFrame  # row, ph, name, category, track, start, dur
-    rest: pl.DataFrame  # event (a row), json
+    owners: pl.DataFrame  # event (the row of a second half), first (the row that took it over)
+
+    def placed(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The frame with rows of the file in `event` replaced by places among these events."""
+        place = pl.int_range(len(self.events), dtype=pl.UInt32, eager=True)
+        places = pl.DataFrame({"event": self.events["row"], "place": place})
+        owned = frame.join(self.owners, on="event", how="left", maintain_order="left")
+        owned = owned.with_columns(event=pl.coalesce("first", "event")).drop("first")
+        found = owned.join(places, on="event", how="inner", maintain_order="left")
+        return found.with_columns(event="place").drop("place")
 
 
 def whole_spans(found: JsonEvents, table: TrackTable) -> Spans:
     """Join the halves of spans. Asynchronous ones get lanes of their own, for they may overlap anything."""
-    spans = Spans(found.events.with_row_index("row"), found.rest)
+    nobody = pl.DataFrame(schema={"event": pl.UInt32, "first": pl.UInt32})
+    spans = Spans(found.events.with_row_index("row"), nobody)
     spans = _join_thread_halves(spans, found.problems)
     return _join_async_halves(spans, table, found.asyncs, found.problems)
 
@@ -82,7 +92,7 @@ def _joined(
         }
     )
     unfinished = row.gather(series("open", open_begins, pl.UInt32))
-    last = int(spans.events["start"].max() or 0)  # type: ignore[arg-type]
+    last = int((spans.events["start"] + spans.events["dur"]).max() or 0)
     still_open = pl.DataFrame({"row": unfinished}).with_columns(second=pl.lit(None, dtype=pl.UInt32))
     still_open = still_open.with_columns(
         length=last - spans.events["start"].gather(spans.events["row"].search_sorted(unfinished))
@@ -94,11 +104,8 @@ def _joined(
     )
     events = events.with_columns(dur=pl.coalesce("length", "dur")).drop("length")
     events = events.filter(~events["row"].is_in(ends.implode()))
-    owner = matched.filter(pl.col("second").is_not_null()).select(event="second", first="row")
-    rest = spans.rest.join(owner, on="event", how="left", maintain_order="left")
-    rest = rest.select(event=pl.coalesce("first", "event"), json="json")
-    rest = rest.filter(rest["event"].is_in(events["row"].implode()))
-    return replace(spans, events=events, rest=rest)
+    owners = pl.concat([spans.owners, matched.select(event="second", first="row")])
+    return Spans(events, owners)
 
 
 def _note(problems: Problems, unfinished: int, loose: int) -> None:

@@ -35,6 +35,15 @@ class JsonEvents:
     problems: Problems = field(default_factory=Problems)
 
 
+def layout_types(layout: str) -> dict[str, Any]:
+    """The columns of a layout's table."""
+    types: dict[str, Any] = {"event": pl.UInt32}
+    for column in VOCABULARY.columns[layout]:
+        is_text = column in VOCABULARY.texts
+        types[column] = Text if is_text else pl.Float64 if column in VOCABULARY.billionths else pl.Int64
+    return types
+
+
 def new_scanner(expected_events: int) -> native.Scanner:
     """A scanner that knows Kineto's arguments; they cost nothing in files of other writers."""
     words = VOCABULARY
@@ -84,8 +93,8 @@ class Gathering:
         names = pl.Series("strings", strings, dtype=Text)
         tracks = self._track_numbers(scanner, strings)
         self._events.append(_event_frame(scanner, names, tracks))
-        for number, (name, columns) in enumerate(VOCABULARY.columns.items()):
-            self._layouts[name].append(self._layout_frame(scanner.layout(number), columns, names))
+        for number, name in enumerate(VOCABULARY.columns):
+            self._layouts[name].append(self._layout_frame(name, scanner.layout(number), names))
         self._flows.append(self._flow_frame(scanner, names, strings, tracks))
         self._asyncs.append(self._async_frame(scanner, strings))
         self._take_rest(scanner, strings)
@@ -113,7 +122,10 @@ class Gathering:
             numbers.append(self._tracks.setdefault(key, len(self._tracks)))
         return pl.Series("track", numbers, dtype=pl.UInt32)
 
-    def _layout_frame(self, cells: list[memoryview], columns: list[str], names: pl.Series) -> pl.DataFrame:
+    def _layout_frame(self, layout: str, cells: list[memoryview], names: pl.Series) -> pl.DataFrame:
+        if not len(cells[0]):
+            return pl.DataFrame(schema=layout_types(layout))
+        columns = VOCABULARY.columns[layout]
         event = (series("event", cells[0], pl.Int64) + self._rows).cast(pl.UInt32)
         found = [
             event,

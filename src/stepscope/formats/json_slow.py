@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from stepscope.formats.json_events import Identity, JsonEvents
+from stepscope.formats.json_events import Identity, JsonEvents, layout_types
 from stepscope.formats.json_problems import note_counted
 from stepscope.formats.kineto_arguments import VOCABULARY
 from stepscope.native.events import BILLIONTHS, INTEGER, MISSING, TEXT, TEXT_ID, TRIPLE
@@ -169,7 +169,10 @@ class _Columns:
         return JsonEvents(
             events=pl.DataFrame(self.rows, schema=columns, orient="row"),
             tracks=list(self.tracks),
-            layouts={name: self._layout(name) for name in VOCABULARY.columns},
+            layouts={
+                name: pl.DataFrame(rows, schema=layout_types(name), orient="row")
+                for name, rows in self.layouts.items()
+            },
             flows=pl.DataFrame(self.flows, schema=flows, orient="row"),
             asyncs=pl.DataFrame(self.asyncs, schema={"event": pl.UInt32, "id": pl.Int64}, orient="row"),
             metadata=self.metadata,
@@ -177,13 +180,6 @@ class _Columns:
             header=header,
             problems=problems,
         )
-
-    def _layout(self, name: str) -> pl.DataFrame:
-        types: dict[str, Any] = {"event": pl.UInt32}
-        for column in VOCABULARY.columns[name]:
-            is_text = column in VOCABULARY.texts
-            types[column] = Text if is_text else pl.Float64 if column in VOCABULARY.billionths else pl.Int64
-        return pl.DataFrame(self.layouts[name], schema=types, orient="row")
 
 
 _EMPTY = _Event()

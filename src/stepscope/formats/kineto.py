@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import polars as pl
@@ -50,7 +51,7 @@ _KINDS = {
 _ANNOTATION = r"^(ProfilerStep#\d+|enumerate\(Data(Loader|Pipe)\)#|Optimizer\.(step|zero_grad)#)"
 _COPY_KERNEL = r"^(__amd_rocclr_copy|MEMORY_COPY|CopyDeviceTo|CopyHostTo|Memcpy )"
 _FILL_KERNEL = r"^(__amd_rocclr_fill|Memset )"
-_OWN_KEYS = ("deviceProperties", "baseTimeNanoseconds", "distributedInfo")
+_OWN_KEYS = ("deviceProperties", "schemaVersion", "distributedInfo")
 _OWN_CATEGORIES = {"cpu_op", "Operator", "kernel", "Kernel", "cuda_runtime", "python_function"}
 _OPTIONS = ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
 _VERSIONS = (
@@ -121,7 +122,7 @@ def _info(header: dict[str, Any], path: str) -> TraceInfo:
 
 def _int(value: Any) -> int | None:
     """A number of sane size, also from text: headers come from anywhere."""
-    if isinstance(value, str) and value.strip().lstrip("-").isdigit():
+    if isinstance(value, str) and re.fullmatch(r"\s*-?[0-9]{1,19}\s*", value):
         value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)

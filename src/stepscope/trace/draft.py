@@ -22,7 +22,7 @@ class Draft:
     `events` has the columns track, name, kind, source_category, start_ns, dur_ns, and optionally role and step; `finish`
     sorts it, fills id, parent, depth, role and step, and translates every row number. Other tables may leave
     out columns of their schema. `flows` are links whose ends are known by track and time alone: from_track, from_ns,
-    to_track, to_ns, why; each end becomes the innermost event there. `cold` frames have an `event` column and any others, or a `json` column.
+    to_track, to_ns, why; each end becomes the innermost event there, or the next one where `to_next` is set. `cold` frames have an `event` column and any others, or a `json` column.
     """
 
     info: TraceInfo

@@ -24,6 +24,10 @@ def with_flows(
     track_first = _track_offsets(events)
     begin = _innermost(events, track_first, flows["from_track"], flows["from_ns"])
     end = _innermost(events, track_first, flows["to_track"], flows["to_ns"])
+    if "to_next" in flows.columns:
+        end = pl.select(
+            pl.when(flows["to_next"]).then(pl.coalesce(_next(events, flows), end)).otherwise(end)
+        ).to_series()
     found = pl.DataFrame({"from": begin, "to": end, "why": flows["why"].cast(LinkReason)})
     found = found.filter(pl.col("from") != NONE, pl.col("to") != NONE, pl.col("from") != pl.col("to"))
     note_loose_flows(problems, len(flows) - len(found))
@@ -43,6 +47,14 @@ def note_loose_flows(problems: Problems, lost: int) -> None:
                 lost,
             )
         )
+
+
+def _next(events: pl.DataFrame, flows: pl.DataFrame) -> pl.Series:
+    """The first event of the track that begins at the flow's end or later, or null."""
+    ends = flows.select(track="to_track", start_ns="to_ns").with_row_index("flow").sort("start_ns")
+    begins = events.select("track", "start_ns", "id").sort("start_ns", maintain_order=True)
+    found = ends.join_asof(begins, on="start_ns", by="track", strategy="forward", check_sortedness=False)
+    return found.sort("flow")["id"]
 
 
 def _track_offsets(events: pl.DataFrame) -> pl.Series:
