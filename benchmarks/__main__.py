@@ -88,23 +88,22 @@ def _measured(file: Input, peers: list[Tool], options: argparse.Namespace) -> di
 def _promises(kineto: Measured, xplane: Measured) -> list[Promise]:
     found: list[Promise] = []
     for file, series in kineto:
-        found += _against_peers(file, series)
+        found += _against_peers(file, series, required=file.events >= KINETO_SIZES[1])
     if len(kineto) > 1:
         (small, first), (large, last) = kineto[0], kineto[-1]
         if first[OURS].runs and last[OURS].runs:
             found += linear((small.events, first[OURS]), (large.events, last[OURS]))
-    for file, series in xplane:
-        found += _against_peers(file, series)
+    for number, (file, series) in enumerate(xplane):
+        found += _against_peers(file, series, required=number == 0 and file.events >= XPLANE_SIZE)
     return found
 
 
-def _against_peers(file: Input, series: dict[str, Series]) -> list[Promise]:
-    """What each peer that gave a result is good for. The small size serves only to see how cost grows."""
+def _against_peers(file: Input, series: dict[str, Series], *, required: bool) -> list[Promise]:
+    """Our figures against each peer that gave a result; only a comparison where nothing was promised."""
     size = f"{file.source}, {file.events:,} events"
     ours, again = series[OURS], series[AGAIN]
     if not ours.runs or not again.runs:
         return []
-    required = file.events >= min(KINETO_SIZES[1], XPLANE_SIZE)
     found = []
     for tool, limit in (("json.load", 6.0), ("torch-tb-profiler", 18.0), ("XProf overview", 15.0)):
         if tool in series and series[tool].runs:
