@@ -4,7 +4,24 @@ from __future__ import annotations
 
 from importlib import import_module
 
-HOT_LOOPS = ("events", "wire", "intervals", "spans", "sweep", "lanes", "pairs", "checks", "crc32c", "order")
+HOT_LOOPS = (
+    "checks",
+    "crc32c",
+    "events",
+    "flows",
+    "intervals",
+    "lanes",
+    "names",
+    "order",
+    "pairs",
+    "replay",
+    "segments",
+    "spans",
+    "sweep",
+    "texts",
+    "wire",
+    "xspace",
+)
 
 
 def interpreted() -> list[str]:
