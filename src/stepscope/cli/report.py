@@ -150,6 +150,10 @@ def _text(chosen: Format, found: Report, sections: list[str] | None, limit: int)
         from stepscope.report.markdown import as_markdown
 
         return as_markdown(found, sections=sections, limit=limit)
+    if chosen is Format.html:
+        from stepscope.report.html import as_html
+
+        return as_html(found, sections=sections, limit=limit)
     from stepscope.report.terminal import as_text
 
     return as_text(found, sections=sections, limit=limit)

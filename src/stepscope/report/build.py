@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from stepscope.errors import StepscopeError
 from stepscope.profile.load import load
 from stepscope.profile.profile import Profile
+from stepscope.profile.ranks import spans
 from stepscope.report.about import about
 from stepscope.report.model import Problem, Report
 from stepscope.report.options import ROWS, Options, parse_steps
@@ -66,7 +67,7 @@ def build(
             fields.update(joined)
     traces = {number: profile.trace(number) for number in ranks}
     return Report(
-        profile=about(profile, traces), problems=problems_of(profile, ranks, failures.problems), **fields
+        profile=about(profile, traces), problems=problems_of(profile, ranks, failures.problems()), **fields
     )
 
 
@@ -95,7 +96,7 @@ class _Failures:
     """What went wrong while sections were computed: one section's fault must not cost the others."""
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
+        self._found: dict[str, tuple[dict[str, None], list[int]]] = {}
 
     def caught(self, section: Section, rank: int | None, ask: Callable[..., T], *arguments: Any) -> list[T]:
         """The answer, or nothing and a problem."""
@@ -108,17 +109,26 @@ class _Failures:
             is_fault = isinstance(error, Exception) or type(error).__name__ == "PanicException"
             if not is_fault or os.environ.get(RAISE):
                 raise
-            self.problems.append(_failed(section, rank, error))
+            line = f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0]
+            sections, ranks = self._found.setdefault(line, ({}, []))
+            sections[section.name] = None
+            if rank is not None and rank not in ranks:
+                ranks.append(rank)
             return []
 
+    def problems(self) -> list[Problem]:
+        """One for each fault, however many sections and ranks it cost."""
+        return [_failed(line, list(sections), ranks) for line, (sections, ranks) in self._found.items()]
 
-def _failed(section: Section, rank: int | None, error: BaseException) -> Problem:
-    line = f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0]
+
+def _failed(line: str, sections: list[str], ranks: list[int]) -> Problem:
+    where = f" On ranks {spans(ranks)}." if len(ranks) > 1 else ""
     return Problem(
         code="analysis-failed",
         severity="error",
-        title=f"The section {section.name} could not be computed",
-        detail=line,
+        title=f"Not everything could be computed: {', '.join(sections)}",
+        detail=line + where,
         fix=f"This is a bug in stepscope; set {RAISE}=1 for the traceback, and please report it.",
-        rank=rank,
+        rank=ranks[0] if len(ranks) == 1 else None,
+        count=max(1, len(ranks)),
     )

@@ -13,12 +13,16 @@ from stepscope.report.shown import NUMERIC, Kind
 
 @dataclass(frozen=True)
 class Column:
-    """`key` is the field of the row and the column of a CSV file; a `minor` column is left out where room is short."""
+    """`key` is the field of the row and the column of a CSV file.
+
+    A `minor` column is left out where room is short, an `exact` one is only for programs.
+    """
 
     key: str
     title: str
     kind: Kind = "text"
     minor: bool = False
+    exact: bool = False
 
     @property
     def is_numeric(self) -> bool:
@@ -44,9 +48,10 @@ class Table:
         return self.total > len(self.rows)
 
     def known(self) -> tuple[Column, ...]:
-        """The columns in which anything is known."""
+        """The columns for people in which anything is known."""
+        readable = (column for column in self.columns if not column.exact)
         return tuple(
-            column for column in self.columns if any(row.get(column.key) is not None for row in self.rows)
+            column for column in readable if any(row.get(column.key) is not None for row in self.rows)
         )
 
     def head(self, limit: int) -> Table:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from stepscope.report.model import MemoryDevice, Report
+from stepscope.report.model import BreakdownRow, MemoryDevice, OpRow, Report, StepRow
 from stepscope.report.parts import part
+from stepscope.report.shown import Kind
 from stepscope.report.summary import own_steps
 from stepscope.report.table import Column, Table, table
 
@@ -24,10 +25,9 @@ _STEPS = (
     Column("rank", "rank", "number"),
     Column("device", "device", "number"),
     Column("step", "step", "number"),
-    Column("start_ns", "start", "count", minor=True),
+    Column("start_ns", "start", "count", exact=True),
     Column("duration_ns", "duration", "ns"),
-    Column("partial", "partial", "flag", minor=True),
-    Column("outlier", "outlier", "flag", minor=True),
+    Column("note", "note"),
 )
 _BREAKDOWN = (
     Column("part", "part"),
@@ -38,7 +38,6 @@ _BREAKDOWN = (
     Column("names", "mostly", "name"),
 )
 _NAMES = (
-    Column("part", "part"),
     Column("name", "name", "name"),
     Column("thread", "thread"),
     Column("ns", "time", "ns"),
@@ -62,11 +61,6 @@ _STAGES = (
     _CALLS,
 )
 _OPS = (
-    Column("name", "op", "name"),
-    Column("scope", "scope", "name", minor=True),
-    Column("shapes", "shapes", "name", minor=True),
-    Column("placement", "placement", "name", minor=True),
-    Column("execution", "execution", minor=True),
     _CALLS,
     Column("host_self_ns", "host self", "ns"),
     Column("host_total_ns", "host total", "ns", minor=True),
@@ -76,6 +70,13 @@ _OPS = (
     Column("memory_bytes", "allocated", "bytes", minor=True),
     Column("flops", "FLOPs", "flops", minor=True),
     Column("bytes", "bytes", "bytes", minor=True),
+)
+_OP = Column("name", "op", "name")
+_OP_WORDS: tuple[tuple[str, Kind], ...] = (
+    ("scope", "name"),
+    ("shapes", "name"),
+    ("placement", "name"),
+    ("execution", "text"),
 )
 _KERNELS = (
     Column("name", "kernel", "name"),
@@ -160,12 +161,17 @@ def _problems(report: Report) -> list[Table]:
 
 
 def _steps(report: Report) -> list[Table]:
+    keys = ("rank", "device", "step", "start_ns", "duration_ns")
     rows = [
-        {**{key: getattr(row, key) for key in ("rank", "device", "step", "start_ns", "duration_ns", "partial", "outlier")}, **row.parts}
+        {**{key: getattr(row, key) for key in keys}, "note": _step_note(row), **row.parts}
         for row in report.steps.rows
-    ]  # fmt: skip
+    ]
     parts = [Column(row.part, part(row.part).title, "ns") for row in report.breakdown]
     return [table("steps", "steps", (*_STEPS, *parts), rows)]
+
+
+def _step_note(row: StepRow) -> str | None:
+    return "partial" if row.partial else "outlier" if row.outlier else None
 
 
 def _breakdown(report: Report) -> list[Table]:
@@ -181,16 +187,35 @@ def _breakdown(report: Report) -> list[Table]:
         }
         for row in report.breakdown
     ]
+    by_part = [names_table(row) for row in report.breakdown]
     names = [
-        {"part": row.part, "name": each.name, "thread": each.thread, "ns": each.ns, "share": each.ns / row.ns}
-        for row in report.breakdown
-        for each in row.names
+        {"part": row.part, **each}
+        for row, names in zip(report.breakdown, by_part, strict=True)
+        for each in names.rows
     ]
-    total = sum(max(row.names_total, len(row.names)) for row in report.breakdown)
+    total = sum(each.total for each in by_part)
     return [
         table("breakdown", "account", _BREAKDOWN, rows, bar="share"),
-        table("breakdown_names", "the account by name", _NAMES, names, total=total, bar="share"),
+        table(
+            "breakdown_names",
+            "the account by name",
+            (Column("part", "part"), *_NAMES),
+            names,
+            total=total,
+            bar="share",
+        ),
     ]
+
+
+def names_table(row: BreakdownRow) -> Table:
+    """What one part of the account went to, by name."""
+    rows = [
+        {"name": each.name, "thread": each.thread, "ns": each.ns, "share": each.ns / row.ns}
+        for each in row.names
+    ]
+    return table(
+        row.part, part(row.part).title, _NAMES, rows, total=max(row.names_total, len(rows)), bar="share"
+    )
 
 
 def _findings(report: Report) -> list[Table]:
@@ -204,7 +229,16 @@ def _input(report: Report) -> list[Table]:
 
 
 def _ops(report: Report) -> list[Table]:
-    return [table("ops", "ops", _OPS, report.ops.rows, total=report.ops.total, bar="share")]
+    """What all rows have (since ops were split by it) tells them apart; what few have stands at the end."""
+    found = report.ops
+    columns = [Column(key, key, kind, minor=not _all_known(found.rows, key)) for key, kind in _OP_WORDS]
+    ahead = [column for column in columns if not column.minor]
+    behind = [column for column in columns if column.minor]
+    return [table("ops", "ops", (_OP, *ahead, *_OPS, *behind), found.rows, total=found.total, bar="share")]
+
+
+def _all_known(rows: Sequence[OpRow], key: str) -> bool:
+    return all(getattr(row, key) is not None for row in rows)
 
 
 def _kernels(report: Report) -> list[Table]:

@@ -52,10 +52,10 @@ def joined(ranks: Sequence[pl.DataFrame], options: Options) -> Mapping[str, Any]
         return {"breakdown": []}
     rows = pl.concat(ranks).group_by(_KEYS, maintain_order=True).agg(pl.col("ns").sum())
     total = int(rows["ns"].sum())
-    return {"breakdown": list(_rows(rows, total))}
+    return {"breakdown": list(_rows(rows, total, NAMES if options.limit else len(rows)))}
 
 
-def _rows(rows: pl.DataFrame, total: int) -> Iterator[BreakdownRow]:
+def _rows(rows: pl.DataFrame, total: int, most: int) -> Iterator[BreakdownRow]:
     for part in PARTS:
         mine = rows.filter(pl.col("part") == part)
         ns = int(mine["ns"].sum())
@@ -65,19 +65,20 @@ def _rows(rows: pl.DataFrame, total: int) -> Iterator[BreakdownRow]:
                 part=part,
                 ns=ns,
                 share=round(ns / total, 6),
-                names=_names(named, ns),
+                names=_names(named, ns, most),
                 names_total=len(named),
                 named_share=round(int(named["ns"].sum()) / ns, 6),
             )
 
 
-def _names(named: pl.DataFrame, total: int) -> list[NamedTime]:
-    """The longest, until they make up 90 % of the part or are ten."""
+def _names(named: pl.DataFrame, total: int, most: int) -> list[NamedTime]:
+    """The longest, until they make up 90 % of the part or are ten; all where no list is to be cut."""
+    enough = NAMED_SHARE * total if most == NAMES else total
     named = named.sort("ns", "name", "thread", descending=[True, False, False])
     found: list[NamedTime] = []
     reached = 0
     for name, thread, ns in named.select("name", "thread", "ns").iter_rows():
-        if reached >= NAMED_SHARE * total or len(found) == NAMES:
+        if reached >= enough or len(found) == most:
             break
         found.append(NamedTime(name=name, thread=thread, ns=ns))
         reached += ns
