@@ -16,7 +16,7 @@ _ACCOUNTS = (
     re.compile(r"XLA Ops$"),
 )
 # TensorFlow 1 calls the executor's own times, which pass on the host, by the device that they are for.
-_EXECUTOR = re.compile(r":\d+ (Compute|Tensors)$")
+_EXECUTOR = re.compile(r"(GPU|TPU|CUSTOM|XPU):\d+ (Compute|Tensors)$", re.IGNORECASE)
 _STREAM_NUMBER = re.compile(r"stream ?#?:?(\d{1,18})(?!\d)", re.IGNORECASE)
 
 
