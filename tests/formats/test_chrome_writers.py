@@ -37,9 +37,9 @@ def test_the_twin_that_jax_writes_beside_its_xplane() -> None:
     (path,) = JAX.rglob("*.trace.json.gz")
     trace = read(Source(str(path)))
     assert (trace.info.format, trace.info.framework) == ("chrome", "jax")
-    assert trace.events.group_by("kind").len().sort("kind").rows() == [
-        ("annotation", 4), ("copy", 8), ("kernel", 120), ("python", 705), ("span", 195),
-    ] or set(trace.events["kind"]) >= {"annotation", "copy", "kernel", "python"}  # fmt: skip
+    assert dict(trace.events.group_by("kind").len().iter_rows()) == {
+        "annotation": 4, "copy": 8, "kernel": 120, "python": 563, "span": 337
+    }  # fmt: skip
     streams = (
         trace.tracks.filter(pl.col("what") == "device")
         .select("device_kind", "device", "stream")
@@ -47,8 +47,7 @@ def test_the_twin_that_jax_writes_beside_its_xplane() -> None:
     )
     assert streams.rows() == [("gpu", 0, 14), ("gpu", 0, 15)]
     markers = trace.events.filter(pl.col("role") == "step").sort("start_ns")
-    assert markers["step"].is_sorted()
-    assert markers["step"].n_unique() == len(markers) > 0
+    assert markers.select("name", "step").rows() == [("train", 0), ("train", 1), ("train", 2), ("train", 3)]
 
 
 def test_streams_of_a_device_and_what_lies_over_them(way: Way) -> None:
