@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from stepscope.analysis import kernel_names_types as types
 from stepscope.analysis.kernel_names_attention import attention
-from stepscope.analysis.kernel_names_compiled import inductor, xla
+from stepscope.analysis.kernel_names_compiled import compiled_by_xla, inductor, xla
 from stepscope.analysis.kernel_names_label import Context, Label, by_operands
 from stepscope.analysis.kernel_names_library import (
     cudnn,
@@ -37,6 +37,7 @@ Rule = Callable[[str, Context], Label | None]
 RULES: tuple[Rule, ...] = (
     collective,
     nvjet,
+    compiled_by_xla,
     inductor,
     attention,
     xmma,

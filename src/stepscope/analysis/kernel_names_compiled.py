@@ -44,3 +44,19 @@ def xla(name: str, context: Context) -> Label | None:
         family = "reduction" if re.search(r"reduce|softmax", name) else "elementwise"
         return Label(context.precision or "unknown", False, family)
     return Label(context.precision or "unknown", None, "fusion") if _XLA_FUSION.match(name) else None
+
+
+def compiled_by_xla(name: str, context: Context) -> Label | None:
+    """Where the module tells, it is believed, not the name.
+
+    XLA leaves `gemm_fusion_dot_76` the name of a product that it has moved to a library; what that kernel still does
+    is elementwise.
+    """
+    compiled = context.compiled
+    if compiled is None:
+        return None
+    if compiled.product:
+        return product_of(context, "gemm")
+    if compiled.precision == "none":
+        return Label("none", False, "movement")
+    return Label(compiled.precision or "unknown", False, "reduction" if "reduce" in name else "elementwise")

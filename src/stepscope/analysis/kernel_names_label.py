@@ -21,6 +21,14 @@ class Label:
 
 
 @dataclass(frozen=True)
+class Compiled:
+    """What a compiled module says of one kernel. `precision` is None for a product whose rounding is not told."""
+
+    precision: str | None
+    product: bool
+
+
+@dataclass(frozen=True)
 class Context:
     """What is known besides the name. `dtypes` is the op's list of input types as the profile recorded it."""
 
@@ -28,12 +36,12 @@ class Context:
     dtypes: str | None = None
     framework: str | None = None
     compute_capability: tuple[int, int] | None = None
-    operands: str | None = None  # a precision that a compiler's own record gives, such as XLA's module
+    compiled: Compiled | None = None
 
     @property
     def precision(self) -> str | None:
         """The format of the operands, where the profile recorded it."""
-        return self.operands or types.of_op(self.dtypes)
+        return self.compiled.precision if self.compiled else types.of_op(self.dtypes)
 
 
 def matrix(precision: str | None, tensor_cores: bool | None, family: str, context: Context) -> Label:
@@ -46,6 +54,8 @@ def product_of(context: Context, family: str) -> Label:
     precision = context.precision
     if precision in ("fp16", "bf16", "fp8", "fp4", "int8", "tf32"):
         return Label(precision, True, family)
+    if context.compiled and precision == "fp32":
+        return Label("fp32", False, family)  # asked for in full precision, which the tensor cores do not have
     return Label("unknown", None, family)  # fp32 data, but perhaps rounded to tf32
 
 

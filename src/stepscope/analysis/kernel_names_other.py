@@ -39,7 +39,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )  # fmt: skip
 # PyTorch's own matrix kernels, the only ones in its namespace that may use the tensor cores.
 _MAY_MULTIPLY = re.compile(
-    r"int4|_int_?mm|weight_only|tinygemm|gemm|matmul|attention|fmha|[wh_:]mma", re.IGNORECASE
+    r"int4|_int_?mm|weight_only|tinygemm|(?<!fb)gemm|matmul|attention|fmha|[wh_:]mma", re.IGNORECASE
 )
 _DEPTHWISE = re.compile(r"conv_depthwise|DepthwiseConv|depthwise_conv")
 
