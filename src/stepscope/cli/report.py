@@ -50,10 +50,6 @@ class Format(str, Enum):
     html = "html"
 
 
-# Rows of a table, where the user says nothing: as many as suit the form.
-_ROWS = {Format.text: 10, Format.md: 20, Format.html: 200, Format.json: 100, Format.csv: 0}
-
-
 def _print_schema(wanted: bool) -> None:
     if wanted:
         from stepscope.report.json_text import schema_text
@@ -86,36 +82,31 @@ def report(
     self-contained web page say the same.
     """
     with session(quiet, verbose, color) as talk:
-        chosen = output_format or _by_name(output)
-        _check_target(chosen, output, force, section)
-        rows = _ROWS[chosen] if limit is None else limit
         from stepscope.report.build import chosen_sections
         from stepscope.report.build import report as build
+        from stepscope.report.write import ROWS, form_of, written
 
+        form = output_format.value if output_format else form_of(output)
         chosen_sections(section)
+        _check_target(form, output, force, section)
+        rows = ROWS[form] if limit is None else limit
         profile = opened(talk, path, rank, run, no_cache)
         ops_by = [each.value for each in by or ()]
         found = build(profile, step=step, step_name=step_name, sections=section, limit=rows, ops_by=ops_by)
-        if chosen is Format.text and output is None:
+        if form == "text" and output is None:
             _print(talk, found, section, rows)
-        elif chosen is Format.csv and output is not None and not section:
-            _write_folder(found, output, force)
+        elif form == "csv":
+            _write_csv(found, output, force, section)
         else:
             with destination(output, force) as stream:
-                send(_text(chosen, found, section, rows), stream)
+                send(written(found, form, sections=section, limit=rows), stream)
         if output is not None:
             talk.note(f"Wrote {output}")
 
 
-def _by_name(output: Path | None) -> Format:
-    suffix = output.suffix.removeprefix(".").lower() if output is not None else ""
-    names = {"json": Format.json, "csv": Format.csv, "md": Format.md, "html": Format.html, "htm": Format.html}
-    return names.get(suffix, Format.text)
-
-
-def _check_target(chosen: Format, output: Path | None, force: bool, sections: list[str] | None) -> None:
+def _check_target(form: str, output: Path | None, force: bool, sections: list[str] | None) -> None:
     """Before the profile is read: a refusal should not take a minute."""
-    if chosen is Format.csv and not sections:
+    if form == "csv" and not sections:
         if output is None:
             raise StepscopeError(
                 "A report has several tables, and CSV holds one.",
@@ -124,7 +115,7 @@ def _check_target(chosen: Format, output: Path | None, force: bool, sections: li
         ready_folder(output, force)
     elif output is not None:
         refuse_existing(output, force)
-    elif chosen is Format.html and sys.stdout.isatty():
+    elif form == "html" and sys.stdout.isatty():
         raise StepscopeError("A web page is of no use in a terminal.", fix="Name a file with -o.")
 
 
@@ -137,31 +128,14 @@ def _print(talk: Talk, found: Report, sections: list[str] | None, limit: int) ->
         talk.out.print(line)
 
 
-def _text(chosen: Format, found: Report, sections: list[str] | None, limit: int) -> str:
-    if chosen is Format.json:
-        from stepscope.report.json_text import as_json
-
-        return as_json(found, sections=sections)
-    if chosen is Format.csv:
-        from stepscope.report.csv_text import csv_tables
-
-        return "\n".join(text for _, text in csv_tables(found, sections))
-    if chosen is Format.md:
-        from stepscope.report.markdown import as_markdown
-
-        return as_markdown(found, sections=sections, limit=limit)
-    if chosen is Format.html:
-        from stepscope.report.html import as_html
-
-        return as_html(found, sections=sections, limit=limit)
-    from stepscope.report.terminal import as_text
-
-    return as_text(found, sections=sections, limit=limit)
-
-
-def _write_folder(found: Report, folder: Path, force: bool) -> None:
+def _write_csv(found: Report, output: Path | None, force: bool, sections: list[str] | None) -> None:
+    """Some sections one after the other, or all tables as files of a folder."""
     from stepscope.report.csv_text import csv_tables
 
+    if sections:
+        with destination(output, force) as stream:
+            send("\n".join(text for _, text in csv_tables(found, sections)), stream)
+        return
     for name, text in csv_tables(found):
-        with whole_file(folder / f"{name}.csv", force) as file:
+        with whole_file(output / f"{name}.csv", force) as file:  # type: ignore[operator]
             file.write(text.encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -76,6 +76,12 @@ class Profile:
             what = f"A pandas frame needs {' and '.join(lacking)}, which is not installed."
             raise StepscopeError(what, fix="Try: pip install 'stepscope[pandas]'")
         return self.table(name).to_pandas()
+
+    def report(self, **options: Any) -> Any:
+        """A Report: where the time of its steps went, and what to change. Options as for `stepscope.report`."""
+        import stepscope
+
+        return stepscope.report(self, **options)
 
     def _joined(self, name: str) -> pl.DataFrame:
         frames = [trace.tables[name] for trace in self.traces]

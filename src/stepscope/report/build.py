@@ -19,7 +19,9 @@ from stepscope.report.section import Section
 from stepscope.report.sections import SECTIONS
 
 RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of problems
-SECTION_NAMES = tuple(section.name for section in SECTIONS)
+# Told in every report: what the others are measured by.
+ALWAYS = ("problems", "steps")
+SECTION_NAMES = ("problems", *(section.name for section in SECTIONS))
 
 T = TypeVar("T")
 
@@ -72,7 +74,7 @@ def build(
 
 
 def chosen_sections(names: Collection[str] | None) -> Sequence[Section]:
-    """The sections of these names; all for None."""
+    """The sections of these names, and those that are always told; all for None."""
     if names is None:
         return SECTIONS
     unknown = sorted(set(names).difference(SECTION_NAMES))
@@ -80,7 +82,7 @@ def chosen_sections(names: Collection[str] | None) -> Sequence[Section]:
         raise StepscopeError(
             f"There is no section {unknown[0]}.", fix=f"The sections are {', '.join(SECTION_NAMES)}."
         )
-    return [section for section in SECTIONS if section.name in names]
+    return [section for section in SECTIONS if section.name in names or section.name in ALWAYS]
 
 
 def _chosen_ranks(profile: Profile, rank: int | Collection[int] | None) -> list[int]:

@@ -9,11 +9,11 @@ import msgspec
 
 from stepscope.report.model import Report, json_schema
 
-_ALWAYS = ("schema", "profile", "problems")
+_ALWAYS = ("schema", "profile", "problems", "steps")
 
 
 def as_json(report: Report, *, sections: Collection[str] | None = None) -> str:
-    """The report, or what was profiled, its problems and some sections."""
+    """The report, or some of its sections with what is always told: what was profiled, problems and steps."""
     whole: dict[str, Any] = msgspec.to_builtins(report)
     if sections is not None:
         whole = {name: part for name, part in whole.items() if name in _ALWAYS or name in sections}

@@ -5,9 +5,13 @@ Times are ns, sizes bytes, shares 0 to 1. What is not known is null, never 0. Lo
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+if TYPE_CHECKING:
+    from stepscope.report.figures.figure import Figure
 
 SCHEMA = "stepscope.report/1"
 
@@ -185,8 +189,9 @@ class Rows(msgspec.Struct, kw_only=True):
 
 
 class Ops(Rows, kw_only=True):
-    """Ops by device time, then host self time."""
+    """Ops by device time, then host self time; `by` is what splits them beside their names."""
 
+    by: list[str] = []
     rows: list[OpRow] = []
 
 
@@ -342,6 +347,28 @@ class Report(msgspec.Struct, kw_only=True):
     memory: Memory = msgspec.field(default_factory=Memory)
     collectives: Collectives = msgspec.field(default_factory=Collectives)
     coverage: Coverage = msgspec.field(default_factory=Coverage)
+
+    def figure(self, name: str) -> Figure:
+        """A drawing: account, steps, ranks, ops, kernels, precision, device, memory or collectives."""
+        from stepscope.report.figures import figure
+
+        return figure(self, name)
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the report as what the name says: .html, .json, .md, or text."""
+        from stepscope.report.write import save
+
+        save(self, Path(path), force=force)
+
+    def __str__(self) -> str:
+        from stepscope.report.terminal import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from stepscope.report.html import fragment
+
+        return fragment(self)
 
 
 def json_schema() -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from stepscope.report.model import BreakdownRow, MemoryDevice, OpRow, Report, StepRow
+from stepscope.report.model import BreakdownRow, MemoryDevice, Report, StepRow
 from stepscope.report.parts import part
 from stepscope.report.shown import Kind
 from stepscope.report.summary import own_steps
@@ -229,16 +229,12 @@ def _input(report: Report) -> list[Table]:
 
 
 def _ops(report: Report) -> list[Table]:
-    """What all rows have (since ops were split by it) tells them apart; what few have stands at the end."""
+    """What the ops were split by stands beside their names, the rest at the end."""
     found = report.ops
-    columns = [Column(key, key, kind, minor=not _all_known(found.rows, key)) for key, kind in _OP_WORDS]
-    ahead = [column for column in columns if not column.minor]
-    behind = [column for column in columns if column.minor]
+    words = [Column(key, key, kind, minor=key not in found.by) for key, kind in _OP_WORDS]
+    ahead = [column for column in words if not column.minor]
+    behind = [column for column in words if column.minor]
     return [table("ops", "ops", (_OP, *ahead, *_OPS, *behind), found.rows, total=found.total, bar="share")]
-
-
-def _all_known(rows: Sequence[OpRow], key: str) -> bool:
-    return all(getattr(row, key) is not None for row in rows)
 
 
 def _kernels(report: Report) -> list[Table]:

@@ -44,7 +44,7 @@ def joined(ranks: Sequence[pl.DataFrame], options: Options) -> Mapping[str, Any]
     shared = ordered.with_columns(share=(pl.col(cost) / total).round(6) if total else pl.lit(None))
     kept = capped(shared, options.limit)
     found = msgspec.convert(kept.to_dicts(), list[OpRow])
-    return {"ops": Ops(total=len(shared), shown=len(found), rows=found)}
+    return {"ops": Ops(total=len(shared), shown=len(found), by=list(options.ops_by), rows=found)}
 
 
 SECTION = Section("ops", of_rank, joined)
