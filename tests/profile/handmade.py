@@ -81,6 +81,9 @@ def draft(rank: int | None = 0) -> Draft:
             "rest": pl.DataFrame(
                 {"event": [1, 7], "json": [b'{"Ev Idx":3,"list":[1,null]}', b'{"bare":NaN}']}
             ),
+            "texts": pl.DataFrame(
+                {"event": [3, 3], "key": ['hlo "op"', "stepscope"], "value": ["copy.1\n", "mine"]}
+            ),
             "stacks": pl.DataFrame({"event": [1], "cbid": [211], "Call stack": ['a.py(1): f\n"x"']}),
         },
         problems=problems,

@@ -153,14 +153,26 @@ def _cold_texts(trace: Trace, first: int, last: int) -> pl.DataFrame | None:
     found = []
     for frame in trace.cold.values():
         rows = frame.filter(pl.col("event").is_between(first, last))
-        columns = {
-            name: dtype for name, dtype in rows.schema.items() if name not in ("event", "json", RESERVED)
-        }
-        rest = _valid_members(rows["json"]) if "json" in rows.columns else pl.Series([""], dtype=pl.String)
-        found.append(rows.select(pl.col("event").cast(pl.UInt32), text=pl.concat_str(members(columns), rest)))
+        texts = _one_a_row(rows) if "key" in rows.columns else _many_a_row(rows)
+        found.append(texts.with_columns(pl.col("event").cast(pl.UInt32)))
     if not found:
         return None
     return pl.concat(found).group_by("event", maintain_order=True).agg(pl.col("text").str.join(""))
+
+
+def _one_a_row(rows: pl.DataFrame) -> pl.DataFrame:
+    """Of a frame with the columns key and value."""
+    key = pl.col("key").cast(pl.String)
+    name = pl.when(key == RESERVED).then(pl.lit(f"{RESERVED} ")).otherwise(key)
+    value = value_of(pl.col("value"), rows.schema["value"])
+    return rows.select("event", text=pl.concat_str(pl.lit(","), quoted(name), pl.lit(":"), value))
+
+
+def _many_a_row(rows: pl.DataFrame) -> pl.DataFrame:
+    """Of a frame with a column for each argument, or with all of them as JSON."""
+    columns = {name: dtype for name, dtype in rows.schema.items() if name not in ("event", "json", RESERVED)}
+    rest = _valid_members(rows["json"]) if "json" in rows.columns else pl.Series([""], dtype=pl.String)
+    return rows.select("event", text=pl.concat_str(members(columns), rest))
 
 
 _check_json = msgspec.json.Decoder(msgspec.Raw).decode
