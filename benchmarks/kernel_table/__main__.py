@@ -23,35 +23,32 @@ from pathlib import Path
 from benchmarks.kernel_table import ncu, recorded, table
 
 PACKAGE = "benchmarks.kernel_table"
-TRITON_GEMM = "--xla_gpu_enable_command_buffer= --xla_gpu_cublas_fallback=false"
-LIBRARIES = "--xla_gpu_enable_command_buffer="
 
 
 @dataclass
 class Bench:
-    """Where things go, and until when."""
+    """Where things go, and how long they may take."""
 
     work: Path
     out: Path
     only: str
+    seconds: float
     ends: float
+
+    def limit(self, share: float) -> str:
+        """The share of all seconds in which a script begins cases."""
+        return f"--seconds={self.seconds * share:.0f}"
 
     def program(self, module: str, *arguments: str) -> list[str]:
         """One of our scripts."""
-        return [
-            sys.executable,
-            "-m",
-            f"{PACKAGE}.{module}",
-            str(self.work),
-            *arguments,
-            f"--only={self.only}",
-        ]
+        script = f"{PACKAGE}.{module}"
+        return [sys.executable, "-m", script, str(self.work), *arguments, f"--only={self.only}"]
 
-    def run(self, title: str, line: list[str], most_s: float, **environment: str) -> bool:
-        """A command with what is left of the time; its talk goes to the log."""
-        left = min(most_s, self.ends - time.monotonic())
+    def run(self, title: str, line: list[str], share: float, leave: float = 0, **environment: str) -> bool:
+        """A command with its share of the seconds, if the others leave it; its talk goes to the log."""
         began = time.monotonic()
-        if left < 20:
+        left = min(share * self.seconds, self.ends - leave * self.seconds - began)
+        if left < 15:
             print(f"{title}: skipped, no time left", flush=True)
             return False
         with (self.out / "log.txt").open("a") as log:
@@ -73,15 +70,11 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     work: Path = options.work
     work.mkdir(parents=True, exist_ok=True)
-    bench = Bench(work, options.out, options.only, time.monotonic() + options.seconds)
+    bench = Bench(work, options.out, options.only, options.seconds, time.monotonic() + options.seconds)
     _share_caches(work)
     names = ncu.available()
-    metrics = ncu.chosen(names)
-    wanted = [n for n in names if "tensor" in n or "pipe_f" in n]
-    (options.out / "metrics.txt").write_text(
-        "chosen\n" + "\n".join([*metrics, "", "all of interest", *wanted])
-    )
-    found = _torch(bench, metrics, options.seconds) + _jax(bench, metrics, options.seconds)
+    (options.out / "metrics.txt").write_text("\n".join(n for n in names if "tensor" in n or "pipe_f" in n))
+    found = _torch(bench, names) + _jax(bench, names)
     kept = table.distinct(found)
     table.write(options.out / "kernels.csv", kept)
     _keep(work, options.out)
@@ -106,7 +99,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python3 -m {PACKAGE}", description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--only", default="", help="a regular expression over the names of the cases")
-    parser.add_argument("--seconds", type=float, default=480, help="for everything (default 480)")
+    parser.add_argument("--seconds", type=float, default=380, help="for everything (default 380)")
     parser.add_argument(
         "--work", type=Path, default=Path("/tmp/kernel_table"), help="for what need not be kept"
     )
@@ -120,38 +113,33 @@ def _share_caches(work: Path) -> None:
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
 
 
-def _torch(bench: Bench, metrics: list[str], seconds: float) -> list[table.Row]:
-    """PyTorch's cases twice: as its profiler names them, and as the hardware counts them."""
-    part = seconds / 480
-    limits = (f"--build-s={150 * part:.0f}", f"--run-s={40 * part:.0f}")
-    bench.run("torch, profiler", bench.program("run_torch", "profiler", *limits), 220 * part)
-    limits = (f"--build-s={70 * part:.0f}", f"--run-s={110 * part:.0f}")
-    program = bench.program("run_torch", "ncu", *limits)
-    log = bench.work / "torch.csv"
-    if not bench.run("torch, ncu", ncu.command(metrics, log, program), 230 * part):
-        bench.run("torch, ncu again", ncu.command(ncu.FALLBACK, log, program), 120 * part)
-    trace = bench.work / "torch.pt.trace.json.gz"
-    kernels = recorded.read(trace) if trace.exists() else []
-    return _joined("torch", bench.work / "torch_ncu.json", log, kernels)
-
-
-def _jax(bench: Bench, metrics: list[str], seconds: float) -> list[table.Row]:
-    """JAX's cases, once with the libraries' matrix products and once with XLA's own."""
-    found = []
-    part = seconds / 480
-    for name, flags in (("jax_libraries", LIBRARIES), ("jax_triton", TRITON_GEMM)):
-        only = () if name == "jax_libraries" else ("--build-s=20", "--run-s=20")
-        log = bench.work / f"{name}.csv"
-        line = ncu.command(metrics, log, bench.program("run_jax", name, *only))
-        bench.run(name, line, 110 * part, XLA_FLAGS=flags)
-        found += _joined("jax", bench.work / f"{name}.json", log, [])
-    return found
-
-
-def _joined(framework: str, outcome: Path, log: Path, kernels: list[recorded.Recorded]) -> list[table.Row]:
-    if not outcome.exists() or not log.exists():
+def _torch(bench: Bench, names: list[str]) -> list[table.Row]:
+    """PyTorch's cases as its profiler names them, as the hardware counts them, and once more for their formats."""
+    bench.run("torch, profiler", bench.program("run_torch", "profiler", bench.limit(0.3)), 0.4)
+    log, again = bench.work / "torch.csv", bench.work / "torch_formats.csv"
+    bench.run(
+        "torch, ncu",
+        ncu.command(ncu.uses(names), log, bench.program("run_torch", "ncu", bench.limit(0.3))),
+        0.4,
+    )
+    jax_part = 0.2
+    formats = bench.program("run_torch", "formats", bench.limit(0.15))
+    bench.run("torch, formats", ncu.command(ncu.formats(names), again, formats), 0.25, leave=jax_part)
+    outcome, trace = bench.work / "torch_ncu.json", bench.work / "torch.pt.trace.json.gz"
+    if not outcome.exists():
         return []
-    return table.rows(framework, outcome, ncu.read(log), kernels)
+    profiled = bench.work / "torch_profiler.json"
+    kernels = table.recorded_by_name(profiled, recorded.read(trace)) if profiled.exists() else {}
+    counted = table.with_formats(ncu.read(log), ncu.read(again) if again.exists() else [])
+    return table.rows("torch", outcome, counted, kernels)
+
+
+def _jax(bench: Bench, names: list[str]) -> list[table.Row]:
+    """JAX's cases: small, so that uses and formats fit one run."""
+    log, outcome = bench.work / "jax.csv", bench.work / "jax_ncu.json"
+    line = ncu.command(ncu.uses(names) + ncu.formats(names), log, bench.program("run_jax", bench.limit(0.13)))
+    bench.run("jax, ncu", line, 0.25, XLA_FLAGS="--xla_gpu_enable_command_buffer=")
+    return table.rows("jax", outcome, ncu.read(log), {}) if outcome.exists() else []
 
 
 if __name__ == "__main__":

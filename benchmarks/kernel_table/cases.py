@@ -6,9 +6,8 @@ import json
 import re
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.kernel_table.marker import BEGIN, END, Marker
@@ -27,78 +26,50 @@ class Case:
 
 
 @dataclass
-class Limits:
-    """Seconds after which no further case is built, or run."""
-
-    build_s: float
-    run_s: float
-
-
-@dataclass
 class Outcome:
     """What happened to each case, by its number."""
 
-    names: dict[int, str]
-    precisions: dict[int, str]
-    failures: dict[str, str]
-    skipped: list[str]
+    names: dict[int, str] = field(default_factory=dict)
+    precisions: dict[int, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    skipped: list[str] = field(default_factory=list)
+    modules: dict[str, str] = field(default_factory=dict)  # XLA's, by case
 
     def save(self, path: Path) -> None:
         """As JSON."""
         path.write_text(json.dumps(self.__dict__, indent=1))
 
 
-def chosen(cases: list[Case], only: str) -> Iterator[tuple[int, Case]]:
-    """The cases whose names match, each with its number among all."""
-    return ((i, case) for i, case in enumerate(cases) if re.search(only, case.name))
-
-
-def run_all(
-    cases: list[Case],
-    only: str,
-    limits: Limits,
-    window: Callable[[Marker], AbstractContextManager[object]],
-) -> Outcome:
-    """Build and warm up every case first, so that the window holds each case once and nothing else."""
-    marker = Marker()
-    outcome = Outcome({}, {}, {}, [])
-    ready: list[tuple[int, Case, Run]] = []
-    began = time.monotonic()
-    for i, case in chosen(cases, only):
-        if time.monotonic() - began > limits.build_s:
+def run_all(cases: list[Case], only: str, seconds: float, release: Callable[[], None]) -> Outcome:
+    """Build, warm up, run once between two markers, and let go: `ncu` saves all memory that a process holds."""
+    marker, outcome, began = Marker(), Outcome(), time.monotonic()
+    for number, case in enumerate(cases):
+        if not re.search(only, case.name):
+            continue
+        if time.monotonic() - began > seconds:
             outcome.skipped.append(case.name)
             continue
-        run = _built(case, outcome)
-        if run is not None:
-            ready.append((i, case, run))
-    print(f"{len(ready)} cases built in {time.monotonic() - began:.0f} s", flush=True)
-    began = time.monotonic()
-    with window(marker):
-        for i, case, run in ready:
-            if time.monotonic() - began > limits.run_s:
-                outcome.skipped.append(case.name)
-                continue
-            _run(i, case, run, marker, outcome)
+        at = time.monotonic()
+        try:
+            _run(number, case, marker)
+            outcome.names[number], outcome.precisions[number] = case.name, case.precision
+        except Exception:
+            outcome.failures[case.name] = traceback.format_exc(limit=-2)[-600:]
+        release()
+        outcome.seconds[case.name] = round(time.monotonic() - at, 2)
     print(f"{len(outcome.names)} cases run in {time.monotonic() - began:.0f} s", flush=True)
     return outcome
 
 
-def _built(case: Case, outcome: Outcome) -> Run | None:
+def _run(number: int, case: Case, marker: Marker) -> None:
+    run = case.build()
+    run()
+    run()
+    marker.start()
     try:
-        run = case.build()
+        marker.launch(number, BEGIN)
         run()
-        run()
-    except Exception:
-        outcome.failures[case.name] = traceback.format_exc(limit=-2)[-600:]
-        return None
-    return run
-
-
-def _run(i: int, case: Case, run: Run, marker: Marker, outcome: Outcome) -> None:
-    marker.launch(i, BEGIN)
-    try:
-        run()
-        outcome.names[i], outcome.precisions[i] = case.name, case.precision
-    except Exception:
-        outcome.failures[case.name] = traceback.format_exc(limit=-2)[-600:]
-    marker.launch(i, END)
+        marker.launch(number, END)
+    finally:
+        marker.stop()

@@ -8,13 +8,11 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# On Hopper the total of the tensor pipe also counts packed half-precision arithmetic (HFMA2.MMA), which no one would
-# call tensor-core work: so the kinds are read one by one, and that one is taken off.
+# On Hopper the tensor pipe also executes packed half-precision arithmetic (HFMA2.MMA), which kernels without any
+# matrix product use too, to set registers to zero for one: that is counted apart and taken off.
 TENSOR = "sm__inst_executed_pipe_tensor"
-TYPES = "sm__ops_path_tensor_src_"
-PIPES = ("fp64", "fp16", "fma", "fma_type_fp16", "fma_type_fp32", "alu")
-FALLBACK = [f"{TENSOR}.sum"]
-MOST_METRICS = 48
+PACKED = f"{TENSOR}_op_hmma_type_hfma2"
+FORMATS = "sm__ops_path_tensor_src_"
 
 
 @dataclass
@@ -28,24 +26,17 @@ class Counted:
 
     def tensor_instructions(self) -> float | None:
         """Matrix instructions that the tensor pipe executed, packed half arithmetic not counted."""
-        kinds = {
-            k.removeprefix(f"{TENSOR}_op_"): v
-            for k, v in self.counters.items()
-            if k.startswith(f"{TENSOR}_op_")
-        }
-        whole = [v for k, v in kinds.items() if "_type_" not in k]
-        if whole:
-            return max(0.0, sum(whole) - kinds.get("hmma_type_hfma2", 0.0))
-        return self.counters.get(TENSOR)
+        whole = self.counters.get(TENSOR)
+        return None if whole is None else max(0.0, whole - self.counters.get(PACKED, 0.0))
 
-    def formats(self) -> list[str]:
-        """The operand formats of the tensor pipe's operations, where the chip tells them."""
-        seen = {
-            k.removeprefix(TYPES).split("_")[0]
+    def formats(self) -> str | None:
+        """The operand formats of the tensor pipe's operations; None where they were not counted."""
+        counted = {
+            k.removeprefix(FORMATS).split("_")[0]: v
             for k, v in self.counters.items()
-            if k.startswith(TYPES) and v > 0
+            if k.startswith(FORMATS)
         }
-        return sorted(seen)
+        return ";".join(sorted(name for name, value in counted.items() if value > 0)) if counted else None
 
 
 def available() -> list[str]:
@@ -54,13 +45,14 @@ def available() -> list[str]:
     return sorted({line.split()[0] for line in done.stdout.splitlines() if re.match(r"\w+__\w+\s", line)})
 
 
-def chosen(names: list[str]) -> list[str]:
-    """The tensor pipe's instructions by kind, its operations by format, and the other arithmetic pipes."""
-    kinds = [n for n in names if re.fullmatch(TENSOR + r"(_op_[a-z]+(_type_hfma2)?)?", n)]
-    formats = [n for n in names if n.startswith(TYPES) and "sparsity" not in n]
-    pipes = [f"sm__inst_executed_pipe_{p}" for p in PIPES if f"sm__inst_executed_pipe_{p}" in names]
-    found = [f"{n}.sum" for n in [*kinds, *pipes, *formats]][:MOST_METRICS]
-    return found if kinds else FALLBACK
+def uses(names: list[str]) -> list[str]:
+    """Counters that fit one pass: more would mean to save and restore the device's memory for every kernel."""
+    return [f"{name}.sum" for name in (TENSOR, PACKED) if name in names] or [f"{TENSOR}.sum"]
+
+
+def formats(names: list[str]) -> list[str]:
+    """Operations of the tensor pipe by the format that it reads, sparse ones not apart. They need several passes."""
+    return [f"{name}.sum" for name in names if name.startswith(FORMATS) and "sparsity" not in name]
 
 
 def command(metrics: list[str], log: Path, program: list[str]) -> list[str]:

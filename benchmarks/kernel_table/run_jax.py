@@ -6,15 +6,17 @@ python -m benchmarks.kernel_table.run_jax OUT NAME [--only REGEX]
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import base64
+import gc
+import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 
-from benchmarks.kernel_table.cases import Case, Limits, Run, run_all
-from benchmarks.kernel_table.marker import Marker
+from benchmarks.kernel_table.cases import Case, Run, run_all
+from benchmarks.kernel_table.core import JAX, core
 
 FORMATS = {"bf16": jnp.bfloat16, "fp16": jnp.float16, "tf32": jnp.float32, "fp32": jnp.float32}
 
@@ -25,12 +27,13 @@ def _randn(*shape: int, dtype: object) -> jax.Array:
 
 def _jitted(function: Callable[..., object], *inputs: jax.Array, precision: str = "") -> Run:
     wanted = {"tf32": "tensorfloat32", "fp32": "highest"}.get(precision)
+    with jax.default_matmul_precision(wanted or "default"):
+        compiled = jax.jit(function).lower(*inputs).compile()
 
     def run() -> object:
-        with jax.default_matmul_precision(wanted or "default"):
-            return jax.block_until_ready(compiled(*inputs))
+        return jax.block_until_ready(compiled(*inputs))
 
-    compiled = jax.jit(function)
+    run.compiled = compiled  # type: ignore[attr-defined]
     return run
 
 
@@ -122,25 +125,44 @@ def jax_cases() -> list[Case]:
     return [*cases, Case("jax/fp8", "fp8", _fp8), Case("jax/int8", "int8", _int8)]
 
 
-@contextmanager
-def _window(marker: Marker) -> Iterator[None]:
-    marker.start()
-    yield
-    marker.stop()
+def _module(run: Run) -> str:
+    """The compiled module, packed for JSON: it says what the kernels named after its instructions do."""
+    try:
+        modules = run.compiled.runtime_executable().hlo_modules()  # type: ignore[attr-defined]
+        return base64.b64encode(gzip.compress(modules[0].as_serialized_hlo_module_proto())).decode()
+    except Exception as error:  # no public interface: the table can do without
+        return f"failed: {error!r}"
 
 
 def main() -> None:
     """Parse, run, save what happened."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
-    parser.add_argument("name")
     parser.add_argument("--only", default="")
-    parser.add_argument("--build-s", type=float, default=60)
-    parser.add_argument("--run-s", type=float, default=45)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--seconds", type=float, default=60)
     options = parser.parse_args()
     jax.block_until_ready(jnp.zeros(1) + 1)
-    outcome = run_all(jax_cases(), options.only, Limits(options.build_s, options.run_s), _window)
-    outcome.save(options.out / f"{options.name}.json")
+    modules: dict[str, str] = {}
+    cases = jax_cases() if options.all else core(jax_cases(), JAX)
+    outcome = run_all([_keeping(case, modules) for case in cases], options.only, options.seconds, _release)
+    outcome.modules = modules
+    outcome.save(options.out / "jax_ncu.json")
+
+
+def _release() -> None:
+    gc.collect()
+
+
+def _keeping(case: Case, modules: dict[str, str]) -> Case:
+    """The same case, whose module is kept."""
+
+    def build() -> Run:
+        run = case.build()
+        modules[case.name] = _module(run)
+        return run
+
+    return Case(case.name, case.precision, build)
 
 
 if __name__ == "__main__":

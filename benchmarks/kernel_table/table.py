@@ -40,11 +40,9 @@ class Row:
     dtypes: str
     case_precision: str
     tensor_instructions: float | None
-    tensor_formats: str
-    fp64: float | None
-    fp16: float | None
-    fma: float | None
+    tensor_formats: str | None
     launches: int = 1
+    module: str = ""  # what XLA's module says of it
 
 
 def by_case(launches: Sequence[L]) -> dict[int, list[L]]:
@@ -85,34 +83,48 @@ def _alike(a: str, b: str) -> bool:
     return squeezed[0] == squeezed[1]
 
 
-def rows(framework: str, outcome: Path, counted: list[Counted], recorded: list[Recorded]) -> list[Row]:
-    """One row for each launch inside a case."""
+def rows(
+    framework: str, outcome: Path, counted: list[Counted], recorded: dict[str, list[Recorded]]
+) -> list[Row]:
+    """One row for each launch inside a case; `recorded` holds the profiler's kernels by the name of the case."""
     told = json.loads(outcome.read_text())
-    expected = by_case(recorded)
     found = []
     for case, launches in by_case(counted).items():
         name, precision = told["names"].get(str(case)), told["precisions"].get(str(case))
         if name is None:
             continue
-        for launch, kernel in paired(launches, expected.get(case, [])):
+        for launch, kernel in paired(launches, recorded.get(name, [])):
             found.append(_row(framework, name, precision, launch, kernel))
     return found
 
 
+def recorded_by_name(outcome: Path, recorded: list[Recorded]) -> dict[str, list[Recorded]]:
+    """The profiler's kernels by the name of their case."""
+    names = json.loads(outcome.read_text())["names"]
+    return {names[str(case)]: kernels for case, kernels in by_case(recorded).items() if str(case) in names}
+
+
+def with_formats(counted: list[Counted], again: list[Counted]) -> list[Counted]:
+    """The launches with the counters of a second run added, in those cases that ran the same kernels."""
+    second = by_case(again)
+    for case, launches in by_case(counted).items():
+        others = second.get(case, [])
+        if [launch.name for launch in launches] == [other.name for other in others]:
+            for launch, other in zip(launches, others, strict=True):
+                launch.counters.update(other.counters)
+    return counted
+
+
 def _row(framework: str, case: str, precision: str, launch: Counted, kernel: Recorded | None) -> Row:
-    pipe = "sm__inst_executed_pipe_"
     return Row(
         name=kernel.name if kernel else launch.name,
         framework=framework,
         case=case,
         op=kernel.op if kernel else "",
-        dtypes=";".join(kernel.dtypes) if kernel else "",
+        dtypes=json.dumps(kernel.dtypes) if kernel else "",
         case_precision=precision,
         tensor_instructions=launch.tensor_instructions(),
-        tensor_formats=";".join(launch.formats()),
-        fp64=launch.counters.get(f"{pipe}fp64"),
-        fp16=launch.counters.get(f"{pipe}fp16", launch.counters.get(f"{pipe}fma_type_fp16")),
-        fma=launch.counters.get(f"{pipe}fma"),
+        tensor_formats=launch.formats(),
     )
 
 
