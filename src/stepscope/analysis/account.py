@@ -47,7 +47,7 @@ def _of_device(trace: Trace, steps: Steps, device: int | None) -> pl.DataFrame:
     work = _work(trace, device)
     busy = _busy_slices(work, low, high)  # type: ignore[arg-type]
     idle = explain(trace, steps, work, _gaps(busy, low, high))  # type: ignore[arg-type]
-    columns = ["start_ns", "end_ns", "part", "named_by", "thread"]
+    columns = ["start_ns", "end_ns", "part", "named_by", "detail", "thread"]
     both = pl.concat([busy.select(columns), idle.select(columns)]).sort("start_ns")
     return _cut_at_steps(both, windows, device)
 
@@ -87,7 +87,10 @@ def _busy_slices(work: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
     ).filter(pl.col("priority") > 0)
     part = slices["priority"].replace_strict(_BUSY, return_dtype=pl.String)
     return slices.with_columns(
-        part=part, named_by=work["id"].gather(slices["owner"]), thread=work["track"].gather(slices["owner"])
+        part=part,
+        named_by=work["id"].gather(slices["owner"]),
+        detail=pl.lit(None, dtype=pl.UInt32),
+        thread=work["track"].gather(slices["owner"]),
     )
 
 
@@ -112,6 +115,7 @@ def _cut_at_steps(slices: pl.DataFrame, windows: pl.DataFrame, device: int | Non
     return rows.select(
         "part",
         "named_by",
+        "detail",
         "thread",
         "step",
         device=pl.lit(device, dtype=pl.Int32),

@@ -1,6 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 # mypy: disable-error-code="valid-type, no-any-return, misc, untyped-decorator, import-untyped"
-"""What a thread was doing at each moment: its timeline cut into segments, each owned by the innermost event."""
+"""What a thread was doing at each moment: its timeline cut into segments, each owned by the innermost event.
+
+Also: which event on the way up from an event speaks for it.
+"""
 
 from __future__ import annotations
 
@@ -77,10 +80,11 @@ def cut(
     segment_start: cython.const[cython.longlong][::1],
     segment_end: cython.const[cython.longlong][::1],
     segment_row: cython.const[cython.uint][::1],
-) -> tuple[array[int], array[int], array[int], array[int]]:
-    """Each span cut by the segments of its track: span, start, end and owner (NONE where no segment lies).
+) -> tuple[array[int], array[int], array[int], array[int], array[int]]:
+    """Each span cut by the segments of its track: span, start, end, owner (NONE where no segment lies) and `place`.
 
-    The segments of track t are track_first[t] to track_first[t + 1]. The pieces of a span cover it exactly.
+    The segments of track t are track_first[t] to track_first[t + 1]. The pieces of a span cover it exactly. `place`
+    is the segment that owns a piece, or for a piece that none owns, the one after it (perhaps of the next track).
     """
     pieces = _count(span_track, span_start, span_end, track_first, segment_start, segment_end)
     found = (
@@ -88,11 +92,13 @@ def cut(
         array("q", bytes(8 * pieces)),
         array("q", bytes(8 * pieces)),
         array("I", bytes(4 * pieces)),
+        array("I", bytes(4 * pieces)),
     )
     out_span: cython.uint[::1] = found[0]
     out_start: cython.longlong[::1] = found[1]
     out_end: cython.longlong[::1] = found[2]
     out_row: cython.uint[::1] = found[3]
+    out_place: cython.uint[::1] = found[4]
     none: cython.uint = NONE
     n: cython.Py_ssize_t = len(span_start)
     tracks: cython.Py_ssize_t = len(track_first) - 1
@@ -113,6 +119,7 @@ def cut(
             while cursor < span_end[i]:
                 out_span[at] = cython.cast(cython.uint, i)
                 out_start[at] = cursor
+                out_place[at] = cython.cast(cython.uint, s)
                 if s >= last or segment_start[s] >= span_end[i]:
                     until = span_end[i]
                     out_row[at] = none
@@ -127,6 +134,79 @@ def cut(
                 cursor = until
                 at += 1
     return found
+
+
+def outermost(parent: cython.const[cython.uint][::1], wanted: cython.const[cython.uchar][::1]) -> array[int]:
+    """For each row the farthest of itself and its ancestors that is wanted, or NONE."""
+    n: cython.Py_ssize_t = len(parent)
+    result = array("I", bytes(4 * n))
+    out: cython.uint[::1] = result
+    none: cython.uint = NONE
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(n):
+            out[i] = none
+            if parent[i] < i:
+                out[i] = out[parent[i]]
+            if out[i] == none and wanted[i]:
+                out[i] = cython.cast(cython.uint, i)
+    return result
+
+
+def roots(parent: cython.const[cython.uint][::1], boundary: cython.const[cython.uchar][::1]) -> array[int]:
+    """For each row the farthest of itself and its ancestors below the nearest boundary; NONE for a boundary."""
+    n: cython.Py_ssize_t = len(parent)
+    result = array("I", bytes(4 * n))
+    out: cython.uint[::1] = result
+    none: cython.uint = NONE
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(n):
+            out[i] = none
+            if boundary[i]:
+                continue
+            if parent[i] < i:
+                out[i] = out[parent[i]]
+            if out[i] == none:
+                out[i] = cython.cast(cython.uint, i)
+    return result
+
+
+def next_start(
+    first: cython.const[cython.uint][::1],
+    start: cython.const[cython.longlong][::1],
+    query_track: cython.const[cython.uint][::1],
+    query_time: cython.const[cython.longlong][::1],
+) -> array[int]:
+    """For each query the first row of its track that starts at or after the time, or NONE.
+
+    The rows of track t are first[t] to first[t + 1], in order of their starts.
+    """
+    n: cython.Py_ssize_t = len(query_time)
+    result = array("I", bytes(4 * n))
+    out: cython.uint[::1] = result
+    none: cython.uint = NONE
+    tracks: cython.Py_ssize_t = len(first) - 1
+    i: cython.Py_ssize_t
+    low: cython.Py_ssize_t
+    high: cython.Py_ssize_t
+    middle: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(n):
+            out[i] = none
+            if query_track[i] >= tracks:
+                continue
+            low = first[query_track[i]]
+            high = first[query_track[i] + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if start[middle] < query_time[i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < first[query_track[i] + 1]:
+                out[i] = cython.cast(cython.uint, low)
+    return result
 
 
 def _count(

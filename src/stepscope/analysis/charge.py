@@ -1,0 +1,219 @@
+"""Whom a span of host time is charged to: its own thread, the one that thread waits for, or the context around it.
+
+In this order: what the thread itself did; while it did nothing or waited for another thread, what the main thread
+did; a short silence of both is dispatch, named by the event that follows; in a long one what any other thread
+did; else the annotation around it; else nothing is known, and the event that follows is all there is to name.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.causes import host_causes
+from stepscope.analysis.steps import Steps
+from stepscope.analysis.timeline import Timeline, cut_by, main_track
+from stepscope.native import intervals
+from stepscope.native import segments as native
+from stepscope.trace.columns import buffer, series
+from stepscope.trace.trace import Trace
+
+# Between two ops, Python and the framework take microseconds, tens of them under a profiler. More is work of its own.
+SHORT_NS = 200_000
+# Threads that only make input, whatever the events on them are named.
+_INPUT_THREAD = r"(?i)^tf_data|dataloader|pin_memory|prefetch"
+_RANK = {
+    "host_compute": 9, "compile": 8, "host_collective": 7, "io": 6, "input": 5, "dispatch": 4, "python": 3,
+    "sync": 2, "profiler": 1,
+}  # fmt: skip
+COLUMNS = ["gap", "start_ns", "end_ns", "part", "named_by", "detail", "thread"]
+
+
+class Charger:
+    """Charges spans of host time, with what that needs of the trace computed once."""
+
+    def __init__(self, trace: Trace, steps: Steps, host_only: bool = False) -> None:
+        self.trace = trace
+        self.steps = steps
+        self.main = main_track(trace, steps)
+        self.host_only = host_only
+        self.causes = host_causes(trace)
+        self.acts = self.causes["acts"]
+        self.timeline = Timeline(trace, self.acts | self.causes["waits_for_thread"])
+        self.contexts = Timeline(trace, ~self.acts & self.causes["cause"].is_not_null())
+
+    def charge(self, spans: pl.DataFrame) -> pl.DataFrame:
+        """The spans (gap, start_ns, end_ns, track) in pieces with part, named_by, detail and thread."""
+        pieces = self.timeline.cut(spans)
+        acting = self.acts.gather(pieces["event"]).fill_null(False)
+        found = [self._acted(pieces.filter(acting))]
+        silent = self._with_quiet(pieces.filter(~acting))
+        silent, by_main = self._ask_main(silent)
+        found.append(by_main)
+        if not self.host_only:
+            short = pl.col("until_ns") - pl.col("since_ns") <= SHORT_NS
+            found.append(self._came_next(silent.filter(short), "dispatch"))
+            silent = silent.filter(~short)
+        silent, by_others = self._ask_others(silent)
+        found.append(by_others)
+        found.append(self._in_context(silent))
+        return self._with_names(pl.concat(found))
+
+    def _with_names(self, pieces: pl.DataFrame) -> pl.DataFrame:
+        """Where nothing came before, meanwhile or next, the marker around it is the last resort."""
+        unnamed = pieces.filter(pl.col("named_by").is_null())
+        if unnamed.is_empty():
+            return pieces
+        marking = int(self.steps.host["track"][0]) if len(self.steps.host) else self.main
+        track = pl.lit(marking, dtype=pl.UInt32)
+        rows = unnamed.with_columns(track=track, gap=pl.int_range(pl.len(), dtype=pl.UInt32))
+        cut = Timeline(self.trace).cut(rows)
+        named = unnamed[cut["gap"]].with_columns(
+            cut["start_ns"], cut["end_ns"], named_by=cut["event"], thread=track
+        )
+        return pl.concat([pieces.filter(pl.col("named_by").is_not_null()), named])
+
+    def _acted(self, pieces: pl.DataFrame) -> pl.DataFrame:
+        """What an event says of the pieces that it owns."""
+        event = pieces["event"]
+        causes = self.causes[event] if len(event) else self.causes.clear()
+        part = pl.col("cause")
+        if self.host_only:
+            part = (
+                pl.when("computes")
+                .then(pl.lit("host_compute"))
+                .when(part == "sync")
+                .then(pl.lit("dispatch"))
+                .otherwise(part)
+            )
+        named = causes.with_columns(named_by=self._op_that_follows(pieces, causes))
+        return pieces.select("gap", "start_ns", "end_ns", thread="track").hstack(
+            named.select(part.alias("part"), "named_by", "detail")
+        ).select(COLUMNS)  # fmt: skip
+
+    def _op_that_follows(self, pieces: pl.DataFrame, causes: pl.DataFrame) -> pl.Series:
+        """Framework code is named by the op it leads to, if that op comes within the same call of the user."""
+        events = self.trace.events
+        following = self._next_op(pieces)
+        api_end = (events["start_ns"] + events["dur_ns"]).gather(causes["api"])
+        leads = causes["leads_to_op"] & (events["start_ns"].gather(following) < api_end).fill_null(False)
+        return pl.select(pl.when(leads).then(following).otherwise(causes["named_by"])).to_series()
+
+    def _next_op(self, pieces: pl.DataFrame) -> pl.Series:
+        is_op = (self.trace.events["kind"] == "op") & self.acts
+        ops = self.trace.events.filter(is_op).select("id", "track", "start_ns")
+        first = ops["track"].search_sorted(
+            pl.int_range(self.timeline.count + 1, dtype=pl.UInt32, eager=True), side="left"
+        )
+        rows = native.next_start(
+            buffer(first.cast(pl.UInt32)), buffer(ops["start_ns"]), buffer(pieces["track"]), buffer(pieces["start_ns"])
+        )  # fmt: skip
+        row = series("row", rows, pl.UInt32)
+        return ops["id"].gather(pl.select(pl.when(row != native.NONE).then(row)).to_series())
+
+    def _with_quiet(self, pieces: pl.DataFrame) -> pl.DataFrame:
+        """The pieces with the stretch of silence they lie in, which does not reach beyond the steps."""
+        quiet = self.timeline.quiet(pieces)
+        if len(self.steps.host):
+            first, last = int(self.steps.host["start_ns"][0]), int(self.steps.host["end_ns"][-1])
+            quiet = quiet.with_columns(
+                pl.when(pieces["start_ns"] >= first).then(pl.col("since_ns").clip(lower_bound=first)).otherwise("since_ns"),
+                pl.when(pieces["end_ns"] <= last).then(pl.col("until_ns").clip(upper_bound=last)).otherwise("until_ns"),
+            )  # fmt: skip
+        return pl.concat([pieces, quiet], how="horizontal")
+
+    def _ask_main(self, silent: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """What the main thread did meanwhile; and what is left, in the stretch in which both threads are silent."""
+        elsewhere = silent.filter(pl.col("track") != self.main)
+        rows = elsewhere.select(
+            "start_ns", "end_ns", gap=pl.int_range(pl.len(), dtype=pl.UInt32), track=pl.lit(self.main, dtype=pl.UInt32)
+        )  # fmt: skip
+        pieces = self.timeline.cut(rows)
+        asked = self._with_quiet(pieces)
+        own = elsewhere[asked["gap"]]
+        # Whichever of the two goes on first is what the host was working up to.
+        sooner = asked["until_ns"] < own["until_ns"]
+        both = asked.with_columns(
+            gap=own["gap"],
+            since_ns=pl.max_horizontal(asked["since_ns"], own["since_ns"]),
+            until_ns=pl.min_horizontal(asked["until_ns"], own["until_ns"]),
+            next=pl.when(sooner).then(asked["next"]).otherwise(own["next"]),
+        )
+        acting = self.acts.gather(both["event"]).fill_null(False)
+        left = pl.concat([silent.filter(pl.col("track") == self.main), both.filter(~acting)])
+        return left, self._acted(both.filter(acting))
+
+    def _came_next(self, pieces: pl.DataFrame, part: str) -> pl.DataFrame:
+        """Pieces of one part, named by the event that came next."""
+        following = pieces["next"]
+        return pieces.select(
+            "gap",
+            "start_ns",
+            "end_ns",
+            part=pl.lit(part),
+            named_by=self.causes["named_by"].gather(following),
+            detail=self.causes["detail"].gather(following),
+            thread=pl.coalesce(self.trace.events["track"].gather(following), pl.col("track")),
+        )
+
+    def _ask_others(self, silent: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """What the other threads did in a silence, the most telling of them first; and what is left of it."""
+        others = self.timeline.tracks.filter(self.timeline.tracks != self.main)
+        silent = silent.with_columns(row=pl.int_range(pl.len(), dtype=pl.UInt32))
+        spans = silent.select("start_ns", "end_ns", gap="row").join(others.to_frame("track"), how="cross")
+        pieces = self.timeline.cut(spans)
+        pieces = pieces.filter(self.acts.gather(pieces["event"]).fill_null(False))
+        if pieces.is_empty():
+            return silent.drop("row"), self._acted(pieces)
+        claimed = self._one_at_a_time(self._input_threads(self._acted(pieces)))
+        left = _without(silent, claimed)
+        return left.drop("row"), claimed.with_columns(gap=silent["gap"].gather(claimed["gap"]))
+
+    def _input_threads(self, pieces: pl.DataFrame) -> pl.DataFrame:
+        makes_input = (
+            self.trace.tracks.sort("id")["thread"].str.contains(_INPUT_THREAD).fill_null(False).gather(pieces["thread"])
+        )  # fmt: skip
+        return pieces.with_columns(part=pl.when(makes_input).then(pl.lit("input")).otherwise(pl.col("part")))
+
+    def _one_at_a_time(self, pieces: pl.DataFrame) -> pl.DataFrame:
+        """Of pieces that overlap, at each moment the one whose part ranks highest."""
+        ranked = pieces.with_columns(
+            rank=pl.col("part").replace_strict(_RANK, default=1, return_dtype=pl.UInt8)
+        ).sort("start_ns", maintain_order=True)
+        start, end, _, owner = intervals.slices(
+            buffer(ranked["start_ns"]), buffer(ranked["end_ns"]), buffer(ranked["rank"]),
+            int(ranked["start_ns"].min()), int(ranked["end_ns"].max()),  # type: ignore[arg-type]
+        )  # fmt: skip
+        owners = series("owner", owner, pl.UInt32)
+        kept = owners != native.NONE
+        starts, ends = series("start_ns", start, pl.Int64), series("end_ns", end, pl.Int64)
+        rows: pl.DataFrame = ranked[owners.filter(kept)]
+        return rows.with_columns(start_ns=starts.filter(kept), end_ns=ends.filter(kept)).select(COLUMNS)
+
+    def _in_context(self, silent: pl.DataFrame) -> pl.DataFrame:
+        """In a user's annotation it is the user's code; in a framework's, dispatch; in none, nobody knows."""
+        if self.host_only:
+            short = pl.col("until_ns") - pl.col("since_ns") <= SHORT_NS
+            brief = self._came_next(silent.filter(short), "dispatch")
+            return pl.concat([brief, self._in_annotation(silent.filter(~short))])
+        return self._in_annotation(silent)
+
+    def _in_annotation(self, silent: pl.DataFrame) -> pl.DataFrame:
+        rows = silent.select(
+            "start_ns", "end_ns", gap=pl.int_range(pl.len(), dtype=pl.UInt32), track=pl.lit(self.main, dtype=pl.UInt32)
+        )  # fmt: skip
+        pieces = self.contexts.cut(rows)
+        own = silent[pieces["gap"]]
+        pieces = pieces.with_columns(gap=own["gap"], next=own["next"], waiting=own["event"].is_not_null())
+        cause = self.causes["cause"].gather(pieces["event"])
+        by_user = (cause == "python").fill_null(False) & ~pieces["waiting"]
+        known = cause.is_not_null() | pieces["waiting"]
+        named = self._acted(pieces.filter(by_user))
+        framework = self._came_next(pieces.filter(~by_user & known), "dispatch")
+        return pl.concat([named, framework, self._came_next(pieces.filter(~known), "unexplained")])
+
+
+def _without(silent: pl.DataFrame, claimed: pl.DataFrame) -> pl.DataFrame:
+    """The silences less what was claimed of them."""
+    gone = claimed.select("start_ns", "end_ns", id="gap").sort("start_ns")
+    free = cut_by(silent, gone).filter(pl.col("owner").is_null())
+    return silent[free["row"]].with_columns(free["start_ns"], free["end_ns"])
