@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 
 from stepscope import units
 from stepscope.report.model import Report
-from stepscope.report.shown import share, shown
+from stepscope.report.shown import share
 from stepscope.report.tables import where
 
 Fact = tuple[str, str]
+VERDICT = "verdict"  # a sentence that needs no label
 
 
 def facts_of(report: Report, section: str) -> list[Fact]:
@@ -17,12 +18,17 @@ def facts_of(report: Report, section: str) -> list[Fact]:
     return [(label, value) for label, value in _WAYS[section](report) if value] if section in _WAYS else []
 
 
-def _share(label: str, value: float | None) -> Fact:
-    return label, "" if value is None else share(value)
+def is_sentence(value: str) -> bool:
+    """Whether the value wants a line of its own."""
+    return value.endswith(".")
 
 
-def _duration(label: str, value: int | None) -> Fact:
-    return label, "" if value is None else units.duration(value)
+def _share(label: str, value: float | None, of: str = "") -> Fact:
+    return label, "" if value is None else f"{share(value)} {of}".strip()
+
+
+def _duration(label: str, value: int | None, when: str = "") -> Fact:
+    return label, "" if value is None else f"{units.duration(value)} {when}".strip()
 
 
 def _steps(report: Report) -> Iterator[Fact]:
@@ -45,17 +51,16 @@ def _steps(report: Report) -> Iterator[Fact]:
 def _input(report: Report) -> Iterator[Fact]:
     found = report.input
     if found.stages:
-        yield _share("of step time in the loader", found.share)
-        yield _share("of step time the device waits for it", found.exposed_share)
-    yield "verdict", found.verdict
+        yield _share("in the loader", found.share, "of step time")
+        yield _share("the device waits", found.exposed_share, "of step time")
+    yield VERDICT, found.verdict
 
 
 def _precision(report: Report) -> Iterator[Fact]:
     found = report.precision
     if found.shares:
-        yield _share("of compute time on tensor cores", found.tensor_core_share)
-        yield _share("could run on tensor cores", found.eligible_share)
-        yield _share("not known", found.unknown_share)
+        yield _share("on tensor cores", found.tensor_core_share, "of compute time")
+        yield _share("could be on tensor cores", found.eligible_share, "of compute time")
 
 
 def _device(report: Report) -> Iterator[Fact]:
@@ -69,13 +74,10 @@ def _device(report: Report) -> Iterator[Fact]:
     queue = found.queue
     if queue.launches:
         yield "launches", f"{queue.launches:,}"
-        yield _duration("launch to start, median", queue.median_delay_ns)
-        yield _duration("launch to start, 90th percentile", queue.p90_delay_ns)
-        yield (
-            "queue depth, median",
-            shown(queue.median_depth, "number") if queue.median_depth is not None else "",
-        )
-        yield _share("launches that met an idle device", queue.empty_share)
+        yield _duration("launch to start", queue.median_delay_ns, "in the median")
+        yield _duration("launch to start", queue.p90_delay_ns, "in 9 of 10 cases at most")
+        yield "queued", "" if queue.median_depth is None else f"{queue.median_depth:.3g} in the median"
+        yield _share("met an idle device", queue.empty_share, "of launches")
 
 
 def _memory(report: Report) -> Iterator[Fact]:
@@ -86,8 +88,8 @@ def _memory(report: Report) -> Iterator[Fact]:
 def _collectives(report: Report) -> Iterator[Fact]:
     found = report.collectives
     if found.rows:
-        yield _share("of step time not hidden", found.exposed_share)
-        yield _share("of kernel time", found.kernel_share)
+        yield _share("not hidden", found.exposed_share, "of step time")
+        yield _share("in all", found.kernel_share, "of kernel time")
 
 
 _WAYS: dict[str, Callable[[Report], Iterator[Fact]]] = {

@@ -32,7 +32,7 @@ def devices(report: Report) -> str:
 def ranks(report: Report) -> str:
     """Which of how many, where there are several."""
     profile = report.profile
-    if len(profile.ranks) == 1 and (profile.world_size or 1) == 1:
+    if len(profile.ranks) <= 1 and (profile.world_size or 1) == 1:
         return ""
     of = (
         f" of {profile.world_size}" if profile.world_size and profile.world_size != len(profile.ranks) else ""

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterator
 
 from stepscope import units
-from stepscope.report.facts import facts_of
+from stepscope.report.facts import VERDICT, facts_of, is_sentence
 from stepscope.report.figures import FIGURES
 from stepscope.report.headline import devices, figures, title
 from stepscope.report.html_account import account_html
@@ -18,23 +18,9 @@ from stepscope.report.parts import part
 from stepscope.report.shown import framework, moment, share
 from stepscope.report.style import asset, page_style
 from stepscope.report.summary import in_order
-from stepscope.report.tables import ORDER, tables_of
+from stepscope.report.tables import ORDER, TITLES, tables_of
 
 ROWS = 200
-_TITLES = {
-    "problems": "Problems of the capture",
-    "findings": "What to change",
-    "breakdown": "Where the time goes",
-    "steps": "Steps",
-    "input": "Input pipeline",
-    "ops": "Ops",
-    "kernels": "Kernels",
-    "precision": "Precision",
-    "device": "Device",
-    "memory": "Memory",
-    "collectives": "Communication",
-    "coverage": "Coverage",
-}
 _FIGURES = {"breakdown": ("account", "ranks"), "steps": ("steps",), "precision": ("precision",), "device": ("device",), "memory": ("memory",)}  # fmt: skip
 
 
@@ -117,14 +103,14 @@ def _cards(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _nav(names: list[str]) -> Markup:
-    links = [tag("a", _TITLES[name], href=f"#{name}") for name in names]
+    links = [tag("a", TITLES[name], href=f"#{name}") for name in names]
     return tag(
         "nav", tag("div", links, tag("button", "light / dark", id="theme", type="button", hidden=True))
     )
 
 
 def _section(name: str, content: Content) -> Markup:
-    return tag("section", tag("h2", _TITLES[name]), content, id=name)
+    return tag("section", tag("h2", TITLES[name]), content, id=name)
 
 
 def _footer(report: Report) -> Markup:
@@ -190,10 +176,10 @@ def _gain(finding: Finding) -> Markup | None:
 
 def _figures_and_tables(report: Report, name: str, limit: int) -> Iterator[Markup]:
     facts = facts_of(report, name)
-    yield from (tag("p", value) for label, value in facts if label == "verdict")
+    yield from (tag("p", value) for label, value in facts if label == VERDICT)
     figures_here = [found for each in _FIGURES.get(name, ()) if (found := FIGURES[each](report)) is not None]
-    short = [(label, value) for label, value in facts if label != "verdict" and len(value) <= 40]
-    long = [(label, value) for label, value in facts if label != "verdict" and len(value) > 40]
+    short = [(label, value) for label, value in facts if not is_sentence(value)]
+    long = [(label, value) for label, value in facts if is_sentence(value) and label != VERDICT]
     if short:
         yield tag(
             "dl", [tag("div", tag("dt", label), tag("dd", value)) for label, value in short], class_="facts"

@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Collection, Iterator
 
 from stepscope import units
-from stepscope.report.facts import facts_of
+from stepscope.report.facts import VERDICT, facts_of
 from stepscope.report.headline import figures, title
 from stepscope.report.model import Finding, Problem, Report
 from stepscope.report.parts import part
 from stepscope.report.shown import framework, share, short_name, shown
 from stepscope.report.summary import basis, gain, in_order, longest_names, own_steps
 from stepscope.report.table import Column, Table
-from stepscope.report.tables import ORDER, tables_of
+from stepscope.report.tables import ORDER, TITLES, tables_of
 from stepscope.safe import safe
 
 ROWS = 20
@@ -48,15 +48,15 @@ def code(name: str) -> str:
     return f"{fence}{pad}{shown_name}{pad}{fence}"
 
 
-def _heading(title_text: str) -> Iterator[str]:
+def _heading(section: str) -> Iterator[str]:
     yield ""
-    yield f"## {title_text.capitalize()}"
+    yield f"## {TITLES[section]}"
     yield ""
 
 
 def _problems(report: Report, _: str, limit: int) -> Iterator[str]:
     if report.problems:
-        yield from _heading("problems of the capture")
+        yield from _heading("problems")
         yield from (_problem(problem) for problem in report.problems)
 
 
@@ -69,7 +69,7 @@ def _problem(problem: Problem) -> str:
 def _findings(report: Report, _: str, limit: int) -> Iterator[str]:
     if not report.findings:
         return
-    yield from _heading("what to change")
+    yield from _heading("findings")
     kept = report.findings[:limit] if limit else report.findings
     yield from (_finding(number, finding) for number, finding in enumerate(kept, 1))
     yield from _cut(len(report.findings), len(kept))
@@ -84,7 +84,7 @@ def _finding(number: int, finding: Finding) -> str:
 def _breakdown(report: Report, _: str, limit: int) -> Iterator[str]:
     if not report.breakdown:
         return
-    yield from _heading("where the time goes")
+    yield from _heading("breakdown")
     yield f"{text(basis(report)).capitalize()}."
     yield ""
     yield "| part | share | time | mostly |"
@@ -109,7 +109,7 @@ def _section(report: Report, name: str, limit: int) -> Iterator[str]:
     if not facts and not tables:
         return
     yield from _heading(name)
-    yield from (text(value) if label == "verdict" else f"- {label}: {text(value)}" for label, value in facts)
+    yield from (text(value) if label == VERDICT else f"- {label}: {text(value)}" for label, value in facts)
     for table in tables:
         if facts or table.title != name:
             yield ""

@@ -54,12 +54,17 @@ class RankContext:
     @cached_property
     def windows(self) -> Steps:
         """The steps that count; without any, one window over the whole recording for each device."""
-        return self.steps if len(self.steps.windows) else replace(self.steps, windows=self._whole())
+        if len(self.all_steps.windows):
+            return self.steps
+        return replace(self.steps, windows=self._whole())
 
     @cached_property
     def account(self) -> Account:
-        """The account of the windows."""
-        return account(self.trace, self.windows)
+        """The account of the windows. It is made over all steps: a gap may begin in one that does not count."""
+        if self.options.steps is None or self.all_steps.windows.is_empty():
+            return account(self.whole_trace, self.windows)
+        whole = account(self.whole_trace, self.all_steps)
+        return replace(whole, slices=whole.slices.filter(pl.col("step").is_in(self._wanted())))
 
     @cached_property
     def parts(self) -> pl.DataFrame:

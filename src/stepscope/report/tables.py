@@ -147,7 +147,20 @@ _GAPS = (
     Column("fix", "what closes it"),
 )
 _PRECISION = (Column("precision", "precision"), Column("share", "share of compute", "share"))
-_FIGURES = (Column("figure", "figure"), Column("value", "value"))
+TITLES = {
+    "problems": "Problems of the capture",
+    "findings": "What to change",
+    "breakdown": "Where the time goes",
+    "steps": "Steps",
+    "input": "Input pipeline",
+    "ops": "Ops",
+    "kernels": "Kernels",
+    "precision": "Precision",
+    "device": "Device",
+    "memory": "Memory",
+    "collectives": "Communication",
+    "coverage": "Coverage",
+}
 COVERED = ("runtime", "device_time", "memory", "shapes", "stacks", "step_time")
 
 
@@ -225,7 +238,7 @@ def _findings(report: Report) -> list[Table]:
 def _input(report: Report) -> list[Table]:
     found = report.input
     total = max(found.stages_total, len(found.stages))
-    return [table("input", "stages of the input pipeline", _STAGES, found.stages, total=total)]
+    return [table("input", "stages", _STAGES, found.stages, total=total)]
 
 
 def _ops(report: Report) -> list[Table]:
@@ -245,7 +258,7 @@ def _kernels(report: Report) -> list[Table]:
 def _precision(report: Report) -> list[Table]:
     shares = sorted(report.precision.shares.items(), key=lambda item: -item[1])
     rows = [{"precision": name, "share": share} for name, share in shares if share]
-    return [table("precision", "precision of device compute", _PRECISION, rows, bar="share")]
+    return [table("precision", "precision", _PRECISION, rows, bar="share")]
 
 
 def _device(report: Report) -> list[Table]:
@@ -282,8 +295,8 @@ def _collectives(report: Report) -> list[Table]:
         for key in (ranks[0] if ranks else ())
     ]
     return [
-        table("collectives", "communication", _COLLECTIVES, report.collectives.rows),
-        table("collectives_ranks", "communication by rank", columns, ranks),
+        table("collectives", "operations", _COLLECTIVES, report.collectives.rows),
+        table("collectives_ranks", "by rank", columns, ranks),
     ]
 
 

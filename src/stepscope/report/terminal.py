@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterator
 from rich.text import Text
 
 from stepscope.report.drawn import bar
-from stepscope.report.facts import facts_of
+from stepscope.report.facts import VERDICT, Fact, facts_of, is_sentence
 from stepscope.report.grid import GAP, lines
 from stepscope.report.headline import headline
 from stepscope.report.model import Report
 from stepscope.report.shown import short_name, shown
 from stepscope.report.table import Column, Table
-from stepscope.report.tables import ORDER, tables_of
+from stepscope.report.tables import ORDER, TITLES, tables_of
 from stepscope.report.terminal_words import IN_WORDS, cut, heading, wrapped
 from stepscope.safe import safe
 
@@ -51,14 +51,22 @@ def _section(report: Report, name: str, width: int, limit: int) -> Iterator[Text
     facts = [] if name in IN_WORDS else facts_of(report, name)
     tables = [table.head(limit) for table in tables_of(report, name)]
     if name not in IN_WORDS and (facts or tables):
-        yield from heading(tables[0].title if tables and not facts else name)
-    for label, value in facts:
-        yield from wrapped(value if label == "verdict" else f"{label}: {value}", width, "  ")
+        yield from heading(TITLES[name].lower())
+        yield from _told(facts, width)
     for number, table in enumerate(tables):
-        if number or (facts and table.title != name):
+        if number:
             yield Text(f"  {table.title}", style="italic")
         yield from drawn(table, width)
         yield from cut(table.total, len(table.rows), table.title)
+
+
+def _told(facts: list[Fact], width: int) -> Iterator[Text]:
+    """Short figures in one go, sentences on lines of their own."""
+    figures = [f"{label} {value}" for label, value in facts if not is_sentence(value)]
+    yield from wrapped(" · ".join(figures), width, "  ")
+    for label, value in facts:
+        if is_sentence(value):
+            yield from wrapped(value if label == VERDICT else f"{label}: {value}", width, "  ")
 
 
 def drawn(table: Table, width: int) -> Iterator[Text]:

@@ -135,7 +135,9 @@ def _counted(report: Report) -> str:
     found = report.steps
     notes = [f"{found.outliers:,} outlier{'s' if found.outliers > 1 else ''}" if found.outliers else ""]
     notes += [f"{found.partial:,} partial, not in the figures" if found.partial else ""]
-    return safe("; ".join([f"{found.count:,} by {found.name or found.source}", *filter(None, notes)]))
+    return safe(
+        "; ".join([f"{found.count:,} by {_clipped(found.name or found.source)}", *filter(None, notes)])
+    )
 
 
 def _curve(rows: list[StepRow], label: str, width: int) -> Text:
