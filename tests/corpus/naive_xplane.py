@@ -51,14 +51,6 @@ def signed(value: int) -> int:
 
 
 @dataclass
-class Stat:
-    """One XStat with its name resolved."""
-
-    name: str
-    value: Any
-
-
-@dataclass
 class Event:
     """One XEvent: picoseconds as stored."""
 
@@ -66,7 +58,7 @@ class Event:
     offset_ps: int | None = None
     dur_ps: int = 0
     occurrences: int | None = None
-    stats: dict[str, Any] = field(default_factory=dict)
+    stats: list[tuple[str, Any]] = field(default_factory=list)
 
 
 @dataclass
@@ -168,8 +160,7 @@ def _event(plane: Plane, data: bytes) -> Event:
         elif number == 5:
             event.occurrences = signed(value)
         elif number == 4:
-            key, found = _stat(plane, value)
-            event.stats[key] = found
+            event.stats.append(_stat(plane, value))
     return event
 
 

@@ -10,7 +10,8 @@ from stepscope.formats.source import Source
 from stepscope.trace.finish import finish
 from stepscope.trace.trace import Trace
 
-FORMATS: tuple[Format, ...] = (tf_events.FORMAT, chrome_json.FORMAT, xplane.FORMAT)
+# XPlane before JSON: a plane of 123 bytes begins with a newline and a brace.
+FORMATS: tuple[Format, ...] = (tf_events.FORMAT, xplane.FORMAT, chrome_json.FORMAT)
 
 
 def detect(source: Source) -> Format:

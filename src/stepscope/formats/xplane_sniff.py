@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-_TEXTS = (0x12, 0x1A, 0x22)  # errors, warnings, hostnames
-_PLANE = 0x0A
+_PLANE, _TEXTS = 0x0A, (0x12, 0x1A, 0x22)  # planes; errors, warnings, hostnames
 # The wire types of a plane's fields.
 _FORMS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2}
-_ENOUGH_FIELDS = 8
+_ENOUGH_FIELDS = 1000
 
 
 def matches(head: bytes, name: str) -> bool:
-    """A plane that has a plane's fields, perhaps after texts. A telling name asks for less."""
+    """A plane that has a plane's fields and fills its length, perhaps after texts. A telling name asks for less.
+
+    Little else is certain: a newline and a brace, with which JSON may begin, are also a plane of 123 bytes.
+    """
     if not head or head[0] not in (_PLANE, *_TEXTS):
         return False
     if name.endswith((".xplane.pb", ".xplane.pb.gz")):
@@ -22,19 +24,21 @@ def matches(head: bytes, name: str) -> bool:
     if at >= len(head) or head[at] != _PLANE:
         return at == len(head) > 2
     size, at = _varint(head, at + 1)
-    return size > 0 and _is_plane(head, at, min(len(head), at + size))
+    return size > 0 and _is_plane(head, at, at + size)
 
 
 def _is_plane(head: bytes, at: int, stop: int) -> bool:
     seen = 0
-    while at < stop and seen < _ENOUGH_FIELDS:
+    while at < min(stop, len(head)) and seen < _ENOUGH_FIELDS:
         key, at = _varint(head, at)
         if _FORMS.get(key >> 3) != key & 7:
             return False
         size, at = _varint(head, at)
         at += size if key & 7 == 2 else 0
         seen += 1
-    return seen > 0
+        if at > stop:
+            return False
+    return seen > 0 and (stop >= len(head) or seen == _ENOUGH_FIELDS or head[stop] in (_PLANE, *_TEXTS))
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

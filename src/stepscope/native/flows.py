@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from array import array
+from typing import Any
 
 from stepscope.native.checks import need_equal
 
@@ -19,9 +20,9 @@ _ALL_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
 def link(
-    producers: list[memoryview],
-    consumers: list[memoryview],
-    start: memoryview,
+    producers: list[Any],
+    consumers: list[Any],
+    start: object,
     early: bool,
     seed: int,
 ) -> tuple[array[int], array[int]]:
@@ -64,9 +65,9 @@ class _Flows:
 
     def __init__(
         self,
-        producers: list[memoryview],
-        consumers: list[memoryview],
-        start: memoryview,
+        producers: list[Any],
+        consumers: list[Any],
+        start: object,
         seed: int,
     ) -> None:
         self.row, self.kind, self.id = producers
@@ -76,6 +77,7 @@ class _Flows:
         need_equal(len(self.to_row), len(self.to_kind), len(self.to_id))
         count = len(self.row)
         bits = max(4, (2 * count + 1).bit_length())
+        self.groups = 0
         self.odd = seed | 1
         self.mask = (1 << bits) - 1
         self.shift = 64 - bits

@@ -52,6 +52,7 @@ class _Table:
         size = 1 << (2 * len(self.first) + 1).bit_length()
         self.seed = seed
         self.mask = size - 1
+        self.count = 0
         self.slot = array("I", bytes(4 * size))
         self.shown = array("I", bytes(4 * len(self.first)))
         self.hash = array("Q", bytes(8 * len(self.first)))

@@ -2,14 +2,14 @@
 # mypy: disable-error-code="valid-type, no-any-return, misc, untyped-decorator, import-untyped"
 """The events and stats of an XSpace as columns, by the million.
 
-Lines come in chunks (see `wire.Splitter`), so that several decoders can share a file, each in its own thread. A chunk
-that finds a column full is undone, and decoded again when there is more room. The bytes are not trusted: what
-breaks inside an event costs the rest of that event, and is counted.
+Lines come in chunks (see `wire.Splitter`), so that decoders in several threads can share a file. A chunk that finds a column
+full is undone, and decoded again with more room. What breaks inside an event costs its rest, and is counted.
 """
 
 from __future__ import annotations
 
 from array import array
+from typing import Any
 
 try:
     import cython
@@ -31,7 +31,7 @@ _LAST_KEY = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 _UNNAMED = cython.declare(cython.uint, UNNAMED)
 _LOW = cython.declare(cython.longlong, 0xFFFFFFFF)
 # Beyond 53 days from its line's start a time is damage; within, sums stay in 64 bits.
-_FARTHEST_PS = cython.declare(cython.longlong, 1 << 62)
+_FARTHEST_PS = cython.declare(cython.longlong, (1 << 62) - 1000)
 
 
 @cython.final
@@ -51,7 +51,7 @@ class Rows:
         self.count = self.room = 0
         self.short = False
 
-    def reserve(self, owner: memoryview, key: memoryview, value: memoryview, last: memoryview) -> None:
+    def reserve(self, owner: Any, key: Any, value: Any, last: Any) -> None:
         """Go on in these columns, which hold all that was put so far."""
         self.owner, self.key, self.value, self.last = owner, key, value, last
         self.room = len(owner)
@@ -165,7 +165,7 @@ class Decoder:
         self.stat_part, self.stat_flag, self.name_class, self.kinds = stat_part, stat_flag, name_class, kinds
         self.duration = len(stat_part) - 1
 
-    def columns(self, row: int, events: list[memoryview]) -> None:
+    def columns(self, row: int, events: list[Any]) -> None:
         """The columns of all events: track, name, start, dur, kind. This decoder's part begins at `row`."""
         self.row = row
         self.track, self.name, self.start, self.dur, self.kind = events
@@ -178,7 +178,7 @@ class Decoder:
         }  # fmt: skip
 
     def trouble(self) -> tuple[int, int, int]:
-        """How often something went wrong: damaged, unknown, clamped."""
+        """How often it was damaged, unknown, clamped."""
         return self.damaged, self.unknown, self.clamped
 
     def chunk(self, line: cython.uint, first: cython.Py_ssize_t, last: cython.Py_ssize_t) -> bool:

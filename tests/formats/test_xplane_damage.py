@@ -1,0 +1,226 @@
+"""XPlane files that are cut, flipped or made up: every complete event is kept, and what is lost is told."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stepscope.errors import StepscopeError
+from stepscope.formats import xplane_decode, xplane_index, xplane_links
+from stepscope.trace.trace import Trace
+from tests.corpus.naive_xplane import decode
+from tests.formats.test_xplane import codes, load
+from tests.formats.test_xplane_devices import gpu_job
+from tests.formats.xspace_bytes import PlaneBytes, number, packed, space
+from tests.native.both import interpreted
+
+# Each example is a whole load. The soak takes as many as its profile says.
+FEWER = settings() if os.environ.get("STEPSCOPE_SOAK") else settings(max_examples=40)
+WHOLE = space(*gpu_job(), warnings=["late"], hosts=["box"])
+
+
+@pytest.fixture(scope="module", params=["compiled", "interpreted"])
+def _build(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The reader over both builds of its hot loops."""
+    if request.param == "compiled":
+        yield
+        return
+    with (
+        mock.patch.object(xplane_index, "wire", interpreted("wire")),
+        mock.patch.multiple(
+            xplane_decode,
+            xspace=interpreted("xspace"),
+            texts=interpreted("texts"),
+            names=interpreted("names"),
+        ),
+        mock.patch.object(xplane_links, "flows", interpreted("flows")),
+    ):
+        yield
+
+
+def read_events(data: bytes) -> Trace | None:
+    """The trace, or None where the reader says that there is none; anything but its own error is a failure."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return load(data, Path(folder))
+        except StepscopeError:
+            return None
+
+
+def own_events(trace: Trace) -> pl.DataFrame:
+    return trace.events.filter(pl.col("source_category") != "derived")
+
+
+def cut_plane(events: int, keep: int) -> bytes:
+    """A plane with so many events, cut after some bytes of its last one."""
+    plane = PlaneBytes("/host:CPU")
+    plane.line("t", [plane.event("x", i * 1_000, 500, n=i) for i in range(events)])
+    data = packed(1, packed(2, "/host:CPU") + packed(3, plane.lines[0]))
+    return data[: len(data) - keep]
+
+
+@pytest.mark.usefixtures("_build")
+def test_the_whole_file() -> None:
+    trace = read_events(WHOLE)
+    assert trace is not None
+    assert len(own_events(trace)) == 22
+    assert codes(trace) == {"capture-warning": 1}
+
+
+@pytest.mark.usefixtures("_build")
+def test_a_cut_line_keeps_its_complete_events(tmp_path: Path) -> None:
+    trace = load(cut_plane(5, 3), tmp_path)
+    assert trace.events["start_ns"].to_list() == [0, 1, 2, 3]
+    assert trace.events["name"].to_list() == ["event #1"] * 4
+    assert [trace.arguments(i) for i in range(2)] == [{"stat #1": 0}, {"stat #1": 1}]
+    (problem,) = trace.problems.filter(pl.col("code") == "truncated").to_dicts()
+    assert problem["severity"] == "error"
+    assert problem["detail"] == (
+        f"It ends at byte {len(cut_plane(5, 3))}, in the middle of a message. All 4 complete events before that were kept."
+    )
+
+
+@pytest.mark.usefixtures("_build")
+def test_cut_anywhere() -> None:
+    before = 0
+    for size in range(1, len(WHOLE), 29):
+        trace = read_events(WHOLE[:size])
+        count = 0 if trace is None else len(own_events(trace))
+        assert count >= before or count == 22
+        before = count
+        if trace is not None and decode_is_cut(WHOLE[:size]):
+            assert "truncated" in codes(trace)
+    assert before == 22
+
+
+def decode_is_cut(data: bytes) -> bool:
+    try:
+        decode(data)
+    except (ValueError, IndexError):
+        return True
+    return False
+
+
+def test_damage_in_the_middle_is_told(tmp_path: Path) -> None:
+    plane = PlaneBytes("/host:CPU")
+    plane.line("t", [plane.event("x", 0, 500)])
+    broken = packed(1, packed(2, "/host:CPU") + packed(3, plane.lines[0]) + b"\x0f\xff\xff")
+    trace = load(broken + space(plane), tmp_path)
+    assert len(trace.events) == 2
+    (problem,) = trace.problems.to_dicts()
+    assert (problem["code"], problem["count"]) == ("damaged", 3)
+    assert f"From byte {len(broken) - 3}" in problem["detail"]
+
+
+def test_a_part_that_claims_too_much_is_clipped(tmp_path: Path) -> None:
+    plane = PlaneBytes("/host:CPU")
+    plane.line("t", [plane.event("x", 0, 500)])
+    line = b"\x1a\x7f" + plane.lines[0]
+    trace = load(packed(1, packed(2, "/host:CPU") + line) + space(plane), tmp_path)
+    assert len(trace.events) == 2
+    assert codes(trace) == {"damaged": 1}
+
+
+def test_events_that_break_off(tmp_path: Path) -> None:
+    events = packed(4, number(1, 1) + b"\x10" + b"\xff" * 11) + packed(4, number(1, 1) + number(77, 1))
+    trace = load(packed(1, packed(2, "/host:CPU") + packed(3, events)), tmp_path)
+    assert len(trace.events) == 2
+    assert codes(trace) == {"damaged-events": 1, "unknown-fields": 1}
+
+
+def test_times_beyond_reason(tmp_path: Path) -> None:
+    plane = PlaneBytes("/host:CPU")
+    plane.line(
+        "t", [plane.event("x", 1 << 62, 1 << 62), plane.event("y", -(1 << 63), -5)], time_ns=-(1 << 63)
+    )
+    trace = load(space(plane), tmp_path)
+    assert codes(trace)["bad-time"] == 2
+    assert trace.events["dur_ns"].min() == 0
+
+
+@FEWER
+@given(st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=4))
+def test_flipped_bytes(flips: list[tuple[int, int]]) -> None:
+    data = bytearray(WHOLE)
+    for at, value in flips:
+        data[at] = value
+    trace = read_events(bytes(data))
+    assert trace is None or len(own_events(trace)) <= 30
+
+
+@FEWER
+@given(st.integers(1, len(WHOLE)), st.binary(max_size=40))
+def test_cut_and_followed_by_anything(size: int, rest: bytes) -> None:
+    read_events(WHOLE[:size] + rest)
+
+
+@FEWER
+@given(st.binary(max_size=300).map(lambda data: b"\x0a" + data))
+def test_any_bytes(data: bytes) -> None:
+    read_events(data)
+
+
+NAMES = st.text(st.characters(codec="utf-8"), max_size=6)
+STATS = st.dictionaries(
+    st.sampled_from(["step_num", "_r", "_p", "_c", "_pt", "_ct", "correlation_id", "device_id", "tf_op", "hlo_op", "hlo_module",
+                     "kernel_details", "memcpy_details", "allocator_name", "addr", "cuda_graph_node_id", "counter_value"]),
+    st.one_of(st.integers(-(1 << 63), (1 << 63) - 1), st.floats(), NAMES, st.binary(max_size=4)),
+    max_size=4,
+)  # fmt: skip
+PLANES = st.sampled_from(
+    ["/host:CPU", "/device:GPU:0", "/device:TPU:1", "/host:metadata", "Task Environment", "x"]
+)
+LINES = st.sampled_from(
+    ["python", "Stream #1(Compute)", "Steps", "XLA Modules", "XLA Ops", "Async XLA Ops", "_counters_"]
+)
+EVENT = st.tuples(
+    NAMES,
+    st.integers(-(1 << 40), 1 << 40),
+    st.integers(-10, 1 << 40),
+    st.one_of(st.none(), st.integers(0, 5)),
+    STATS,
+)
+MADE_UP = st.lists(
+    st.tuples(
+        PLANES, st.lists(st.tuples(LINES, st.integers(-5, 1 << 61), st.lists(EVENT, max_size=4)), max_size=3)
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@FEWER
+@given(MADE_UP)
+def test_made_up_files_keep_every_event(
+    planes: list[tuple[str, list[tuple[str, int, list[tuple[str, int, int, int | None, dict[str, Any]]]]]]],
+) -> None:
+    built, count = [], 0
+    for name, lines in planes:
+        plane = PlaneBytes(name)
+        for line, time, events in lines:
+            plane.line(
+                line,
+                [plane.event(n, at, dur, times=times, **stats) for n, at, dur, times, stats in events],
+                time_ns=time,
+            )
+            count += len(events)
+        plane.fact("process_id", 1)
+        built.append(plane)
+    data = space(*built)
+    trace = read_events(data)
+    assert trace is not None
+    assert len(own_events(trace)) == count
+    naive = {plane.name: 0 for plane in decode(data).planes}
+    for plane_found in decode(data).planes:
+        naive[plane_found.name] += sum(len(line.events) for line in plane_found.lines)
+    found = dict(own_events(trace).group_by("source_category").len().rows())
+    assert found == {name: number_of for name, number_of in naive.items() if number_of}
