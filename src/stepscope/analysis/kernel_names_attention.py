@@ -30,7 +30,7 @@ def attention(name: str, context: Context) -> Label | None:
 def _cudnn(name: str, context: Context) -> Label | None:
     """cuDNN's generated kernels call every 16-bit format f16, so only the op's inputs tell fp16 from bf16."""
     if re.search(r"cudnn::fusion::(compute_dot_do_o|convert_dq)", name):
-        return Label(context.precision or "unknown", False, "attention")
+        return Label(context.precision or "unknown", False, "reduction")
     if not name.startswith("cudnn_generated") or "sdpa" not in name:
         return None
     precision = "fp8" if re.search(r"_f8_|_e4m3_|_fp8_", name) else context.precision
@@ -61,7 +61,7 @@ def _flash(name: str, context: Context) -> Label | None:
     head = types.before_parameters(name)
     precision = types.of_templates(name)
     if _HELPERS.search(head.split("<")[0]) or re.search(r"FwdCombine|BwdPreprocess|BwdPostprocess", head):
-        return matrix(precision, False, "attention", context)
+        return matrix(precision, False, "reduction", context)
     if precision in ("fp16", "bf16", "fp8", "fp4"):
         return Label(precision, True, "attention")
     return product_of(context, "attention")  # a Triton kernel of that name carries no types

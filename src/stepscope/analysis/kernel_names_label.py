@@ -12,8 +12,8 @@ MATRIX_FAMILIES = ("gemm", "conv", "attention", "rnn")
 
 @dataclass(frozen=True)
 class Label:
-    """`family`: gemm, conv, attention, rnn, elementwise, reduction, norm, optimizer, random, movement, collective,
-    fusion (a compiler's) or unknown."""
+    """`family`: gemm, conv, attention, rnn; gemv (with a vector), depthwise; elementwise, reduction, norm, optimizer,
+    random, movement, ordering, collective, fusion (a compiler's, of any kind) or unknown."""
 
     precision: str
     tensor_cores: bool | None

@@ -212,7 +212,8 @@ def vector(name: str, context: Context) -> Label | None:
     """cuBLAS besides its matrix products."""
     if not _VECTOR.search(name):
         return None
-    family = "gemm" if re.search(r"gemv|gemm|ger_kernel", name) else "reduction"
+    vectors = re.search(r"gemv|gemmk1|ger_kernel|dot_kernel", name)
+    family = "gemv" if vectors else "gemm" if "gemm" in name else "reduction"
     return matrix(types.of_templates(name), False, family, context)
 
 
@@ -230,5 +231,13 @@ def cudnn(name: str, context: Context) -> Label | None:
         return None
     word = plain[0]
     convolution = re.search(r"grad|winograd|fft|conv|depthwise|direct", word) and "reduce" not in word
-    family = "conv" if convolution else "norm" if re.search(r"bn_|norm", word) else "elementwise"
+    family = (
+        "depthwise"
+        if "depthwise" in word
+        else "conv"
+        if convolution
+        else "norm"
+        if re.search(r"bn_|norm", word)
+        else "elementwise"
+    )
     return matrix(types.of_templates(name), False, family, context)

@@ -64,7 +64,7 @@ def framework(name: str, context: Context) -> Label | None:
         return None
     head = types.before_parameters(name)
     if _DEPTHWISE.search(head):
-        return Label(types.of_templates(name) or "unknown", False, "conv")
+        return Label(types.of_templates(name) or "unknown", False, "depthwise")
     if _MAY_MULTIPLY.search(head):
         return Label(types.of_templates(name) or context.precision or "unknown", None, "gemm")
     family = next((kind for kind, pattern in _KINDS if pattern.search(head)), "elementwise")
