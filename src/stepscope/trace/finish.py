@@ -35,9 +35,18 @@ def finish(draft: Draft) -> Trace:
     tables |= {"events": events, "tracks": tracks, "counters": draft.counters, "modules": draft.modules}
     tables |= {"traces": draft.info.frame(), "problems": draft.problems.frame()}
     return Trace(
-        {name: conform(name, frame) for name, frame in tables.items()},
+        {name: _in_order(name, conform(name, frame)) for name, frame in tables.items()},
         {name: _moved(frame, ("event",), moved).sort("event") for name, frame in draft.cold.items()},
     )
+
+
+# So that the same events give the same tables, in whatever order a file listed them.
+_ORDER = {"memory": ["time_ns", "event"], "links": ["from", "to", "why"]}
+
+
+def _in_order(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    keys = _ORDER.get(name, ["event"]) if name in EVENT_REFERENCES else []
+    return frame.sort(keys, maintain_order=True) if keys else frame
 
 
 def _without_negative_durations(events: pl.DataFrame, problems: Problems) -> pl.DataFrame:
