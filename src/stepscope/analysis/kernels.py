@@ -55,7 +55,7 @@ def kernels_table(calls: pl.DataFrame) -> pl.DataFrame:
 def _launches(trace: Trace) -> pl.DataFrame:
     events, tracks = trace.events, trace.tracks
     work = events.filter(pl.col("kind") == "kernel")
-    if work["step"].count():
+    if events["step"].count():
         work = work.filter(pl.col("step").is_not_null())
     device = tracks.select(pl.col("id").alias("track"), "device")
     rows = work.select("id", "track", "name", "role", "step", "start_ns", "dur_ns").rename({"id": "event"})

@@ -22,7 +22,10 @@ _RULES: tuple[tuple[str, str], ...] = (
         "collective",
         r"(?i)^(nccl|rccl|oneccl|gloo|ucc|mpi|c10d|hccl)(:|_|dev|kernel|sym)|^record_param_comms$|ncclKernel|ncclDevKernel"
         r"|^(all-?reduce|all-?gather|reduce-?scatter|all-?to-?all|collective-?permute|collective-?broadcast)([-_.:(]|start|done|thunk|$)"
-        r"|^_(all_gather|reduce_scatter)_base",
+        r"|^_(all_gather|reduce_scatter)_base"
+        # Kernels that skip NCCL: symmetric memory, serving engines' own all-reduce, device-side libraries.
+        r"|cross_device_reduce|multimem_|(one|two)_?shot_all_?reduce|all_?reduce_(fusion_)?kernel|allreduce_fusion|AllReduceKernel"
+        r"|userbuffers_|quick_?reduce|nvshmem|mscclpp|ragged_?all_?to_?all",
     ),
     ("backward", r"^autograd::engine::evaluate_function|^[A-Za-z_]\w*Backward\d*$"),
     (

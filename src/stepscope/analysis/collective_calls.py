@@ -1,0 +1,190 @@
+"""One row for each collective that ran, wherever its facts stand: on the kernel, on its op, in its name."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import msgspec
+import polars as pl
+
+from stepscope.analysis.account import Account
+from stepscope.trace.trace import Trace
+
+CALLS = {
+    "event": pl.UInt32,
+    "name": pl.String,
+    "group": pl.String,
+    "group_size": pl.Int32,
+    "dtype": pl.String,
+    "bytes": pl.Int64,
+    "dur_ns": pl.Int64,
+    "exposed_ns": pl.Int64,
+}
+# The first that the name contains, underscores and case aside.
+_OPERATIONS = (
+    ("reducescatter", "reduce_scatter"),
+    ("allreduce", "all_reduce"),
+    ("crossdevicereduce", "all_reduce"),
+    ("quickreduce", "all_reduce"),
+    ("allgather", "all_gather"),
+    ("alltoall", "all_to_all"),
+    ("collectivepermute", "send_recv"),
+    ("sendrecv", "send_recv"),
+    ("broadcast", "broadcast"),
+    ("barrier", "barrier"),
+    ("reduce", "reduce"),
+    ("scatter", "scatter"),
+    ("gather", "gather"),
+    ("send", "send"),
+    ("recv", "recv"),
+)
+# As PyTorch's collectives, its ops and NCCL's kernels write types: our name, and bytes.
+_TYPES: dict[str, tuple[str, int]] = {
+    "float": ("float32", 4), "float32": ("float32", 4), "f32": ("float32", 4),
+    "half": ("float16", 2), "c10::half": ("float16", 2), "f16": ("float16", 2), "float16": ("float16", 2),
+    "bfloat16": ("bfloat16", 2), "c10::bfloat16": ("bfloat16", 2), "bf16": ("bfloat16", 2),
+    "double": ("float64", 8), "float64": ("float64", 8), "f64": ("float64", 8),
+    "byte": ("uint8", 1), "unsigned char": ("uint8", 1), "uint8_t": ("uint8", 1), "u8": ("uint8", 1),
+    "char": ("int8", 1), "signed char": ("int8", 1), "int8_t": ("int8", 1), "i8": ("int8", 1), "bool": ("bool", 1),
+    "short": ("int16", 2), "int": ("int32", 4), "int32_t": ("int32", 4), "i32": ("int32", 4), "u32": ("uint32", 4),
+    "long": ("int64", 8), "long int": ("int64", 8), "int64_t": ("int64", 8), "i64": ("int64", 8), "u64": ("uint64", 8),
+}  # fmt: skip
+_REDUCED_TYPE = re.compile(
+    r"_(?:Sum|Prod|Min|Max|MinMax|SumPostDiv|PreMulSum)_([a-z0-9_]+?)(?:_RING|_TREE|_NVLS|_COLLNET|_PAT|\(|$)"
+)
+_HOST = r"^(gloo|mpi|ucc):"
+
+
+def collective_calls(trace: Trace, account: Account) -> pl.DataFrame:
+    """event, name, group, group_size, dtype, bytes, dur_ns, exposed_ns of the collectives in the steps."""
+    calls = pl.concat([_described(trace, found) for found in (_device_calls(trace), _host_calls(trace))])
+    rows = calls.join(_exposed(account), on="event", how="left", maintain_order="left")
+    return rows.with_columns(pl.col("exposed_ns").fill_null(0)).select(*CALLS).cast(CALLS)  # type: ignore[arg-type]
+
+
+def operation(name: str) -> str | None:
+    """all_reduce, all_gather, … as the many spellings of libraries mean it; None for a name that tells none."""
+    squeezed = re.sub(r"[\s_-]", "", name).lower()
+    return next((ours for word, ours in _OPERATIONS if word in squeezed), None)
+
+
+def _inside(trace: Trace, events: pl.DataFrame) -> pl.DataFrame:
+    return events.filter(pl.col("step").is_not_null()) if trace.events["step"].count() else events
+
+
+def _device_calls(trace: Trace) -> pl.DataFrame:
+    """event, raw name, op that launched it, dur_ns."""
+    kernels = trace.events.filter((pl.col("kind") == "kernel") & (pl.col("role") == "collective"))
+    rows = _inside(trace, kernels).select(
+        pl.col("id").alias("event"), raw=pl.col("name").cast(pl.String), dur_ns="dur_ns"
+    )
+    return rows.join(trace.kernels.select("event", "op"), on="event", how="left", maintain_order="left")
+
+
+def _host_calls(trace: Trace) -> pl.DataFrame:
+    """gloo and its like: spans on host threads, one for each collective while it runs."""
+    threads = trace.tracks.filter(pl.col("what") == "host")["id"]
+    spans = trace.events.filter(
+        (pl.col("role") == "collective")
+        & pl.col("name").cast(pl.String).str.contains(_HOST)
+        & pl.col("track").is_in(threads.implode())
+    )
+    return _inside(trace, spans).select(
+        pl.col("id").alias("event"),
+        raw=pl.col("name").cast(pl.String),
+        dur_ns="dur_ns",
+        op="id",
+    )
+
+
+def _described(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
+    """What the profile says of each call: of the kernel itself, else of its op, else by the op's inputs and the names."""
+    table = trace.collectives.unique("event", keep="first").select(
+        "event",
+        pl.col("name", "dtype", "group").cast(pl.String),
+        "bytes",
+        "group_size",
+    )
+    of_op = table.rename({column: f"op_{column}" for column in table.columns})
+    rows = calls.join(table, on="event", how="left", maintain_order="left")
+    rows = rows.join(of_op, left_on="op", right_on="op_event", how="left", maintain_order="left")
+    rows = rows.with_columns(caller=trace.events["parent"].gather(rows["op"]))
+    rows = rows.hstack(_by_name(trace, rows))
+    for place in ("op", "caller"):
+        found = _inputs(trace, rows[place]).rename(
+            {"event": place, "elements": f"{place}_elements", "input": f"{place}_input"}
+        )
+        rows = rows.join(found, on=place, how="left", maintain_order="left")
+    named = [pl.coalesce(column, f"op_{column}").alias(column) for column in ("name", "group", "group_size")]
+    rows = rows.with_columns(*named, dtype=pl.coalesce("dtype", "op_dtype", "op_input", "raw_dtype"))
+    types = {name: _TYPES.get(name.lower(), (name, None)) for name in rows["dtype"].drop_nulls().unique()}
+    item = pl.col("dtype").replace_strict(
+        list(types), [size for _, size in types.values()], default=None, return_dtype=pl.Int64
+    )
+    elements = pl.coalesce("op_elements", "caller_elements")
+    spelled = {name: operation(name) or name for name in rows["name"].drop_nulls().unique()}
+    return rows.with_columns(
+        name=pl.coalesce(pl.col("name").replace(spelled), "caller_name", "raw_name", "raw"),
+        bytes=pl.coalesce("bytes", "op_bytes", elements * item),
+        dtype=pl.col("dtype").replace({name: ours for name, (ours, _) in types.items()}),
+    ).select("event", "name", "group", "group_size", "dtype", "bytes", "dur_ns")
+
+
+def _by_name(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
+    """Operation and type as the names have them: NCCL's kernel of an all-to-all is called SendRecv, its op is not.
+
+    What only sends is called int8 whatever it sends.
+    """
+    callers = trace.events["name"].gather(rows["caller"]).cast(pl.String)
+    types = []
+    for name in rows["raw"]:
+        found = _REDUCED_TYPE.search(name)
+        reduces = operation(name) in ("all_reduce", "reduce", "reduce_scatter")
+        types.append(found[1] if found and reduces else None)
+    return pl.DataFrame(
+        {
+            "raw_name": [operation(name) for name in rows["raw"]],
+            "caller_name": [operation(name) if name else None for name in callers],
+            "raw_dtype": types,
+        },
+        schema={"raw_name": pl.String, "caller_name": pl.String, "raw_dtype": pl.String},
+    )
+
+
+def _inputs(trace: Trace, events: pl.Series) -> pl.DataFrame:
+    """event, elements, input (type) of the first tensor, or list of tensors, that the op was given."""
+    schema = {"event": pl.UInt32, "elements": pl.Int64, "input": pl.String}
+    wanted = events.drop_nulls().unique()
+    places = [
+        trace.ops,
+        *(cold for cold in trace.cold.values() if {"event", "shapes", "dtypes"} <= set(cold.columns)),
+    ]
+    rows = []
+    for frame in places:
+        found = frame.select("event", "shapes", "dtypes").filter(pl.col("event").is_in(wanted.implode()))
+        rows += [
+            (event, *_first_tensor(shapes, dtypes))
+            for event, shapes, dtypes in found.drop_nulls().iter_rows()
+        ]
+    return pl.DataFrame(rows, schema=schema, orient="row").unique("event", keep="first", maintain_order=True)
+
+
+def _first_tensor(shapes: str, dtypes: str) -> tuple[int | None, str | None]:
+    """Elements and type. A list of tensors tells no type."""
+    try:
+        for shape, dtype in zip(msgspec.json.decode(shapes), msgspec.json.decode(dtypes), strict=False):
+            if isinstance(dtype, str) and shape and (dtype.lower() in _TYPES or dtype == "TensorList"):
+                parts = shape if isinstance(shape[0], list) else [shape]
+                return sum(math.prod(part) for part in parts), dtype if dtype.lower() in _TYPES else None
+    except (msgspec.DecodeError, TypeError):
+        pass
+    return None, None
+
+
+def _exposed(account: Account) -> pl.DataFrame:
+    """event, exposed_ns: by the event that a slice of the account is named after."""
+    slices = account.slices.filter(pl.col("part").is_in(["collective", "host_collective"]))
+    length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("exposed_ns")
+    named = slices.group_by(pl.col("named_by").cast(pl.UInt32).alias("event")).agg(length)
+    return named.drop_nulls("event")

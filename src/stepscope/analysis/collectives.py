@@ -1,0 +1,101 @@
+"""Communication between ranks: per operation, group and type how often, how much, how long, how much of it exposed.
+
+Device collectives are the kernels of NCCL, RCCL, XLA, symmetric memory and hand-written all-reduces; host collectives
+are those of gloo, MPI and UCC, which run on threads. Message size is that of the whole operation (an all-gather's output,
+a reduce-scatter's input). Algorithm bandwidth is bytes / time; bus bandwidth scales it by what each rank must send
+at least, so that it compares to the links: all-reduce 2(n-1)/n; all-gather, reduce-scatter and all-to-all (n-1)/n;
+broadcast, reduce, send and receive 1. A kernel's time includes its wait for late ranks, so both are lower bounds.
+Exposed is time in which the collective ran and nothing was computed; the rest was overlapped. The exposed share of the
+steps also has the host's time in the calls that asked for host collectives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from stepscope.analysis.account import Account
+from stepscope.analysis.collective_calls import collective_calls
+from stepscope.trace.trace import Trace
+
+_KEYS = ("name", "group", "group_size", "dtype")
+_ROUND_TRIP = ("all_reduce",)
+_ONE_WAY = ("all_gather", "reduce_scatter", "all_to_all")
+_PLAIN = ("broadcast", "reduce", "send_recv", "send", "recv")
+
+
+@dataclass(frozen=True)
+class Collectives:
+    """`rows` of the report, and the sums behind its shares, which can be added over ranks."""
+
+    rows: pl.DataFrame
+    exposed_ns: int
+    step_ns: int
+    collective_kernel_ns: int
+    kernel_ns: int
+
+    @property
+    def exposed_share(self) -> float | None:
+        """Of step time; None without steps."""
+        return self.exposed_ns / self.step_ns if self.step_ns else None
+
+    @property
+    def kernel_share(self) -> float | None:
+        """Of the time of all kernels; None without kernels."""
+        return self.collective_kernel_ns / self.kernel_ns if self.kernel_ns else None
+
+
+def collectives(trace: Trace, account: Account) -> Collectives:
+    """Everything about communication in the steps, or in the whole trace where it has none."""
+    calls = collective_calls(trace, account)
+    slices = account.slices
+    length = slices["end_ns"] - slices["start_ns"]
+    exposed = length.filter(slices["part"].is_in(["collective", "host_collective"]))
+    kernels = trace.events.filter(pl.col("kind") == "kernel")
+    if trace.events["step"].count():
+        kernels = kernels.filter(pl.col("step").is_not_null())
+    ours = kernels.filter((pl.col("role") == "collective").fill_null(False))
+    return Collectives(
+        rows=collective_rows(calls),
+        exposed_ns=int(exposed.sum()),
+        step_ns=int(length.sum()),
+        collective_kernel_ns=int(ours["dur_ns"].sum()),
+        kernel_ns=int(kernels["dur_ns"].sum()),
+    )
+
+
+def collective_rows(calls: pl.DataFrame) -> pl.DataFrame:
+    """Rows of the report's collectives, the longest in total first; calls of several ranks can be concatenated."""
+    sized = pl.col("bytes").is_not_null() & (pl.col("dur_ns") > 0)
+    rate = pl.col("bytes").filter(sized).sum() / pl.col("dur_ns").filter(sized).sum()
+    grouped = calls.group_by(_KEYS, maintain_order=True).agg(
+        pl.len().alias("calls"),
+        pl.when(pl.col("bytes").count() > 0).then(pl.col("bytes").sum()).alias("bytes"),
+        pl.col("dur_ns").sum().alias("total_ns"),
+        pl.col("exposed_ns").sum(),
+        (pl.col("dur_ns") - pl.col("exposed_ns")).clip(0).sum().alias("overlapped_ns"),
+        rate.alias("algorithm_gb_per_s"),
+    )
+    told = pl.when(pl.col("algorithm_gb_per_s").is_finite() & (pl.col("bytes") > 0)).then(
+        "algorithm_gb_per_s"
+    )
+    rows = grouped.with_columns(algorithm_gb_per_s=told)
+    rows = rows.with_columns(bus_gb_per_s=pl.col("algorithm_gb_per_s") * _bus_factor())
+    return rows.sort("total_ns", descending=True, maintain_order=True)
+
+
+def _bus_factor() -> pl.Expr:
+    n = pl.col("group_size").cast(pl.Float64)
+    least = (n - 1) / n
+    name = pl.col("name")
+    return (
+        pl.when(n < 2)
+        .then(None)
+        .when(name.is_in(_ROUND_TRIP))
+        .then(2 * least)
+        .when(name.is_in(_ONE_WAY))
+        .then(least)
+        .when(name.is_in(_PLAIN))
+        .then(1.0)
+    )
