@@ -21,7 +21,7 @@ from stepscope.report.sections import SECTIONS
 RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of problems
 # Told in every report: what the others are measured by.
 ALWAYS = ("problems", "steps")
-SECTION_NAMES = ("problems", *(section.name for section in SECTIONS))
+SECTION_NAMES = tuple(section.name for section in SECTIONS)
 
 T = TypeVar("T")
 
@@ -68,9 +68,8 @@ def build(
         for joined in failures.caught(section, None, section.joined, found[section.name], options):
             fields.update(joined)
     traces = {number: profile.trace(number) for number in ranks}
-    return Report(
-        profile=about(profile, traces), problems=problems_of(profile, ranks, failures.problems()), **fields
-    )
+    told = problems_of(profile, ranks, fields.pop("problems", ()), failures.problems())
+    return Report(profile=about(profile, traces), problems=told, **fields)
 
 
 def chosen_sections(names: Collection[str] | None) -> Sequence[Section]:

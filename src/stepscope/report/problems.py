@@ -13,23 +13,28 @@ from stepscope.report.model import Problem
 from stepscope.trace.schema import SEVERITIES
 
 
-def problems_of(profile: Profile, ranks: Collection[int], more: Sequence[Problem]) -> list[Problem]:
-    """Those of the chosen ranks and of the profile as a whole, and those that the report itself met."""
+def problems_of(
+    profile: Profile, ranks: Collection[int], more: Sequence[pl.DataFrame], failures: Sequence[Problem]
+) -> list[Problem]:
+    """Those that were met while reading, those of the finished traces, and what the report could not compute."""
     table = profile.table("problems")
-    if "rank" in table.columns:
-        table = table.filter(pl.col("rank").is_in(list(ranks)) | pl.col("rank").is_null())
-    found = [*(_told(each, len(profile.ranks)) for each in problems_told(table)), *more]
+    if "rank" not in table.columns:
+        table = table.with_columns(rank=pl.lit(profile.ranks[0], dtype=pl.Int32))
+    table = pl.concat([table, *more], how="diagonal")
+    table = table.filter(pl.col("rank").is_in(list(ranks)) | pl.col("rank").is_null())
+    found = [*(_told(each, len(profile.ranks)) for each in problems_told(table)), *failures]
     return sorted(found, key=lambda problem: SEVERITIES.index(problem.severity))
 
 
 def _told(problem: ProblemTold, ranks: int) -> Problem:
-    where = f" On ranks {spans(problem.ranks)}." if ranks > 1 and len(problem.ranks) > 1 else ""
+    several = ranks > 1 and len(problem.ranks) > 1
+    where = f" On ranks {spans(problem.ranks)}." if several else ""
     return Problem(
         code=problem.code,
         severity=problem.severity,
         title=problem.title,
         detail=problem.detail + where,
         fix=problem.fix,
-        rank=problem.ranks[0] if len(problem.ranks) == 1 else None,
+        rank=problem.ranks[0] if len(problem.ranks) == 1 and ranks > 1 else None,
         count=problem.count,
     )

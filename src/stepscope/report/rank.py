@@ -11,6 +11,8 @@ from typing import cast
 import polars as pl
 
 from stepscope.analysis.account import Account, account
+from stepscope.analysis.kernels import kernel_calls
+from stepscope.analysis.memory import DeviceMemory, memory_use
 from stepscope.analysis.ops import op_calls
 from stepscope.analysis.steps import Steps, devices_with_work, find_steps
 from stepscope.report.options import Options
@@ -87,6 +89,16 @@ class RankContext:
     def op_calls(self) -> pl.DataFrame:
         """One row per call of an op."""
         return op_calls(self.trace)
+
+    @cached_property
+    def kernel_calls(self) -> pl.DataFrame:
+        """One row per kernel inside the steps."""
+        return kernel_calls(self.trace)
+
+    @cached_property
+    def memory(self) -> list[DeviceMemory]:
+        """The memory of each device."""
+        return memory_use(self.trace, self.steps)
 
     @cached_property
     def thread_names(self) -> pl.Series:

@@ -18,6 +18,8 @@ _PRECISIONS = {
     "fp8": ("#7048c6", "#9d7bea"),
     "fp4": ("#c2378b", "#e364b1"),
     "int8": ("#5f9411", "#8abf3a"),
+    "int4": ("#2f9e6e", "#4cc38f"),
+    "none": ("#c3c9d1", "#59616c"),
     "unknown": ("#98a0ab", "#747c87"),
 }
 _OTHERS = {

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from stepscope.report.section import Section
-from stepscope.report.sections import breakdown, coverage, input_pipeline, memory, ops, steps
+from stepscope.report.sections import (
+    breakdown,
+    coverage,
+    findings,
+    input_pipeline,
+    kernels,
+    memory,
+    ops,
+    precision,
+    problems,
+    steps,
+)
 
 SECTIONS: tuple[Section, ...] = (
-    steps.SECTION,
+    problems.SECTION,
+    findings.SECTION,
     breakdown.SECTION,
+    steps.SECTION,
     input_pipeline.SECTION,
     ops.SECTION,
+    kernels.SECTION,
+    precision.SECTION,
     memory.SECTION,
     coverage.SECTION,
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from stepscope.analysis.memory import DeviceMemory, memory_use
+from stepscope.analysis.memory import DeviceMemory
 from stepscope.report.model import LiveRow, Memory, MemoryDevice
 from stepscope.report.options import Options
 from stepscope.report.rank import RankContext
@@ -17,7 +17,7 @@ from stepscope.report.section import Section
 
 def of_rank(context: RankContext) -> list[MemoryDevice]:
     """The devices whose memory the rank recorded."""
-    return [_device(found, context) for found in memory_use(context.trace, context.steps)]
+    return [_device(found, context) for found in context.memory]
 
 
 def joined(ranks: Sequence[list[MemoryDevice]], options: Options) -> Mapping[str, Any]:

@@ -1,0 +1,55 @@
+"""What to change: the findings of all ranks, each told once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from stepscope.analysis.findings import CLASSES, Case, findings
+from stepscope.profile.ranks import spans
+from stepscope.report.model import Finding
+from stepscope.report.options import Options
+from stepscope.report.rank import RankContext
+from stepscope.report.section import Section
+
+
+def of_rank(context: RankContext) -> list[tuple[int, Finding]]:
+    """The findings on the rank's critical device; without steps there is nothing to measure them by."""
+    if context.steps.windows.is_empty():
+        return []
+    case = Case(
+        trace=context.trace,
+        steps=context.steps,
+        account=context.account,
+        device=context.critical_device,
+        memory=context.memory,
+        kernel_labels=context.kernel_calls.select("event", "precision", "tensor_cores", "eligible"),
+    )
+    return [(context.rank, Finding(**asdict(found))) for found in findings(case)]
+
+
+def joined(ranks: Sequence[list[tuple[int, Finding]]], options: Options) -> Mapping[str, Any]:
+    """One finding for each code: that of the rank where it costs most, with the others named."""
+    by_code: dict[str, list[tuple[int, Finding]]] = {}
+    for rank, finding in (pair for found in ranks for pair in found):
+        by_code.setdefault(finding.code, []).append((rank, finding))
+    told = [_told(found, len(ranks)) for found in by_code.values()]
+    return {"findings": sorted(told, key=_order)}
+
+
+def _told(found: list[tuple[int, Finding]], ranks: int) -> Finding:
+    rank, worst = min(found, key=lambda pair: _order(pair[1]))
+    if ranks > 1:
+        where = [number for number, _ in found]
+        others = f" The same on ranks {spans(where)}." if len(where) > 1 else ""
+        worst.detail = f"On rank {rank}: {worst.detail}{others}"
+        worst.evidence = {**worst.evidence, "ranks": where}
+    return worst
+
+
+def _order(finding: Finding) -> tuple[int, int, float]:
+    return CLASSES.index(finding.class_), -finding.saves_ns_per_step, -finding.share
+
+
+SECTION = Section("findings", of_rank, joined)
