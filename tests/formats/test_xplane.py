@@ -246,14 +246,17 @@ def test_programs_are_kept(tmp_path: Path) -> None:
     programs: list[dict[str, Any]] = [
         {"Hlo Proto": b"\x0a\x00"},
         {"Hlo Proto": b"\x0a\x01", "program_id": 99},
+        {"Hlo Proto": packed(1, packed(1, "inner"))},
     ]
     facts.describe("jit_f(12)", **programs[0])
     facts.describe("jit_g", **programs[1])
     facts.describe("no program", note=1)
+    facts.describe("", **programs[2])
     trace = load(space(facts), tmp_path)
     assert rows(trace.modules, "name", "program_id", "hlo") == [
         ("jit_f", 12, b"\x0a\x00"),
         ("jit_g", 99, b"\x0a\x01"),
+        ("inner", 4, packed(1, packed(1, "inner"))),
     ]
     assert (trace.info.framework, trace.info.versions) == ("jax", {"jax": "0.11.2"})
 
@@ -266,6 +269,11 @@ def test_the_recorder_complains(tmp_path: Path) -> None:
     )
     trace = load(data, tmp_path)
     assert codes(trace) == {"capture-error": 1, "dropped-events": 1_234, "capture-warning": 1}
+    two = load(space(PlaneBytes("/host:CPU"), errors=["no CUPTI", "no memory\nat all"]), tmp_path)
+    assert rows(two.problems, "title", "detail") == [
+        ("The recorder reported an error: no CUPTI", "no CUPTI"),
+        ("The recorder reported an error: no memory", "no memory\nat all"),
+    ]
 
 
 @pytest.mark.parametrize("backend", ["gpu_version", "tpu_version"])

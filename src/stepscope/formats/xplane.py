@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from array import array
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import polars as pl
 
 from stepscope.errors import UnreadableFile
+from stepscope.formats.hlo import modules
 from stepscope.formats.reader import Format, Progress
 from stepscope.formats.source import Source
 from stepscope.formats.xplane_decode import Decoded, Meaning, NameTable, decode, decode_stats, name_unnamed
 from stepscope.formats.xplane_derived import derive
 from stepscope.formats.xplane_events import Events
 from stepscope.formats.xplane_index import Index, index
-from stepscope.formats.xplane_info import info, line_times, modules
+from stepscope.formats.xplane_info import info, line_times
 from stepscope.formats.xplane_kinds import kind_table, name_classes, stat_tables
 from stepscope.formats.xplane_lanes import with_lanes
 from stepscope.formats.xplane_links import links
@@ -26,6 +28,7 @@ from stepscope.formats.xplane_sniff import matches
 from stepscope.formats.xplane_stats import Stats
 from stepscope.formats.xplane_tables import copies, counters, kernels, memory, ops
 from stepscope.formats.xplane_traceme import unpack_names
+from stepscope.native.checks import ROW_LIMIT
 from stepscope.trace.draft import Draft
 from stepscope.trace.schema import KINDS, Kind, Text
 
@@ -45,6 +48,8 @@ def read(source: Source, progress: Progress) -> Draft:
         raise UnreadableFile(
             f"{source.path} holds no planes.", fix="It is no XPlane profile, or damaged from its start on."
         )
+    if space.events >= ROW_LIMIT:
+        raise UnreadableFile(f"{source.path} holds {space.events:,} events, more than can be numbered.")
     draft = _draft(space, source.path)
     for problem in source.problems.all():
         draft.problems.add(problem)
@@ -62,26 +67,33 @@ def _draft(space: Index, path: str) -> Draft:
     known, events = _named_events(decoded, shown, line_tracks, line_classes, name_stats)
     plane_of = pl.Series([space.planes[plane].name for plane in space.lines["plane"]], dtype=Text)
     events = events.with_columns(source_category=plane_of.gather(events["track"]))
-    events = with_annotations(with_markers(events, known), known)
-    found = links(decoded, line_tracks)
-    events, all_tracks = with_lanes(events, line_tracks, line_classes)
-    scope = scopes(events, known, meaning.name_class)
-    draft = Draft(
-        info=info(space, path),
-        events=events,
-        tracks=all_tracks,
-        links=found,
-        ops=ops(events, scope),
-        kernels=kernels(events, decoded.stats),
-        copies=copies(events, decoded.stats),
-        memory=memory(events, decoded.stats),
-        counters=counters(events, line_tracks, decoded.stats),
-        modules=modules(space, name_stats),
-        cold=_cold(decoded, known),
-    )
+    with ThreadPoolExecutor(1) as pool:  # the links need no names: they are found meanwhile
+        found = pool.submit(links, decoded, line_tracks)
+        events = with_annotations(with_markers(events, known), known)
+        events, all_tracks = with_lanes(events, line_tracks, line_classes)
+        scope = scopes(events, known, meaning.name_class)
+        draft = Draft(
+            info=info(space, path),
+            events=events,
+            tracks=all_tracks,
+            ops=ops(events, scope),
+            kernels=kernels(events, decoded.stats),
+            copies=copies(events, decoded.stats),
+            memory=memory(events, decoded.stats),
+            counters=counters(events, line_tracks, decoded.stats),
+            modules=_modules(space, name_stats),
+            cold=_cold(decoded, known),
+        )
+        draft.links = found.result()
     _add_derived(draft, known)
     note_problems(space, decoded, line_tracks, draft.problems)
     return draft
+
+
+def _modules(space: Index, name_stats: Stats) -> pl.DataFrame:
+    if name_stats.blobs.is_empty():
+        return pl.DataFrame()
+    return modules(space.event_names.select("name", "id").rows(), name_stats.by_owner())
 
 
 def _read_plane_stats(space: Index, names: NameTable) -> None:

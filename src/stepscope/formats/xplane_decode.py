@@ -93,8 +93,11 @@ def decode(space: Index, known: NameTable, meaning: Meaning) -> Decoded:
         jobs = [partial(decoder.chunk, *job) for job in chunks.select("line", "first", "last").iter_rows()]
         parts.append(_Part(space.data, decoder, jobs, events, known.stat_names))
         row += events
-    with ThreadPoolExecutor(len(parts)) as pool:
-        list(pool.map(_Part.run, parts))
+    if len(parts) == 1:
+        parts[0].run()
+    else:
+        with ThreadPoolExecutor(len(parts)) as pool:
+            list(pool.map(_Part.run, parts))
     return _joined(columns, parts, known.stat_names)
 
 
@@ -251,12 +254,18 @@ def _stats(parts: list[_Part], stat_names: list[str]) -> Stats:
 def _named(frames: Iterator[pl.DataFrame], keys: list[str]) -> pl.DataFrame:
     """The frames as one, where stats that nobody named are called by their number."""
     frame = _concat(frames)
+    if not _has_unnamed(frame["key"]):
+        return frame
     return frame.with_columns(key=name_unnamed(frame["key"], keys, "stat"))
+
+
+def _has_unnamed(rows: pl.Series) -> bool:
+    return bool(len(rows)) and int(rows.max()) >= xspace.UNNAMED  # type: ignore[arg-type]
 
 
 def name_unnamed(rows: pl.Series, known: list[str], what: str) -> pl.Series:
     """The rows of names, where ids that nobody named get rows of their own at the end of the known names."""
-    if not len(rows) or int(rows.max() or 0) < xspace.UNNAMED:  # type: ignore[arg-type]
+    if not _has_unnamed(rows):
         return rows
     unknown = rows.filter(rows >= xspace.UNNAMED).unique().sort()
     row_of = {name: row for row, name in enumerate(known)}
@@ -272,4 +281,5 @@ def name_unnamed(rows: pl.Series, known: list[str], what: str) -> pl.Series:
 
 
 def _concat(frames: Iterator[pl.DataFrame]) -> pl.DataFrame:
-    return pl.concat(frames, rechunk=False)
+    found = list(frames)
+    return found[0] if len(found) == 1 else pl.concat(found, rechunk=False)

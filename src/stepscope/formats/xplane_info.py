@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
-
-import polars as pl
 
 from stepscope.formats.protobuf import fields, signed, text
 from stepscope.formats.xplane_index import Index, Plane
 from stepscope.formats.xplane_planes import device_of
-from stepscope.formats.xplane_stats import Stats
 from stepscope.trace.problems import Problems
 from stepscope.trace.trace import TraceInfo
 
@@ -42,7 +38,6 @@ _FRAMEWORKS = (
         r"^TFE_|^EagerExecute|^ExecutorState::Process|^FunctionRun|^SessionRun|^IteratorGetNext|^Iterator::",
     ),
 )
-_PROGRAM = re.compile(r"^(.*)\((-?\d+)\)$", re.DOTALL)
 
 
 def info(space: Index, path: str) -> TraceInfo:
@@ -128,22 +123,3 @@ def _options(space: Index) -> dict[str, Any]:
     if isinstance(started, int) and isinstance(stopped, int) and stopped >= started:
         found["duration_ns"] = stopped - started
     return found
-
-
-def modules(space: Index, name_stats: Stats) -> pl.DataFrame:
-    """The programs whose HLO the file carries."""
-    rows = []
-    for owner, stats in sorted(name_stats.by_owner().items()) if len(name_stats.blobs) else ():
-        hlo = next(
-            (value for name, value in stats.items() if name.lower().replace(" ", "_") == "hlo_proto"), None
-        )
-        if isinstance(hlo, bytes):
-            name = space.event_names["name"][owner]
-            found = _PROGRAM.match(name)
-            program = stats.get("program_id", int(found[2]) if found else space.event_names["id"][owner])
-            rows.append({"name": found[1] if found else name, "program_id": _int64(program), "hlo": hlo})
-    return pl.DataFrame(rows, schema={"name": pl.String, "program_id": pl.Int64, "hlo": pl.Binary})
-
-
-def _int64(value: Any) -> int | None:
-    return value if isinstance(value, int) and -(1 << 63) <= value < 1 << 63 else None

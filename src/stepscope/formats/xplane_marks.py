@@ -45,25 +45,24 @@ def _host_markers(events: pl.DataFrame, known: Events) -> pl.DataFrame:
 
 
 def _numbered(events: pl.DataFrame, known: Events) -> pl.DataFrame:
-    numbers = known.numbers("step_num").select("event", step=pl.col("value").cast(pl.Int32, strict=False))
-    if numbers.is_empty():
-        named = known.names.filter(pl.col("name").str.contains(_NUMBERED))
-        if named.is_empty():
-            return numbers.join(_spans(events), on="event")
-        rows = _spans(events).filter(known.name_rows.is_in(named["row"].implode()))
-        text = events["name"].gather(rows["event"]).cast(pl.String)
-        return rows.with_columns(step=text.str.extract(_NUMBERED).cast(pl.Int32, strict=False)).drop_nulls(
-            "step"
-        )
-    return _spans(events.select("track", "start_ns", "dur_ns")[numbers["event"]]).with_columns(
-        event=numbers["event"], step=numbers["step"]
-    ).drop_nulls("step")  # fmt: skip
+    """Spans with the step numbers that their stats give them, or where there are none at all, their names."""
+    numbers = known.numbers("step_num")
+    if len(numbers):
+        steps = numbers["value"].cast(pl.Int32, strict=False)
+        return _spans(events, numbers["event"]).with_columns(step=steps).drop_nulls("step")
+    named = known.names.filter(pl.col("name").str.contains(_NUMBERED))["row"]
+    found = known.name_rows.is_in(named.implode()).arg_true() if len(named) else named
+    return _with_number(events, _spans(events, found), _NUMBERED)
 
 
-def _spans(events: pl.DataFrame) -> pl.DataFrame:
-    return events.select(
-        pl.int_range(pl.len(), dtype=pl.UInt32).alias("event"), "track", "start_ns", "dur_ns"
-    )
+def _with_number(events: pl.DataFrame, spans: pl.DataFrame, pattern: str) -> pl.DataFrame:
+    text = events["name"].gather(spans["event"]).cast(pl.String)
+    return spans.with_columns(step=text.str.extract(pattern).cast(pl.Int32, strict=False)).drop_nulls("step")
+
+
+def _spans(events: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
+    columns = {name: events[name].gather(rows) for name in ("track", "start_ns", "dur_ns")}
+    return pl.DataFrame({"event": rows.cast(pl.UInt32), **columns})
 
 
 def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
@@ -82,10 +81,8 @@ def _device_markers(events: pl.DataFrame, known: Events) -> pl.DataFrame:
     lines = [track for track, line_class in enumerate(known.line_classes) if line_class == planes.STEPS]
     if not lines:
         return pl.DataFrame(schema={"event": pl.UInt32, "step": pl.Int32})
-    rows = _spans(events).filter(events["track"] == lines[0])
-    text = events["name"].gather(rows["event"]).cast(pl.String)
-    number = text.str.extract(_DIGITS).cast(pl.Int32, strict=False)
-    return rows.with_columns(step=number).drop_nulls("step")
+    rows = (events["track"] == lines[0]).arg_true()
+    return _with_number(events, _spans(events, rows), _DIGITS)
 
 
 def with_annotations(events: pl.DataFrame, known: Events) -> pl.DataFrame:
@@ -94,9 +91,10 @@ def with_annotations(events: pl.DataFrame, known: Events) -> pl.DataFrame:
     if not tracks:
         return events
     on_python = events["track"].is_in(pl.Series(tracks, dtype=pl.UInt32).implode())
-    spans = _spans(events).with_columns(name=known.name_rows).filter(
-        on_python & events["kind"].is_in(["span", "op", "runtime"]) & (events["dur_ns"] > 0)
-    )  # fmt: skip
+    spans = _spans(events, on_python.arg_true())
+    spans = spans.with_columns(name=known.name_rows.gather(spans["event"]))
+    is_open = events["kind"].gather(spans["event"]).is_in(["span", "op", "runtime"])
+    spans = spans.filter(is_open & (spans["dur_ns"] > 0))
     plain = known.names.filter(~pl.col("name").str.contains(_FRAMEWORK) & (pl.col("name") != ""))["row"]
     found = _user_names(_in_order(spans), plain)
     chosen = spans.filter(pl.col("name").is_in(found.implode()))["event"]

@@ -14,6 +14,7 @@ from stepscope.trace.problems import Problem, Problems
 _DROPPED = re.compile(
     r"(?i)(\d[\d,]*)\s+\w*\s*events?\s+(?:were |have been |are )?dropped|events? dropped because|dropped (\d[\d,]*)"
 )
+_TITLE_LENGTH = 100
 _AGAIN = "Record the profile again; if the file was copied, copy it again."
 _EXECUTED = r"Execute|^cuLaunch|^hipLaunch|^cudaLaunch|^PjitFunction|XlaModule|^cuGraphLaunch"
 
@@ -27,7 +28,8 @@ def note_problems(space: Index, decoded: Decoded, tracks: pl.DataFrame, problems
 
 def _note_messages(space: Index, problems: Problems) -> None:
     for message in space.errors:
-        problems.add(Problem("capture-error", "The recorder reported an error", message, _AGAIN, "error"))
+        title = f"The recorder reported an error: {_shortened(message)}"
+        problems.add(Problem("capture-error", title, message, _AGAIN, "error"))
     for message in space.warnings:
         found = _DROPPED.search(message)
         if found:
@@ -37,7 +39,7 @@ def _note_messages(space: Index, problems: Problems) -> None:
                 Problem("dropped-events", "The recorder dropped events", message, fix, "warning", count)
             )
         else:
-            problems.add(Problem("capture-warning", "The recorder warned", message))
+            problems.add(Problem("capture-warning", f"The recorder warned: {_shortened(message)}", message))
     for plane in space.planes:
         dropped = plane.stats.get("dropped_traces")
         if dropped:
@@ -45,6 +47,12 @@ def _note_messages(space: Index, problems: Problems) -> None:
             problems.add(
                 Problem("dropped-events", "The recorder dropped events", detail, "Record a shorter time.")
             )
+
+
+def _shortened(message: str) -> str:
+    """The first line of a message, as far as a title goes. Two messages with the same title count as one."""
+    line = message.strip().split("\n")[0]
+    return line if len(line) <= _TITLE_LENGTH else line[: _TITLE_LENGTH - 1] + "…"
 
 
 def _note_damage(space: Index, decoded: Decoded, problems: Problems) -> None:

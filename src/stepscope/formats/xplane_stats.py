@@ -26,6 +26,7 @@ class Stats:
         self._keys: dict[str, list[int]] = {}
         for key, name in enumerate(self.names):
             self._keys.setdefault(name.lower(), []).append(key)
+        self._by_owner: dict[int, dict[str, Any]] | None = None
         self._found: dict[tuple[str, tuple[str, ...]], pl.DataFrame] = {}
 
     def has(self, *names: str) -> bool:
@@ -50,10 +51,13 @@ class Stats:
 
     def by_owner(self) -> dict[int, dict[str, Any]]:
         """Everything, as dictionaries: for the few stats of planes and names."""
+        if self._by_owner is not None:
+            return self._by_owner
         found: dict[int, dict[str, Any]] = {}
         for frame in (self.ints, self.words, self.reals, self.texts, self.blobs):
             for owner, key, value in frame.iter_rows():
                 found.setdefault(owner, {})[self.names[key]] = value
+        self._by_owner = found
         return found
 
     def cold(self) -> dict[str, pl.DataFrame]:
