@@ -5,7 +5,9 @@ from __future__ import annotations
 from stepscope.report.section import Section
 from stepscope.report.sections import (
     breakdown,
+    collectives,
     coverage,
+    device,
     findings,
     input_pipeline,
     kernels,
@@ -25,6 +27,8 @@ SECTIONS: tuple[Section, ...] = (
     ops.SECTION,
     kernels.SECTION,
     precision.SECTION,
+    device.SECTION,
     memory.SECTION,
+    collectives.SECTION,
     coverage.SECTION,
 )
