@@ -162,6 +162,7 @@ def test_attention(precision: str, tensor: str, name: str) -> None:
         ("triton_tem_fused_mm_0", FP32, Label("unknown", UNTOLD, "gemm")),
         ("triton_poi_fused_gelu_0", HALF, Label("fp16", NO, "elementwise")),
         ("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_ffma", BF16, Label("fp32", NO, "gemm")),
+        ("triton_poi_fused_zeros_2", Context(dtypes='["int", "Scalar"]'), Label("none", NO, "elementwise")),
         ("matmul_kernel", BF16, Label("unknown", UNTOLD, "gemm")),
     ],
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from stepscope.analysis import kernel_names_types as types
 from stepscope.analysis.kernel_names_label import Context, Label, product_of
 
 _INDUCTOR = re.compile(r"triton_(poi|red|per|tem|mix|for|unk|split_scan)_fused?")
@@ -29,7 +30,8 @@ def inductor(name: str, context: Context) -> Label | None:
     if found[1] == "mix":
         return Label(context.precision or "unknown", None, "fusion")
     family = "reduction" if found[1] in ("red", "per", "split_scan") else "elementwise"
-    return Label(context.precision or "unknown", False, family)
+    untold = "none" if types.whole_numbers(context.dtypes) else "unknown"
+    return Label(context.precision or untold, False, family)
 
 
 def xla(name: str, context: Context) -> Label | None:

@@ -35,6 +35,9 @@ _OP_TYPES = {
     "float32": "fp32", "float64": "fp64", "float16": "fp16", "f32": "fp32", "f64": "fp64", "f16": "fp16", "bf16": "bf16",
     "s8": "int8", "int8": "int8",
 }  # fmt: skip
+_WHOLE = frozenset(
+    ("int", "long int", "short int", "unsigned char", "signed char", "bool", "int64", "int32", "uint8")
+)
 _QUOTED = re.compile(r'"([^"]*)"')
 
 
@@ -68,3 +71,11 @@ def of_op(dtypes: str | None) -> str | None:
         if found:
             return found
     return None
+
+
+def whole_numbers(dtypes: str | None) -> bool:
+    """Whether all tensors that the op was given are of whole numbers or bools, as far as they were recorded."""
+    known = [
+        text.lower() for text in _QUOTED.findall(dtypes or "") if text not in ("", "Scalar", "ScalarList")
+    ]
+    return bool(known) and all(text in _WHOLE for text in known)
