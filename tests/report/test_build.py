@@ -166,3 +166,11 @@ def test_without_steps_the_recording_is_explained() -> None:
     found = report(Profile("/x", [finish(Draft(info=bare.info, events=events, tracks=bare.tracks))], [0]))
     assert (found.steps.source, found.steps.count, found.steps.rows) == ("none", 0, [])
     assert sum(row.ns for row in found.breakdown) == found.profile.duration_ns
+
+
+def test_steps_by_the_name_of_an_annotation(sample: Profile) -> None:
+    found = report(sample, step_name="make_batch", limit=0)
+    assert (found.steps.source, found.steps.name, found.steps.count) == ("annotation", "make_batch", 3)
+    assert all(sum(row.parts.values()) == row.duration_ns for row in found.steps.rows)
+    inside = sum(row.calls for row in found.ops.rows)
+    assert 0 < inside < sum(row.calls for row in report(sample, limit=0).ops.rows) + 1

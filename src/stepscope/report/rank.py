@@ -14,7 +14,7 @@ from stepscope.analysis.account import Account, account
 from stepscope.analysis.kernels import kernel_calls
 from stepscope.analysis.memory import DeviceMemory, memory_use
 from stepscope.analysis.ops import op_calls
-from stepscope.analysis.steps import Steps, devices_with_work, find_steps
+from stepscope.analysis.steps import Steps, devices_with_work, find_steps, steps_of_events
 from stepscope.report.options import Options
 from stepscope.trace.trace import Trace
 
@@ -45,13 +45,16 @@ class RankContext:
 
     @cached_property
     def trace(self) -> Trace:
-        """The trace, in which events outside the steps that count belong to no step."""
-        if self.options.steps is None:
-            return self.whole_trace
-        kept = pl.when(pl.col("step").is_in(self._wanted())).then(pl.col("step"))
-        events = self.whole_trace.events.with_columns(step=kept)
-        tables = cast("MutableMapping[str, pl.DataFrame]", self.whole_trace.tables)
-        return Trace.over(ChainMap({"events": events}, tables), self.whole_trace.cold)
+        """The trace, in which an event belongs to a step if that step counts."""
+        found, whole = self.all_steps, self.whole_trace
+        is_marked = found.source in ("marker", "none")  # the readers saw to it
+        if is_marked and self.options.steps is None:
+            return whole
+        step = whole.events["step"] if is_marked else steps_of_events(whole, found.host)
+        counts = step.is_in(self._wanted())
+        events = whole.events.with_columns(step=pl.select(pl.when(counts).then(step)).to_series())
+        tables = cast("MutableMapping[str, pl.DataFrame]", whole.tables)
+        return Trace.over(ChainMap({"events": events}, tables), whole.cold)
 
     @cached_property
     def windows(self) -> Steps:
@@ -121,5 +124,8 @@ class RankContext:
         low = events["start_ns"].min() or 0
         high = (events["start_ns"] + events["dur_ns"]).max() or low
         devices: list[int | None] = [*devices_with_work(self.trace)] or [None]
-        rows = [{"device": device, "step": WHOLE, "start_ns": low, "end_ns": high} for device in devices]
+        rows = [
+            {"device": device, "step": WHOLE, "start_ns": low, "end_ns": high, "partial": False}
+            for device in devices
+        ]
         return pl.DataFrame(rows, schema=dict(self.steps.windows.schema))

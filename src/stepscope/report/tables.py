@@ -300,16 +300,12 @@ def _collectives(report: Report) -> list[Table]:
     ]
 
 
-def _kind(key: str) -> Any:
-    return (
-        "ns"
-        if key.endswith("_ns")
-        else "share"
-        if key.endswith("share")
-        else "number"
-        if key == "rank"
-        else "text"
-    )
+def _kind(key: str) -> Kind:
+    if key == "calls":
+        return "count"
+    if key == "rank":
+        return "number"
+    return "ns" if key.endswith("_ns") else "share" if key.endswith("share") else "text"
 
 
 def _coverage(report: Report) -> list[Table]:

@@ -20,26 +20,31 @@ NAMES_PER_RANK = 200
 # Of Python's built-in methods; it is another one in each process.
 _ADDRESS = r" at 0x[0-9a-f]+"
 _KEYS = ["part", "name", "thread"]
+_ORDER = ["part", "ns", "name", "thread"]
 
 
 def of_rank(context: RankContext) -> pl.DataFrame:
     """part, name, thread, ns; a row with neither name nor thread for what nothing is named for."""
     slices = context.account.slices.filter(pl.col("device").eq_missing(context.critical_device))
-    length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns")
-    summed = slices.group_by("part", "named_by", "thread").agg(length)
-    named = summed.select(
-        "part",
-        "ns",
-        name=context.trace.events["name"]
-        .gather(summed["named_by"])
-        .cast(pl.String)
-        .str.replace(_ADDRESS, ""),
+    # Names are compared as numbers as long as there are millions of them.
+    summed = (
+        slices.lazy()
+        .select(
+            "part",
+            "thread",
+            ns=pl.col("end_ns") - pl.col("start_ns"),
+            name=context.trace.events["name"].gather(slices["named_by"]),
+        )
+        .group_by("part", "name", "thread")
+        .agg(pl.col("ns").sum())
+        .collect()
+    )
+    named = summed.with_columns(
+        name=pl.col("name").cast(pl.String).str.replace(_ADDRESS, ""),
         thread=context.thread_names.gather(summed["thread"]),
     )
     by_name = (
-        named.group_by(_KEYS)
-        .agg(pl.col("ns").sum())
-        .sort("part", "ns", "name", descending=[False, True, False])
+        named.group_by(_KEYS).agg(pl.col("ns").sum()).sort(_ORDER, descending=[False, True, False, False])
     )
     rest = pl.int_range(pl.len()).over("part") >= NAMES_PER_RANK
     folded = by_name.with_columns(pl.when(~rest).then(pl.col(key)).alias(key) for key in ("name", "thread"))

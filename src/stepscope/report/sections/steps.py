@@ -65,10 +65,8 @@ def _rows(context: RankContext) -> list[StepRow]:
     parts: dict[tuple[int | None, int], dict[str, int]] = {}
     for device, step, part, ns in context.parts.select("device", "step", "part", "ns").iter_rows():
         parts.setdefault((device, step), {})[part] = ns
-    windows = context.steps.windows
-    is_partial = pl.col("partial") if "partial" in windows.columns else pl.lit(False)
-    columns = windows.select(
-        "device", "step", "start_ns", pl.col("end_ns") - pl.col("start_ns"), partial=is_partial
+    columns = context.steps.windows.select(
+        "device", "step", "start_ns", pl.col("end_ns") - pl.col("start_ns"), "partial"
     )
     return [
         StepRow(
