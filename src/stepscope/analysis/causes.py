@@ -50,9 +50,14 @@ def is_wait(trace: Trace) -> pl.Series:
     return host_causes(trace)["waits"]
 
 
+def host_codes(trace: Trace) -> pl.Series:
+    """What each event is, one of the codes of host_names, before its surroundings are asked."""
+    return _with_guards(trace, _codes(trace))
+
+
 def _causes(trace: Trace) -> pl.DataFrame:
     events = trace.events
-    code = _with_guards(trace, _codes(trace))
+    code = host_codes(trace)
     strong_by = _strongest(events, code)
     above = _resolved(events, code)
     frame = pl.DataFrame(

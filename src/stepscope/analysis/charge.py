@@ -10,6 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.causes import host_causes
+from stepscope.analysis.host_names import INPUT_THREAD
 from stepscope.analysis.steps import Steps
 from stepscope.analysis.timeline import Timeline, cut_by, main_track
 from stepscope.native import intervals
@@ -19,8 +20,6 @@ from stepscope.trace.trace import Trace
 
 # Between two ops, Python and the framework take microseconds, tens of them under a profiler. More is work of its own.
 SHORT_NS = 200_000
-# Threads that only make input, whatever the events on them are named.
-_INPUT_THREAD = r"(?i)^tf_data|dataloader|pin_memory|prefetch"
 _RANK = {
     "host_compute": 9, "compile": 8, "host_collective": 7, "io": 6, "input": 5, "dispatch": 4, "python": 3,
     "sync": 2, "profiler": 1,
@@ -170,7 +169,7 @@ class Charger:
 
     def _input_threads(self, pieces: pl.DataFrame) -> pl.DataFrame:
         makes_input = (
-            self.trace.tracks.sort("id")["thread"].str.contains(_INPUT_THREAD).fill_null(False).gather(pieces["thread"])
+            self.trace.tracks.sort("id")["thread"].str.contains(INPUT_THREAD).fill_null(False).gather(pieces["thread"])
         )  # fmt: skip
         return pieces.with_columns(part=pl.when(makes_input).then(pl.lit("input")).otherwise(pl.col("part")))
 

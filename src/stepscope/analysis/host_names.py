@@ -64,14 +64,16 @@ _WAITS_FOR_THREAD = (
     r"|KernelAndDeviceFunc::Run|WaitForNotification|^Wait\b|^SessionRun|DirectSession::Run|ThunkExecutor::.*[Ww]ait"
     r"|ExecuteHelperOnSingleDevice|^TFE_Py_Execute|^EagerExecute$|^EagerKernelExecute$"
 )
-_FRAMEWORK_ANNOTATION = (
+FRAMEWORK_ANNOTATION = (
     r"^(Optimizer\.|enumerate\(Data|DistributedDataParallel|FullyShardedDataParallel|FSDP|DDP|Torch-Compiled|Pregraph|"
     r"PyTorch Profiler|TorchDynamo|CompiledF|## Call CompiledFx|ProfilerStep|nccl:|gloo:|c10d|autograd::|aten::|torch\b)"
 )
 
+# Threads that only make input, whatever the events on them are named.
+INPUT_THREAD = r"(?i)^tf_data|dataloader|pin_memory|prefetch"
 _MAKES = "get|next|make|fetch|prepare|prep|read|create|sample|build|generate|gen|draw|collate|prefetch|produce|wait_?for|load"
 _THINGS = "(mini_?)?batch(es)?|data|dataset|inputs?|examples?|samples?|images?|tokens?|features"
-_INPUT_WORDS = (
+INPUT_WORDS = (
     rf"(?i)(^|[^a-z])(({_MAKES})_?(a_|the_|next_|train_?|random_)?({_THINGS})|data_?(load\w*|fetch\w*|wait\w*|time|prep\w*|gen\w*|iter\w*|stream\w*)"
     r"|(batch|minibatch)_?(load\w*|fetch\w*|prep\w*|gen\w*|iter\w*)|input_?(pipeline|fn|wait)|(collate|preprocess|augment)\w*|__next__"
     r"|iter(ate)?_?(mini_?)?batches|infinite_?(data\w*|loader))([^a-z]|$)|^(data|dataset|inputs?)$"
@@ -134,11 +136,11 @@ def rules(device_collectives: bool) -> Iterator[tuple[pl.Expr, int]]:
     yield python & name.str.contains(_PROFILES), PROFILER
     yield ~annotation & name.str.contains(WAITS_FOR_DEVICE), WAIT_DEVICE
     yield ~annotation & ~is_op & name.str.contains(_WAITS_FOR_THREAD), WAIT_THREAD
-    yield own & function.str.contains(_INPUT_WORDS).fill_null(False), INPUT
-    yield annotation & name.str.contains(_INPUT_WORDS), INPUT
+    yield own & function.str.contains(INPUT_WORDS).fill_null(False), INPUT
+    yield annotation & name.str.contains(INPUT_WORDS), INPUT
     yield own & function.str.contains(_SAVES).fill_null(False), IO
     yield annotation & name.str.contains(_SAVES), IO
-    yield annotation & name.str.contains(_FRAMEWORK_ANNOTATION), FRAMEWORK_CONTEXT
+    yield annotation & name.str.contains(FRAMEWORK_ANNOTATION), FRAMEWORK_CONTEXT
     yield annotation, CONTEXT
     yield is_op, OP
     yield plain, CALL

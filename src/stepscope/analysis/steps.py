@@ -1,8 +1,8 @@
-"""The training steps of a trace: from markers, from a repeated annotation, or none; and where each one ends.
+"""The training steps of a trace: from markers, from an annotation that spans the loop, or from repetition.
 
-Device work runs behind the host. Step k ends at B_k = max(host end of k, end of the last main-stream work launched
-in k) and begins at B_(k-1); B_0 = max(host start, end of the last work launched before the window). So the steps
-of a device neither overlap nor leave gaps.
+A marker is ProfilerStep, StepTraceAnnotation, Trace(step_num=…) or Keras's. Markers that overlap are one step. Without
+markers, an annotation that repeats and fills most of the time is the step (or the one that is asked for by
+name); else what repeats on the main thread. Where each step begins and ends on a device: see windows.py.
 """
 
 from __future__ import annotations
@@ -12,58 +12,70 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from stepscope.analysis.host_names import FRAMEWORK_ANNOTATION, INPUT_WORDS
+from stepscope.analysis.infer import infer_steps
+from stepscope.analysis.windows import devices_with_work, partial_steps, step_windows, steps_of_events
 from stepscope.trace.trace import Trace
 
-_WORK = ("kernel", "copy", "memset")
+__all__ = ["Steps", "devices_with_work", "find_steps", "steps_of_events"]
+
 _COUNTER = re.compile(r"[#\s_:/-]*\d+$")
-# Annotations that frameworks make inside a step; they repeat, but they are not the step.
-_INNER = re.compile(
-    r"^(Optimizer\.|enumerate\(Data|DistributedDataParallel|Torch-Compiled|## |nccl:|gloo:|PyTorch Profiler)"
+_FILLS = 0.8  # of the time between its first and its last occurrence, an annotation that is the step
+_NO_STEPS = pl.DataFrame(
+    schema={"step": pl.Int32, "track": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64}
 )
 
 
 @dataclass(frozen=True)
 class Steps:
-    """`host`: step, start_ns, end_ns, track in time order. `windows`: device, step, start_ns, end_ns."""
+    """`host`: step, track, start_ns, end_ns in time order. `windows`: device, step, start_ns, end_ns, partial."""
 
-    source: str  # marker, annotation or none
+    source: str  # marker, annotation, inferred or none
     name: str | None
     host: pl.DataFrame
     windows: pl.DataFrame
 
 
 def find_steps(trace: Trace, step_name: str | None = None) -> Steps:
-    """The steps as the host marked them, and each device's own windows of time for them."""
+    """The steps as the host marked or showed them, and each device's own windows of time for them."""
     source, name, host = _host_steps(trace, step_name)
-    devices = devices_with_work(trace)
-    frames = [_windows(trace, host, device) for device in devices] or [_contiguous(host, None)]
-    return Steps(source, name, host, pl.concat(frames))
-
-
-def devices_with_work(trace: Trace) -> list[int]:
-    """Devices on which kernels or copies ran."""
-    tracks = trace.tracks.filter((pl.col("what") == "device") & pl.col("device").is_not_null())
-    busy = trace.events.filter(pl.col("kind").is_in(_WORK))["track"].unique()
-    return sorted(tracks.filter(pl.col("id").is_in(busy.implode()))["device"].unique().to_list())
+    return Steps(source, name, host, step_windows(trace, host, partial_steps(trace, host)))
 
 
 def _host_steps(trace: Trace, step_name: str | None) -> tuple[str, str | None, pl.DataFrame]:
-    marked = trace.events.filter(pl.col("role") == "step").sort("start_ns")
-    if step_name is None and len(marked):
-        rows = marked.select(
-            "step", "track", start_ns="start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
-        )
-        name = _COUNTER.sub("", str(marked["name"][0])) or None
-        return "marker", name, rows.unique("step", keep="first", maintain_order=True).sort("start_ns")
-    name = step_name or _repeated_annotation(trace)
-    if name is None:
-        return "none", None, _NO_STEPS
-    return "annotation", name, _annotated(trace, name)
+    if step_name is not None:
+        return "annotation", step_name, _annotated(trace, step_name)
+    marked = trace.events.filter(pl.col("role") == "step")
+    if len(marked):
+        base = marked["name"].cast(pl.String).str.replace(_COUNTER.pattern, "").value_counts(sort=True)
+        return "marker", str(base["name"][0]) or None, _marked(marked)
+    repeated = _repeated_annotations(trace)
+    if len(repeated) and repeated["fills"][0] >= _FILLS:
+        return "annotation", repeated["base"][0], _annotated(trace, repeated["base"][0])
+    inferred = infer_steps(trace)
+    if inferred is not None:
+        return "inferred", None, inferred
+    if len(repeated):
+        return "annotation", repeated["base"][0], _annotated(trace, repeated["base"][0])
+    return "none", None, _NO_STEPS
 
 
-_NO_STEPS = pl.DataFrame(
-    schema={"step": pl.Int32, "track": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64}
-)
+def _marked(marked: pl.DataFrame) -> pl.DataFrame:
+    """One row for each marker; numbered in time order if the markers' own numbers are not unique."""
+    rows = _outermost(
+        marked.select("step", "track", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns"))
+    )
+    if rows["step"].null_count() or rows["step"].n_unique() < len(rows):
+        return rows.with_columns(step=pl.int_range(pl.len(), dtype=pl.Int32))
+    return rows
+
+
+def _outermost(spans: pl.DataFrame) -> pl.DataFrame:
+    """The spans in time order, without those that lie (mostly) in one before them: a step that is marked twice."""
+    ordered = spans.sort("start_ns", "end_ns", descending=[False, True], maintain_order=True)
+    middle = (pl.col("start_ns") + pl.col("end_ns")) // 2
+    reached = pl.col("end_ns").cum_max().shift(1, fill_value=-(2**62))
+    return ordered.filter((middle >= reached) & (pl.col("end_ns") > reached))
 
 
 def _host_annotations(trace: Trace) -> pl.DataFrame:
@@ -72,81 +84,45 @@ def _host_annotations(trace: Trace) -> pl.DataFrame:
     return found.with_columns(base=pl.col("name").cast(pl.String).str.replace(_COUNTER.pattern, ""))
 
 
-def _repeated_annotation(trace: Trace) -> str | None:
-    """The annotation that repeats and covers the most time; ties go to the one seen less often."""
+def _repeated_annotations(trace: Trace) -> pl.DataFrame:
+    """base, fills: the user's annotations that repeat and are not input, those that fill most of the time first."""
+    base = pl.col("base")
     found = _host_annotations(trace).filter(
-        ~pl.col("base").str.contains(_INNER.pattern), pl.col("base") != ""
+        (base != "") & ~base.str.contains(FRAMEWORK_ANNOTATION) & ~base.str.contains(INPUT_WORDS)
     )
-    ranked = (
-        found.group_by("base")
-        .agg(pl.len().alias("count"), pl.col("dur_ns").sum())
-        .filter(pl.col("count") > 1)
-        .sort(["dur_ns", "count"], descending=[True, False])
+    end = pl.col("start_ns") + pl.col("dur_ns")
+    return (
+        found.group_by("base", "track")
+        .agg(pl.len(), pl.col("dur_ns").sum(), extent=end.max() - pl.col("start_ns").min())
+        .filter((pl.col("len") > 1) & (pl.col("extent") > 0))
+        .with_columns(fills=(pl.col("dur_ns") / pl.col("extent")).clip(upper_bound=1.0))
+        .sort("dur_ns", "len", "base", descending=[True, False, False])
     )
-    return None if ranked.is_empty() else str(ranked["base"][0])
 
 
 def _annotated(trace: Trace, name: str) -> pl.DataFrame:
+    """The steps that an annotation marks. What happens between two of them leads up to the second."""
     found = _host_annotations(trace).filter(
         (pl.col("base") == name) | (pl.col("name").cast(pl.String) == name)
     )
-    spans = found.sort("start_ns").select("track", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns"))
-    # A recursive annotation marks one step, its outermost call.
-    outermost = spans.filter(pl.col("start_ns") >= pl.col("end_ns").cum_max().shift(1, fill_value=-(2**62)))
-    return outermost.with_row_index("step").select(
-        pl.col("step").cast(pl.Int32), "track", "start_ns", "end_ns"
+    if found.is_empty():
+        return _NO_STEPS
+    busiest = found.group_by("track").agg(pl.col("dur_ns").sum()).sort("dur_ns", "track")["track"][-1]
+    spans = found.filter(pl.col("track") == busiest).select(
+        "track", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
     )
+    rows = _outermost(spans)
+    begin = _first_start(trace, rows)
+    rows = rows.with_columns(start_ns=pl.col("end_ns").shift(1, fill_value=begin))
+    return rows.select(pl.int_range(pl.len(), dtype=pl.Int32).alias("step"), "track", "start_ns", "end_ns")
 
 
-def _contiguous(
-    host: pl.DataFrame, device: int | None, ends: pl.Series | None = None, first: int | None = None
-) -> pl.DataFrame:
-    """Windows that touch: each begins where the one before it ends."""
-    if host.is_empty():
-        return pl.DataFrame(
-            schema={"device": pl.Int32, "step": pl.Int32, "start_ns": pl.Int64, "end_ns": pl.Int64}
-        )
-    own = host["end_ns"] if ends is None else ends
-    end = own.cum_max()
-    begin = host["start_ns"][0] if first is None else max(first, host["start_ns"][0])
-    rows = pl.DataFrame({"step": host["step"], "end_ns": end}).with_columns(
-        device=pl.lit(device, dtype=pl.Int32), start_ns=pl.col("end_ns").shift(1, fill_value=begin)
-    )
-    return rows.select("device", "step", pl.min_horizontal("start_ns", "end_ns"), "end_ns")
-
-
-def _windows(trace: Trace, host: pl.DataFrame, device: int) -> pl.DataFrame:
-    if host.is_empty():
-        return _contiguous(host, device)
-    work = _main_stream_work(trace, device)
-    by_step = work.group_by("step").agg(pl.col("end_ns").max())
-    ends = host.join(by_step, on="step", how="left", suffix="_work", maintain_order="left")
-    last = ends.select(pl.max_horizontal("end_ns", "end_ns_work")).to_series()
-    return _contiguous(host, device, last, _backlog_end(trace, work))
-
-
-def _main_stream_work(trace: Trace, device: int) -> pl.DataFrame:
-    """Work on the stream of the device that computes most."""
-    streams = trace.tracks.filter((pl.col("what") == "device") & (pl.col("device") == device))["id"]
-    work = trace.events.filter(pl.col("kind").is_in(_WORK) & pl.col("track").is_in(streams.implode()))
-    kernels = work.filter((pl.col("kind") == "kernel") & (pl.col("role") != "collective").fill_null(True))
-    busiest = (
-        (kernels if len(kernels) else work)
-        .group_by("track")
-        .agg(pl.col("dur_ns").sum())
-        .sort("dur_ns", "track")
-    )
-    main = busiest["track"][-1]
-    return work.filter(pl.col("track") == main).select(
-        "id", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
-    )
-
-
-def _backlog_end(trace: Trace, work: pl.DataFrame) -> int | None:
-    """The end of work that was launched before the recording: it has no launch, and all that has one comes later."""
-    launched = trace.links.filter(pl.col("why") == "launch")["to"]
-    if launched.is_empty():
-        return None
-    ordered = work.sort("start_ns").with_columns(known=pl.col("id").is_in(launched.implode()))
-    backlog = ordered.filter(~pl.col("known").cum_max())
-    return None if backlog.is_empty() else int(backlog["end_ns"].max())  # type: ignore[arg-type]
+def _first_start(trace: Trace, rows: pl.DataFrame) -> int:
+    """What leads up to the first step, as far as it was recorded, takes no longer than it does before the others."""
+    first, track = int(rows["start_ns"][0]), rows["track"][0]
+    lead = (rows["start_ns"] - rows["end_ns"].shift(1)).median()
+    earliest = first - int(lead or 0)
+    begun = trace.events.filter(
+        pl.col("track") == track, pl.col("start_ns") >= earliest, pl.col("dur_ns") > 0
+    )["start_ns"]  # fmt: skip
+    return min(first, int(begun[0])) if len(begun) else first

@@ -1,0 +1,140 @@
+"""Where each step begins and ends on a device, and which step an event belongs to.
+
+Device work runs behind the host. Step k ends at B_k = max(host end of k, end of the last main-stream work launched
+in k) and begins at B_(k-1); B_0 = max(host start, end of the last work launched before the window). So the steps
+of a device neither overlap nor leave gaps.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.trace.trace import Trace
+
+_WORK = ("kernel", "copy", "memset")
+_FEW = 0.5  # of what the other steps hold: the first or last step was recorded in part
+_SCHEMA = {
+    "device": pl.Int32,
+    "step": pl.Int32,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "partial": pl.Boolean,
+}
+
+
+def step_windows(trace: Trace, host: pl.DataFrame, partial: pl.Series) -> pl.DataFrame:
+    """device, step, start_ns, end_ns, partial: windows that touch, for each device with work, or one for the host."""
+    if host.is_empty():
+        return pl.DataFrame(schema=_SCHEMA)
+    numbered = host.with_columns(partial=partial)
+    step = steps_of_events(trace, host)
+    devices = devices_with_work(trace)
+    frames = [_of_device(trace, numbered, step, device) for device in devices]
+    return pl.concat(frames or [_contiguous(numbered, None, numbered["end_ns"], None)])
+
+
+def devices_with_work(trace: Trace) -> list[int]:
+    """Devices on which kernels or copies ran."""
+    tracks = trace.tracks.filter((pl.col("what") == "device") & pl.col("device").is_not_null())
+    busy = trace.events.filter(pl.col("kind").is_in(_WORK))["track"].unique()
+    return sorted(tracks.filter(pl.col("id").is_in(busy.implode()))["device"].unique().to_list())
+
+
+def steps_of_events(trace: Trace, host: pl.DataFrame) -> pl.Series:
+    """The step of each event: that in which its launch began, or without a launch, it itself."""
+    start = trace.events["start_ns"]
+    by_time = _step_at(start, host)
+    launches = trace.links.filter(pl.col("why") == "launch").select("from", "to").unique("to", keep="first")
+    if launches.is_empty():
+        return by_time
+    launched = by_time.gather(launches["from"])
+    # Work that was launched before the first step, or between two, belongs to none, whenever it ran.
+    return by_time.scatter(launches["to"], launched)
+
+
+def _step_at(times: pl.Series, host: pl.DataFrame) -> pl.Series:
+    if host.is_empty():
+        return pl.repeat(None, len(times), dtype=pl.Int32, eager=True).alias("step")
+    index = host["start_ns"].search_sorted(times, side="right").cast(pl.Int64) - 1
+    place = index.clip(lower_bound=0)
+    inside = (index >= 0) & (times < host["end_ns"].gather(place))
+    step = pl.when(inside).then(host["step"].gather(place)).cast(pl.Int32)
+    return pl.select(step.alias("step")).to_series()
+
+
+def partial_steps(trace: Trace, host: pl.DataFrame) -> pl.Series:
+    """Whether a step is the first or last one and holds less than half of what the others hold."""
+    if len(host) < 2:
+        return pl.repeat(False, len(host), dtype=pl.Boolean, eager=True)
+    held = _events_in(trace, host)
+    inner = held[1:-1] if len(held) > 2 else held
+    usual = inner.median() if len(held) > 2 else inner.max()
+    place = pl.int_range(len(held), eager=True)
+    at_an_end = (place == 0) | (place == len(held) - 1)
+    few: pl.Series = at_an_end & (held < _FEW * float(usual or 0))  # type: ignore[arg-type]
+    return few
+
+
+def _events_in(trace: Trace, host: pl.DataFrame) -> pl.Series:
+    """How many ops, calls and frames began on the host in each step."""
+    tracks = trace.tracks.filter(pl.col("what") == "host")["id"]
+    begun = trace.events.filter(
+        pl.col("track").is_in(tracks.implode()),
+        pl.col("kind").is_in(["op", "runtime", "span", "python"]),
+        pl.col("dur_ns") > 0,
+    )
+    counted = _step_at(begun["start_ns"], host).value_counts()
+    return host.join(counted, on="step", how="left", maintain_order="left")["count"].fill_null(0)
+
+
+def _of_device(trace: Trace, host: pl.DataFrame, step: pl.Series, device: int) -> pl.DataFrame:
+    work = _main_stream_work(trace, step, device)
+    by_step = work.group_by("step").agg(pl.col("end_ns").max())
+    ends = host.join(by_step, on="step", how="left", suffix="_work", maintain_order="left")
+    last = ends.select(pl.max_horizontal("end_ns", "end_ns_work")).to_series()
+    return _contiguous(host, device, last, _backlog_end(trace, work))
+
+
+def _contiguous(
+    host: pl.DataFrame, device: int | None, ends: pl.Series, backlog_end: int | None
+) -> pl.DataFrame:
+    """Windows that touch: each begins where the one before it ends."""
+    begin = int(host["start_ns"][0])
+    begin = begin if backlog_end is None else max(begin, backlog_end)
+    end = ends.cum_max().clip(lower_bound=begin)
+    return pl.DataFrame({"step": host["step"], "end_ns": end, "partial": host["partial"]}).select(
+        pl.lit(device, dtype=pl.Int32).alias("device"),
+        "step",
+        pl.col("end_ns").shift(1, fill_value=begin).alias("start_ns"),
+        "end_ns",
+        "partial",
+    )
+
+
+def _main_stream_work(trace: Trace, step: pl.Series, device: int) -> pl.DataFrame:
+    """Work on the stream of the device that computes most."""
+    streams = trace.tracks.filter((pl.col("what") == "device") & (pl.col("device") == device))["id"]
+    work = trace.events.with_columns(step=step).filter(
+        pl.col("kind").is_in(_WORK) & pl.col("track").is_in(streams.implode())
+    )
+    kernels = work.filter((pl.col("kind") == "kernel") & (pl.col("role") != "collective").fill_null(True))
+    busiest = (
+        (kernels if len(kernels) else work)
+        .group_by("track")
+        .agg(pl.col("dur_ns").sum())
+        .sort("dur_ns", "track")
+    )
+    main = busiest["track"][-1]
+    return work.filter(pl.col("track") == main).select(
+        "id", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
+    )
+
+
+def _backlog_end(trace: Trace, work: pl.DataFrame) -> int | None:
+    """The end of work that was launched before the recording: it has no launch, and all that has one comes later."""
+    launched = trace.links.filter(pl.col("why") == "launch")["to"]
+    if launched.is_empty():
+        return None
+    ordered = work.sort("start_ns").with_columns(known=pl.col("id").is_in(launched.implode()))
+    backlog = ordered.filter(~pl.col("known").cum_max())
+    return None if backlog.is_empty() else int(backlog["end_ns"].max())  # type: ignore[arg-type]
