@@ -6,6 +6,8 @@ The hot loops fill plain buffers; `series` lends such a buffer to Polars, `buffe
 from __future__ import annotations
 
 import ctypes
+import sys
+from collections.abc import Callable
 from typing import Any, cast
 
 import polars as pl
@@ -36,9 +38,8 @@ class _Stream(ctypes.Structure):
     pass
 
 
-_ReleaseSchema = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Schema))
-_ReleaseArray = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Array))
-_ReleaseStream = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Stream))
+# Given as a bare address: at exit, when Polars gives buffers back, the types of ctypes may be gone.
+_Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _GetSchema = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Stream), ctypes.POINTER(_Schema))
 _GetNext = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Stream), ctypes.POINTER(_Array))
 
@@ -50,7 +51,7 @@ _Schema._fields_ = [
     ("n_children", ctypes.c_int64),
     ("children", ctypes.c_void_p),
     ("dictionary", ctypes.c_void_p),
-    ("release", _ReleaseSchema),
+    ("release", _Release),
     ("private_data", ctypes.c_void_p),
 ]
 _Array._fields_ = [
@@ -62,14 +63,14 @@ _Array._fields_ = [
     ("buffers", ctypes.POINTER(ctypes.c_void_p)),
     ("children", ctypes.c_void_p),
     ("dictionary", ctypes.c_void_p),
-    ("release", _ReleaseArray),
+    ("release", _Release),
     ("private_data", ctypes.c_void_p),
 ]
 _Stream._fields_ = [
     ("get_schema", _GetSchema),
     ("get_next", _GetNext),
     ("get_last_error", ctypes.c_void_p),
-    ("release", _ReleaseStream),
+    ("release", _Release),
     ("private_data", ctypes.c_void_p),
 ]
 
@@ -84,17 +85,20 @@ _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 _lent: dict[int, tuple[Any, ...]] = {}
 
 
-def _forget_schema(schema: Any) -> None:
-    schema.contents.release = _ReleaseSchema()
+def _forget_schema(schema: int) -> None:
+    _Schema.from_address(schema).release = _Release()
 
 
-def _forget_array(array: Any) -> None:
-    _lent.pop(array.contents.private_data, None)
-    array.contents.release = _ReleaseArray()
+def _forget_array(array: int, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+    if not is_ending():  # then the memory goes with the process
+        found = _Array.from_address(array)
+        _lent.pop(found.private_data, None)
+        found.release = _Release()
 
 
-_release_schema = _ReleaseSchema(_forget_schema)
-_release_array = _ReleaseArray(_forget_array)
+_release_schema = _Release(_forget_schema)
+_release_array = _Release(_forget_array)
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_release_array))  # called even after this module is gone
 
 
 class _Lent:
@@ -206,6 +210,6 @@ class _Owner:
         self.column = column
         self.array = array
 
-    def __del__(self) -> None:
-        if self.array.release:
-            self.array.release(ctypes.byref(self.array))
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_ending() and self.array.release:
+            self.array.release(ctypes.addressof(self.array))
