@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
+from functools import cache
 from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,23 +16,37 @@ import pytest
 
 import stepscope.native
 
+_PREFIX = "stepscope.native."
 
+
+class _FromSource:
+    """Finds the hot loops as Python, whatever was built beside them; they import each other."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
+        if not name.startswith(_PREFIX):
+            return None
+        return spec_from_file_location(
+            name, Path(stepscope.native.__file__).with_name(f"{name.removeprefix(_PREFIX)}.py")
+        )
+
+
+@cache
 def interpreted(name: str) -> ModuleType:
-    """The module run from its source as where Cython is not installed, beside the compiled one."""
-    path = Path(stepscope.native.__file__).with_name(f"{name}.py")
-    spec = importlib.util.spec_from_file_location(f"stepscope_interpreted.{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    with mock.patch.dict(sys.modules, {"cython": None}):
-        spec.loader.exec_module(module)
+    """The module, and those it imports, run from source as where Cython is not installed, beside the compiled one."""
+    others = {name: module for name, module in sys.modules.items() if not name.startswith(_PREFIX)}
+    with (
+        mock.patch.dict(sys.modules, others | {"cython": None}, clear=True),
+        mock.patch.dict(vars(stepscope.native)),
+        mock.patch("sys.meta_path", [_FromSource(), *sys.meta_path]),
+    ):
+        module = import_module(_PREFIX + name)
     assert not module.COMPILED
     return module
 
 
 def builds(name: str) -> list[Any]:
     """Parameters for a fixture: the compiled module, skipped where there is none, and the interpreted one."""
-    module = import_module(f"stepscope.native.{name}")
+    module = import_module(_PREFIX + name)
     missing = pytest.mark.skipif(not module.COMPILED, reason="the hot loops are not compiled here")
     return [
         pytest.param(module, id="compiled", marks=missing),

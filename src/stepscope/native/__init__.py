@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-
-HOT_LOOPS = (
-    "checks",
-    "crc32c",
-    "events",
-    "flows",
-    "intervals",
-    "lanes",
-    "names",
-    "order",
-    "pairs",
-    "replay",
-    "segments",
-    "spans",
-    "sweep",
-    "texts",
-    "wire",
-    "xspace",
-)
+from pkgutil import iter_modules
 
 
 def interpreted() -> list[str]:
     """The hot loops that run as plain Python here, because their compiled form is missing."""
-    return [name for name in HOT_LOOPS if not import_module(f"stepscope.native.{name}").COMPILED]
+    modules = {
+        found.name: import_module(f"stepscope.native.{found.name}") for found in iter_modules(__path__)
+    }
+    return [name for name, module in modules.items() if not getattr(module, "COMPILED", True)]
