@@ -9,7 +9,7 @@ COMPILER := $(shell echo 'int main(void) { return 0; }' | $(CC) -x c -o /dev/nul
 ifeq ($(COMPILER),works)
 # Editable: the extensions are built into src/, and only changed native sources ask for another install.
 VENV := .venv
-SOURCES := $(wildcard src/stepscope/native/*.py)
+SOURCES := $(wildcard src/stepscope/native/*.py src/stepscope/native/*.pxd)
 EDITABLE := --editable
 else
 # A copy of the sources: in src/ itself, extensions of an earlier build would be imported.
@@ -31,11 +31,15 @@ DEVICE_TIME := SELECT op.name AS op, COUNT(*) AS kernels, SUM(work.dur_ns) AS de
 help: ## what can be made here
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | expand -t 4 | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
 
-demo: $(VENV)/.run ## open the profiles that ship with stepscope and print what is in them
+demo: $(VENV)/.run ## open the profiles that ship with stepscope, print what is in them and explain one
 	@test -n "$(SAMPLES)" || { echo "src/stepscope/samples is empty: nothing to show." >&2; exit 1; }
 	@for sample in $(SAMPLES); do echo "$$ stepscope info $$sample"; $(STEPSCOPE) info $$sample || exit; echo; done
 	@echo '$$ stepscope query $(firstword $(SAMPLES)) "$(DEVICE_TIME)"'
 	@$(STEPSCOPE) query $(firstword $(SAMPLES)) "$(DEVICE_TIME)"
+	@echo && echo '$$ stepscope report $(firstword $(SAMPLES)) --limit 5' && mkdir -p demo-out
+	@$(STEPSCOPE) report $(firstword $(SAMPLES)) --limit 5
+	@echo && echo '$$ stepscope report $(firstword $(SAMPLES)) -o demo-out/report.html --force'
+	@$(STEPSCOPE) report $(firstword $(SAMPLES)) -o demo-out/report.html --force
 
 test: lint pytest ## everything CI needs (lint, types and all tests)
 
@@ -61,7 +65,7 @@ fuzz-asan: .venv-asan/.dev ## the compiled hot loops and readers under AddressSa
 	  STEPSCOPE_EXPECT=compiled .venv-asan/bin/python -m pytest tests/native tests/formats
 
 clean: ## remove everything that was made here
-	rm -rf .venv .venv-* build dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	rm -rf .venv .venv-* build dist demo-out .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
 	find src tests benchmarks -name '__pycache__' -prune -exec rm -rf {} +
 	find src -name '*.so' -delete
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from stepscope.report.tables import ORDER
 from stepscope.trace import schema
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -88,3 +89,10 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert [
         page.name for page in DOCS.glob("*.md") if page.name != "index.md" and f"({page.name})" not in index
     ] == []
+
+
+def test_every_section_of_the_report_has_a_page() -> None:
+    index = (DOCS / "report" / "index.md").read_text("utf-8")
+    for section in set(ORDER) - {"problems"}:
+        assert (DOCS / "report" / f"{section}.md").exists(), section
+        assert f"({section}.md)" in index

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import stepscope
-from stepscope.analysis.account import PARTS
+from stepscope.analysis.parts import PARTS
 from stepscope.errors import StepscopeError
 from stepscope.profile.load import load
 from stepscope.profile.profile import Profile

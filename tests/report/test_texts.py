@@ -14,7 +14,8 @@ import pytest
 from stepscope.report.csv_text import csv_tables
 from stepscope.report.json_text import as_json, schema_text
 from stepscope.report.markdown import as_markdown, code, text
-from stepscope.report.model import Report
+from stepscope.report.model import Finding, Report
+from stepscope.report.summary import evidence
 from stepscope.report.tables import ORDER, tables_of
 from tests.report.golden import check
 from tests.report.handmade import HOSTILE, KERNEL, report
@@ -142,3 +143,17 @@ def test_code(name: str, shown: str) -> None:
 )
 def test_words(words: str, shown: str) -> None:
     assert text(words) == shown
+
+
+def test_evidence_in_words() -> None:
+    finding = Finding(
+        code="x", class_="time", title="", detail="",
+        evidence={"names": [{"name": "a", "ns_per_step": 2_000_000}], "kernels_per_step": 1450, "median_kernel_ns": 2530.0, "peak_bytes": 1 << 30, "steps": [3, 4], "left": None},
+    )  # fmt: skip
+    assert evidence(finding) == [
+        ("names", "a (per step 2.00 ms)"),
+        ("kernels per step", "1,450"),
+        ("median kernel", "2.53 µs"),
+        ("peak", "1.00 GiB"),
+        ("steps", "3, 4"),
+    ]

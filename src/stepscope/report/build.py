@@ -68,7 +68,7 @@ def build(
         for joined in failures.caught(section, None, section.joined, found[section.name], options):
             fields.update(joined)
     traces = {number: profile.trace(number) for number in ranks}
-    told = problems_of(profile, ranks, fields.pop("problems", ()), failures.problems())
+    told = problems_of(profile, ranks, fields.pop("problems", ()), failures.problems(len(profile.ranks)))
     return Report(profile=about(profile, traces), problems=told, **fields)
 
 
@@ -117,9 +117,12 @@ class _Failures:
                 ranks.append(rank)
             return []
 
-    def problems(self) -> list[Problem]:
+    def problems(self, all_ranks: int) -> list[Problem]:
         """One for each fault, however many sections and ranks it cost."""
-        return [_failed(line, list(sections), ranks) for line, (sections, ranks) in self._found.items()]
+        return [
+            _failed(line, list(sections), ranks if all_ranks > 1 else [])
+            for line, (sections, ranks) in self._found.items()
+        ]
 
 
 def _failed(line: str, sections: list[str], ranks: list[int]) -> Problem:

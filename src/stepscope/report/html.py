@@ -17,11 +17,15 @@ from stepscope.report.model import Finding, Problem, Report
 from stepscope.report.parts import part
 from stepscope.report.shown import framework, moment, share
 from stepscope.report.style import asset, page_style
-from stepscope.report.summary import in_order
+from stepscope.report.summary import evidence, in_order
 from stepscope.report.tables import ORDER, TITLES, tables_of
 
 ROWS = 200
 _FIGURES = {"breakdown": ("account", "ranks"), "steps": ("steps",), "precision": ("precision",), "device": ("device",), "memory": ("memory",)}  # fmt: skip
+
+
+# Sections whose figures say all that their tables would.
+_DRAWN = ("breakdown", "precision")
 
 
 def as_html(report: Report, *, sections: Collection[str] | None = None, limit: int = ROWS) -> str:
@@ -103,10 +107,9 @@ def _cards(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _nav(names: list[str]) -> Markup:
-    links = [tag("a", TITLES[name], href=f"#{name}") for name in names]
-    return tag(
-        "nav", tag("div", links, tag("button", "light / dark", id="theme", type="button", hidden=True))
-    )
+    links = tag("p", [tag("a", TITLES[name], href=f"#{name}") for name in names])
+    theme = tag("button", "light / dark", id="theme", type="button", hidden=True)
+    return tag("nav", tag("div", links, theme))
 
 
 def _section(name: str, content: Content) -> Markup:
@@ -153,15 +156,13 @@ def _findings(report: Report, _: str, limit: int) -> Iterator[Markup]:
 
 
 def _finding(number: int, finding: Finding) -> Markup:
-    evidence = [
-        (tag("dt", name.replace("_", " ")), tag("dd", str(value))) for name, value in finding.evidence.items()
-    ]
+    figures_behind = [(tag("dt", label), tag("dd", words)) for label, words in evidence(finding)]
     words = tag(
         "div",
         tag("h3", finding.title, tag("code", finding.code)),
         tag("p", finding.detail),
         tag("p", finding.fix, class_="fix") if finding.fix else None,
-        tag("details", tag("summary", "evidence"), tag("dl", evidence)) if evidence else None,
+        tag("details", tag("summary", "evidence"), tag("dl", figures_behind)) if figures_behind else None,
     )
     return tag("div", tag("b", str(number)), words, _gain(finding), class_="finding")
 
@@ -186,11 +187,11 @@ def _figures_and_tables(report: Report, name: str, limit: int) -> Iterator[Marku
         )
     yield from (tag("p", f"{label}: {value}") for label, value in long)
     yield from (found.html() for found in figures_here)
-    if name == "breakdown":
-        yield from [account_html(report)] if report.breakdown else []
-        return
-    for table in tables_of(report, name):
-        yield table_html(table.head(limit), table.title if table.title != name else "")
+    if name == "breakdown" and report.breakdown:
+        yield account_html(report)
+    if name not in _DRAWN:
+        for table in tables_of(report, name):
+            yield table_html(table.head(limit), table.title if table.title != name else "")
 
 
 _WORDS: dict[str, Callable[[Report, str, int], Iterator[Markup]]] = {

@@ -24,7 +24,7 @@ def account_html(report: Report) -> Markup:
 
 def _part(row: BreakdownRow, steps: int, is_open: bool) -> Markup:
     about = part(row.part)
-    names = ", ".join(short_name(name) for name, _ in longest_names(row))
+    names = ", ".join(short_name(each.name) for each in longest_names(row))
     line = tag(
         "summary",
         tag("i", class_=f"swatch p-{row.part}"),

@@ -32,7 +32,7 @@ def table_html(table: Table, title: str) -> Markup:
     ]
     return tag(
         "div",
-        tag("div", tools, class_="tools") if any(tools) else None,
+        tag("div", tools, class_="tools" if title else "tools bare") if any(tools) else None,
         tag("div", tag("table", tag("thead", head), tag("tbody", body)), class_="table"),
         _unfold(len(body)) if len(body) > FOLDED + 3 else None,
         _cut(table),

@@ -91,7 +91,7 @@ def _breakdown(report: Report, _: str, limit: int) -> Iterator[str]:
     yield "|---|---:|---:|---|"
     for row in in_order(report.breakdown):
         names = ", ".join(
-            f"{code(short_name(name))} {100 * ns / row.ns:.0f} %" for name, ns in longest_names(row)
+            f"{code(short_name(each.name))} {100 * each.ns / row.ns:.0f} %" for each in longest_names(row)
         )
         yield f"| {part(row.part).title} | {share(row.share)} | {units.duration(row.ns / own_steps(report))} | {names} |"
 

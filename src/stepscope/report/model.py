@@ -83,11 +83,15 @@ class Steps(msgspec.Struct, kw_only=True):
 
 
 class NamedTime(msgspec.Struct, kw_only=True):
-    """Time charged to an event by its name, and the thread or stream it was on."""
+    """Time charged to an event by its name, and the thread or stream it was on.
+
+    `detail` says more, for most of the time: where a wait was asked for, what was slow inside the input.
+    """
 
     name: str
     thread: str | None = None
     ns: int
+    detail: str | None = None
 
 
 class BreakdownRow(msgspec.Struct, kw_only=True):

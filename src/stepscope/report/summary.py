@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
+from typing import Any
 
 from stepscope import units
 from stepscope.report.model import BreakdownRow, Finding, Report, StepRow
 from stepscope.report.parts import part
+from stepscope.report.shown import share
 
 
 def own_rows(report: Report, rank: int | None = None) -> list[StepRow]:
@@ -37,12 +40,54 @@ def in_order(rows: list[BreakdownRow]) -> list[BreakdownRow]:
     return sorted(rows, key=lambda row: (not part(row.part).is_busy, -row.ns))
 
 
-def longest_names(row: BreakdownRow, most: int = 3) -> list[tuple[str, int]]:
+@dataclass(frozen=True)
+class Named:
+    """A name of a part, its time on all threads, and what says more about most of it."""
+
+    name: str
+    ns: int
+    detail: str | None
+
+
+def longest_names(row: BreakdownRow, most: int = 3) -> list[Named]:
     """The longest names of a part, whatever thread they are on."""
     summed: Counter[str] = Counter()
+    details: dict[str, str] = {}
     for each in row.names:
         summed[each.name] += each.ns
-    return summed.most_common(most)
+        if each.detail is not None:
+            details.setdefault(each.name, each.detail)
+    return [Named(name, ns, details.get(name)) for name, ns in summed.most_common(most)]
+
+
+def evidence(finding: Finding) -> list[tuple[str, str]]:
+    """The figures that a finding rests on, in words."""
+    return [
+        (_label(key), _words(key, value))
+        for key, value in finding.evidence.items()
+        if value not in (None, [])
+    ]
+
+
+def _label(key: str) -> str:
+    """What is measured; the unit is told with the figure."""
+    return " ".join(word for word in key.split("_") if word not in ("ns", "bytes"))
+
+
+def _words(key: str, value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_words(key, each) for each in value)
+    if isinstance(value, dict):
+        name = str(value.get("name", ""))
+        rest = [f"{_label(each)} {_words(each, figure)}" for each, figure in value.items() if each != "name"]
+        return f"{name} ({', '.join(rest)})" if name and rest else name or ", ".join(rest)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if "ns" in key.split("_"):
+        return units.duration(value)
+    if "bytes" in key.split("_"):
+        return units.size(value)
+    return share(value) if key.endswith("share") else f"{value:,}"
 
 
 def gain(finding: Finding) -> str:

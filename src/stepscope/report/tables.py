@@ -39,6 +39,7 @@ _BREAKDOWN = (
 )
 _NAMES = (
     Column("name", "name", "name"),
+    Column("detail", "at or in", "name"),
     Column("thread", "thread"),
     Column("ns", "time", "ns"),
     Column("share", "of the part", "share"),
@@ -223,7 +224,13 @@ def _breakdown(report: Report) -> list[Table]:
 def names_table(row: BreakdownRow) -> Table:
     """What one part of the account went to, by name."""
     rows = [
-        {"name": each.name, "thread": each.thread, "ns": each.ns, "share": each.ns / row.ns}
+        {
+            "name": each.name,
+            "detail": each.detail,
+            "thread": each.thread,
+            "ns": each.ns,
+            "share": each.ns / row.ns,
+        }
         for each in row.names
     ]
     return table(

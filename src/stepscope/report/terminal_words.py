@@ -18,7 +18,7 @@ from stepscope.safe import safe
 
 _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _RANKS_DRAWN = 16
-_BAR = 20
+_BAR = 12
 _NAME = 40
 
 
@@ -101,8 +101,16 @@ def _part_cells(row: BreakdownRow, steps: int) -> list[Text]:
 
 
 def _names(row: BreakdownRow) -> str:
-    named = ((_clipped(short_name(name)), 100 * ns / row.ns) for name, ns in longest_names(row))
-    return safe(", ".join(f"{name} {share_of_part:.0f} %" for name, share_of_part in named))
+    """The longest names; what says more stands with the first, if that is what most of the part went to."""
+    words = []
+    for number, each in enumerate(longest_names(row)):
+        more = (
+            f" ({_clipped(short_name(each.detail))})"
+            if each.detail and not number and each.ns > row.ns / 2
+            else ""
+        )
+        words.append(f"{_clipped(short_name(each.name))}{more} {100 * each.ns / row.ns:.0f} %")
+    return safe(", ".join(words))
 
 
 def _clipped(name: str) -> str:

@@ -94,7 +94,7 @@ def _memory_panel(report: Report, found: MemoryDevice, y: float, labelled: bool)
     top = max(max(row["allocated"] or 0, row["reserved"] or 0) for row in rows) * 1.06 or 1.0
     frame = Frame(y, _HEIGHT, 0, end - begin, top)
     pieces: list[Markup | None] = [
-        grid(frame, binary_ticks(top, 3), units.size),
+        grid(frame, binary_ticks(top, 4), units.size),
         _stairs(rows, "reserved", frame, begin, "m-reserved line"),
         _stairs(rows, "allocated", frame, begin, "m-allocated line"),
         under(frame, ticks(frame.high, 8), duration_words(frame.high)),

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.analysis.account import PARTS
+from stepscope.analysis.parts import PARTS
 from stepscope.report.model import BreakdownRow, NamedTime
 from stepscope.report.options import Options
 from stepscope.report.rank import RankContext
@@ -20,42 +20,43 @@ NAMES_PER_RANK = 200
 # Of Python's built-in methods; it is another one in each process.
 _ADDRESS = r" at 0x[0-9a-f]+"
 _KEYS = ["part", "name", "thread"]
+_WORDS = ["name", "thread", "detail"]
 _ORDER = ["part", "ns", "name", "thread"]
 
 
 def of_rank(context: RankContext) -> pl.DataFrame:
-    """part, name, thread, ns; a row with neither name nor thread for what nothing is named for."""
+    """part, name, thread, ns, detail; a row with neither name nor thread for what nothing is named for."""
     slices = context.account.slices.filter(pl.col("device").eq_missing(context.critical_device))
+    names = context.trace.events["name"]
     # Names are compared as numbers as long as there are millions of them.
     summed = (
         slices.lazy()
-        .select(
-            "part",
-            "thread",
-            ns=pl.col("end_ns") - pl.col("start_ns"),
-            name=context.trace.events["name"].gather(slices["named_by"]),
-        )
-        .group_by("part", "name", "thread")
+        .select("part", "thread", ns=pl.col("end_ns") - pl.col("start_ns"), name=names.gather(slices["named_by"]), detail=names.gather(slices["detail"]))
+        .group_by("part", "name", "thread", "detail")
         .agg(pl.col("ns").sum())
         .collect()
-    )
+    )  # fmt: skip
     named = summed.with_columns(
-        name=pl.col("name").cast(pl.String).str.replace(_ADDRESS, ""),
+        pl.col("name", "detail").cast(pl.String).str.replace(_ADDRESS, ""),
         thread=context.thread_names.gather(summed["thread"]),
     )
-    by_name = (
-        named.group_by(_KEYS).agg(pl.col("ns").sum()).sort(_ORDER, descending=[False, True, False, False])
-    )
+    by_name = _summed(named).sort(_ORDER, descending=[False, True, False, False])
     rest = pl.int_range(pl.len()).over("part") >= NAMES_PER_RANK
-    folded = by_name.with_columns(pl.when(~rest).then(pl.col(key)).alias(key) for key in ("name", "thread"))
-    return folded.group_by(_KEYS, maintain_order=True).agg(pl.col("ns").sum())
+    return _summed(by_name.with_columns(pl.when(~rest).then(pl.col(key)).alias(key) for key in _WORDS))
+
+
+def _summed(rows: pl.DataFrame) -> pl.DataFrame:
+    """Summed by part, name and thread; the detail is that of most of the time."""
+    ordered = rows.sort("ns", "detail", descending=[True, False])
+    detail = pl.col("detail").drop_nulls().first()
+    return ordered.group_by(_KEYS, maintain_order=True).agg(pl.col("ns").sum(), detail)
 
 
 def joined(ranks: Sequence[pl.DataFrame], options: Options) -> Mapping[str, Any]:
     """The parts in the order of the account, those without time left out."""
     if not ranks:
         return {"breakdown": []}
-    rows = pl.concat(ranks).group_by(_KEYS, maintain_order=True).agg(pl.col("ns").sum())
+    rows = _summed(pl.concat(ranks))
     total = int(rows["ns"].sum())
     return {"breakdown": list(_rows(rows, total, NAMES if options.limit else len(rows)))}
 
@@ -82,10 +83,10 @@ def _names(named: pl.DataFrame, total: int, most: int) -> list[NamedTime]:
     named = named.sort("ns", "name", "thread", descending=[True, False, False])
     found: list[NamedTime] = []
     reached = 0
-    for name, thread, ns in named.select("name", "thread", "ns").iter_rows():
+    for name, thread, ns, detail in named.select("name", "thread", "ns", "detail").iter_rows():
         if reached >= enough or len(found) == most:
             break
-        found.append(NamedTime(name=name, thread=thread, ns=ns))
+        found.append(NamedTime(name=name, thread=thread, ns=ns, detail=detail))
         reached += ns
     return found
 
