@@ -20,7 +20,7 @@ from stepscope.trace.trace import Trace
 from tests.corpus.naive_xplane import decode
 from tests.formats.test_xplane import codes, load
 from tests.formats.test_xplane_devices import gpu_job
-from tests.formats.xspace_bytes import PlaneBytes, number, packed, space
+from tests.formats.xspace_bytes import PlaneBytes, Ref, number, packed, space
 from tests.native.both import interpreted
 
 # Each example is a whole load. The soak takes as many as its profile says.
@@ -82,7 +82,8 @@ def test_a_cut_line_keeps_its_complete_events(tmp_path: Path) -> None:
     assert trace.events["start_ns"].to_list() == [0, 1, 2, 3]
     assert trace.events["name"].to_list() == ["event #1"] * 4
     assert [trace.arguments(i) for i in range(2)] == [{"stat #1": 0}, {"stat #1": 1}]
-    (problem,) = trace.problems.filter(pl.col("code") == "truncated").to_dicts()
+    (problem,) = trace.problems.to_dicts()
+    assert problem["code"] == "truncated"
     assert problem["severity"] == "error"
     assert problem["detail"] == (
         f"It ends at byte {len(cut_plane(5, 3))}, in the middle of a message. All 4 complete events before that were kept."
@@ -135,6 +136,40 @@ def test_events_that_break_off(tmp_path: Path) -> None:
     trace = load(packed(1, packed(2, "/host:CPU") + packed(3, events)), tmp_path)
     assert len(trace.events) == 2
     assert codes(trace) == {"damaged-events": 1, "unknown-fields": 1}
+
+
+def test_fields_of_a_later_format(tmp_path: Path) -> None:
+    line = packed(3, packed(2, "t") + number(77, 1) + packed(4, number(1, 1)) + packed(3, "no time"))
+    plane = packed(1, packed(2, "/host:CPU") + line + number(2, 5)) + packed(9, "new")
+    trace = load(plane, tmp_path)
+    assert len(trace.events) == 1
+    assert codes(trace) == {"unknown-fields": 4}
+
+
+def test_events_around_a_group(tmp_path: Path) -> None:
+    event, group = packed(4, number(1, 1) + number(3, 2_000)), b"\x1b\x08\x05\x1c"
+    trace = load(packed(1, packed(2, "/host:CPU") + packed(3, event + group + event * 2)), tmp_path)
+    assert trace.events["dur_ns"].to_list() == [2, 2, 2]
+    assert codes(trace) == {"unknown-fields": 1}
+
+
+def test_the_same_from_several_threads(tmp_path: Path) -> None:
+    plane = PlaneBytes("/host:CPU")
+    for line in range(3):
+        stats: list[dict[str, Any]] = [
+            {f"s{i % 5}": i, "text": f"t{i % 3}", "f": i / 2, "_p": i, "r": Ref("said")} for i in range(40)
+        ]
+        plane.line(
+            "t", [plane.event(f"e{i % 7}", i * 1_000, 500, **stat) for i, stat in enumerate(stats)], line
+        )
+    whole = load(space(plane), tmp_path)
+    with (
+        mock.patch.object(xplane_index, "CHUNK_BYTES", 100),
+        mock.patch.multiple(xplane_decode, _PART_BYTES=100, _LEAST_ROOM=1, _processors=lambda: 4),
+    ):
+        parts = load(space(plane), tmp_path)
+    assert whole.events.equals(parts.events)
+    assert [whole.arguments(i) for i in range(120)] == [parts.arguments(i) for i in range(120)]
 
 
 def test_times_beyond_reason(tmp_path: Path) -> None:

@@ -139,11 +139,20 @@ def test_a_cut_event_is_no_event(native: Any) -> None:
     assert found.trouble[0] == 1
 
 
+def test_groups_and_cut_fields_are_no_part_of_a_chunk(native: Any) -> None:
+    event, group = packed(4, b"x"), varint(3 << 3 | 3) + varint(3 << 3 | 4)
+    found = split(native, event + group + event * 2 + b"\x22\x7f", bulk=4, stride=99)
+    assert [chunk[1:] for chunk in found.chunks] == [(0, 3, 1), (5, 11, 2)]
+
+
 def test_too_little_room_is_told(native: Any) -> None:
     data = number(1, 1) * 5
     splitter = native.Splitter(data, 0, 8)
     splitter.reserve([array(code, [0]) * 2 for code in "IIBqq"], [array(code, [0]) for code in "Iqqq"])
     assert splitter.run(array("q", [0]), array("q", [len(data)]))[0] == 5
+    splitter = native.Splitter(packed(4, b"") * 5, 4, 1)
+    splitter.reserve([array(code, [0]) for code in "IIBqq"], [array(code, [0]) * 2 for code in "Iqqq"])
+    assert splitter.run(array("q", [0]), array("q", [10]))[:2] == (0, 5)
 
 
 def test_spans_outside_the_data_are_ignored(native: Any) -> None:

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.native import names, xspace
+from stepscope.native import names, wire, xspace
 from tests.formats.xspace_bytes import double, number, packed
 from tests.native.both import builds, interpreted
+from tests.native.test_wire import split
 
 ODD = 0x9E3779B97F4A7C15
 # Stat names: 1 to 4 link events, 5 raises the flag 2, 6 has no meaning; the last two are those of aggregates.
@@ -227,3 +228,6 @@ def test_both_builds_agree_on_damaged_events(data: bytes, draw: Any) -> None:
     data = data[: draw.draw(st.integers(0, len(data)))]
     most = len(data) // 2 + 1
     assert Run(xspace, data, most, 500).everything() == Run(PLAIN, data, most, 500).everything()
+    for _, first, last, count in split(wire, data, bulk=4, stride=40).chunks:
+        run = Run(xspace, data[first:last], most, 500)
+        assert run.decoder.mark()[0] == count  # the splitter and the decoder see the same events

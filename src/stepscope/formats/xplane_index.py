@@ -22,6 +22,10 @@ _FIELD_COLUMNS = (
     ("first", "q", pl.Int64),
     ("last", "q", pl.Int64),
 )
+# The fields of each message, with their forms.
+_SPACE = {1: _BYTES, 2: _BYTES, 3: _BYTES, 4: _BYTES}
+_PLANE = {1: wire.VARINT} | dict.fromkeys(range(2, 7), _BYTES)
+_LINE = dict.fromkeys((1, 3, 9, 10), wire.VARINT) | dict.fromkeys((2, 4, 11), _BYTES)
 _CHUNK_COLUMNS = (
     ("line", "I", pl.UInt32),
     ("first", "q", pl.Int64),
@@ -38,6 +42,7 @@ class Damage:
     lost_messages: int = 0
     lost_bytes: int = 0
     lost_at: int = -1
+    unknown_fields: int = 0
 
 
 @dataclass
@@ -75,10 +80,10 @@ class Index:
 def index(data: Any) -> Index:
     """Walk the file down to its lines and names. Cut planes and lines are walked into as far as they go."""
     splitter = _Splitter(data)
-    space = splitter.split(pl.DataFrame({"first": [0], "last": [len(data)]}))
+    space = splitter.split(pl.DataFrame({"first": [0], "last": [len(data)]}), _SPACE)
     cut = bool((space["form"] == _CUT_BYTES).any())
     plane_spans = _messages(space, 1)
-    parts = splitter.split(plane_spans)
+    parts = splitter.split(plane_spans, _PLANE)
     name_of = _texts(data, _complete(parts, 2), len(plane_spans))
     event_names, name_stats = _event_names(splitter, parts)
     lines, chunks = _lines(splitter, _messages(parts, 3))
@@ -106,26 +111,39 @@ class _Splitter:
         self.data = data
         self.damage = Damage()
 
-    def split(self, spans: pl.DataFrame) -> pl.DataFrame:
+    def split(self, spans: pl.DataFrame, known: dict[int, int] | None = None) -> pl.DataFrame:
         """All fields of the messages: message, field, form, and the value or the span of the payload."""
-        return self.split_bulk(spans, 0)[0]
+        return self.split_bulk(spans, 0, known)[0]
 
-    def split_bulk(self, spans: pl.DataFrame, bulk: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    def split_bulk(
+        self, spans: pl.DataFrame, bulk: int, known: dict[int, int] | None = None
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The fields but for the one that repeats by the million, and the chunks of that one."""
         total = int((spans["last"] - spans["first"]).sum())
         splitter = wire.Splitter(self.data, bulk, CHUNK_BYTES)
         begins, stops = buffer(spans["first"]), buffer(spans["last"])
-        chunks = _columns(_CHUNK_COLUMNS, total // CHUNK_BYTES + len(spans) + 1)
-        room = 8 * len(spans) + 64
+        room, chunk_room = 8 * len(spans) + 64, total // CHUNK_BYTES + len(spans) + 1
         while True:
-            fields = _columns(_FIELD_COLUMNS, room)
+            fields, chunks = _columns(_FIELD_COLUMNS, room), _columns(_CHUNK_COLUMNS, chunk_room)
             splitter.reserve(fields, chunks)
             count, chunk_count, cut, lost, lost_bytes, lost_at = splitter.run(begins, stops)
-            if count <= room:
+            if count <= room and chunk_count <= chunk_room:
                 break
-            room = count
+            room, chunk_room = max(room, count), max(chunk_room, chunk_count)
         self._note(cut, lost, lost_bytes, lost_at)
-        return _frame(_FIELD_COLUMNS, fields, count), _frame(_CHUNK_COLUMNS, chunks, chunk_count)
+        found = _frame(_FIELD_COLUMNS, fields, count)
+        self._note_unknown(found, known or {})
+        return found, _frame(_CHUNK_COLUMNS, chunks, chunk_count)
+
+    def _note_unknown(self, fields: pl.DataFrame, known: dict[int, int]) -> None:
+        """Count the fields that are not of the message, or not in their form."""
+        if known:
+            forms = [known.get(number, -1) for number in fields["field"].unique(maintain_order=True)]
+            form = fields["field"].replace_strict(
+                fields["field"].unique(maintain_order=True), forms, return_dtype=pl.Int16
+            )
+            plain = fields["form"].cast(pl.Int16)
+            self.damage.unknown_fields += int(((plain != form) & (plain != form + wire.CUT)).sum())
 
     def _note(self, cut: int, lost: int, lost_bytes: int, lost_at: int) -> None:
         damage = self.damage
@@ -184,7 +202,7 @@ def _all_texts(data: Any, fields: pl.DataFrame, number: int) -> list[str]:
 
 
 def _lines(splitter: _Splitter, spans: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    fields, chunks = splitter.split_bulk(spans, 4)
+    fields, chunks = splitter.split_bulk(spans, 4, _LINE)
     count = len(spans)
     lines = pl.DataFrame(
         {

@@ -82,11 +82,10 @@ def _note_damage(space: Index, decoded: Decoded, problems: Problems) -> None:
         problems.add(
             Problem("bad-time", "Events lie beyond reason", detail, _AGAIN, "warning", decoded.clamped)
         )
-    if decoded.unknown_fields:
+    unknown = decoded.unknown_fields + damage.unknown_fields
+    if unknown:
         detail = "{count} fields are not of the format as it is known here; they were skipped."
-        problems.add(
-            Problem("unknown-fields", "Fields that nobody knows", detail, "", "info", decoded.unknown_fields)
-        )
+        problems.add(Problem("unknown-fields", "Fields that nobody knows", detail, "", "info", unknown))
 
 
 def _note_missing_device(space: Index, decoded: Decoded, tracks: pl.DataFrame, problems: Problems) -> None:

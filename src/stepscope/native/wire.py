@@ -170,6 +170,7 @@ class Splitter(Cursor):
     bulk: cython.uint
     stride: cython.Py_ssize_t
     room: cython.Py_ssize_t
+    chunk_room: cython.Py_ssize_t
     count: cython.Py_ssize_t
     chunks: cython.Py_ssize_t
     cut: cython.Py_ssize_t
@@ -192,10 +193,10 @@ class Splitter(Cursor):
         self.stride = stride
 
     def reserve(self, fields: list[array[int]], chunks: list[array[int]]) -> None:
-        """Take the arrays to fill, and start from their first rows."""
+        """Take the arrays to fill. Where they are too short, rows are counted and not written."""
         self.message, self.field, self.form, self.first, self.last = fields
         self.chunk_message, self.chunk_first, self.chunk_last, self.chunk_count = chunks
-        self.room = len(fields[0])
+        self.room, self.chunk_room = len(fields[0]), len(chunks[0])
         self.count = self.chunks = self.cut = self.lost = self.lost_bytes = 0
         self.lost_at = -1
 
@@ -235,6 +236,11 @@ class Splitter(Cursor):
                     held = 0
                 continue
             self._field(message, got)
+            if got == _CUT or self.wire == 3:  # no part of a chunk: its reader would stumble there
+                if held:
+                    self._chunk(message, chunk, self.mark, held)
+                chunk = self.at
+                held = 0
         if held:
             self._chunk(message, chunk, self.mark, held)
         if got == _LOST:
@@ -272,10 +278,11 @@ class Splitter(Cursor):
         last: cython.Py_ssize_t,
         count: cython.Py_ssize_t,
     ) -> cython.int:
-        self.chunk_message[self.chunks] = cython.cast(cython.uint, message)
-        self.chunk_first[self.chunks] = first
-        self.chunk_last[self.chunks] = last
-        self.chunk_count[self.chunks] = count
+        if self.chunks < self.chunk_room:
+            self.chunk_message[self.chunks] = cython.cast(cython.uint, message)
+            self.chunk_first[self.chunks] = first
+            self.chunk_last[self.chunks] = last
+            self.chunk_count[self.chunks] = count
         self.chunks += 1
         return 0
 
