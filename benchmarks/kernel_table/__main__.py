@@ -20,7 +20,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.kernel_table import ncu, recorded, table
+from benchmarks.kernel_table import ncu, table
 
 PACKAGE = "benchmarks.kernel_table"
 
@@ -74,10 +74,12 @@ def main() -> int:
     _share_caches(work)
     names = ncu.available()
     (options.out / "metrics.txt").write_text("\n".join(n for n in names if "tensor" in n or "pipe_f" in n))
-    found = _torch(bench, names) + _jax(bench, names)
+    _torch(bench, names)
+    _jax(bench, names)
+    _keep(work, options.out)
+    found = table.torch_rows(options.out) + table.jax_rows(options.out)
     kept = table.distinct(found)
     table.write(options.out / "kernels.csv", kept)
-    _keep(work, options.out)
     used = sum(bool(row.tensor_instructions) for row in kept)
     print(
         f"{len(found)} launches, {len({r.name for r in kept})} distinct kernels, {used} rows with tensor cores"
@@ -113,33 +115,21 @@ def _share_caches(work: Path) -> None:
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
 
 
-def _torch(bench: Bench, names: list[str]) -> list[table.Row]:
+def _torch(bench: Bench, names: list[str]) -> None:
     """PyTorch's cases as its profiler names them, as the hardware counts them, and once more for their formats."""
     bench.run("torch, profiler", bench.program("run_torch", "profiler", bench.limit(0.3)), 0.4)
-    log, again = bench.work / "torch.csv", bench.work / "torch_formats.csv"
-    bench.run(
-        "torch, ncu",
-        ncu.command(ncu.uses(names), log, bench.program("run_torch", "ncu", bench.limit(0.3))),
-        0.4,
-    )
-    jax_part = 0.2
-    formats = bench.program("run_torch", "formats", bench.limit(0.15))
-    bench.run("torch, formats", ncu.command(ncu.formats(names), again, formats), 0.25, leave=jax_part)
-    outcome, trace = bench.work / "torch_ncu.json", bench.work / "torch.pt.trace.json.gz"
-    if not outcome.exists():
-        return []
-    profiled = bench.work / "torch_profiler.json"
-    kernels = table.recorded_by_name(profiled, recorded.read(trace)) if profiled.exists() else {}
-    counted = table.with_formats(ncu.read(log), ncu.read(again) if again.exists() else [])
-    return table.rows("torch", outcome, counted, kernels)
+    program = bench.program("run_torch", "ncu", bench.limit(0.3))
+    bench.run("torch, ncu", ncu.command(ncu.uses(names), bench.work / "torch.csv", program), 0.4)
+    program = bench.program("run_torch", "formats", bench.limit(0.15))
+    line = ncu.command(ncu.formats(names), bench.work / "torch_formats.csv", program)
+    bench.run("torch, formats", line, 0.25, leave=0.2)
 
 
-def _jax(bench: Bench, names: list[str]) -> list[table.Row]:
+def _jax(bench: Bench, names: list[str]) -> None:
     """JAX's cases: small, so that uses and formats fit one run."""
-    log, outcome = bench.work / "jax.csv", bench.work / "jax_ncu.json"
-    line = ncu.command(ncu.uses(names) + ncu.formats(names), log, bench.program("run_jax", bench.limit(0.13)))
+    program = bench.program("run_jax", bench.limit(0.13))
+    line = ncu.command(ncu.uses(names) + ncu.formats(names), bench.work / "jax.csv", program)
     bench.run("jax, ncu", line, 0.25, XLA_FLAGS="--xla_gpu_enable_command_buffer=")
-    return table.rows("jax", outcome, ncu.read(log), {}) if outcome.exists() else []
 
 
 if __name__ == "__main__":

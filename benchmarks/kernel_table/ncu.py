@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import re
 import subprocess
 from dataclasses import dataclass, field
@@ -67,7 +68,7 @@ def command(metrics: list[str], log: Path, program: list[str]) -> list[str]:
 def read(log: Path) -> list[Counted]:
     """The launches in order. Lines of `ncu`'s own talk are skipped."""
     launches: dict[int, Counted] = {}
-    with log.open(newline="", errors="replace") as file:
+    with gzip.open(log, "rt", newline="", errors="replace") as file:
         lines = (line for line in file if line.startswith('"'))
         for row in csv.DictReader(lines):
             if not (row.get("ID") or "").isdigit():

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from benchmarks.kernel_table import marker
 from benchmarks.kernel_table.ncu import Counted
+from benchmarks.kernel_table.ncu import read as read_counted
 from benchmarks.kernel_table.recorded import Recorded
+from benchmarks.kernel_table.recorded import read as read_recorded
 
 
 class Launch(Protocol):
@@ -83,33 +85,54 @@ def _alike(a: str, b: str) -> bool:
     return squeezed[0] == squeezed[1]
 
 
-def rows(
-    framework: str, outcome: Path, counted: list[Counted], recorded: dict[str, list[Recorded]]
-) -> list[Row]:
-    """One row for each launch inside a case; `recorded` holds the profiler's kernels by the name of the case."""
-    told = json.loads(outcome.read_text())
-    found = []
-    for case, launches in by_case(counted).items():
-        name, precision = told["names"].get(str(case)), told["precisions"].get(str(case))
-        if name is None:
-            continue
-        for launch, kernel in paired(launches, recorded.get(name, [])):
-            found.append(_row(framework, name, precision, launch, kernel))
+def torch_rows(folder: Path) -> list[Row]:
+    """PyTorch's kernels, named as its profiler names them: others would not be found in a profile."""
+    told = _outcomes(folder)
+    if "torch_ncu" not in told or "torch_profiler" not in told:
+        return []
+    names = told["torch_profiler"]["names"]
+    recorded = by_case(read_recorded(folder / "torch.pt.trace.json.gz"))
+    kernels = {names[str(case)]: found for case, found in recorded.items() if str(case) in names}
+    counted = with_formats(_counted(folder / "torch.csv.gz"), _counted(folder / "torch_formats.csv.gz"))
+    return [row for row in _rows("torch", told["torch_ncu"], counted, kernels) if row.dtypes]
+
+
+def jax_rows(folder: Path) -> list[Row]:
+    """JAX's kernels, whose names `ncu` gives as its profiler does."""
+    told = _outcomes(folder)
+    return _rows("jax", told["jax_ncu"], _counted(folder / "jax.csv.gz"), {}) if "jax_ncu" in told else []
+
+
+def _outcomes(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "outcomes.json").read_text())
     return found
 
 
-def recorded_by_name(outcome: Path, recorded: list[Recorded]) -> dict[str, list[Recorded]]:
-    """The profiler's kernels by the name of their case."""
-    names = json.loads(outcome.read_text())["names"]
-    return {names[str(case)]: kernels for case, kernels in by_case(recorded).items() if str(case) in names}
+def _counted(log: Path) -> list[Counted]:
+    return read_counted(log) if log.exists() else []
+
+
+def _rows(
+    framework: str, told: dict[str, Any], counted: list[Counted], kernels: dict[str, list[Recorded]]
+) -> list[Row]:
+    found = []
+    for case, launches in by_case(counted).items():
+        name, precision = told["names"].get(str(case)), told["precisions"].get(str(case))
+        if name is not None:
+            for launch, kernel in paired(launches, kernels.get(name, [])):
+                found.append(_row(framework, name, precision, launch, kernel))
+    return found
 
 
 def with_formats(counted: list[Counted], again: list[Counted]) -> list[Counted]:
-    """The launches with the counters of a second run added, in those cases that ran the same kernels."""
+    """The launches with the counters of a second run added, in those cases that ran the same launches."""
     second = by_case(again)
     for case, launches in by_case(counted).items():
         others = second.get(case, [])
-        if [launch.name for launch in launches] == [other.name for other in others]:
+        # By shape, not by name: ncu shortens names as it likes.
+        if len(launches) == len(others) and all(
+            _same_shape(a, b) for a, b in zip(launches, others, strict=True)
+        ):
             for launch, other in zip(launches, others, strict=True):
                 launch.counters.update(other.counters)
     return counted
@@ -129,14 +152,13 @@ def _row(framework: str, case: str, precision: str, launch: Counted, kernel: Rec
 
 
 def distinct(all_rows: list[Row]) -> list[Row]:
-    """The first row of each name, format and set of input types, with the number of launches seen."""
+    """The first row of each name and set of input types, with the number of launches seen and any known formats."""
     kept: dict[tuple[object, ...], Row] = {}
     for row in all_rows:
-        key = (row.name, row.dtypes, bool(row.tensor_instructions), row.tensor_formats)
-        if key in kept:
-            kept[key].launches += 1
-        else:
-            kept[key] = row
+        first = kept.setdefault((row.name, row.dtypes, bool(row.tensor_instructions)), row)
+        if first is not row:
+            first.launches += 1
+            first.tensor_formats = first.tensor_formats or row.tensor_formats
     return list(kept.values())
 
 

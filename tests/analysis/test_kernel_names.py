@@ -127,6 +127,12 @@ unknown none gemm         triton_tem_fused_mm_0
 unknown none gemm         gemm_fusion_dot_74
 unknown no   elementwise  loop_add_fusion_16
 none    no   movement     wrapped_concatenate_10
+fp32    no   elementwise  void vector_fft_r2c<1024u, EPT<16u>, 1u, 20u, (padding_t)70, (twiddle_t)0, unsigned int, float>(kernel_arguments_t<unsigned int>)
+fp64    none solver       void trsm_left_kernel<int, double, 256, 4, true, false, false, false, true>(cublasTrsmParams<int, double>, double)
+none    no   movement     void create_pivot_v2<128>(int, int*, long*, int)
+fp32    no   elementwise  void GENERIC_elementWise_bp2<float, float, float, 4, (cudnnRNNBiasMode_t)2>(int, int, float*)
+unknown none rnn          void ampere_lstm_tile16<16, 1>(params_t)
+none    no   ordering     sort_6_1
 unknown none unknown      _fwd_kernel
 unknown none gemm         matmul_kernel
 bf16    none unknown      void my::thing<__nv_bfloat16, 128>(__nv_bfloat16 const*)
@@ -177,6 +183,7 @@ def test_types_of_the_launching_op(name: str, context: Context, expected: Label)
         ("gemm_fusion_dot_74", Compiled("bf16", True), Label("bf16", YES, "gemm")),
         ("gemm_fusion_dot_74", Compiled("fp32", True), Label("fp32", NO, "gemm")),
         ("gemm_fusion_dot_74", Compiled(None, True), Label("unknown", UNTOLD, "gemm")),
+        ("gemm_fusion_dot_74", Compiled("fp32", True, exact=False), Label("tf32", YES, "gemm")),
         ("gemm_fusion_dot_76", Compiled("bf16", False), Label("bf16", NO, "elementwise")),
         ("loop_slice_fusion_16", Compiled("none", False), Label("none", NO, "movement")),
         ("fusion_318", Compiled("bf16", False), Label("bf16", NO, "elementwise")),
@@ -185,7 +192,17 @@ def test_types_of_the_launching_op(name: str, context: Context, expected: Label)
 )  # fmt: skip
 def test_what_the_compiled_module_says(name: str, compiled: Compiled, expected: Label) -> None:
     """XLA's module is believed before the kernel's name."""
-    assert label(name, Context(framework="jax", compiled=compiled)) == expected
+    assert label(name, Context(framework="jax", compute_capability=(9, 0), compiled=compiled)) == expected
+
+
+def test_rounding_that_nobody_tells() -> None:
+    """TensorFlow can switch it off, and Volta has no tf32."""
+    compiled = Compiled("fp32", True, exact=False)
+    for context in (
+        Context(framework="tensorflow", compute_capability=(9, 0), compiled=compiled),
+        Context(framework="jax", compute_capability=(7, 0), compiled=compiled),
+    ):
+        assert label("gemm_fusion_dot_74", context) == Label("unknown", UNTOLD, "gemm")
 
 
 def test_strange_names_are_no_trouble() -> None:

@@ -54,19 +54,27 @@ WANTED = {"gemm_fusion_dot_7"}
 
 
 @pytest.mark.parametrize(
-    ("element", "setting", "precision"),
+    ("element", "setting", "expected"),
     [
-        (BFLOAT16, b"", "bf16"),
-        (FLOAT32, b"", None),
-        (FLOAT32, field(51, field(1, bytes([2, 2]))), "fp32"),
-        (FLOAT32, field(51, field(2, TF32_THRICE)), "tf32"),
-        (FLOAT32, field(51, field(2, FULL)), "fp32"),
+        (BFLOAT16, b"", Compiled("bf16", True)),
+        (FLOAT32, b"", Compiled("fp32", True, exact=False)),
+        (FLOAT32, field(51, field(1, bytes([2, 2]))), Compiled("fp32", True)),
+        (FLOAT32, field(51, field(2, TF32_THRICE)), Compiled("tf32", True)),
+        (FLOAT32, field(51, field(2, FULL)), Compiled("fp32", True)),
     ],
 )
-def test_format_of_a_product(element: int, setting: bytes, precision: str | None) -> None:
+def test_format_of_a_product(element: int, setting: bytes, expected: Compiled) -> None:
     """What it reads; of fp32 only a setting tells whether it is rounded."""
     body = instruction("dot.1", "dot", 3, element, READS, setting)
-    assert Module(module(body, element)).kernels(WANTED) == {"gemm_fusion_dot_7": Compiled(precision, True)}
+    assert Module(module(body, element)).kernels(WANTED) == {"gemm_fusion_dot_7": expected}
+
+
+def test_attention_by_cudnn() -> None:
+    """cuDNN's kernel has no name of the module's, but all calls of attention there read bf16."""
+    kernel = "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7"
+    call = instruction("custom-call.1", "custom-call", 3, BFLOAT16, READS, field(28, "__cudnn$fmhaSoftmax"))
+    assert Module(module(call)).kernels({kernel}) == {kernel: Compiled("bf16", True)}
+    assert Module(module(b"")).kernels({kernel}) == {}
 
 
 def test_a_product_that_moved_away() -> None:

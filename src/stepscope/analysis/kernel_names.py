@@ -22,10 +22,11 @@ from stepscope.analysis.kernel_names_library import (
     legacy,
     named_cutlass,
     nvjet,
+    recurrent,
     vector,
     xmma,
 )
-from stepscope.analysis.kernel_names_other import collective, framework, moving
+from stepscope.analysis.kernel_names_other import collective, framework, moving, scientific
 from stepscope.analysis.kernel_names_rocm import rocm
 
 __all__ = ["Context", "Label", "label"]
@@ -37,18 +38,20 @@ Rule = Callable[[str, Context], Label | None]
 RULES: tuple[Rule, ...] = (
     collective,
     nvjet,
+    attention,
     compiled_by_xla,
     inductor,
-    attention,
     xmma,
     named_cutlass,
     legacy,
     cutlass_template,
     rocm,
     vector,
+    recurrent,
     cudnn,
     moving,
     framework,
+    scientific,
     xla,
 )
 

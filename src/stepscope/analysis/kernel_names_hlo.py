@@ -55,6 +55,7 @@ class Instruction:
     opcode: str = ""
     element: int = 0
     rank: int = 0
+    target: str = ""
     operands: list[int] = field(default_factory=list)
     called: list[int] = field(default_factory=list)
     algorithm: int = 0
@@ -77,7 +78,7 @@ class Module:
 
     def kernels(self, wanted: set[str]) -> dict[str, Compiled]:
         """Those of the wanted kernels that are named after an instruction of this module."""
-        found = {}
+        found = self._library_attention(wanted)
         for body in self.bodies.values():
             for message in body:
                 name = _kernel_name(message)
@@ -87,15 +88,29 @@ class Module:
                         found[name] = compiled
         return found
 
+    def _library_attention(self, wanted: set[str]) -> dict[str, Compiled]:
+        """cuDNN's attention is named by cuDNN; its format is known where all calls in the module share one."""
+        names = [name for name in wanted if name.startswith("cudnn_generated") and "sdpa" in name]
+        if not names:
+            return {}
+        formats = set()
+        for body in self.bodies.values():
+            if any(b"fmha" in message.tobytes() for message in body):
+                beside = {i.id: i for i in map(_instruction, body)}
+                calls = [i for i in beside.values() if "fmha" in i.target]
+                formats |= {_FORMATS.get(i.element) for call in calls for i in _read(call, beside)[:1]}
+        only = formats.pop() if len(formats) == 1 else None
+        return {name: Compiled(only, True) for name in names} if only else {}
+
     def _compiled(self, instruction: Instruction, beside: list[memoryview]) -> Compiled | None:
         if instruction.opcode in _PRODUCTS:
-            return Compiled(_product(instruction, {i.id: i for i in map(_instruction, beside)}), True)
+            return _product(instruction, {i.id: i for i in map(_instruction, beside)})
         if instruction.opcode != "fusion":
             return None
         bodies = [body for called in instruction.called for body in self._nested(called, 0)]
         products = {_product(i, body) for body in bodies for i in body.values() if i.opcode in _PRODUCTS}
         if products:
-            return Compiled(products.pop() if len(products) == 1 else None, True)
+            return products.pop() if len(products) == 1 else Compiled(None, True)
         if all(i.opcode in _MOVES for body in bodies for i in body.values()):
             return Compiled("none", False)
         read = [i for i in bodies[0].values() if i.opcode == "parameter"] if bodies else []
@@ -130,15 +145,15 @@ def _modules_that_ran(trace: Trace) -> list[bytes]:
     return (named if len(named) else modules)["hlo"].to_list()
 
 
-def _product(dot: Instruction, everything: dict[int, Instruction]) -> str | None:
+def _product(dot: Instruction, everything: dict[int, Instruction]) -> Compiled:
     """fp32 data without a setting may be rounded to tf32 or not: XLA decides that elsewhere."""
     if dot.algorithm in _ALGORITHMS:
-        return _ALGORITHMS[dot.algorithm]
+        return Compiled(_ALGORITHMS[dot.algorithm], True)
     read = [_FORMATS.get(i.element) for i in _read(dot, everything)[:2]]
     if "fp32" in read:
-        return "fp32" if dot.highest else None
+        return Compiled("fp32", True, exact=dot.highest)
     known = [f for f in read if f]
-    return max(known, key=lambda f: _WIDTHS.get(f, 0)) if known else None
+    return Compiled(max(known, key=lambda f: _WIDTHS.get(f, 0)) if known else None, True)
 
 
 def _read(instruction: Instruction, everything: dict[int, Instruction]) -> list[Instruction]:
@@ -182,6 +197,8 @@ def _instruction(message: memoryview) -> Instruction:
             made.name = text(value)
         elif key == 2:
             made.opcode = text(value)
+        elif key == 28:
+            made.target = text(value)
         elif key == 3 and not isinstance(value, int):
             _shape(value, made)
         elif key == 51 and not isinstance(value, int):

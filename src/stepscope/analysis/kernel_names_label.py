@@ -13,7 +13,7 @@ MATRIX_FAMILIES = ("gemm", "conv", "attention", "rnn")
 @dataclass(frozen=True)
 class Label:
     """`family`: gemm, conv, attention, rnn; gemv (with a vector), depthwise; elementwise, reduction, norm, optimizer,
-    random, movement, ordering, collective, fusion (a compiler's, of any kind) or unknown."""
+    random, movement, ordering, solver, collective, fusion (a compiler's, of any kind) or unknown."""
 
     precision: str
     tensor_cores: bool | None
@@ -22,10 +22,11 @@ class Label:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a compiled module says of one kernel. `precision` is None for a product whose rounding is not told."""
+    """What a compiled module says of one kernel; `exact` is False for a product of fp32 data that may be rounded."""
 
     precision: str | None
     product: bool
+    exact: bool = True
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,18 @@ def matrix(precision: str | None, tensor_cores: bool | None, family: str, contex
 
 def product_of(context: Context, family: str) -> Label:
     """A compiler's matrix product: 16-bit and smaller operands go to the tensor cores; fp32 may or may not."""
-    precision = context.precision
+    precision, compiled = context.precision, context.compiled
     if precision in ("fp16", "bf16", "fp8", "fp4", "int8", "tf32"):
         return Label(precision, True, family)
-    if context.compiled and precision == "fp32":
-        return Label("fp32", False, family)  # asked for in full precision, which the tensor cores do not have
+    if compiled and precision == "fp32":
+        if compiled.exact:
+            return Label(
+                "fp32", False, family
+            )  # asked for in full precision, which the tensor cores do not have
+        if context.framework == "jax" and (context.compute_capability or (0, 0)) >= (8, 0):
+            return Label(
+                "tf32", True, family
+            )  # JAX leaves it to XLA, which rounds unless the highest is asked for
     return Label("unknown", None, family)  # fp32 data, but perhaps rounded to tf32
 
 

@@ -54,7 +54,7 @@ def xmma(name: str, context: Context) -> Label | None:
     """cuBLAS and cuDNN since Ampere: fp32 stays fp32 unless the name says tf32."""
     if "xmma" not in name:
         return None
-    if "init_device_workspace" in name:
+    if re.search(r"init_device_workspace|kernel_helper_stage_\d", name):
         return Label("none", False, "movement")
     if "execute_split_k_kernel" in name:
         return Label(_xmma_type(name) or "unknown", False, "reduction")  # adds up what the main kernel left
@@ -166,6 +166,8 @@ def cutlass_template(name: str, context: Context) -> Label | None:
     """CUTLASS kernels whose whole type is the name, mangled or not."""
     if not re.search(r"cutlass|cute::|SM\d+_(MMA_|\d+x\d+x\d+_)", name):
         return None
+    if "prepare_grouped_gemm_data" in name:
+        return Label("none", False, "movement")
     if re.search(r"ReduceSplitK|reduction6kernel|reduction::kernel|\bPermute|TensorReduce", name):
         return Label(types.of_templates(name) or "unknown", False, "reduction")
     family = (
@@ -218,19 +220,21 @@ def vector(name: str, context: Context) -> Label | None:
 
 
 _CUDNN_PLAIN = re.compile(
-    r"dgrad_engine|wgrad_alg\d_engine|dgrad_alg\d_engine|winograd|fft[12]d|conv2d_grouped_direct|grouped_direct|dgrad2d|wgrad2d"
-    r"|conv_depthwise|depthwise|bn_(fw|bw)_|pooling|softmax_(fw|bw)|op_generic_tensor|OpTensor|reduce_wgrad|scalePackedTensor|elemWiseRNNcell"
-    r"|LSTM_elementWise|GRU_elementWise|op_tensor|add_tensor|tensorTransformGeneric|compute_dot_do_o|convert_dq_to|norm_(fw|bw)"
+    r"flip_filter|pointwise_mult_and_sum_complex|conv2d_c1_k1|dgrad_engine|wgrad_alg\d_engine|dgrad_alg\d_engine|winograd|fft[12]d|conv2d_grouped_direct|grouped_direct|dgrad2d|wgrad2d"
+    r"|conv_depthwise|depthwise|bn_(fw|bw)_|pooling|softmax_(fw|bw)|op_generic_tensor|OpTensor|reduce_wgrad|scalePackedTensor"
+    r"|op_tensor|add_tensor|tensorTransformGeneric|compute_dot_do_o|convert_dq_to|norm_(fw|bw)"
 )
 
 
 def cudnn(name: str, context: Context) -> Label | None:
     """cuDNN besides its tensor-core products, and PyTorch's own direct convolutions."""
     plain = _CUDNN_PLAIN.search(name)
-    if plain is None or not re.search(r"cudnn|conv|grad|winograd|RNN|LSTM|GRU|fft|norm|pool", name):
+    if plain is None or not re.search(
+        r"cudnn|conv|grad|winograd|RNN|LSTM|GRU|fft|norm|pool|filter|complex", name
+    ):
         return None
     word = plain[0]
-    convolution = re.search(r"grad|winograd|fft|conv|depthwise|direct", word) and "reduce" not in word
+    convolution = re.search(r"grad|winograd|fft|conv|direct|filter|complex", word) and "reduce" not in word
     family = (
         "depthwise"
         if "depthwise" in word
@@ -241,3 +245,16 @@ def cudnn(name: str, context: Context) -> Label | None:
         else "elementwise"
     )
     return matrix(types.of_templates(name), False, family, context)
+
+
+def recurrent(name: str, context: Context) -> Label | None:
+    """cuDNN's recurrent cells: whole layers in one kernel, and the steps round their matrix products."""
+    if re.search(r"\bRNN_(init|copy)|persistRNN_init", name):
+        return Label("none", False, "movement")
+    if re.search(r"elemWiseRNNcell|(LSTM|GRU|GENERIC)_elementWise", name):
+        return matrix(types.of_templates(name), False, "elementwise", context)
+    if not re.search(r"(ampere|turing|volta|hopper)_(lstm|gru|rnn)_|RNN_blockPersist|persistRNN", name):
+        return None
+    # Measured in 16 bits alone.
+    precision = types.of_templates(name) or context.precision
+    return Label(precision or "unknown", True if precision in types.SIXTEEN_BITS else None, "rnn")

@@ -25,7 +25,7 @@ _MOVING = re.compile(
 _ORDERING = re.compile(
     r"RadixSort|radixSort|radix_sort|bitonicSort|MergeSort|merge_sort|sort_kernel|SegmentedSort|gatherTopK|topk|TopK|DeviceSelect|UniqueByKey|unique_by_key"
     r"|DeviceRunLength|DeviceHistogram|histogram|DeviceScanInit|DeviceCompactInit|sort_postprocess|searchsorted|bucketize"
-    r"|fill_(reverse_)?indices|randperm|krn_partial|compute_num_of_partial"
+    r"|^sort(_\d+)*$|fill_(reverse_)?indices|randperm|krn_partial|compute_num_of_partial"
 )
 _OURS = re.compile(
     r"\bat::(native|cuda)|\bat_cuda_detail|\bc10::|cub::|thrust::|^void \(anonymous namespace\)|fbgemm|split_embedding|dense_embedding"
@@ -72,3 +72,20 @@ def framework(name: str, context: Context) -> Label | None:
     if precision is None:
         precision = "none" if re.search(r"<.*\b(long|int|bool|unsigned|char|short)\b", head) else "unknown"
     return Label(precision, False, family)
+
+
+_PIVOTS = re.compile(r"\bipiv_|create_pivot|\bxx\w*_set_info|csr_partition_kernel")
+_TRANSFORMS = re.compile(r"(vector|regular|multi)_fft|[sd]pRadix|bluestein")
+_SOLVERS = re.compile(r"\bgetrf_|\bpotrf|trsm_|_trsm|geqrf|cusparse::|cusolver")
+
+
+def scientific(name: str, context: Context) -> Label | None:
+    """cuFFT is plain; cuSOLVER, cuSPARSE and triangular solves are in fp32, in other formats nobody has looked."""
+    if _TRANSFORMS.search(name):
+        return Label(types.of_templates(name) or context.precision or "unknown", False, "elementwise")
+    if _PIVOTS.search(name):
+        return Label("none", False, "movement")
+    if not _SOLVERS.search(name):
+        return None
+    precision = types.of_templates(name)
+    return Label(precision or "unknown", False if precision == "fp32" else None, "solver")
