@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from types import ModuleType
 from unittest import mock
 
 import pytest
+from hypothesis import settings
 
 import stepscope.native
 from stepscope.formats import json_drive, json_events, json_scan, json_windows, read
@@ -22,8 +24,14 @@ from stepscope.formats.source import Source
 from stepscope.native import events as native
 from stepscope.trace.trace import Trace
 
+SOAKS = bool(os.environ.get("STEPSCOPE_SOAK"))
 WAYS = ("mapped", "packed", "msgspec", "interpreted")
 _NATIVE = "stepscope.native."
+
+
+def examples(count: int) -> settings:
+    """So many examples of a property, and many more in the soak."""
+    return settings(max_examples=50 * count if SOAKS else count)
 
 
 class Way:

@@ -87,7 +87,7 @@ def _is_json(text: bytes) -> bool:
 def describe_json(found: JsonEvents) -> str:
     """What a JSON document without events seems to be."""
     header = found.header
-    cut = next((problem for problem in found.problems.all() if problem.code == "truncated"), None)
+    problems = {problem.code: problem for problem in found.problems.all()}
     if "nodes" in header and ("schema" in header or "pid" in header):
         return "it is a PyTorch execution trace, which has no times; record a profile with torch.profiler"
     if "segments" in header and "device_traces" in header:
@@ -96,12 +96,12 @@ def describe_json(found: JsonEvents) -> str:
         return "it is a speedscope profile"
     if "nbformat" in header:
         return "it is a Jupyter notebook"
-    if cut is not None:
-        return f"it is cut short before the first one. {cut.detail.split(';')[0]}"
     if "traceEvents" in header:
         return "its `traceEvents` are no list"
-    if any(problem.code in ("bad-events", "no-phase", "untimed-events") for problem in found.problems.all()):
-        return "what its list holds are not events" if header else "it is a list of something else"
+    if problems.keys() & {"bad-events", "no-phase", "untimed-events", "time-out-of-range"}:
+        return "what its list holds are not events"
+    if "truncated" in problems:
+        return f"it is cut short before the first one. {problems['truncated'].detail.split(';')[0]}"
     if not header or any(key in header for key in _OF_TRACES):
         return "its list of events is empty"
     shown = ", ".join(repr(key) for key in list(header)[:6])

@@ -117,19 +117,7 @@ class _Columns:
     def _take_arguments(self, event: _Event) -> None:
         row = len(self.rows)
         text = bytes(event.args)
-        if text[:1] != b"{":
-            if text not in (b"", b"null"):
-                self.rest.append((row, text))
-            return
-        known: dict[int, Any] = {}
-        extra = False
-        for key, raw in _Arguments.decode(event.args).items():
-            found = _KEYS.get(key)
-            values = _value(bytes(raw), found[1]) if found else None
-            if found is None or values is None:
-                extra = True
-            else:
-                known.update(zip(range(found[0], found[0] + len(values)), values, strict=True))
+        known, extra = _known(text)
         used = 0
         for layout in self._layouts_of(event, known):
             slots = VOCABULARY.layouts[layout]
@@ -186,6 +174,22 @@ _EMPTY = _Event()
 _NAMES = list(VOCABULARY.columns)
 _KEYS = {key.decode(): (slot, how) for key, slot, how in VOCABULARY.keys}
 _LAYOUTS = {category.decode(): layout for category, layout in VOCABULARY.categories}
+
+
+def _known(text: bytes) -> tuple[dict[int, Any], bool]:
+    """The arguments that have a slot, and whether there are others."""
+    if text[:1] != b"{":
+        return {}, text not in (b"", b"null")
+    known: dict[int, Any] = {}
+    extra = False
+    for key, raw in _Arguments.decode(text).items():
+        found = _KEYS.get(key)
+        values = _value(bytes(raw), found[1]) if found else None
+        if found is None or values is None:
+            extra = True
+        else:
+            known.update(zip(range(found[0], found[0] + len(values)), values, strict=True))
+    return known, extra
 
 
 def _phase(text: str) -> int:
@@ -251,7 +255,7 @@ def _integer(text: bytes) -> int | None:
     if text in (b"true", b"false"):
         return int(text == b"true")
     found = _decimal(text)
-    return None if found is None else _signed(_rounded(found))
+    return None if found is None or found != found.to_integral_value() else _signed(int(found))
 
 
 def _value(text: bytes, how: int) -> list[Any] | None:

@@ -88,6 +88,14 @@ class Trace:
                 found.update(
                     {name: value for name, value in row.items() if name != "event" and value is not None}
                 )
-                values = repaired_json(text) if text is not None else {}
-                found.update(values if isinstance(values, dict) else {"args": values})
+                found.update(_members(text) if text is not None else {})
         return found
+
+
+def _members(text: bytes | str) -> dict[str, Any]:
+    """The members of a JSON object; what is none is kept as a whole, as text where it cannot be read."""
+    raw = text.encode() if isinstance(text, str) else text
+    values = repaired_json(raw)
+    if isinstance(values, dict):
+        return values
+    return {"args": raw.decode(errors="replace") if values is None else values}
