@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import msgspec
 import polars as pl
 
 from stepscope.analysis.device import DeviceUse, device_use
+from stepscope.analysis.mfu import matrix_products, utilisation
 from stepscope.report.model import CopyRow, Device, Queue
 from stepscope.report.options import Options
 from stepscope.report.rank import RankContext
@@ -20,36 +21,47 @@ _PLACES = ("direction", "source", "target")
 TIMELINES = 64  # ranks whose timelines are kept
 
 
-def of_rank(context: RankContext) -> tuple[int, DeviceUse]:
-    """The rank's devices taken together."""
-    found = device_use(context.trace, context.windows, context.account, context.kernel_calls)
-    return context.rank, found
+@dataclass(frozen=True)
+class RankDevices:
+    """The devices of one rank taken together."""
+
+    rank: int
+    use: DeviceUse
+    mfu: float | None
 
 
-def joined(ranks: Sequence[tuple[int, DeviceUse]], options: Options) -> Mapping[str, Any]:
+def of_rank(context: RankContext) -> RankDevices:
+    """The rank's devices, and how much of their peak they reached."""
+    use = device_use(context.trace, context.windows, context.account, context.kernel_calls)
+    products = matrix_products(context.trace, context.op_calls, context.kernel_calls)
+    return RankDevices(context.rank, use, utilisation(context.trace, products, use.window_ns))
+
+
+def joined(ranks: Sequence[RankDevices], options: Options) -> Mapping[str, Any]:
     """Shares are weighted by the time of the steps, the queue's figures by launches; copies are summed."""
     if not ranks:
         return {"device": Device()}
-    uses = [use for _, use in ranks]
+    uses = [rank.use for rank in ranks]
     found = Device(
-        busy_share=_mean(uses, lambda use: use.busy_share),
-        sm_efficiency=_mean(uses, lambda use: use.sm_efficiency),
-        occupancy=_mean(uses, lambda use: use.occupancy),
+        busy_share=_mean(ranks, lambda rank: rank.use.busy_share),
+        mfu=_mean(ranks, lambda rank: rank.mfu),
+        sm_efficiency=_mean(ranks, lambda rank: rank.use.sm_efficiency),
+        occupancy=_mean(ranks, lambda rank: rank.use.occupancy),
         streams=max(use.streams for use in uses),
-        concurrency=_mean(uses, lambda use: use.concurrency),
+        concurrency=_mean(ranks, lambda rank: rank.use.concurrency),
         copies=_copies([use.copies for use in uses], options),
         queue=_queue([Queue(**asdict(use.queue)) for use in uses if use.queue.launches]),
         timeline=[
-            {"rank": rank, **row} for rank, use in ranks[:TIMELINES] for row in use.timeline.to_dicts()
+            {"rank": each.rank, **row} for each in ranks[:TIMELINES] for row in each.use.timeline.to_dicts()
         ],
     )
     return {"device": found}
 
 
-def _mean(uses: Sequence[DeviceUse], figure: Callable[[DeviceUse], float | None]) -> float | None:
-    known = [(value, use.window_ns) for use in uses if (value := figure(use)) is not None and use.window_ns]
-    weight = sum(ns for _, ns in known)
-    return round(sum(value * ns for value, ns in known) / weight, 6) if weight else None
+def _mean(ranks: Sequence[RankDevices], figure: Callable[[RankDevices], float | None]) -> float | None:
+    weighted = [(value, rank.use.window_ns) for rank in ranks if (value := figure(rank)) is not None]
+    weight = sum(ns for _, ns in weighted)
+    return round(sum(value * ns for value, ns in weighted) / weight, 6) if weight else None
 
 
 def _copies(tables: Sequence[pl.DataFrame], options: Options) -> list[CopyRow]:
