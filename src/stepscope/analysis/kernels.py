@@ -53,28 +53,41 @@ def kernels_table(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _launches(trace: Trace) -> pl.DataFrame:
-    events, tracks = trace.events, trace.tracks
-    work = events.filter(pl.col("kind") == "kernel")
-    if events["step"].count():
-        work = work.filter(pl.col("step").is_not_null())
-    device = tracks.select(pl.col("id").alias("track"), "device")
-    rows = work.select("id", "track", "name", "role", "step", "start_ns", "dur_ns").rename({"id": "event"})
-    rows = rows.join(device, on="track", how="left", maintain_order="left")
-    rows = rows.join(
-        trace.kernels.drop("warps_per_sm", "graph_node"), on="event", how="left", maintain_order="left"
-    )
+    events = trace.events
+    is_kernel = events["kind"] == "kernel"
+    work = events.filter(is_kernel & events["step"].is_not_null() if events["step"].count() else is_kernel)
+    facts = trace.kernels.drop("warps_per_sm", "graph_node")
+    at = _rows_of(facts["event"], work["id"])
+    columns = [facts[name].gather(at) for name in facts.columns if name != "event"]
+    rows = work.select(pl.col("id").alias("event"), "track", "name", "role", "step", "start_ns", "dur_ns")
+    rows = rows.with_columns(*columns, device=trace.tracks["device"].gather(rows["track"]))
     return _launch_shapes(trace, _with_ops(trace, rows))
+
+
+def _rows_of(keys: pl.Series, wanted: pl.Series) -> pl.Series:
+    """For each wanted key the row that holds it, null where none does."""
+    order = None if keys.is_sorted() else keys.arg_sort()
+    ordered = keys if order is None else keys.gather(order)
+    place = ordered.search_sorted(wanted)
+    near = (
+        place.clip(upper_bound=max(len(keys) - 1, 0))
+        if len(keys)
+        else pl.Series([None] * len(wanted), dtype=pl.UInt32)
+    )
+    found = pl.DataFrame({"near": near, "same": ordered.gather(near) == wanted})
+    rows = found.select(pl.when("same").then("near")).to_series()
+    return rows if order is None else order.gather(rows)
 
 
 def _with_ops(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
     """The launching op's name and input types; where no op launched it, its place in the compiled program."""
-    events, ops = trace.events, trace.ops
-    types = ops.select(pl.col("event").alias("op"), "dtypes").unique("op", keep="first")
-    scopes = ops.select("event", "scope").unique("event", keep="first")
-    rows = rows.join(types, on="op", how="left", maintain_order="left")
-    rows = rows.join(scopes, on="event", how="left", maintain_order="left")
-    launched_by = events["name"].gather(rows["op"])
-    return rows.with_columns(op=pl.coalesce(launched_by, pl.col("scope"))).drop("scope")
+    ops = trace.ops
+    types = ops["dtypes"].gather(_rows_of(ops["event"], rows["op"]))
+    launched_by = trace.events["name"].gather(rows["op"])
+    if launched_by.null_count():
+        scope = ops["scope"].gather(_rows_of(ops["event"], rows["event"]))
+        launched_by = pl.select(pl.coalesce(launched_by, scope)).to_series()
+    return rows.with_columns(dtypes=types, op=launched_by)
 
 
 def _launch_shapes(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
