@@ -7,17 +7,14 @@ from dataclasses import dataclass
 import polars as pl
 
 from stepscope.analysis.idle import explain
+from stepscope.analysis.parts import BUSY_PARTS, IDLE_PARTS, PARTS, Part
 from stepscope.analysis.steps import Steps
 from stepscope.native import intervals
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
 
-BUSY_PARTS = ("compute", "collective", "copy")
-IDLE_PARTS = (
-    "input", "compile", "python", "dispatch", "sync", "device_gap", "host_collective", "io", "profiler",
-    "unrecorded", "unexplained",
-)  # fmt: skip
-PARTS = (*BUSY_PARTS, "host_compute", *IDLE_PARTS)
+__all__ = ["BUSY_PARTS", "IDLE_PARTS", "PARTS", "Account", "account"]
+
 _COPY, _COLLECTIVE, _COMPUTE = 1, 2, 3
 _BUSY = {_COMPUTE: "compute", _COLLECTIVE: "collective", _COPY: "copy"}
 
@@ -48,7 +45,7 @@ def _of_device(trace: Trace, steps: Steps, device: int | None) -> pl.DataFrame:
     busy = _busy_slices(work, low, high)  # type: ignore[arg-type]
     idle = explain(trace, steps, work, _gaps(busy, low, high))  # type: ignore[arg-type]
     columns = ["start_ns", "end_ns", "part", "named_by", "detail", "thread"]
-    both = pl.concat([busy.select(columns), idle.select(columns)]).sort("start_ns")
+    both = pl.concat([busy.select(columns), idle.select(columns)])
     return _cut_at_steps(both, windows, device)
 
 
@@ -85,7 +82,7 @@ def _busy_slices(work: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
             "owner": series("owner", owner, pl.UInt32),
         }
     ).filter(pl.col("priority") > 0)
-    part = slices["priority"].replace_strict(_BUSY, return_dtype=pl.String)
+    part = slices["priority"].replace_strict(_BUSY, return_dtype=Part)
     return slices.with_columns(
         part=part,
         named_by=work["id"].gather(slices["owner"]),
@@ -104,21 +101,24 @@ def _gaps(busy: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
 def _cut_at_steps(slices: pl.DataFrame, windows: pl.DataFrame, device: int | None) -> pl.DataFrame:
     """Each slice in each step it reaches into."""
     edges = windows["end_ns"]
-    first = edges.search_sorted(slices["start_ns"], side="right").clip(upper_bound=len(windows) - 1)
-    last = edges.search_sorted(slices["end_ns"], side="left").clip(upper_bound=len(windows) - 1)
-    rows = slices.with_columns(window=pl.int_ranges(first, last + 1)).explode("window", empty_as_null=False)
-    rows = rows.with_columns(
-        low=windows["start_ns"].gather(rows["window"]),
-        high=edges.gather(rows["window"]),
-        step=windows["step"].gather(rows["window"]),
+    last_window = len(windows) - 1
+    first = edges.search_sorted(slices["start_ns"], side="right").clip(upper_bound=last_window)
+    last = edges.search_sorted(slices["end_ns"], side="left").clip(upper_bound=last_window)
+    within = first == last
+    across = slices.filter(~within).with_columns(
+        window=pl.int_ranges(first.filter(~within), last.filter(~within) + 1)
     )
-    return rows.select(
-        "part",
-        "named_by",
-        "detail",
-        "thread",
-        "step",
+    rows = pl.concat(
+        [
+            slices.filter(within).with_columns(window=first.filter(within).cast(pl.Int64)),
+            across.explode("window", empty_as_null=False),
+        ]
+    )
+    rows = rows.select(
+        pl.all().exclude("window", "start_ns", "end_ns"),
+        step=windows["step"].gather(rows["window"]),
         device=pl.lit(device, dtype=pl.Int32),
-        start_ns=pl.max_horizontal("start_ns", "low"),
-        end_ns=pl.min_horizontal("end_ns", "high"),
-    ).filter(pl.col("start_ns") < pl.col("end_ns"))
+        start_ns=pl.max_horizontal("start_ns", windows["start_ns"].gather(rows["window"])),
+        end_ns=pl.min_horizontal("end_ns", edges.gather(rows["window"])),
+    )
+    return rows.filter(pl.col("start_ns") < pl.col("end_ns"))

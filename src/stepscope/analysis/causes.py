@@ -12,20 +12,27 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from stepscope.analysis import host_names as names
-from stepscope.native import segments as native
+from stepscope.analysis import host_names
+from stepscope.analysis.parts import Part
+from stepscope.analysis.tracks import by_track
+from stepscope.native import lineage as native
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.schema import KINDS, ROLES, Kind, Role
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
 _PARTS = {
-    names.OP: "dispatch", names.CALL: "dispatch", names.FRAMEWORK: "dispatch", names.LIBRARY: "python",
-    names.USER: "python", names.CONTEXT: "python", names.FRAMEWORK_CONTEXT: "dispatch", names.WAIT_DEVICE: "sync",
-    names.WAIT_THREAD: "dispatch", names.INPUT: "input", names.COMPILE: "compile", names.IO: "io",
-    names.HOST_COLLECTIVE: "host_collective", names.PROFILER: "profiler", names.GARBAGE: "python",
+    native.OP: "dispatch", native.CALL: "dispatch", native.FRAMEWORK: "dispatch", native.LIBRARY: "python",
+    native.USER: "python", native.CONTEXT: "python", native.FRAMEWORK_CONTEXT: "dispatch", native.WAIT_DEVICE: "sync",
+    native.WAIT_THREAD: "dispatch", native.INPUT: "input", native.COMPILE: "compile", native.IO: "io",
+    native.HOST_COLLECTIVE: "host_collective", native.PROFILER: "profiler", native.GARBAGE: "python",
 }  # fmt: skip
-_CONTEXTS = (names.CONTEXT, names.FRAMEWORK_CONTEXT)
-_WAITS = (names.WAIT_DEVICE, names.WAIT_THREAD)
+_FLAGS = {
+    "acts": native.ACTS, "computes": native.COMPUTES, "waits": native.WAITS, "waits_for_thread": native.WAITS_FOR_THREAD,
+    "leads_to_op": native.LEADS_TO_OP,
+}  # fmt: skip
+
+_ROLES = pl.Series([*ROLES, None], dtype=Role)
 
 _known: WeakKeyDictionary[Trace, pl.DataFrame] = WeakKeyDictionary()
 
@@ -51,87 +58,82 @@ def is_wait(trace: Trace) -> pl.Series:
 
 
 def host_codes(trace: Trace) -> pl.Series:
-    """What each event is, one of the codes of host_names, before its surroundings are asked."""
+    """What each event is, one of the codes of native.lineage, before its surroundings are asked."""
     return _with_guards(trace, _codes(trace))
 
 
 def _causes(trace: Trace) -> pl.DataFrame:
     events = trace.events
-    code = host_codes(trace)
-    strong_by = _strongest(events, code)
-    above = _resolved(events, code)
-    frame = pl.DataFrame(
-        {
-            "id": events["id"],
-            "code": above,
-            "strong_by": strong_by,
-            "strong": code.gather(strong_by),
-            "user_by": _nearest_or_self(events, code == names.USER),
-            "op_by": _nearest_or_self(events, code == names.OP),
-            "context_by": _nearest_or_self(events, code.is_in(_CONTEXTS)),
-            "own_context_by": _nearest_or_self(events, code == names.CONTEXT),
-            "api": _api(events, code),
-            "in_python": _nearest_or_self(events, code.is_in([names.USER, names.FRAMEWORK, names.LIBRARY])).is_not_null(),
-        }
-    )  # fmt: skip
-    return _spoken_for(frame)
-
-
-def _spoken_for(frame: pl.DataFrame) -> pl.DataFrame:
-    code, strong = pl.col("code"), pl.col("strong")
-    weak = strong.is_null()
-    is_context = code.is_in(_CONTEXTS)
-    # Of an annotation and a user's frame the inner one says more.
-    user = pl.max_horizontal("user_by", "own_context_by")
-    cause = pl.coalesce(strong, code).replace_strict(_PARTS, default=None, return_dtype=pl.String)
-    python = weak & (cause == "python")
-    named = (
-        pl.when(~weak).then(pl.col("strong_by"))
-        .when(python).then(pl.coalesce(user, "api", "id"))
-        .when(is_context).then(pl.col("id"))
-        .otherwise(pl.coalesce("op_by", "api", "id"))
-    )  # fmt: skip
-    inside = pl.max_horizontal(_below("user_by"), _below("op_by"))
-    said_more = (
-        pl.when(~weak).then(pl.coalesce(inside, pl.when(pl.col("id") != pl.col("strong_by")).then("id")))
-        .when(python).then(pl.when(pl.col("id") != named).then("id"))
-        .otherwise(pl.coalesce("user_by", "context_by"))
-    )  # fmt: skip
-    waits = weak & (code == names.WAIT_DEVICE)
-    return frame.select(
-        cause=cause,
-        named_by=named,
-        detail=pl.when(said_more != named).then(said_more),
-        acts=pl.when(weak)
-        .then((code != names.SILENT) & (code != names.WAIT_THREAD) & (~is_context | pl.col("in_python")))
-        .otherwise(True),
-        computes=(weak & pl.col("op_by").is_not_null() & (cause == "dispatch")).fill_null(False),
-        waits=waits,
-        waits_for_thread=weak & (code == names.WAIT_THREAD),
-        leads_to_op=weak & code.is_in([names.FRAMEWORK, names.FRAMEWORK_CONTEXT]) & pl.col("op_by").is_null(),
-        api="api",
+    code, named, detail, api, flags = native.lineage(
+        buffer(events["parent"].fill_null(native.NONE)),
+        buffer(host_codes(trace)),
+        buffer((events["kind"] == "annotation").cast(pl.UInt8)),
     )
+    causes = pl.Series([_PARTS.get(number) for number in range(native.GARBAGE + 1)], dtype=Part)
+    bits = series("flags", flags, pl.UInt8)
+    found = {
+        "cause": causes.gather(series("code", code, pl.UInt8)),
+        "named_by": series("named_by", named, pl.UInt32),
+        "detail": _or_null(series("detail", detail, pl.UInt32)),
+        "api": _or_null(series("api", api, pl.UInt32)),
+    }
+    return pl.DataFrame(found | {name: (bits & bit) != 0 for name, bit in _FLAGS.items()})
 
 
-def _below(column: str) -> pl.Expr:
-    """The event where it lies inside the one that explains: what comes later in the nesting has a higher id."""
-    return pl.when(pl.col(column) > pl.col("strong_by")).then(column)
+def _or_null(events: pl.Series) -> pl.Series:
+    return pl.select(pl.when(events != native.NONE).then(events)).to_series()
 
 
 def _codes(trace: Trace) -> pl.Series:
-    """What each event is by its kind, role and name; device events are nothing here."""
-    host = trace.tracks.filter(pl.col("what") == "host")["id"]
-    key = ["kind", "role", "name"]
-    on_host = trace.events["track"].is_in(host.implode()) | (trace.events["kind"] == "overhead")
-    distinct = trace.events.filter(on_host).select(key).unique()
-    judged: Any = pl.when(False).then(pl.lit(names.SILENT, dtype=pl.UInt8))
-    for condition, code in names.rules(_device_collectives(trace)):
+    """What each event is by its kind, role and name, each combination judged once; device events are nothing here."""
+    events = trace.events
+    on_host = by_track(trace, pl.col("what") == "host").gather(events["track"]) | (
+        events["kind"] == "overhead"
+    )
+    texts, text = _numbered(events["name"])
+    pairs, pair = _numbered(
+        _physical(events["kind"], len(KINDS)) * len(_ROLES) + _physical(events["role"], len(ROLES))
+    )
+    key = text * len(pairs) + pair
+    distinct = key.filter(on_host).unique()
+    kind_and_role = pairs.gather(distinct % len(pairs))
+    table = pl.DataFrame(
+        {
+            "name": texts.gather(distinct // len(pairs)),
+            "kind": pl.Series([*KINDS, None], dtype=Kind).gather(kind_and_role // len(_ROLES)),
+            "role": _ROLES.gather(kind_and_role % len(_ROLES)),
+        }
+    )  # fmt: skip
+    codes = pl.repeat(native.SILENT, len(texts) * len(pairs), dtype=pl.UInt8, eager=True)
+    codes = codes.scatter(distinct, _judged(table, _device_collectives(trace)))
+    found: pl.Series = codes.gather(key) * on_host.cast(pl.UInt8)
+    return found
+
+
+def _judged(table: pl.DataFrame, device_collectives: bool) -> pl.Series:
+    """The code of each row of kind, role and name."""
+    silent = pl.lit(native.SILENT, dtype=pl.UInt8)
+    judged: Any = pl.when(False).then(silent)
+    for condition, code in host_names.rules(device_collectives):
         judged = judged.when(condition).then(pl.lit(code, dtype=pl.UInt8))
-    table = distinct.with_columns(code=judged.otherwise(pl.lit(names.SILENT, dtype=pl.UInt8)))
-    found = trace.events.select(key).join(table, on=key, how="left", nulls_equal=True, maintain_order="left")
-    return found.select(
-        pl.when(on_host).then("code").fill_null(pl.lit(names.SILENT, dtype=pl.UInt8)).alias("code")
-    ).to_series()
+    codes: pl.Series = table.select(judged.otherwise(silent)).to_series()
+    return codes
+
+
+def _physical(column: pl.Series, missing: int) -> pl.Series:
+    codes: pl.Series = column.to_physical().cast(pl.UInt32)
+    return codes.fill_null(missing)
+
+
+def _numbered(values: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """The distinct values (null first), and for each row the number of its own. Their codes are small."""
+    distinct = pl.concat([pl.Series([None], dtype=values.dtype), values.unique().drop_nulls()])
+    code = distinct.to_physical()
+    size = 1 + (int(code[1:].sort()[-1]) if len(code) > 1 else 0)
+    places = pl.repeat(0, size, dtype=pl.UInt32, eager=True).scatter(
+        code[1:], pl.int_range(1, len(distinct), dtype=pl.UInt32, eager=True)
+    )
+    return distinct, places.gather(values.to_physical()).fill_null(0)
 
 
 def _device_collectives(trace: Trace) -> bool:
@@ -144,19 +146,19 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     events = trace.events
     # A loop or function that is named after its batch, but trains on it, is no input.
     trains = events["role"].is_in(["optimizer", "backward"]).fill_null(False)
-    outer = ancestors(events, code == names.INPUT).filter(trains).drop_nulls().unique()
+    outer = ancestors(events, code == native.INPUT).filter(trains).drop_nulls().unique()
     by_name = events["role"].gather(outer).ne_missing("input")
     outer = outer.filter(by_name)
     kinds = events["kind"].gather(outer)
     mended = code.scatter(
         outer,
-        pl.select(pl.when(kinds == "annotation").then(names.CONTEXT).otherwise(names.USER)).to_series().cast(pl.UInt8),
+        pl.select(pl.when(kinds == "annotation").then(native.CONTEXT).otherwise(native.USER)).to_series().cast(pl.UInt8),
     )  # fmt: skip
     # A built-in that calls an op is the framework's, whatever its name.
-    parents = events["parent"].filter(code == names.OP).drop_nulls().unique()
-    calls_op = parents.filter(mended.gather(parents) == names.LIBRARY)
-    mended = mended.scatter(calls_op, names.FRAMEWORK)
-    return mended.scatter(_blocking_copies(trace), names.WAIT_DEVICE)
+    parents = events["parent"].filter(code == native.OP).drop_nulls().unique()
+    calls_op = parents.filter(mended.gather(parents) == native.LIBRARY)
+    mended = mended.scatter(calls_op, native.FRAMEWORK)
+    return mended.scatter(_blocking_copies(trace), native.WAIT_DEVICE)
 
 
 def _blocking_copies(trace: Trace) -> pl.Series:
@@ -169,46 +171,3 @@ def _blocking_copies(trace: Trace) -> pl.Series:
     waited = end.gather(launches["from"]) >= end.gather(launches["to"])
     calls: pl.Series = launches["from"].filter(is_copy & is_call & waited)
     return calls.unique()
-
-
-def _resolved(events: pl.DataFrame, code: pl.Series) -> pl.Series:
-    """A library's frame stands for what it was called from, and everything inside a wait is the wait."""
-    speaks = code.is_in([names.LIBRARY, names.SILENT]).not_()
-    caller = code.gather(ancestors(events, speaks))
-    inherits = (code == names.LIBRARY) & caller.is_in(
-        [names.FRAMEWORK, names.OP, names.CALL, names.WAIT_DEVICE, names.WAIT_THREAD]
-    ).fill_null(False)
-    found = pl.select(pl.when(inherits).then(caller).otherwise(code)).to_series()
-    plain = found.is_in([names.CALL, names.FRAMEWORK])
-    asked = code.gather(ancestors(events, code.is_in([*_WAITS, names.OP, names.USER])))
-    waiting = plain & (asked == names.WAIT_DEVICE).fill_null(False)
-    resolved = pl.when(waiting).then(names.WAIT_DEVICE).otherwise(found).cast(pl.UInt8)
-    return pl.select(resolved).to_series()
-
-
-def _api(events: pl.DataFrame, code: pl.Series) -> pl.Series:
-    """The outermost call below the nearest user frame or annotation: what the user asked for."""
-    boundary = code.is_in([names.USER, names.SILENT, *_CONTEXTS])
-    up = buffer(events["parent"].fill_null(native.NONE))
-    return _or_null(native.roots(up, buffer(boundary.cast(pl.UInt8))))
-
-
-def _strongest(events: pl.DataFrame, code: pl.Series) -> pl.Series:
-    """The outermost event that explains all below it; of a loader's frame and its annotation, the annotation."""
-    annotated = _outermost(events, (code == names.INPUT) & (events["kind"] == "annotation"))
-    return pl.select(pl.coalesce(annotated, _outermost(events, code >= names.INPUT))).to_series()
-
-
-def _outermost(events: pl.DataFrame, wanted: pl.Series) -> pl.Series:
-    up = buffer(events["parent"].fill_null(native.NONE))
-    return _or_null(native.outermost(up, buffer(wanted.cast(pl.UInt8))))
-
-
-def _nearest_or_self(events: pl.DataFrame, wanted: pl.Series) -> pl.Series:
-    above = ancestors(events, wanted.fill_null(False))
-    return pl.select(pl.when(wanted.fill_null(False)).then(events["id"]).otherwise(above)).to_series()
-
-
-def _or_null(found: Any) -> pl.Series:
-    column = series("id", found, pl.UInt32)
-    return pl.select(pl.when(column != native.NONE).then(column)).to_series()

@@ -7,12 +7,16 @@ did; else the annotation around it; else nothing is known, and the event that fo
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import polars as pl
 
 from stepscope.analysis.causes import host_causes
 from stepscope.analysis.host_names import INPUT_THREAD
+from stepscope.analysis.parts import part
 from stepscope.analysis.steps import Steps
 from stepscope.analysis.timeline import Timeline, cut_by, main_track
+from stepscope.analysis.tracks import by_track
 from stepscope.native import intervals
 from stepscope.native import segments as native
 from stepscope.trace.columns import buffer, series
@@ -74,40 +78,40 @@ class Charger:
     def _acted(self, pieces: pl.DataFrame) -> pl.DataFrame:
         """What an event says of the pieces that it owns."""
         event = pieces["event"]
-        causes = self.causes[event] if len(event) else self.causes.clear()
-        part = pl.col("cause")
+        cause = pl.col("cause")
         if self.host_only:
-            part = (
-                pl.when("computes")
-                .then(pl.lit("host_compute"))
-                .when(part == "sync")
-                .then(pl.lit("dispatch"))
-                .otherwise(part)
-            )
+            computing = pl.when("computes").then(part("host_compute"))
+            cause = computing.when(cause == "sync").then(part("dispatch")).otherwise(cause)
+        wanted = ["cause", "computes", "named_by", "detail", "leads_to_op", "api"]
+        causes = pl.DataFrame([self.causes[name].gather(event) for name in wanted])
         named = causes.with_columns(named_by=self._op_that_follows(pieces, causes))
-        return pieces.select("gap", "start_ns", "end_ns", thread="track").hstack(
-            named.select(part.alias("part"), "named_by", "detail")
-        ).select(COLUMNS)  # fmt: skip
+        spans = pieces.select("gap", "start_ns", "end_ns", thread="track")
+        return spans.hstack(named.select(cause.alias("part"), "named_by", "detail")).select(COLUMNS)
 
     def _op_that_follows(self, pieces: pl.DataFrame, causes: pl.DataFrame) -> pl.Series:
         """Framework code is named by the op it leads to, if that op comes within the same call of the user."""
-        events = self.trace.events
-        following = self._next_op(pieces)
-        api_end = (events["start_ns"] + events["dur_ns"]).gather(causes["api"])
-        leads = causes["leads_to_op"] & (events["start_ns"].gather(following) < api_end).fill_null(False)
-        return pl.select(pl.when(leads).then(following).otherwise(causes["named_by"])).to_series()
+        rows = causes["leads_to_op"].arg_true()
+        if rows.is_empty():
+            return causes["named_by"]
+        events, api = self.trace.events, causes["api"].gather(rows)
+        following = self._next_op(pieces["track"].gather(rows), pieces["start_ns"].gather(rows))
+        api_end = events["start_ns"].gather(api) + events["dur_ns"].gather(api)
+        leads = (events["start_ns"].gather(following) < api_end).fill_null(False)
+        return causes["named_by"].scatter(rows.filter(leads), following.filter(leads))
 
-    def _next_op(self, pieces: pl.DataFrame) -> pl.Series:
-        is_op = (self.trace.events["kind"] == "op") & self.acts
-        ops = self.trace.events.filter(is_op).select("id", "track", "start_ns")
-        first = ops["track"].search_sorted(
-            pl.int_range(self.timeline.count + 1, dtype=pl.UInt32, eager=True), side="left"
-        )
-        rows = native.next_start(
-            buffer(first.cast(pl.UInt32)), buffer(ops["start_ns"]), buffer(pieces["track"]), buffer(pieces["start_ns"])
-        )  # fmt: skip
+    def _next_op(self, track: pl.Series, time: pl.Series) -> pl.Series:
+        ops, first = self.ops
+        rows = native.next_start(buffer(first), buffer(ops["start_ns"]), buffer(track), buffer(time))
         row = series("row", rows, pl.UInt32)
         return ops["id"].gather(pl.select(pl.when(row != native.NONE).then(row)).to_series())
+
+    @cached_property
+    def ops(self) -> tuple[pl.DataFrame, pl.Series]:
+        """The ops by track and start, and for each track the first of its rows."""
+        is_op = (self.trace.events["kind"] == "op") & self.acts
+        ops = self.trace.events.select("id", "track", "start_ns").filter(is_op)
+        tracks = pl.int_range(self.timeline.count + 1, dtype=pl.UInt32, eager=True)
+        return ops, ops["track"].search_sorted(tracks, side="left").cast(pl.UInt32)
 
     def _with_quiet(self, pieces: pl.DataFrame) -> pl.DataFrame:
         """The pieces with the stretch of silence they lie in, which does not reach beyond the steps."""
@@ -141,14 +145,14 @@ class Charger:
         left = pl.concat([silent.filter(pl.col("track") == self.main), both.filter(~acting)])
         return left, self._acted(both.filter(acting))
 
-    def _came_next(self, pieces: pl.DataFrame, part: str) -> pl.DataFrame:
+    def _came_next(self, pieces: pl.DataFrame, given: str) -> pl.DataFrame:
         """Pieces of one part, named by the event that came next."""
         following = pieces["next"]
         return pieces.select(
             "gap",
             "start_ns",
             "end_ns",
-            part=pl.lit(part),
+            part=part(given),
             named_by=self.causes["named_by"].gather(following),
             detail=self.causes["detail"].gather(following),
             thread=pl.coalesce(self.trace.events["track"].gather(following), pl.col("track")),
@@ -168,15 +172,15 @@ class Charger:
         return left.drop("row"), claimed.with_columns(gap=silent["gap"].gather(claimed["gap"]))
 
     def _input_threads(self, pieces: pl.DataFrame) -> pl.DataFrame:
-        makes_input = (
-            self.trace.tracks.sort("id")["thread"].str.contains(INPUT_THREAD).fill_null(False).gather(pieces["thread"])
-        )  # fmt: skip
-        return pieces.with_columns(part=pl.when(makes_input).then(pl.lit("input")).otherwise(pl.col("part")))
+        makes_input = by_track(self.trace, pl.col("thread").str.contains(INPUT_THREAD)).gather(
+            pieces["thread"]
+        )
+        return pieces.with_columns(part=pl.when(makes_input).then(part("input")).otherwise("part"))
 
     def _one_at_a_time(self, pieces: pl.DataFrame) -> pl.DataFrame:
         """Of pieces that overlap, at each moment the one whose part ranks highest."""
         ranked = pieces.with_columns(
-            rank=pl.col("part").replace_strict(_RANK, default=1, return_dtype=pl.UInt8)
+            rank=pl.col("part").cast(pl.String).replace_strict(_RANK, default=1, return_dtype=pl.UInt8)
         ).sort("start_ns", maintain_order=True)
         start, end, _, owner = intervals.slices(
             buffer(ranked["start_ns"]), buffer(ranked["end_ns"]), buffer(ranked["rank"]),

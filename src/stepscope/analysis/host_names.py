@@ -9,9 +9,24 @@ from collections.abc import Iterator
 
 import polars as pl
 
-# What an event is to the account. From INPUT on, an event explains everything below it, however deep.
-SILENT, OP, CALL, FRAMEWORK, LIBRARY, USER, CONTEXT, FRAMEWORK_CONTEXT, WAIT_DEVICE, WAIT_THREAD = range(10)
-INPUT, COMPILE, IO, HOST_COLLECTIVE, PROFILER, GARBAGE = range(10, 16)
+from stepscope.native.lineage import (
+    CALL,
+    COMPILE,
+    CONTEXT,
+    FRAMEWORK,
+    FRAMEWORK_CONTEXT,
+    GARBAGE,
+    HOST_COLLECTIVE,
+    INPUT,
+    IO,
+    LIBRARY,
+    OP,
+    PROFILER,
+    SILENT,
+    USER,
+    WAIT_DEVICE,
+    WAIT_THREAD,
+)  # fmt: skip
 
 _FRAMEWORKS = (
     "torch|torch_xla|torchvision|torchaudio|torchrec|torchtitan|functorch|fbgemm_gpu|jax|jaxlib|flax|optax|haiku"

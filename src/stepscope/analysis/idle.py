@@ -12,6 +12,7 @@ import polars as pl
 
 from stepscope.analysis.causes import host_causes
 from stepscope.analysis.charge import COLUMNS, SHORT_NS, Charger
+from stepscope.analysis.parts import part
 from stepscope.analysis.steps import Steps
 from stepscope.analysis.timeline import Timeline, cut_by
 from stepscope.native import segments as native
@@ -89,7 +90,7 @@ def _queued(trace: Trace, device: pl.DataFrame) -> pl.DataFrame:
     """The device's share: work was there, and waited."""
     ops = trace.kernels.select(follower="event", detail="op").unique("follower", keep="first")
     return device.join(ops, on="follower", how="left", maintain_order="left").with_columns(
-        part=pl.lit("device_gap"), named_by="follower", thread="follower_track"
+        part=part("device_gap"), named_by="follower", thread="follower_track"
     )
 
 
@@ -110,18 +111,18 @@ def _charged_to_waits(trace: Trace, pieces: pl.DataFrame, led: pl.DataFrame, mai
         call_site=causes["detail"].gather(found["event"]),
         wait_track="track",
     )
-    joined = pieces.join(blame, on="gap", how="left", maintain_order="left")
+    in_blamed = pieces["gap"].is_in(blame["gap"].implode())
+    joined = pieces.filter(in_blamed).join(blame, on="gap", how="left", maintain_order="left")
     spent = (pl.col("end_ns") - pl.col("start_ns")).sum().over("gap", "part", "named_by")
     brief = (pl.col("part") == "python") & (spent <= SHORT_NS)
-    charged = pl.col("blamed").is_not_null() & (
-        pl.col("part").is_in(["dispatch", "unexplained", "sync"]) | brief
-    )
-    return joined.with_columns(
-        part=pl.when(charged).then(pl.lit("sync")).otherwise("part"),
+    charged = pl.col("part").is_in(["dispatch", "unexplained", "sync"]) | brief
+    blamed = joined.with_columns(
+        part=pl.when(charged).then(part("sync")).otherwise("part"),
         named_by=pl.when(charged).then("blamed").otherwise("named_by"),
         detail=pl.when(charged).then("call_site").otherwise("detail"),
         thread=pl.when(charged).then("wait_track").otherwise("thread"),
     )
+    return pl.concat([pieces.filter(~in_blamed), blamed.select(pieces.columns)])
 
 
 def _profiler_overhead(trace: Trace, pieces: pl.DataFrame) -> pl.DataFrame:
@@ -169,7 +170,7 @@ def _unrecorded(trace: Trace, work: pl.DataFrame, pieces: pl.DataFrame) -> pl.Da
     known = early.filter(pl.col("start_ns") < launched).with_columns(end_ns=edge)
     unknown = early.with_columns(
         start_ns=pl.max_horizontal("start_ns", edge),
-        part=pl.lit("unrecorded"),
+        part=part("unrecorded"),
         named_by=pl.lit(first["id"], dtype=pl.UInt32),
         detail=pl.lit(None, dtype=pl.UInt32),
         thread=pl.lit(first["track"], dtype=pl.UInt32),

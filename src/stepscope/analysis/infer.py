@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from stepscope.analysis import host_names as names
 from stepscope.analysis.causes import host_codes
 from stepscope.analysis.host_names import INPUT_THREAD
 from stepscope.analysis.repetition import Repetition, repetition
+from stepscope.native import lineage as names
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 

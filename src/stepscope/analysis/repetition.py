@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-# A cut that leaves more than this unevenly spread does not show a repetition.
+# A cut below this does not show a repetition: at tokens that are known to mark one, and at any others.
 GOOD_ENOUGH = 0.6
+CONVINCING = 0.8
 _AS_GOOD = 0.02
 _MOST_CANDIDATES = 40
 _MOST_PER_PERIOD = 8
@@ -56,7 +57,7 @@ def repetition(
         if found is not None and found.evenness >= GOOD_ENOUGH:
             return found
     best = _best(tokens, _by_count(candidates))
-    if best is None or best.evenness < GOOD_ENOUGH:
+    if best is None or best.evenness < CONVINCING:
         return None
     for marked in perhaps:
         found = _best(tokens, _thinned(candidates, tokens.filter(marked)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.steps import Steps
+from stepscope.analysis.tracks import by_track
 from stepscope.native import segments as native
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
@@ -32,9 +33,9 @@ class Timeline:
     """What each host thread was doing at each moment: the innermost of its events, or of those `among` them."""
 
     def __init__(self, trace: Trace, among: pl.Series | None = None) -> None:
-        host = trace.tracks.filter(pl.col("what") == "host")["id"]
-        wanted = pl.col("track").is_in(host.implode()) & (pl.col("dur_ns") > 0)
-        events = trace.events.filter(wanted if among is None else wanted & among)
+        table = trace.events.select("id", "track", "start_ns", "dur_ns")
+        wanted = by_track(trace, pl.col("what") == "host").gather(table["track"]) & (table["dur_ns"] > 0)
+        events = table.filter(wanted if among is None else wanted & among)
         start, end, row = native.segments(
             buffer(events["track"]), buffer(events["start_ns"]), buffer(events["dur_ns"])
         )

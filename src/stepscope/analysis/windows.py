@@ -27,9 +27,8 @@ def step_windows(trace: Trace, host: pl.DataFrame, partial: pl.Series) -> pl.Dat
     if host.is_empty():
         return pl.DataFrame(schema=_SCHEMA)
     numbered = host.with_columns(partial=partial)
-    step = steps_of_events(trace, host)
     devices = devices_with_work(trace)
-    frames = [_of_device(trace, numbered, step, device) for device in devices]
+    frames = [_of_device(trace, numbered, device) for device in devices]
     return pl.concat(frames or [_contiguous(numbered, None, numbered["end_ns"], None)])
 
 
@@ -43,13 +42,12 @@ def devices_with_work(trace: Trace) -> list[int]:
 def steps_of_events(trace: Trace, host: pl.DataFrame) -> pl.Series:
     """The step of each event: that in which its launch began, or without a launch, it itself."""
     start = trace.events["start_ns"]
-    by_time = _step_at(start, host)
-    launches = trace.links.filter(pl.col("why") == "launch").select("from", "to").unique("to", keep="first")
-    if launches.is_empty():
-        return by_time
-    launched = by_time.gather(launches["from"])
-    # Work that was launched before the first step, or between two, belongs to none, whenever it ran.
-    return by_time.scatter(launches["to"], launched)
+    launches = _launches(trace)
+    return _step_at(start.scatter(launches["to"], start.gather(launches["from"])), host)
+
+
+def _launches(trace: Trace) -> pl.DataFrame:
+    return trace.links.filter(pl.col("why") == "launch").select("from", "to").unique("to", keep="first")
 
 
 def _step_at(times: pl.Series, host: pl.DataFrame) -> pl.Series:
@@ -76,19 +74,22 @@ def partial_steps(trace: Trace, host: pl.DataFrame) -> pl.Series:
 
 
 def _events_in(trace: Trace, host: pl.DataFrame) -> pl.Series:
-    """How many ops, calls and frames began on the host in each step."""
-    tracks = trace.tracks.filter(pl.col("what") == "host")["id"]
-    begun = trace.events.filter(
-        pl.col("track").is_in(tracks.implode()),
-        pl.col("kind").is_in(["op", "runtime", "span", "python"]),
-        pl.col("dur_ns") > 0,
-    )
-    counted = _step_at(begun["start_ns"], host).value_counts()
-    return host.join(counted, on="step", how="left", maintain_order="left")["count"].fill_null(0)
+    """How many events began in each step on the thread that marks them."""
+    tracks, track = trace.events["track"], int(host["track"][0])
+    first, last = tracks.search_sorted(track, side="left"), tracks.search_sorted(track, side="right")
+    start = trace.events["start_ns"][first:last]
+    held: pl.Series = start.search_sorted(host["end_ns"], side="left").cast(pl.Int64) - start.search_sorted(
+        host["start_ns"], side="right"
+    ).cast(pl.Int64)
+    return held
 
 
-def _of_device(trace: Trace, host: pl.DataFrame, step: pl.Series, device: int) -> pl.DataFrame:
-    work = _main_stream_work(trace, step, device)
+def _of_device(trace: Trace, host: pl.DataFrame, device: int) -> pl.DataFrame:
+    work = _main_stream_work(trace, device)
+    launches = _launches(trace).select(launch="from", id="to")
+    launch = work.join(launches, on="id", how="left", maintain_order="left")["launch"]
+    known = pl.coalesce(trace.events["start_ns"].gather(launch), work["start_ns"])
+    work = work.with_columns(step=_step_at(pl.select(known).to_series(), host))
     by_step = work.group_by("step").agg(pl.col("end_ns").max())
     ends = host.join(by_step, on="step", how="left", suffix="_work", maintain_order="left")
     last = ends.select(pl.max_horizontal("end_ns", "end_ns_work")).to_series()
@@ -111,12 +112,10 @@ def _contiguous(
     )
 
 
-def _main_stream_work(trace: Trace, step: pl.Series, device: int) -> pl.DataFrame:
+def _main_stream_work(trace: Trace, device: int) -> pl.DataFrame:
     """Work on the stream of the device that computes most."""
     streams = trace.tracks.filter((pl.col("what") == "device") & (pl.col("device") == device))["id"]
-    work = trace.events.with_columns(step=step).filter(
-        pl.col("kind").is_in(_WORK) & pl.col("track").is_in(streams.implode())
-    )
+    work = trace.events.filter(pl.col("kind").is_in(_WORK) & pl.col("track").is_in(streams.implode()))
     kernels = work.filter((pl.col("kind") == "kernel") & (pl.col("role") != "collective").fill_null(True))
     busiest = (
         (kernels if len(kernels) else work)
@@ -126,7 +125,7 @@ def _main_stream_work(trace: Trace, step: pl.Series, device: int) -> pl.DataFram
     )
     main = busiest["track"][-1]
     return work.filter(pl.col("track") == main).select(
-        "id", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
+        "id", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
     )
 
 

@@ -2,7 +2,7 @@
 # mypy: disable-error-code="valid-type, no-any-return, misc, untyped-decorator, import-untyped"
 """What a thread was doing at each moment: its timeline cut into segments, each owned by the innermost event.
 
-Also: which event on the way up from an event speaks for it.
+Also: the next event of a track after a moment.
 """
 
 from __future__ import annotations
@@ -134,42 +134,6 @@ def cut(
                 cursor = until
                 at += 1
     return found
-
-
-def outermost(parent: cython.const[cython.uint][::1], wanted: cython.const[cython.uchar][::1]) -> array[int]:
-    """For each row the farthest of itself and its ancestors that is wanted, or NONE."""
-    n: cython.Py_ssize_t = len(parent)
-    result = array("I", bytes(4 * n))
-    out: cython.uint[::1] = result
-    none: cython.uint = NONE
-    i: cython.Py_ssize_t
-    with cython.nogil:
-        for i in range(n):
-            out[i] = none
-            if parent[i] < i:
-                out[i] = out[parent[i]]
-            if out[i] == none and wanted[i]:
-                out[i] = cython.cast(cython.uint, i)
-    return result
-
-
-def roots(parent: cython.const[cython.uint][::1], boundary: cython.const[cython.uchar][::1]) -> array[int]:
-    """For each row the farthest of itself and its ancestors below the nearest boundary; NONE for a boundary."""
-    n: cython.Py_ssize_t = len(parent)
-    result = array("I", bytes(4 * n))
-    out: cython.uint[::1] = result
-    none: cython.uint = NONE
-    i: cython.Py_ssize_t
-    with cython.nogil:
-        for i in range(n):
-            out[i] = none
-            if boundary[i]:
-                continue
-            if parent[i] < i:
-                out[i] = out[parent[i]]
-            if out[i] == none:
-                out[i] = cython.cast(cython.uint, i)
-    return result
 
 
 def next_start(

@@ -1,0 +1,253 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+# mypy: disable-error-code="valid-type, no-any-return, misc, untyped-decorator, import-untyped"
+"""What an event stands for, told from its own code and the codes of the events around it, in one pass.
+
+Rows are events whose parents come before them. `analysis.causes` says what the codes mean and why the rules are so.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+from stepscope.native.checks import need_equal
+
+try:
+    import cython
+except ImportError:  # interpreted, and Cython is not installed
+    from stepscope.native import shadow as cython
+
+COMPILED = bool(cython.compiled)
+NONE = 0xFFFFFFFF
+
+SILENT, OP, CALL, FRAMEWORK, LIBRARY, USER, CONTEXT, FRAMEWORK_CONTEXT, WAIT_DEVICE, WAIT_THREAD = range(10)
+# From here on, an event explains everything below it, however deep.
+INPUT, COMPILE, IO, HOST_COLLECTIVE, PROFILER, GARBAGE = range(10, 16)
+
+ACTS, COMPUTES, WAITS, WAITS_FOR_THREAD, LEADS_TO_OP = 1, 2, 4, 8, 16
+
+_SILENT = cython.declare(cython.int, 0)
+_OP = cython.declare(cython.int, 1)
+_CALL = cython.declare(cython.int, 2)
+_FRAMEWORK = cython.declare(cython.int, 3)
+_LIBRARY = cython.declare(cython.int, 4)
+_USER = cython.declare(cython.int, 5)
+_CONTEXT = cython.declare(cython.int, 6)
+_FRAMEWORK_CONTEXT = cython.declare(cython.int, 7)
+_WAIT_DEVICE = cython.declare(cython.int, 8)
+_WAIT_THREAD = cython.declare(cython.int, 9)
+_INPUT = cython.declare(cython.int, 10)
+_NONE = cython.declare(cython.uint, 0xFFFFFFFF)
+_ACTS = cython.declare(cython.int, 1)
+_COMPUTES = cython.declare(cython.int, 2)
+_WAITS = cython.declare(cython.int, 4)
+_WAITS_FOR_THREAD = cython.declare(cython.int, 8)
+_LEADS_TO_OP = cython.declare(cython.int, 16)
+
+
+@cython.final
+@cython.cclass
+class _Lineage:
+    """For each row one more than the nearest of itself and its ancestors of some code (0: none), filled from the top."""
+
+    parent: cython.const[cython.uint][::1]
+    code: cython.const[cython.uchar][::1]
+    annotation: cython.const[cython.uchar][::1]
+    strong: cython.uint[::1]  # the outermost that explains all below it
+    annotated: cython.uint[::1]  # the outermost annotation of input
+    user: cython.uint[::1]
+    op: cython.uint[::1]
+    context: cython.uint[::1]
+    own_context: cython.uint[::1]
+    api: cython.uint[::1]  # the outermost call below the nearest user frame or annotation
+    speaking: cython.uchar[::1]  # the code of the nearest that is neither silent nor a library's
+    asking: cython.uchar[::1]  # the code of the nearest wait, op or user frame
+    in_python: cython.uchar[::1]
+    out_code: cython.uchar[::1]
+    out_named: cython.uint[::1]
+    out_detail: cython.uint[::1]
+    out_api: cython.uint[::1]
+    out_flags: cython.uchar[::1]
+
+    def __init__(self, parent: object, code: object, annotation: object, outputs: object) -> None:
+        self.parent = parent
+        self.code = code
+        self.annotation = annotation
+        n: cython.Py_ssize_t = len(self.code)
+        self.strong, self.annotated, self.user = _numbers(n), _numbers(n), _numbers(n)
+        self.op, self.context, self.own_context = _numbers(n), _numbers(n), _numbers(n)
+        self.api = _numbers(n)
+        self.speaking, self.asking, self.in_python = bytearray(n), bytearray(n), bytearray(n)
+        self.out_code, self.out_named, self.out_detail, self.out_api, self.out_flags = outputs
+
+    def run(self) -> None:
+        """Fill all columns."""
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t = len(self.code)
+        resolved: cython.int
+        with cython.nogil:
+            for i in range(n):
+                resolved = self.code[i]
+                if self.parent[i] < i:
+                    resolved = self._resolved(resolved, self.parent[i])
+                    self._inherit(i, self.parent[i])
+                self._add_self(i, self.code[i])
+                self._speak(i, resolved)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _resolved(self, code: cython.int, up: cython.uint) -> cython.int:
+        """A library's frame stands for what called it, and everything plain inside a wait is the wait."""
+        found: cython.int = code
+        caller: cython.int = self.speaking[up]
+        if code == _LIBRARY and (_OP <= caller <= _FRAMEWORK or _WAIT_DEVICE <= caller <= _WAIT_THREAD):
+            found = caller
+        if (found == _CALL or found == _FRAMEWORK) and self.asking[up] == _WAIT_DEVICE:
+            found = _WAIT_DEVICE
+        return found
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _inherit(self, i: cython.Py_ssize_t, up: cython.uint) -> cython.int:
+        self.strong[i] = self.strong[up]
+        self.annotated[i] = self.annotated[up]
+        self.user[i] = self.user[up]
+        self.op[i] = self.op[up]
+        self.api[i] = self.api[up]
+        self.context[i] = self.context[up]
+        self.own_context[i] = self.own_context[up]
+        self.speaking[i] = self.speaking[up]
+        self.asking[i] = self.asking[up]
+        self.in_python[i] = self.in_python[up]
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _add_self(self, i: cython.Py_ssize_t, code: cython.int) -> cython.int:
+        is_context: cython.bint = code == _CONTEXT or code == _FRAMEWORK_CONTEXT
+        own: cython.uint = cython.cast(cython.uint, i + 1)
+        if code >= _INPUT and self.strong[i] == 0:
+            self.strong[i] = own
+        if code == _INPUT and self.annotation[i] and self.annotated[i] == 0:
+            self.annotated[i] = own
+        if code == _USER:
+            self.user[i] = own
+        if code == _OP:
+            self.op[i] = own
+        if is_context:
+            self.context[i] = own
+        if code == _CONTEXT:
+            self.own_context[i] = own
+        if code == _USER or code == _SILENT or is_context:
+            self.api[i] = 0
+        elif self.api[i] == 0:
+            self.api[i] = own
+        if code != _LIBRARY and code != _SILENT:
+            self.speaking[i] = cython.cast(cython.uchar, code)
+        if code == _WAIT_DEVICE or code == _WAIT_THREAD or code == _OP or code == _USER:
+            self.asking[i] = cython.cast(cython.uchar, code)
+        if code == _USER or code == _FRAMEWORK or code == _LIBRARY:
+            self.in_python[i] = 1
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _speak(self, i: cython.Py_ssize_t, resolved: cython.int) -> cython.int:
+        by: cython.uint = self.annotated[i] if self.annotated[i] != 0 else self.strong[i]
+        named: cython.uint
+        detail: cython.uint
+        if by != 0:
+            named = by
+            detail = self._slow_inside(i, by)
+            self.out_code[i] = self.code[by - 1]
+            self.out_flags[i] = cython.cast(cython.uchar, _ACTS)
+        else:
+            named = self._named(i, resolved)
+            detail = self._around(i, resolved)
+            self.out_code[i] = cython.cast(cython.uchar, resolved)
+            self.out_flags[i] = cython.cast(cython.uchar, self._flags(i, resolved))
+        self.out_named[i] = named - 1
+        self.out_detail[i] = detail - 1 if detail != 0 and detail != named else _NONE
+        self.out_api[i] = self.api[i] - 1 if self.api[i] != 0 else _NONE
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(0xFFFFFFFF)
+    def _slow_inside(self, i: cython.Py_ssize_t, by: cython.uint) -> cython.uint:
+        """Inside what explains it: the user's frame or op, the inner of the two, or else the event itself."""
+        inner: cython.uint = self.user[i] if self.user[i] > self.op[i] else self.op[i]
+        return inner if inner > by else cython.cast(cython.uint, i + 1)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(0xFFFFFFFF)
+    def _named(self, i: cython.Py_ssize_t, code: cython.int) -> cython.uint:
+        own: cython.uint
+        if code == _LIBRARY or code == _USER or code == _CONTEXT:
+            # Of an annotation and a user's frame the inner one says more.
+            own = self.user[i] if self.user[i] > self.own_context[i] else self.own_context[i]
+            if own != 0:
+                return own
+        elif code == _FRAMEWORK_CONTEXT:
+            return cython.cast(cython.uint, i + 1)
+        elif self.op[i] != 0:
+            return self.op[i]
+        return self.api[i] if self.api[i] != 0 else cython.cast(cython.uint, i + 1)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(0xFFFFFFFF)
+    def _around(self, i: cython.Py_ssize_t, code: cython.int) -> cython.uint:
+        if code == _LIBRARY or code == _USER or code == _CONTEXT:
+            return cython.cast(cython.uint, i + 1)
+        return self.user[i] if self.user[i] != 0 else self.context[i]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _flags(self, i: cython.Py_ssize_t, code: cython.int) -> cython.int:
+        in_op: cython.bint = self.op[i] != 0
+        flags: cython.int = 0
+        if code == _WAIT_THREAD:
+            flags = _WAITS_FOR_THREAD
+        elif code == _CONTEXT or code == _FRAMEWORK_CONTEXT:
+            flags = _ACTS if self.in_python[i] else 0
+        elif code != _SILENT:
+            flags = _ACTS
+        if in_op and (_OP <= code <= _FRAMEWORK or code == _FRAMEWORK_CONTEXT or code == _WAIT_THREAD):
+            flags |= _COMPUTES
+        if not in_op and (code == _FRAMEWORK or code == _FRAMEWORK_CONTEXT):
+            flags |= _LEADS_TO_OP
+        if code == _WAIT_DEVICE:
+            flags |= _WAITS
+        return flags
+
+
+def lineage(
+    parent: cython.const[cython.uint][::1],
+    code: cython.const[cython.uchar][::1],
+    annotation: cython.const[cython.uchar][::1],
+) -> tuple[bytearray, array[int], array[int], array[int], bytearray]:
+    """For each event the code it stands for, the event that names it, one that says more, the call around it, flags.
+
+    `annotation` marks annotations. Events are row numbers, NONE where there is none; flags are a sum of ACTS, ….
+    """
+    need_equal(len(parent), len(code), len(annotation))
+    n: cython.Py_ssize_t = len(code)
+    outputs = (
+        bytearray(n),
+        array("I", bytes(4 * n)),
+        array("I", bytes(4 * n)),
+        array("I", bytes(4 * n)),
+        bytearray(n),
+    )
+    _Lineage(parent, code, annotation, outputs).run()
+    return outputs
+
+
+def _numbers(n: int) -> array[int]:
+    return array("I", bytes(4 * n))
