@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stepscope.analysis.account import account
 from stepscope.analysis.device import DeviceUse, device_use
-from stepscope.analysis.device_peaks import peaks
+from stepscope.analysis.device_peaks import _ROWS, peaks
 from stepscope.analysis.kernels import kernel_calls
 from stepscope.analysis.launch_queue import launch_queue
 from stepscope.analysis.steps import find_steps
@@ -171,3 +172,13 @@ def test_peaks_make_sense() -> None:
     assert found.flops_per_s("fp4") is found.flops_per_s("unknown") is None
     assert peaks({"name": "AMD Radeon Graphics"}) is None
     assert peaks({}) is None
+
+
+def test_peaks_are_documented() -> None:
+    """The page has the figures that the code has."""
+    page = (Path(__file__).parents[2] / "docs" / "report" / "device.md").read_text("utf-8")
+    for _, _, known in _ROWS:
+        line = next(line for line in page.splitlines() if line.startswith(f"| {known.name} |"))
+        figures = {float(cell) for cell in line.split("|")[2:-1] if cell.strip()}
+        listed = {round(value / 1e12, 4) for name, value in known.flops.items() if name != "int4"}
+        assert figures == {known.bytes_per_s / 1e9} | listed
