@@ -46,9 +46,9 @@ class Collectives:
         return self.collective_kernel_ns / self.kernel_ns if self.kernel_ns else None
 
 
-def collectives(trace: Trace, account: Account) -> Collectives:
-    """Everything about communication in the steps, or in the whole trace where it has none."""
-    calls = collective_calls(trace, account)
+def collectives(trace: Trace, account: Account, calls: pl.DataFrame | None = None) -> Collectives:
+    """Everything about communication in the steps, or in the whole trace where it has none; `calls` where known."""
+    calls = collective_calls(trace, account) if calls is None else calls
     slices = account.slices
     length = slices["end_ns"] - slices["start_ns"]
     exposed = length.filter(slices["part"].is_in(["collective", "host_collective"]))

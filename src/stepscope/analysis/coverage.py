@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from stepscope.analysis.account import Account
+from stepscope.trace.lookup import rows_by_event
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -65,9 +66,8 @@ def _memory(trace: Trace) -> float | None:
 def _stacks(trace: Trace, inside: pl.DataFrame) -> float | None:
     if inside.is_empty():
         return None
-    parents = trace.ops.select("event", "python_parent").unique("event", keep="first")
-    joined = inside.join(parents, on="event", how="left")
-    return round(joined["python_parent"].count() / len(joined), 6)
+    row = rows_by_event(trace.ops["event"], len(trace.events)).gather(inside["event"])
+    return round(trace.ops["python_parent"].gather(row).count() / len(inside), 6)
 
 
 def _explained(account: Account | None) -> float | None:

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from stepscope.analysis.steps import Steps
+from stepscope.trace.lookup import rows_by_event
 from stepscope.trace.schema import DeviceKind
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -191,9 +192,8 @@ def _op_names(trace: Trace, op: pl.Series) -> pl.Series:
 
 
 def _scopes(trace: Trace, op: pl.Series) -> pl.Series:
-    scopes = trace.ops.select("event", "scope").unique("event", keep="first")
-    joined = pl.DataFrame({"event": op}).join(scopes, on="event", how="left", maintain_order="left")
-    found: pl.Series = joined["scope"].cast(pl.String)
+    row = rows_by_event(trace.ops["event"], len(trace.events)).gather(op)
+    found: pl.Series = trace.ops["scope"].gather(row).cast(pl.String)
     return found
 
 

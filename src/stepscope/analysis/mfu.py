@@ -12,6 +12,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.device_peaks import peaks
+from stepscope.trace.lookup import rows_by_event
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -24,14 +25,14 @@ def matrix_products(trace: Trace, op_calls: pl.DataFrame, kernel_calls: pl.DataF
     kernels = kernel_calls.filter(pl.col("eligible").fill_null(False))
     owner = _owners(trace, op_calls, kernels["event"])
     mine = kernels.select("device", "precision", "dur_ns").with_columns(owner=owner)
-    flops = op_calls.select(pl.col("event").alias("owner"), "flops").unique("owner", keep="first")
     longest = pl.col("precision").get(pl.col("dur_ns").arg_max())
     by_op = (
         mine.filter(pl.col("owner").is_not_null())
         .group_by("owner", "device", maintain_order=True)
         .agg(longest, pl.col("dur_ns").sum().alias("ns"))
-        .join(flops, on="owner", how="left", maintain_order="left")
     )
+    row = rows_by_event(op_calls["event"], len(trace.events)).gather(by_op["owner"])
+    by_op = by_op.with_columns(flops=op_calls["flops"].gather(row))
     without = mine.filter(pl.col("owner").is_null()).select("device", "precision", flops=None, ns="dur_ns")
     return pl.concat([by_op.select(*PRODUCTS).cast(PRODUCTS), without.cast(PRODUCTS)])  # type: ignore[arg-type]
 
@@ -40,9 +41,8 @@ def _owners(trace: Trace, op_calls: pl.DataFrame, kernel: pl.Series) -> pl.Serie
     """The op with a formula that each kernel belongs to."""
     events = trace.events
     with_formula = op_calls.filter(pl.col("flops").is_not_null())["event"]
-    has_formula = events["id"].is_in(with_formula.implode())
-    launched = trace.kernels.select("event", "op").unique("event", keep="first")
-    op = pl.DataFrame({"event": kernel}).join(launched, on="event", how="left", maintain_order="left")["op"]
+    has_formula = pl.repeat(False, len(events), eager=True).scatter(with_formula, True)
+    op = trace.kernels["op"].gather(rows_by_event(trace.kernels["event"], len(events)).gather(kernel))
     above = ancestors(events, has_formula).gather(op)
     found = pl.select(pl.when(has_formula.gather(op).fill_null(False)).then(op).otherwise(above))
     return found.to_series().alias("owner")

@@ -31,7 +31,7 @@ class RankPart:
 def of_rank(context: RankContext) -> RankPart:
     """The rank's communication."""
     calls = collective_calls(context.trace, context.account)
-    return RankPart(context.rank, calls, collectives(context.trace, context.account))
+    return RankPart(context.rank, calls, collectives(context.trace, context.account, calls))
 
 
 def joined(ranks: Sequence[RankPart], options: Options) -> Mapping[str, Any]:
