@@ -100,6 +100,9 @@ def describe_json(found: JsonEvents) -> str:
         return "its `traceEvents` are no list"
     if problems.keys() & {"bad-events", "no-phase", "untimed-events", "time-out-of-range"}:
         return "what its list holds are not events"
+    for code in ("gzip-bomb", "damaged-gzip"):
+        if code in problems:
+            return f"{problems[code].title.lower()}. {problems[code].detail.rstrip('.')}"
     if "truncated" in problems:
         return f"it is cut short before the first one. {problems['truncated'].detail.split(';')[0]}"
     if not header or any(key in header for key in _OF_TRACES):
