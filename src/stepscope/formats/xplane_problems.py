@@ -102,7 +102,7 @@ def _note_missing_device(space: Index, decoded: Decoded, tracks: pl.DataFrame, p
     )
     fix = (
         "Only one client can use CUPTI at a time: stop other profilers (Nsight, DCGM profiling, a second session), and check that "
-        "the user may read performance counters. `stepscope doctor` looks for both."
+        "the user may read performance counters."
     )
     problems.add(Problem("no-device-events", "No device events", detail, fix, "error"))
 
