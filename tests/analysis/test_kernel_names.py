@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stepscope.analysis.kernel_names import Context, Label, label
 from stepscope.analysis.kernel_names_label import Compiled
+from stepscope.analysis.kernel_names_types import PRECISIONS
 
 BF16 = Context(op="aten::mm", dtypes='["c10::BFloat16", "c10::BFloat16"]')
 HALF = Context(dtypes='["c10::Half", "c10::Half", "", "Scalar"]')
@@ -209,3 +212,23 @@ def test_strange_names_are_no_trouble() -> None:
     """Names come from files that nobody vouches for."""
     for name in ("", "<", "void (", "nvjet_", "Cijk_", "cutlass_80_tensorop_", "<" * 5000, "x" * 100_000):
         assert label(name, JAX).tensor_cores in (None, True)
+    for word in (
+        "at::native<",
+        "loop_copy_",
+        "_scatter_gather_elementwise_kernel ",
+        "16816gemm_",
+        "Cijk_Aa_B",
+        "SM90_1x",
+    ):
+        label(word * 100_000)
+
+
+@given(
+    st.text(max_size=60),
+    st.sampled_from(["", "nvjet_", "void at::native::k<", "cutlass_80_", "_ZN", "Cijk_A", "loop_"]),
+)
+def test_any_name(text: str, start: str) -> None:
+    """Whatever the name, there is a label of known words."""
+    found = label(start + text)
+    assert found.precision in PRECISIONS
+    assert found.tensor_cores in (None, True, False)

@@ -32,6 +32,7 @@ from stepscope.analysis.kernel_names_rocm import rocm
 __all__ = ["Context", "Label", "label"]
 
 NOTHING = Context()
+LONGEST = 20_000  # characters of a name that are looked at: it comes from a file that nobody vouches for
 Rule = Callable[[str, Context], Label | None]
 
 # The first rule that knows the name decides; the families that quote others' words come first.
@@ -59,6 +60,7 @@ RULES: tuple[Rule, ...] = (
 @lru_cache(maxsize=65536)
 def label(name: str, context: Context = NOTHING) -> Label:
     """What the name tells, helped by the launching op's input types where the family is known."""
+    name = name[:LONGEST]
     for rule in RULES:
         found = rule(name, context)
         if found is not None:

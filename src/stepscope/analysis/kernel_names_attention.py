@@ -13,8 +13,8 @@ _HELPERS = re.compile(
     r"|merge_state|fill_philox|prepare_varlen",
     re.IGNORECASE,
 )
-_EFFICIENT = re.compile(r"fmha_cutlass[FB]_(f32|f16|bf16)_\w*?sm(\d+)")
-_TENSORRT = re.compile(r"fmha_v2_\w*?(bf16|fp16|e4m3|fp32)|fmhaSm\d+\w*?Qkv?(Bfloat16|Fp16|E4m3)")
+_EFFICIENT = re.compile(r"fmha_cutlass[FB]_(f32|f16|bf16)_\w{0,80}?sm(\d+)")
+_TENSORRT = re.compile(r"fmha_v2_\w{0,80}?(bf16|fp16|e4m3|fp32)|fmhaSm\d+\w{0,80}?Qkv?(Bfloat16|Fp16|E4m3)")
 _FLASH = re.compile(r"flash_(fwd|bwd)|flash::|pytorch_flash|FlashAttn(Fwd|Bwd)|flash_attn|_flash_attention")
 
 
@@ -71,8 +71,8 @@ def _serving(name: str, context: Context) -> Label | None:
     """vLLM's paged attention is plain; FlashInfer's prefill uses the tensor cores, its decode says nothing."""
     if re.search(r"paged_attention_v[12]_kernel|single_query_cached_kv_attention", name):
         return matrix(types.of_templates(name), False, "attention", context)
-    if re.search(r"(BatchPrefill|SinglePrefill)With\w*Kernel", name):
+    if re.search(r"(BatchPrefill|SinglePrefill)With\w{0,80}Kernel", name):
         return matrix(types.of_templates(name), True, "attention", context)
-    if re.search(r"(BatchDecode|SingleDecode)With\w*Kernel", name):
+    if re.search(r"(BatchDecode|SingleDecode)With\w{0,80}Kernel", name):
         return matrix(types.of_templates(name), None, "attention", context)
     return None

@@ -15,11 +15,11 @@ COLLECTIVE = re.compile(
     re.IGNORECASE,
 )
 _MOVING = re.compile(
-    r"direct_copy_kernel|\w*copy_kernel_cuda|copy_device_to_device|FillFunctor|CatArrayBatchedCopy|OpaqueType<|vectorized_gather_kernel"
+    r"direct_copy_kernel|copy_kernel_cuda|copy_device_to_device|FillFunctor|CatArrayBatchedCopy|OpaqueType<|vectorized_gather_kernel"
     r"|_scatter_gather_elementwise_kernel\b.*TensorAssign|indexSelect|index_elementwise_kernel.*(index_kernel|index_put)"
-    r"|index_(copy|fill)_kernel|nchwToNhwc|nhwcToNchw|nhwcAddPadding|nchwAddPadding|im2col4?d?_kernel|col2im|[tT]ranspose_?\w*[kK]ernel"
+    r"|index_(copy|fill)_kernel|nchwToNhwc|nhwcToNchw|nhwcAddPadding|nchwAddPadding|im2col4?d?_kernel|col2im|[tT]ranspose_?\w{0,40}[kK]ernel"
     r"|tril|triu|arange|linspace|flip_kernel|roll_cuda|where_kernel|masked_(fill|scatter|select)|nonzero|flag_kernel"
-    r"|computeOffsetsKernel|compute\w*OffsetsKernel|generateWinogradTiles|init_device_workspace|philox::unpack|memset|Memset"
+    r"|computeOffsetsKernel|compute\w{0,40}OffsetsKernel|generateWinogradTiles|init_device_workspace|philox::unpack|memset|Memset"
     r"|write_indices|split_with_sizes|chunk_cat|_pad_|pad\d?d?_out_kernel|repeat_interleave|unfold|stack_kernel|eye_kernel"
 )
 _ORDERING = re.compile(
@@ -41,6 +41,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
 _MAY_MULTIPLY = re.compile(
     r"int4|_int_?mm|weight_only|tinygemm|(?<!fb)gemm|matmul|attention|fmha|[wh_:]mma", re.IGNORECASE
 )
+_WHOLE = re.compile(r"\b(long|int|bool|unsigned|char|short)\b")
 _DEPTHWISE = re.compile(r"conv_depthwise|DepthwiseConv|depthwise_conv")
 
 
@@ -70,7 +71,7 @@ def framework(name: str, context: Context) -> Label | None:
     family = next((kind for kind, pattern in _KINDS if pattern.search(head)), "elementwise")
     precision = types.of_templates(name)
     if precision is None:
-        precision = "none" if re.search(r"<.*\b(long|int|bool|unsigned|char|short)\b", head) else "unknown"
+        precision = "none" if _WHOLE.search(head.partition("<")[2]) else "unknown"
     return Label(precision, False, family)
 
 

@@ -11,7 +11,7 @@ from stepscope.analysis.kernel_names_label import Context, Label, matrix
 _TENSILE = re.compile(r"Cijk_A\w{3,5}_B\w{3,5}_([A-Z0-9]+?)(_MX)?_")
 _TENSILE_TYPES = {"S": "fp32", "D": "fp64", "H": "fp16", "B": "bf16", "I": "int8", "C": "fp32", "Z": "fp64"}
 _MATRIX_INSTRUCTION = re.compile(r"_MI\d+x\d+x\d+|MFMA|_MI(?:16|32|4)_")
-_IGEMM = re.compile(r"igemm_(fwd|bwd|wrw)_gtcx?\d?_\w*?(fp16|bf16|fp32|int8)")
+_IGEMM = re.compile(r"igemm_(fwd|bwd|wrw)_gtcx?\d?_\w{0,80}?(fp16|bf16|fp32|int8)")
 
 
 def rocm(name: str, context: Context) -> Label | None:
