@@ -11,9 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.inputs import Input, kineto_source, repeated, xplane_sources
-from benchmarks.measure import AGAIN, OURS, ROOT, Series, Tool, measure
+from benchmarks.measure import AGAIN, OURS, REPORT, ROOT, Series, Tool, measure
 from benchmarks.peers import TOOLS, peer
-from benchmarks.promises import Promise, faster, linear, second_open, smaller
+from benchmarks.promises import Promise, explained, faster, linear, second_open, smaller
 
 WORK = ROOT / ".bench"
 KINETO_SIZES = (200_000, 500_000, 1_700_000)
@@ -102,7 +102,7 @@ def _against_peers(file: Input, series: dict[str, Series], *, required: bool) ->
     """Our figures against each peer that gave a result; only a comparison where nothing was promised."""
     size = f"{file.source}, {file.events:,} events"
     ours, again = series[OURS], series[AGAIN]
-    if not ours.runs or not again.runs:
+    if not ours.runs or not again.runs or not series[REPORT].runs:
         return []
     found = []
     for tool, limit in (("json.load", 6.0), ("torch-tb-profiler", 18.0), ("XProf overview", 15.0)):
@@ -110,6 +110,8 @@ def _against_peers(file: Input, series: dict[str, Series], *, required: bool) ->
             found.append(faster(size, ours, series[tool], limit, required=required))
     if "json.load" in series and series["json.load"].runs and required:
         found.append(smaller(size, ours, series["json.load"], 0.5))
+        largest = file.events >= KINETO_SIZES[-1]
+        found.append(explained(size, series[REPORT], series["json.load"], 4.0, required=largest))
     return [*found, second_open(size, ours, again)]
 
 

@@ -20,6 +20,7 @@ READ_BYTES = 1 << 24
 LIMIT_SECONDS = 900
 OURS = "stepscope"
 AGAIN = "stepscope, again"
+REPORT = "stepscope, with report"
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,11 @@ class Tool:
 
 def measure(peers: list[Tool], path: Path, *, rounds: int, budget_seconds: float) -> dict[str, Series]:
     """Ours and the peers in turns, until each had its rounds; a peer stops (after two) when its time is used up."""
-    found = {name: Series(name) for name in (OURS, AGAIN, *(tool.name for tool in peers))}
+    found = {name: Series(name) for name in (OURS, AGAIN, REPORT, *(tool.name for tool in peers))}
     for number in range(rounds):
         _open_twice(found, path)
-        if found[OURS].failure:
+        _explain(found, path)
+        if found[OURS].failure or found[REPORT].failure:
             break
         for tool in peers:
             series = found[tool.name]
@@ -94,6 +96,14 @@ def _open_twice(found: dict[str, Series], path: Path) -> None:
         for name in (OURS, AGAIN):
             if found[name].failure is None:
                 _one_more(found[name], tool, path, {"STEPSCOPE_CACHE": cache})
+
+
+def _explain(found: dict[str, Series], path: Path) -> None:
+    """Our first open and the whole report, with an empty cache."""
+    with tempfile.TemporaryDirectory(prefix="stepscope-bench-") as cache:
+        _one_more(
+            found[REPORT], Tool(REPORT, "ours_report", sys.executable), path, {"STEPSCOPE_CACHE": cache}
+        )
 
 
 def _one_more(series: Series, tool: Tool, path: Path, settings: dict[str, str] | None = None) -> None:

@@ -36,6 +36,12 @@ def faster(size: str, ours: Series, peer: Series, limit: float, *, required: boo
     return Promise(what, peer.seconds / ours.seconds, limit, at_least=True, required=required)
 
 
+def explained(size: str, ours: Series, peer: Series, limit: float, *, required: bool = True) -> Promise:
+    """How many times faster our cold load and the whole report together are."""
+    what = f"{size}: cold load and report faster than {peer.tool}"
+    return Promise(what, peer.seconds / ours.seconds, limit, at_least=True, required=required)
+
+
 def smaller(size: str, ours: Series, peer: Series, limit: float) -> Promise:
     """Our peak memory as a share of the peer's, whole processes."""
     return Promise(

@@ -58,7 +58,7 @@ class Case:
     def slices(self) -> pl.DataFrame:
         """The account of the device, with length and the name of whom each slice is charged to."""
         mine = self.account.slices.filter(pl.col("device").eq_missing(self.device))
-        names = self.trace.events["name"].gather(mine["named_by"]).cast(pl.String)
+        names = self.trace.events["name"].gather(mine["named_by"])
         return mine.with_columns(ns=pl.col("end_ns") - pl.col("start_ns"), name=names)
 
     @cached_property
@@ -87,7 +87,8 @@ class Case:
 
     def top_names(self, owned: pl.DataFrame, count: int = 3) -> list[dict[str, Any]]:
         """Whom the time is charged to, largest first."""
-        ranked = owned.group_by("name").agg(pl.col("ns").sum()).sort(["ns", "name"], descending=[True, False])
+        summed = owned.group_by("name").agg(pl.col("ns").sum()).cast({"name": pl.String})
+        ranked = summed.sort(["ns", "name"], descending=[True, False])
         return [
             {"name": name, "ns_per_step": int(ns / self.step_count)}
             for name, ns in ranked.head(count).iter_rows()
@@ -341,20 +342,10 @@ def layout_conversion(case: Case) -> Finding | None:
 
 def unfused_attention(case: Case) -> Finding | None:
     """Softmax over attention scores as separate kernels between two batched products."""
-    calls = case.trace.events.select("id", name=pl.col("name").cast(pl.String)).filter(
-        pl.col("name").is_in(["aten::_softmax", "aten::_softmax_backward_data"])
-    )
-    products = case.trace.events.filter(pl.col("name").cast(pl.String) == "aten::bmm")
-    if calls.is_empty() or products.is_empty():
+    softmax = ["aten::_softmax", "aten::_softmax_backward_data"]
+    if not len(_named(case.trace, softmax)) or not len(_named(case.trace, ["aten::bmm"])):
         return None
-    near = [
-        "aten::_softmax",
-        "aten::_softmax_backward_data",
-        "aten::bmm",
-        "aten::masked_fill",
-        "aten::masked_fill_",
-    ]
-    ops = case.trace.events.filter(pl.col("name").cast(pl.String).is_in(near))["id"]
+    ops = _named(case.trace, [*softmax, "aten::bmm", "aten::masked_fill", "aten::masked_fill_"])
     chosen = case.trace.kernels.filter(pl.col("op").is_in(ops.implode()))["event"]
     return _kernel_finding(
         case,
@@ -364,6 +355,13 @@ def unfused_attention(case: Case) -> Finding | None:
         "Attention runs as separate kernels",
         "is spent in attention as separate products, masks and softmax.",
     )
+
+
+def _named(trace: Trace, names: list[str]) -> pl.Series:
+    """The events of these names. Names are looked at once each, not once for every event."""
+    known = trace.events["name"].unique().drop_nulls()
+    wanted = known.filter(known.cast(pl.String).is_in(names))
+    return trace.events.filter(pl.col("name").is_in(wanted.implode()))["id"]
 
 
 def memory_pressure(case: Case) -> Finding | None:

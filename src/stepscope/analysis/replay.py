@@ -35,12 +35,11 @@ class Plan:
         """The mean length of a step, played as the plan stands."""
         if self.items.is_empty():
             return 0.0
-        before = self.items.join(
-            self.host.group_by("item").agg(pl.col("ns").sum()), on="item", how="left", maintain_order="left"
-        )["ns"].fill_null(0)
+        summed = self.host.group_by("item").agg(pl.col("ns").sum())
+        before = pl.zeros(len(self.items), dtype=pl.Int64, eager=True).scatter(summed["item"], summed["ns"])
         ends = native.replay(
             buffer(self.items["kind"]),
-            buffer(before.cast(pl.Int64)),
+            buffer(before),
             buffer(self.items["stream"]),
             buffer(self.items["device_ns"].cast(pl.Int64)),
             buffer(self.items["delay_ns"]),
