@@ -21,6 +21,9 @@ endif
 PY := $(VENV)/bin/python
 STEPSCOPE := $(VENV)/bin/stepscope
 INSTALL := $(PY) -m pip install -qq --disable-pip-version-check $(EDITABLE)
+# What pyproject.toml lists as dev, on its own: asking pip for .[dev] would compile everything again.
+TOOLS_OF_DEV := from importlib.metadata import requires; \
+	print(*(line.split(';')[0] for line in requires('stepscope') if 'dev' in line.partition('extra ==')[2]))
 DEVICE_TIME := SELECT op.name AS op, COUNT(*) AS kernels, SUM(work.dur_ns) AS device_ns FROM kernels \
 	JOIN events AS work ON work.id = kernels.event JOIN events AS op ON op.id = kernels.op \
 	GROUP BY op.name ORDER BY device_ns DESC LIMIT 5
@@ -83,10 +86,9 @@ $(VENV)/.run: $(VENV)/.made $(PROJECT) $(SOURCES)
 	@$(INSTALL) .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.made $(PROJECT) $(SOURCES)
-	@rm -rf build/lib* build/bdist*
-	@$(INSTALL) '.[dev]'
-	@touch $(VENV)/.run $@
+$(VENV)/.dev: $(VENV)/.run
+	@$(PY) -c "$(TOOLS_OF_DEV)" | xargs $(PY) -m pip install -qq --disable-pip-version-check
+	@touch $@
 
 .venv-asan/.dev: $(PROJECT) $(shell find src -name '*.py')
 	@rm -rf build/lib* build/bdist*
