@@ -10,6 +10,7 @@ from stepscope.trace.schema import Text
 
 NONE = order.NONE
 _MODULE = "nn.Module: "
+_DEEPEST = 100  # no model nests deeper, and the paths of a thousand levels would fill any memory
 
 
 def ancestors(events: pl.DataFrame, wanted: pl.Series) -> pl.Series:
@@ -53,7 +54,7 @@ def _paths(events: pl.DataFrame, is_module: pl.Series, inside: pl.Series) -> pl.
     calls = calls.with_columns(pl.col("name").cast(pl.String).str.strip_prefix(_MODULE))
     level = calls.filter(pl.col("outer").is_null()).select("id", path="name")
     found = [level]
-    while not level.is_empty():
+    while not level.is_empty() and len(found) < _DEEPEST:
         level = calls.join(level.rename({"id": "outer", "path": "above"}), on="outer").select(
             "id", path=pl.col("above") + "/" + pl.col("name")
         )
