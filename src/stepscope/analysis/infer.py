@@ -2,9 +2,8 @@
 
 The thread's calls are the outermost events that do not span the whole recording (a loop's own frame does). Their
 names form a sequence; `repetition` finds its period. A recording that holds whole periods begins with a step. Else
-a step begins where the next batch is asked for, or after the optimizer. Between two steps lies the moment when
-the next batch is asked for, or else the end of the last call of the step: what comes before the first call of
-the next one, and was not recorded, is most often the making of its batch.
+a step begins where the next batch is asked for, or after the optimizer. For the moment between two steps see
+boundaries.py.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from stepscope.analysis.boundaries import median, recording, step_spans
 from stepscope.analysis.causes import host_codes
 from stepscope.analysis.host_names import INPUT_THREAD
 from stepscope.analysis.repetition import Repetition, repetition
@@ -25,12 +25,12 @@ _COUNTER = r"[#\s_:/-]*\d+$"
 _CALLS = ("op", "python", "annotation", "runtime", "span")
 _SPANS_ALL = 0.5
 _LEVELS = 4
-_NEARLY_WHOLE = 0.1  # of a period may be missing or left over, where a recording holds whole periods
+_LITTLE = 0.1  # of a step: not worth a step of its own
 
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls of one thread in time order: token, start_ns, end_ns, code, role; and the thread."""
+    """The calls of one thread in time order: token, start_ns, end_ns, code, updates (the weights); and the thread."""
 
     rows: pl.DataFrame
     track: int
@@ -42,7 +42,14 @@ def infer_steps(trace: Trace) -> pl.DataFrame | None:
         rows = _between_strays(calls.rows)
         found = _repetition(rows)
         if found is not None:
-            return _as_steps(calls, rows, _beginnings(rows, found))
+            beginnings = _beginnings(rows, found)
+            spans = step_spans(rows, beginnings, recording(trace, calls.rows, rows))
+            return spans.select(
+                pl.int_range(pl.len(), dtype=pl.Int32).alias("step"),
+                pl.lit(calls.track, dtype=pl.UInt32).alias("track"),
+                "start_ns",
+                "end_ns",
+            )
     return None
 
 
@@ -80,8 +87,13 @@ def _calls_of(trace: Trace, events: pl.DataFrame, track: int) -> Calls:
     kept = events.filter(~pl.col("id").is_in(spine.implode()))
     is_kept = trace.events["id"].is_in(kept["id"].implode())
     inner = ancestors(trace.events, is_kept).is_not_null()
-    rows = kept.filter(~inner.gather(kept["id"]))
-    return Calls(_tokens(rows, _signatures(trace.events, rows["id"])), track)
+    rows = kept.filter(~inner.gather(kept["id"])).sort("start_ns", maintain_order=True)
+    rows = _tokens(rows, _signatures(trace.events, rows["id"]))
+    updates = events.filter(pl.col("name").cast(pl.String).str.starts_with("Optimizer.step"))["start_ns"]
+    place = rows["start_ns"].search_sorted(updates, side="right").cast(pl.Int64) - 1
+    inside = updates < rows["end_ns"].gather(place.clip(lower_bound=0))
+    found = place.filter(inside & (place >= 0)).unique()
+    return Calls(rows.with_columns(updates=pl.int_range(pl.len()).is_in(found.implode())), track)
 
 
 def _signatures(events: pl.DataFrame, calls: pl.Series) -> pl.Series:
@@ -95,13 +107,15 @@ def _signatures(events: pl.DataFrame, calls: pl.Series) -> pl.Series:
     for _ in range(_LEVELS):
         parts.append(names_of.gather(level))
         level = children.gather(level)
+        # An annotation says enough by its name; what is in it may change from step to step.
+        level = pl.select(pl.when(events["kind"].gather(calls) != "annotation").then(level)).to_series()
     return pl.select(pl.concat_str(*parts, separator="/", ignore_nulls=True)).to_series()
 
 
 def _tokens(rows: pl.DataFrame, token: pl.Series) -> pl.DataFrame:
     return rows.select(
-        "start_ns", "code", "role", end_ns=pl.col("start_ns") + pl.col("dur_ns"), token=token
-    ).sort("start_ns", maintain_order=True)
+        "start_ns", "code", end_ns=pl.col("start_ns") + pl.col("dur_ns"), token=token, updates=pl.lit(False)
+    )
 
 
 def _stream(trace: Trace) -> list[Calls]:
@@ -112,6 +126,7 @@ def _stream(trace: Trace) -> list[Calls]:
         return []
     busiest = kernels.group_by("track").agg(pl.col("dur_ns").sum()).sort("dur_ns", "track")["track"][-1]
     rows = kernels.filter(pl.col("track") == busiest).with_columns(code=pl.lit(names.OP, dtype=pl.UInt8))
+    rows = rows.sort("start_ns", maintain_order=True)
     return [Calls(_tokens(rows, rows["name"].cast(pl.String)), int(busiest))]
 
 
@@ -126,23 +141,41 @@ def _repetition(rows: pl.DataFrame) -> Repetition | None:
     """A step has one or a few updates of the weights, requests for a batch, and perhaps waits for the device."""
     if len(rows) < 2:
         return None
-    updates = rows["token"].str.starts_with("Optimizer.step")
     waits = rows["code"] == names.WAIT_DEVICE
-    return repetition(rows["token"], [updates, rows["code"] == names.INPUT], [waits])
+    return repetition(rows["token"], [rows["updates"], rows["code"] == names.INPUT], [waits])
 
 
 def _beginnings(rows: pl.DataFrame, found: Repetition) -> pl.Series:
     """The place of the first call of each step."""
     anchors = found.anchors.cast(pl.Int64)
-    over = abs(len(rows) - found.count * found.period)
-    if over <= max(1.0, _NEARLY_WHOLE * found.period):
-        return _aligned(rows["token"], anchors)
     asked = _one_each((rows["code"] == names.INPUT).arg_true().cast(pl.Int64), anchors)
     if asked is not None:
-        return asked
-    if rows["token"].str.starts_with("Optimizer.").gather(anchors).all():
-        return _after_optimizer(rows, anchors)
-    return _aligned(rows["token"], anchors)
+        places = _with_fragment(rows, asked)
+    elif not found.whole and rows["updates"].gather(anchors).all():
+        places = _with_fragment(rows, _after_update(rows, anchors))
+    else:
+        places = _aligned(rows["token"], anchors)
+    return _before_profiler(rows["code"], places)
+
+
+def _with_fragment(rows: pl.DataFrame, places: pl.Series) -> pl.Series:
+    """What comes before the first beginning, and after the last, is a step or part of one, unless it is next to nothing."""
+    start, end = rows["start_ns"], int(rows["end_ns"].sort()[-1])
+    little = _LITTLE * median(start.gather(places).diff().drop_nulls())
+    if len(places) > 1 and end - int(start[int(places[-1])]) <= little:
+        places = places[:-1]
+    if int(start[int(places[0])]) - int(start[0]) <= little:
+        return places
+    return pl.concat([pl.Series([0], dtype=pl.Int64), places])
+
+
+def _before_profiler(code: pl.Series, places: pl.Series) -> pl.Series:
+    """The profiler's own calls between two steps come after the boundary."""
+    is_profiler = (code == names.PROFILER).cast(pl.Int64)
+    for _ in range(_LEVELS):
+        earlier = (places - 1).clip(lower_bound=0)
+        places = places - is_profiler.gather(earlier) * (places > 0).cast(pl.Int64)
+    return places.unique(maintain_order=True)
 
 
 def _aligned(tokens: pl.Series, anchors: pl.Series) -> pl.Series:
@@ -174,59 +207,10 @@ def _one_each(places: pl.Series, anchors: pl.Series) -> pl.Series | None:
     return chosen if len(chosen) >= len(anchors) - 1 else None
 
 
-def _after_optimizer(rows: pl.DataFrame, anchors: pl.Series) -> pl.Series:
-    """Behind the optimizer's step, and behind the clearing of gradients if that follows at once."""
+def _after_update(rows: pl.DataFrame, anchors: pl.Series) -> pl.Series:
+    """Behind the update of the weights, and behind the clearing of gradients if that follows at once."""
     clears = rows["token"].str.starts_with("Optimizer.zero_grad")
     after = (anchors + 1).filter(anchors + 1 < len(rows))
-    cleared = clears.gather(after)
-    places = pl.concat([pl.Series([0], dtype=pl.Int64), after + cleared.cast(pl.Int64)])
+    places = after + clears.gather(after).cast(pl.Int64)
     inside: pl.Series = places.filter(places < len(rows))
-    return inside.unique(maintain_order=True)
-
-
-def _as_steps(calls: Calls, rows: pl.DataFrame, beginnings: pl.Series) -> pl.DataFrame:
-    """Steps that touch: from the call each begins with to the end of the last call before the next."""
-    last = pl.concat(
-        [beginnings[1:] - 1, pl.Series([_last_place(rows["token"], beginnings)], dtype=pl.Int64)]
-    )
-    first_call, last_end = rows["start_ns"].gather(beginnings), rows["end_ns"].cum_max().gather(last)
-    asks = rows["code"].is_in([names.INPUT, names.PROFILER]).gather(beginnings)
-    edges = pl.DataFrame({"next_call": first_call[1:], "last_end": last_end[:-1], "asks": asks[1:]}).select(
-        pl.when("asks").then("next_call").otherwise(pl.min_horizontal("next_call", "last_end"))
-    ).to_series()  # fmt: skip
-    lead, tail = _median(first_call[1:] - edges), _median(edges - last_end[:-1])
-    begin = _profiler_edge(calls, int(first_call[0]) - lead, int(first_call[0]), "end_ns")
-    end = _profiler_edge(calls, int(last_end[-1]) + tail, int(last_end[-1]), "start_ns")
-    return pl.DataFrame(
-        {"start_ns": [begin, *edges], "end_ns": [*edges, end]}, schema_overrides={"start_ns": pl.Int64, "end_ns": pl.Int64}
-    ).select(
-        step=pl.int_range(pl.len(), dtype=pl.Int32),
-        track=pl.lit(calls.track, dtype=pl.UInt32),
-        start_ns="start_ns",
-        end_ns="end_ns",
-    )  # fmt: skip
-
-
-def _last_place(tokens: pl.Series, beginnings: pl.Series) -> int:
-    """The last step ends with the same call as the others: the profiler's own wait at its end does not belong to it."""
-    end = len(tokens) - 1
-    if len(beginnings) < 2:
-        return end
-    expected = int(beginnings[-1] + beginnings.diff().median()) - 1
-    usual = tokens[int(beginnings[-1]) - 1]
-    return expected if expected < end and tokens[expected] == usual else end
-
-
-def _profiler_edge(calls: Calls, expected: int, call: int, side: str) -> int:
-    """Where the first step begins (the last one ends): as far from its call as in other steps; at the profiler's
-    own start (stop) if that lies nearer to it than the call."""
-    edges = calls.rows.filter(pl.col("code") == names.PROFILER)[side]
-    outside = edges.filter(edges <= call if side == "end_ns" else edges >= call)
-    if outside.is_empty():
-        return expected
-    edge = int(outside[-1] if side == "end_ns" else outside[0])
-    return edge if abs(edge - expected) <= abs(call - expected) else expected
-
-
-def _median(lengths: pl.Series) -> int:
-    return int(lengths.cast(pl.Float64).quantile(0.5, "midpoint") or 0)
+    return inside

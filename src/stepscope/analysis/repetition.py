@@ -12,30 +12,33 @@ from dataclasses import dataclass
 
 import polars as pl
 
-# A cut below this does not show a repetition: at tokens that are known to mark one, and at any others.
-GOOD_ENOUGH = 0.6
+# A cut that leaves more than this unevenly spread does not show a repetition.
 CONVINCING = 0.8
 _AS_GOOD = 0.02
+_ALIKE = 0.87
+_FAR_MORE = 0.35
+_MOST_IN_TURN = 3
 _MOST_CANDIDATES = 40
 _MOST_PER_PERIOD = 8
 
 
 @dataclass(frozen=True)
 class Repetition:
-    """`anchors`: the places of the anchor, one in each period. `evenness`: 1 if all periods hold the same."""
+    """`anchors`: the places of the anchor, one in each period. `evenness`: 1 if all periods hold the same.
+
+    `alike`: the share of periods that hold nearly the same as the typical one. `whole`: what lies before the first
+    anchor and after the last makes one more such period, so the sequence begins where a period does.
+    """
 
     anchors: pl.Series
     evenness: float
+    alike: float
+    whole: bool
 
     @property
     def count(self) -> int:
         """How many periods there are."""
         return len(self.anchors)
-
-    @property
-    def period(self) -> float:
-        """How many names one period has."""
-        return float(self.anchors.cast(pl.Int64).diff().median() or 0)
 
 
 def repetition(
@@ -43,9 +46,10 @@ def repetition(
 ) -> Repetition | None:
     """The best cut of the tokens (of any type that can be compared), or None.
 
-    `likely` marks tokens that come once or a few times in each period, the likeliest first: a good cut at them is
-    taken, since a block that repeats inside the period may be nearly all of it. One at the tokens of `perhaps` is
-    taken if no other is better.
+    `likely` marks tokens that come once or a few times in each period, the likeliest first. A cut at them is taken
+    if most of its periods are alike: what comes only every few periods, such as an evaluation, does not matter then,
+    and a block that repeats inside the period cannot be mistaken for it. A cut at the tokens of `perhaps`
+    is taken if no other is better.
     """
     places = pl.DataFrame({"token": tokens, "place": pl.int_range(len(tokens), eager=True)})
     grouped = places.group_by("token", maintain_order=True).agg(
@@ -53,16 +57,16 @@ def repetition(
     )
     candidates = grouped.filter(pl.col("len") >= 2)
     for marked in likely:
-        found = _best(tokens, _thinned(candidates, tokens.filter(marked)))
-        if found is not None and found.evenness >= GOOD_ENOUGH:
-            return found
+        known = _most_alike(tokens, _thinned(candidates, tokens.filter(marked)))
+        if known is not None:
+            return known
     best = _best(tokens, _by_count(candidates))
     if best is None or best.evenness < CONVINCING:
         return None
     for marked in perhaps:
-        found = _best(tokens, _thinned(candidates, tokens.filter(marked)))
-        if found is not None and found.evenness >= best.evenness - _AS_GOOD:
-            return found
+        other = _best(tokens, _thinned(candidates, tokens.filter(marked)))
+        if other is not None and other.evenness >= best.evenness - _AS_GOOD:
+            return other
     return best
 
 
@@ -82,40 +86,64 @@ def _by_count(candidates: pl.DataFrame) -> list[pl.Series]:
 
 
 def _thinned(candidates: pl.DataFrame, among: pl.Series) -> list[pl.Series]:
-    """The places of some tokens, and every second, third, … of them: they may come several times in a period."""
+    """The places of some tokens; then every second, third, … of them: they may come several times in a period."""
     some = candidates.filter(pl.col("token").is_in(among.unique().implode())).sort("irregularity")
-    found = []
-    for places in some.head(_MOST_PER_PERIOD)["place"]:
-        found += [places.gather_every(n) for n in range(1, _MOST_PER_PERIOD + 1) if len(places) >= 2 * n]
-    return found
+    found = list(some.head(_MOST_PER_PERIOD)["place"])
+    return [
+        places.gather_every(n)
+        for n in range(1, _MOST_PER_PERIOD + 1)
+        for places in found
+        if len(places) >= 2 * n
+    ]
+
+
+def _most_alike(tokens: pl.Series, candidates: list[pl.Series]) -> Repetition | None:
+    """The first cut with mostly like periods; or one after it with far more: two networks that are trained in turn."""
+    tried = [_cut_at(tokens, places) for places in candidates]
+    found = next((cut for cut in tried if cut.alike > 0.5), None)
+    if found is None:
+        return None
+    in_turn = [cut for cut in tried if cut.count * _MOST_IN_TURN >= found.count]
+    return next((cut for cut in in_turn if cut.alike >= found.alike + _FAR_MORE), found)
 
 
 def _best(tokens: pl.Series, candidates: list[pl.Series]) -> Repetition | None:
-    tried = [Repetition(places, _evenness(tokens, places)) for places in candidates]
+    tried = [_cut_at(tokens, places) for places in candidates]
     if not tried:
         return None
     best = max(found.evenness for found in tried)
     return max((found for found in tried if found.evenness >= best - _AS_GOOD), key=lambda found: found.count)
 
 
-def _evenness(tokens: pl.Series, anchors: pl.Series) -> float:
-    """The share of tokens that every piece between anchors has as often as the typical piece.
+def _cut_at(tokens: pl.Series, anchors: pl.Series) -> Repetition:
+    """How even the cut is: the share of tokens that the pieces between anchors have as often as the typical piece.
 
     What lies before the first anchor and after the last makes one more piece; it counts where there are few.
     """
     piece = anchors.search_sorted(pl.int_range(len(tokens), eager=True), side="right")
-    pieces = len(anchors)
-    frame = pl.DataFrame({"token": tokens, "piece": piece}).with_columns(pl.col("piece") % pieces)
-    if pieces > 3:
-        frame = frame.filter(pl.col("piece") != 0)
-        pieces -= 1
-    counts = frame.group_by("token", "piece").len()
+    counts = pl.DataFrame({"token": tokens, "piece": piece % len(anchors)}).group_by("token", "piece").len()
+    inner = counts.filter(pl.col("piece") != 0) if len(anchors) > 3 else counts
+    pieces = len(anchors) - (len(anchors) > 3)
+    both = counts.join(_typical(inner, pieces), on="token", how="left").with_columns(
+        pl.col("typical").fill_null(0)
+    )
+    size = int(both.unique("token")["typical"].sum())
+    found = both.group_by("piece").agg(
+        shared=pl.min_horizontal("len", "typical").sum(),
+        total=pl.max_horizontal("len", "typical").sum() + size - pl.col("typical").sum(),
+        usual=pl.col("len").filter(pl.col("typical") > 0).sum(),
+    )
+    outer = found.filter(pl.col("piece") == 0)
+    whole = outer.select((pl.col("shared") >= 0.9 * size) & (pl.col("usual") <= 1.3 * size)).to_series().any()
+    inside = found.filter(pl.col("piece") != 0) if len(anchors) > 3 else found
+    alike = inside.select((pl.col("shared") >= _ALIKE * pl.col("total")).sum()).item() / pieces
+    shared, total = inside.select(pl.col("shared").sum(), pl.col("total").sum()).row(0)
+    return Repetition(anchors, shared / max(1, total), alike, whole)
+
+
+def _typical(counts: pl.DataFrame, pieces: int) -> pl.DataFrame:
+    """How often a token comes in the piece in the middle, when they are sorted by it; a piece may have none."""
     sizes = counts.group_by("token").agg(pl.col("len").sort(), empty=pieces - pl.len().cast(pl.Int64))
     middle = (pieces - 1) // 2 - pl.col("empty")
     typical = pl.when(middle < 0).then(0).otherwise(pl.col("len").list.get(middle.clip(0), null_on_oob=True))
-    usual = sizes.select("token", "empty", typical=typical)
-    both = counts.join(usual, on="token")
-    shared = both.select(pl.min_horizontal("len", "typical").sum()).item()
-    present = both.select(pl.max_horizontal("len", "typical").sum()).item()
-    absent = usual.select((pl.col("typical") * pl.col("empty")).sum()).item()
-    return float(shared / max(1, present + absent))
+    return sizes.select("token", typical=typical.cast(pl.Int64))
