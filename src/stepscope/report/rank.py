@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import cast
 
 import polars as pl
@@ -16,6 +15,7 @@ from stepscope.analysis.memory import DeviceMemory, memory_use
 from stepscope.analysis.ops import op_calls
 from stepscope.analysis.steps import Steps, devices_with_work, find_steps, steps_of_events
 from stepscope.report.options import Options
+from stepscope.report.shared import shared
 from stepscope.trace.trace import Trace
 
 WHOLE = 0  # the number of the window that stands for the whole recording where there are no steps
@@ -29,12 +29,12 @@ class RankContext:
     whole_trace: Trace
     options: Options
 
-    @cached_property
+    @shared
     def all_steps(self) -> Steps:
         """All steps of the rank, also those that do not count."""
         return find_steps(self.whole_trace, self.options.step_name)
 
-    @cached_property
+    @shared
     def steps(self) -> Steps:
         """The steps that count."""
         if self.options.steps is None:
@@ -43,7 +43,7 @@ class RankContext:
         found = self.all_steps
         return replace(found, host=found.host.filter(wanted), windows=found.windows.filter(wanted))
 
-    @cached_property
+    @shared
     def trace(self) -> Trace:
         """The trace, in which an event belongs to a step if that step counts."""
         found, whole = self.all_steps, self.whole_trace
@@ -56,14 +56,14 @@ class RankContext:
         tables = cast("MutableMapping[str, pl.DataFrame]", whole.tables)
         return Trace.over(ChainMap({"events": events}, tables), whole.cold)
 
-    @cached_property
+    @shared
     def windows(self) -> Steps:
         """The steps that count; without any, one window over the whole recording for each device."""
         if len(self.all_steps.windows):
             return self.steps
         return replace(self.steps, windows=self._whole())
 
-    @cached_property
+    @shared
     def account(self) -> Account:
         """The account of the windows. It is made over all steps: a gap may begin in one that does not count."""
         if self.options.steps is None or self.all_steps.windows.is_empty():
@@ -71,12 +71,12 @@ class RankContext:
         whole = account(self.whole_trace, self.all_steps)
         return replace(whole, slices=whole.slices.filter(pl.col("step").is_in(self._wanted())))
 
-    @cached_property
+    @shared
     def parts(self) -> pl.DataFrame:
         """device, step, part, ns."""
         return self.account.parts()
 
-    @cached_property
+    @shared
     def critical_device(self) -> int | None:
         """The device that the others wait for: the one that computes most."""
         computing = self.parts.filter(pl.col("part").is_in(["compute", "host_compute"]))
@@ -88,22 +88,22 @@ class RankContext:
         devices = self.windows.windows["device"]
         return ranked["device"][0] if len(ranked) else devices.min()  # type: ignore[return-value]
 
-    @cached_property
+    @shared
     def op_calls(self) -> pl.DataFrame:
         """One row per call of an op."""
         return op_calls(self.trace)
 
-    @cached_property
+    @shared
     def kernel_calls(self) -> pl.DataFrame:
         """One row per kernel inside the steps."""
         return kernel_calls(self.trace)
 
-    @cached_property
+    @shared
     def memory(self) -> list[DeviceMemory]:
         """The memory of each device."""
         return memory_use(self.trace, self.steps)
 
-    @cached_property
+    @shared
     def thread_names(self) -> pl.Series:
         """For every track, by its id, what to call it; the thread that marks the steps is `main thread`."""
         tracks = self.trace.tracks.sort("id")
