@@ -40,7 +40,10 @@ def window(target: Path, warmup: int, active: int, **options: object) -> profile
     """A profiler that writes its one window as soon as it is over."""
     plan = schedule(wait=0, warmup=warmup, active=active, repeat=1)
     return profile(
-        activities=ACTIVITIES, schedule=plan, on_trace_ready=lambda p: p.export_chrome_trace(str(target)), **options
+        activities=ACTIVITIES,
+        schedule=plan,
+        on_trace_ready=lambda p: p.export_chrome_trace(str(target)),
+        **options,
     )
 
 
@@ -66,7 +69,13 @@ def tiny_gpt(out: Path) -> None:
     net = model()
     optimizer = torch.optim.AdamW(net.parameters())
     data = torch.randn(8, 64, 256)
-    options = {"record_shapes": True, "profile_memory": True, "with_stack": True, "with_modules": True, "with_flops": True}
+    options = {
+        "record_shapes": True,
+        "profile_memory": True,
+        "with_stack": True,
+        "with_modules": True,
+        "with_flops": True,
+    }
     with window(out / "tiny_gpt.pt.trace.json", 3, 3, **options) as prof:
         for _ in range(6):
             train_step(net, optimizer, data)
