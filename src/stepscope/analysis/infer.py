@@ -25,6 +25,7 @@ _COUNTER = r"[#\s_:/-]*\d+$"
 _CALLS = ("op", "python", "annotation", "runtime", "span")
 _SPANS_ALL = 0.5
 _LEVELS = 4
+_SOME = 0.35  # of a step's calls may come after the update of the weights
 _LITTLE = 0.1  # of a step: not worth a step of its own
 
 
@@ -151,11 +152,17 @@ def _beginnings(rows: pl.DataFrame, found: Repetition) -> pl.Series:
     asked = _one_each((rows["code"] == names.INPUT).arg_true().cast(pl.Int64), anchors)
     if asked is not None:
         places = _with_fragment(rows, asked)
-    elif not found.whole and rows["updates"].gather(anchors).all():
+    elif rows["updates"].gather(anchors).all() and not _ends_with_update(rows, found):
         places = _with_fragment(rows, _after_update(rows, anchors))
     else:
         places = _aligned(rows["token"], anchors)
     return _before_profiler(rows["code"], places)
+
+
+def _ends_with_update(rows: pl.DataFrame, found: Repetition) -> bool:
+    """Whether the recording holds whole steps, as far as one can see: then little comes after the last update."""
+    after = len(rows) - 1 - int(rows["updates"].arg_true()[-1])
+    return found.whole and after <= _SOME * median(found.anchors.cast(pl.Int64).diff().drop_nulls())
 
 
 def _with_fragment(rows: pl.DataFrame, places: pl.Series) -> pl.Series:
