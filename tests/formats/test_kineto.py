@@ -157,6 +157,31 @@ def test_rocm(way: Way) -> None:
     assert (copy["arguments.grid_x"], copy["arguments.rocm_kind"]) == (1, "CopyDeviceToHost")
 
 
+def test_rocm_says_at_the_launch_what_others_say_of_the_kernel(way: Way) -> None:
+    def call(name: str, correlation: int, **args: Any) -> dict[str, Any]:
+        return event(
+            "cuda_runtime", name, correlation, args={"correlation": correlation, "stream": "0x0", **args}
+        )
+
+    shared: dict[str, Any] = {"shared memory": 512}
+    trace = way(
+        kineto(
+            call("hipLaunchKernel", 1, kernel="k", grid=[3, 1, 1], block=[128, 1, 1], **shared),
+            call("hipExtModuleLaunchKernel", 2, kernel="k", grid=[512, 3, 1], block=[256, 2, 1]),
+            call("hipMemcpyWithStream", 3, src="0x1", dst="0x2", size="2560", kind="1"),
+            call("hipLaunchKernel", 4, kernel="no extent"),
+            *(on_stream("kernel", f"kernel {i}", 10 + i, correlation=i) for i in (1, 2, 4)),
+            on_stream("gpu_memcpy", "Memcpy HtoD (Host -> Device)", 20, correlation=3, kind="HtoD"),
+        )
+    )
+    assert trace.kernels.select("grid", "block", "shared_bytes").rows() == [
+        ([3, 1, 1], [128, 1, 1], 512),
+        ([2, 2, 1], [256, 2, 1], None),  # this call counts threads, not blocks
+        (None, None, None),
+    ]
+    assert trace.copies.select("bytes", "direction").rows() == [(2560, "HtoD")]
+
+
 # --- copies -------------------------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from stepscope.formats.json_counters import counters
 from stepscope.formats.json_events import JsonEvents
 from stepscope.formats.kineto_links import kineto_flows, kineto_links
 from stepscope.formats.kineto_problems import note_kineto_problems
+from stepscope.formats.kineto_rocm import fill_from_launches
 from stepscope.formats.kineto_tables import add_tables
 from stepscope.formats.kineto_tracks import kineto_tracks
 from stepscope.trace.draft import Draft
@@ -90,6 +91,7 @@ def kineto_draft(found: JsonEvents, path: str) -> Draft:
         problems=found.problems,
     )
     add_tables(draft, found)
+    fill_from_launches(draft, found.rest)
     note_kineto_problems(draft, found.header)
     return draft
 
