@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
+import msgspec
 import pytest
 
+import stepscope
+from stepscope.report.build import report as build
 from stepscope.report.drawn import bar, sparkline
+from stepscope.report.json_text import as_json
 from stepscope.report.model import Profile, Report
 from stepscope.report.tables import ORDER
 from stepscope.report.terminal import as_text, report_lines
-from tests.report.golden import check
+from tests.report.golden import FOLDER, check
 from tests.report.handmade import HOSTILE, report
+
+SAMPLE = Path(stepscope.__file__).parent / "samples" / "tiny_gpt.pt.trace.json.gz"
 
 
 def test_the_whole_report() -> None:
@@ -89,3 +98,20 @@ def test_bars(share: float, drawn: str) -> None:
 )
 def test_sparklines(values: list[float], drawn: str) -> None:
     assert sparkline(values, 10) == drawn
+
+
+def test_the_report_of_the_sample() -> None:
+    """The report is kept too, so that this looks at the renderer alone; its own tests look at the figures."""
+    kept = FOLDER / "sample.json"
+    if os.environ.get("STEPSCOPE_GOLDEN") == "write":
+        kept.write_text(as_json(_without_places_and_curves(build(SAMPLE, limit=10))), "utf-8")
+    check("sample.txt", as_text(msgspec.json.decode(kept.read_bytes(), type=Report), width=110))
+
+
+def _without_places_and_curves(found: Report) -> Report:
+    """What a terminal does not show, and where the file happens to lie."""
+    found.profile.path, found.profile.files = found.profile.name, [found.profile.name]
+    found.device.timeline = []
+    for device in found.memory.devices:
+        device.timeline = []
+    return found
