@@ -12,7 +12,7 @@ from functools import cached_property
 import polars as pl
 
 from stepscope.analysis.causes import host_causes
-from stepscope.analysis.host_names import INPUT_THREAD
+from stepscope.analysis.host_names import COMPUTE_THREAD, INPUT_THREAD
 from stepscope.analysis.parts import part
 from stepscope.analysis.steps import Steps
 from stepscope.analysis.timeline import Timeline, cut_by, main_track
@@ -22,8 +22,9 @@ from stepscope.native import segments as native
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
 
-# Between two ops, Python and the framework take microseconds, tens of them under a profiler. More is work of its own.
-SHORT_NS = 200_000
+# Between two ops, Python and the framework take microseconds, hundreds of them in eager Keras under a profiler.
+# More is work of its own.
+SHORT_NS = 500_000
 _RANK = {
     "host_compute": 9, "compile": 8, "host_collective": 7, "io": 6, "input": 5, "dispatch": 4, "python": 3,
     "sync": 2, "profiler": 1,
@@ -40,26 +41,45 @@ class Charger:
         self.main = main_track(trace, steps)
         self.host_only = host_only
         self.causes = host_causes(trace)
-        self.acts = self.causes["acts"]
-        self.timeline = Timeline(trace, self.acts | self.causes["waits_for_thread"])
+        waits = self.causes["waits_for_thread"]
+        # Without a device, what looks like a wait for it is a wait for the threads that compute.
+        waits = waits | self.causes["waits"] if host_only else waits
+        self.acts = self.causes["acts"] & ~waits
+        self.timeline = Timeline(trace, self.acts | waits)
         self.contexts = Timeline(trace, ~self.acts & self.causes["cause"].is_not_null())
 
     def charge(self, spans: pl.DataFrame) -> pl.DataFrame:
         """The spans (gap, start_ns, end_ns, track) in pieces with part, named_by, detail and thread."""
+        spans, computed = self._computed(spans)
         pieces = self.timeline.cut(spans)
         acting = self.acts.gather(pieces["event"]).fill_null(False)
-        found = [self._acted(pieces.filter(acting))]
-        silent = self._with_quiet(pieces.filter(~acting))
-        silent, by_main = self._ask_main(silent)
-        found.append(by_main)
-        if not self.host_only:
-            short = pl.col("until_ns") - pl.col("since_ns") <= SHORT_NS
+        silent, by_main = self._ask_main(self._with_quiet(pieces.filter(~acting)))
+        found = [computed, self._acted(pieces.filter(acting)), by_main]
+        short = pl.col("until_ns") - pl.col("since_ns") <= SHORT_NS
+        if self.host_only:
+            short &= pl.col("event").is_null()
+        else:
             found.append(self._came_next(silent.filter(short), "dispatch"))
             silent = silent.filter(~short)
-        silent, by_others = self._ask_others(silent)
-        found.append(by_others)
-        found.append(self._in_context(silent))
+        silent, by_others = self._ask_others(
+            silent, self.timeline.tracks.filter(self.timeline.tracks != self.main)
+        )
+        found += [
+            by_others,
+            self._came_next(silent.filter(short), "dispatch"),
+            self._in_context(silent.filter(~short)),
+        ]
         return self._with_names(pl.concat(found))
+
+    def _computed(self, spans: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Without a device, the threads on which programs and graphs run are one: they come first."""
+        computes = (
+            by_track(self.trace, pl.col("thread").str.contains(COMPUTE_THREAD)).arg_true().cast(pl.UInt32)
+        )
+        if not self.host_only or computes.is_empty():
+            return spans, self._acted(self.timeline.cut(spans.clear()))
+        left, claimed = self._ask_others(spans, computes, only="host_compute")
+        return left, claimed
 
     def _with_names(self, pieces: pl.DataFrame) -> pl.DataFrame:
         """Where nothing came before, meanwhile or next, the marker around it is the last resort."""
@@ -158,16 +178,19 @@ class Charger:
             thread=pl.coalesce(self.trace.events["track"].gather(following), pl.col("track")),
         )
 
-    def _ask_others(self, silent: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """What the other threads did in a silence, the most telling of them first; and what is left of it."""
-        others = self.timeline.tracks.filter(self.timeline.tracks != self.main)
+    def _ask_others(
+        self, silent: pl.DataFrame, others: pl.Series, only: str | None = None
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """What is left of a silence, and what other threads did in the rest of it, the most telling of them first."""
         silent = silent.with_columns(row=pl.int_range(pl.len(), dtype=pl.UInt32))
         spans = silent.select("start_ns", "end_ns", gap="row").join(others.to_frame("track"), how="cross")
         pieces = self.timeline.cut(spans)
-        pieces = pieces.filter(self.acts.gather(pieces["event"]).fill_null(False))
-        if pieces.is_empty():
-            return silent.drop("row"), self._acted(pieces)
-        claimed = self._one_at_a_time(self._input_threads(self._acted(pieces)))
+        acted = self._acted(pieces.filter(self.acts.gather(pieces["event"]).fill_null(False)))
+        acted = self._input_threads(acted)
+        acted = acted if only is None else acted.filter(pl.col("part") == only)
+        if acted.is_empty():
+            return silent.drop("row"), acted
+        claimed = self._one_at_a_time(acted)
         left = _without(silent, claimed)
         return left.drop("row"), claimed.with_columns(gap=silent["gap"].gather(claimed["gap"]))
 
@@ -194,25 +217,20 @@ class Charger:
 
     def _in_context(self, silent: pl.DataFrame) -> pl.DataFrame:
         """In a user's annotation it is the user's code; in a framework's, dispatch; in none, nobody knows."""
-        if self.host_only:
-            short = pl.col("until_ns") - pl.col("since_ns") <= SHORT_NS
-            brief = self._came_next(silent.filter(short), "dispatch")
-            return pl.concat([brief, self._in_annotation(silent.filter(~short))])
-        return self._in_annotation(silent)
-
-    def _in_annotation(self, silent: pl.DataFrame) -> pl.DataFrame:
         rows = silent.select(
             "start_ns", "end_ns", gap=pl.int_range(pl.len(), dtype=pl.UInt32), track=pl.lit(self.main, dtype=pl.UInt32)
         )  # fmt: skip
         pieces = self.contexts.cut(rows)
         own = silent[pieces["gap"]]
-        pieces = pieces.with_columns(gap=own["gap"], next=own["next"], waiting=own["event"].is_not_null())
+        waits = own["event"].is_not_null()
+        waiting = self._acted(pieces.with_columns(own["gap"], own["event"]).filter(waits))
+        pieces = pieces.with_columns(own["gap"], own["next"]).filter(~waits)
         cause = self.causes["cause"].gather(pieces["event"])
-        by_user = (cause == "python").fill_null(False) & ~pieces["waiting"]
-        known = cause.is_not_null() | pieces["waiting"]
+        by_user = (cause == "python").fill_null(False)
         named = self._acted(pieces.filter(by_user))
-        framework = self._came_next(pieces.filter(~by_user & known), "dispatch")
-        return pl.concat([named, framework, self._came_next(pieces.filter(~known), "unexplained")])
+        framework = self._came_next(pieces.filter(cause.is_not_null() & ~by_user), "dispatch")
+        unknown = self._came_next(pieces.filter(cause.is_null()), "unexplained")
+        return pl.concat([waiting, named, framework, unknown])
 
 
 def _without(silent: pl.DataFrame, claimed: pl.DataFrame) -> pl.DataFrame:

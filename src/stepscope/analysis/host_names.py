@@ -69,7 +69,8 @@ _LIBRARY_FRAME = (
 
 WAITS_FOR_DEVICE = (
     r"(?i)(Stream|Device|Event|Context|Ctx)Synchronize|^(cuda|hip)Memcpy(_ptds|WithStream|DtoH|HtoD)?$|^cuMemcpy(DtoH|HtoD)(_v2)?$"
-    r"|BlockHostUntil(Done|Ready)|block_until_ready|AwaitReady|ToLiteral|LocalDeviceState::WaitFor"
+    r"|BlockHostUntil(Done|Ready)|block_until_ready|AwaitReady|ToLiteral|LocalDeviceState::WaitFor|^np\.asarray\(jax\.Array\)"
+    r"|^\$array\.py:\d+ (__float__|__int__|__bool__|__index__|__array__|item|tolist|_value)$"
     r"|TransferLiteralFromDevice|torch/cuda/(__init__|streams)\.py\(\d+\): synchronize|_cuda_synchronize"
 )
 _WAITS_FOR_THREAD = (
@@ -84,6 +85,10 @@ FRAMEWORK_ANNOTATION = (
     r"PyTorch Profiler|TorchDynamo|CompiledF|## Call CompiledFx|ProfilerStep|nccl:|gloo:|c10d|autograd::|aten::|torch\b)"
 )
 
+# A compiled program that runs on the host's own threads, and an op that is run eagerly.
+_EXECUTES = r"^ThunkExecutor::Execute|^CpuExecutable::Execute|^Eager(Local|Remote)Execute: "
+# Threads on which such programs and graphs run: work on them is compute, whatever the main thread does meanwhile.
+COMPUTE_THREAD = r"(?i)^(tf_XLA|tf_Compute|tf_numa|XLA|tfrt|Eigen)"
 # Threads that only make input, whatever the events on them are named.
 INPUT_THREAD = r"(?i)^tf_data|dataloader|pin_memory|prefetch"
 _MAKES = "get|next|make|fetch|prepare|prep|read|create|sample|build|generate|gen|draw|collate|prefetch|produce|wait_?for|load"
@@ -91,7 +96,7 @@ _THINGS = "(mini_?)?batch(es)?|data|dataset|inputs?|examples?|samples?|images?|t
 INPUT_WORDS = (
     rf"(?i)(^|[^a-z])(({_MAKES})_?(a_|the_|next_|train_?|random_)?({_THINGS})|data_?(load\w*|fetch\w*|wait\w*|time|prep\w*|gen\w*|iter\w*|stream\w*)"
     r"|(batch|minibatch)_?(load\w*|fetch\w*|prep\w*|gen\w*|iter\w*)|input_?(pipeline|fn|wait)|(collate|preprocess|augment)\w*|__next__"
-    r"|iter(ate)?_?(mini_?)?batches|infinite_?(data\w*|loader))([^a-z]|$)|^(data|dataset|inputs?)$"
+    r"|iter(ate)?_?(mini_?)?batches|infinite_?(data\w*|loader))([^a-z]|$)|^(data|dataset|inputs?|(mini_?)?batches|(data_?)?loader|sampler)$"
 )
 _SAVES = r"(?i)(^|[^a-z])((save|write|load|restore|dump)_?(the_)?(ckpt|checkpoints?|model|state\w*|weights|snapshot)|checkpoint_?(save|write|io)|checkpointing)([^a-z]|$)|^checkpoint$"
 _FUNCTION = r"(?:^\$\S+ |\(\d+\): )([\w<>]+)$"
@@ -157,7 +162,7 @@ def rules(device_collectives: bool) -> Iterator[tuple[pl.Expr, int]]:
     yield annotation & name.str.contains(_SAVES), IO
     yield annotation & name.str.contains(FRAMEWORK_ANNOTATION), FRAMEWORK_CONTEXT
     yield annotation, CONTEXT
-    yield is_op, OP
+    yield is_op | (plain & name.str.contains(_EXECUTES)), OP
     yield plain, CALL
     yield python & (framework | name.str.contains(_TORCH_BUILTIN)), FRAMEWORK
     yield python & library, LIBRARY
