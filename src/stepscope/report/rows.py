@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
+# Of Python's built-in methods; it is another one in each process.
+_ADDRESS = r" at 0x[0-9a-f]+"
+
+
+def without_address(name: str) -> pl.Expr:
+    """The names in a column, the same in every process."""
+    return pl.col(name).cast(pl.String).str.replace(_ADDRESS, "")
+
 
 def capped(frame: pl.DataFrame, limit: int) -> pl.DataFrame:
     """The first rows; 0 for all."""

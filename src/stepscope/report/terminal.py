@@ -14,7 +14,7 @@ from stepscope.report.model import Report
 from stepscope.report.shown import short_name, shown
 from stepscope.report.table import Column, Table
 from stepscope.report.tables import ORDER, TITLES, tables_of
-from stepscope.report.terminal_words import IN_WORDS, cut, heading, wrapped
+from stepscope.report.terminal_words import ASKED_FOR, IN_WORDS, cut, heading, wrapped
 from stepscope.safe import safe
 
 WIDTH = 110
@@ -41,7 +41,8 @@ def report_lines(
         if sections is not None and name not in sections:
             continue
         if name in IN_WORDS:
-            yield from IN_WORDS[name](report, width, limit)
+            told = ASKED_FOR.get(name, IN_WORDS[name]) if sections is not None else IN_WORDS[name]
+            yield from told(report, width, limit)
         # A row per step is for those who ask for it.
         if name not in IN_WORDS or (name == "steps" and sections is not None):
             yield from _section(report, name, width, limit)

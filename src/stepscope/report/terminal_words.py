@@ -42,7 +42,7 @@ def cut(total: int, shown: int, what: str) -> Iterator[Text]:
 
 
 def problems(report: Report, width: int, limit: int) -> Iterator[Text]:
-    """Defects of the capture come first: they say how far the rest can be trusted."""
+    """Defects of the capture come first: they say how far the rest can be trusted. Remarks are only named."""
     remarks = [problem.code for problem in report.problems if problem.severity == "info"]
     for problem in report.problems:
         if problem.severity != "info":
@@ -50,7 +50,16 @@ def problems(report: Report, width: int, limit: int) -> Iterator[Text]:
     if remarks:
         yield Text()
         count = f"{len(remarks)} remark{'s' if len(remarks) > 1 else ''} on the capture"
-        yield Text(safe(f"{count}: {', '.join(remarks)}; stepscope info tells them"), style="dim")
+        yield Text(safe(f"{count}: {', '.join(remarks)}; --section problems tells"), style="dim")
+
+
+def every_problem(report: Report, width: int, limit: int) -> Iterator[Text]:
+    """All of them in full."""
+    for problem in report.problems:
+        yield from _problem(problem, width)
+    if not report.problems:
+        yield Text()
+        yield Text("Nothing is wrong with the capture.", style="green")
 
 
 def _problem(problem: Problem, width: int) -> Iterator[Text]:
@@ -153,6 +162,8 @@ def _curve(rows: list[StepRow], label: str, width: int) -> Text:
     return Text.assemble(label, (sparkline(values, width - len(label) - 2), "cyan"))
 
 
+# Where a section was asked for by name.
+ASKED_FOR: Mapping[str, Callable[[Report, int, int], Iterator[Text]]] = {"problems": every_problem}
 IN_WORDS: Mapping[str, Callable[[Report, int, int], Iterator[Text]]] = {
     "problems": problems,
     "findings": findings,

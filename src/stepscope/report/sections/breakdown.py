@@ -11,14 +11,13 @@ from stepscope.analysis.parts import PARTS
 from stepscope.report.model import BreakdownRow, NamedTime
 from stepscope.report.options import Options
 from stepscope.report.rank import RankContext
+from stepscope.report.rows import without_address
 from stepscope.report.section import Section
 
 NAMED_SHARE = 0.9
 NAMES = 10
 # Of each rank; what is left out here could not come among the first of all ranks, or hardly.
 NAMES_PER_RANK = 200
-# Of Python's built-in methods; it is another one in each process.
-_ADDRESS = r" at 0x[0-9a-f]+"
 _KEYS = ["part", "name", "thread"]
 _WORDS = ["name", "thread", "detail"]
 _ORDER = ["part", "ns", "name", "thread"]
@@ -37,7 +36,8 @@ def of_rank(context: RankContext) -> pl.DataFrame:
         .collect()
     )  # fmt: skip
     named = summed.with_columns(
-        pl.col("name", "detail").cast(pl.String).str.replace(_ADDRESS, ""),
+        without_address("name"),
+        without_address("detail"),
         thread=context.thread_names.gather(summed["thread"]),
     )
     by_name = _summed(named).sort(_ORDER, descending=[False, True, False, False])

@@ -12,7 +12,7 @@ from stepscope.analysis.input_pipeline import InputPipeline, input_pipeline
 from stepscope.report.model import Input, InputStage
 from stepscope.report.options import Options
 from stepscope.report.rank import RankContext
-from stepscope.report.rows import capped
+from stepscope.report.rows import capped, without_address
 from stepscope.report.section import Section
 
 
@@ -27,6 +27,7 @@ def joined(ranks: Sequence[InputPipeline], options: Options) -> Mapping[str, Any
         return {"input": Input()}
     stages = (
         pl.concat([rank.stages for rank in ranks])
+        .with_columns(without_address("name"))
         .group_by("name", "kind", maintain_order=True)
         .agg(pl.col("total_ns", "self_ns", "calls").sum())
         .sort("self_ns", "name", descending=[True, False])
