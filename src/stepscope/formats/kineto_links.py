@@ -68,9 +68,9 @@ def _waits(found: JsonEvents) -> pl.DataFrame:
 
 def kineto_flows(found: JsonEvents) -> pl.DataFrame:
     """Forward to backward, arrows of other tools, and launches that have a flow but no correlation id."""
-    category = pl.col("category").cast(pl.String)
+    category = found.flows["category"]
     is_launch = category.is_in(_LAUNCH_FLOWS).fill_null(False)
-    is_backward = (category == "fwdbwd").fill_null(False)
+    is_backward = category.is_in(["fwdbwd"]).fill_null(False)
     wanted = {
         "forward-backward": found.flows.filter(is_backward),
         "flow": found.flows.filter(~is_launch & ~is_backward),
