@@ -125,3 +125,11 @@ def test_markup_is_escaped_once() -> None:
         tag("rect", x=1.0, y=2.345, class_="a", hidden=True, data_v=None)
         == '<rect x="1" y="2.35" class="a" hidden/>'
     )
+
+
+def test_a_notebook_keeps_its_own_style() -> None:
+    [style] = re.findall(r"<style>(.*?)</style>", fragment(report()), flags=re.DOTALL)
+    bare = re.sub(r"/\*.*?\*/", "", style)
+    selectors = [each.strip() for rule in re.findall(r"([^{}]+)\{[^{}]*\}", bare) for each in rule.split(",")]
+    outside = [each for each in selectors if not each.startswith((".stepscope", "svg.alone", "svg.figure"))]
+    assert outside == []

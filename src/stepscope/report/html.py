@@ -16,7 +16,7 @@ from stepscope.report.markup import Content, Markup, join, tag
 from stepscope.report.model import Finding, Problem, Report
 from stepscope.report.parts import part
 from stepscope.report.shown import framework, moment, share
-from stepscope.report.style import asset, page_style
+from stepscope.report.style import asset, content_style, page_style
 from stepscope.report.summary import evidence, in_order
 from stepscope.report.tables import ORDER, TITLES, tables_of
 
@@ -48,7 +48,7 @@ def as_html(report: Report, *, sections: Collection[str] | None = None, limit: i
     )
     body = tag(
         "body",
-        _header(report),
+        tag("header", tag("div", _header(report))),
         _nav([name for name, _ in found]),
         tag("main", [_section(name, content) for name, content in found], _footer(report)),
         tag("div", id="tip"),
@@ -63,22 +63,21 @@ def _policy(script: str) -> str:
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
-def _header(report: Report) -> Markup:
+def _header(report: Report) -> list[Markup]:
     profile = report.profile
     when = moment(profile.recorded_unix_ns) if profile.recorded_unix_ns is not None else None
     about = [
         framework(profile.framework), devices(report), *figures(report)[:1], ", ".join(profile.hosts[:3]), when,
         f"{profile.events:,} events",
     ]  # fmt: skip
-    return tag(
-        "header",
-        tag(
-            "div",
-            tag("h1", profile.name or profile.path),
-            tag("p", [tag("span", each) for each in about if each], class_="sub"),
-            tag("div", [tag("div", tag("b", value), tag("span", label), class_="card") for label, value in _cards(report)], class_="cards"),
-        ),
-    )  # fmt: skip
+    cards = [
+        tag("div", tag("b", value), tag("span", label), class_="card") for label, value in _cards(report)
+    ]
+    return [
+        tag("h1", profile.name or profile.path),
+        tag("p", [tag("span", each) for each in about if each], class_="sub"),
+        tag("div", cards, class_="cards"),
+    ]
 
 
 def _cards(report: Report) -> Iterator[tuple[str, str]]:
@@ -204,10 +203,10 @@ def fragment(report: Report) -> str:
     """A piece of a page, for notebooks: what to know first, without a script."""
     drawn = [FIGURES[name](report) for name in ("account", "steps")]
     content = [
-        tag("style", Markup(page_style())),
+        tag("style", Markup(content_style())),
         _header(report),
         tag("section", [_problem(problem) for problem in report.problems if problem.severity != "info"]),
         tag("section", [_finding(number, finding) for number, finding in enumerate(report.findings[:5], 1)]),
         [found.html() for found in drawn if found is not None],
     ]
-    return tag("div", join(content), class_="stepscope")
+    return tag("div", join(content), class_="stepscope piece")

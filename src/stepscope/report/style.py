@@ -50,9 +50,23 @@ def figure_style() -> str:
 
 
 @cache
+def content_style() -> str:
+    """What the content of a page needs, inside any page."""
+    return "\n".join([figure_style(), *map(_scoped, asset("content.css").splitlines())])
+
+
+@cache
 def page_style() -> str:
-    """What a page needs."""
-    return "\n".join([figure_style(), asset("page.css")])
+    """What a page of our own needs."""
+    return "\n".join([content_style(), asset("page.css")])
+
+
+def _scoped(line: str) -> str:
+    """The rule of the line, for elements below .stepscope alone."""
+    selectors, brace, rest = line.partition(" {")
+    if not brace or line.startswith("/*"):
+        return line
+    return ", ".join(f".stepscope {selector.strip()}" for selector in selectors.split(",")) + brace + rest
 
 
 def _colours() -> Iterator[str]:
@@ -63,7 +77,7 @@ def _colours() -> Iterator[str]:
     yield f"@media print{{.stepscope{{{light}}}}}"
     for name in _pairs():
         if name[:2] in ("p-", "q-", "m-"):
-            yield f".{name}{{fill:var(--{name});background:var(--{name});stroke:var(--{name})}}"
+            yield f".stepscope .{name},svg.alone .{name}{{fill:var(--{name});background:var(--{name});stroke:var(--{name})}}"
 
 
 def _pairs() -> dict[str, tuple[str, str]]:

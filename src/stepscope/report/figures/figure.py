@@ -30,7 +30,7 @@ class Figure:
             "svg",
             tag("style", Markup(figure_style())) if alone else None,
             self.body,
-            class_="figure",
+            class_="figure alone" if alone else "figure",
             view_box=f"0 0 {WIDTH} {self.height}",
             role="img",
             aria_label=self.title,
@@ -52,7 +52,7 @@ class Figure:
             file.write(self.svg(alone=True).encode())
 
     def _repr_html_(self) -> str:
-        return tag("div", tag("style", Markup(figure_style())), self.html(), class_="stepscope")
+        return tag("div", tag("style", Markup(figure_style())), self.html(), class_="stepscope piece")
 
     def _repr_svg_(self) -> str:
         return self.svg(alone=True)

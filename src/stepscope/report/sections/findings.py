@@ -41,10 +41,10 @@ def joined(ranks: Sequence[list[tuple[int, Finding]]], options: Options) -> Mapp
 def _told(found: list[tuple[int, Finding]], ranks: int) -> Finding:
     rank, worst = min(found, key=lambda pair: _order(pair[1]))
     if ranks > 1:
-        where = [number for number, _ in found]
-        others = f" The same on ranks {spans(where)}." if len(where) > 1 else ""
-        worst.detail = f"On rank {rank}: {worst.detail}{others}"
-        worst.evidence = {**worst.evidence, "ranks": where}
+        others = [number for number, _ in found if number != rank]
+        also = f" Also on rank{'s' if len(others) > 1 else ''} {spans(others)}." if others else ""
+        worst.detail = f"On rank {rank}: {worst.detail}{also}"
+        worst.evidence = {**worst.evidence, "ranks": sorted([rank, *others])}
     return worst
 
 
