@@ -57,6 +57,7 @@ _NEED = cython.declare(cython.Py_ssize_t, NEED)
 _EVENTS_PER_PAUSE = cython.declare(cython.Py_ssize_t, 1 << 18)
 # How often the bytes of broken events may be read again, on average, in search of whole ones inside them.
 _RETRIES = cython.declare(cython.Py_ssize_t, 8)
+_LOOK_AHEAD = cython.declare(cython.Py_ssize_t, 1 << 20)
 _TRACE_EV = cython.declare(cython.ulonglong, int.from_bytes(b"traceEv", "little"))
 _ENTS = cython.declare(cython.ulonglong, int.from_bytes(b"ents", "little"))
 
@@ -89,6 +90,11 @@ class Scanner:
     bad_events: cython.Py_ssize_t
     bad_bytes: cython.Py_ssize_t
     first_bad: cython.Py_ssize_t
+    # In search of the next event: the last byte that was not blank, and how far there is none.
+    is_lost: cython.bint
+    before: cython.int
+    sought: cython.Py_ssize_t
+    # How much was read again, in this buffer, and where reading it began.
     retried: cython.Py_ssize_t
     fed_from: cython.Py_ssize_t
     reads: cython.Py_ssize_t
@@ -120,9 +126,9 @@ class Scanner:
         self.rows = Rows(self.arguments, seed, room)
         self.reader = EventReader(self.values, self.numbers, self.strings, self.arguments, self.rows)
         self.pos = self.end = self.stop = self.reads = 0
-        self.in_events = self.in_document = self.top_is_array = False
+        self.is_lost = self.in_events = self.in_document = self.top_is_array = False
         self.key_lo = self.key_hi = self.value_lo = self.value_hi = 0
-        self.bad_events = self.bad_bytes = self.retried = self.fed_from = 0
+        self.bad_events = self.bad_bytes = self.retried = self.fed_from = self.before = self.sought = 0
         self.first_bad = -1
 
     # --- the public calls -------------------------------------------------------------------------------------
@@ -160,11 +166,14 @@ class Scanner:
     def give_up(self) -> bool:
         """Pass over the event at the current place, if another one begins after it."""
         found: cython.Py_ssize_t
+        self.before = 0
         with cython.nogil:
-            found = self._resync(self.pos + 1)
-        if found >= self.end:
+            found = self._seek_event(self.pos + 1)
+        if found < 0:
             return False
-        self._pass_over(found)
+        self.bad_events += 1
+        self.is_lost = False
+        self._note_bad(found)
         return True
 
     def position(self) -> int:
@@ -291,7 +300,7 @@ class Scanner:
         if p == _NEED:
             return _MORE
         if p < 0:
-            return self._lose_member(self._where_to_retry(self.pos))
+            return self._lose_member(self.pos + 1 if self._may_retry() else self.values.bad_at + 1)
         self.value_hi = p
         self.pos = p
         return _HEADER
@@ -325,27 +334,26 @@ class Scanner:
         p: cython.Py_ssize_t
         until: cython.Py_ssize_t = self.reads + _EVENTS_PER_PAUSE
         while self.reads < until:
+            if self.is_lost and not self._find_event():
+                return _MORE
             p = self.values.space_and_commas(self.pos)
             self.pos = p
             if p >= self.end:
                 return _MORE
             if p >= self.stop:
                 return _STOPPED
-            if self.buf[p] == 123:
-                p = self.reader.read(p + 1)
-                if p == _NEED:
-                    return _MORE
-                if p < 0:
-                    self._pass_over(self._resync(self._where_to_retry(self.pos)))
-                else:
-                    self.pos = p
-                    self.reads += 1
-            elif self.buf[p] == 93:
+            if self.buf[p] == 93:
                 self.pos = p + 1
                 self.in_events = False
                 return _DONE if self.top_is_array else _GO_ON
+            p = self.reader.read(p + 1) if self.buf[p] == 123 else self.values.bad(p)
+            if p == _NEED:
+                return _MORE
+            if p < 0:
+                self._lose_event()
             else:
-                self._pass_over(self._resync(p + 1))
+                self.pos = p
+                self.reads += 1
         return _PAUSED
 
     # --- broken places ----------------------------------------------------------------------------------------
@@ -353,22 +361,84 @@ class Scanner:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _where_to_retry(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """After what began at `p` was bad: right behind its first byte, as it may hold something whole.
+    def _may_retry(self) -> cython.bint:
+        """Whether what was read from `pos` to the bad place may be read again, in search of something whole.
 
-        Behind the bad place, if that was tried often; or else a file could have each byte read thousands of times.
+        Not always, or else a file could have each byte read thousands of times.
         """
-        self.retried += self.values.bad_at - p
-        if self.retried > _RETRIES * (self.values.bad_at - self.fed_from):
-            p = self.values.bad_at
-        return p + 1
+        self.retried += self.values.bad_at - self.pos
+        return self.retried <= _RETRIES * (self.values.bad_at - self.fed_from) + 4 * _LOOK_AHEAD
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-9)
-    def _pass_over(self, p: cython.Py_ssize_t) -> cython.int:
+    def _lose_event(self) -> cython.int:
+        """Pass over what stands in place of an event: all of it, if its end is clear; or look for the next event."""
+        p: cython.Py_ssize_t = self.pos
         self.bad_events += 1
-        return self._note_bad(p)
+        if self._may_retry():
+            p = self._end_of_value(p)
+        if p > self.pos:
+            return self._note_bad(p)
+        self.is_lost = True
+        self.before = 0
+        return self._note_bad(self.pos + 1 if p < 0 else self.values.bad_at + 1)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _end_of_value(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The place after the value at `p`, if it is not long and another one or the end of the list follows; or -1."""
+        repaired: cython.Py_ssize_t = self.values.repaired
+        self.values.end = min(self.end, p + _LOOK_AHEAD)
+        p = self.values.skip(p)
+        if p == _NEED:
+            self.values.bad(self.values.end)
+        elif p >= 0:
+            self.values.bad(p)
+            p = self.values.space(p)
+        if p >= self.values.end or p < 0 or (self.buf[p] != 44 and self.buf[p] != 93):
+            p = -1
+        if self.values.repaired > repaired:  # a quote that was not closed may have swallowed the next event
+            p = -1
+        self.values.end = self.end
+        self.values.repaired = repaired
+        self.retried += self.values.bad_at - self.pos
+        return p
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _find_event(self) -> cython.bint:
+        """Go on to the next place where an event seems to begin, in this buffer or in the next."""
+        found: cython.Py_ssize_t = self._seek_event(self.pos)
+        self._note_bad(found if found >= 0 else self.sought)
+        self.is_lost = found < 0
+        return found >= 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _seek_event(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The next `{` from `p` on that comes after a comma, bracket or brace, and before a key of events; or -1.
+
+        `sought` is how far nothing was found: to the end, or to a `{` too near to it.
+        """
+        q: cython.Py_ssize_t
+        c: cython.int
+        while p < self.end:
+            c = self.buf[p]
+            if c == 123 and (self.before == 44 or self.before == 91 or self.before == 125):
+                q = self.values.space(p + 1)
+                if q + 6 >= self.end:
+                    break
+                if self.buf[q] == 34 and self.reader.is_key(q + 1):
+                    return p
+            if c > 32:
+                self.before = c
+            p += 1
+        self.sought = p
+        return -1
 
     @cython.cfunc
     @cython.nogil
@@ -380,22 +450,3 @@ class Scanner:
         self.bad_bytes += p - self.pos
         self.pos = p
         return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-9)
-    def _resync(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The next place where an event seems to begin: `{` after a comma, bracket or brace, then a key of events."""
-        q: cython.Py_ssize_t
-        before: cython.int = 0
-        c: cython.int
-        while p < self.end:
-            c = self.buf[p]
-            if c == 123 and (before == 44 or before == 91 or before == 125):
-                q = self.values.space(p + 1)
-                if q < self.end and self.buf[q] == 34 and self.reader.is_key(q + 1):
-                    return p
-            if c > 32:
-                before = c
-            p += 1
-        return self.end

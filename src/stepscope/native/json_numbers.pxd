@@ -9,6 +9,7 @@ cdef class Numbers:
     cdef unsigned long long mantissa
     cdef Py_ssize_t exponent
     cdef bint has_digits
+    cdef bint has_lost  # digits that the mantissa cannot hold, other than zeros
     cdef bint negative
     cdef long long value
     cdef long long fraction

@@ -44,7 +44,7 @@ class Numbers:
         self.look_at(memoryview(b"\0"))
         self.powers = array("Q", [int("1" + "0" * k) for k in range(20)])
         self.mantissa = self.exponent = self.value = self.fraction = self.unread = 0
-        self.negative = self.has_digits = False
+        self.negative = self.has_digits = self.has_lost = False
 
     def look_at(self, buf: memoryview) -> None:
         """Read from this buffer from now on; the values look at it too."""
@@ -111,19 +111,22 @@ class Numbers:
     @cython.nogil
     @cython.exceptval(-9)
     def _scale(self, power: cython.int) -> cython.int:
-        """The number times 10^power, in `value` and `fraction`."""
+        """The number times 10^power, rounded down to millionths, in `value` and `fraction`."""
         e: cython.Py_ssize_t = self.exponent + power
         whole: cython.ulonglong = self.mantissa
-        rest: cython.ulonglong
-        self.fraction = 0
-        if e < 0:
-            if e < -19:
-                whole = 0
+        rest: cython.ulonglong = 0
+        lost: cython.bint = self.has_lost
+        if e < -19:
+            whole = 0
+            lost = lost or self.mantissa > 0
+        elif e < 0:
+            whole = self.mantissa // self.powers[-e]
+            rest = self.mantissa - whole * self.powers[-e]
+            if e >= -6:
+                rest *= self.powers[6 + e]
             else:
-                whole = self.mantissa // self.powers[-e]
-                rest = self.mantissa - whole * self.powers[-e]
-                rest = rest * self.powers[6 + e] if e >= -6 else rest // self.powers[-e - 6]
-                self.fraction = cython.cast(cython.longlong, rest)
+                lost = lost or rest % self.powers[-e - 6] > 0
+                rest //= self.powers[-e - 6]
         while e > 0 and whole > 0 and whole < _TENTH:
             whole *= 10
             e -= 1
@@ -131,11 +134,12 @@ class Numbers:
             self.value = _MISSING
             return 0
         self.value = cython.cast(cython.longlong, whole)
+        self.fraction = cython.cast(cython.longlong, rest)
         if self.negative:
             self.value = -self.value
-            if self.fraction > 0:
+            if rest > 0 or lost:  # down is away from zero
                 self.value -= 1
-                self.fraction = 1000000 - self.fraction
+                self.fraction = 1000000 - self.fraction - (1 if lost else 0)
         return 0
 
     @cython.cfunc
@@ -154,7 +158,7 @@ class Numbers:
         self.value = self.fraction = 0
         self.mantissa = 0
         self.exponent = 0
-        self.has_digits = False
+        self.has_digits = self.has_lost = False
         self.negative = p < self.end and self.buf[p] == 45
         if p < self.end and (self.buf[p] == 45 or self.buf[p] == 43):
             p += 1
@@ -207,6 +211,7 @@ class Numbers:
             self.exponent -= step
             p += 1
         while p < self.end and self.buf[p] >= 48 and self.buf[p] <= 57:
+            self.has_lost = self.has_lost or self.buf[p] > 48
             self.exponent += 1 - step
             p += 1
         return p

@@ -26,7 +26,7 @@ _NEED = cython.declare(cython.Py_ssize_t, NEED)
 _BAD = cython.declare(cython.Py_ssize_t, BAD)
 _CLOSED = cython.declare(cython.Py_ssize_t, CLOSED)
 _NULL = cython.declare(cython.ulonglong, int.from_bytes(b"null", "little"))
-_DEEPEST = cython.declare(cython.Py_ssize_t, 256)
+_DEEPEST = cython.declare(cython.Py_ssize_t, 64)  # bits in a word
 # Eight bytes at once: all bits, one in each, the highest bit of each, and each of the bytes that matter in a string.
 _ALL_BITS = cython.declare(cython.ulonglong, (1 << 64) - 1)
 _ONE = cython.declare(cython.ulonglong, 1)
@@ -243,7 +243,7 @@ class Values:
         if self.buf[p] == 34:
             return self._close(p + 1, False)
         if self.buf[p] == 91 or self.buf[p] == 123:
-            return self._skip_nested(p + 1)
+            return self._skip_nested(p)
         return self._skip_word(p)
 
     @cython.cfunc
@@ -251,8 +251,9 @@ class Values:
     @cython.boundscheck(False)  # every index is below `end`, the length of the buffer
     @cython.exceptval(check=False)
     def _skip_nested(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The place after the array or object whose content begins at `p`."""
-        depth: cython.Py_ssize_t = 1
+        """The place after the array or object at `p`, whose brackets and braces match."""
+        depth: cython.Py_ssize_t = 0
+        braces: cython.ulonglong = 0  # a bit for each level, the innermost lowest: is it an object?
         c: cython.int
         while p < self.end:
             c = self.buf[p]
@@ -266,7 +267,11 @@ class Values:
                 depth += 1
                 if depth > _DEEPEST:
                     return self.bad(p)
+                braces = (braces << 1 | (c >> 5 & 1)) & _ALL_BITS
             elif c == 93 or c == 125:
+                if (braces & 1) != (c >> 5 & 1):
+                    return self.bad(p)
+                braces >>= 1
                 depth -= 1
                 if depth == 0:
                     return p + 1
