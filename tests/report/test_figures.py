@@ -41,7 +41,7 @@ def test_the_account_fills_its_width() -> None:
     rects = list(ElementTree.fromstring(report().figure("account").svg()).iter(f"{SVG}rect"))
     assert sum(float(rect.get("width", "0")) for rect in rects) == pytest.approx(WIDTH, abs=0.1)
     assert [rect.get("class") for rect in rects] == ["p-compute", "p-input"]
-    assert (rects[1].findtext(f"{SVG}title") or "").startswith("input: 4.00 ms, 27.6 %")
+    assert rects[1].findtext(f"{SVG}title") == "input: 4.00 ms, 27.6 %\nThe device waits for the next batch."
 
 
 def test_unknown_and_empty_figures() -> None:

@@ -36,6 +36,11 @@ def join(content: Content) -> Markup:
     return Markup("".join(join(piece) for piece in content))
 
 
+def lines(*words: str) -> Markup:
+    """Words on lines of their own; what is empty is left out."""
+    return Markup("\n".join(text(each) for each in words if each))
+
+
 def tag(name: str, /, *content: Content, **attributes: str | float | bool | None) -> Markup:
     """An element; `class_` and `data_x` stand for attributes that are no Python names, None and False for none."""
     opening = name + "".join(_attribute(key, value) for key, value in attributes.items())

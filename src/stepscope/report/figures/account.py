@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from stepscope import units
 from stepscope.report.figures.figure import WIDTH, Figure
-from stepscope.report.markup import Markup, join, tag
+from stepscope.report.markup import Markup, join, lines, tag
 from stepscope.report.model import Report, StepRow
 from stepscope.report.parts import PARTS, part
 from stepscope.report.shown import share
@@ -62,7 +62,7 @@ def bar(pieces: Mapping[str, float], total: float, x: float, y: float, width: fl
     for name in in_part_order(pieces):
         length = width * pieces[name] / (total or 1)
         words = f"{part(name).title}: {units.duration(pieces[name])}, {share(pieces[name] / (sum(pieces.values()) or 1))}"
-        tip = tag("title", f"{words}\n{part(name).meaning}" if part(name).meaning else words)
+        tip = tag("title", lines(words, part(name).meaning))
         drawn.append(
             tag("rect", tip, x=float(x), y=float(y), width=length, height=float(height), class_=f"p-{name}")
         )

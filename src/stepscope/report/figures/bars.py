@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stepscope import units
 from stepscope.report.figures.figure import WIDTH, Figure
-from stepscope.report.markup import Markup, join, tag
+from stepscope.report.markup import Markup, join, lines, tag
 from stepscope.report.model import Report
 from stepscope.report.shown import share, short_name
 
@@ -68,7 +68,7 @@ def _bar(label: str, ns: int, top: int, y: int) -> Markup:
     width = max(1.0, (WIDTH - _LABEL - _VALUE) * ns / top)
     brief = short_name(label)
     brief = brief if len(brief) <= 46 else brief[:45] + "…"
-    tip = tag("title", f"{label}\n{units.duration(ns)}")
+    tip = tag("title", lines(label, units.duration(ns)))
     return tag(
         "g",
         tag("text", brief, x=float(_LABEL - 10), y=float(y + 14), class_="label end"),

@@ -9,7 +9,7 @@ from stepscope import units
 from stepscope.report.figures.account import bar_titles, in_part_order, mean_parts, part_legend
 from stepscope.report.figures.axes import BOTTOM, LEFT, RIGHT, TOP, Frame, duration_words, grid, ticks, under
 from stepscope.report.figures.figure import WIDTH, Figure
-from stepscope.report.markup import Markup, join, tag
+from stepscope.report.markup import Markup, join, lines, tag
 from stepscope.report.model import Report, StepRow
 from stepscope.report.summary import own_rows
 
@@ -103,7 +103,7 @@ def _stack(column: Column, frame: Frame, x: float, width: float) -> Markup:
         reached += column.parts[name]
     words = f"{column.label}: {units.duration(column.ns)}" + (" (outlier)" if column.is_outlier else "")
     words += " (partial)" if column.is_partial else ""
-    tip = tag("title", "\n".join([words, *bar_titles(column.parts)]))
+    tip = tag("title", lines(words, *bar_titles(column.parts)))
     mark = (
         tag("path", d=f"M{x + width / 2:.1f} {frame.up(column.ns) - 3:.1f} l-4 -6 h8 z", class_="outlier")
         if column.is_outlier
