@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -39,16 +40,10 @@ def main() -> None:
 
 def run_all(framework: str, out: Path, only: str, seconds: float) -> None:
     """Every job whose name matches, until the time is up."""
-    if framework == "torch":
-        from benchmarks.diagnosis.torch_jobs import JOBS
-
-        record, finish = record_torch, finish_torch
-    else:
-        from benchmarks.diagnosis.jax_jobs import JOBS
-
-        record, finish = record_jax, finish_jax
+    jobs: tuple[Job, ...] = import_module(f"benchmarks.diagnosis.{framework}_jobs").JOBS
+    record, finish = (record_torch, finish_torch) if framework == "torch" else (record_jax, finish_jax)
     until = time.perf_counter() + seconds
-    for job in JOBS:
+    for job in jobs:
         if re.search(only, job.name) and time.perf_counter() < until:
             run_job(job, out, record, finish)
 

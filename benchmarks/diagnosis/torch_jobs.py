@@ -82,7 +82,8 @@ def _metrics_step(on: bool) -> Step:
     batch = torch.randn(1024, 2048, device=DEVICE)
 
     def host_metrics() -> float:
-        return sum(float(i) ** 0.5 for i in range(150_000))
+        total: float = sum(float(i) ** 0.5 for i in range(150_000))
+        return total
 
     def step(_: int) -> None:
         plain_step(net, optimizer, batch)
