@@ -16,6 +16,7 @@ from stepscope.profile.load import load
 from stepscope.profile.profile import Profile
 from stepscope.report import build as module
 from stepscope.report.build import RAISE, SECTION_NAMES, report
+from stepscope.report.json_text import as_json
 from stepscope.report.model import Report
 from stepscope.report.sections import SECTIONS
 from stepscope.report.tables import ORDER
@@ -174,3 +175,8 @@ def test_steps_by_the_name_of_an_annotation(sample: Profile) -> None:
     assert all(sum(row.parts.values()) == row.duration_ns for row in found.steps.rows)
     inside = sum(row.calls for row in found.ops.rows)
     assert 0 < inside < sum(row.calls for row in report(sample, limit=0).ops.rows) + 1
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.name)
+def test_the_same_profile_gives_the_same_report(path: Path) -> None:
+    assert as_json(report(path, limit=0)) == as_json(report(load(path), limit=0))

@@ -202,7 +202,7 @@ def _at_peak(live: pl.DataFrame, peak: int | None) -> pl.DataFrame:
     missing = (peak or 0) - int(live["bytes"].sum())
     if missing > 0:
         grouped = pl.concat([grouped, _nothing_live(missing)])
-    return grouped.sort(["bytes", "op"], descending=[True, False])
+    return grouped.sort("bytes", "op", "scope", "kind", descending=[True, False, False, False])
 
 
 def _nothing_live(size: int | None) -> pl.DataFrame:

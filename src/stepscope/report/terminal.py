@@ -71,17 +71,18 @@ def _told(facts: list[Fact], width: int) -> Iterator[Text]:
 
 
 def drawn(table: Table, width: int) -> Iterator[Text]:
-    """The table as lines: as many columns as there is room for, long texts clipped."""
+    """The table as lines: as many columns as there is room for, long texts clipped, a bar if it fits."""
     columns = _fitting(table, width)
-    header = [Text(column.title, "dim") for column in columns]
-    rows = [header]
-    for row in table.rows:
-        rows.append([_cell(row.get(column.key), column) for column in columns])
+    rows = [[Text(column.title, "dim") for column in columns]]
+    rows += [[_cell(row.get(column.key), column) for column in columns] for row in table.rows]
     right = [column.is_numeric for column in columns]
-    flexible = [not column.is_numeric for column in columns]
-    if table.bar:
-        for cells, share in zip(rows, [0.0, *(row.get(table.bar) or 0.0 for row in table.rows)], strict=True):
-            cells.append(Text(bar(share, _BAR).rstrip(), "blue"))
+    flexible = [column.kind in ("name", "text") for column in columns]
+    if table.bar and sum(_width(table, column) for column in columns) + _BAR <= width:
+        shares = [0.0, *(row.get(table.bar) or 0.0 for row in table.rows)]
+        rows = [
+            [*cells, Text(bar(share, _BAR).rstrip(), "blue")]
+            for cells, share in zip(rows, shares, strict=True)
+        ]
         right, flexible = [*right, False], [*flexible, False]
     yield from lines(rows, right, flexible, width)
 

@@ -1,0 +1,68 @@
+"""The web page in a real browser: tables sort and filter, marks tell what they are, and nothing is refused."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from stepscope.report.html import as_html
+from stepscope.report.model import OpRow
+from tests.report.handmade import KERNEL, MS, report
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+QUIET = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--enable-logging=stderr",
+)  # fmt: skip
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome")
+
+
+def opened(page: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What the browser made of the page, and what it complained about."""
+    path = folder / "page.html"
+    path.write_text(page, "utf-8")
+    command = [str(BROWSER), *QUIET, f"--user-data-dir={folder / 'user'}", "--dump-dom", path.as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True, timeout=120)
+
+
+def page_with_many_ops() -> str:
+    """A page with a table that is long enough to be filtered and folded."""
+    found = report()
+    found.ops.rows = [
+        OpRow(
+            name=f"row {i}", calls=i, host_total_ns=MS, host_self_ns=MS, device_total_ns=0, device_self_ns=0
+        )
+        for i in range(60)
+    ]
+    return as_html(found)
+
+
+def test_the_policy_lets_our_script_run(tmp_path: Path) -> None:
+    ended = opened(page_with_many_ops(), tmp_path)
+    assert '<html lang="en" class="stepscope js">' in ended.stdout
+    assert "Refused" not in ended.stderr
+    assert "CONSOLE" not in ended.stderr
+
+
+def test_the_page_can_be_used(tmp_path: Path) -> None:
+    free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*/>', "", page_with_many_ops())
+    script = Path(__file__).with_name("browser.js").read_text("utf-8")
+    ended = opened(free.replace("</body>", f"<script>{script}</script></body>"), tmp_path)
+    [title] = re.findall("<title>(.*?)</title>", ended.stdout, flags=re.DOTALL)[:1]
+    seen = json.loads(html.unescape(title))
+    durations = ["30.0 ms", "30.0 ms", "10.0 ms", "10.0 ms", "10.0 ms", "10.0 ms", "8.00 ms", "8.00 ms"]
+    assert seen["falling"] == durations
+    assert seen["rising"] == durations[::-1]
+    assert seen["empty_last"] == ["–"]
+    assert seen["tip"].startswith("compute: 10.5 ms, 72.4 %\nKernels run on the device.")
+    assert seen["tip_is_shown"] == "visible"
+    assert seen["full_name"] == KERNEL
+    assert seen["themes"] == ["dark", "light"]
+    assert seen["dimmed"] is True
+    assert seen["filtered"] == 1
