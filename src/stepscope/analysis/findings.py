@@ -300,9 +300,7 @@ def fp32_matmul(case: Case) -> Finding | None:
     if not _has_tensor_cores(case.trace):
         return None
     labels = case.kernel_labels
-    chosen = labels.filter(
-        (pl.col("precision") == "fp32") & ~pl.col("tensor_cores") & pl.col("eligible")
-    )
+    chosen = labels.filter((pl.col("precision") == "fp32") & ~pl.col("tensor_cores") & pl.col("eligible"))
     return _kernel_finding(
         case,
         "fp32-matmul",
