@@ -13,6 +13,7 @@ import pytest
 
 from stepscope.formats import json_drive, json_windows, packed
 from stepscope.formats.json_scan import scan
+from stepscope.formats.json_windows import scan_windows
 from stepscope.formats.reader import no_progress
 from stepscope.formats.source import Source
 from stepscope.native import events as native
@@ -110,7 +111,7 @@ def test_an_event_that_never_ends_is_passed_over(tmp_path: Path, monkeypatch: py
     endless = b'{"ph": "X", "args": {"text": "' + b"a" * (1 << 18)
     path = tmp_path / "x.json.gz"
     path.write_bytes(gzip.compress(SOME.data[:begin] + endless + b'"}},\n' + SOME.data[begin:]))
-    found = scan(Source(str(path)), no_progress)
+    found = scan_windows(Source(str(path)), no_progress).result()
     assert found.events["name"].to_list() == SOME.complete(len(SOME.data))
     assert found.header["traceName"] == "x.json"
     (problem,) = found.problems.all()
@@ -122,7 +123,7 @@ def test_a_member_that_never_ends_is_passed_over(tmp_path: Path, monkeypatch: py
     limits(monkeypatch, 1 << 14, 1 << 16)
     path = tmp_path / "x.json.gz"
     path.write_bytes(gzip.compress(b'{"large": "' + b"a" * (1 << 18) + b'", ' + SOME.data[1:]))
-    found = scan(Source(str(path)), no_progress)
+    found = scan_windows(Source(str(path)), no_progress).result()
     assert found.events["name"].to_list() == SOME.complete(len(SOME.data))
     assert found.header["large"] is None
     details = {problem.code: problem.detail for problem in found.problems.all()}

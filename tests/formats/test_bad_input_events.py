@@ -219,7 +219,7 @@ def test_a_nesting_bomb_in_an_event(way: Way, where: str, bomb: bytes) -> None:
 
 def test_nesting_that_is_closed_again_is_only_deep(way: Way) -> None:
     deep: Any = 1
-    for _ in range(100):
+    for _ in range(40):
         deep = [deep]
     trace = way(chrome(event(None, "a", args={"deep": deep})))
     assert trace.arguments(0) == {"deep": deep}
@@ -264,7 +264,6 @@ def test_junk_between_events(way: Way, junk: bytes) -> None:
     assert problem["detail"].endswith(" bytes were passed over. Everything around them was read.")
 
 
-@pytest.mark.xfail(reason="the scanner looks for another event and does not see the end of the list")
 def test_the_end_of_the_list_after_junk(way: Way) -> None:
     """What follows the events is read even if the last of them is broken."""
     data = b'{"deviceProperties": [], "traceEvents": [%b,{bad}], "distributedInfo": {"rank": 3}}' % GOOD

@@ -19,9 +19,16 @@ _COPY, _COLLECTIVE, _COMPUTE = 1, 2, 3
 _BUSY = {_COMPUTE: "compute", _COLLECTIVE: "collective", _COPY: "copy"}
 
 
+_COLUMNS = ["start_ns", "end_ns", "part", "named_by", "detail", "thread"]
+
+
 @dataclass(frozen=True)
 class Account:
-    """`slices`: device, step, start_ns, end_ns, part, named_by (an event id) and thread (a track), without gaps."""
+    """`slices`: device, step, start_ns, end_ns, part, named_by, detail, thread; they fill each step, in no order.
+
+    named_by is the event whose doing the slice is, thread the track it was on; detail is an event that says more:
+    the call site, what was slow inside, or the op that launched a kernel.
+    """
 
     slices: pl.DataFrame
 
@@ -34,19 +41,24 @@ class Account:
 def account(trace: Trace, steps: Steps) -> Account:
     """Cut each step at every boundary and give each slice to one part. Parts sum to the step."""
     devices = steps.windows["device"].unique(maintain_order=True).to_list()
-    frames = [_of_device(trace, steps, device) for device in devices]
-    return Account(pl.concat(frames))
+    return Account(pl.concat([_NOTHING, *(_of_device(trace, steps, device) for device in devices)]))
+
+
+_NOTHING = pl.DataFrame(
+    schema={
+        "part": Part, "named_by": pl.UInt32, "detail": pl.UInt32, "thread": pl.UInt32, "step": pl.Int32, "device": pl.Int32,
+        "start_ns": pl.Int64, "end_ns": pl.Int64,
+    }
+)  # fmt: skip
 
 
 def _of_device(trace: Trace, steps: Steps, device: int | None) -> pl.DataFrame:
     windows = steps.windows.filter(pl.col("device").eq_missing(device)).sort("start_ns")
-    low, high = windows["start_ns"].min(), windows["end_ns"].max()
+    low, high = int(windows["start_ns"][0]), int(windows["end_ns"][-1])
     work = _work(trace, device)
-    busy = _busy_slices(work, low, high)  # type: ignore[arg-type]
-    idle = explain(trace, steps, work, _gaps(busy, low, high))  # type: ignore[arg-type]
-    columns = ["start_ns", "end_ns", "part", "named_by", "detail", "thread"]
-    both = pl.concat([busy.select(columns), idle.select(columns)])
-    return _cut_at_steps(both, windows, device)
+    busy = _busy_slices(work, low, high)
+    idle = explain(trace, steps, work, _gaps(busy, low, high))
+    return _cut_at_steps(pl.concat([busy.select(_COLUMNS), idle.select(_COLUMNS)]), windows, device)
 
 
 def _work(trace: Trace, device: int | None) -> pl.DataFrame:

@@ -147,8 +147,6 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     # A loop or function that is named after its batch, but trains on it, is no input.
     trains = events["role"].is_in(["optimizer", "backward"]).fill_null(False)
     outer = ancestors(events, code == native.INPUT).filter(trains).drop_nulls().unique()
-    by_name = events["role"].gather(outer).ne_missing("input")
-    outer = outer.filter(by_name)
     kinds = events["kind"].gather(outer)
     mended = code.scatter(
         outer,

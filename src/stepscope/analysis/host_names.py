@@ -91,11 +91,11 @@ _EXECUTES = r"^ThunkExecutor::Execute|^CpuExecutable::Execute|^Eager(Local|Remot
 COMPUTE_THREAD = r"(?i)^(tf_XLA|tf_Compute|tf_numa|XLA|tfrt|Eigen)"
 # Threads that only make input, whatever the events on them are named.
 INPUT_THREAD = r"(?i)^tf_data|dataloader|pin_memory|prefetch"
-_MAKES = "get|next|make|fetch|prepare|prep|read|create|sample|build|generate|gen|draw|collate|prefetch|produce|wait_?for|load"
+_MAKES = "get|next|make|fetch|prepare|prep|read|create|sample|build|generate|gen|draw|collate|prefetch|produce|wait.?for|load"
 _THINGS = "(mini_?)?batch(es)?|data|dataset|inputs?|examples?|samples?|images?|tokens?|features"
 INPUT_WORDS = (
-    rf"(?i)(^|[^a-z])(({_MAKES})_?(a_|the_|next_|train_?|random_)?({_THINGS})|data_?(load\w*|fetch\w*|wait\w*|time|prep\w*|gen\w*|iter\w*|stream\w*)"
-    r"|(batch|minibatch)_?(load\w*|fetch\w*|prep\w*|gen\w*|iter\w*)|input_?(pipeline|fn|wait)|(collate|preprocess|augment)\w*|__next__"
+    rf"(?i)(^|[^a-z])(({_MAKES})[ _-]?((a|the|next|train|random)[ _-]?)?({_THINGS})|data[ _-]?(load|fetch|wait|time|prep|gen|iter|stream)\w*"
+    r"|(mini)?batch[ _-]?(load|fetch|prep|gen|iter)\w*|input[ _-]?(pipeline|fn|wait)|(collate|preprocess|augment)\w*|__next__"
     r"|iter(ate)?_?(mini_?)?batches|infinite_?(data\w*|loader))([^a-z]|$)|^(data|dataset|inputs?|(mini_?)?batches|(data_?)?loader|sampler)$"
 )
 _SAVES = r"(?i)(^|[^a-z])((save|write|load|restore|dump)_?(the_)?(ckpt|checkpoints?|model|state\w*|weights|snapshot)|checkpoint_?(save|write|io)|checkpointing)([^a-z]|$)|^checkpoint$"

@@ -165,7 +165,7 @@ def _unrecorded(trace: Trace, work: pl.DataFrame, pieces: pl.DataFrame) -> pl.Da
     launched = _first_launch_end(trace, first["id"])
     if launched is None or begin - launched <= _LAUNCH_LATENCY_NS:
         return pieces
-    edge = pl.lit(launched)
+    edge = pl.lit(launched, dtype=pl.Int64)
     early = pieces.filter(pl.col("start_ns") < begin, pl.col("end_ns") > launched)
     known = early.filter(pl.col("start_ns") < launched).with_columns(end_ns=edge)
     unknown = early.with_columns(

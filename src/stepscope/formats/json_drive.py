@@ -10,6 +10,7 @@ from stepscope.formats.json_events import Gathering
 from stepscope.formats.json_problems import oversized
 from stepscope.native import events as native
 from stepscope.trace.json_text import repaired_json
+from stepscope.trace.problems import Problems
 
 # Decoded, such a value may take ten times the memory.
 LARGEST_HEADER_BYTES = 1 << 26
@@ -17,6 +18,14 @@ SALVAGES = 100
 
 Bytes = mmap.mmap | bytes | bytearray
 Header = dict[str, Any]
+
+
+def member(key: str, text: memoryview | bytes, problems: Problems) -> Any:
+    """The value of a member beside the events; one that is too large for a header is left as nothing."""
+    if len(text) > LARGEST_HEADER_BYTES:
+        problems.add(oversized(key, LARGEST_HEADER_BYTES))
+        return None
+    return repaired_json(bytes(text))
 
 
 def _nothing() -> None:
@@ -37,9 +46,7 @@ def run(
             lo, hi = scanner.key_span()
             key = bytes(window[lo:hi]).decode(errors="replace")
             lo, hi = scanner.value_span()
-            if hi - lo > LARGEST_HEADER_BYTES:
-                gathering.problems.add(oversized(key, LARGEST_HEADER_BYTES))
-            header[key] = repaired_json(bytes(window[lo:hi])) if hi - lo <= LARGEST_HEADER_BYTES else None
+            header[key] = member(key, memoryview(window)[lo:hi], gathering.problems)
         elif result == native.PAUSED:
             tell()
         else:

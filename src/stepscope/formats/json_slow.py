@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from stepscope.formats.json_drive import member
 from stepscope.formats.json_events import Identity, JsonEvents, layout_types
 from stepscope.formats.json_problems import note_counted
 from stepscope.formats.kineto_arguments import VOCABULARY
@@ -47,14 +48,15 @@ def scan_slow(content: bytes) -> JsonEvents | None:
     """All events of a valid document; None where it needs the scanner's patience."""
     if content.count(b'"traceEvents"') > 1:
         return None  # perhaps two lists of events, of which a decoder would keep the last
+    problems = Problems()
     try:
         if content.lstrip()[:1] == b"[":
-            header, events = {}, msgspec.json.decode(content, type=list[_Event])
+            header, events = dict[str, Any](), msgspec.json.decode(content, type=list[_Event])
         else:
             members = _Arguments.decode(content)
             events = msgspec.json.decode(members.pop("traceEvents", msgspec.Raw(b"[]")), type=list[_Event])
-            header = {key: repaired_json(bytes(value)) for key, value in members.items()}
-        return _Columns(events).result(header)
+            header = {key: member(key, bytes(value), problems) for key, value in members.items()}
+        return _Columns(events).result(header, problems)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, _NeedsScanner):
         return None
 
@@ -133,9 +135,8 @@ class _Columns:
         found = [layout] if layout else []
         return [*found, VOCABULARY.trigger[1]] if VOCABULARY.trigger[0] in known else found
 
-    def result(self, header: dict[str, Any]) -> JsonEvents:
+    def result(self, header: dict[str, Any], problems: Problems) -> JsonEvents:
         """The lists as tables."""
-        problems = Problems()
         note_counted(problems, self.counts)
         columns: dict[str, Any] = {
             "ph": pl.UInt8,

@@ -172,15 +172,25 @@ class Values:
     def _mend(self, p: cython.Py_ssize_t, nested: cython.bint) -> cython.Py_ssize_t:
         """As _close, but from a quote at `p` that closes nothing.
 
-        It and others like it are part of the text: writers forgot to escape them. Texts like this end with the line.
+        It and others like it are part of the text: writers forgot to escape them. Texts like this end with the line,
+        and before what looks like the next object of a list.
         """
+        c: cython.int
+        last: cython.int = 0  # the last two bytes that are not blank
+        last_but_one: cython.int = 0
         while p < self.end and self.buf[p] != 10:
-            if self.buf[p] == 92:
+            c = self.buf[p]
+            if c == 92:
                 self.escaped = True
                 p += 1
-            elif self.buf[p] == 34 and self._closes(p, nested):
+            elif c == 34 and self._closes(p, nested):
                 self.repaired += 1
                 return p + 1
+            elif c == 34 and last == 123 and last_but_one == 44:
+                return self.bad(p)
+            if c > 32:
+                last_but_one = last
+                last = c
             p += 1
         return self.bad(p) if self.space(p) < self.end else _NEED
 

@@ -177,7 +177,7 @@ def _gain(finding: Finding) -> Markup | None:
 def _figures_and_tables(report: Report, name: str, limit: int) -> Iterator[Markup]:
     facts = facts_of(report, name)
     yield from (tag("p", value) for label, value in facts if label == VERDICT)
-    figures_here = [found for each in _FIGURES.get(name, ()) if (found := FIGURES[each](report)) is not None]
+    drawn = [found for each in _figure_names(report, name) if (found := FIGURES[each](report)) is not None]
     short = [(label, value) for label, value in facts if not is_sentence(value)]
     long = [(label, value) for label, value in facts if is_sentence(value) and label != VERDICT]
     if short:
@@ -185,12 +185,18 @@ def _figures_and_tables(report: Report, name: str, limit: int) -> Iterator[Marku
             "dl", [tag("div", tag("dt", label), tag("dd", value)) for label, value in short], class_="facts"
         )
     yield from (tag("p", f"{label}: {value}") for label, value in long)
-    yield from (found.html() for found in figures_here)
+    yield from (found.html() for found in drawn)
     if name == "breakdown" and report.breakdown:
         yield account_html(report)
     if name not in _DRAWN:
         for table in tables_of(report, name):
             yield table_html(table.head(limit), table.title if table.title != name else "")
+
+
+def _figure_names(report: Report, section: str) -> tuple[str, ...]:
+    """One step of each of several ranks is already drawn as bars, side by side."""
+    is_told = section == "steps" and report.steps.count == 1 and len(report.profile.ranks) > 1
+    return () if is_told else _FIGURES.get(section, ())
 
 
 _WORDS: dict[str, Callable[[Report, str, int], Iterator[Markup]]] = {
