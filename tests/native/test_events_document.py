@@ -156,7 +156,18 @@ def test_events_that_are_no_list_are_part_of_the_header(native: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "junk", [b"junk", b"1, 2", b"[]", b'"text"', b'{"x" 1}', b'{"ph": "i", "ts": 1', b'{"ts": 1, "name": "a"~', b"{{}", b"\xff\x00"]
+    "junk",
+    [
+        b"junk",
+        b"1, 2",
+        b"[]",
+        b'"text"',
+        b'{"x" 1}',
+        b'{"ph": "i", "ts": 1',
+        b'{"ts": 1, "name": "a"~',
+        b"{{}",
+        b"\xff\x00",
+    ],
 )
 def test_events_around_a_bad_place_are_kept(native: Any, junk: bytes) -> None:
     found = scan(native, b'[{"ph": "i", "ts": 1}, ' + junk + b', {"ph": "i", "ts": 2}, {"ph": "i", "ts": 3}]')
