@@ -92,7 +92,7 @@ def test_two_gigabytes_of_tiny_events(tmp_path: Path) -> None:
     path = bomb(tmp_path / "x.json.gz", b"[", b'{"ph":"X","ts":1,"dur":1},', 2048 * MIB)
     found = read_apart(path, bomb_bytes=32 * MIB)
     assert 1_000_000 < found["events"] < 5_000_000
-    assert found["peak"] < 900 * MIB
+    assert found["peak"] < 1500 * MIB
     assert found["told"].keys() == {"gzip-bomb", "truncated"}
 
 
