@@ -22,7 +22,9 @@ def note_kineto_problems(draft: Draft, header: dict[str, Any]) -> None:
     """Add what a reader of the trace should know before trusting it."""
     _logged(draft, header)
     _device_events(draft)
-    _promised(draft)
+    # What a cut file lacks may have stood in the part that is gone.
+    if not any(problem.code in ("truncated", "damaged-gzip") for problem in draft.problems.all()):
+        _promised(draft)
     _zero_times(draft)
 
 
