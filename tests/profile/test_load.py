@@ -16,6 +16,7 @@ from stepscope import formats
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
 from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
+from stepscope.profile import later
 from stepscope.profile.catalog import scan
 from stepscope.profile.load import load, load_run
 from stepscope.profile.profile import Profile
@@ -43,6 +44,7 @@ def codes(profile: Profile) -> set[str]:
 
 
 def cache_files() -> list[Path]:
+    later.wait()
     return sorted(Path(os.environ["STEPSCOPE_CACHE"]).glob("*/*"))
 
 

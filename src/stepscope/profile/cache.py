@@ -8,6 +8,7 @@ table's CRC-32 (about 10 GB/s) is compared when the table is first used, and dam
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import stat
@@ -23,6 +24,7 @@ import msgspec
 import polars as pl
 
 from stepscope.formats.source import Source
+from stepscope.profile import later
 from stepscope.profile.mapped import Damaged
 from stepscope.profile.stored import Contents, StoredTrace, lazily, write
 from stepscope.trace.problems import Problem
@@ -115,7 +117,9 @@ class Cache:
     @property
     def folder(self) -> Path:
         """Where entries are kept. A home that cannot be found out raises RuntimeError."""
-        return self._folder or default_folder()
+        if self._folder is None:
+            self._folder = default_folder()  # once: what is stored later goes where it was meant to go
+        return self._folder
 
     def open(self, identity: Identity, path: str, reload: Callable[[], Trace]) -> Trace | None:
         """The trace as it was stored, or None. `reload` reads the profile again if a table turns out damaged."""
@@ -123,6 +127,7 @@ class Cache:
             return None
         try:
             entry = self.folder / identity.key
+            later.wait(str(entry))
             manifest = _read_manifest(entry)
         except (OSError, RuntimeError):
             return None
@@ -142,21 +147,54 @@ class Cache:
 
     def store(self, identity: Identity, trace: Trace) -> Problem | None:
         """Keep the trace; the problem says why that could not be done."""
+        prepared = self._prepared(trace)
+        return self._completed(prepared, identity, trace) if isinstance(prepared, Path) else prepared
+
+    def store_later(self, identity: Identity, trace: Trace) -> Problem | None:
+        """Keep the trace while its reader goes on; `open` waits for it.
+
+        A cache that is full or cannot be written is found out now. What fails after that is only logged.
+        """
+        prepared = self._prepared(trace)
+        if not isinstance(prepared, Path):
+            return prepared
+
+        def complete() -> None:
+            problem = self._completed(prepared, identity, trace)
+            if problem is not None:
+                logging.getLogger(__name__).warning("%s. %s %s", problem.title, problem.detail, problem.fix)
+            self.prune()
+
+        later.start(str(self.folder / identity.key), complete)
+        return None
+
+    def _prepared(self, trace: Trace) -> Path | Problem | None:
+        """A folder aside to write to; None where nothing is to be kept."""
         if self.limit <= 0:
             return None
-        aside: Path | None = None
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._check_room(trace)
-            aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=self.folder))
+            return Path(tempfile.mkdtemp(prefix=_ASIDE, dir=self.folder))
+        except (OSError, RuntimeError) as error:
+            return _unwritable(self._folder_text(), error)
+
+    def _completed(self, aside: Path, identity: Identity, trace: Trace) -> Problem | None:
+        """Write to the folder aside, and put it in place."""
+        try:
             manifest = Manifest(identity.state, write(trace, aside))
             (aside / MANIFEST).write_bytes(msgspec.json.encode(manifest))
             self._put_in_place(aside, identity)
-        except (OSError, RuntimeError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        except (
+            OSError,
+            RuntimeError,
+            MemoryError,
+            pl.exceptions.PolarsError,
+            pl.exceptions.PanicException,
+        ) as error:
             return _unwritable(self._folder_text(), error)
         finally:
-            if aside is not None:
-                shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(aside, ignore_errors=True)
         return None
 
     def discard(self, identity: Identity) -> None:

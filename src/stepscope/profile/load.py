@@ -18,6 +18,7 @@ from stepscope.profile.nothing import nothing_found
 from stepscope.profile.profile import Profile
 from stepscope.profile.ranks import LoadedFile, assign, missing_ranks, spans
 from stepscope.profile.runs import Entry, Run
+from stepscope.profile.sidecars import attach
 from stepscope.profile.walk import Skipped
 from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.trace import Trace
@@ -99,7 +100,7 @@ def _load(run: Run, catalog: Catalog, wanted: _Wanted) -> Profile:
     files, failures = _read_all(reader, entries)
     if not files:
         raise _none_readable(run, failures)
-    if reader.cache is not None:
+    if reader.cache is not None and not reader.keep_in_memory:
         reader.cache.prune()
     ranked, doubts = assign(files)
     if wanted.ranks is not None:
@@ -175,7 +176,7 @@ class _Reader:
     def attempt(self, entry: Entry) -> Trace | UnreadableFile:
         """The trace, or why it cannot be read."""
         try:
-            return self.read(entry)
+            return attach(self.read(entry), entry)
         except UnreadableFile as error:
             return error
         except MemoryError:
@@ -203,13 +204,19 @@ class _Reader:
         if identify(entry.source()) != identity:
             self.problems.append(_changed(entry))
             return trace
+        if self.keep_in_memory:
+            self._note(cache.store_later(identity, trace))
+            return trace
         problem = cache.store(identity, trace)
+        self._note(problem)
+        if problem is not None:
+            return trace
+        # With hundreds of ranks only mapped tables fit: the system drops their pages when it needs the memory.
+        return cache.open(identity, entry.path, lambda: self._reread(entry, identity)) or trace
+
+    def _note(self, problem: Problem | None) -> None:
         if problem is not None:
             self.problems.append(problem)
-        elif not self.keep_in_memory:
-            # With hundreds of ranks only mapped tables fit: the system drops their pages when it needs the memory.
-            return cache.open(identity, entry.path, lambda: self._reread(entry, identity)) or trace
-        return trace
 
     def _reread(self, entry: Entry, identity: Identity) -> Trace:
         """What to do when stored tables prove damaged after the profile was opened."""

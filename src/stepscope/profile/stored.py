@@ -6,7 +6,6 @@ import inspect
 import mmap
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -65,12 +64,10 @@ def write(trace: Trace, folder: Path) -> Contents:
     def cold(number: int, frame: pl.DataFrame) -> StoredFile:
         return _write_file(frame, folder / f"cold{number}.arrow", "zstd")
 
-    # Packing the cold frames takes longest, so the tables are written beside it.
-    with ThreadPoolExecutor(1, thread_name_prefix="stepscope-store") as pool:
-        packed = {name: pool.submit(cold, i, frame) for i, (name, frame) in enumerate(trace.cold.items())}
-        tables = {name: table(name) for name in TABLES if len(trace.tables[name])}
-        tables[STRINGS] = _write_file(strings.to_frame(), folder / f"{STRINGS}.arrow", "uncompressed")
-        return Contents(tables, {name: file.result() for name, file in packed.items()})
+    # One after the other: whoever waits for a trace has it by now, and the processors have better things to do.
+    tables = {name: table(name) for name in TABLES if len(trace.tables[name])}
+    tables[STRINGS] = _write_file(strings.to_frame(), folder / f"{STRINGS}.arrow", "uncompressed")
+    return Contents(tables, {name: cold(i, frame) for i, (name, frame) in enumerate(trace.cold.items())})
 
 
 def is_plain(table: str) -> bool:
