@@ -208,8 +208,17 @@ def _links(flows: pl.DataFrame, places: _Places) -> pl.DataFrame:
 def _counters(samples: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFrame:
     """The samples; their values may be texts, since JSON has no infinities."""
     texts = samples.join(rest, left_on="row", right_on="event", how="left", maintain_order="left")
-    value = pl.col("json").cast(pl.String, strict=False).str.json_path_match("$.value")
+    texts = texts.with_columns(json=_decoded(texts["json"]))
+    value = pl.col("json").str.json_path_match("$.value")
     return texts.select("track", time_ns="start", value=value.cast(pl.Float64, strict=False))
+
+
+def _decoded(texts: pl.Series) -> pl.Series:
+    """The bytes as text; those that are none, in an edited file, as nearly as can be."""
+    try:
+        return texts.cast(pl.String, strict=False)
+    except pl.exceptions.ComputeError:
+        return pl.Series([text and text.decode(errors="replace") for text in texts], dtype=pl.String)
 
 
 def _loose_rows(header: dict[str, Any], table: str) -> Rows:

@@ -33,6 +33,7 @@ class _Info(msgspec.Struct):
     devices: list[dict[str, Any]] = []
     versions: dict[str, Any] = {}
     capture_options: dict[str, Any] = {}
+    capture: dict[str, Any] = {}
 
 
 class _Problem(msgspec.Struct):

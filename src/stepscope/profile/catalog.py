@@ -14,6 +14,7 @@ from stepscope.errors import StepscopeError, UnreadableFile
 from stepscope.profile import skips
 from stepscope.profile.paths import Location, locate
 from stepscope.profile.runs import Entry, Run, entry, group, in_profile_folder, name_runs
+from stepscope.profile.sidecars import is_sidecar, note_captures
 from stepscope.profile.walk import FoundFile, Skipped, Walk
 
 # Files whose name does not tell are opened for their first bytes. A folder of a million JSON files is a data set.
@@ -39,9 +40,9 @@ def scan(path: str | os.PathLike[str]) -> Catalog:
     """Look at everything under the path. A file that is named itself is taken as it is: its content decides."""
     location = locate(path)
     walk = Walk(location)
-    entries = _entries(walk, location)
+    entries, sidecars = _entries(walk, location)
     entries, twins = _without_twins(entries)
-    entries = _with_ranks_inside(entries)
+    entries = _with_ranks_inside(note_captures(entries, sidecars))
     is_folder = walk.folders > 0 and not location.is_pattern
     return Catalog(
         path=location.path,
@@ -58,10 +59,15 @@ def _root(location: Location) -> str:
     return location.path if fixed == location.path else fixed.rpartition("/")[0]
 
 
-def _entries(walk: Walk, location: Location) -> list[Entry]:
+def _entries(walk: Walk, location: Location) -> tuple[list[Entry], list[str]]:
+    """What looks like a profile, and the sidecars of our own capture."""
     found: list[Entry] = []
+    sidecars: list[str] = []
     opened = 0
     for file in walk:
+        if is_sidecar(file.path) and not file.is_named:
+            sidecars.append(file.path)
+            continue
         item = entry(file.path, size=file.size, mtime_ns=file.mtime_ns, filesystem=location.filesystem)
         verdict = _before_opening(file, item)
         if verdict == skips.LOOK_INSIDE and not file.is_named:
@@ -71,7 +77,7 @@ def _entries(walk: Walk, location: Location) -> list[Entry]:
             walk.skipped.append(Skipped(file.path, verdict.reason))
         else:
             found.append(replace(item, format_hint=verdict.format_hint))
-    return found
+    return found, sidecars
 
 
 _too_many = skips.Verdict(
@@ -108,7 +114,7 @@ def _opened(item: Entry) -> IO[bytes]:
 
 def _with_ranks_inside(entries: list[Entry]) -> list[Entry]:
     """Where names tell no rank and files beside each other may be ranks or strangers, ask their first bytes."""
-    unclear = [item for item in entries if item.time_ns is not None and not item.who]
+    unclear = [item for item in entries if item.time_ns is not None and not item.who and not item.capture]
     crowded = {folder for folder, files in Counter(item.folder for item in unclear).items() if files > 1}
     asked = [item for item in unclear if item.folder in crowded]
     if not asked:

@@ -32,6 +32,7 @@ class Entry:
     time_ns: int | None = None
     mtime_ns: int = 0
     size: int = 0
+    capture: str = ""  # which capture of stepscope's own wrote it, by its sidecar
     filesystem: Any = field(default=None, compare=False, repr=False)
 
     @property
@@ -105,6 +106,8 @@ def _key(item: Entry) -> Hashable:
     """Files of different keys are never one run."""
     if in_profile_folder(item.folder):
         return "folder", item.template.rpartition("/")[0], item.format_hint
+    if item.capture:
+        return "captured", item.folder, item.capture
     if item.who:
         return "marked", item.template
     if item.time_ns is not None:
@@ -118,7 +121,7 @@ def _order(item: Entry) -> tuple[Any, ...]:
 
 def _windows(members: list[Entry]) -> list[list[Entry]]:
     """Split by time: a job may profile several times, and the same worker cannot be in one window twice."""
-    if any(member.time_ns is None for member in members):
+    if members[0].capture or any(member.time_ns is None for member in members):
         return [members]
     members = sorted(members, key=when)
     clusters = [[members[0]]]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # Names repeat by the thousand, so they are held once. One set of categories for all columns and all traces lets
 # the traces of many ranks be put together without translating them.
@@ -138,6 +138,7 @@ TABLES: dict[str, Columns] = {
         "devices": pl.String,  # JSON: one object per device
         "versions": pl.String,  # JSON object
         "capture_options": pl.String,  # JSON object
+        "capture": pl.String,  # JSON object
     },
     "problems": {
         "code": pl.String,

@@ -12,6 +12,8 @@ import polars as pl
 from stepscope.trace.json_text import repaired_json
 from stepscope.trace.schema import TABLES, conform
 
+_JSON_COLUMNS = ("devices", "versions", "capture_options", "capture")
+
 
 @dataclass
 class TraceInfo:
@@ -29,11 +31,13 @@ class TraceInfo:
     devices: list[dict[str, Any]] = field(default_factory=list)
     versions: dict[str, Any] = field(default_factory=dict)
     capture_options: dict[str, Any] = field(default_factory=dict)
+    # What stepscope's own capture noted beside the file, see docs/capture/sidecar.md; empty for other recorders.
+    capture: dict[str, Any] = field(default_factory=dict)
 
     def frame(self) -> pl.DataFrame:
         """The `traces` table: one row."""
         row = {name: getattr(self, name) for name in TABLES["traces"]}
-        for name in ("devices", "versions", "capture_options"):
+        for name in _JSON_COLUMNS:
             row[name] = msgspec.json.encode(row[name]).decode()
         return pl.DataFrame([row], schema=TABLES["traces"])
 
@@ -41,7 +45,7 @@ class TraceInfo:
     def from_frame(cls, frame: pl.DataFrame) -> TraceInfo:
         """The inverse of frame()."""
         row = frame.row(0, named=True)
-        for name in ("devices", "versions", "capture_options"):
+        for name in _JSON_COLUMNS:
             row[name] = msgspec.json.decode(row[name])
         return cls(**row)
 
