@@ -1,0 +1,53 @@
+"""Asks every check, one after the other. A check that breaks is told as not looked at; it never breaks the rest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from stepscope.doctor.check import Check, Sign, Subject
+from stepscope.doctor.result import Diagnosis, NotLookedAt, Result
+from stepscope.trace.schema import SEVERITIES
+
+RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks of broken checks
+
+
+def examine(
+    subject: Subject, checks: Sequence[Check[Subject]], named: str, facts: dict[str, str] | None = None
+) -> Diagnosis:
+    """The diagnosis of one subject, which people know as `named`."""
+    found = Diagnosis(named, [], [], [], facts or {})
+    for check in checks:
+        reason = _ask(check, subject, found)
+        if reason:
+            found.not_looked_at.append(NotLookedAt(check.code, check.group, reason))
+    found.results.sort(key=lambda result: SEVERITIES.index(result.severity))
+    return found
+
+
+def _ask(check: Check[Subject], subject: Subject, found: Diagnosis) -> str:
+    """Puts the answer into what was found, or says why there is none."""
+    try:
+        reason = check.needs(subject)
+        if reason:
+            return reason
+        signs = list(check.look(subject))
+    except Exception as error:
+        if os.environ.get(RAISE):
+            raise
+        return f"could not be answered: {type(error).__name__}: {error}".split("\n", maxsplit=1)[0]
+    found.results += [_result(check, sign) for sign in signs]
+    if not signs:
+        found.passed.append(check.code)
+    return ""
+
+
+def _result(check: Check[Subject], sign: Sign) -> Result:
+    return Result(
+        check.code,
+        check.group,
+        sign.severity or check.severity,
+        sign.title or check.title,
+        sign.evidence,
+        sign.fix or check.fix,
+    )
