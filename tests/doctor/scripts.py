@@ -99,7 +99,7 @@ WRONG: dict[str, list[str]] = {
         "import jax\no = jax.profiler.ProfileOptions()\no.device_tracer_level = 0\n",
     ],
     "no-block-until-ready": [
-        "import jax\njax.profiler.start_trace('logs')\ny = f(x)\njax.profiler.stop_trace()\n",
+        "import jax\nf = jax.jit(g)\njax.profiler.start_trace('logs')\ny = f(x)\njax.profiler.stop_trace()\n",
     ],
     "keras-profile-batch": [
         "import tensorflow as tf\nc = tf.keras.callbacks.TensorBoard('logs', profile_batch=1)\n",
@@ -221,6 +221,15 @@ rank = int(os.environ["RANK"])
 with profile() as prof:
     train()
 prof.export_chrome_trace(f"trace_{rank}.json")
+""",
+    "torch, entered only if wanted": TORCH
+    + """
+from contextlib import nullcontext
+prof = profile(record_shapes=True) if enabled else None
+with prof or nullcontext():
+    train()
+if prof:
+    prof.export_chrome_trace("trace.json")
 """,
     "tensorflow by functions": """
 import tensorflow as tf

@@ -121,6 +121,8 @@ def _mentions(script: Script, name: str) -> Iterator[ast.AST]:
 
 def _use(script: Script, held: Held, node: ast.AST) -> None:
     parent = script.parent(node)
+    while isinstance(parent, _TRANSPARENT):
+        node, parent = parent, script.parent(parent)
     if isinstance(parent, ast.Attribute):
         held.asked.add(parent.attr)
     elif isinstance(parent, ast.withitem) and parent.context_expr is node:

@@ -23,6 +23,8 @@ _FOR_THE_HOST = (
     "jax.profiler.TraceAnnotation",
     "jax.profiler.StepTraceAnnotation",
 )
+_STARTS = ("start", "__enter__", "start_trace", "prepare_trace")
+_STOPS = ("stop", "__exit__", "stop_trace")
 _SHADOWED = ("torch", "tensorflow", "jax", "tensorboard", "stepscope", "profile", "cProfile")
 
 
@@ -48,7 +50,7 @@ def script_syntax(subject: TrainingScript) -> Iterator[Sign]:
 def profiler_never_started(subject: TrainingScript) -> Iterator[Sign]:
     """Objects that nobody starts, and imports that nobody uses."""
     for held in subject.held:
-        if not held.is_entered and not held.does("start", "__enter__"):
+        if not held.is_entered and not held.does(*_STARTS):
             name = min(held.names, default="")
             known = f"{name} = {held.made.name}(…)" if name else f"{held.made.name}(…)"
             yield Sign(
@@ -101,7 +103,7 @@ def _mentions_module(script: Script, alias: ast.alias, used: set[str]) -> bool:
 def profiler_never_stopped(subject: TrainingScript) -> Iterator[Sign]:
     """start() without stop(), for objects and for functions."""
     for held in subject.held:
-        if held.asked & {"start", "__enter__"} and not held.is_entered and not held.does("stop", "__exit__"):
+        if held.asked & {*_STARTS} and not held.is_entered and not held.does(*_STOPS):
             name = min(held.names, default="prof")
             yield Sign(
                 f"Line {held.line}: {name} is started, and {name}.stop() is called nowhere.",
@@ -220,6 +222,8 @@ def two_profilers(subject: TrainingScript) -> Iterator[Sign]:
 def shadowed_module(subject: TrainingScript) -> Iterator[Sign]:
     """Names of packages among the files beside it."""
     folder = Path(subject.script.path).parent
+    if (folder / "__init__.py").exists():
+        return  # a package's modules are imported by their full names
     for name in _SHADOWED:
         beside = folder / f"{name}.py"
         if beside.is_file() and beside.name != Path(subject.script.path).name:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from stepscope.doctor.check import Checks, Sign
 from stepscope.doctor.script.held import LEGACY, Held
-from stepscope.doctor.script.source import constant
+from stepscope.doctor.script.source import Script, constant, last_part
 from stepscope.doctor.script.subject import PAIRS, WITHS, TrainingScript
 
 CHECKS: Checks[TrainingScript] = Checks("script", [])
@@ -87,10 +87,8 @@ def no_device_activity(subject: TrainingScript) -> Iterator[Sign]:
         return
     for held in subject.torch:
         activities = held.made.keyword("activities")
-        only_cpu = isinstance(activities, ast.List | ast.Tuple | ast.Set) and not any(
-            re.search(r"CUDA|XPU|MTIA|HPU|PrivateUse1", ast.unparse(each)) or isinstance(each, ast.Starred)
-            for each in activities.elts
-        )
+        listed = activities.elts if isinstance(activities, ast.List | ast.Tuple | ast.Set) else []
+        only_cpu = listed and all(last_part(each) == "CPU" for each in listed)
         if only_cpu:
             yield Sign(f"Line {held.line}: activities={ast.unparse(activities) if activities else ''}")
         device = held.made.keyword("use_cuda") or held.made.keyword("use_device")
@@ -101,7 +99,9 @@ def no_device_activity(subject: TrainingScript) -> Iterator[Sign]:
             and not held.made.node.args
         ):
             yield Sign(
-                f"Line {held.line}: {LEGACY}() without use_device.", "Use torch.profiler.profile instead."
+                f"Line {held.line}: {LEGACY}() without use_device.",
+                "Use torch.profiler.profile instead.",
+                severity="info",
             )
 
 
@@ -147,8 +147,14 @@ def no_block_until_ready(subject: TrainingScript) -> Iterator[Sign]:
     for call, inside in subject.regions(PAIRS[1].start, PAIRS[1].stops, WITHS[1]):
         calls = [node for node in inside if isinstance(node, ast.Call)]
         waits = any(each.method in _WAITS for each in subject.script.calls)
-        if calls and not waits:
+        # Where the work is compiled elsewhere, the waiting may be there as well.
+        if calls and not waits and _compiles_here(subject.script):
             yield Sign(f"{call.name} in line {call.line}; block_until_ready is called nowhere.")
+
+
+def _compiles_here(script: Script) -> bool:
+    nodes = (node for node in ast.walk(script.tree) if isinstance(node, ast.Attribute | ast.Name))
+    return any(script.name_of(node) in ("jax.jit", "jax.pmap") for node in nodes)
 
 
 @CHECKS.add(
