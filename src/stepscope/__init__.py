@@ -5,21 +5,46 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from stepscope.capture.annotate import annotate as annotate
+    from stepscope.capture.annotate import step as step
+    from stepscope.capture.op import op as op
+    from stepscope.capture.profiler import Profiler as Profiler
+    from stepscope.capture.profiler import profile as profile
+    from stepscope.capture.schedule import schedule as schedule
     from stepscope.profile.load import load as load
     from stepscope.report.build import report as report
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "load", "report"]
+__all__ = [
+    "Profiler",
+    "__version__",
+    "annotate",
+    "load",
+    "op",
+    "profile",
+    "report",
+    "schedule",
+    "step",
+]
 
 # Imported when they are first used: `import stepscope` itself needs nothing but Python, since training jobs do it.
-_PLACES = {"load": "stepscope.profile.load"}
+_PLACES = {
+    "Profiler": "stepscope.capture.profiler",
+    "annotate": "stepscope.capture.annotate",
+    "load": "stepscope.profile.load",
+    "op": "stepscope.capture.op",
+    "schedule": "stepscope.capture.schedule",
+    "step": "stepscope.capture.annotate",
+}
+# Packages that can be called: a function of the same name would be replaced as soon as someone imports from them.
+_CALLED = ("profile", "report")
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name == "report":  # a package that can be called
-        return import_module("stepscope.report")
+    if name in _CALLED:
+        return import_module(f"stepscope.{name}")
     if name not in _PLACES:
         raise AttributeError(f"module 'stepscope' has no attribute {name!r}")
     value = getattr(import_module(_PLACES[name]), name)
@@ -28,4 +53,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES, "report"})
+    return sorted({*globals(), *_PLACES, *_CALLED})

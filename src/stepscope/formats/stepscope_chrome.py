@@ -216,7 +216,8 @@ def _counters(samples: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFrame:
 def _decoded(texts: pl.Series) -> pl.Series:
     """The bytes as text; those that are none, in an edited file, as nearly as can be."""
     try:
-        return texts.cast(pl.String, strict=False)
+        decoded: pl.Series = texts.cast(pl.String, strict=False)
+        return decoded
     except pl.exceptions.ComputeError:
         return pl.Series([text and text.decode(errors="replace") for text in texts], dtype=pl.String)
 

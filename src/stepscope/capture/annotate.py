@@ -1,0 +1,145 @@
+"""Names for parts of a step: `annotate`, `op` and `step`. They cost nothing measurable while nobody records."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, TypeVar
+
+from stepscope.capture import active, spans
+from stepscope.capture.native_scopes import Framework, frameworks
+from stepscope.capture.troubles import tell
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _not_compiling() -> bool:
+    return False
+
+
+# torch.compiler.is_compiling once torch is there: dynamo follows this module's code, and knows the answer to that one call.
+_is_compiling: Callable[[], bool] = _not_compiling
+_torch_span: Any = None
+
+
+def look_for_torch() -> None:
+    """Learn how torch says that it is compiling."""
+    global _is_compiling, _torch_span
+    torch = sys.modules.get("torch")
+    compiler: Any = getattr(torch, "compiler", None)
+    if torch is not None and hasattr(compiler, "is_compiling") and hasattr(torch, "profiler"):
+        _torch_span = torch.profiler.record_function
+        _is_compiling = compiler.is_compiling
+
+
+look_for_torch()
+
+
+def annotate(name: str) -> Annotation:
+    """A name for what happens inside: `with annotate("forward"): …`, or `@annotate("forward")` on a function.
+
+    PyTorch sees a `record_function`, TensorFlow a `Trace` and a name scope, JAX a `TraceAnnotation` and a `named_scope`.
+    """
+    if _is_compiling():
+        # What dynamo knows: it keeps or drops the span as it is told to, and says so once.
+        return _torch_span(name)  # type: ignore[no-any-return]
+    return Annotation(name)
+
+
+class Annotation:
+    """Made by `annotate`. May be entered again, also from several threads one after the other."""
+
+    __slots__ = ("_kind", "_name", "_opened", "_start")
+
+    def __init__(self, name: str, kind: str = "annotation") -> None:
+        self._name = name
+        self._kind = kind
+        self._opened: list[AbstractContextManager[Any]] | None = None
+
+    def __enter__(self) -> Annotation:
+        for framework in frameworks():
+            if framework.is_recording() or framework.is_tracing():
+                self._open()
+                return self
+        if spans.current is not None or active.is_timing:
+            self._open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._opened is not None:
+            self._close()
+
+    def __call__(self, function: Function) -> Function:
+        if self._kind == "annotation" and not callable(function):
+            raise TypeError("@annotate(name) goes on a function")
+        name, kind = self._name, self._kind
+
+        @functools.wraps(function)
+        def named(*arguments: Any, **options: Any) -> Any:
+            if _is_compiling():
+                return function(*arguments, **options)
+            with Annotation(name, kind):
+                return function(*arguments, **options)
+
+        return named  # type: ignore[return-value]
+
+    def _open(self) -> None:
+        self._opened = []
+        try:
+            if _is_compiling is _not_compiling:
+                look_for_torch()
+            for framework in frameworks():
+                self._open_in(framework)
+            if active.nvtx is not None:
+                self._enter(active.nvtx(self._name))
+        except Exception as error:
+            tell_once(f"the annotation {self._name!r} could not be made: {type(error).__name__}: {error}")
+        self._start = time.perf_counter_ns()
+
+    def _open_in(self, framework: Framework) -> None:
+        if framework.is_tracing():
+            self._enter(framework.scope(self._name))
+        if framework.is_recording():
+            self._enter(framework.span(self._name))
+
+    def _enter(self, scope: AbstractContextManager[Any]) -> None:
+        scope.__enter__()
+        if self._opened is not None:
+            self._opened.append(scope)
+
+    def _close(self) -> None:
+        opened, self._opened = self._opened or [], None
+        if spans.current is not None:
+            spans.current.add(self._name, self._kind, self._start)
+        if active.is_timing:
+            active.note_phase(self._name, time.perf_counter_ns() - self._start)
+        for scope in reversed(opened):
+            try:
+                scope.__exit__(None, None, None)
+            except Exception as error:
+                tell_once(
+                    f"the annotation {self._name!r} could not be ended: {type(error).__name__}: {error}"
+                )
+
+
+_told: set[str] = set()
+
+
+def tell_once(text: str) -> None:
+    """A warning, once for each text."""
+    if text not in _told and len(_told) < 100:
+        _told.add(text)
+        tell(text)
+
+
+def step(number: int | None = None) -> None:
+    """The step is over: the same as `step()` of the Profiler that is running, for code that has no hold of it."""
+    profiler = active.profiler
+    if profiler is not None:
+        profiler.step() if number is None else profiler.step(number)

@@ -1,0 +1,118 @@
+"""JAX: jax.profiler, with the step markers that XProf wants."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from stepscope.capture.backends.base import Backend, Options
+from stepscope.capture.backends.xplane import written
+from stepscope.capture.writer import Recorded
+
+
+def make(options: Options) -> Backend:
+    """The collector."""
+    return JaxBackend(options)
+
+
+class JaxBackend:
+    """One session of jax.profiler."""
+
+    name = "jax"
+    in_run_folder = True
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._jax: Any = sys.modules["jax"]
+        self._folder = Path()
+        self._is_running = False
+        self._step: Any = None
+
+    def warm_up(self, folder: Path) -> None:
+        """A session that is thrown away loads CUPTI and makes its buffers."""
+        session = getattr(sys.modules.get("jax._src.profiler"), "_profiler", None)
+        if session is not None and self._has_gpu():
+            session.ProfilerSession(self._made()).stop()
+
+    def start(self, folder: Path) -> None:
+        self._folder = folder
+        self._synchronize()
+        options = self._made()
+        if options is None:
+            self._jax.profiler.start_trace(str(folder))
+        else:
+            self._jax.profiler.start_trace(str(folder), profiler_options=options)
+        self._is_running = True
+
+    def _made(self) -> Any:
+        make = getattr(self._jax.profiler, "ProfileOptions", None)
+        if make is None:
+            return None
+        options = make()
+        options.host_tracer_level = 2
+        options.python_tracer_level = 1 if self._options.stacks else 0
+        options.device_tracer_level = 1 if self._options.device else 0
+        options.enable_hlo_proto = True
+        return options
+
+    def begin_step(self, number: int) -> None:
+        self.end_step()
+        self._step = self._jax.profiler.StepTraceAnnotation("train", step_num=number)
+        self._step.__enter__()
+
+    def end_step(self) -> None:
+        step, self._step = self._step, None
+        if step is not None:
+            step.__exit__(None, None, None)
+
+    def pause(self) -> None:
+        raise NotImplementedError("jax.profiler cannot pause")
+
+    def resume(self) -> None:
+        raise NotImplementedError("jax.profiler cannot pause")
+
+    def stop(self) -> None:
+        self._synchronize()
+        self._is_running = False
+        self._jax.profiler.stop_trace()
+
+    def save(self) -> list[Recorded]:
+        return written(self._folder)
+
+    def abandon(self) -> None:
+        if self._is_running:
+            self._is_running = False
+            self._jax.profiler.stop_trace()
+
+    def _synchronize(self) -> None:
+        """Dispatch is asynchronous: wait for what was started, on every device of this process."""
+        if not self._options.sync or not self._is_up():
+            return
+        jax = self._jax
+        for array in jax.live_arrays():
+            if not array.is_deleted():
+                array.block_until_ready()
+        jax.effects_barrier()
+
+    def _is_up(self) -> bool:
+        return bool(getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None))
+
+    def _has_gpu(self) -> bool:
+        return self._is_up() and any(device.platform == "gpu" for device in self._jax.local_devices())
+
+    def devices(self) -> list[dict[str, Any]]:
+        if not self._is_up():
+            return []
+        rows = []
+        for device in self._jax.local_devices():
+            row = {"id": device.id, "kind": device.platform, "name": device.device_kind}
+            stats = device.memory_stats() or {}
+            row |= {"memory_bytes": stats["bytes_limit"]} if "bytes_limit" in stats else {}
+            rows.append(row)
+        return rows
+
+    def versions(self) -> dict[str, str]:
+        jaxlib = sys.modules.get("jaxlib")
+        found = {"jax": self._jax.__version__, "jaxlib": getattr(jaxlib, "__version__", None)}
+        return {name: str(version) for name, version in found.items() if version}

@@ -1,0 +1,102 @@
+"""TensorFlow: tf.profiler, also for Keras on TensorFlow and for sessions of TensorFlow 1."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from stepscope.capture.backends.base import Backend, Options
+from stepscope.capture.backends.xplane import written
+from stepscope.capture.writer import Recorded
+
+
+def make(options: Options) -> Backend:
+    """The collector."""
+    return TensorFlowBackend(options)
+
+
+class TensorFlowBackend:
+    """One session of tf.profiler."""
+
+    name = "tensorflow"
+    in_run_folder = True
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._tf: Any = sys.modules["tensorflow"]
+        self._profiler: Any = self._tf.profiler.experimental
+        self._folder = Path()
+        self._is_running = False
+        self._step: Any = None
+
+    def warm_up(self, folder: Path) -> None:
+        """A session that is thrown away loads CUPTI and makes its buffers."""
+        if self._tf.config.list_physical_devices("GPU"):
+            self._profiler.start(str(folder / "warmup"))
+            self._profiler.stop(save=False)
+
+    def start(self, folder: Path) -> None:
+        self._folder = folder
+        self._synchronize()
+        options = self._profiler.ProfilerOptions(
+            host_tracer_level=2,
+            python_tracer_level=1 if self._options.stacks else 0,
+            device_tracer_level=1 if self._options.device else 0,
+        )
+        self._profiler.start(str(folder), options=options)
+        self._is_running = True
+
+    def begin_step(self, number: int) -> None:
+        self.end_step()
+        self._step = self._profiler.Trace("train", step_num=number, _r=1)
+        self._step.__enter__()
+
+    def end_step(self) -> None:
+        step, self._step = self._step, None
+        if step is not None:
+            step.__exit__(None, None, None)
+
+    def pause(self) -> None:
+        raise NotImplementedError("tf.profiler cannot pause")
+
+    def resume(self) -> None:
+        raise NotImplementedError("tf.profiler cannot pause")
+
+    def stop(self) -> None:
+        self._synchronize()
+        self._is_running = False
+        self._profiler.stop(save=True)
+
+    def save(self) -> list[Recorded]:
+        return written(self._folder)
+
+    def abandon(self) -> None:
+        if self._is_running:
+            self._is_running = False
+            self._profiler.stop(save=False)
+
+    def _synchronize(self) -> None:
+        """Ops run behind the host on a GPU, and with asynchronous eager execution on the CPU as well."""
+        test = getattr(self._tf, "test", None)
+        if self._options.sync and self._tf.executing_eagerly():
+            experimental = getattr(test, "experimental", None)
+            if experimental is not None and hasattr(experimental, "sync_devices"):
+                experimental.sync_devices()
+
+    def devices(self) -> list[dict[str, Any]]:
+        rows = []
+        for index, device in enumerate(self._tf.config.list_physical_devices("GPU")):
+            facts = self._tf.config.experimental.get_device_details(device)
+            row = {"id": index, "kind": "gpu", "name": facts.get("device_name", device.name)}
+            capability = facts.get("compute_capability")
+            row |= {"capability": ".".join(map(str, capability))} if capability else {}
+            rows.append(row)
+        return rows
+
+    def versions(self) -> dict[str, str]:
+        keras = sys.modules.get("keras")
+        build = self._tf.sysconfig.get_build_info()
+        found = {"tensorflow": self._tf.__version__, "keras": getattr(keras, "__version__", None)}
+        found["cuda"] = build.get("cuda_version")
+        return {name: str(version) for name, version in found.items() if version}

@@ -1,0 +1,140 @@
+"""PyTorch: torch.profiler with everything on that makes a profile complete."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from stepscope.capture.backends.base import Backend, Options
+from stepscope.capture.writer import Recorded
+
+
+def make(options: Options) -> Backend:
+    """The collector."""
+    return TorchBackend(options)
+
+
+class TorchBackend:
+    """Drives torch.profiler by hand: its own `step()` costs microseconds even when nothing is recorded."""
+
+    name = "torch"
+    in_run_folder = False
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._torch: Any = sys.modules["torch"]
+        self._profiler: Any = None
+        self._is_running = False
+        self._step: Any = None
+        self._folder = Path()
+
+    def warm_up(self, folder: Path) -> None:
+        self._folder = folder
+        self._profiler = self._made()
+        self._profiler.prepare_trace()
+
+    def start(self, folder: Path) -> None:
+        if self._profiler is None:
+            self.warm_up(folder)
+        self._synchronize()
+        self._profiler.start_trace()
+        self._is_running = True
+
+    def _made(self) -> Any:
+        profiler = self._torch.profiler
+        activities = profiler.supported_activities()
+        if not self._options.device:
+            activities = {profiler.ProfilerActivity.CPU}
+        return profiler.profile(
+            activities=activities,
+            record_shapes=self._options.shapes,
+            profile_memory=self._options.memory,
+            with_stack=self._options.stacks,
+            with_flops=self._options.flops,
+            with_modules=self._options.stacks,
+            experimental_config=self._experimental(),
+        )
+
+    def _experimental(self) -> Any:
+        """Waits of streams for each other are recorded only on request, and only newer versions know the request."""
+        try:
+            return self._torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)
+        except Exception:
+            return None
+
+    def begin_step(self, number: int) -> None:
+        self.end_step()
+        self._step = self._torch.profiler.record_function(f"ProfilerStep#{number}")
+        self._step.__enter__()
+
+    def end_step(self) -> None:
+        step, self._step = self._step, None
+        if step is not None:
+            step.__exit__(None, None, None)
+
+    def pause(self) -> None:
+        self._profiler.toggle_collection_dynamic(False, self._profiler.activities)
+
+    def resume(self) -> None:
+        self._profiler.toggle_collection_dynamic(True, self._profiler.activities)
+
+    def stop(self) -> None:
+        self._synchronize()
+        self._is_running = False
+        self._profiler.stop_trace()
+
+    def save(self) -> list[Recorded]:
+        ending = ".pt.trace.json" + (".gz" if self._options.packed else "")
+        path = self._folder / f"trace{ending}"
+        self._profiler.export_chrome_trace(str(path))
+        self._profiler = None
+        return [Recorded(path, ending)]
+
+    def abandon(self) -> None:
+        if self._is_running and self._profiler is not None:
+            self._is_running = False
+            self._profiler.stop_trace()
+        elif self._profiler is not None and getattr(self._profiler, "profiler", None) is not None:
+            # Prepared but never started: torch has no other way to let go of the collector.
+            self._profiler.start_trace()
+            self._profiler.stop_trace()
+        self._profiler = None
+
+    def _synchronize(self) -> None:
+        """So that work from before the window does not run into it, and work of the window is all recorded."""
+        if not self._options.sync:
+            return
+        torch = self._torch
+        if torch.cuda.is_available() and torch.cuda.is_initialized() and not _is_capturing(torch):
+            torch.cuda.synchronize()
+        elif hasattr(torch, "xpu") and torch.xpu.is_available() and torch.xpu.is_initialized():
+            torch.xpu.synchronize()
+
+    def devices(self) -> list[dict[str, Any]]:
+        torch = self._torch
+        if not torch.cuda.is_available() or not torch.cuda.is_initialized():
+            return []
+        rows = []
+        for index in range(torch.cuda.device_count()):
+            facts = torch.cuda.get_device_properties(index)
+            row = {"id": index, "kind": "gpu", "name": facts.name, "memory_bytes": facts.total_memory}
+            row |= {
+                "multiprocessors": facts.multi_processor_count,
+                "capability": f"{facts.major}.{facts.minor}",
+            }
+            row["current"] = index == torch.cuda.current_device()
+            rows.append(row)
+        return rows
+
+    def versions(self) -> dict[str, str]:
+        torch = self._torch
+        found = {"torch": str(torch.__version__), "cuda": torch.version.cuda, "hip": torch.version.hip}
+        triton = sys.modules.get("triton")
+        found["triton"] = getattr(triton, "__version__", None)
+        return {name: str(version) for name, version in found.items() if version}
+
+
+def _is_capturing(torch: Any) -> bool:
+    """Synchronising while a CUDA graph is captured would break the capture."""
+    return bool(torch.cuda.is_current_stream_capturing())

@@ -1,0 +1,62 @@
+"""Two figures of memory: what the framework's allocator handed out, and what the device has in use."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from stepscope.capture.telemetry import resident_bytes
+
+
+def allocator_bytes() -> int | None:
+    """Bytes that the framework's allocator counts as in use; None where it does not count."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        return int(torch.cuda.memory_allocated())
+    jax = sys.modules.get("jax")
+    if jax is not None and getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
+        stats = [device.memory_stats() for device in jax.local_devices()]
+        known = [int(each["bytes_in_use"]) for each in stats if each and "bytes_in_use" in each]
+        if known:
+            return sum(known)
+    return _tensorflow_bytes()
+
+
+def _tensorflow_bytes() -> int | None:
+    tf: Any = sys.modules.get("tensorflow")
+    if tf is None or not hasattr(tf, "config") or not tf.config.list_logical_devices("GPU"):
+        return None
+    return int(tf.config.experimental.get_memory_info("GPU:0")["current"])
+
+
+def device_bytes() -> int | None:
+    """Bytes in use on the device, whoever holds them; without a device, the resident memory of the process."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        free, total = torch.cuda.mem_get_info()
+        return int(total - free)
+    on_gpu = _nvml_bytes() if _has_gpu_runtime() else None
+    return resident_bytes() if on_gpu is None else on_gpu
+
+
+def _has_gpu_runtime() -> bool:
+    jax = sys.modules.get("jax")
+    if jax is not None and getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
+        return any(device.platform == "gpu" for device in jax.local_devices())
+    return _tensorflow_bytes() is not None
+
+
+_nvml: Any = None
+
+
+def _nvml_bytes() -> int | None:
+    global _nvml
+    try:
+        if _nvml is None:
+            from stepscope.capture.nvml import Nvml
+
+            _nvml = Nvml()
+        used = [row.get("memory_used_bytes") for row in _nvml.sample()]
+    except Exception:  # no driver
+        return None
+    return sum(each for each in used if each is not None) if used else None

@@ -1,0 +1,101 @@
+"""A custom operator under its own name: its host time, the device time below it, and what it did to memory."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+
+from stepscope.capture import active, annotate, memory, spans
+from stepscope.capture.annotate import Annotation, Function
+from stepscope.capture.native_scopes import Framework, frameworks
+
+
+def op(name: str) -> Callable[[Function], Function]:
+    """Report a function as an op of this name: `@stepscope.op("my_kernel")`."""
+
+    def named(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*arguments: Any, **options: Any) -> Any:
+            if annotate._is_compiling() or not _is_wanted():
+                return function(*arguments, **options)
+            with _Call(name, arguments):
+                return function(*arguments, **options)
+
+        return call  # type: ignore[return-value]
+
+    return named
+
+
+def _is_wanted() -> bool:
+    for framework in frameworks():
+        if framework.is_recording() or framework.is_tracing():
+            return True
+    return active.is_timing or spans.current is not None
+
+
+class _Call(Annotation):
+    """One call: an annotation that PyTorch takes for an op, with memory before and after."""
+
+    __slots__ = ("_allocated", "_arguments", "_began", "_used")
+
+    def __init__(self, name: str, arguments: tuple[Any, ...]) -> None:
+        super().__init__(name, "op")
+        self._arguments = arguments
+
+    def _open(self) -> None:
+        self._allocated, self._used = _memory()
+        self._began = time.perf_counter_ns()
+        super()._open()
+
+    def _open_in(self, framework: Framework) -> None:
+        if framework.name == "torch" and framework.is_recording():
+            self._enter(_TorchOp(self._name, self._arguments))
+        else:
+            super()._open_in(framework)
+
+    def _close(self) -> None:
+        super()._close()
+        took = time.perf_counter_ns() - self._began
+        if active.is_timing:
+            allocated, used = _memory()
+            active.note_op(self._name, took, _change(self._allocated, allocated), _change(self._used, used))
+
+
+def _memory() -> tuple[int | None, int | None]:
+    if not active.is_timing:
+        return None, None
+    try:
+        return memory.allocator_bytes(), memory.device_bytes()
+    except Exception:  # a device that is being reset
+        return None, None
+
+
+def _change(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before
+
+
+class _TorchOp:
+    """A record function of the scope that PyTorch's own ops have, so that shapes are recorded too."""
+
+    __slots__ = ("_arguments", "_handle", "_name")
+
+    def __init__(self, name: str, arguments: tuple[Any, ...]) -> None:
+        import torch
+
+        self._name = name
+        self._arguments = [each for each in arguments if isinstance(each, torch.Tensor)]
+        self._handle: Any = None
+
+    def __enter__(self) -> _TorchOp:
+        import torch
+
+        self._handle = torch.autograd._record_function_with_args_enter(self._name, *self._arguments)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        import torch
+
+        torch.autograd._record_function_with_args_exit(self._handle)
+        self._handle = None

@@ -1,0 +1,377 @@
+"""`Profiler` and `profile`: record some steps of any training loop, and never get in its way."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from stepscope.capture import active
+from stepscope.capture.annotate import Annotation, Function, look_for_torch
+from stepscope.capture.backends.base import Options
+from stepscope.capture.exits import Exits
+from stepscope.capture.input import Batch, Input
+from stepscope.capture.nvtx import ranges
+from stepscope.capture.schedule import NEVER, Phase, Schedule, from_now
+from stepscope.capture.step_times import KEPT, StepTimes
+from stepscope.capture.troubles import Trouble, Troubles
+from stepscope.capture.window import Published, Settings, Window
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _guarded(method: Method) -> Method:
+    """Nothing that fails in here reaches the loop; and nothing happens in a forked child or inside itself."""
+
+    @functools.wraps(method)
+    def safe(self: Profiler, *arguments: Any, **options: Any) -> Any:
+        if self._is_inert or self._is_busy:
+            return None
+        self._is_busy = True
+        try:
+            return method(self, *arguments, **options)
+        except Exception as error:
+            self._troubles.failed(f"Profiler.{method.__name__}", error)
+            return None
+        finally:
+            self._is_busy = False
+
+    return safe  # type: ignore[return-value]
+
+
+class Profiler:
+    """Records windows of steps into a folder.
+
+    Without a schedule recording begins with start() and lasts until stop(), but at most 20 steps. With `regions`, only what
+    runs inside `region(name)` is recorded: all regions, or those named.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        schedule: Schedule | None = None,
+        memory: bool = True,
+        shapes: bool = True,
+        stacks: bool = True,
+        flops: bool = True,
+        backends: Collection[str] | None = None,
+        regions: bool | Collection[str] = False,
+        sync: bool = True,
+        telemetry: bool = True,
+        nvtx: bool = False,
+        packed: bool = False,
+        worker: str | None = None,
+    ) -> None:
+        self.folder = Path(folder)
+        self._schedule = schedule or from_now()
+        self._settings = Settings(
+            folder=self.folder.absolute(),
+            options=Options(memory, shapes, stacks, flops, sync, packed=packed),
+            backends=None if backends is None else tuple(backends),
+            telemetry=telemetry,
+            worker=worker,
+        )
+        self._regions = regions if isinstance(regions, bool) else frozenset(regions)
+        self._nvtx = nvtx
+        self._remade = functools.partial(
+            Profiler, folder, schedule=schedule, memory=memory, shapes=shapes, stacks=stacks, flops=flops,
+            backends=backends, regions=regions, sync=sync, telemetry=telemetry, nvtx=nvtx, packed=packed, worker=worker,
+        )  # fmt: skip
+        self._troubles = Troubles()
+        self._exits = Exits(self.stop)
+        self._pid = os.getpid()
+        self._is_inert = False
+        self._is_busy = False
+        self._is_running = False
+        self._number = 0
+        self._next = NEVER
+        self._phase: Phase = "off"
+        self._window: Window | None = None
+        self._warm: Window | None = None
+        self._times = StepTimes(time.perf_counter_ns())
+        self._recent = self._times.recent
+        self._after_first: int | None = None
+        self._pending: list[Published] = []
+        self._published: list[Published] = []
+        self._phases: dict[str, dict[str, int]] = {}
+        self._region_count = 0
+        self._input = [0, 0]
+
+    # ---- what the loop calls
+
+    def step(self, number: int | None = None) -> None:
+        """The step is over; the next one begins. `number` is what the next one is called, if the loop counts by itself."""
+        if not self._is_running:
+            return
+        self._recent.append(time.perf_counter_ns())
+        self._number += 1
+        if self._number >= self._next or self._window is not None:
+            self._step(number)
+
+    @_guarded
+    def start(self) -> None:
+        """Begin: at once, or as the schedule says."""
+        if not self._may_start():
+            return
+        self._is_running = True
+        active.profiler = self
+        look_for_torch()
+        if self._nvtx:
+            active.nvtx = ranges(self._troubles)
+        self._exits.watch()
+        self._times = StepTimes(time.perf_counter_ns())
+        self._recent = self._times.recent
+        self._number, self._after_first = 0, None
+        self._enter(self._schedule.phase(0))
+
+    @_guarded
+    def warmup(self) -> None:
+        """Get the collectors ready now, so that start() finds them so."""
+        if not self._is_running and self._window is None and self._warm is None:
+            self._warm = Window(self._settings, 0, self._troubles)
+            self._warm.warm_up()
+
+    @_guarded
+    def stop(self) -> None:
+        """Stop recording and write what was recorded. Calling it again, or without start(), does nothing."""
+        if not self._is_running:
+            if self._warm is not None:
+                self._warm.abandon()
+                self._warm = None
+            return
+        self._is_running = False
+        self._exits.unwatch()
+        try:
+            self._leave()
+            self._note_after()
+        finally:
+            if active.profiler is self:
+                active.profiler, active.nvtx = None, None
+
+    @contextmanager
+    def region(self, name: str) -> Iterator[None]:
+        """A part of the loop by name. With `regions=`, or before start(), nothing else is recorded."""
+        selected = self._enter_region(name)
+        try:
+            with Annotation(name):
+                yield
+        finally:
+            if selected:
+                self._leave_region()
+
+    def input(self, loader: Iterable[Batch]) -> Input[Batch]:
+        """The same loader, with the wait for each batch marked as input."""
+        return Input(loader, self._waited)
+
+    # ---- afterwards
+
+    @property
+    def files(self) -> list[Path]:
+        """The traces that were written so far."""
+        return [each.trace for each in self._published if each.trace is not None]
+
+    @property
+    def problems(self) -> list[dict[str, Any]]:
+        """What went wrong, as the sidecar tells it."""
+        return self._troubles.rows()
+
+    @property
+    def phases(self) -> dict[str, dict[str, int]]:
+        """Calls and total time of each annotation and region in the last window."""
+        return dict(self._phases)
+
+    def summary(self) -> str:
+        """The phases of the last window, longest first, one a line."""
+        rows = sorted(self._phases.items(), key=lambda item: -item[1]["total_ns"])
+        lines = [
+            f"{name:<32} {row['calls']:>7} calls {row['total_ns'] / 1e6:>12.3f} ms"
+            f" {row['total_ns'] / 1e6 / max(1, row['calls']):>12.3f} ms each"
+            for name, row in rows
+        ]
+        return "\n".join(lines)
+
+    def report(self, **options: Any) -> Any:
+        """The report of what was recorded last. None, with a warning, where there is nothing to report."""
+        self.stop()
+        if not self.files:
+            self._troubles.add(
+                Trouble("nothing-recorded", "Nothing was recorded", "", "See Profiler.problems.")
+            )
+            return None
+        import stepscope
+
+        return stepscope.report(str(self.files[-1]), **options)
+
+    # ---- context manager and decorator
+
+    def __enter__(self) -> Profiler:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __call__(self, function: Function) -> Function:
+        """Each call of the function is recorded on its own."""
+
+        @functools.wraps(function)
+        def recorded(*arguments: Any, **options: Any) -> Any:
+            with self._remade():
+                return function(*arguments, **options)
+
+        return recorded  # type: ignore[return-value]
+
+    def become_inert(self) -> None:
+        """In a forked child: do nothing any more."""
+        self._is_inert, self._is_running = True, False
+
+    # ---- inside
+
+    def _may_start(self) -> bool:
+        if self._is_running:
+            self._troubles.add(
+                Trouble("started-twice", "start() was called twice", "The second call does nothing.")
+            )
+            return False
+        if active.profiler is not None:
+            self._troubles.add(
+                Trouble(
+                    "second-profiler",
+                    "Another stepscope Profiler is running",
+                    f"It records into {active.profiler.folder}; this one records nothing.",
+                    "Stop the first one before the second starts.",
+                )
+            )
+            return False
+        return True
+
+    @_guarded
+    def _step(self, number: int | None) -> None:
+        window = self._window
+        if window is not None and not self._regions:
+            window.end_step()
+        if self._number >= self._next:
+            self._change()
+        if window is not None and window is self._window and not self._regions:
+            window.begin_step(self._number if number is None else number)
+
+    def _change(self) -> None:
+        """Something else has to be done from this step on."""
+        after = self._schedule.phase(self._number)
+        is_other_window = (
+            self._window is not None and self._schedule.window(self._number) != self._window.number
+        )
+        if self._phase == "record" and (after != "record" or is_other_window):
+            self._leave()
+        if self._phase != after or is_other_window:
+            self._note_after() if after != "off" else None
+            self._enter(after)
+        else:
+            self._note_after()
+            self._plan()
+
+    def _enter(self, phase: Phase) -> None:
+        was = self._phase
+        if phase == "off":
+            self._phase = phase
+            self._plan()
+            return
+        if self._warm is None:
+            self._warm = Window(self._settings, self._schedule.window(self._number), self._troubles)
+        if phase == "warmup":
+            self._warm.warm_up()
+            self._times.enter_warmup(self._number, time.perf_counter_ns())
+        else:
+            self._open(was)
+        self._recent = self._times.recent
+        self._phase = phase
+        self._plan()
+
+    def _open(self, was: Phase) -> None:
+        window, self._warm = self._warm, None
+        assert window is not None
+        self._input = [0, 0]
+        window.start()
+        self._times.enter_window(self._number, time.perf_counter_ns(), was_warmup=was == "warmup")
+        self._window = window
+        if self._regions:
+            window.pause()
+        else:
+            window.begin_step(self._number)
+
+    def _leave(self) -> None:
+        """The window is over: write it, and time the steps that follow."""
+        if self._warm is not None:
+            self._warm.abandon()
+            self._warm = None
+        window, self._window = self._window, None
+        self._phase = "off"
+        if window is None:
+            return
+        self._after_first = self._number
+        waited = {"input": {"batches": self._input[0], "wait_ns": self._input[1]}}
+        self._times.close_window(self._number)
+        self._pending = window.finish(lambda: self._times.rows(self._number), waited)
+        self._published += self._pending
+        if self._pending:
+            self._phases = self._pending[-1].note["phases"]
+        self._times.leave_window(time.perf_counter_ns())
+        self._recent = self._times.recent
+
+    def _plan(self) -> None:
+        """When step() has to look again."""
+        self._next = self._schedule.next_change(self._number)
+        if self._pending and self._after_first is not None:
+            self._next = min(self._next, self._after_first + KEPT)
+
+    def _note_after(self) -> None:
+        """The sidecars of the last window learn how long the steps after it took."""
+        pending, self._pending = self._pending, []
+        if self._after_first is not None and self._number > self._after_first:
+            rows = self._times.rows(self._after_first)
+            for each in pending:
+                each.update(steps=rows, problems=self._troubles.rows())
+        self._times.forget_after()
+        self._recent = self._times.recent
+
+    @_guarded
+    def _enter_region(self, name: str) -> bool:
+        if not self._is_running and active.profiler is None and not self._published:
+            self._regions = self._regions or True
+            self._is_busy = False  # start() is guarded itself
+            self.start()
+            self._is_busy = True
+        wanted = self._regions is True or (self._regions is not False and name in self._regions)
+        if not wanted or self._window is None:
+            return False
+        self._window.resume()
+        self._window.begin_step(self._region_count)
+        self._region_count += 1
+        return True
+
+    @_guarded
+    def _leave_region(self) -> None:
+        if self._window is not None:
+            self._window.end_step()
+            self._window.pause()
+
+    def _waited(self, duration_ns: int) -> None:
+        if self._window is not None:
+            self._input[0] += 1
+            self._input[1] += duration_ns
+
+
+def profile(folder: str | os.PathLike[str], **options: Any) -> Profiler:
+    """Record what happens inside: `with profile("logs/run1") as prof: …`, or `@profile("logs/run1")` on a function.
+
+    Options as for `Profiler`.
+    """
+    return Profiler(folder, **options)

@@ -1,0 +1,154 @@
+"""Spans that stepscope itself records, for jobs without a framework: exact ones from annotations, sampled ones from stacks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+# Twice the interval at which Python lets another thread run would already miss short functions.
+SAMPLE_SECONDS = 0.002
+_DEEPEST = 64
+
+
+class Span(NamedTuple):
+    """What a thread did from one moment to another, on the `perf_counter` clock."""
+
+    thread: int
+    name: str
+    kind: str
+    role: str | None
+    step: int | None
+    start_ns: int
+    end_ns: int
+
+
+class Recorder:
+    """Collects spans of all threads; appending to a list is atomic."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self.is_on = False
+
+    def add(
+        self, name: str, kind: str, start_ns: int, *, role: str | None = None, step: int | None = None
+    ) -> None:
+        """A span that ends now."""
+        if self.is_on:
+            now = time.perf_counter_ns()
+            self.spans.append(Span(threading.get_ident(), name, kind, role, step, start_ns, now))
+
+
+# The recorder of the window that is open in this process, if it has one.
+current: Recorder | None = None
+
+
+@dataclass
+class _Open:
+    """A frame that was seen in the samples up to now."""
+
+    code: CodeType
+    start_ns: int
+
+
+@dataclass
+class Sampler:
+    """Looks at the stacks of all threads from a thread of its own."""
+
+    spans: list[Span] = field(default_factory=list)
+    is_paused: bool = False
+    _open: dict[int, list[_Open]] = field(default_factory=dict)
+    _last_ns: dict[int, int] = field(default_factory=dict)
+    _done: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread = threading.Thread(target=self._run, name="stepscope-sampler", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more, and close what is open."""
+        self._done.set()
+        if self._thread is not None:
+            self._thread.join(timeout=1)
+        self._close_all()
+
+    def _run(self) -> None:
+        import sys
+
+        me = threading.get_ident()
+        while not self._done.wait(SAMPLE_SECONDS):
+            if self.is_paused:
+                self._close_all()
+                continue
+            frames = sys._current_frames()
+            now = time.perf_counter_ns()
+            for thread, frame in frames.items():
+                if thread != me:
+                    self._seen(thread, list(_codes(frame))[::-1], now)
+            for thread in [known for known in self._open if known not in frames]:
+                self._close(thread, 0, now)
+            del frames
+
+    def _seen(self, thread: int, codes: list[CodeType], now: int) -> None:
+        """Frames that are the same as in the sample before go on; the others ended between the two."""
+        stack = self._open.setdefault(thread, [])
+        between = (self._last_ns.get(thread, now) + now) // 2
+        same = 0
+        while same < min(len(stack), len(codes)) and stack[same].code is codes[same]:
+            same += 1
+        self._close(thread, same, between)
+        stack.extend(_Open(code, between) for code in codes[same:])
+        self._last_ns[thread] = now
+
+    def _close(self, thread: int, depth: int, end_ns: int) -> None:
+        stack = self._open.get(thread, [])
+        while len(stack) > depth:
+            each = stack.pop()
+            self.spans.append(
+                Span(
+                    thread, _label(each.code), "python", None, None, each.start_ns, max(each.start_ns, end_ns)
+                )
+            )
+
+    def _close_all(self) -> None:
+        for thread in list(self._open):
+            self._close(thread, 0, self._last_ns.get(thread, 0))
+            del self._open[thread]
+
+
+def _codes(frame: FrameType | None) -> Iterator[CodeType]:
+    """From the innermost function outwards, without stepscope's own."""
+    deep = 0
+    while frame is not None and deep < _DEEPEST:
+        if not frame.f_globals.get("__name__", "").startswith("stepscope.capture"):
+            yield frame.f_code
+        frame = frame.f_back
+        deep += 1
+
+
+def _label(code: CodeType) -> str:
+    return f"{code.co_filename}({code.co_firstlineno}): {code.co_name}"
+
+
+def cut(sampled: list[Span], exact: list[Span]) -> Iterator[Span]:
+    """Sampled spans, cut where exact ones of their thread begin or end: so that each lies inside or outside of each."""
+    from bisect import bisect_left, bisect_right
+
+    edges: dict[int, list[int]] = {}
+    for span in exact:
+        edges.setdefault(span.thread, []).extend((span.start_ns, span.end_ns))
+    for moments in edges.values():
+        moments.sort()
+    for span in sampled:
+        moments = edges.get(span.thread, [])
+        inside = moments[bisect_right(moments, span.start_ns) : bisect_left(moments, span.end_ns)]
+        start = span.start_ns
+        for moment in [*dict.fromkeys(inside), span.end_ns]:
+            if moment > start:
+                yield span._replace(start_ns=start, end_ns=moment)
+            start = moment

@@ -1,0 +1,98 @@
+"""What the machine did during the window: a thread that looks ten times a second, at the host and at its GPUs."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+
+INTERVAL_SECONDS = 0.1
+# A window of ten minutes; later samples would only make the sidecar large.
+_MOST_SAMPLES = 6000
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+def resident_bytes() -> int | None:
+    """The memory of this process, where /proc tells."""
+    try:
+        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123
+            return int(file.read().split()[1]) * _PAGE
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+class _Host:
+    """CPU use of this process and of the machine since the sample before."""
+
+    def __init__(self) -> None:
+        self._process = time.process_time_ns()
+        self._wall = time.perf_counter_ns()
+        self._machine = _machine_ticks()
+
+    def sample(self) -> dict[str, Any]:
+        process, wall, machine = time.process_time_ns(), time.perf_counter_ns(), _machine_ticks()
+        passed = max(1, wall - self._wall)
+        row: dict[str, Any] = {
+            "cpu_percent": round(100 * (process - self._process) / passed, 1),
+            "rss_bytes": resident_bytes(),
+        }
+        if machine and self._machine:
+            busy, total = machine[0] - self._machine[0], machine[1] - self._machine[1]
+            row["machine_cpu_percent"] = round(100 * busy / max(1, total), 1)
+        self._process, self._wall, self._machine = process, wall, machine
+        return row
+
+
+def _machine_ticks() -> tuple[int, int] | None:
+    """Busy and all ticks of all CPUs."""
+    try:
+        with open("/proc/stat", "rb") as file:  # noqa: PTH123
+            ticks = [int(field) for field in file.readline().split()[1:9]]
+    except (OSError, ValueError, IndexError):
+        return None
+    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
+
+
+class Telemetry:
+    """Samples while a window is open. Never raises."""
+
+    def __init__(self) -> None:
+        self._rows: list[dict[str, Any]] = []
+        self._gpu_facts: list[dict[str, Any]] = []
+        self._done = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to look."""
+        try:
+            self._thread = threading.Thread(target=self._run, name="stepscope-telemetry", daemon=True)
+            self._thread.start()
+        except RuntimeError:  # no more threads, or the interpreter is ending
+            self._thread = None
+
+    def stop(self) -> dict[str, Any]:
+        """Stop looking; all samples."""
+        self._done.set()
+        if self._thread is not None:
+            self._thread.join(timeout=1)
+        rows = list(self._rows)
+        return {"interval_ns": int(INTERVAL_SECONDS * 1e9), "gpus": self._gpu_facts, "samples": rows}
+
+    def _run(self) -> None:
+        host, gpus = _Host(), None
+        try:
+            from stepscope.capture.nvml import Nvml
+
+            gpus = Nvml()
+            self._gpu_facts = gpus.facts()
+        except Exception:  # no driver, or one of a strange version: the host alone
+            gpus = None
+        while not self._done.wait(INTERVAL_SECONDS) and len(self._rows) < _MOST_SAMPLES:
+            row = {"unix_ns": time.time_ns(), **host.sample()}
+            if gpus is not None:
+                try:
+                    row["gpus"] = gpus.sample()
+                except Exception:  # the driver is going away
+                    gpus = None
+            self._rows.append(row)

@@ -1,0 +1,68 @@
+"""Whether a collector wrote its whole file: some of them do not say when the disk is full."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+
+_TAIL = 4096
+_CHUNK = 1 << 20
+
+
+def is_whole(path: Path) -> bool:
+    """By the end of JSON, the checksum of gzip, or the lengths inside a protobuf; other files only must not be empty."""
+    if path.stat().st_size == 0:
+        return False
+    if path.name.endswith(".gz"):
+        return _whole_gzip(path)
+    if path.name.endswith(".json"):
+        return _ends_with_brace(path)
+    return _whole_messages(path) if path.name.endswith(".pb") else True
+
+
+def _ends_with_brace(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        return file.read().rstrip()[-1:] in (b"}", b"]")
+
+
+def _whole_gzip(path: Path) -> bool:
+    try:
+        with gzip.open(path, "rb") as file:
+            while file.read(_CHUNK):
+                pass
+    except (OSError, EOFError, zlib.error):
+        return False
+    return True
+
+
+def _whole_messages(path: Path) -> bool:
+    """The outermost fields must end where the file ends."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        at = 0
+        while at < size:
+            file.seek(at)
+            head = file.read(20)
+            tag, used = _varint(head, 0)
+            if tag is None or tag & 7 != 2:  # an XSpace holds nothing but messages and texts
+                return False
+            length, used = _varint(head, used)
+            if length is None:
+                return False
+            at += used + length
+        return at == size
+
+
+def _varint(data: bytes, at: int) -> tuple[int | None, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(data):
+            return None, at
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    return None, at

@@ -1,0 +1,258 @@
+"""One window: the collectors between its first and last recorded step, and the files that come of it.
+
+Whatever a collector raises ends here: that collector is let go, the problem is noted, and the others go on.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from stepscope.capture import active, backends, clock
+from stepscope.capture.backends.base import Backend, Options
+from stepscope.capture.identity import Identity, identify
+from stepscope.capture.runs import RunName, run_of
+from stepscope.capture.telemetry import Telemetry
+from stepscope.capture.troubles import Troubles
+from stepscope.capture.writer import SIDECAR, Recorded, Staging, replace_json
+
+SCHEMA = "stepscope.capture/1"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a Profiler was asked for."""
+
+    folder: Path
+    options: Options
+    backends: tuple[str, ...] | None = None
+    telemetry: bool = True
+    worker: str | None = None
+
+
+@dataclass
+class Published:
+    """A trace that was written, and its sidecar, which learns of later steps."""
+
+    files: list[Path]
+    note: dict[str, Any]
+
+    @property
+    def sidecar(self) -> Path:
+        """It is written with the trace, and named last."""
+        return self.files[-1]
+
+    @property
+    def trace(self) -> Path | None:
+        """The trace; None where a failure left only the sidecar."""
+        return self.files[0] if len(self.files) > 1 else None
+
+    def update(self, **fields: Any) -> None:
+        """Write the sidecar again, with these fields changed."""
+        self.note |= fields
+        replace_json(self.sidecar, self.note)
+
+
+class Window:
+    """Recording, from warm-up to files."""
+
+    def __init__(self, settings: Settings, number: int, troubles: Troubles) -> None:
+        self._settings = settings
+        self.number = number
+        self._troubles = troubles
+        self._backends: list[Backend] = []
+        self._staging: Staging | None = None
+        self._telemetry = Telemetry() if settings.telemetry else None
+        self._started: dict[str, int] = {}
+        self._is_paused = False
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Make the folder and the collectors."""
+        try:
+            worker = self._settings.worker or identify().worker
+            self._staging = Staging(self._settings.folder, worker)
+            names = self._settings.backends or backends.detect()
+            self._backends = backends.make(names, self._settings.options, self._troubles)
+        except Exception as error:
+            self._troubles.failed(f"Recording into {self._settings.folder}", error)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether anything is being recorded."""
+        return bool(self._backends)
+
+    def warm_up(self) -> None:
+        """Load and allocate what the collectors need."""
+        self._each("warming up", lambda backend: backend.warm_up(self._folder(backend)))
+
+    def start(self) -> None:
+        """Record from now on."""
+        self._each("starting", lambda backend: backend.start(self._folder(backend)))
+        if not self._backends:
+            return
+        active.taken_phases(), active.taken_ops()
+        active.is_timing = True
+        self._started = clock.both()
+        if self._telemetry is not None:
+            self._telemetry.start()
+
+    def begin_step(self, number: int) -> None:
+        """A step begins."""
+        self._each("marking a step", lambda backend: backend.begin_step(number))
+
+    def end_step(self) -> None:
+        """The step is over."""
+        self._each("marking a step", lambda backend: backend.end_step())
+
+    def pause(self) -> None:
+        """Record nothing until resume."""
+        if not self._is_paused:
+            self._is_paused = True
+            self._each("pausing", lambda backend: backend.pause())
+
+    def resume(self) -> None:
+        """Record again."""
+        if self._is_paused:
+            self._is_paused = False
+            self._each("resuming", lambda backend: backend.resume())
+
+    def finish(self, steps: Callable[[], dict[str, Any]], extra: dict[str, Any]) -> list[Published]:
+        """Stop, and write everything. A step that has not ended is not recorded."""
+        active.is_timing = False
+        ended = clock.both()
+        if not self._started:
+            self.abandon()
+            return []
+        self._each("stopping", lambda backend: backend.stop())
+        telemetry = self._telemetry.stop() if self._telemetry is not None else None
+        note = self._note(ended, telemetry) | extra | {"steps": steps()}
+        try:
+            return self._saved(note)
+        except Exception as error:
+            self._troubles.failed("Writing the profile", error)
+            return []
+        finally:
+            if self._staging is not None:
+                self._staging.remove()
+
+    def abandon(self) -> None:
+        """Let go of everything; nothing is written."""
+        active.is_timing = False
+        if self._telemetry is not None and self._started:
+            self._telemetry.stop()
+        for backend in self._backends:
+            try:
+                backend.abandon()
+            except Exception as error:
+                self._troubles.failed(f"{backend.name}: stopping", error)
+        self._backends = []
+        if self._staging is not None:
+            self._staging.remove()
+
+    def _folder(self, backend: Backend) -> Path:
+        assert self._staging is not None
+        return self._staging.folder(backend.name)
+
+    def _each(self, what: str, act: Callable[[Backend], None]) -> None:
+        for backend in list(self._backends):
+            try:
+                act(backend)
+            except Exception as error:
+                self._troubles.failed(f"{backend.name}: {what}", error)
+                self._backends.remove(backend)
+                try:
+                    backend.abandon()
+                except Exception:  # it failed already, which has been told
+                    pass
+
+    def _saved(self, note: dict[str, Any]) -> list[Published]:
+        staging = self._staging
+        if staging is None:
+            return []
+        who = identify()
+        run = run_of(staging.target, who, self.number)
+        note |= self._about(who, run)
+        found: list[Published] = []
+        folders_taken = 0
+        for backend in self._backends:
+            try:
+                files = backend.save()
+                place = staging.target
+                if backend.in_run_folder:
+                    suffix = f"_{backend.name}" if folders_taken else ""
+                    place = staging.target / "plugins" / "profile" / (run.folder + suffix)
+                    folders_taken += 1
+                own = note | {"backend": backend.name, "problems": self._troubles.rows()}
+                own |= {"devices": backend.devices(), "versions": note["versions"] | backend.versions()}
+                found.append(self._published(files, place, own, who, backend.in_run_folder))
+            except Exception as error:
+                self._troubles.failed(f"{backend.name}: writing the profile", error)
+        if not found:
+            found.append(
+                self._published([], staging.target, note | {"problems": self._troubles.rows()}, who, False)
+            )
+        return found
+
+    def _published(
+        self, files: list[Recorded], place: Path, note: dict[str, Any], who: Identity, in_run_folder: bool
+    ) -> Published:
+        assert self._staging is not None
+        name = _host_name(who) if in_run_folder else _timed_name(self._settings.worker or who.worker)
+        made = self._staging.publish(files, place, name, note)
+        ending = files[0].ending if files else None
+        stem = made[-1].name.removesuffix(SIDECAR)
+        return Published(made, note | {"file": None if ending is None else stem + ending})
+
+    def _note(self, ended: dict[str, int], telemetry: dict[str, Any] | None) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "file": None,
+            "backend": "",
+            "start_unix_ns": self._started["unix_ns"],
+            "end_unix_ns": ended["unix_ns"],
+            "clock": clock.compared(self._started, ended),
+            "options": asdict(self._settings.options),
+            "devices": [],
+            "telemetry": telemetry,
+            "phases": active.taken_phases(),
+            "ops": active.taken_ops(),
+        }
+
+    def _about(self, who: Identity, run: RunName) -> dict[str, Any]:
+        return {
+            "run": run.unique,
+            "window": self.number,
+            "worker": self._settings.worker or who.worker,
+            "host": who.host,
+            "pid": who.pid,
+            "rank": who.rank,
+            "world_size": who.world_size,
+            "local_rank": who.local_rank,
+            "rank_source": who.source,
+            "command": list(getattr(sys, "orig_argv", sys.argv)),
+            "versions": {"python": platform.python_version(), "platform": platform.platform()},
+        }
+
+
+def _timed_name(worker: str) -> Callable[[int], str]:
+    """<worker>.<time>, as PyTorch's handler for TensorBoard names its files."""
+    now = time.time_ns()
+    return lambda attempt: f"{worker}.{now + attempt}"
+
+
+def _host_name(who: Identity) -> Callable[[int], str]:
+    """<host>, as TensorFlow and JAX name theirs; with the rank where there are several, and the process where it is taken."""
+    base = who.host if who.rank is None or (who.world_size or 1) <= 1 else f"{who.host}_rank{who.rank}"
+
+    def name(attempt: int) -> str:
+        if attempt == 0:
+            return base
+        return f"{base}_{who.pid}" + (f"_{attempt}" if attempt > 1 else "")
+
+    return name
