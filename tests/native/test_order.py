@@ -1,4 +1,4 @@
-"""Inverting a sort, and the closest ancestor that is wanted."""
+"""Sorts and their inverse, what is met first, and the closest ancestor that is wanted."""
 
 from __future__ import annotations
 
@@ -28,6 +28,62 @@ def test_where_each_row_went(order: ModuleType) -> None:
 def test_a_number_that_is_no_row_is_refused(order: ModuleType) -> None:
     with pytest.raises(IndexError):
         order.invert(array("I", [0, 7]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([], True),
+        ([(0, 5, 1)], True),
+        ([(0, 5, 3), (0, 5, 3), (0, 5, 1), (0, 6, 9), (2, -1, 0)], True),
+        ([(0, 5, 1), (0, 5, 2)], False),
+        ([(0, 5, 1), (0, 4, 1)], False),
+        ([(1, 5, 1), (0, 6, 1)], False),
+    ],
+)
+def test_whether_events_are_in_order(
+    order: ModuleType, rows: list[tuple[int, int, int]], expected: bool
+) -> None:
+    columns = [array(code, [row[i] for row in rows]) for i, code in enumerate("Iqq")]
+    assert order.is_sorted(*columns) is expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3))))
+def test_whether_pairs_ascend(pairs: list[tuple[int, int]]) -> None:
+    from stepscope.native import order as compiled
+
+    major, minor = (array("I", [pair[i] for pair in pairs]) for i in (0, 1))
+    assert compiled.ascends(major, minor) is (pairs == sorted(set(pairs)))
+
+
+def test_columns_of_different_lengths_are_refused(order: ModuleType) -> None:
+    with pytest.raises(ValueError, match="differ in length"):
+        order.is_sorted(array("I", [1]), array("q", [1, 2]), array("q", [1, 2]))
+    with pytest.raises(ValueError, match="differ in length"):
+        order.ascends(array("I", [1]), array("I", [1, 2]))
+
+
+def test_rows_by_key(order: ModuleType) -> None:
+    assert list(order.by_key(array("I", [2, 0, 2, 1, 0]), 3)) == [1, 4, 3, 0, 2]
+    assert list(order.by_key(array("I"), 0)) == []
+    with pytest.raises(IndexError):
+        order.by_key(array("I", [3]), 3)
+
+
+def test_what_is_met_first(order: ModuleType) -> None:
+    assert list(order.first_rows(array("I", [5, 5, 0, 5, 2, 0]), 6)) == [0, 2, 4]
+    assert list(order.first_rows(array("I"), 0)) == []
+    with pytest.raises(IndexError):
+        order.first_rows(array("I", [6]), 6)
+
+
+@given(st.lists(st.sampled_from([0, 7, NONE]), max_size=40))
+def test_a_bit_for_each_row_that_there_is(rows: list[int]) -> None:
+    from stepscope.native import order as compiled
+
+    bits = compiled.validity(array("I", rows))
+    assert [bits[i >> 3] >> (i & 7) & 1 for i in range(len(rows))] == [int(row != NONE) for row in rows]
+    assert len(bits) == (len(rows) + 7) // 8
 
 
 def test_closest_wanted_ancestor(order: ModuleType) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.trace.lookup import rows_by_event
+from stepscope.trace.lookup import by_name, distinct, rows_by_event
+from stepscope.trace.schema import Text
 
 
 def test_the_first_row_of_an_event() -> None:
@@ -14,3 +15,19 @@ def test_the_first_row_of_an_event() -> None:
 
 def test_an_empty_table() -> None:
     assert rows_by_event(pl.Series([], dtype=pl.UInt32), 2).to_list() == [None, None]
+
+
+def test_distinct_names_in_the_order_they_are_met() -> None:
+    names = pl.Series("name", ["b", None, "a", "b", "c", "a"], dtype=Text)
+    assert distinct(names).to_list() == ["b", "a", "c"]
+    assert distinct(names).dtype == Text
+    assert distinct(pl.Series("name", [None, None], dtype=Text)).to_list() == []
+    assert distinct(pl.Series("name", [], dtype=Text)).to_list() == []
+
+
+def test_values_by_name() -> None:
+    names = pl.Series("name", ["b", None, "a", "b", "unknown"], dtype=Text)
+    known, values = pl.Series(["a", "b", "absent"], dtype=Text), pl.Series([1, None, 3], dtype=pl.Int32)
+    assert by_name(names, known, values).to_list() == [None, None, 1, None, None]
+    assert by_name(names, known.clear(), values.clear()).to_list() == [None] * 5
+    assert by_name(names.clear(), known, values).dtype == pl.Int32

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import secrets
 from array import array
@@ -17,6 +16,7 @@ import polars as pl
 from stepscope.formats.xplane_index import Index
 from stepscope.formats.xplane_stats import Stats
 from stepscope.native import names, texts, xspace
+from stepscope.native.room import Code, full_room, room
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.schema import Text
 
@@ -28,7 +28,7 @@ _MOST_THREADS = 4
 _PART_BYTES = 4 << 20
 _LEAST_ROOM = 1024
 _SPANS = ("strings", "blobs")
-_ITEM_BYTES = {"B": 1, "I": 4, "q": 8}
+_EVENT_CODES: tuple[Code, ...] = ("I", "I", "q", "q", "B")
 
 
 @dataclass
@@ -80,7 +80,7 @@ class NameTable:
 
 def decode(space: Index, known: NameTable, meaning: Meaning) -> Decoded:
     """All events of the file."""
-    columns = [_zeros(code, space.events) for code in "IIqqB"]
+    columns = [full_room(code, space.events)[: space.events] for code in _EVENT_CODES]
     plane = array("I", space.lines["plane"].to_list())
     parts = []
     row = 0
@@ -169,14 +169,14 @@ class _Part:
     def _view(self, name: str, column: int) -> memoryview:
         return self.columns[name][column][: self.decoder.rows()[name].state()[0]]
 
-    def _reserve(self, name: str, room: int) -> None:
+    def _reserve(self, name: str, count: int) -> None:
         """Columns with more room, that begin with what there is."""
         rows = self.decoder.rows()[name]
         fresh = [
-            _zeros("I", room),
-            _zeros("I", room),
-            _zeros("q", room),
-            _zeros("q", room if name in _SPANS else 0),
+            room("I", count),
+            room("I", count),
+            room("q", count),
+            room("q", count if name in _SPANS else 0),
         ]
         if name in self.columns:
             for old, new in zip(self.columns[name], fresh, strict=True):
@@ -199,18 +199,6 @@ def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _zeros(code: str, count: int) -> memoryview:
-    """A column of zeros that costs memory only where it is written to."""
-    size = _ITEM_BYTES[code] * count
-    if hasattr(mmap, "MAP_ANONYMOUS"):
-        pages = mmap.mmap(-1, max(1, size), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    else:
-        pages = mmap.mmap(-1, max(1, size))
-    whole: Any = memoryview(pages)[:size]
-    column: memoryview = whole.cast(code)
-    return column
 
 
 def _text(data: Any, first: int, last: int) -> str:

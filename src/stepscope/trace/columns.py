@@ -12,6 +12,8 @@ from typing import Any, cast
 
 import polars as pl
 
+from stepscope.native import order
+
 _FORMATS: dict[Any, tuple[bytes, str]] = {
     pl.Int8: (b"c", "b"),
     pl.UInt8: (b"C", "B"),
@@ -151,6 +153,11 @@ def series(name: str, data: Any, dtype: Any, validity: Any = None) -> pl.Series:
     if bits is not None and bits.nbytes * 8 < length:
         raise ValueError(f"column {name} has too few validity bits")
     return pl.Series(name, _Lent((view,), arrow_format, length, bits)).alias(name)
+
+
+def rows_or_null(name: str, rows: Any) -> pl.Series:
+    """A writable buffer of row numbers as a column, null where one is NONE."""
+    return series(name, rows, pl.UInt32, order.validity(rows))
 
 
 def byte_strings(name: str, offsets: Any, data: Any) -> pl.Series:

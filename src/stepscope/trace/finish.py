@@ -7,23 +7,22 @@ from array import array
 import polars as pl
 
 from stepscope.native import intervals, order
-from stepscope.trace.columns import buffer, series
+from stepscope.trace.columns import buffer, rows_or_null, series
 from stepscope.trace.draft import Draft
 from stepscope.trace.flows import with_flows
 from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.roles import roles
-from stepscope.trace.schema import EVENT_REFERENCES, conform
+from stepscope.trace.schema import EVENT_REFERENCES, Text, conform
 from stepscope.trace.scopes import ancestors, with_module_scopes
 from stepscope.trace.steps import mark_steps
 from stepscope.trace.trace import Trace
-
-NONE = order.NONE
 
 
 def finish(draft: Draft) -> Trace:
     """The trace that the draft describes."""
     tracks = conform("tracks", draft.tracks).sort("id")
-    events, moved = _sorted(_without_negative_durations(draft.events, draft.problems))
+    events = draft.events.with_columns(pl.col("name").cast(Text))
+    events, moved = _sorted(_without_negative_durations(events, draft.problems))
     events = _nested(events, tracks, draft.problems)
     tables = {name: _moved(frame, EVENT_REFERENCES[name], moved) for name, frame in draft.referring().items()}
     tables["links"] = with_flows(tables["links"], draft.flows, events, draft.problems)
@@ -36,17 +35,38 @@ def finish(draft: Draft) -> Trace:
     tables |= {"traces": draft.info.frame(), "problems": draft.problems.frame()}
     return Trace(
         {name: _in_order(name, conform(name, frame)) for name, frame in tables.items()},
-        {name: _moved(frame, ("event",), moved).sort("event") for name, frame in draft.cold.items()},
+        {name: _sorted_by(_moved(frame, ("event",), moved), "event") for name, frame in draft.cold.items()},
     )
 
 
 # So that the same events give the same tables, in whatever order a file listed them.
-_ORDER = {"memory": ["time_ns", "event"], "links": ["from", "to", "why"]}
+_ORDER = {"memory": ["time_ns", "event"]}
 
 
 def _in_order(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    keys = _ORDER.get(name, ["event"]) if name in EVENT_REFERENCES else []
-    return frame.sort(keys, maintain_order=True) if keys else frame
+    if name not in EVENT_REFERENCES or frame.is_empty():
+        return frame
+    return _links_in_order(frame) if name == "links" else _sorted_by(frame, *_ORDER.get(name, ["event"]))
+
+
+def _sorted_by(frame: pl.DataFrame, *keys: str) -> pl.DataFrame:
+    """Often it is in order already, and finding that out costs next to nothing."""
+    if len(keys) == 1 and frame[keys[0]].is_sorted():
+        return frame
+    return frame.sort(keys, maintain_order=True)
+
+
+def _links_in_order(links: pl.DataFrame) -> pl.DataFrame:
+    """By both ends, and where several links have the same ends by their reason. Readers mostly give them by one end."""
+    if not _by_ends(links):
+        begin = links["from"]
+        rows = order.by_key(buffer(begin), int(begin.max()) + 1)  # type: ignore[arg-type]
+        links = links[series("rows", rows, pl.UInt32)]
+    return links if _by_ends(links) else links.sort(["from", "to", "why"], maintain_order=True)
+
+
+def _by_ends(links: pl.DataFrame) -> bool:
+    return order.ascends(buffer(links["from"]), buffer(links["to"]))
 
 
 def _without_negative_durations(events: pl.DataFrame, problems: Problems) -> pl.DataFrame:
@@ -65,9 +85,11 @@ def _without_negative_durations(events: pl.DataFrame, problems: Problems) -> pl.
     return events.with_columns(pl.col("dur_ns").clip(lower_bound=0))
 
 
-def _sorted(events: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
-    """Events by track, start and longer first, and for each row of the draft its place among them."""
+def _sorted(events: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series | None]:
+    """Events by track, start and longer first, and for each row of the draft its place among them: None for its own."""
     events = events.with_row_index("id")
+    if order.is_sorted(buffer(events["track"]), buffer(events["start_ns"]), buffer(events["dur_ns"])):
+        return events, None
     ordered = events.sort(
         ["track", "start_ns", "dur_ns"], descending=[False, False, True], maintain_order=True
     )
@@ -75,16 +97,18 @@ def _sorted(events: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
     return ordered.with_columns(id=pl.int_range(pl.len(), dtype=pl.UInt32)), moved
 
 
-def _moved(frame: pl.DataFrame, columns: tuple[str, ...], moved: pl.Series) -> pl.DataFrame:
+def _moved(frame: pl.DataFrame, columns: tuple[str, ...], moved: pl.Series | None) -> pl.DataFrame:
     """The frame with row numbers of the draft replaced by event ids."""
     present = [name for name in columns if name in frame.columns]
+    if moved is None:
+        return frame.with_columns(pl.col(name).cast(pl.UInt32) for name in present)
     return frame.with_columns(moved.gather(frame[name].cast(pl.UInt32)).alias(name) for name in present)
 
 
 def _nested(events: pl.DataFrame, tracks: pl.DataFrame, problems: Problems) -> pl.DataFrame:
     count = len(events)
-    parent = array("I", bytes(4 * count))
-    depth = array("H", bytes(2 * count))
+    parent = array("I", [0]) * count
+    depth = array("H", [0]) * count
     flat = _flat(tracks, int(events["track"].max() or 0) + 1 if count else 0)  # type: ignore[arg-type]
     overlaps, _ = intervals.nest(
         buffer(events["track"]), buffer(events["start_ns"]), buffer(events["dur_ns"]), flat, parent, depth
@@ -100,10 +124,7 @@ def _nested(events: pl.DataFrame, tracks: pl.DataFrame, problems: Problems) -> p
                 count=overlaps,
             )
         )
-    up = series("parent", parent, pl.UInt32)
-    return events.with_columns(
-        parent=pl.when(up == NONE).then(None).otherwise(up), depth=series("depth", depth, pl.UInt16)
-    )
+    return events.with_columns(rows_or_null("parent", parent), series("depth", depth, pl.UInt16))
 
 
 def _flat(tracks: pl.DataFrame, count: int) -> bytes:

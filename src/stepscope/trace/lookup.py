@@ -1,8 +1,11 @@
-"""Rows of a table found by their event: events are numbered, so a lookup is a gather and needs no join."""
+"""Rows found by a number: events and names are numbered, so a lookup is a gather and needs no join."""
 
 from __future__ import annotations
 
 import polars as pl
+
+from stepscope.native import order
+from stepscope.trace.columns import buffer, series
 
 
 def rows_by_event(event: pl.Series, count: int) -> pl.Series:
@@ -10,3 +13,23 @@ def rows_by_event(event: pl.Series, count: int) -> pl.Series:
     rows = pl.DataFrame({"event": event}).with_row_index("row").drop_nulls().reverse()
     none = pl.repeat(None, count, dtype=pl.UInt32, eager=True)
     return none.scatter(rows["event"], rows["row"]).alias("row") if len(rows) else none.alias("row")
+
+
+def distinct(names: pl.Series) -> pl.Series:
+    """The different values of a column of names, without null, in the order they are met."""
+    codes = names.to_physical().drop_nulls()
+    if codes.is_empty():
+        return names.clear()
+    rows = order.first_rows(buffer(codes), int(codes.max()) + 1)  # type: ignore[arg-type]
+    return names.drop_nulls().gather(series("rows", rows, pl.UInt32))
+
+
+def by_name(names: pl.Series, known: pl.Series, values: pl.Series) -> pl.Series:
+    """For each of the names the value that belongs to it, null where its name is not among the known ones."""
+    codes, numbers = names.to_physical(), known.to_physical()
+    if numbers.is_empty() or codes.null_count() == len(codes):
+        return pl.repeat(None, len(names), dtype=values.dtype, eager=True)
+    size = max(int(codes.max()), int(numbers.max())) + 1  # type: ignore[arg-type]
+    place = pl.repeat(None, size, dtype=pl.UInt32, eager=True)
+    place = place.scatter(numbers, pl.int_range(len(numbers), dtype=pl.UInt32, eager=True))
+    return values.gather(place).gather(codes)

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.trace.lookup import by_name, distinct
 from stepscope.trace.schema import Role
 
 # The first rule that matches decides. Each name is judged once, however often it occurs.
@@ -40,15 +41,14 @@ _RULES: tuple[tuple[str, str], ...] = (
 
 def roles(names: pl.Series, given: pl.Series | None = None) -> pl.Series:
     """The role of each event by its name; a role that the reader gave wins."""
-    unique = names.unique().drop_nulls()
+    unique = distinct(names)
     text = pl.col("name").cast(pl.String)
     judged: Any = pl.when(False).then(pl.lit(None, dtype=Role))
     for role, pattern in _RULES:
         judged = judged.when(text.str.contains(pattern)).then(pl.lit(role, dtype=Role))
-    table = unique.to_frame("name").with_columns(role=judged.otherwise(None))
-    table = table.filter(pl.col("role").is_not_null())
-    if table.is_empty():
-        found = pl.repeat(None, len(names), dtype=Role, eager=True)
-    else:
-        found = names.replace_strict(table["name"], table["role"], default=None, return_dtype=Role)
-    return found if given is None else pl.select(pl.coalesce(given.cast(Role), found)).to_series()
+    table = unique.to_frame("name").with_columns(role=judged.otherwise(None)).drop_nulls("role")
+    found = by_name(names, table["name"], table["role"])
+    if given is None:
+        return found
+    rows = given.is_not_null().arg_true()
+    return found.scatter(rows, given.gather(rows).cast(Role)) if len(rows) else found

@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.native import order
-from stepscope.trace.columns import buffer, series
+from stepscope.trace.columns import buffer, rows_or_null
+from stepscope.trace.lookup import distinct
 from stepscope.trace.schema import Text
 
 NONE = order.NONE
@@ -16,8 +17,7 @@ _DEEPEST = 100  # no model nests deeper, and the paths of a thousand levels woul
 def ancestors(events: pl.DataFrame, wanted: pl.Series) -> pl.Series:
     """For each event its closest ancestor that is wanted, or null."""
     up = buffer(events["parent"].fill_null(NONE))
-    found = series("ancestor", order.nearest(up, buffer(wanted.cast(pl.UInt8))), pl.UInt32)
-    return found.to_frame().select(pl.when(pl.col("ancestor") != NONE).then(pl.col("ancestor"))).to_series()
+    return rows_or_null("ancestor", order.nearest(up, buffer(wanted.cast(pl.UInt8))))
 
 
 def with_module_scopes(ops: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
@@ -41,7 +41,7 @@ def with_module_scopes(ops: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_module(events: pl.DataFrame) -> pl.Series:
-    names = events["name"].unique().drop_nulls()
+    names = distinct(events["name"])
     modules = names.filter(names.cast(pl.String).str.starts_with(_MODULE))
     if modules.is_empty():
         return pl.repeat(False, len(events), eager=True)

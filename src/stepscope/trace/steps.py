@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.native import steps
+from stepscope.trace.columns import buffer, series
+
 _NUMBER = r"(\d+)$"
 
 
@@ -17,17 +20,15 @@ def mark_steps(events: pl.DataFrame, tracks: pl.DataFrame, launches: pl.DataFram
     markers = _numbered(events)
     if markers.is_empty():
         return events.with_columns(step=pl.lit(None, dtype=pl.Int32))
-    by_time = _steps_by_time(events["start_ns"], markers)
-    by_launch = (
-        launches.select("to", by_launch=by_time.gather(launches["from"]))
-        .drop_nulls()
-        .unique("to", keep="first")
+    step, bits = steps.by_time(
+        buffer(events["start_ns"]),
+        buffer(markers["start_ns"]),
+        buffer(markers["end_ns"]),
+        buffer(markers["number"]),
     )
-    if by_launch.is_empty():
-        return events.with_columns(step=by_time)
-    launched = pl.select(pl.repeat(None, len(events), dtype=pl.Int32)).to_series()
-    launched = launched.scatter(by_launch["to"], by_launch["by_launch"])
-    return events.with_columns(step=pl.coalesce(launched, by_time))
+    if len(launches):
+        step, bits = steps.by_launch(buffer(launches["from"]), buffer(launches["to"]), step, bits)
+    return events.with_columns(series("step", step, pl.Int32, bits))
 
 
 def _marker_roles(events: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
@@ -56,16 +57,3 @@ def _numbered(events: pl.DataFrame) -> pl.DataFrame:
     if numbered["number"].null_count():
         return numbered.with_columns(number=pl.int_range(pl.len(), dtype=pl.Int32))
     return numbered
-
-
-def _steps_by_time(start: pl.Series, markers: pl.DataFrame) -> pl.Series:
-    """The number of the marker that contains each time, or null."""
-    index = markers["start_ns"].search_sorted(start, side="right").cast(pl.Int64) - 1
-    inside = pl.DataFrame({"index": index, "start": start}).with_columns(
-        clipped=pl.col("index").clip(lower_bound=0)
-    )
-    end = markers["end_ns"].gather(inside["clipped"])
-    number = markers["number"].gather(inside["clipped"])
-    within = (index >= 0) & (start < end)
-    found: pl.Series = pl.select(pl.when(within).then(number).otherwise(None)).to_series().cast(pl.Int32)
-    return found
