@@ -8,13 +8,12 @@ among their arrays, since arithmetic on mixed formats is done in the wider one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import polars as pl
 
+from stepscope.analysis import hlo_module
+from stepscope.analysis.hlo_module import Instruction, name_of, read_instruction
 from stepscope.analysis.kernel_names_label import Compiled
-from stepscope.formats.protobuf import Value, fields, text
-from stepscope.trace.problems import Problems
 from stepscope.trace.trace import Trace
 
 _FORMATS = {
@@ -42,48 +41,20 @@ _MOVES = frozenset(
     )
 )  # fmt: skip
 _ALGORITHMS = {3: "fp16", 4: "fp16", 5: "bf16", 6: "bf16", 7: "bf16", 8: "bf16", 13: "bf16", 9: "tf32", 10: "tf32", 11: "fp32", 12: "fp64", 1: "fp8", 2: "fp8"}  # fmt: skip
-_HIGHEST = 2
 _DEEPEST = 4
 
 
-@dataclass
-class Instruction:
-    """The fields of an HLO instruction that matter here."""
-
-    id: int = 0
-    name: str = ""
-    opcode: str = ""
-    element: int = 0
-    rank: int = 0
-    target: str = ""
-    operands: list[int] = field(default_factory=list)
-    called: list[int] = field(default_factory=list)
-    algorithm: int = 0
-    highest: bool = False
-
-
-class Module:
-    """A module read as far as it is asked for: large ones have a hundred thousand instructions."""
-
-    def __init__(self, hlo: bytes) -> None:
-        self.bodies: dict[int, list[memoryview]] = {}
-        for module in _messages(memoryview(hlo), 1):
-            for computation in _messages(module, 3):
-                number, body = _computation(computation)
-                self.bodies[number] = body
-
-    def instructions(self, computation: int) -> list[Instruction]:
-        """The decoded instructions of one computation."""
-        return [_instruction(message) for message in self.bodies.get(computation, ())]
+class Module(hlo_module.Module):
+    """A program, asked for the kernels that are named after its instructions."""
 
     def kernels(self, wanted: set[str]) -> dict[str, Compiled]:
         """Those of the wanted kernels that are named after an instruction of this module."""
         found = self._library_attention(wanted)
         for body in self.bodies.values():
             for message in body:
-                name = _kernel_name(message)
+                name = name_of(message).replace(".", "_").replace("-", "_")
                 if name in wanted:
-                    compiled = self._compiled(_instruction(message), body)
+                    compiled = self._compiled(read_instruction(message), body)
                     if compiled is not None:
                         found[name] = compiled
         return found
@@ -96,7 +67,7 @@ class Module:
         formats = set()
         for body in self.bodies.values():
             if any(b"fmha" in message.tobytes() for message in body):
-                beside = {i.id: i for i in map(_instruction, body)}
+                beside = {i.id: i for i in map(read_instruction, body)}
                 calls = [i for i in beside.values() if "fmha" in i.target]
                 formats |= {_FORMATS.get(i.element) for call in calls for i in _read(call, beside)[:1]}
         only = formats.pop() if len(formats) == 1 else None
@@ -104,7 +75,7 @@ class Module:
 
     def _compiled(self, instruction: Instruction, beside: list[memoryview]) -> Compiled | None:
         if instruction.opcode in _PRODUCTS:
-            return _product(instruction, {i.id: i for i in map(_instruction, beside)})
+            return _product(instruction, {i.id: i for i in map(read_instruction, beside)})
         if instruction.opcode != "fusion":
             return None
         bodies = [body for called in instruction.called for body in self._nested(called, 0)]
@@ -165,78 +136,3 @@ def _widest(arrays: list[Instruction]) -> str | None:
     data = [i for i in arrays if i.rank] or arrays
     formats = [_FORMATS[i.element] for i in data if _FORMATS.get(i.element) in _WIDTHS]
     return max(formats, key=lambda f: _WIDTHS[f], default=None)
-
-
-def _computation(message: memoryview) -> tuple[int, list[memoryview]]:
-    number, body = 0, []
-    for key, value in fields(message, Problems()):
-        if key == 2 and not isinstance(value, int):
-            body.append(value)
-        elif key == 5 and isinstance(value, int):
-            number = value
-    return number, body
-
-
-def _kernel_name(message: memoryview) -> str:
-    """The instruction's name as a kernel carries it; the name is the first field."""
-    for key, value in fields(message, Problems()):
-        return text(value).replace(".", "_").replace("-", "_") if key == 1 else ""
-    return ""
-
-
-def _messages(message: memoryview, number: int) -> Iterator[memoryview]:
-    for key, value in fields(message, Problems()):
-        if key == number and not isinstance(value, int):
-            yield value
-
-
-def _instruction(message: memoryview) -> Instruction:
-    made = Instruction()
-    for key, value in fields(message, Problems()):
-        if key == 1:
-            made.name = text(value)
-        elif key == 2:
-            made.opcode = text(value)
-        elif key == 28:
-            made.target = text(value)
-        elif key == 3 and not isinstance(value, int):
-            _shape(value, made)
-        elif key == 51 and not isinstance(value, int):
-            _precision(value, made)
-        elif key == 35 and isinstance(value, int):
-            made.id = value
-        elif key == 36:
-            made.operands += _numbers(value)
-        elif key == 38:
-            made.called += _numbers(value)
-    return made
-
-
-def _shape(message: memoryview, made: Instruction) -> None:
-    for key, value in fields(message, Problems()):
-        if key == 2 and isinstance(value, int):
-            made.element = value
-        elif key == 3:
-            made.rank += len(_numbers(value))
-
-
-def _precision(message: memoryview, made: Instruction) -> None:
-    for key, value in fields(message, Problems()):
-        if key == 1:
-            made.highest = _HIGHEST in _numbers(value) or made.highest
-        elif key == 2 and isinstance(value, int):
-            made.algorithm = value
-
-
-def _numbers(value: Value) -> list[int]:
-    """A repeated number, packed or alone."""
-    if isinstance(value, int):
-        return [value]
-    found, current, shift = [], 0, 0
-    for byte in value:
-        current |= (byte & 0x7F) << shift
-        shift += 7
-        if not byte & 0x80:
-            found.append(current)
-            current, shift = 0, 0
-    return found

@@ -2,8 +2,8 @@
 
 mfu = sum over number formats of (FLOPs of matrix products in that format / dense peak of that format) / time of the steps
 
-Matrix products are the ops with a formula (`flops`) that launched a kernel which is one; their format is that of the
-kernel that took longest. Work that is done twice (recomputed activations) counts twice, since it was done. Where formula
+Matrix products are the ops with a formula (`flops`) that launched a kernel which is one, and the instructions of compiled
+programs that are one; their format is that of the kernel that took longest. Work that is done twice (recomputed activations) counts twice, since it was done. Where formula
 or peak is known for less than 90 % of the time of such kernels, nothing is claimed.
 """
 
@@ -44,7 +44,13 @@ def _owners(trace: Trace, op_calls: pl.DataFrame, kernel: pl.Series) -> pl.Serie
     has_formula = pl.repeat(False, len(events), eager=True).scatter(with_formula, True)
     op = trace.kernels["op"].gather(rows_by_event(trace.kernels["event"], len(events)).gather(kernel))
     above = ancestors(events, has_formula).gather(op)
-    found = pl.select(pl.when(has_formula.gather(op).fill_null(False)).then(op).otherwise(above))
+    found = pl.select(
+        pl.when(has_formula.gather(kernel))  # a compiled program's kernel is its own op
+        .then(kernel)
+        .when(has_formula.gather(op).fill_null(False))
+        .then(op)
+        .otherwise(above)
+    )
     return found.to_series().alias("owner")
 
 
