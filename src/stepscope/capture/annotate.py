@@ -15,6 +15,13 @@ from stepscope.capture.native_scopes import Framework, frameworks
 from stepscope.capture.troubles import tell
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Plain = TypeVar("Plain", bound=Callable[..., Any])
+
+
+def as_it_is(function: Plain) -> Plain:
+    """Tell AutoGraph, which rewrites all that a tf.function calls, to leave the function alone."""
+    function.autograph_info__ = {}  # type: ignore[attr-defined]
+    return function
 
 
 def _not_compiling() -> bool:
@@ -24,6 +31,14 @@ def _not_compiling() -> bool:
 # torch.compiler.is_compiling once torch is there: dynamo follows this module's code, and knows the answer to that one call.
 _is_compiling: Callable[[], bool] = _not_compiling
 _torch_span: Any = None
+
+
+@as_it_is
+def is_compiling() -> bool:
+    """Whether dynamo is following this very code, which must then be code that it can follow."""
+    if _is_compiling is _not_compiling and "torch" in sys.modules:
+        look_for_torch()
+    return _is_compiling()
 
 
 def look_for_torch() -> None:
@@ -39,12 +54,13 @@ def look_for_torch() -> None:
 look_for_torch()
 
 
+@as_it_is
 def annotate(name: str) -> Annotation:
     """A name for what happens inside: `with annotate("forward"): …`, or `@annotate("forward")` on a function.
 
     PyTorch sees a `record_function`, TensorFlow a `Trace` and a name scope, JAX a `TraceAnnotation` and a `named_scope`.
     """
-    if _is_compiling():
+    if is_compiling():
         # What dynamo knows: it keeps or drops the span as it is told to, and says so once.
         return _torch_span(name)  # type: ignore[no-any-return]
     return Annotation(name)
@@ -82,7 +98,7 @@ class Annotation:
 
         @functools.wraps(function)
         def named(*arguments: Any, **options: Any) -> Any:
-            if _is_compiling():
+            if is_compiling():
                 return function(*arguments, **options)
             with Annotation(name, kind):
                 return function(*arguments, **options)
@@ -92,8 +108,6 @@ class Annotation:
     def _open(self) -> None:
         self._opened = []
         try:
-            if _is_compiling is _not_compiling:
-                look_for_torch()
             for framework in frameworks():
                 self._open_in(framework)
             if active.nvtx is not None:
@@ -138,8 +152,9 @@ def tell_once(text: str) -> None:
         tell(text)
 
 
+@as_it_is
 def step(number: int | None = None) -> None:
     """The step is over: the same as `step()` of the Profiler that is running, for code that has no hold of it."""
-    profiler = active.profiler
+    profiler = None if is_compiling() else active.profiler
     if profiler is not None:
         profiler.step() if number is None else profiler.step(number)

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from stepscope.capture import active, annotate, memory, spans
-from stepscope.capture.annotate import Annotation, Function
+from stepscope.capture import active, memory, spans
+from stepscope.capture.annotate import Annotation, Function, as_it_is, is_compiling
 from stepscope.capture.native_scopes import Framework, frameworks
 
 
@@ -18,7 +18,7 @@ def op(name: str) -> Callable[[Function], Function]:
     def named(function: Function) -> Function:
         @functools.wraps(function)
         def call(*arguments: Any, **options: Any) -> Any:
-            if annotate._is_compiling() or not _is_wanted():
+            if not _is_wanted():
                 return function(*arguments, **options)
             with _Call(name, arguments):
                 return function(*arguments, **options)
@@ -28,7 +28,10 @@ def op(name: str) -> Callable[[Function], Function]:
     return named
 
 
+@as_it_is
 def _is_wanted() -> bool:
+    if is_compiling():
+        return False
     for framework in frameworks():
         if framework.is_recording() or framework.is_tracing():
             return True
