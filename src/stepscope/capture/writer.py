@@ -7,6 +7,7 @@ and linked to a name that nobody has. The sidecar claims the name; the trace fol
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import os
 import secrets
@@ -88,6 +89,15 @@ class Staging:
                 continue
             return stem
         raise FileExistsError(f"no free name in {place}")
+
+
+def packed(path: Path, ending: str) -> Recorded:
+    """The file gzipped, fast rather than small: the job waits for it. What does not fit on the disk raises."""
+    target = path.with_name(path.name + ".gz")
+    with path.open("rb") as source, gzip.open(target, "wb", compresslevel=1) as out:
+        shutil.copyfileobj(source, out, 1 << 20)
+    path.unlink()
+    return Recorded(target, ending + ".gz")
 
 
 def move_new(source: Path, final: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stepscope.capture.backends.base import Backend, Options
+from stepscope.capture.backends.stretches import Stretches
 from stepscope.capture.backends.xplane import written
 from stepscope.capture.writer import Recorded
 
@@ -28,6 +29,7 @@ class JaxBackend:
         self._folder = Path()
         self._is_running = False
         self._step: Any = None
+        self._stretches = Stretches()
 
     def warm_up(self, folder: Path) -> None:
         """A session that is thrown away loads CUPTI and makes its buffers."""
@@ -44,6 +46,7 @@ class JaxBackend:
         else:
             self._jax.profiler.start_trace(str(folder), profiler_options=options)
         self._is_running = True
+        self._stretches = Stretches()
 
     def _made(self) -> Any:
         make = getattr(self._jax.profiler, "ProfileOptions", None)
@@ -67,10 +70,12 @@ class JaxBackend:
             step.__exit__(None, None, None)
 
     def pause(self) -> None:
-        raise NotImplementedError("jax.profiler cannot pause")
+        self._synchronize()
+        self._stretches.pause()
 
     def resume(self) -> None:
-        raise NotImplementedError("jax.profiler cannot pause")
+        self._synchronize()
+        self._stretches.resume()
 
     def stop(self) -> None:
         self._synchronize()
@@ -78,7 +83,7 @@ class JaxBackend:
         self._jax.profiler.stop_trace()
 
     def save(self) -> list[Recorded]:
-        return written(self._folder)
+        return written(self._folder, self._stretches)
 
     def abandon(self) -> None:
         if self._is_running:

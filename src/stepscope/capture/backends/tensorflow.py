@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stepscope.capture.backends.base import Backend, Options
+from stepscope.capture.backends.stretches import Stretches
 from stepscope.capture.backends.xplane import written
 from stepscope.capture.writer import Recorded
 
@@ -29,6 +30,7 @@ class TensorFlowBackend:
         self._folder = Path()
         self._is_running = False
         self._step: Any = None
+        self._stretches = Stretches()
 
     def warm_up(self, folder: Path) -> None:
         """A session that is thrown away loads CUPTI and makes its buffers."""
@@ -46,6 +48,7 @@ class TensorFlowBackend:
         )
         self._profiler.start(str(folder), options=options)
         self._is_running = True
+        self._stretches = Stretches()
 
     def begin_step(self, number: int) -> None:
         self.end_step()
@@ -58,10 +61,12 @@ class TensorFlowBackend:
             step.__exit__(None, None, None)
 
     def pause(self) -> None:
-        raise NotImplementedError("tf.profiler cannot pause")
+        self._synchronize()
+        self._stretches.pause()
 
     def resume(self) -> None:
-        raise NotImplementedError("tf.profiler cannot pause")
+        self._synchronize()
+        self._stretches.resume()
 
     def stop(self) -> None:
         self._synchronize()
@@ -69,7 +74,7 @@ class TensorFlowBackend:
         self._profiler.stop(save=True)
 
     def save(self) -> list[Recorded]:
-        return written(self._folder)
+        return written(self._folder, self._stretches)
 
     def abandon(self) -> None:
         if self._is_running:

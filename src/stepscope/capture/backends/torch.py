@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from stepscope.capture.backends.base import Backend, Options
-from stepscope.capture.writer import Recorded
+from stepscope.capture.backends.kineto_cut import cut
+from stepscope.capture.backends.stretches import Stretches
+from stepscope.capture.writer import Recorded, packed
+
+ENDING = ".pt.trace.json"
 
 
 def make(options: Options) -> Backend:
@@ -27,6 +31,7 @@ class TorchBackend:
         self._profiler: Any = None
         self._is_running = False
         self._step: Any = None
+        self._stretches = Stretches()
         self._folder = Path()
 
     def warm_up(self, folder: Path) -> None:
@@ -40,6 +45,7 @@ class TorchBackend:
         self._synchronize()
         self._profiler.start_trace()
         self._is_running = True
+        self._stretches = Stretches()
 
     def _made(self) -> Any:
         profiler = self._torch.profiler
@@ -74,10 +80,12 @@ class TorchBackend:
             step.__exit__(None, None, None)
 
     def pause(self) -> None:
-        self._profiler.toggle_collection_dynamic(False, self._profiler.activities)
+        self._synchronize()
+        self._stretches.pause()
 
     def resume(self) -> None:
-        self._profiler.toggle_collection_dynamic(True, self._profiler.activities)
+        self._synchronize()
+        self._stretches.resume()
 
     def stop(self) -> None:
         self._synchronize()
@@ -85,11 +93,13 @@ class TorchBackend:
         self._profiler.stop_trace()
 
     def save(self) -> list[Recorded]:
-        ending = ".pt.trace.json" + (".gz" if self._options.packed else "")
-        path = self._folder / f"trace{ending}"
+        path = self._folder / f"trace{ENDING}"
         self._profiler.export_chrome_trace(str(path))
         self._profiler = None
-        return [Recorded(path, ending)]
+        if self._stretches.was_paused:
+            self._stretches.pause()
+            cut(path, self._stretches.done)
+        return [packed(path, ENDING) if self._options.packed else Recorded(path, ENDING)]
 
     def abandon(self) -> None:
         if self._is_running and self._profiler is not None:

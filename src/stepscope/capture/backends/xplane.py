@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from stepscope.capture.backends.stretches import Stretches
+from stepscope.capture.backends.xspace_cut import cut
 from stepscope.capture.writer import Recorded
 
 
-def written(folder: Path) -> list[Recorded]:
-    """What the collector left in its folder: the XPlane file, then its JSON twin where there is one."""
+def written(folder: Path, stretches: Stretches) -> list[Recorded]:
+    """What the collector left in its folder: the XPlane file, then its JSON twin where there is one and it tells the same."""
     planes = sorted(folder.rglob("*.xplane.pb"))
     if not planes:
         raise RuntimeError("the collector wrote no xplane.pb")
     files = [Recorded(planes[-1], ".xplane.pb")]
+    if stretches.was_paused:
+        stretches.pause()
+        cut(planes[-1], stretches.done)
+        return files
     twin = planes[-1].with_name(planes[-1].name.removesuffix(".xplane.pb") + ".trace.json.gz")
     return [*files, Recorded(twin, ".trace.json.gz")] if twin.exists() else files
