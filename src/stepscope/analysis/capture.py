@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from stepscope.analysis.capture_content import content_problems
 from stepscope.analysis.steps import Steps
 from stepscope.trace.problems import Problem, Severity
 from stepscope.trace.trace import Trace
@@ -24,7 +25,13 @@ _CLOCK_NOISE_NS = 2_000
 
 def capture_problems(trace: Trace, steps: Steps) -> list[Problem]:
     """The problems of one rank's capture."""
-    return [*_steps(steps), *_launches(trace), *_unlaunched(trace), *_clocks(trace)]
+    return [
+        *_steps(steps),
+        *_launches(trace),
+        *_unlaunched(trace),
+        *_clocks(trace),
+        *content_problems(trace, steps),
+    ]
 
 
 def _steps(steps: Steps) -> Iterator[Problem]:
@@ -68,7 +75,9 @@ def _launches(trace: Trace) -> Iterator[Problem]:
 def _unlaunched(trace: Trace) -> Iterator[Problem]:
     """Kernels of which no call is known, while it is known of others."""
     launched = trace.links.filter(pl.col("why") == "launch")["to"].unique()
-    kernels = trace.events.filter(pl.col("kind") == "kernel")
+    known = trace.events["start_ns"].gather(launched)
+    # What runs before the first launched kernel was launched before the recording: every recording begins so.
+    kernels = trace.events.filter(pl.col("kind") == "kernel", pl.col("start_ns") >= (known.min() or 0))
     lost = len(kernels) - int(kernels["id"].is_in(launched.implode()).sum())
     if len(launched) and len(kernels) and lost >= _TELL_FROM * len(kernels):
         yield Problem(

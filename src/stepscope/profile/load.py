@@ -12,6 +12,7 @@ from stepscope import formats
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
 from stepscope.formats.reader import no_progress
 from stepscope.formats.source import Source
+from stepscope.profile.around import problems_around
 from stepscope.profile.cache import Cache, Identity, identify
 from stepscope.profile.catalog import Catalog, choose, scan
 from stepscope.profile.nothing import nothing_found
@@ -114,6 +115,7 @@ def _load(run: Run, catalog: Catalog, wanted: _Wanted) -> Profile:
         *reader.problems,
         _told(failures),
         _other_runs(run, others),
+        *problems_around(run, others, catalog.skipped),
     ):
         if problem is not None:
             problems.add(problem)

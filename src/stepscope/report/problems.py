@@ -6,10 +6,12 @@ from collections.abc import Collection, Sequence
 
 import polars as pl
 
+from stepscope.profile.around import ranks_apart
 from stepscope.profile.overview import ProblemTold, problems_told
 from stepscope.profile.profile import Profile
 from stepscope.profile.ranks import spans
 from stepscope.report.model import Problem
+from stepscope.trace.problems import Problems
 from stepscope.trace.schema import SEVERITIES
 
 
@@ -20,10 +22,19 @@ def problems_of(
     table = profile.table("problems")
     if "rank" not in table.columns:
         table = table.with_columns(rank=pl.lit(profile.ranks[0], dtype=pl.Int32))
-    table = pl.concat([table, *more], how="diagonal")
+    table = pl.concat([table, *more, _between(profile, ranks)], how="diagonal")
     table = table.filter(pl.col("rank").is_in(list(ranks)) | pl.col("rank").is_null())
     found = [*(_told(each, len(profile.ranks)) for each in problems_told(table)), *failures]
     return sorted(found, key=lambda problem: SEVERITIES.index(problem.severity))
+
+
+def _between(profile: Profile, ranks: Collection[int]) -> pl.DataFrame:
+    """What only shows when ranks are held against each other."""
+    found = Problems()
+    apart = ranks_apart([(rank, profile.trace(rank)) for rank in ranks])
+    if apart is not None:
+        found.add(apart)
+    return found.frame()
 
 
 def _told(problem: ProblemTold, ranks: int) -> Problem:
