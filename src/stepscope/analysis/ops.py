@@ -46,7 +46,9 @@ def op_calls(trace: Trace) -> pl.DataFrame:
 
 def _host_calls(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
     events = trace.events
-    ops = trace.ops if len(trace.ops) else _bare_ops(events)
+    # Allocations, too, name the op that they belong to.
+    ops = trace.ops.filter(events["kind"].gather(trace.ops["event"]) != "memory")
+    ops = ops if len(ops) else _bare_ops(events)
     device_self = _scattered(len(events), work.group_by("op").agg(pl.col("ns").sum()))
     device_total = _subtree_sums(events, device_self)
     memory = _memory_by_op(trace)

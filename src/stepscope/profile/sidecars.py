@@ -7,19 +7,20 @@ and nothing here is needed to read a trace: a sidecar that is missing or damaged
 from __future__ import annotations
 
 import re
-from collections import ChainMap
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import msgspec
 import polars as pl
 
 from stepscope.profile.runs import Entry
+from stepscope.profile.stored import LazyFrames
 from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.schema import TABLES, Kind, conform
 from stepscope.trace.trace import Trace
 
 ENDING = ".stepscope.json"
@@ -66,6 +67,7 @@ class Sidecar(msgspec.Struct):
     start_unix_ns: int = 0
     steps: _Steps = msgspec.field(default_factory=_Steps)
     problems: list[_Problem] = []
+    ops: dict[str, Any] = {}
 
 
 def sidecar_path(trace_path: str) -> str | None:
@@ -145,8 +147,33 @@ def _with(trace: Trace, found: Sidecar | None, capture: dict[str, Any], problems
     for problem in problems:
         noted.add(problem)
     changed = {"traces": info.frame(), "problems": pl.concat([trace.problems, noted.frame()])}
-    tables = cast("MutableMapping[str, pl.DataFrame]", trace.tables)
-    return Trace.over(ChainMap(changed, tables), trace.cold)
+    tables: Mapping[str, pl.DataFrame] = trace.tables
+    if found is not None and found.ops:
+        tables = _with_custom_ops(tables, list(found.ops))
+    return Trace.over(
+        LazyFrames(tuple(TABLES), lambda name: changed[name] if name in changed else tables[name]), trace.cold
+    )
+
+
+def _with_custom_ops(tables: Mapping[str, pl.DataFrame], names: list[str]) -> Mapping[str, pl.DataFrame]:
+    """Collectors know only annotations; those that came from `stepscope.op` are ops."""
+
+    def is_custom(events: pl.DataFrame) -> pl.Series:
+        found: pl.Series = (events["kind"] == "annotation") & events["name"].cast(pl.String).is_in(names)
+        return found
+
+    def read(name: str) -> pl.DataFrame:
+        frame = tables[name]
+        if name == "events":
+            kind = pl.when(is_custom(frame)).then(pl.lit("op", dtype=Kind)).otherwise(pl.col("kind"))
+            return frame.with_columns(kind=kind)
+        if name == "ops":
+            events = tables["events"]
+            added = conform("ops", events.filter(is_custom(events)).select(event="id"))
+            return pl.concat([frame, added.join(frame, on="event", how="anti")]).sort("event")
+        return frame
+
+    return LazyFrames(tuple(TABLES), read)
 
 
 def _unreadable(why: str) -> Problem:

@@ -23,8 +23,10 @@ Stretch = tuple[int, int]
 def cut(path: Path, stretches: list[Stretch]) -> None:
     """Leave only what touches one of the stretches, given in nanoseconds since 1970."""
     done = path.with_name(f"cut-{path.name}")
-    how = {"encoding": "utf-8", "errors": "surrogateescape"}
-    with path.open(**how) as lines, done.open("w", **how) as out:
+    with (
+        path.open(encoding="utf-8", errors="surrogateescape") as lines,
+        done.open("w", encoding="utf-8", errors="surrogateescape") as out,
+    ):
         _copy(lines, out, stretches)
     done.replace(path)
 
