@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from stepscope import __version__
+from stepscope.cli.doctor import doctor
 from stepscope.cli.export import export
 from stepscope.cli.info import info
 from stepscope.cli.query import query
@@ -24,6 +25,7 @@ app.command()(info)
 app.command()(query)
 app.command()(export)
 app.command()(report)
+app.command()(doctor)
 
 
 def _say_version(wanted: bool) -> None:
