@@ -20,8 +20,8 @@ class Framework:
     """One framework's answers."""
 
     name: str
-    is_recording: Callable[[], bool]
-    is_tracing: Callable[[], bool]
+    is_recording: Callable[[], object]
+    is_tracing: Callable[[], object]
     span: Callable[[str], Scope]
     scope: Callable[[str], Scope]
 
@@ -41,16 +41,18 @@ def _torch(torch: Any) -> Framework | None:
 def _tensorflow(tf: Any) -> Framework | None:
     context = sys.modules.get("tensorflow.python.eager.context")
     trace = sys.modules.get("tensorflow.python.profiler.trace")
-    if context is None or trace is None or not hasattr(tf, "name_scope"):
+    ops = sys.modules.get("tensorflow.python.framework.ops")
+    if context is None or trace is None or ops is None or not hasattr(tf, "name_scope"):
         return None
-    eager: Callable[[], bool] = context.executing_eagerly
-
-    def is_graph() -> bool:
-        return not eager()
-
+    graphs = ops._default_graph_stack
+    is_tracing = (lambda: graphs.stack) if context.executing_eagerly() else _always
     return Framework(
-        "tensorflow", trace.enabled, is_graph, trace.Trace, lambda name: tf.name_scope(fit(name))
+        "tensorflow", trace.enabled, is_tracing, trace.Trace, lambda name: tf.name_scope(fit(name))
     )
+
+
+def _always() -> bool:
+    return True
 
 
 def _jax(jax: Any) -> Framework | None:
@@ -59,31 +61,42 @@ def _jax(jax: Any) -> Framework | None:
     if profiler is None or core is None or not hasattr(jax, "named_scope"):
         return None
     span = profiler.TraceAnnotation
-    context = getattr(core, "trace_ctx", None)
-    top: Callable[[], bool] | None = getattr(context, "is_top_level", None)
-    clean = top or getattr(core, "trace_state_clean", None) or (lambda: True)
-    return Framework("jax", span.is_enabled, lambda: not clean(), span, jax.named_scope)
+    return Framework("jax", span.is_enabled, _jax_tracing(core), span, jax.named_scope)
+
+
+def _jax_tracing(core: Any) -> Callable[[], object]:
+    """The trace that is not the one of plain evaluation; older versions have only a slower question."""
+    try:
+        state, plain = core.trace_state_strong_ref, core.eval_trace
+        _ = state.value
+        return lambda: state.value is not plain
+    except AttributeError:
+        clean = core.trace_state_clean
+        return lambda: not clean()
 
 
 _MAKERS = (("torch", _torch), ("tensorflow", _tensorflow), ("jax", _jax))
-_loaded: tuple[Framework, ...] = ()
-_modules_seen = 0
+loaded: tuple[Framework, ...] = ()
+# All questions of all frameworks: while every answer is no, an annotation has nothing to do.
+questions: tuple[Callable[[], object], ...] = ()
+modules_seen = 0
 
 
-def frameworks() -> tuple[Framework, ...]:
-    """Those that are imported by now. Looked for again whenever anything was imported."""
-    global _loaded, _modules_seen
-    if len(sys.modules) != _modules_seen:
-        _modules_seen = len(sys.modules)
-        _loaded = tuple(found for name, make in _MAKERS if (found := _made(name, make)) is not None)
-    return _loaded
+def look_again() -> None:
+    """Something was imported: perhaps a framework."""
+    global loaded, questions, modules_seen
+    modules_seen = len(sys.modules)
+    found = [_made(name, make) for name, make in _MAKERS]
+    loaded = tuple(each for each in found if each is not None)
+    asked = [ask for each in loaded for ask in (each.is_recording, each.is_tracing)]
+    questions = tuple(ask for ask in asked if ask is not _never)
 
 
 def _made(name: str, make: Callable[[Any], Framework | None]) -> Framework | None:
     module = sys.modules.get(name)
     if module is None:
         return None
-    known = next((each for each in _loaded if each.name == name), None)
+    known = next((each for each in loaded if each.name == name), None)
     if known is not None:
         return known
     try:

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from stepscope.capture import active, memory, spans
-from stepscope.capture.annotate import Annotation, Function, as_it_is, is_compiling
-from stepscope.capture.native_scopes import Framework, frameworks
+from stepscope.capture import active, memory
+from stepscope.capture.annotate import Annotation, Function, as_it_is, is_compiling, is_wanted
+from stepscope.capture.native_scopes import Framework
 
 
 def op(name: str) -> Callable[[Function], Function]:
@@ -30,21 +30,16 @@ def op(name: str) -> Callable[[Function], Function]:
 
 @as_it_is
 def _is_wanted() -> bool:
-    if is_compiling():
-        return False
-    for framework in frameworks():
-        if framework.is_recording() or framework.is_tracing():
-            return True
-    return active.is_timing or spans.current is not None
+    return not is_compiling() and is_wanted()
 
 
 class _Call(Annotation):
     """One call: an annotation that PyTorch takes for an op, with memory before and after."""
 
-    __slots__ = ("_allocated", "_arguments", "_began", "_used")
+    kind = "op"
 
     def __init__(self, name: str, arguments: tuple[Any, ...]) -> None:
-        super().__init__(name, "op")
+        super().__init__(name)
         self._arguments = arguments
 
     def _open(self) -> None:
