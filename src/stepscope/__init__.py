@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # of `typing`, whose import would take longer than everything else here
 if TYPE_CHECKING:
+    from typing import Any
+
     from stepscope.capture.annotate import annotate as annotate
     from stepscope.capture.annotate import step as step
     from stepscope.capture.op import op as op
