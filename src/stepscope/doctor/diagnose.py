@@ -52,7 +52,8 @@ def diagnose_profile(found: Examined) -> Diagnosis:
     # A recorder of another version may note problems that have no check here; they are told all the same.
     unknown = [problem for problem in found.problems if problem.code not in KNOWN]
     diagnosis.results += [
-        Result(each.code, "profile", each.severity, each.title, each.detail, each.fix) for each in unknown
+        Result(each.code, "profile", each.severity, each.title, each.detail or each.title, each.fix)
+        for each in unknown
     ]
     diagnosis.results.sort(key=lambda result: SEVERITIES.index(result.severity))
     return diagnosis

@@ -23,7 +23,12 @@ def _told(code: str) -> Callable[[Examined], Iterator[Sign]]:
         for problem in subject.problems:
             if problem.code == code:
                 rank = f" On rank {problem.rank}." if problem.rank is not None else ""
-                yield Sign(f"{problem.detail}{rank}", problem.fix, problem.title, _severity(problem.severity))
+                yield Sign(
+                    f"{problem.detail or problem.title}{rank}",
+                    problem.fix,
+                    problem.title,
+                    _severity(problem.severity),
+                )
 
     return look
 
