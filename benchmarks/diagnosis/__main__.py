@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import gzip
 import json
 import re
@@ -65,6 +66,7 @@ def run_job(job: Job, out: Path, record: Record, finish: Callable[[], None]) -> 
             result[f"{variant}_ns"] = measured(step, finish)
             record(job, step, out / f"{job.name}.{variant}")
             del step
+            release()
         except Exception as error:
             result[f"{variant}_error"] = f"{type(error).__name__}: {error}"[:300]
     (out / f"{job.name}.json").write_text(json.dumps(result))
@@ -84,6 +86,16 @@ def measured(step: Step, finish: Callable[[], None]) -> int:
         finish()
         runs.append((time.perf_counter_ns() - begin) // count)
     return sorted(runs)[1]
+
+
+def release() -> None:
+    """What one variant held must not count as the next one's."""
+    gc.collect()
+    if "torch" in sys.modules:
+        import torch
+
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
 
 
 def finish_torch() -> None:

@@ -55,7 +55,7 @@ def _input_step(slow: bool) -> Step:
         if not slow:
             return ready
         with jax.profiler.TraceAnnotation("make_batch"):
-            batch = generator.standard_normal((1024, 4096), dtype=np.float32)
+            batch = jax.device_put(generator.standard_normal((1024, 4096), dtype=np.float32))
         return widen(batch)
 
     return _busy(make)
@@ -69,7 +69,7 @@ def _metrics_step(on: bool) -> Step:
         inner(number)
         if on:
             with jax.profiler.TraceAnnotation("compute_metrics"):
-                sum(float(i) ** 0.5 for i in range(200_000))
+                sum(float(i) ** 0.5 for i in range(60_000))
 
     return run
 
@@ -165,8 +165,8 @@ JOBS = (
     Job("jax_input", "input-bound", **_pair(_input_step, True, False)),
     Job("jax_metrics", "host-python", **_pair(_metrics_step, True, False)),
     Job("jax_fp32_matmul", "fp32-matmul", **_pair(_precision_step, False, True)),
-    Job("jax_eager", "eager-execution", **_pair(_eager_step, False, True)),
-    Job("jax_shapes", "recompilation", **_pair(_shapes_step, True, False)),
+    Job("jax_eager", "eager-execution", **_pair(_eager_step, False, True), steps=2),
+    Job("jax_shapes", "recompilation", **_pair(_shapes_step, True, False), steps=2),
     Job("jax_sync", "device-sync", **_pair(_sync_step, True, False)),
     Job("jax_attention", "unfused-attention", **_pair(_attention_step, False, True)),
     _healthy("mlp", _healthy_mlp),

@@ -63,16 +63,25 @@ def _copy_step(ahead: bool) -> Step:
     return mended if ahead else slow
 
 
-def _pageable_step(pinned: bool) -> Step:
+def _pageable_step(ahead: bool) -> Step:
     compute = busy_step()
     source = torch.randn(4096, 4096)
-    if pinned:
-        source = source.pin_memory()
+    pinned = source.pin_memory()
+    side = torch.cuda.Stream()
+    held: list[torch.Tensor] = [source.to(DEVICE)]
 
-    def step(_: int) -> None:
-        compute(source.to(DEVICE, non_blocking=pinned).repeat(2, 1))
+    def slow(_: int) -> None:
+        compute(source.to(DEVICE).repeat(2, 1))
 
-    return step
+    def mended(_: int) -> None:
+        torch.cuda.current_stream().wait_stream(side)
+        batch = held[0]
+        batch.record_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            held[0] = pinned.to(DEVICE, non_blocking=True)
+        compute(batch.repeat(2, 1))
+
+    return mended if ahead else slow
 
 
 def _attention_step(is_fused: bool) -> Step:
@@ -98,9 +107,9 @@ def _layout_step(channels_last: bool) -> Step:
 
 
 def _batch_step(size: int) -> Step:
-    net = mlp(8192, 6).to(torch.bfloat16)
+    net = mlp(16384, 4).to(torch.bfloat16)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, fused=True)
-    batch = torch.randn(size, 8192, device=DEVICE, dtype=torch.bfloat16)
+    batch = torch.randn(size, 16384, device=DEVICE, dtype=torch.bfloat16)
     return repeated(net, optimizer, batch, None)
 
 

@@ -51,13 +51,16 @@ def loader_step(workers: int) -> Step:
 def _own_loader_step(slow: bool) -> Step:
     generator = np.random.default_rng(0)
     ready = torch.randn(2048, 4096).pin_memory()
+    buffer = ready.clone().pin_memory()
     compute = busy_step()
 
     def make_batch() -> torch.Tensor:
         if not slow:
             return ready
         with record_function("make_batch"):
-            return torch.from_numpy(generator.standard_normal((512, 4096), dtype=np.float32)).repeat(4, 1)
+            for part in buffer.chunk(4):
+                part.copy_(torch.from_numpy(generator.standard_normal((512, 4096), dtype=np.float32)))
+            return buffer
 
     def step(_: int) -> None:
         compute(make_batch().to(DEVICE, non_blocking=True).repeat(4, 1))
@@ -108,9 +111,9 @@ def _sleep_step(on: bool) -> Step:
 
 
 def _item_step(on: bool) -> Step:
-    net = mlp(2048, 16)
+    net = mlp(2048, 12)
     optimizer = fused(net)
-    batch = torch.randn(8192, 2048, device=DEVICE)
+    batch = torch.randn(16384, 2048, device=DEVICE)
 
     def step(_: int) -> None:
         x = batch
@@ -118,7 +121,7 @@ def _item_step(on: bool) -> Step:
         with torch.autocast(DEVICE, dtype=torch.bfloat16):
             for layer in net:
                 x = layer(x)
-                for figure in (x.detach().mean(), x.detach().amax()):
+                for figure in (x.detach()[0].mean(), x.detach()[0].amax(), x.detach()[0].amin()):
                     figures.append(figure)
                     if on and figure.item() > 1e9:
                         raise ValueError("diverged")

@@ -34,6 +34,20 @@ _ADVICE: dict[str, dict[str, str]] = {
         "pytorch": "Update all parameters at once: torch.optim.AdamW(…, fused=True) or foreach=True.",
         _ANY: "Update all parameters in one fused operation.",
     },
+    "eager-execution": {
+        "tensorflow": "Wrap the whole training step in @tf.function (jit_compile=True also fuses its ops).",
+        _ANY: "Put the whole training step, gradients and update included, under one jax.jit.",
+    },
+    "small-batch": {_ANY: "Raise the batch size, several times if memory allows, and the learning rate with it; or accumulate several requests into one step. The device does more samples in the same time."},
+    "low-occupancy": {_ANY: "Give these kernels more blocks: split long loops over the grid, use smaller tiles, or run them beside other work on another stream."},
+    "round-trip-copy": {
+        "pytorch": "Keep the data on the device: drop .cpu() and .numpy() between two steps of the same computation and use the op's device version.",
+        _ANY: "Keep the data on the device between two steps of the same computation.",
+    },
+    "cpu-fallback": {
+        "pytorch": "Run this op on the device: keep its inputs there (no .cpu()), or replace it with an op that has a device version.",
+        _ANY: "Run this op on the device, or replace it with one that can.",
+    },
     "exposed-copy": {
         "pytorch": "Copy while the device computes: pin_memory=True in the DataLoader, .to(device, non_blocking=True), and fetch the next batch on a side stream.",
         _ANY: "Copy the next batch while the device computes, from pinned memory.",

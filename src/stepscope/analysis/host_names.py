@@ -102,7 +102,7 @@ _SAVES = r"(?i)(^|[^a-z])((save|write|load|restore|dump)_?(the_)?(ckpt|checkpoin
 _FUNCTION = r"(?:^\$\S+ |\(\d+\): )([\w<>]+)$"
 
 _COMPILES = (
-    r"^torch/_dynamo/(convert_frame|symbolic_convert|output_graph|bytecode_\w+)\.py"
+    r"\(dynamo_timed\)$|^dynamo$|^torch/_dynamo/(convert_frame|symbolic_convert|output_graph|bytecode_\w+)\.py"
     r"|^torch/_inductor/\S+\.py\(\d+\): \w*(compile|codegen|lower|autotune|benchmark)\w*$|^torch/_functorch/\S+\.py\(\d+\): \w*compile\w*"
     r"|^triton/(compiler/|runtime/(build|autotuner\.py\(\d+\): (_bench|benchmark)|jit\.py\(\d+\): (_do_compile|compile)))|^torch/utils/cpp_extension"
     r"|PjRt\w*::Compile|CompileAndLoad|XlaCompile|backend_compile|RunHloPasses|RunBackend|compile_or_get_cached|Autotun|CompileToBackend"

@@ -15,6 +15,7 @@ from stepscope.analysis.charge import COLUMNS, SHORT_NS, Charger
 from stepscope.analysis.parts import part
 from stepscope.analysis.steps import Steps
 from stepscope.analysis.timeline import Timeline, cut_by
+from stepscope.analysis.unrecorded_waits import unrecorded_waits
 from stepscope.native import segments as native
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
@@ -30,7 +31,7 @@ def explain(trace: Trace, steps: Steps, work: pl.DataFrame, gaps: pl.DataFrame) 
     main = charger.main
     led = _with_launch(trace, work, gaps, main)
     host, device = _split(led)
-    charged = _charged_to_waits(trace, charger.charge(host), led, main)
+    charged = _charged_to_waits(trace, steps, charger.charge(host), led, main)
     charged = _profiler_overhead(trace, charged)
     both = pl.concat([charged.select(COLUMNS), _queued(trace, device).select(COLUMNS)])
     return _unrecorded(trace, work, both)
@@ -94,10 +95,26 @@ def _queued(trace: Trace, device: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _charged_to_waits(trace: Trace, pieces: pl.DataFrame, led: pl.DataFrame, main: int) -> pl.DataFrame:
+def _blame_of_silence(silent: pl.DataFrame, begins: pl.DataFrame) -> pl.DataFrame:
+    """Gaps that began in a wait which left no event of its own: gap, blamed, call_site, wait_track."""
+    owners = silent.with_row_index("id").select("start_ns", "end_ns", "id")
+    probes = begins.select("start_ns", end_ns=pl.col("start_ns") + 1)
+    found = cut_by(probes, owners).drop_nulls("owner")
+    return silent[found["owner"]].select(
+        begins["gap"].gather(found["row"]),
+        blamed="named_by",
+        call_site=pl.lit(None, dtype=pl.UInt32),
+        wait_track="track",
+    )
+
+
+def _charged_to_waits(
+    trace: Trace, steps: Steps, pieces: pl.DataFrame, led: pl.DataFrame, main: int
+) -> pl.DataFrame:
     """In a gap that began while the host waited for the device, the time until more work came is the wait's."""
     causes = host_causes(trace)
-    if pieces.is_empty() or not causes["waits"].any():
+    silent = unrecorded_waits(trace, steps)
+    if pieces.is_empty() or not (causes["waits"].any() or len(silent)):
         return pieces
     begins = led.select("gap", "start_ns", "track")
     probes = pl.concat([begins, begins.with_columns(track=pl.lit(main, dtype=pl.UInt32))]).unique(
@@ -111,11 +128,15 @@ def _charged_to_waits(trace: Trace, pieces: pl.DataFrame, led: pl.DataFrame, mai
         call_site=causes["detail"].gather(found["event"]),
         wait_track="track",
     )
+    blame = pl.concat([blame, _blame_of_silence(silent, begins)]).unique(
+        "gap", keep="first", maintain_order=True
+    )
     in_blamed = pieces["gap"].is_in(blame["gap"].implode())
     joined = pieces.filter(in_blamed).join(blame, on="gap", how="left", maintain_order="left")
     spent = (pl.col("end_ns") - pl.col("start_ns")).sum().over("gap", "part", "named_by")
-    brief = (pl.col("part") == "python") & (spent <= SHORT_NS)
-    charged = pl.col("part").is_in(["dispatch", "unexplained", "sync"]) | brief
+    # An op or a function that takes long on the host would take it without the wait, too.
+    brief = pl.col("part").is_in(["python", "dispatch"]) & (spent <= SHORT_NS)
+    charged = pl.col("part").is_in(["unexplained", "sync"]) | brief
     blamed = joined.with_columns(
         part=pl.when(charged).then(part("sync")).otherwise("part"),
         named_by=pl.when(charged).then("blamed").otherwise("named_by"),

@@ -4,37 +4,56 @@ The host is one line of work: what happened between one launch and the next, on 
 it spent waiting for the device. Streams run what they are given, in order, no earlier than a launch delay after it
 was launched. A change makes some host time or device time shorter, or drops waits; the rest follows.
 The replay of the unchanged steps is compared with what was recorded, so that a promise rests on the difference alone.
+
+Profiling makes the host slower than it is, and a promise for the job as it runs must not count that. Each stretch of host
+time is played without the profiler's share: by the lengths of unprofiled steps where the capture kept them, else by a
+cost per event (profiler_cost.py). `as_recorded` plays it with that share.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
 
 from stepscope.analysis.causes import host_causes, is_wait
+from stepscope.analysis.profiler_cost import LEAST_LEFT, ProfilerCost
 from stepscope.analysis.steps import Steps
 from stepscope.analysis.timeline import Timeline, main_track
+from stepscope.analysis.unrecorded_waits import unrecorded_waits
 from stepscope.native import replay as native
 from stepscope.trace.columns import buffer
 from stepscope.trace.trace import Trace
+
+_FULL_QUEUE = 8  # times as long as a launch usually takes
+_LEAST_FULL_NS = 60_000
+_LAUNCH_DELAY_NS = 10_000  # until a launch reaches an idle device, at most
 
 
 @dataclass(frozen=True)
 class Plan:
     """Items in the order in which the host came to them, and the host's work before each, by cause.
 
-    `items`: item, kind, stream, device_ns, delay_ns, last, step, event. `host`: item, cause, named_by, ns.
+    `items`: item, at, kind, stream, device_ns, delay_ns, last, step, event. `host`: item, cause, named_by, event, ns,
+    recorded_ns. `counted`: the places of the steps whose lengths count, all if None.
     """
 
     items: pl.DataFrame
     host: pl.DataFrame
     streams: int
+    counted: Sequence[int] | None = None
 
     def step_ns(self) -> float:
         """The mean length of a step, played as the plan stands."""
+        lengths = self._lengths()
+        if self.counted is not None:
+            lengths = [lengths[place] for place in self.counted if place < len(lengths)]
+        return sum(lengths) / len(lengths) if lengths else 0.0
+
+    def _lengths(self) -> list[int]:
         if self.items.is_empty():
-            return 0.0
+            return []
         summed = self.host.group_by("item").agg(pl.col("ns").sum())
         before = pl.zeros(len(self.items), dtype=pl.Int64, eager=True).scatter(summed["item"], summed["ns"])
         ends = native.replay(
@@ -46,14 +65,25 @@ class Plan:
             buffer(self.items["last"]),
             self.streams,
         )
-        return ends[-1] / len(ends) if ends else 0.0
+        return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
 
-    def with_host(self, matches: pl.Expr, factor: float) -> Plan:
+    def as_recorded(self) -> Plan:
+        """The same with the profiler's share of the host's time."""
+        return replace(self, host=self.host.with_columns(ns="recorded_ns"))
+
+    def counting(self, places: Sequence[int]) -> Plan:
+        """The same, with the lengths of some steps only."""
+        return replace(self, counted=places)
+
+    def with_host(self, matches: pl.Expr, factor: float = 0.0) -> Plan:
         """The host's work of some causes or names takes `factor` of its time."""
-        changed = pl.when(matches).then((pl.col("ns") * factor).cast(pl.Int64)).otherwise(pl.col("ns"))
-        return replace(self, host=self.host.with_columns(ns=changed))
+        shorter = [
+            pl.when(matches).then((pl.col(name) * factor).cast(pl.Int64)).otherwise(name).alias(name)
+            for name in ("ns", "recorded_ns")
+        ]
+        return replace(self, host=self.host.with_columns(shorter))
 
-    def with_device(self, matches: pl.Expr, factor: float) -> Plan:
+    def with_device(self, matches: pl.Expr, factor: float | pl.Expr = 0.0) -> Plan:
         """Some device work takes `factor` of its time."""
         changed = (
             pl.when(matches)
@@ -82,28 +112,100 @@ def plan(trace: Trace, steps: Steps, device: int | None) -> Plan:
     spans = points.select(
         gap="item", start_ns=pl.col("at").shift(1, fill_value=begin), end_ns="at", track="track"
     ).filter(pl.col("start_ns") < pl.col("end_ns"))
-    timeline = Timeline(trace)
-    pieces = timeline.cut_or_main(spans, main)
-    waiting = is_wait(trace).gather(pieces["event"]).fill_null(False)
+    pieces = Timeline(trace).cut_or_main(spans, main)
     causes = host_causes(trace)
-    host = pieces.with_columns(
+    host = pieces.select(
+        "event",
+        "track",
+        "start_ns",
+        "end_ns",
+        item="gap",
         cause=causes["cause"].gather(pieces["event"]).fill_null("unexplained"),
         named_by=causes["named_by"].gather(pieces["event"]),
-        ns=pl.col("end_ns") - pl.col("start_ns"),
-    ).filter(~waiting)
-    items = points.select("item", "kind", "stream", "device_ns", "delay_ns", "last", "step", "event")
+        recorded_ns=pl.col("end_ns") - pl.col("start_ns"),
+    ).filter(~_waiting(trace, steps, pieces))
+    host = _without_full_queue(trace, host)
+    items = points.select("item", "at", "kind", "stream", "device_ns", "delay_ns", "last", "step", "event")
     streams = int(items["stream"].max() or 0) + 1  # type: ignore[arg-type]
-    return Plan(items, host.select("cause", "named_by", "ns", item="gap"), streams)
+    added = _added_per_item(ProfilerCost(trace), host)
+    made = Plan(items, _less(host, added, 1.0), streams)
+    unprofiled = trace.info.capture.get("unprofiled_step_ns")
+    if isinstance(unprofiled, (int, float)) and unprofiled > 0:
+        made = _fitted(made, host, added, float(unprofiled))
+    return replace(made, host=made.host.drop("track", "start_ns", "end_ns"))
+
+
+def _waiting(trace: Trace, steps: Steps, pieces: pl.DataFrame) -> pl.Series:
+    """Pieces in which the host waited for the device, as recorded or told by when it went on."""
+    waiting = is_wait(trace).gather(pieces["event"]).fill_null(False)
+    silent = unrecorded_waits(trace, steps)
+    if silent.is_empty():
+        return waiting
+    place = silent["start_ns"].search_sorted(pieces["start_ns"], side="right").cast(pl.Int64) - 1
+    inside = (place >= 0) & (silent["end_ns"].gather(place.clip(lower_bound=0)) >= pieces["end_ns"])
+    found: pl.Series = waiting | (inside & (pieces["track"] == silent["track"][0]))
+    return found
+
+
+def _without_full_queue(trace: Trace, host: pl.DataFrame) -> pl.DataFrame:
+    """A launch that takes many times the usual waits for room in the queue: the device's time, not the host's."""
+    links = trace.links.filter(pl.col("why") == "launch")
+    calls = links["from"].unique()
+    durations = trace.events["dur_ns"].gather(calls)
+    usual = int(durations.median() or 0)  # type: ignore[arg-type]
+    full = calls.filter(durations > max(_FULL_QUEUE * usual, _LEAST_FULL_NS))
+    waits = pl.col("event").is_in(full.implode())
+    return host.with_columns(
+        recorded_ns=pl.when(waits).then(pl.min_horizontal("recorded_ns", usual)).otherwise("recorded_ns")
+    )
+
+
+def _added_per_item(cost: ProfilerCost, host: pl.DataFrame) -> pl.DataFrame:
+    """The profiler's share of the host's time before each item: item, added, total."""
+    added = cost.added_ns(host["track"], host["start_ns"], host["end_ns"])
+    return (
+        host.with_columns(added=added)
+        .group_by("item")
+        .agg(pl.col("added").sum(), total=pl.col("recorded_ns").sum())
+    )
+
+
+def _less(host: pl.DataFrame, added: pl.DataFrame, scale: float) -> pl.DataFrame:
+    """The host's time without `scale` times what the profiler added, taken evenly from all before an item."""
+    left = (1 - scale * pl.col("added") / pl.col("total")).clip(LEAST_LEFT, 1.0)
+    shares = host.join(added.select("item", left=left), on="item", how="left", maintain_order="left")
+    return shares.with_columns(ns=(pl.col("recorded_ns") * pl.col("left")).cast(pl.Int64)).drop("left")
+
+
+def _fitted(made: Plan, host: pl.DataFrame, added: pl.DataFrame, unprofiled: float) -> Plan:
+    """The profiler's costs scaled so that the steps play as long as unprofiled ones are."""
+    low, high = 0.0, 4.0
+    for _ in range(7):
+        middle = (low + high) / 2
+        made = replace(made, host=_less(host, added, middle))
+        if made.step_ns() > unprofiled:
+            low = middle
+        else:
+            high = middle
+    return made
 
 
 def _points(trace: Trace, steps: Steps, device: int | None) -> pl.DataFrame:
     """Launches, waits and ends of steps in the order of the host's clock."""
     windows = steps.host.sort("start_ns")
     low, high = windows["start_ns"][0], windows["end_ns"][-1]
-    found = pl.concat([_launches(trace, device), _waits(trace), _ends(windows)])
+    waits = pl.concat([_waits(trace), _silent_waits(unrecorded_waits(trace, steps))])
+    found = pl.concat([_launches(trace, device), waits, _ends(windows)])
     inside = found.filter(pl.col("at") >= low, pl.col("at") <= high)
     # The end of a step comes after everything that ended with it.
     return inside.sort("at", "last", maintain_order=True).with_row_index("item")
+
+
+def _silent_waits(waits: pl.DataFrame) -> pl.DataFrame:
+    return waits.select(
+        at="end_ns", kind=pl.lit(native.WAIT), track="track", stream=pl.lit(0), device_ns=pl.lit(0), delay_ns=pl.lit(0),
+        last=pl.lit(0), step=pl.lit(None), event="named_by",
+    ).cast(_SCHEMA)  # type: ignore[arg-type]  # fmt: skip
 
 
 _SCHEMA = {
@@ -141,7 +243,8 @@ def _launches(trace: Trace, device: int | None) -> pl.DataFrame:
         waited=(start - at), step=events["step"].gather(rows["event"]),
     )  # fmt: skip
     # What a launch takes on an idle device; longer waits come from the queue and are played, not assumed.
-    typical = max(0, int(frame.filter(pl.col("waited") > 0)["waited"].quantile(0.1) or 0))
+    waited = frame.filter(pl.col("waited") > 0)["waited"].quantile(0.1) or 0
+    typical = max(0, min(int(waited), _LAUNCH_DELAY_NS))
     frame = frame.with_columns(
         kind=pl.lit(native.WORK, dtype=pl.UInt8),
         delay_ns=pl.lit(typical, dtype=pl.Int64),

@@ -76,6 +76,9 @@ class Steps(msgspec.Struct, kw_only=True):
     min_ns: int | None = None
     max_ns: int | None = None
     inflation: float | None = None
+    inflation_source: str | None = (
+        None  # measured: by steps outside the window; estimated: by a cost per event
+    )
     partial: int = 0
     outliers: int = 0
     critical_devices: dict[str, int | None] = {}  # by rank
@@ -106,6 +109,16 @@ class BreakdownRow(msgspec.Struct, kw_only=True):
     names: list[NamedTime] = []
     names_total: int = 0
     named_share: float = 0.0
+
+
+class PhaseRow(msgspec.Struct, kw_only=True):
+    """An outermost annotation in the steps, such as `collect` or `train`; `parts` is the account of its time."""
+
+    name: str
+    calls: int
+    total_ns: int
+    share: float  # of the time of the steps on the host
+    parts: dict[str, int] = {}
 
 
 class Finding(msgspec.Struct, kw_only=True):
@@ -304,6 +317,21 @@ class CollectiveRow(msgspec.Struct, kw_only=True):
     bus_gb_per_s: float | None = None
 
 
+class Straggler(msgspec.Struct, kw_only=True):
+    """The rank that the others wait for: how late it comes to the collectives that all ranks must enter."""
+
+    rank: int
+    late_ns: int
+    late_ns_per_step: int
+    share: float  # of the steps' time
+    last: int  # of `matched` collectives it was the last to come
+    matched: int
+    steps_late: int  # of `steps` it was the one that held the others up most
+    steps: int
+    always: bool
+    names: list[str] = []
+
+
 class Collectives(msgspec.Struct, kw_only=True):
     """Communication: per operation, and per rank."""
 
@@ -311,6 +339,7 @@ class Collectives(msgspec.Struct, kw_only=True):
     exposed_share: float | None = None
     kernel_share: float | None = None  # of device kernel time
     ranks: list[dict[str, Any]] = []
+    straggler: Straggler | None = None
 
 
 class Gap(msgspec.Struct, kw_only=True):
@@ -342,6 +371,7 @@ class Report(msgspec.Struct, kw_only=True):
     problems: list[Problem] = []
     steps: Steps = msgspec.field(default_factory=Steps)
     breakdown: list[BreakdownRow] = []
+    phases: list[PhaseRow] = []
     findings: list[Finding] = []
     input: Input = msgspec.field(default_factory=Input)
     ops: Ops = msgspec.field(default_factory=Ops)

@@ -13,6 +13,7 @@ from stepscope.analysis.account import Account, account
 from stepscope.analysis.kernels import kernel_calls
 from stepscope.analysis.memory import DeviceMemory, memory_use
 from stepscope.analysis.ops import op_calls
+from stepscope.analysis.replay import Plan, plan
 from stepscope.analysis.steps import Steps, devices_with_work, find_steps, steps_of_events
 from stepscope.report.options import Options
 from stepscope.report.shared import shared
@@ -87,6 +88,11 @@ class RankContext:
         )
         devices = self.windows.windows["device"]
         return ranked["device"][0] if len(ranked) else devices.min()  # type: ignore[return-value]
+
+    @shared
+    def plan(self) -> Plan:
+        """The steps on the critical device, ready to be played again."""
+        return plan(self.trace, self.steps, self.critical_device)
 
     @shared
     def op_calls(self) -> pl.DataFrame:

@@ -24,7 +24,9 @@ def of_rank(context: RankContext) -> list[tuple[int, Finding]]:
         account=context.account,
         device=context.critical_device,
         memory=context.memory,
-        kernel_labels=context.kernel_calls.select("event", "precision", "tensor_cores", "eligible"),
+        kernels=context.kernel_calls,
+        ops=context.op_calls,
+        whole_plan=context.plan,
     )
     return [(context.rank, Finding(**asdict(found))) for found in findings(case)]
 

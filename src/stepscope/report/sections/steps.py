@@ -23,10 +23,30 @@ class RankSteps:
     name: str | None
     critical_device: int | None
     rows: list[StepRow]
+    inflation: Inflation | None = None
 
     def own(self) -> list[StepRow]:
         """The rows of the critical device, without partial steps."""
         return [row for row in self.rows if row.device == self.critical_device and not row.partial]
+
+
+@dataclass(frozen=True)
+class Inflation:
+    """How many times as long a profiled step is, and how that is known."""
+
+    times: float
+    source: str
+
+
+def inflation(context: RankContext) -> Inflation | None:
+    """By the unprofiled steps that the capture timed, else by the replay without the profiler's cost per event."""
+    recorded = context.plan.as_recorded().step_ns()
+    without = context.plan.step_ns()
+    capture = context.trace.info.capture
+    profiled, unprofiled = capture.get("profiled_step_ns"), capture.get("unprofiled_step_ns")
+    if isinstance(profiled, int | float) and isinstance(unprofiled, int | float) and unprofiled > 0:
+        return Inflation(round(profiled / unprofiled, 3), "measured")
+    return Inflation(round(recorded / without, 3), "estimated") if without > 0 else None
 
 
 def of_rank(context: RankContext) -> RankSteps:
@@ -35,7 +55,7 @@ def of_rank(context: RankContext) -> RankSteps:
     if steps.windows.is_empty():
         return RankSteps(steps.source, steps.name, None, [])
     rows = _rows(context)
-    found = RankSteps(steps.source, steps.name, context.critical_device, rows)
+    found = RankSteps(steps.source, steps.name, context.critical_device, rows, inflation(context))
     limit = outlier_limit([row.duration_ns for row in found.own()])
     for row in rows:
         row.outlier = row.duration_ns > limit and not row.partial
@@ -48,6 +68,9 @@ def joined(ranks: Sequence[RankSteps], options: Options) -> Mapping[str, Any]:
     rows = [row for rank in ranks for row in rank.rows]
     marked = next((rank for rank in ranks if rank.rows), ranks[0] if ranks else None)
     figures = spread([row.duration_ns for row in own])
+    slowed = max(
+        (rank.inflation for rank in ranks if rank.inflation), key=lambda one: one.times, default=None
+    )
     steps = Steps(
         source=marked.source if marked else "none",
         name=marked.name if marked else None,
@@ -56,6 +79,8 @@ def joined(ranks: Sequence[RankSteps], options: Options) -> Mapping[str, Any]:
         outliers=len({row.step for row in own if row.outlier}),
         critical_devices={str(row.rank): rank.critical_device for rank in ranks for row in rank.rows[:1]},
         rows=rows,
+        inflation=slowed.times if slowed else None,
+        inflation_source=slowed.source if slowed else None,
         **(asdict(figures) if figures else {}),
     )
     return {"steps": steps}

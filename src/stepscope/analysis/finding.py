@@ -1,0 +1,216 @@
+"""A finding, and what the rules that make findings may ask about a rank.
+
+Findings own disjoint slices of the account: a rule takes what no rule before it has claimed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from stepscope.analysis.account import Account
+from stepscope.analysis.advice import advice
+from stepscope.analysis.device_peaks import Peaks, peaks
+from stepscope.analysis.memory import DeviceMemory
+from stepscope.analysis.replay import Plan
+from stepscope.analysis.steps import Steps
+from stepscope.trace.trace import Trace
+from stepscope.units import duration
+
+CLASSES = ("capture", "memory", "time", "advice")
+WORTH_TELLING = 0.03  # of the step; below this a finding is noise
+MOST_SAVED = 0.998  # of a step; nothing takes no time at all
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Named as in the report."""
+
+    code: str
+    class_: str
+    title: str
+    detail: str
+    fix: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+    share: float = 0.0
+    saves_ns_per_step: int = 0
+    speedup: float = 1.0
+    speedup_max: float = 1.0
+
+
+@dataclass
+class Case:
+    """Everything that a rule may ask about one rank's critical device."""
+
+    trace: Trace
+    steps: Steps
+    account: Account
+    device: int | None
+    memory: list[DeviceMemory]
+    kernels: pl.DataFrame  # kernels.kernel_calls
+    ops: pl.DataFrame  # ops.op_calls
+    whole_plan: Plan
+    apart: pl.Series | None = None  # host time of the plan that a finding about the optimizer owns
+
+    @cached_property
+    def all_slices(self) -> pl.DataFrame:
+        """The account of the device, with length and the name of whom each slice is charged to."""
+        mine = self.account.slices.filter(pl.col("device").eq_missing(self.device))
+        names = self.trace.events["name"].gather(mine["named_by"])
+        return mine.with_columns(ns=pl.col("end_ns") - pl.col("start_ns"), name=names).with_row_index("slice")
+
+    @cached_property
+    def lengths(self) -> pl.DataFrame:
+        """step, ns of all steps of this device, in order."""
+        return self.all_slices.group_by("step").agg(pl.col("ns").sum()).sort("step")
+
+    @cached_property
+    def outliers(self) -> pl.DataFrame:
+        """Steps that take over one and a half of the median; none where there are too few to tell."""
+        median = float(self.lengths["ns"].median() or 0)  # type: ignore[arg-type]
+        slow = self.lengths.filter(pl.col("ns") > 1.5 * median)
+        few = len(self.lengths) < 5 or 2 * len(slow) > len(self.lengths)
+        return slow.clear() if few else slow
+
+    @cached_property
+    def slices(self) -> pl.DataFrame:
+        """The slices of usual steps: outliers are a finding of their own."""
+        return self.all_slices.filter(~pl.col("step").is_in(self.outliers["step"].implode()))
+
+    @cached_property
+    def claimed(self) -> set[int]:
+        """The slices that a finding owns already."""
+        return set()
+
+    @cached_property
+    def step_count(self) -> int:
+        """Usual steps of this device."""
+        return max(1, self.slices["step"].n_unique())
+
+    @cached_property
+    def step_ns(self) -> float:
+        """The mean length of a usual step, as recorded."""
+        return int(self.slices["ns"].sum()) / self.step_count
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The usual steps, ready to be played again without the profiler's share."""
+        usual = self.lengths["step"].is_in(self.outliers["step"].implode())
+        return self.whole_plan.counting([place for place, out in enumerate(usual) if not out])
+
+    @cached_property
+    def played_ns(self) -> float:
+        """A step played again without any change."""
+        return self.plan.step_ns()
+
+    @cached_property
+    def unprofiled_ns(self) -> float:
+        """The length of a step without the profiler: shorter than recorded as the replay is without its share."""
+        recorded = self.recorded_ns
+        return self.step_ns * self.played_ns / recorded if recorded else self.step_ns
+
+    @cached_property
+    def recorded_ns(self) -> float:
+        """A step played again with the profiler's share."""
+        return self.plan.as_recorded().step_ns()
+
+    @cached_property
+    def peaks(self) -> Peaks | None:
+        """What the device can do at best, where that is known."""
+        found = [peaks(one) for one in self.trace.info.devices]
+        return next((one for one in found if one is not None), None)
+
+    def free(self, *matches: pl.Expr) -> pl.DataFrame:
+        """The matching slices that nobody owns yet."""
+        found = self.slices.filter(*matches)
+        if not self.claimed:
+            return found
+        return found.filter(~pl.col("slice").is_in(pl.Series(list(self.claimed), dtype=pl.UInt32).implode()))
+
+    def claim(self, owned: pl.DataFrame) -> None:
+        """These slices belong to a finding now."""
+        self.claimed.update(owned["slice"].to_list())
+
+    def per_step(self, owned: pl.DataFrame) -> int:
+        """Time of these slices per step."""
+        return int(int(owned["ns"].sum()) / self.step_count)
+
+    def top_names(self, owned: pl.DataFrame, count: int = 3) -> list[dict[str, Any]]:
+        """Whom the time is charged to, largest first."""
+        summed = owned.group_by("name").agg(pl.col("ns").sum()).cast({"name": pl.String})
+        ranked = summed.sort(["ns", "name"], descending=[True, False])
+        return [
+            {"name": name, "ns_per_step": int(ns / self.step_count)}
+            for name, ns in ranked.head(count).iter_rows()
+        ]
+
+    def of_step(self, ns: float) -> str:
+        """`ns` in words: how long, and which share of the step."""
+        return f"{duration(ns)} of {duration(self.step_ns)} per step ({ns / self.step_ns:.0%})"
+
+
+def timed(
+    case: Case,
+    code: str,
+    owned: pl.DataFrame,
+    changed: Plan,
+    title: str,
+    detail: str,
+    evidence: dict[str, Any] | None = None,
+    owned_ns: int | None = None,
+) -> Finding:
+    """A finding that saves what the changed plan saves; it owns its slices from now on."""
+    case.claim(owned)
+    # Shares of the played step: where the replay is a little off, it is so before and after the change.
+    saved = case.unprofiled_ns * (1 - changed.step_ns() / case.played_ns) if case.played_ns else 0.0
+    raw = case.step_ns * (1 - changed.as_recorded().step_ns() / case.recorded_ns) if case.recorded_ns else 0.0
+    told = {"names": case.top_names(owned), **(evidence or {})}
+    return saving(
+        case, code, case.per_step(owned) if owned_ns is None else owned_ns, saved, raw, title, detail, told
+    )
+
+
+def saving(
+    case: Case,
+    code: str,
+    owned_ns: int,
+    saved: float,
+    raw: float,
+    title: str,
+    detail: str,
+    evidence: dict[str, Any],
+) -> Finding:
+    """A finding with its time and speed-up; `raw` is what the steps as recorded would save."""
+    length = case.unprofiled_ns
+    saved = min(max(0.0, saved), MOST_SAVED * length)
+    raw = min(max(0.0, raw), MOST_SAVED * case.step_ns)
+    # What the change also hides was never the finding's own; the bound is never below the estimate.
+    bound = max(saved / length, min(owned_ns / case.step_ns, MOST_SAVED))
+    usual = case.step_count / max(1, len(case.lengths))
+    return Finding(
+        code=code,
+        class_="time",
+        title=title,
+        detail=detail,
+        fix=advice(code, case.trace.info.framework),
+        evidence={**evidence, "speedup_as_recorded": round(case.step_ns / (case.step_ns - raw), 3)},
+        share=round(owned_ns / case.step_ns * usual, 4),
+        saves_ns_per_step=int(saved * usual),
+        speedup=round(length / (length - saved), 3),
+        speedup_max=round(1 / (1 - bound), 3),
+    )
+
+
+def of_part(
+    case: Case, code: str, owned: pl.DataFrame, title: str, changed: Plan, least: float = WORTH_TELLING
+) -> Finding | None:
+    """A finding that owns time of some part, if that is enough to tell."""
+    ns = case.per_step(owned)
+    if ns < least * case.step_ns:
+        return None
+    names = case.top_names(owned)
+    mostly = f", mostly in {names[0]['name']}" if names and names[0]["name"] else ""
+    return timed(case, code, owned, changed, title, f"{case.of_step(ns)}{mostly}.")

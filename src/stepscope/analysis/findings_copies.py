@@ -1,0 +1,161 @@
+"""Findings about data that moves: copies that nothing hides, detours over the host, communication."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.finding import WORTH_TELLING, Case, Finding, of_part, timed
+from stepscope.analysis.replay import Plan
+from stepscope.native import replay as native
+from stepscope.trace.scopes import ancestors
+
+_LEAST_DETOUR_BYTES = 64 << 10  # less is a figure that was read, not data that was moved
+_LONG_OP_NS = 200_000
+_PINNED_BYTES_PER_NS = 25.0  # of a PCIe 4 bus, where the profile shows no pinned copy
+
+
+def detours(case: Case) -> list[Finding]:
+    """Data that goes to the host and comes back, and ops that the host computes while the device waits."""
+    found = [_round_trips(case), _cpu_ops(case)]
+    return [one for one in found if one is not None]
+
+
+def _copy_items(case: Case) -> pl.DataFrame:
+    """The plan's items that are device work, in order, with bytes and direction where they are copies."""
+    copies = case.trace.copies.select("event", "bytes", direction=pl.col("direction").cast(pl.String))
+    work = case.plan.items.filter(pl.col("kind") == native.WORK, pl.col("event").is_not_null())
+    return work.join(copies, on="event", how="left", maintain_order="left")
+
+
+def _round_trips(case: Case) -> Finding | None:
+    """A copy to the host, and then a copy back before anything else is launched."""
+    work = _copy_items(case).with_columns(back=pl.col("direction").shift(-1), until=pl.col("item").shift(-1))
+    pairs = work.filter(
+        pl.col("direction") == "DtoH",
+        pl.col("back") == "HtoD",
+        pl.col("bytes") >= _LEAST_DETOUR_BYTES,
+    )
+    if pairs.is_empty():
+        return None
+    away, back = pairs["item"], pairs["until"]
+    inside = _between(case.plan.items["item"], away, back)
+    copies = case.plan.items.filter(inside, pl.col("event").is_not_null())["event"]
+    owned = _slices_between(case, pairs)
+    if case.per_step(owned) < WORTH_TELLING * case.step_ns:
+        return None
+    on_host = case.plan.host.filter(pl.col("item").is_in(case.plan.items["item"].filter(inside).implode()))
+    host_ns = int(on_host.filter(pl.col("cause") != "sync")["ns"].sum())
+    copy_ns = int(owned.filter(pl.col("part") == "copy")["ns"].sum())
+    after = case.plan.items["item"].filter(_between(case.plan.items["item"], away + 1, back)).implode()
+    # What the host held for the trip is freed after it, which takes long and leaves no event.
+    freed = pl.col("item").is_in((back + 1).implode()) & (pl.col("cause") == "unexplained")
+    changed = (
+        case.plan.with_host(pl.col("item").is_in(after) | freed)
+        .with_device(pl.lit(inside) & pl.col("event").is_in(copies.implode()))
+        .without_waits(pl.lit(_between(case.plan.items["item"], away, back + 1)))
+    )
+    if host_ns > copy_ns:
+        return _fallback(case, owned, changed)
+    moved = int(case.trace.copies.filter(pl.col("event").is_in(copies.implode()))["bytes"].sum())
+    detail = (
+        f"{case.of_step(case.per_step(owned))} passes while data goes to the host and comes straight back."
+    )
+    evidence = {
+        "bytes_per_step": moved // max(1, len(case.lengths)),
+        "trips_per_step": round(len(pairs) / max(1, len(case.lengths)), 2),
+    }
+    return timed(case, "round-trip-copy", owned, changed, "Data goes to the host and back", detail, evidence)
+
+
+def _between(items: pl.Series, first: pl.Series, last: pl.Series) -> pl.Series:
+    """Which items lie in any of the ranges, both ends included."""
+    place = first.search_sorted(items, side="right").cast(pl.Int64) - 1
+    inside: pl.Series = (place >= 0) & (last.gather(place.clip(lower_bound=0)) >= items)
+    return inside
+
+
+def _slices_between(case: Case, pairs: pl.DataFrame) -> pl.DataFrame:
+    """The slices from the beginning of a copy away to the end of the copy back, and what waits for them."""
+    events = case.trace.events
+    back = case.plan.items["event"].gather(pairs["until"])
+    start = events["start_ns"].gather(pairs["event"])
+    end = events["start_ns"].gather(back) + events["dur_ns"].gather(back)
+    free = case.free(
+        pl.col("part").is_in(["copy", "sync", "dispatch", "unexplained", "python", "device_gap"])
+    )
+    order = start.arg_sort()
+    inside = _between(free["start_ns"], start.gather(order), end.gather(order) - 1)
+    return free.filter(inside)
+
+
+def _fallback(case: Case, owned: pl.DataFrame, changed: Plan) -> Finding:
+    names = [name for name in case.top_names(owned.filter(pl.col("part") == "dispatch"), 1) if name["name"]]
+    what = names[0]["name"] if names else "an op"
+    detail = f"{case.of_step(case.per_step(owned))} passes while the host computes {what} for the device."
+    return timed(case, "cpu-fallback", owned, changed, "Ops run on the host while the device waits", detail)
+
+
+def _cpu_ops(case: Case) -> Finding | None:
+    """Long ops that launch nothing: the host computes them."""
+    events = case.trace.events
+    links = case.trace.links.filter(pl.col("why") == "launch")
+    launches = pl.repeat(False, len(events), eager=True).scatter(links["from"].unique(), True)
+    is_op = events["kind"] == "op"
+    launching = ancestors(events, is_op).filter(launches).drop_nulls().unique()
+    dispatch = case.free(pl.col("part") == "dispatch")
+    named = dispatch["named_by"]
+    long = (is_op & (events["dur_ns"] >= _LONG_OP_NS)).gather(named).fill_null(False)
+    owned = dispatch.filter(long & ~named.is_in(launching.implode()))
+    if case.per_step(owned) < WORTH_TELLING * case.step_ns:
+        return None
+    ops = owned["named_by"].unique()
+    changed = case.plan.with_host(pl.col("named_by").is_in(ops.implode())).without_waits()
+    return _fallback(case, owned, changed)
+
+
+def exposed_copy(case: Case) -> Finding | None:
+    """Copies that nothing hides."""
+    owned = case.free(pl.col("part") == "copy")
+    if case.per_step(owned) < WORTH_TELLING * case.step_ns:
+        return None
+    moving = _copy_items(case).filter(pl.col("direction").is_in(["HtoD", "DtoH"]))
+    hidden = case.trace.events.filter(pl.col("kind").is_in(["copy", "memset"]))["id"].implode()
+    faster = moving.join(_pinned_ns(case), on="event", maintain_order="left")
+    items = case.plan.items.join(faster, on="event", how="left", maintain_order="left")
+    factor = (items["pinned_ns"] / items["device_ns"]).fill_null(1.0).fill_nan(1.0).clip(0.0, 1.0)
+    # A copy from pageable memory makes the host wait until it is done.
+    blocking = _between(case.plan.items["item"], moving["item"], moving["item"] + 2)
+    changed = (
+        case.plan.with_device(pl.lit(True), pl.lit(factor))
+        .without_waits(pl.lit(blocking))
+        .on_own_stream(pl.col("event").is_in(hidden))
+    )
+    return of_part(case, "exposed-copy", owned, "The device waits for copies", changed)
+
+
+def _pinned_ns(case: Case) -> pl.DataFrame:
+    """event, pinned_ns: how long each copy from or to pageable memory would take from pinned memory."""
+    copies = case.trace.copies.with_columns(
+        dur=case.trace.events["dur_ns"].gather(case.trace.copies["event"]),
+        pageable=pl.concat_str(pl.col("source", "target").cast(pl.String).fill_null("")).str.contains(
+            "(?i)pageable"
+        ),
+        between=pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]),
+    )
+    pinned = copies.filter("between", ~pl.col("pageable"), pl.col("bytes") > 1 << 20, pl.col("dur") > 0)
+    rate = float((pinned["bytes"] / pinned["dur"]).max() or _PINNED_BYTES_PER_NS)  # type: ignore[arg-type]
+    return copies.filter("pageable").select("event", pinned_ns=(pl.col("bytes") / rate).cast(pl.Int64))
+
+
+def exposed_collective(case: Case) -> Finding | None:
+    """Communication that nothing hides."""
+    owned = case.free(pl.col("part").is_in(["collective", "host_collective"]))
+    ns = case.per_step(owned)
+    if ns < 0.05 * case.step_ns:
+        return None
+    work = case.trace.events.filter(pl.col("role") == "collective")["id"].implode()
+    changed = case.plan.with_device(pl.col("event").is_in(work)).with_host(
+        pl.col("cause") == "host_collective"
+    )
+    detail = f"{case.of_step(ns)} is communication with no computation beside it."
+    return timed(case, "exposed-collective", owned, changed, "The device waits for communication", detail)

@@ -1,0 +1,245 @@
+"""Findings about the host: it makes input, compiles, waits, runs Python, or launches too slowly."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.advice import advice
+from stepscope.analysis.causes import host_codes
+from stepscope.analysis.finding import Case, Finding, of_part, timed
+from stepscope.analysis.replay import Plan
+from stepscope.native.lineage import COMPILE
+from stepscope.trace.scopes import ancestors
+from stepscope.units import duration
+
+# Pauses between events of the framework are its own; a longer silence is something else.
+_PAUSE_NS = 100_000
+_FIRST_CALL_NS = 200_000  # a later call of the same op takes less
+_GRAPH_GAP_NS = 300  # between two kernels of a graph
+_ONE_LAUNCH_NS = 20_000  # of a whole graph or program
+
+
+def input_bound(case: Case) -> Finding | None:
+    """The device waits for the next batch."""
+    return of_part(
+        case,
+        "input-bound",
+        case.free(pl.col("part") == "input"),
+        "The device waits for data",
+        case.plan.with_host(pl.col("cause") == "input"),
+        0.05,
+    )
+
+
+def recompilation(case: Case) -> Finding | None:
+    """Programs are compiled inside the steps; what was launched to find the fastest code goes with it."""
+    owned = case.free(pl.col("part") == "compile")
+    return of_part(case, "recompilation", owned, "Programs are compiled during the steps", _compiled(case))
+
+
+def _compiled(case: Case) -> Plan:
+    """The plan without compilation, and without the work that compiling launched."""
+    host = case.plan.host.group_by("item").agg(
+        compiling=pl.col("ns").filter(pl.col("cause") == "compile").sum(), all=pl.col("ns").sum()
+    )
+    trials = host.filter(pl.col("compiling") > 0.5 * pl.col("all"))["item"].implode()
+    spans = case.trace.events.filter(host_codes(case.trace) == COMPILE).select(
+        "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
+    )
+    inside = _inside(case.plan.items["at"], spans)
+    chosen = pl.col("item").is_in(trials) | pl.lit(inside)
+    within = case.plan.items["item"].filter(inside).implode()
+    # The first call with a new shape also loads and chooses kernels.
+    first_call = (pl.col("cause") == "dispatch") & (pl.col("recorded_ns") > _FIRST_CALL_NS)
+    return (
+        case.plan.with_host((pl.col("cause") == "compile") | pl.col("item").is_in(within) | first_call)
+        .with_device(chosen)
+        .without_waits(chosen)
+    )
+
+
+def _inside(times: pl.Series, spans: pl.DataFrame) -> pl.Series:
+    """Which of the times lie in any of the spans."""
+    ordered = spans.sort("start_ns")
+    if ordered.is_empty():
+        return pl.repeat(False, len(times), eager=True)
+    last = ordered["end_ns"].cum_max()
+    place = ordered["start_ns"].search_sorted(times, side="right").cast(pl.Int64) - 1
+    inside: pl.Series = (place >= 0) & (last.gather(place.clip(lower_bound=0)) >= times)
+    return inside
+
+
+def host_python(case: Case) -> Finding | None:
+    """User code runs while the device has nothing to do."""
+    return of_part(
+        case,
+        "host-python",
+        case.free(pl.col("part") == "python"),
+        "The device waits for Python code",
+        case.plan.with_host(pl.col("cause") == "python"),
+        0.05,
+    )
+
+
+def device_sync(case: Case) -> Finding | None:
+    """The host waits for the device, and the queue runs dry."""
+    owned = case.free(pl.col("part") == "sync")
+    return of_part(
+        case, "device-sync", owned, "The host waits for the device inside the step", case.plan.without_waits()
+    )
+
+
+def _in_optimizer(case: Case) -> pl.Series:
+    """For every event whether it is inside the optimizer's step."""
+    events = case.trace.events
+    is_optimizer = (events["role"] == "optimizer").fill_null(False)
+    return ancestors(events, is_optimizer).is_not_null() | is_optimizer
+
+
+def optimizer_loop(case: Case) -> Finding | None:
+    """The optimizer updates parameters one by one: launches, and many passes over the same memory."""
+    inside = _in_optimizer(case)
+    links = case.trace.links.filter(pl.col("why") == "launch")
+    mine = links.filter(inside.gather(links["from"]))["to"]
+    kernels_per_step = len(mine) / case.step_count
+    dispatch = case.free(pl.col("part") == "dispatch")
+    dispatch = dispatch.filter(inside.gather(dispatch["named_by"]).fill_null(False))
+    ns = case.per_step(dispatch)
+    # A fused or foreach optimizer launches a few kernels for all parameters together.
+    if kernels_per_step < 100 or ns < 0.05 * case.step_ns:
+        return None
+    compute = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(mine.implode()))
+    owned = pl.concat([dispatch, compute])
+    host = case.plan.host["event"].is_not_null() & inside.gather(case.plan.host["event"]).fill_null(False)
+    case.apart = host
+    changed = case.plan.with_host(pl.lit(host), 0.05).with_device(
+        pl.col("event").is_in(mine.implode()), _FUSED_TRAFFIC
+    )
+    detail = (
+        f"{case.of_step(case.per_step(owned))} goes into the optimizer, which launches {kernels_per_step:,.0f} small "
+        f"kernels per step."
+    )
+    evidence = {"kernels_per_step": round(kernels_per_step)}
+    return timed(
+        case, "optimizer-loop", owned, changed, "The optimizer launches many small kernels", detail, evidence
+    )
+
+
+# Adam as single ops passes over parameters, gradients and moments in about a dozen kernels, fused in one.
+_FUSED_TRAFFIC = 0.25
+
+
+def launch_bound(case: Case) -> Finding | None:
+    """The host cannot launch work as fast as the device does it."""
+    owned = case.free(pl.col("part") == "dispatch")
+    ns = case.per_step(owned)
+    changed = captured(case)
+    # Under the profiler the host is slower than it is: what counts is what is left without it.
+    left = case.played_ns - changed.step_ns()
+    if ns < 0.10 * case.step_ns or left < 0.05 * case.unprofiled_ns:
+        return None
+    work = case.trace.events.filter((pl.col("kind") == "kernel") & pl.col("step").is_not_null())
+    per_step, typical = len(work) / max(1, len(case.lengths)), float(work["dur_ns"].median() or 0)  # type: ignore[arg-type]
+    detail = (
+        f"The device idles {case.of_step(ns)} while the host launches {per_step:,.0f} kernels, half of them shorter "
+        f"than {duration(typical)}."
+    )
+    evidence = {"kernels_per_step": round(per_step), "median_kernel_ns": typical}
+    if _is_eager(case):
+        code, title, changed = (
+            "eager-execution",
+            "The step runs op by op instead of compiled",
+            _compiled_step(case),
+        )
+    else:
+        code, title = "launch-bound", "The host launches work too slowly"
+    return timed(case, code, owned, changed, title, detail, evidence)
+
+
+def captured(case: Case) -> Plan:
+    """The step launched as one graph: no framework between the kernels, which follow one another closely."""
+    pause = (pl.col("cause") == "unexplained") & (pl.col("recorded_ns") < _PAUSE_NS)
+    mine = pl.lit(True) if case.apart is None else ~pl.lit(case.apart)
+    plan = case.plan.with_host(((pl.col("cause") == "dispatch") | pause) & mine)
+    closer = plan.items.with_columns(
+        device_ns=pl.when(pl.col("device_ns") > 0).then(pl.col("device_ns") + _GRAPH_GAP_NS).otherwise(0)
+    )
+    one = closer.filter(pl.col("last") == 1).select(
+        "item",
+        cause=pl.lit("dispatch"),
+        named_by=pl.lit(None, dtype=pl.UInt32),
+        event=pl.lit(None, dtype=pl.UInt32),
+        ns=pl.lit(_ONE_LAUNCH_NS, dtype=pl.Int64),
+        recorded_ns=pl.lit(_ONE_LAUNCH_NS, dtype=pl.Int64),
+    )
+    host = pl.concat([plan.host.with_columns(pl.col("cause").cast(pl.String)).select(one.columns), one])
+    return Plan(closer, host, plan.streams, plan.counted)
+
+
+# Ops that only touch each element are fused when a step is compiled; chains of three or four become one.
+_FUSED_ELEMENTWISE = 0.35
+
+
+def _compiled_step(case: Case) -> Plan:
+    """The step as one compiled program: launched at once, with its elementwise kernels fused."""
+    simple = case.kernels.filter(~pl.col("eligible").fill_null(False))["event"].implode()
+    glue = pl.col("cause").is_in(["python", "compile", "sync"])
+    fused = captured(case).with_host(glue).with_device(pl.col("event").is_in(simple), _FUSED_ELEMENTWISE)
+    return fused.without_waits()
+
+
+def _is_eager(case: Case) -> bool:
+    """JAX and TensorFlow compile whole steps; many programs or ops in one step say that this one does not."""
+    if case.trace.info.framework not in ("jax", "tensorflow"):
+        return False
+    events = case.trace.events.filter(pl.col("step").is_not_null())
+    names = events["name"].cast(pl.String)
+    calls = names.str.contains(r"^PjitFunction\(|^Eager(Local|Remote)?Execute")
+    distinct = names.filter(calls).n_unique()
+    return int(calls.sum()) / max(1, len(case.lengths)) >= 20 and distinct >= 5
+
+
+def step_outliers(case: Case) -> Finding | None:
+    """Steps that take much longer than the others."""
+    slow = case.outliers
+    median = float(case.lengths["ns"].median() or 0)  # type: ignore[arg-type]
+    mean = float(case.lengths["ns"].mean() or 0)  # type: ignore[arg-type]
+    extra = int((slow["ns"] - int(median)).sum() / max(1, len(case.lengths))) if len(slow) else 0
+    if not mean or extra < 0.05 * mean:
+        return None
+    numbers = slow["step"].to_list()
+    inside = case.all_slices.filter(
+        pl.col("step").is_in(slow["step"].implode()), ~pl.col("part").is_in(["compute"])
+    )
+    names = case.top_names(inside)
+    mostly = f", mostly in {names[0]['name']}" if names and names[0]["name"] else ""
+    told = ", ".join(map(str, numbers[:5])) + ("…" if len(numbers) > 5 else "")
+    detail = (
+        f"Step{'s' if len(numbers) > 1 else ''} {told} took {duration(float(slow['ns'].mean()))} on average"  # type: ignore[arg-type]
+        f" where {duration(median)} is usual{mostly}."
+    )
+    return Finding(
+        code="step-outliers",
+        class_="time",
+        title="Some steps are much slower than the others",
+        detail=detail,
+        fix=advice("step-outliers", case.trace.info.framework),
+        evidence={"steps": numbers, "names": names, "median_ns": int(median)},
+        share=round(extra / mean, 4),
+        saves_ns_per_step=extra,
+        speedup=round(mean / (mean - extra), 3),
+        speedup_max=round(mean / (mean - extra), 3),
+    )
+
+
+def idle_unexplained(case: Case) -> Finding | None:
+    """Idle time that no event explains."""
+    owned = case.free(pl.col("part") == "unexplained")
+    ns = case.per_step(owned)
+    if ns < 0.10 * case.step_ns:
+        return None
+    detail = f"The device idles {case.of_step(ns)} and nothing was recorded on the host meanwhile."
+    changed = case.plan.with_host((pl.col("cause") == "unexplained") & (pl.col("recorded_ns") >= _PAUSE_NS))
+    return timed(
+        case, "idle-unexplained", owned, changed, "The device idles, and the profile does not say why", detail
+    )

@@ -1,0 +1,66 @@
+"""What the profiler itself adds to the host's time: a cost per recorded event, by its kind.
+
+The costs are measured on a real GPU (benchmarks/diagnosis/calibrate.py): steps that only launch tiny kernels are as long
+as the host makes them, and were timed with and without the profiler for several mixes of ops, launches and Python
+frames. They are rounded medians for one host; another host is faster or slower, so that a correction by them is an
+estimate. Where the capture kept the lengths of unprofiled steps, those decide how much is taken off.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.native import segments as native
+from stepscope.trace.columns import buffer, series
+from stepscope.trace.trace import Trace
+
+LAUNCH_NS = 4_200  # a call that launches work, with the record of that work
+_COST_NS = {"op": 1_800, "runtime": 1_000, "python": 500, "memory": 300, "annotation": 800, "span": 150}
+_JAX_CALL_NS = 800  # XLA's tracer names every function that is called; going on with a generator costs less
+LEAST_LEFT = 0.15  # of a stretch of host time: no correction takes more than the rest
+
+
+def _is_generator(names: pl.Series) -> pl.Series:
+    """Judged once for each distinct name."""
+    distinct = names.unique().drop_nulls()
+    resumed = distinct.filter(distinct.cast(pl.String).str.contains("<genexpr>", literal=True))
+    return names.is_in(resumed.implode())
+
+
+class ProfilerCost:
+    """Answers how much of a stretch of a thread's time the profiler took."""
+
+    def __init__(self, trace: Trace) -> None:
+        events = trace.events.filter(pl.col("kind").is_in(list(_COST_NS))).select(
+            "id", "track", "start_ns", "kind", "name"
+        )
+        launches = trace.links.filter(pl.col("why") == "launch")["from"].unique()
+        cost = events["kind"].cast(pl.String).replace_strict(_COST_NS, return_dtype=pl.Int64)
+        if trace.info.framework == "jax":
+            calls = (events["kind"] == "python") & ~_is_generator(events["name"])
+            cost = pl.select(pl.when(calls).then(_JAX_CALL_NS).otherwise(cost)).to_series()
+        launching = events["id"].is_in(launches.implode())
+        events = events.select(
+            "track", "start_ns", cost=pl.when(launching).then(LAUNCH_NS).otherwise(cost)
+        ).sort("track", "start_ns")
+        self._start = events["start_ns"]
+        self._sum = pl.concat([pl.Series([0]), events["cost"].cum_sum()])
+        count = int(trace.tracks["id"].max() or 0) + 2  # type: ignore[arg-type]
+        self._first = (
+            events["track"]
+            .search_sorted(pl.int_range(count, dtype=pl.UInt32, eager=True), side="left")
+            .cast(pl.UInt32)
+        )
+        self._count = len(events)
+
+    def added_ns(self, track: pl.Series, start: pl.Series, end: pl.Series) -> pl.Series:
+        """For each stretch the cost of the events that begin in it."""
+        added: pl.Series = self._before(track, end) - self._before(track, start)
+        return added
+
+    def _before(self, track: pl.Series, time: pl.Series) -> pl.Series:
+        rows = native.next_start(buffer(self._first), buffer(self._start), buffer(track), buffer(time))
+        row = series("row", rows, pl.UInt32)
+        # Nothing follows on that track: everything on it came before.
+        last = self._first.gather(track + 1)
+        return self._sum.gather(pl.select(pl.when(row != native.NONE).then(row).otherwise(last)).to_series())
