@@ -62,7 +62,8 @@ def _step_at(times: pl.Series, host: pl.DataFrame) -> pl.Series:
 
 def partial_steps(trace: Trace, host: pl.DataFrame) -> pl.Series:
     """Whether a step is the first or last one and holds less than half of what the others hold."""
-    if len(host) < 2:
+    # Our own capture marks a step only once it ended; sampled stacks would make whole steps look thin.
+    if len(host) < 2 or trace.info.capture.get("last_step") is not None:
         return pl.repeat(False, len(host), dtype=pl.Boolean, eager=True)
     held = _events_in(trace, host)
     inner = held[1:-1] if len(held) > 2 else held

@@ -164,8 +164,8 @@ def tell_once(text: str) -> None:
 
 
 @as_it_is
-def step(number: int | None = None) -> None:
+def step() -> None:
     """The step is over: the same as `step()` of the Profiler that is running, for code that has no hold of it."""
     profiler = None if is_compiling() else active.profiler
     if profiler is not None:
-        profiler.step() if number is None else profiler.step(number)
+        profiler.step()

@@ -105,14 +105,14 @@ class Profiler:
 
     # ---- what the loop calls
 
-    def step(self, number: int | None = None) -> None:
-        """The step is over; the next one begins. `number` is what the next one is called, if the loop counts by itself."""
+    def step(self) -> None:
+        """The step is over; the next one begins."""
         if not self._is_running:
             return
         self._recent.append(time.perf_counter_ns())
         self._number += 1
         if self._number >= self._next or self._window is not None:
-            self._step(number)
+            self._step()
 
     @_guarded
     def start(self) -> None:
@@ -254,14 +254,14 @@ class Profiler:
         return True
 
     @_guarded
-    def _step(self, number: int | None) -> None:
+    def _step(self) -> None:
         window = self._window
         if window is not None and not self._regions:
             window.end_step()
         if self._number >= self._next:
             self._change()
         if window is not None and window is self._window and not self._regions:
-            window.begin_step(self._number if number is None else number)
+            window.begin_step(self._number)
 
     def _change(self) -> None:
         """Something else has to be done from this step on."""

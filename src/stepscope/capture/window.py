@@ -70,6 +70,8 @@ class Window:
         self._telemetry = Telemetry() if settings.telemetry else None
         self._started: dict[str, int] = {}
         self._is_paused = False
+        self._open_step: int | None = None
+        self._last_step: int | None = None
         self.prepare()
 
     def prepare(self) -> None:
@@ -104,10 +106,12 @@ class Window:
 
     def begin_step(self, number: int) -> None:
         """A step begins."""
+        self._open_step = number
         self._each("marking a step", lambda backend: backend.begin_step(number))
 
     def end_step(self) -> None:
         """The step is over."""
+        self._last_step = self._open_step
         self._each("marking a step", lambda backend: backend.end_step())
 
     def pause(self) -> None:
@@ -217,6 +221,7 @@ class Window:
             "start_unix_ns": self._started["unix_ns"],
             "end_unix_ns": ended["unix_ns"],
             "clock": clock.compared(self._started, ended),
+            "last_step": self._last_step,
             "options": asdict(self._settings.options),
             "devices": [],
             "telemetry": telemetry,

@@ -68,6 +68,7 @@ class Sidecar(msgspec.Struct):
     steps: _Steps = msgspec.field(default_factory=_Steps)
     problems: list[_Problem] = []
     ops: dict[str, Any] = {}
+    last_step: int | None = None
 
 
 def sidecar_path(trace_path: str) -> str | None:
@@ -147,33 +148,50 @@ def _with(trace: Trace, found: Sidecar | None, capture: dict[str, Any], problems
     for problem in problems:
         noted.add(problem)
     changed = {"traces": info.frame(), "problems": pl.concat([trace.problems, noted.frame()])}
-    tables: Mapping[str, pl.DataFrame] = trace.tables
-    if found is not None and found.ops:
-        tables = _with_custom_ops(tables, list(found.ops))
-    return Trace.over(
-        LazyFrames(tuple(TABLES), lambda name: changed[name] if name in changed else tables[name]), trace.cold
-    )
+    tables = LazyFrames(tuple(TABLES), lambda name: changed[name] if name in changed else trace.tables[name])
+    return Trace.over(tables if found is None else _corrected(tables, found), trace.cold)
 
 
-def _with_custom_ops(tables: Mapping[str, pl.DataFrame], names: list[str]) -> Mapping[str, pl.DataFrame]:
-    """Collectors know only annotations; those that came from `stepscope.op` are ops."""
-
-    def is_custom(events: pl.DataFrame) -> pl.Series:
-        found: pl.Series = (events["kind"] == "annotation") & events["name"].cast(pl.String).is_in(names)
-        return found
+def _corrected(tables: Mapping[str, pl.DataFrame], found: Sidecar) -> Mapping[str, pl.DataFrame]:
+    """What collectors cannot tell: which annotations came from `stepscope.op`, and that the last step never ended."""
 
     def read(name: str) -> pl.DataFrame:
-        frame = tables[name]
         if name == "events":
-            kind = pl.when(is_custom(frame)).then(pl.lit("op", dtype=Kind)).otherwise(pl.col("kind"))
-            return frame.with_columns(kind=kind)
-        if name == "ops":
-            events = tables["events"]
-            added = conform("ops", events.filter(is_custom(events)).select(event="id"))
-            return pl.concat([frame, added.join(frame, on="event", how="anti")]).sort("event")
-        return frame
+            return _whole_steps(_custom_ops(tables[name], found), found)
+        if name == "ops" and found.ops:
+            return _with_custom_ops(tables[name], tables["events"], found)
+        return tables[name]
 
     return LazyFrames(tuple(TABLES), read)
+
+
+def _is_custom(events: pl.DataFrame, found: Sidecar) -> pl.Series:
+    is_custom: pl.Series = (events["kind"] == "annotation") & events["name"].cast(pl.String).is_in(
+        list(found.ops)
+    )
+    return is_custom
+
+
+def _custom_ops(events: pl.DataFrame, found: Sidecar) -> pl.DataFrame:
+    if not found.ops:
+        return events
+    kind = pl.when(_is_custom(events, found)).then(pl.lit("op", dtype=Kind)).otherwise(pl.col("kind"))
+    return events.with_columns(kind=kind)
+
+
+def _with_custom_ops(ops: pl.DataFrame, events: pl.DataFrame, found: Sidecar) -> pl.DataFrame:
+    added = conform("ops", events.filter(_is_custom(events, found)).select(event="id"))
+    return pl.concat([ops, added.join(ops, on="event", how="anti")]).sort("event")
+
+
+def _whole_steps(events: pl.DataFrame, found: Sidecar) -> pl.DataFrame:
+    """PyTorch also writes the marker of the step that was open when recording stopped, often a moment after the last step."""
+    last = found.last_step if found.last_step is not None else -1
+    never_ended = pl.col("step") > last
+    if found.backend != "torch" or not events.select(never_ended.any()).item():
+        return events
+    role = pl.when(never_ended & (pl.col("role") == "step")).then(None).otherwise(pl.col("role"))
+    return events.with_columns(role=role, step=pl.when(~never_ended).then(pl.col("step")))
 
 
 def _unreadable(why: str) -> Problem:

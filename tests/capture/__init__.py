@@ -1,0 +1,1 @@
+"""Recording inside real training jobs, and everything that can go wrong there."""

@@ -1,0 +1,75 @@
+"""Runs jobs in processes of their own: a framework that one test imports must not be found by the next."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+JOBS = Path(__file__).parent / "jobs"
+# TensorFlow alone takes ten seconds to import where other tests run beside it.
+PATIENCE_SECONDS = 300
+
+
+def needs(*packages: str) -> pytest.MarkDecorator:
+    """Skip without these; `make test` has an environment with all of them."""
+    lacking = [name for name in packages if importlib.util.find_spec(name) is None]
+    return pytest.mark.skipif(bool(lacking), reason=f"not installed: {', '.join(lacking)}")
+
+
+def environment(**added: str) -> dict[str, str]:
+    """The environment of a job: no launcher's ranks, and no chatter of TensorFlow."""
+    env = {
+        name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "TF_CONFIG")
+    }
+    paths = [str(ROOT / "src"), str(ROOT), env.get("PYTHONPATH", "")]
+    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+    return env | {"PYTHONPATH": os.pathsep.join(filter(None, paths))} | quiet | added
+
+
+def start(job: str | Path, *arguments: object, **added: str) -> subprocess.Popen[str]:
+    """A job, by the name of its script or its path."""
+    path = JOBS / f"{job}.py" if isinstance(job, str) else job
+    return subprocess.Popen(
+        [sys.executable, str(path), *map(str, arguments)],
+        env=environment(**added),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(job: str | Path, *arguments: object, **added: str) -> subprocess.CompletedProcess[str]:
+    """The same, to its end."""
+    process = start(job, *arguments, **added)
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def told(job: str | Path, *arguments: object, **added: str) -> dict[str, Any]:
+    """What the job says in the last line that it prints, as JSON."""
+    ended = run(job, *arguments, **added)
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    answer = json.loads(ended.stdout.strip().splitlines()[-1])
+    assert isinstance(answer, dict)
+    return answer | {"stderr": ended.stderr}
+
+
+def sidecars(folder: Path) -> list[dict[str, Any]]:
+    """All notes under the folder."""
+    return [json.loads(path.read_text()) for path in sorted(folder.rglob("*.stepscope.json"))]
+
+
+def traces(folder: Path) -> list[Path]:
+    """All traces under their final names."""
+    found = [path for path in folder.rglob("*") if path.name.endswith((".trace.json", ".xplane.pb"))]
+    return sorted(
+        path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )

@@ -1,0 +1,137 @@
+"""Real frameworks through the public API: steps, account, ops with runtime, memory and annotations come out of the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.capture.running import needs, sidecars, told
+
+RECORDED = ("torch", "jax", "tensorflow", "numpy")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=() if name == "numpy" else needs(name)) for name in RECORDED],
+)
+def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What one framework's job told."""
+    folder = tmp_path_factory.mktemp(request.param)
+    return told(f"{request.param}_job", folder) | {"name": request.param, "folder": folder}
+
+
+def test_scheduled_steps(job: dict[str, Any]) -> None:
+    found = job["scheduled"]
+    assert (found["source"], found["steps"], found["partial"]) == ("marker", 4, 0)
+    steps = found["capture"]["steps"]
+    assert [steps[part]["first"] for part in ("before", "warmup", "inside", "after")] == [0, 4, 6, 10]
+    assert [len(steps[part]["durations_ns"]) for part in ("before", "warmup", "inside", "after")] == [
+        4,
+        2,
+        4,
+        6,
+    ]
+    assert found["capture"]["unprofiled_step_ns"] > 0
+    assert found["problems"] == []
+
+
+def test_without_a_schedule_everything_is_recorded(job: dict[str, Any]) -> None:
+    assert job["plain"]["steps"] == 16
+
+
+def test_the_account_explains_the_steps(job: dict[str, Any]) -> None:
+    parts = job["scheduled"]["parts"]
+    assert sum(parts.values()) > 0
+    assert parts.get("unexplained", 0) < 0.5 * sum(parts.values())
+
+
+def test_annotations_input_and_custom_op(job: dict[str, Any]) -> None:
+    found = job["scheduled"]
+    assert found["roles"]["input"] >= 4
+    assert found["ops"]["my_kernel"][0] >= 4
+    assert found["ops"]["my_kernel"][1] > 0
+    inside = "forward" if job["name"] in ("torch", "numpy") else "update"
+    assert found["names"][inside] == 4
+    assert {inside, "my_kernel", "input_pipeline"} <= set(found["phases"])
+    noted = found["capture"]["ops"]["my_kernel"]
+    assert noted["calls"] >= 4
+    assert "device_delta_bytes" in noted  # without a GPU, the resident memory
+
+
+def test_coverage(job: dict[str, Any]) -> None:
+    """Runtime of at least 99 % of ops; memory of at least 95 % of bytes, or the reason that there is none."""
+    for name in [each for each in ("scheduled", "eager", "graph", "keras") if each in job]:
+        found = job[name]
+        assert found["runtime"] >= 0.99, name
+        if found["memory"] is None:
+            assert "No allocation was recorded." in found["gaps"]
+        else:
+            assert found["memory"] >= 0.95, name
+    if job["name"] == "torch":
+        assert job["scheduled"]["memory"] >= 0.95
+
+
+def test_only_regions_are_recorded(job: dict[str, Any]) -> None:
+    if "regions" not in job:
+        return
+    found = job["regions"]
+    assert found["steps"] == 3
+    assert found["outside_steps"] == 0
+    assert not {"aten::sin", "sin", "Sin"} & set(found["ops"])
+    assert found["phases"]["train"]["calls"] == 3
+
+
+def test_the_sidecar(job: dict[str, Any]) -> None:
+    notes = sidecars(job["folder"])
+    assert all(note["schema"] == "stepscope.capture/1" for note in notes)
+    assert all(
+        note["host"] and note["pid"] and note["command"] and note["versions"]["python"] for note in notes
+    )
+    assert len({note["run"] for note in notes}) == len(notes)
+    clock = notes[0]["clock"]
+    assert abs(clock["drift_ns"]) < 1_000_000_000
+    assert job["plain"]["telemetry"] >= 0
+
+
+def test_nothing_is_left_beside_the_traces(job: dict[str, Any]) -> None:
+    folder: Path = job["folder"]
+    assert [path for path in folder.rglob(".*") if path.name != ".profile-empty"] == []
+
+
+@needs("torch")
+def test_torch_names_and_json(tmp_path_factory: pytest.TempPathFactory, job: dict[str, Any]) -> None:
+    if job["name"] != "torch":
+        return
+    path = Path(job["scheduled"]["files"][0])
+    assert json.loads(path.read_text())["traceEvents"]
+    assert path.name.endswith(".pt.trace.json")
+    assert Path(job["packed"]["files"][0]).name.endswith(".pt.trace.json.gz")
+    assert job["packed"]["steps"] == 4
+
+
+@needs("torch")
+def test_compiled_code_is_not_broken(job: dict[str, Any]) -> None:
+    if job["name"] == "torch":
+        assert job["compiled"] == {"graphs": 1, "breaks": {}, "files": 1}
+        assert job["stderr"].count("will be ignored") <= 1
+
+
+def test_names_inside_graphs(job: dict[str, Any]) -> None:
+    if job["name"] == "jax":
+        assert job["scope"]
+    if job["name"] == "tensorflow":
+        assert any("forward_pass_" in node for node in job["nodes"])
+        assert any("my_kernel" in node for node in job["nodes"])
+        assert job["stderr"].count("AutoGraph could not") == 0
+
+
+def test_xprof_reads_it(job: dict[str, Any]) -> None:
+    if job["name"] not in ("jax", "tensorflow"):
+        return
+    convert = pytest.importorskip("xprof.convert.raw_to_tool_data")
+    path = job["scheduled"]["files"][0]
+    data, _ = convert.xspace_to_tool_data([path], "overview_page", {"use_saved_result": False})
+    assert data and b"stepnum" in (data if isinstance(data, bytes) else str(data).encode()).lower()
