@@ -70,6 +70,15 @@ def test_rows_by_key(order: ModuleType) -> None:
         order.by_key(array("I", [3]), 3)
 
 
+@given(st.lists(st.sampled_from([-7, 0, 9]), max_size=40))
+def test_a_bit_for_each_value_that_is_not_missing(values: list[int]) -> None:
+    from stepscope.native import order as compiled
+
+    bits, count = compiled.presence(array("q", values), -7)
+    assert [bits[i >> 3] >> (i & 7) & 1 for i in range(len(values))] == [int(value != -7) for value in values]
+    assert count == len(values) - values.count(-7)
+
+
 def test_what_is_met_first(order: ModuleType) -> None:
     assert list(order.first_rows(array("I", [5, 5, 0, 5, 2, 0]), 6)) == [0, 2, 4]
     assert list(order.first_rows(array("I"), 0)) == []

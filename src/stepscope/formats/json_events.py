@@ -11,6 +11,7 @@ import polars as pl
 from stepscope.formats.json_problems import note_counted
 from stepscope.formats.kineto_arguments import VOCABULARY
 from stepscope.native import events as native
+from stepscope.native import order
 from stepscope.trace.columns import byte_strings, series
 from stepscope.trace.json_text import decoded, repaired_json
 from stepscope.trace.problems import Problems
@@ -37,11 +38,13 @@ class JsonEvents:
 
 def layout_types(layout: str) -> dict[str, Any]:
     """The columns of a layout's table."""
-    types: dict[str, Any] = {"event": pl.UInt32}
-    for column in VOCABULARY.columns[layout]:
-        is_text = column in VOCABULARY.texts
-        types[column] = Text if is_text else pl.Float64 if column in VOCABULARY.billionths else pl.Int64
-    return types
+    return {"event": pl.UInt32} | {column: _column_type(column) for column in VOCABULARY.columns[layout]}
+
+
+def _column_type(column: str) -> Any:
+    if column in VOCABULARY.texts:
+        return Text
+    return pl.Float64 if column in VOCABULARY.billionths else pl.Int64
 
 
 def new_scanner(expected_events: int) -> native.Scanner:
@@ -125,21 +128,9 @@ class Gathering:
     def _layout_frame(self, layout: str, cells: list[memoryview], names: pl.Series) -> pl.DataFrame:
         if not len(cells[0]):
             return pl.DataFrame(schema=layout_types(layout))
-        columns = VOCABULARY.columns[layout]
         event = (series("event", cells[0], pl.Int64) + self._rows).cast(pl.UInt32)
-        found = [
-            event,
-            *(series(name, view, pl.Int64) for name, view in zip(columns, cells[1:], strict=True)),
-        ]
-        frame = pl.DataFrame(found).with_columns(_or_null(name) for name in columns)
-        frame = frame.with_columns(
-            (pl.col(name) / 1e9).cast(pl.Float64) for name in columns if name in VOCABULARY.billionths
-        )
-        return frame.with_columns(
-            names.gather(frame[name].cast(pl.UInt32)).alias(name)
-            for name in columns
-            if name in VOCABULARY.texts
-        )
+        columns = zip(VOCABULARY.columns[layout], cells[1:], strict=True)
+        return pl.DataFrame([event, *(_argument(name, cell, names) for name, cell in columns)])
 
     def _flow_frame(
         self, scanner: native.Scanner, names: pl.Series, strings: list[str], tracks: pl.Series
@@ -214,8 +205,15 @@ def _without(values: pl.Series, missing: int) -> pl.Series:
     return found
 
 
-def _or_null(name: str) -> pl.Expr:
-    return pl.when(pl.col(name) != MISSING).then(pl.col(name)).alias(name)
+def _argument(name: str, cells: memoryview, names: pl.Series) -> pl.Series:
+    """The column of an argument, null where an event did not have it."""
+    bits, count = order.presence(cells, MISSING)
+    if not count:
+        return pl.repeat(None, len(cells), dtype=_column_type(name), eager=True).alias(name)
+    found = series(name, cells, pl.Int64, bits if count < len(cells) else None)
+    if name in VOCABULARY.billionths:
+        return found / 1e9
+    return names.gather(found.cast(pl.UInt32)).alias(name) if name in VOCABULARY.texts else found
 
 
 def _event_frame(scanner: native.Scanner, names: pl.Series, tracks: pl.Series) -> pl.DataFrame:

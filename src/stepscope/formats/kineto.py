@@ -14,7 +14,10 @@ from stepscope.formats.kineto_problems import note_kineto_problems
 from stepscope.formats.kineto_rocm import fill_from_launches
 from stepscope.formats.kineto_tables import add_tables
 from stepscope.formats.kineto_tracks import kineto_tracks
+from stepscope.native import order
+from stepscope.trace.columns import buffer, series
 from stepscope.trace.draft import Draft
+from stepscope.trace.lookup import by_name, by_number, distinct
 from stepscope.trace.schema import Kind
 from stepscope.trace.trace import TraceInfo
 
@@ -48,6 +51,7 @@ _KINDS = {
     "overhead": "overhead",
     "cpu_instant_event": "instant",
 }
+_CATEGORY_NUMBERS = {category: 2 + number for number, category in enumerate(_KINDS)}
 # Older writers had one category for ops and annotations, and ROCm logged copies as kernels.
 _ANNOTATION = r"^(ProfilerStep#\d+|enumerate\(Data(Loader|Pipe)\)#|Optimizer\.(step|zero_grad)#)"
 _COPY_KERNEL = r"^(__amd_rocclr_copy|MEMORY_COPY|CopyDeviceTo|CopyHostTo|Memcpy )"
@@ -65,7 +69,7 @@ def is_kineto(found: JsonEvents) -> bool:
     """By Kineto's own header, or by its categories."""
     if any(key in found.header for key in _OWN_KEYS):
         return True
-    present = found.events["category"].unique().cast(pl.String).drop_nulls().to_list()
+    present = distinct(found.events["category"]).to_list()
     return bool(_OWN_CATEGORIES & set(present))
 
 
@@ -137,7 +141,7 @@ def _backend(spread: dict[str, Any]) -> dict[str, Any]:
 
 def _accelerator(found: JsonEvents) -> str:
     """What kind of device the streams belong to: all use the categories of GPUs."""
-    present = found.events["category"].unique().cast(pl.String).drop_nulls()
+    present = distinct(found.events["category"]).cast(pl.String)
     for prefix, kind in (("xpu_", "xpu"), ("privateuse1_", "other")):
         if present.str.starts_with(prefix).any():
             return kind
@@ -145,13 +149,40 @@ def _accelerator(found: JsonEvents) -> str:
 
 
 def _kinds(events: pl.DataFrame) -> pl.Series:
-    """The kind of each event, judged once per name and category."""
-    unique = events.select("category", "name", "ph").unique()
+    """The kind of each event, judged once for all events that are alike."""
+    if events.is_empty():
+        return pl.Series("kind", [], dtype=Kind)
+    alike = _alike(events)
+    rows = series("rows", order.first_rows(buffer(alike), int(alike.max()) + 1), pl.UInt32)  # type: ignore[arg-type]
+    judged = events.select("category", "name", "ph")[rows].select(_kind().cast(Kind)).to_series()
+    return by_number(alike, alike.gather(rows), judged).alias("kind")
+
+
+def _alike(events: pl.DataFrame) -> pl.Series:
+    """A number for each event, the same for those that are alike in all that a kind depends on."""
+    categories, names = distinct(events["category"]), distinct(events["name"])
+    category = pl.Series([_CATEGORY_NUMBERS.get(text, 1) for text in categories], dtype=pl.UInt32)
+    text = names.cast(pl.String)
+    traits = [
+        text == "[memory]",
+        *(text.str.contains(each) for each in (_ANNOTATION, _COPY_KERNEL, _FILL_KERNEL)),
+    ]
+    name = sum(
+        (trait.cast(pl.UInt32) * (1 << bit) for bit, trait in enumerate(traits)),
+        pl.zeros(len(names), dtype=pl.UInt32, eager=True),
+    )
+    by_category = by_name(events["category"], categories, category).fill_null(0)
+    by_traits = by_name(events["name"], names, name).fill_null(0)
+    alike: pl.Series = by_category * 4096 + by_traits * 256 + events["ph"].cast(pl.UInt32)
+    return alike
+
+
+def _kind() -> pl.Expr:
     category, name = pl.col("category").cast(pl.String), pl.col("name").cast(pl.String)
     by_category = category.replace_strict(
         list(_KINDS), list(_KINDS.values()), default=None, return_dtype=pl.String
     )
-    kind = (
+    return (
         pl.when(pl.col("ph") == ord("C")).then(pl.lit("counter"))
         .when((category.is_null() | (category == "cpu_instant_event")) & (name == "[memory]")).then(pl.lit("memory"))
         .when((category == "Operator") & name.str.contains(_ANNOTATION)).then(pl.lit("annotation"))
@@ -161,7 +192,3 @@ def _kinds(events: pl.DataFrame) -> pl.Series:
         .when(pl.col("ph").is_in([ord("i"), ord("I"), ord("R"), ord("n")])).then(pl.lit("instant"))
         .otherwise(pl.lit("span"))
     )  # fmt: skip
-    judged = unique.with_columns(kind=kind.cast(Kind))
-    return events.join(
-        judged, on=["category", "name", "ph"], how="left", nulls_equal=True, maintain_order="left"
-    )["kind"]

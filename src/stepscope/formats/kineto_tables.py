@@ -65,8 +65,9 @@ def _ops(layout: pl.DataFrame) -> pl.DataFrame:
 
 def _kernels(layout: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
     """Kernels, with the op of the same external id for those whose launch was not recorded."""
-    named = ops.filter(pl.col("external_id") > 0).unique("external_id", keep="last")
-    named = named.select("external_id", op="event")
+    wanted = layout["external_id"].unique().drop_nulls()
+    named = ops.filter(pl.col("external_id").is_in(wanted.implode()) & (pl.col("external_id") > 0))
+    named = named.unique("external_id", keep="last").select("external_id", op="event")
     return layout.join(named, on="external_id", how="left", maintain_order="left").select(
         "event",
         "op",

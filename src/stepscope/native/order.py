@@ -102,6 +102,21 @@ def first_rows(codes: cython.const[cython.uint][::1], size: int) -> array[int]:
     return result[:count]
 
 
+def presence(values: cython.const[cython.longlong][::1], missing: cython.longlong) -> tuple[bytearray, int]:
+    """A bit for each value, lowest first: 0 where it is missing; and how many are not."""
+    n: cython.Py_ssize_t = len(values)
+    result = bytearray((n + 7) // 8)
+    bits: cython.uchar[::1] = result
+    count: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(n):
+            if values[i] != missing:
+                bits[i >> 3] |= cython.cast(cython.uchar, 1 << (i & 7))
+                count += 1
+    return result, count
+
+
 def validity(rows: cython.const[cython.uint][::1]) -> bytearray:
     """A bit for each row, lowest first: 0 where it is NONE."""
     n: cython.Py_ssize_t = len(rows)
@@ -141,7 +156,8 @@ def subtree_sums(
 ) -> array[int]:
     """For each row its own value and those of all rows below it. A parent that does not come first is no parent."""
     n: cython.Py_ssize_t = len(parent)
-    result = array("q", value)
+    result = array("q")
+    result.frombytes(memoryview(value).cast("B"))
     out: cython.longlong[::1] = result
     none: cython.uint = NONE
     i: cython.Py_ssize_t

@@ -73,7 +73,8 @@ def by_launch(
     """The steps, where what was launched belongs to the step of its launch: of the first one that has a step."""
     need_equal(len(begin), len(end))
     n: cython.Py_ssize_t = len(begin)
-    result, found = array("i", step), bytearray(bits)
+    result, found = array("i"), bytearray(bits)
+    result.frombytes(memoryview(step).cast("B"))
     out: cython.int[::1] = result
     known: cython.uchar[::1] = found
     i: cython.Py_ssize_t

@@ -6,7 +6,7 @@ from array import array
 
 import polars as pl
 
-from stepscope.native import intervals, order
+from stepscope.native import intervals, order, sort
 from stepscope.trace.columns import buffer, rows_or_null, series
 from stepscope.trace.draft import Draft
 from stepscope.trace.flows import with_flows
@@ -88,12 +88,12 @@ def _without_negative_durations(events: pl.DataFrame, problems: Problems) -> pl.
 def _sorted(events: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series | None]:
     """Events by track, start and longer first, and for each row of the draft its place among them: None for its own."""
     events = events.with_row_index("id")
-    if order.is_sorted(buffer(events["track"]), buffer(events["start_ns"]), buffer(events["dur_ns"])):
+    track, start, dur = (buffer(events[name]) for name in ("track", "start_ns", "dur_ns"))
+    if order.is_sorted(track, start, dur):
         return events, None
-    ordered = events.sort(
-        ["track", "start_ns", "dur_ns"], descending=[False, False, True], maintain_order=True
-    )
-    moved = series("id", order.invert(buffer(ordered["id"])), pl.UInt32)
+    rows = sort.by_time(track, start, dur, int(events["track"].max()) + 1)  # type: ignore[arg-type]
+    ordered = events[series("rows", rows, pl.UInt32)]
+    moved = series("id", order.invert(rows), pl.UInt32)
     return ordered.with_columns(id=pl.int_range(pl.len(), dtype=pl.UInt32)), moved
 
 

@@ -20,15 +20,16 @@ def decoded(texts: list[tuple[bytes, int]]) -> tuple[list[str], int]:
     found = []
     for raw, flags in texts:
         try:
-            found.append(json.loads(b'"%b"' % raw, strict=False) if flags & _ESCAPED else raw.decode())
+            found.append(_unescaped(raw) if flags & _ESCAPED else raw.decode())
         except ValueError:
             broken += 1
             found.append(raw.decode(errors="replace"))
-    return [_without_surrogates(text) for text in found], broken
+    return found, broken
 
 
-def _without_surrogates(text: str) -> str:
-    """Half a surrogate pair is legal in JSON and illegal in UTF-8."""
+def _unescaped(raw: bytes) -> str:
+    """The text without its backslashes. Half a surrogate pair is legal in JSON and illegal in UTF-8."""
+    text: str = json.loads(b'"%b"' % raw, strict=False)
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 

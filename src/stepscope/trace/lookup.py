@@ -25,11 +25,15 @@ def distinct(names: pl.Series) -> pl.Series:
 
 
 def by_name(names: pl.Series, known: pl.Series, values: pl.Series) -> pl.Series:
-    """For each of the names the value that belongs to it, null where its name is not among the known ones."""
-    codes, numbers = names.to_physical(), known.to_physical()
-    if numbers.is_empty() or codes.null_count() == len(codes):
-        return pl.repeat(None, len(names), dtype=values.dtype, eager=True)
-    size = max(int(codes.max()), int(numbers.max())) + 1  # type: ignore[arg-type]
+    """For each of the names the value that belongs to it, null where it is not among the known ones."""
+    return by_number(names.to_physical(), known.to_physical(), values)
+
+
+def by_number(numbers: pl.Series, known: pl.Series, values: pl.Series) -> pl.Series:
+    """For each of the numbers, none of them large, the value that belongs to it, null where it is not known."""
+    if known.is_empty() or numbers.null_count() == len(numbers):
+        return pl.repeat(None, len(numbers), dtype=values.dtype, eager=True)
+    size = max(int(numbers.max()), int(known.max())) + 1  # type: ignore[arg-type]
     place = pl.repeat(None, size, dtype=pl.UInt32, eager=True)
-    place = place.scatter(numbers, pl.int_range(len(numbers), dtype=pl.UInt32, eager=True))
-    return values.gather(place).gather(codes)
+    place = place.scatter(known, pl.int_range(len(known), dtype=pl.UInt32, eager=True))
+    return values.gather(place).gather(numbers)

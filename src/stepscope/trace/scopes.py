@@ -6,7 +6,7 @@ import polars as pl
 
 from stepscope.native import order
 from stepscope.trace.columns import buffer, rows_or_null
-from stepscope.trace.lookup import distinct
+from stepscope.trace.lookup import distinct, rows_by_event
 from stepscope.trace.schema import Text
 
 NONE = order.NONE
@@ -29,9 +29,7 @@ def with_module_scopes(ops: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
         return ops
     inside = ancestors(events, is_module)
     paths = _paths(events, is_module, inside)
-    scope = pl.DataFrame({"module": inside.gather(ops["event"])}).join(
-        paths, left_on="module", right_on="id", how="left", maintain_order="left"
-    )["path"]
+    scope = paths["path"].gather(rows_by_event(paths["id"], len(events))).gather(inside.gather(ops["event"]))
     given = (
         ops["scope"]
         if "scope" in ops.columns
