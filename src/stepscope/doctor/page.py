@@ -1,0 +1,52 @@
+"""The page docs/troubleshooting.md, made from the doctor's own texts: python -m stepscope.doctor.page > docs/troubleshooting.md"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from stepscope.doctor.check import GROUPS, Check, Group
+from stepscope.doctor.diagnose import all_checks
+
+_INTRODUCTION = """# Troubleshooting
+
+What `stepscope doctor` looks for, in its own words. Let it look itself:
+
+```
+stepscope doctor               # this machine: frameworks, CUPTI, driver, TensorBoard and its plugins
+stepscope doctor train.py      # a training script, which is read and never run
+stepscope doctor logs/run1     # a profile, or a folder that should hold one
+```
+
+An `error` or a `warning` makes the exit code 3; `info` is a remark. This page is generated: `python -m stepscope.doctor.page`.
+"""
+_HEADINGS: dict[Group, str] = {
+    "environment": "## The environment\n\nWithout a path. `--python PATH` examines another interpreter, `--logdir DIR` another place to write to.",
+    "script": "## A training script\n\nOnly the syntax is looked at, so that what other files do is not known; in doubt, nothing is said.",
+    "profile": "## A profile or a folder\n\nThe codes are those of the report's [problems](problems.md), where is told what happens to the events.",
+}
+
+
+def page() -> str:
+    """The whole page."""
+    checks = all_checks()
+    parts = [_INTRODUCTION]
+    for group in GROUPS:
+        parts.append(_HEADINGS[group] + "\n")
+        parts += _entries([check for check in checks if check.group == group])
+    return "\n".join(parts)
+
+
+def _entries(checks: Sequence[Check[Any]]) -> Iterator[str]:
+    for check in checks:
+        yield f"### {check.title}\n\n`{check.code}`, {check.severity}. {_escaped(check.cause)}\n\n→ {_escaped(check.fix)}\n"
+
+
+def _escaped(text: str) -> str:
+    """Angle brackets are no markup here."""
+    return text.replace("<", "&lt;").replace("\n", " ")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
