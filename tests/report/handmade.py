@@ -20,6 +20,7 @@ from stepscope.report.model import (
     MemoryDevice,
     NamedTime,
     OpRow,
+    PhaseRow,
     Ops,
     Precision,
     Problem,
@@ -43,6 +44,7 @@ def report(name: str = "job", hostile: str = "load_images") -> Report:
         problems=_problems(hostile),
         steps=_steps(hostile),
         breakdown=_breakdown(hostile),
+        phases=_phases(hostile),
         findings=_findings(hostile),
         input=Input(share=0.3, exposed_share=0.2, stages=[InputStage(name=hostile, kind="read", total_ns=9 * MS, self_ns=8 * MS, calls=16)], stages_total=1, verdict=f"Input-bound: mostly {hostile}."),
         ops=Ops(total=412, shown=2, rows=_ops(hostile)),
@@ -107,6 +109,13 @@ def _breakdown(hostile: str) -> list[BreakdownRow]:
         BreakdownRow(part="compute", ns=compute, share=compute / total, names=[NamedTime(name=KERNEL, thread="device 0 stream 7", ns=80 * MS)], names_total=9, named_share=1.0),
         BreakdownRow(part="input", ns=lost, share=lost / total, names=[NamedTime(name=hostile, thread="main thread", ns=31 * MS)], names_total=1, named_share=0.97),
     ]  # fmt: skip
+
+
+def _phases(hostile: str) -> list[PhaseRow]:
+    return [
+        PhaseRow(name="train", calls=8, total_ns=80 * MS, share=0.7, parts={"compute": 70 * MS, "input": 10 * MS}),
+        PhaseRow(name=hostile, calls=8, total_ns=20 * MS, share=0.17, parts={"input": 20 * MS}),
+    ]
 
 
 def _findings(hostile: str) -> list[Finding]:

@@ -94,6 +94,34 @@ def test_communication() -> None:
     assert [row["rank"] for row in of("public/dlrm_8ranks").collectives.ranks] == list(range(8))
 
 
+def test_a_rank_is_late() -> None:
+    found = of("h200/ddp_rank*.pt.trace.json.gz")
+    codes = [finding.code for finding in found.findings]
+    assert codes.index("exposed-collective") < codes.index("straggler")
+    assert found.collectives.straggler is not None and found.collectives.straggler.rank == 1
+    late = of("public/dlrm_8ranks").collectives.straggler
+    assert late is not None and (late.rank, late.last, late.matched) == (7, 5, 8)
+
+
+def test_phases_are_kept_apart() -> None:
+    phases = {row.name: row for row in of("h200/dqn_launch_bound.pt.trace.json.gz").phases}
+    assert list(phases) == ["train", "collect"]
+    assert sum(row.share for row in phases.values()) == pytest.approx(0.993, abs=0.01)
+    assert all(max(row.parts, key=lambda part: row.parts[part]) == "dispatch" for row in phases.values())
+    assert phases["collect"].parts["sync"] > 0.25 * phases["collect"].total_ns
+
+
+def test_ops_of_a_compiled_program() -> None:
+    found = of("h200/jax_gpu")
+    first = found.ops.rows[0]
+    assert (first.name, first.placement, first.execution) == ("dot_general", "gpu:0", "graph")
+    assert first.share == pytest.approx(0.739, abs=0.001)
+    kernels = sum(row.total_ns for row in found.kernels.rows)
+    assert sum(row.device_self_ns for row in found.ops.rows) >= kernels
+    assert [row for row in found.ops.rows if row.name == "custom-call"] == []
+    assert found.device.mfu == pytest.approx(0.014, abs=0.001)
+
+
 def test_a_capture_without_its_device_is_called_that() -> None:
     first = of("h200/jax_cupti_conflict").problems[0]
     assert (first.code, first.severity) == ("no-device-events", "error")

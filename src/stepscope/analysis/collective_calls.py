@@ -20,6 +20,10 @@ CALLS = {
     "bytes": pl.Int64,
     "dur_ns": pl.Int64,
     "exposed_ns": pl.Int64,
+    "start_ns": pl.Int64,
+    "step": pl.Int32,
+    "group_ranks": pl.String,
+    "sequence": pl.Int64,
 }
 # The first that the name contains, underscores and case aside.
 _OPERATIONS = (
@@ -54,12 +58,14 @@ _REDUCED_TYPE = re.compile(
     r"_(?:Sum|Prod|Min|Max|MinMax|SumPostDiv|PreMulSum)_([a-z0-9_]+?)(?:_RING|_TREE|_NVLS|_COLLNET|_PAT|\(|$)"
 )
 _HOST = r"^(gloo|mpi|ucc):"
+_NAMED = ("name", "group", "group_size", "group_ranks", "sequence")
 
 
 def collective_calls(trace: Trace, account: Account) -> pl.DataFrame:
-    """event, name, group, group_size, dtype, bytes, dur_ns, exposed_ns of the collectives in the steps."""
+    """One row for each collective in the steps, with the columns of CALLS."""
     calls = pl.concat([_described(trace, found) for found in (_device_calls(trace), _host_calls(trace))])
     rows = calls.join(_exposed(account), on="event", how="left", maintain_order="left")
+    rows = rows.with_columns(trace.events[name].gather(rows["event"]) for name in ("start_ns", "step"))
     return rows.with_columns(pl.col("exposed_ns").fill_null(0)).select(*CALLS).cast(CALLS)  # type: ignore[arg-type]
 
 
@@ -102,9 +108,10 @@ def _described(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     """What the profile says of each call: of the kernel itself, else of its op, else by the op's inputs and the names."""
     table = trace.collectives.unique("event", keep="first").select(
         "event",
-        pl.col("name", "dtype", "group").cast(pl.String),
+        pl.col("name", "dtype", "group", "group_ranks").cast(pl.String),
         "bytes",
         "group_size",
+        "sequence",
     )
     of_op = table.rename({column: f"op_{column}" for column in table.columns})
     rows = calls.join(table, on="event", how="left", maintain_order="left")
@@ -116,7 +123,7 @@ def _described(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
             {"event": place, "elements": f"{place}_elements", "input": f"{place}_input"}
         )
         rows = rows.join(found, on=place, how="left", maintain_order="left")
-    named = [pl.coalesce(column, f"op_{column}").alias(column) for column in ("name", "group", "group_size")]
+    named = [pl.coalesce(column, f"op_{column}").alias(column) for column in _NAMED]
     rows = rows.with_columns(*named, dtype=pl.coalesce("dtype", "op_dtype", "op_input", "raw_dtype"))
     types = {name: _TYPES.get(name.lower(), (name, None)) for name in rows["dtype"].drop_nulls().unique()}
     item = pl.col("dtype").replace_strict(
@@ -128,7 +135,7 @@ def _described(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
         name=pl.coalesce(pl.col("name").replace(spelled), "caller_name", "raw_name", "raw"),
         bytes=pl.coalesce("bytes", "op_bytes", elements * item),
         dtype=pl.col("dtype").replace({name: ours for name, (ours, _) in types.items()}),
-    ).select("event", "name", "group", "group_size", "dtype", "bytes", "dur_ns")
+    ).select("event", *_NAMED, "dtype", "bytes", "dur_ns")
 
 
 def _by_name(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:

@@ -85,14 +85,14 @@ def _timeline(device: int, busy: pl.DataFrame, windows: pl.DataFrame, bins: int)
     low, high = int(windows["start_ns"].min()), int(windows["end_ns"].max())  # type: ignore[arg-type]
     count = max(1, min(bins, high - low))
     edges = pl.Series([low + (high - low) * at // count for at in range(count + 1)])
-    done = _busy_before(edges, busy.sort("start_ns"))
+    done = time_before(edges, busy.sort("start_ns"))
     frame = pl.DataFrame({"start_ns": edges[:-1], "end_ns": edges[1:], "ns": done[1:] - done[:-1]})
     share = pl.col("ns") / (pl.col("end_ns") - pl.col("start_ns"))
     return frame.select(pl.lit(device, dtype=pl.Int32).alias("device"), "start_ns", "end_ns", busy=share)
 
 
-def _busy_before(times: pl.Series, busy: pl.DataFrame) -> pl.Series:
-    """Busy ns before each time. The slices are in order and do not overlap."""
+def time_before(times: pl.Series, busy: pl.DataFrame) -> pl.Series:
+    """How much of the slices, which are in order and do not overlap, lies before each time."""
     if busy.is_empty():
         return pl.zeros(len(times), dtype=pl.Int64, eager=True)
     length = (busy["end_ns"] - busy["start_ns"]).cum_sum()

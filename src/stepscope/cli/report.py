@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from stepscope.report.model import Report
 
 
-SECTIONS = "problems, findings, breakdown, steps, input, ops, kernels, precision, device, memory, collectives, coverage"
+SECTIONS = "problems, findings, breakdown, phases, steps, input, ops, kernels, precision, device, memory, collectives, coverage"
 
 
 class By(str, Enum):

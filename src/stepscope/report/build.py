@@ -18,6 +18,7 @@ from stepscope.report.problems import problems_of
 from stepscope.report.rank import RankContext
 from stepscope.report.section import Section
 from stepscope.report.sections import SECTIONS
+from stepscope.report.straggler import with_straggler
 
 RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of problems
 AT_ONCE = 4
@@ -72,6 +73,9 @@ def build(
     for section in wanted:
         for joined in failures.caught(section, None, section.joined, found[section.name], options):
             fields.update(joined)
+    if "findings" in fields and "collectives" in fields and "steps" in fields:
+        late, step_ns = fields["collectives"].straggler, fields["steps"].mean_ns
+        fields["findings"] = with_straggler(fields["findings"], late, step_ns)
     traces = {number: profile.trace(number) for number in ranks}
     told = problems_of(profile, ranks, fields.pop("problems", ()), failures.problems(len(profile.ranks)))
     return Report(profile=about(profile, traces), problems=told, **fields)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stepscope.report.model import BreakdownRow, MemoryDevice, Report, StepRow
+from stepscope.report.model import BreakdownRow, MemoryDevice, PhaseRow, Report, StepRow
 from stepscope.report.parts import part
 from stepscope.report.shown import Kind
 from stepscope.report.summary import own_steps
@@ -140,6 +140,13 @@ _COLLECTIVES = (
     Column("algorithm_gb_per_s", "algorithm GB/s", "rate", minor=True),
     Column("bus_gb_per_s", "bus GB/s", "rate"),
 )
+_PHASES = (
+    Column("name", "phase", "name"),
+    _CALLS,
+    Column("share", "share", "share"),
+    Column("total_ns", "total", "ns"),
+    Column("mostly", "mostly"),
+)
 _COVERAGE = (Column("what", "what"), Column("share", "covered", "share"))
 _GAPS = (
     Column("what", "what"),
@@ -152,6 +159,7 @@ TITLES = {
     "problems": "Problems of the capture",
     "findings": "What to change",
     "breakdown": "Where the time goes",
+    "phases": "Phases of the step",
     "steps": "Steps",
     "input": "Input pipeline",
     "ops": "Ops",
@@ -219,6 +227,30 @@ def _breakdown(report: Report) -> list[Table]:
             bar="share",
         ),
     ]
+
+
+def _phases(report: Report) -> list[Table]:
+    rows = [
+        {
+            "name": row.name,
+            "calls": row.calls,
+            "share": row.share,
+            "total_ns": row.total_ns,
+            "mostly": _mostly(row),
+            **row.parts,
+        }
+        for row in report.phases
+    ]
+    seen = [row.part for row in report.breakdown if any(row.part in phase.parts for phase in report.phases)]
+    parts = [Column(name, part(name).title, "ns", minor=True) for name in seen]
+    return [table("phases", "phases", (*_PHASES, *parts), rows, bar="share")]
+
+
+def _mostly(row: PhaseRow) -> str | None:
+    """The parts that make up most of the phase."""
+    largest = sorted(row.parts.items(), key=lambda item: -item[1])[:2]
+    total = sum(row.parts.values())
+    return ", ".join(f"{part(name).title} {ns / total:.0%}" for name, ns in largest) if total else None
 
 
 def names_table(row: BreakdownRow) -> Table:
@@ -308,7 +340,7 @@ def _collectives(report: Report) -> list[Table]:
 
 
 def _kind(key: str) -> Kind:
-    if key == "calls":
+    if key in ("calls", "matched", "last"):
         return "count"
     if key == "rank":
         return "number"
@@ -332,6 +364,7 @@ _WAYS: dict[str, Callable[[Report], list[Table]]] = {
     "problems": _problems,
     "findings": _findings,
     "breakdown": _breakdown,
+    "phases": _phases,
     "steps": _steps,
     "input": _input,
     "ops": _ops,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import msgspec
 import polars as pl
 
+from stepscope.across.stragglers import Straggler, by_rank, lateness, straggler
 from stepscope.analysis.collective_calls import collective_calls
 from stepscope.analysis.collectives import Collectives as RankCollectives
 from stepscope.analysis.collectives import collective_rows, collectives
@@ -21,17 +22,22 @@ from stepscope.report.section import Section
 
 @dataclass(frozen=True)
 class RankPart:
-    """One rank's calls, and the sums behind its shares."""
+    """One rank's calls, the sums behind its shares, and the time and number of its steps."""
 
     rank: int
     calls: pl.DataFrame
     sums: RankCollectives
+    step_ns: int
+    steps: int
 
 
 def of_rank(context: RankContext) -> RankPart:
     """The rank's communication."""
     calls = collective_calls(context.trace, context.account)
-    return RankPart(context.rank, calls, collectives(context.trace, context.account, calls))
+    mine = context.steps.windows.filter(pl.col("device").eq_missing(context.critical_device))
+    step_ns = int((mine["end_ns"] - mine["start_ns"]).sum())
+    sums = collectives(context.trace, context.account, calls)
+    return RankPart(context.rank, calls, sums, step_ns, len(mine))
 
 
 def joined(ranks: Sequence[RankPart], options: Options) -> Mapping[str, Any]:
@@ -46,13 +52,35 @@ def joined(ranks: Sequence[RankPart], options: Options) -> Mapping[str, Any]:
         collective_kernel_ns=sum(rank.sums.collective_kernel_ns for rank in ranks),
         kernel_ns=sum(rank.sums.kernel_ns for rank in ranks),
     )
+    late = lateness({rank.rank: rank.calls for rank in ranks})
     found = model.Collectives(
         rows=msgspec.convert(capped(rows, options.limit).to_dicts(), list[model.CollectiveRow]),
         exposed_share=_rounded(total.exposed_share) if len(rows) else None,
         kernel_share=_rounded(total.kernel_share) if len(rows) else None,
-        ranks=[_row(rank) for rank in ranks] if len(ranks) > 1 and len(rows) else [],
+        ranks=_rank_rows(ranks, late) if len(ranks) > 1 and len(rows) else [],
+        straggler=_told(_waited_for(ranks, late)),
     )
     return {"collectives": found}
+
+
+def _waited_for(ranks: Sequence[RankPart], late: pl.DataFrame) -> Straggler | None:
+    """By the steps of the rank with the longest: all take part in each other's."""
+    longest = max(ranks, key=lambda rank: rank.step_ns)
+    return straggler(late, longest.step_ns, longest.steps)
+
+
+def _told(found: Straggler | None) -> model.Straggler | None:
+    if found is None:
+        return None
+    return model.Straggler(
+        **{**asdict(found), "names": list(found.names), "share": round(found.share, 6)}, always=found.always
+    )
+
+
+def _rank_rows(ranks: Sequence[RankPart], late: pl.DataFrame) -> list[dict[str, Any]]:
+    waits = {row["rank"]: row for row in by_rank(late).to_dicts()}
+    nothing = {"matched": 0, "last": 0, "late_ns": None, "wait_ns": None}
+    return [{**_row(rank), **nothing, **waits.get(rank.rank, {})} for rank in ranks]
 
 
 def _row(part: RankPart) -> dict[str, Any]:

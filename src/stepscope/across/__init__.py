@@ -1,0 +1,1 @@
+"""Questions that one rank alone cannot answer: its ranks beside each other."""

@@ -1,0 +1,77 @@
+"""What the parts of a step are called in the program: its outermost annotations, and the account of each.
+
+A phase is an annotation on the thread that marks the steps, inside a step and inside no other annotation, that comes up
+more than once. Its parts are the account of the wall time between its begin and its end on the host. A device runs
+behind its host, so what a phase has launched may be computed while the host is in the next one.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.account import Account
+from stepscope.analysis.device import time_before
+from stepscope.analysis.steps import Steps
+from stepscope.trace.scopes import ancestors
+from stepscope.trace.trace import Trace
+
+PHASES = {
+    "name": pl.String,
+    "calls": pl.Int64,
+    "total_ns": pl.Int64,
+    "part": pl.String,
+    "ns": pl.Int64,
+}
+MOST = 12
+_LEAST_SHARE = 0.005
+_NUMBERED = r"#\d+$|\.\d+$"
+
+
+def phases(trace: Trace, steps: Steps, account: Account, device: int | None) -> pl.DataFrame:
+    """name, calls, total_ns, part, ns: a row for each part of each phase, the longest phase first."""
+    spans = _spans(trace, steps)
+    step_ns = int((steps.host["end_ns"] - steps.host["start_ns"]).sum()) if len(steps.host) else 0
+    named = (
+        spans.group_by("name")
+        .agg(pl.len().alias("calls"), (pl.col("end_ns") - pl.col("start_ns")).sum().alias("total_ns"))
+        .filter((pl.col("calls") > 1) & (pl.col("total_ns") >= _LEAST_SHARE * step_ns))
+        .sort("total_ns", "name", descending=[True, False])
+        .head(MOST)
+    )
+    if named.is_empty():
+        return pl.DataFrame(schema=PHASES)
+    kept = spans.join(named.select("name"), on="name", how="semi")
+    slices = account.slices.filter(pl.col("device").eq_missing(device))
+    parts = _parts(kept, slices)
+    return named.join(parts, on="name", how="left", maintain_order="left").select(*PHASES).cast(PHASES)  # type: ignore[arg-type]
+
+
+def _spans(trace: Trace, steps: Steps) -> pl.DataFrame:
+    """name, start_ns, end_ns of the outermost annotations in steps, without the steps themselves."""
+    events = trace.events
+    marks = (events["kind"] == "annotation") & (events["dur_ns"] > 0) & events["step"].is_not_null()
+    mine = marks & events["track"].is_in(steps.host["track"].unique().implode())
+    if not mine.any():
+        return pl.DataFrame(schema={"name": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64})
+    is_step = (events["role"] == "step").fill_null(False)
+    if steps.source == "annotation" and steps.name is not None:
+        is_step |= (events["name"].cast(pl.String) == steps.name).fill_null(False)
+    inner = mine & ~is_step
+    outermost = events.filter(inner & ancestors(events, inner).is_null())
+    return outermost.select(
+        pl.col("name").cast(pl.String).str.replace(_NUMBERED, ""),
+        "start_ns",
+        end_ns=pl.col("start_ns") + pl.col("dur_ns"),
+    )
+
+
+def _parts(spans: pl.DataFrame, slices: pl.DataFrame) -> pl.DataFrame:
+    """name, part, ns: how much of each part lies in the spans of each name."""
+    found = []
+    for (part,), rows in slices.group_by("part", maintain_order=True):
+        ordered = rows.sort("start_ns")
+        inside = time_before(spans["end_ns"], ordered) - time_before(spans["start_ns"], ordered)
+        sums = spans.select("name", ns=inside).group_by("name").agg(pl.col("ns").sum())
+        found.append(sums.filter(pl.col("ns") > 0).select("name", "ns", part=pl.lit(str(part))))
+    schema = {"name": pl.String, "ns": pl.Int64, "part": pl.String}
+    return pl.concat(found) if found else pl.DataFrame(schema=schema)
