@@ -6,6 +6,9 @@ import ast
 import gzip
 import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,7 @@ from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
 from stepscope.report.sections import problems
 from stepscope.trace.trace import Trace
+from tests.cli.run import environment
 from tests.doctor.files import WRONG, Way, document, good, kineto, put, span
 from tests.test_docs import SOURCES, first_column, problem_codes
 
@@ -211,6 +215,26 @@ def test_where_a_profile_may_be(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     found = diagnose(str(tmp_path / "here"))
     assert str(tmp_path / "there") in found.failures[0].fix
+
+
+KILLED = """
+import os, signal, stepscope
+with stepscope.profile("logs") as prof:
+    for _ in range(3):
+        prof.step()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_job_of_our_own(tmp_path: Path) -> None:
+    """Our capture leaves its hidden folder, and the doctor knows it."""
+    ended = subprocess.run(
+        [sys.executable, "-c", KILLED], cwd=tmp_path, env=environment(), check=False, capture_output=True
+    )
+    assert ended.returncode == -signal.SIGKILL
+    found = diagnose(str(tmp_path / "logs"))
+    assert {result.code for result in found.failures} == {"nothing-found", "never-stopped"}
+    assert ".recording-" in found.failures[1].evidence
 
 
 def test_a_killed_keras_job(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def never_stopped(skipped: Iterable[Skipped], empty_runs: Sequence[str] = ()) ->
         yield Problem(
             "never-stopped",
             "A recording was started and never finished",
-            f"{{count}} recordings have no content: {_names(signs)}.",
+            f"Left of {{count}}: {_names(signs)}.",
             "The profile is written when the profiler stops: the job was killed in its window, or is still in it. "
             "Stop the profiler in a finally block, or use `with`.",
             count=len(signs),
