@@ -79,7 +79,7 @@ def measure(name: str, step: Callable[[], Any], options: dict[str, bool]) -> dic
     for _ in range(20):
         step()
     plain = timed(step)
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], **options) as prof:  # type: ignore[arg-type]
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], **options) as prof:
         profiled = timed(step)
     path = Path("/tmp/calibrate.json")
     prof.export_chrome_trace(str(path))

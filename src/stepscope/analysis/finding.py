@@ -54,6 +54,7 @@ class Case:
     ops: pl.DataFrame  # ops.op_calls
     whole_plan: Plan
     apart: pl.Series | None = None  # host time of the plan that a finding about the optimizer owns
+    awaits: bool = False  # a finding about waits for the device is told
 
     @cached_property
     def all_slices(self) -> pl.DataFrame:

@@ -48,7 +48,8 @@ def _round_trips(case: Case) -> Finding | None:
     copy_ns = int(owned.filter(pl.col("part") == "copy")["ns"].sum())
     after = case.plan.items["item"].filter(_between(case.plan.items["item"], away + 1, back)).implode()
     # What the host held for the trip is freed after it, which takes long and leaves no event.
-    freed = pl.col("item").is_in((back + 1).implode()) & (pl.col("cause") == "unexplained")
+    next_items = pl.concat([back + 1, back + 2]).implode()
+    freed = pl.col("item").is_in(next_items) & (pl.col("cause") == "unexplained")
     changed = (
         case.plan.with_host(pl.col("item").is_in(after) | freed)
         .with_device(pl.lit(inside) & pl.col("event").is_in(copies.implode()))

@@ -66,8 +66,16 @@ def _on_tensor_cores(case: Case, kernels: pl.DataFrame) -> pl.DataFrame:
     known = pl.concat([by_op.select("event", "flops"), flops]).unique(
         "event", keep="first", maintain_order=True
     )
+    ops = case.trace.kernels.select("event", launcher="op")
     rows = kernels.select("event", "dur_ns").join(known, on="event", how="left", maintain_order="left")
-    ideal = pl.col("flops") / (_REACHED * fast) * 1e9 / pl.col("dur_ns")
+    rows = rows.join(ops, on="event", how="left", maintain_order="left")
+    # An op of several products (the backward of a convolution) does its sums in all of them together.
+    whole = (
+        pl.when(pl.col("launcher").is_null())
+        .then("dur_ns")
+        .otherwise(pl.col("dur_ns").sum().over("launcher"))
+    )
+    ideal = pl.col("flops") / (_REACHED * fast) * 1e9 / whole
     return rows.select("event", factor=ideal.fill_null(ratio).clip(_AT_BEST * ratio, 1.0))
 
 

@@ -16,7 +16,7 @@ from stepscope.trace.trace import Trace
 
 LAUNCH_NS = 4_200  # a call that launches work, with the record of that work
 _COST_NS = {"op": 1_800, "runtime": 1_000, "python": 500, "memory": 300, "annotation": 800, "span": 150}
-_JAX_CALL_NS = 800  # XLA's tracer names every function that is called; going on with a generator costs less
+_JAX_CALL_NS = 700  # XLA's tracer names every function that is called; going on with a generator costs less
 LEAST_LEFT = 0.15  # of a stretch of host time: no correction takes more than the rest
 
 
