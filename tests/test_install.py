@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import runpy
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,3 +71,34 @@ def test_without_a_compiler_another_environment_is_used() -> None:
 def test_help_lists_what_can_be_made() -> None:
     listed = [line.split()[1] for line in make("help").stdout.splitlines()]
     assert {"demo", "test", "lint", "bench", "soak", "clean"} <= set(listed)
+
+
+MODULE = """
+#include <Python.h>
+static struct PyModuleDef about = {PyModuleDef_HEAD_INIT, "NAME", 0, -1, 0};
+PyMODINIT_FUNC PyInit_NAME(void) { return PyModule_Create(&about); }
+"""
+
+
+def built(names: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The extensions that are there when setup.py has built these sources, all of them optional, in this folder."""
+    setuptools = pytest.importorskip("setuptools")
+    with monkeypatch.context() as patch:
+        patch.setattr(setuptools, "setup", lambda **_: None)
+        patch.setitem(sys.modules, "Cython.Build", None)  # nothing of our own is to be built here
+        fresh_build: Any = runpy.run_path(str(ROOT / "setup.py"))["FreshBuild"]
+    for name, source in names.items():
+        Path(f"{name}.c").write_text(source.replace("NAME", name))
+    extensions = [setuptools.Extension(name, [f"{name}.c"], optional=True) for name in names]
+    command = fresh_build(setuptools.Distribution({"name": "tiny", "ext_modules": extensions}))
+    command.inplace = True
+    command.ensure_finalized()
+    command.run()
+    return sorted(path.name.split(".")[0] for path in Path().rglob("*.so"))
+
+
+@pytest.mark.skipif(os.name == "nt" or shutil.which("cc") is None, reason="there is no C compiler")
+def test_extensions_are_built_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert built({"one": MODULE, "two": MODULE}, monkeypatch) == ["one", "two"]
+    assert built({"one": MODULE, "two": "this is not C"}, monkeypatch) == []
