@@ -94,7 +94,7 @@ def built(names: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     command.inplace = True
     command.ensure_finalized()
     command.run()
-    return sorted(path.name.split(".")[0] for path in Path().rglob("*.so"))
+    return sorted({path.name.split(".")[0] for path in Path().rglob("*.so")})
 
 
 @pytest.mark.skipif(os.name == "nt" or shutil.which("cc") is None, reason="there is no C compiler")
