@@ -75,7 +75,7 @@ class Worker:
 
     def work(self, instruction: Instruction, beside: dict[int, Instruction]) -> Work:
         """The work of one instruction among those of its computation."""
-        op, scope = self._named(instruction)
+        op, scope = self.named(instruction)
         read = [beside[number].shape for number in instruction.operands if number in beside]
         shapes = (
             "[" + ",".join(f"[{','.join(map(str, shape.sizes))}]" for shape in read) + "]" if read else None
@@ -127,7 +127,8 @@ class Worker:
         inside = (i for number in instruction.called for i in self.module.instructions(number))
         return next((found for i in inside if (found := self._product(i, depth + 1)) is not None), None)
 
-    def _named(self, instruction: Instruction) -> tuple[str, str | None]:
+    def named(self, instruction: Instruction) -> tuple[str, str | None]:
+        """The op that the instruction comes from, and its scope."""
         product = self._product(instruction)
         path = product.op_name if product is not None else ""
         path = path or instruction.op_name or self._inner_name(instruction)

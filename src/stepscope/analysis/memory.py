@@ -4,6 +4,7 @@ The peak is the largest total that the allocator reported; without totals it is 
 recorded. An allocation is live at the peak if it came before it and was not yet freed. Memory that was taken
 before the recording shows up only in the totals: it is the row of kind `unknown`, and `known_share` says how much of the
 peak the recording explains. Growth is the median change of the total from the end of one step to the end of the next.
+Inside a compiled program no allocator is asked: a row of source `hlo` tells what the program takes (`program_memory`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.analysis.hlo_module import Module
+from stepscope.analysis.program_memory import ProgramMemory, program_memory
+from stepscope.analysis.program_ops import programs_that_ran
 from stepscope.analysis.steps import Steps
 from stepscope.trace.lookup import rows_by_event
 from stepscope.trace.schema import DeviceKind
@@ -44,7 +48,45 @@ class DeviceMemory:
 
 
 def memory_use(trace: Trace, steps: Steps) -> list[DeviceMemory]:
-    """A row per device whose allocations were recorded."""
+    """A row per device whose allocations were recorded, and one for the largest compiled program on each."""
+    return [*_allocators(trace, steps), *_programs(trace)]
+
+
+def _programs(trace: Trace) -> list[DeviceMemory]:
+    """What the largest program of each device takes while it runs."""
+    largest: dict[int | None, tuple[ProgramMemory, str]] = {}
+    for name, device, hlo in programs_that_ran(trace):
+        found = program_memory(Module(hlo))
+        if found is not None and (device not in largest or found.peak_bytes > largest[device][0].peak_bytes):
+            largest[device] = found, name
+    return [
+        _of_program(trace, device, *largest[device]) for device in sorted(largest, key=lambda one: one or 0)
+    ]
+
+
+def _of_program(trace: Trace, device: int | None, found: ProgramMemory, name: str) -> DeviceMemory:
+    kinds = {one.get("id"): str(one.get("kind") or "gpu") for one in trace.info.devices}
+    kind = "cpu" if device is None else kinds.get(device, "gpu")
+    unknown = int(found.at_peak.filter(pl.col("kind") == "unknown")["bytes"].sum())
+    return DeviceMemory(
+        device=device,
+        device_kind=kind,
+        source="hlo",
+        peak_bytes=found.peak_bytes,
+        peak_at_ns=None,
+        reserved_peak=None,
+        capacity_bytes=_capacity(trace, kind, device),
+        timeline=pl.DataFrame(schema={"time_ns": pl.Int64, "allocated": pl.Int64, "reserved": pl.Int64}),
+        at_peak=found.at_peak,
+        growth_bytes_per_step=None,
+        never_freed_bytes=None,
+        fragmentation=None,
+        known_share=round(1 - unknown / found.peak_bytes, 4),
+        note=f"The program {name} while it runs, by XLA's buffer assignment; memory that no program uses is not in it.",
+    )
+
+
+def _allocators(trace: Trace, steps: Steps) -> list[DeviceMemory]:
     rows = trace.memory
     if rows.is_empty():
         return []
@@ -201,7 +243,8 @@ def _at_peak(live: pl.DataFrame, peak: int | None) -> pl.DataFrame:
     grouped = live.group_by("kind", "op", "scope").agg(pl.col("bytes").sum())
     missing = (peak or 0) - int(live["bytes"].sum())
     if missing > 0:
-        grouped = pl.concat([grouped, _nothing_live(missing)])
+        both = pl.concat([grouped, _nothing_live(missing)])
+        grouped = both.group_by("kind", "op", "scope").agg(pl.col("bytes").sum())
     return grouped.sort("bytes", "op", "scope", "kind", descending=[True, False, False, False])
 
 

@@ -38,6 +38,19 @@ def program_ops(trace: Trace) -> pl.DataFrame:
     return pl.concat(found) if found else pl.DataFrame(schema=WORK)
 
 
+def programs_that_ran(trace: Trace) -> list[tuple[str, int | None, bytes]]:
+    """Name, device (None for the host) and code of each program that has work in the profile."""
+    modules = trace.modules.drop_nulls("hlo")
+    rows = _program_work(trace, modules) if len(modules) else pl.DataFrame()
+    if rows.is_empty():
+        return []
+    ran = rows.select("module", "program", "device").unique(maintain_order=True)
+    found = [
+        (str(name), device, _code(modules, str(name), program)) for name, program, device in ran.iter_rows()
+    ]
+    return [(name, device, hlo) for name, device, hlo in found if hlo is not None]
+
+
 class Program:
     """A module that ran, asked for the work of its instructions by their names."""
 

@@ -323,7 +323,8 @@ def _memory(report: Report) -> list[Table]:
 def where(report: Report, found: MemoryDevice) -> str:
     """What to call the memory of a device, or of the host."""
     number = "" if found.device is None or found.device_kind == "cpu" else f" {found.device}"
-    name = ("host" if found.device_kind == "cpu" else found.device_kind) + number
+    program = " program" if found.source == "hlo" else ""
+    name = ("host" if found.device_kind == "cpu" else found.device_kind) + number + program
     return f"{name} of rank {found.rank}" if len(report.profile.ranks) > 1 else name
 
 

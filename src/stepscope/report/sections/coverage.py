@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -16,20 +17,40 @@ from stepscope.report.section import Section
 _FIGURES = ("runtime", "device_time", "memory", "shapes", "stacks", "step_time")
 
 
-def of_rank(context: RankContext) -> analysis.Coverage:
+@dataclass(frozen=True)
+class RankCoverage:
+    """The rank's coverage, and how many ranks its job had."""
+
+    found: analysis.Coverage
+    world_size: int | None
+
+
+def of_rank(context: RankContext) -> RankCoverage:
     """The rank's shares and gaps."""
-    return analysis.coverage(context.trace, context.op_calls, context.account)
+    found = analysis.coverage(context.trace, context.op_calls, context.account)
+    return RankCoverage(found, context.trace.info.world_size)
 
 
-def joined(ranks: Sequence[analysis.Coverage], options: Options) -> Mapping[str, Any]:
+def joined(parts: Sequence[RankCoverage], options: Options) -> Mapping[str, Any]:
     """Means over the ranks; a gap is told once, with the largest share that any rank misses."""
+    ranks = [part.found for part in parts]
     shares = {name: _mean([getattr(rank, name) for rank in ranks]) for name in _FIGURES}
     gaps: dict[tuple[str, str], Gap] = {}
     for row in (row for rank in ranks for row in rank.gaps):
         gap = msgspec.convert(row, Gap)
         before = gaps.get((gap.what, gap.reason))
         gaps[gap.what, gap.reason] = gap if before is None or gap.share > before.share else before
-    return {"coverage": Coverage(**shares, gaps=list(gaps.values()))}
+    return {"coverage": Coverage(**shares, gaps=[*gaps.values(), *_missing_ranks(parts)])}
+
+
+def _missing_ranks(parts: Sequence[RankCoverage]) -> list[Gap]:
+    """What other ranks did is not known without their files."""
+    world = max((part.world_size or 0 for part in parts), default=0)
+    if world <= len(parts):
+        return []
+    fix = "Record on every rank, and give the folder that has all files."
+    reason = f"{len(parts)} of {world} ranks are in this report."
+    return [Gap(what="ranks", share=round(1 - len(parts) / world, 6), reason=reason, fix=fix)]
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -1,0 +1,79 @@
+"""The input pipeline: its share, what of it the device waited for, its stages and the verdict."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from stepscope.analysis.account import account
+from stepscope.analysis.input_pipeline import InputPipeline, input_pipeline
+from stepscope.analysis.steps import find_steps
+from tests.analysis.inline import trace_of
+
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+BOUND = f"""
+    track     start  dur  name                        kind        launches
+    main          0  100  ProfilerStep#1              annotation  -
+    main          0   60  {LOADER}  annotation  -
+    main         10   40  data.py(7): __getitem__     python      -
+    main         15   20  PIL/Image.py(3): open       python      -
+    main         50    8  aten::stack                 op          -
+    main         62    5  cudaLaunchKernel            runtime     gemm
+    stream 7     65   30  gemm                        kernel      -
+    """
+HIDDEN = f"""
+    track     start  dur  name                        kind        launches
+    main          0  100  ProfilerStep#1              annotation  -
+    main          0    5  cudaLaunchKernel            runtime     gemm
+    stream 7      1   99  gemm                        kernel      -
+    main         10   60  {LOADER}  annotation  -
+    """
+
+
+def found_in(text: str) -> InputPipeline:
+    """The pipeline of the table's steps."""
+    trace = trace_of(text)
+    steps = find_steps(trace)
+    return input_pipeline(trace, steps, account(trace, steps))
+
+
+def test_share_and_exposed_share() -> None:
+    found = found_in(BOUND)
+    assert found.share == pytest.approx(0.6)
+    assert found.exposed_share == pytest.approx(0.6, abs=0.02)
+    assert found.verdict.startswith("Input-bound")
+
+
+def test_a_loader_behind_a_busy_device_costs_nothing() -> None:
+    found = found_in(HIDDEN)
+    assert found.share == pytest.approx(0.6)
+    assert found.exposed_share < 0.02
+    assert found.verdict.startswith("Not input-bound: the loader takes 60%")
+
+
+def test_stages() -> None:
+    """Self time is without the stages inside; the kind is told by the name, the slowest first."""
+    stages = found_in(BOUND).stages
+    rows = {
+        row["name"]: (row["kind"], row["total_ns"] // 1000, row["self_ns"] // 1000)
+        for row in stages.to_dicts()
+    }
+    assert rows["data.py(7): __getitem__"] == ("preprocess", 40, 20)
+    assert rows["PIL/Image.py(3): open"] == ("read", 20, 20)
+    assert rows["aten::stack"] == ("batch", 8, 8)
+    assert rows[LOADER] == ("other", 60, 12)
+    assert stages["self_ns"].is_sorted(descending=True)
+    assert int(stages["self_ns"].sum()) == 60_000
+
+
+def test_a_stage_inside_itself_counts_once() -> None:
+    text = BOUND.replace("aten::stack                 op    ", "data.py(7): __getitem__     python").replace(
+        "main         50    8", "main         36   10"
+    )
+    row = found_in(text).stages.filter(pl.col("name") == "data.py(7): __getitem__").row(0, named=True)
+    assert (row["calls"], row["total_ns"]) == (2, 40_000)
+
+
+def test_no_loader() -> None:
+    found = found_in("track  start  dur  name  kind  launches\nmain  0  100  ProfilerStep#1  annotation  -\n")
+    assert (found.share, found.exposed_share, found.verdict) == (0.0, 0.0, "No input pipeline was recorded.")
