@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
@@ -24,10 +26,11 @@ from tests.trace.tables import Row, draft, rows
 US = 1_000
 
 
-def trace_of(text: str) -> Trace:
-    """The trace that the table describes."""
+def trace_of(text: str, **info: Any) -> Trace:
+    """The trace that the table describes, with what is known of it as a whole."""
     found = rows(text)
     made = draft(text, links=_launches(found))
+    made.info = replace(made.info, **info)
     kernels = [number for number, row in enumerate(found) if row["kind"] == "kernel"]
     made.kernels = pl.DataFrame({"event": kernels}, schema={"event": pl.UInt32})
     made.events = made.events.with_columns(pl.col("start_ns") * US, pl.col("dur_ns") * US)

@@ -11,6 +11,8 @@ from stepscope.trace.scopes import ancestors
 
 _LEAST_DETOUR_BYTES = 64 << 10  # less is a figure that was read, not data that was moved
 _LONG_OP_NS = 200_000
+_LIBRARY_OP = r"^[A-Za-z_]\w*::\w"
+_NO_COMPUTATION = r"^autograd::|::(copy_?|to|_to_copy|item|_local_scalar_dense|empty\w*|resize_?|set_|pin_memory|_pin_memory|is_nonzero|c10d\w*)$"
 _PINNED_BYTES_PER_NS = 25.0  # of a PCIe 4 bus, where the profile shows no pinned copy
 
 
@@ -106,7 +108,9 @@ def _cpu_ops(case: Case) -> Finding | None:
     dispatch = case.free(pl.col("part") == "dispatch")
     named = dispatch["named_by"]
     long = (is_op & (events["dur_ns"] >= _LONG_OP_NS)).gather(named).fill_null(False)
-    owned = dispatch.filter(long & ~named.is_in(launching.implode()))
+    name = pl.col("name").cast(pl.String)
+    computes = name.str.contains(_LIBRARY_OP) & ~name.str.contains(_NO_COMPUTATION)
+    owned = dispatch.filter(long & ~named.is_in(launching.implode()), computes)
     if case.per_step(owned) < WORTH_TELLING * case.step_ns:
         return None
     ops = owned["named_by"].unique()
