@@ -161,3 +161,22 @@ def test_promises_are_made_without_the_profilers_share() -> None:
     found = told(steps(*busy, *gemm(700, 285)))
     assert found[0].code == "launch-bound"
     assert found[0].speedup < found[0].evidence["speedup_as_recorded"]
+
+
+def test_an_outer_op_that_launches_further_in_is_no_fallback() -> None:
+    outer = "main  0  650  aten::conv2d  op  -"
+    inner = "main  600  45  aten::cudnn_convolution  op  -"
+    launch = ("main  630  8  cudaLaunchKernel  runtime  gemm", "stream 7  640  345  gemm  kernel  -")
+    found = told(steps(outer, inner, *launch))
+    assert [one.code for one in found] == ["launch-bound"]
+
+
+def test_where_the_replay_does_not_fit_the_account_promises() -> None:
+    """The main thread is silent while another one holds the step up."""
+    lines = steps("comm  0  800  gloo:all_reduce  op  -", *gemm(800, 185))
+    case = case_of(trace_of("\n".join([HEAD, *lines]), framework="pytorch"))
+    case.recorded_ns = 0.2 * case.step_ns
+    assert not case.replay_fits
+    found = [one for one in findings(case) if one.class_ == "time"]
+    assert found
+    assert all(one.evidence["estimate"] == "account" and one.speedup == one.speedup_max for one in found)

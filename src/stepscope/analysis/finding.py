@@ -22,6 +22,7 @@ from stepscope.units import duration
 
 CLASSES = ("capture", "memory", "time", "advice")
 WORTH_TELLING = 0.03  # of the step; below this a finding is noise
+_FITS = 0.3
 MOST_SAVED = 0.998  # of a step; nothing takes no time at all
 
 
@@ -110,13 +111,21 @@ class Case:
     @cached_property
     def unprofiled_ns(self) -> float:
         """The length of a step without the profiler: shorter than recorded as the replay is without its share."""
-        recorded = self.recorded_ns
-        return self.step_ns * self.played_ns / recorded if recorded else self.step_ns
+        return self.step_ns * self.played_ns / self.recorded_ns if self.replay_fits else self.step_ns
 
     @cached_property
     def recorded_ns(self) -> float:
         """A step played again with the profiler's share."""
         return self.plan.as_recorded().step_ns()
+
+    @cached_property
+    def replay_fits(self) -> bool:
+        """Whether the played steps are about as long as the recorded ones: else no promise can rest on them.
+
+        They are not where other threads or processes decide, as in a profile without a device.
+        """
+        fits = self.played_ns > 0 and abs(self.recorded_ns / self.step_ns - 1) <= _FITS
+        return fits and self.device is not None
 
     @cached_property
     def peaks(self) -> Peaks | None:
@@ -165,13 +174,15 @@ def timed(
 ) -> Finding:
     """A finding that saves what the changed plan saves; it owns its slices from now on."""
     case.claim(owned)
-    # Shares of the played step: where the replay is a little off, it is so before and after the change.
-    saved = case.unprofiled_ns * (1 - changed.step_ns() / case.played_ns) if case.played_ns else 0.0
-    raw = case.step_ns * (1 - changed.as_recorded().step_ns() / case.recorded_ns) if case.recorded_ns else 0.0
+    owned_ns = case.per_step(owned) if owned_ns is None else owned_ns
     told = {"names": case.top_names(owned), **(evidence or {})}
-    return saving(
-        case, code, case.per_step(owned) if owned_ns is None else owned_ns, saved, raw, title, detail, told
-    )
+    if not case.replay_fits:
+        saved = case.unprofiled_ns * owned_ns / case.step_ns
+        return saving(case, code, owned_ns, saved, owned_ns, title, detail, {**told, "estimate": "account"})
+    # Shares of the played step: where the replay is a little off, it is so before and after the change.
+    saved = case.unprofiled_ns * (1 - changed.step_ns() / case.played_ns)
+    raw = case.step_ns * (1 - changed.as_recorded().step_ns() / case.recorded_ns)
+    return saving(case, code, owned_ns, saved, raw, title, detail, told)
 
 
 def saving(

@@ -12,7 +12,7 @@ from stepscope.trace.scopes import ancestors
 _LEAST_DETOUR_BYTES = 64 << 10  # less is a figure that was read, not data that was moved
 _LONG_OP_NS = 200_000
 _LIBRARY_OP = r"^[A-Za-z_]\w*::\w"
-_NO_COMPUTATION = r"^autograd::|::(copy_?|to|_to_copy|item|_local_scalar_dense|empty\w*|resize_?|set_|pin_memory|_pin_memory|is_nonzero|c10d\w*)$"
+_NO_COMPUTATION = r"^autograd::|::(item|_local_scalar_dense|empty\w*|resize_?|set_|pin_memory|_pin_memory|is_nonzero|c10d\w*)$"
 _PINNED_BYTES_PER_NS = 25.0  # of a PCIe 4 bus, where the profile shows no pinned copy
 
 
@@ -104,7 +104,7 @@ def _cpu_ops(case: Case) -> Finding | None:
     links = case.trace.links.filter(pl.col("why") == "launch")
     launches = pl.repeat(False, len(events), eager=True).scatter(links["from"].unique(), True)
     is_op = events["kind"] == "op"
-    launching = ancestors(events, is_op).filter(launches).drop_nulls().unique()
+    launching = _with_outer(ancestors(events, is_op), launches)
     dispatch = case.free(pl.col("part") == "dispatch")
     named = dispatch["named_by"]
     long = (is_op & (events["dur_ns"] >= _LONG_OP_NS)).gather(named).fill_null(False)
@@ -116,6 +116,17 @@ def _cpu_ops(case: Case) -> Finding | None:
     ops = owned["named_by"].unique()
     changed = case.plan.with_host(pl.col("named_by").is_in(ops.implode())).without_waits()
     return _fallback(case, owned, changed)
+
+
+def _with_outer(outer: pl.Series, launches: pl.Series) -> pl.Series:
+    """The ops in which something is launched, however deep; `outer` is the op around each event."""
+    found: pl.Series = outer.filter(launches).drop_nulls().unique()
+    nearest = found
+    while len(nearest):
+        nearest = outer.gather(nearest).drop_nulls().unique()
+        nearest = nearest.filter(~nearest.is_in(found.implode()))
+        found = pl.concat([found, nearest])
+    return found
 
 
 def exposed_copy(case: Case) -> Finding | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from stepscope.analysis.advice import advice
@@ -250,6 +252,7 @@ def idle_unexplained(case: Case) -> Finding | None:
         return None
     detail = f"The device idles {case.of_step(ns)} and nothing was recorded on the host meanwhile."
     changed = case.plan.with_host((pl.col("cause") == "unexplained") & (pl.col("recorded_ns") >= _PAUSE_NS))
-    return timed(
-        case, "idle-unexplained", owned, changed, "The device idles, and the profile does not say why", detail
-    )
+    title = "The device idles, and the profile does not say why"
+    found = timed(case, "idle-unexplained", owned, changed, title, detail)
+    # What it is must be known before anyone can promise that it goes away.
+    return replace(found, class_="advice")

@@ -14,11 +14,11 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.analysis.backward import forward_ops, scopes_of
 from stepscope.analysis.hlo_module import Module
 from stepscope.analysis.program_memory import ProgramMemory, program_memory
 from stepscope.analysis.program_ops import programs_that_ran
 from stepscope.analysis.steps import Steps
-from stepscope.trace.lookup import rows_by_event
 from stepscope.trace.schema import DeviceKind
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -234,8 +234,7 @@ def _op_names(trace: Trace, op: pl.Series) -> pl.Series:
 
 
 def _scopes(trace: Trace, op: pl.Series) -> pl.Series:
-    row = rows_by_event(trace.ops["event"], len(trace.events)).gather(op)
-    found: pl.Series = trace.ops["scope"].gather(row).cast(pl.String)
+    found: pl.Series = scopes_of(trace, op, forward_ops(trace)).cast(pl.String)
     return found
 
 

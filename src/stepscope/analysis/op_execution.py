@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.trace.lookup import distinct
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -15,7 +16,7 @@ _EAGER = r"^Eager(Kernel|Local)?Execute"
 def execution(trace: Trace, event: pl.Series) -> pl.Series:
     """`eager`, `graph` or null for each of these ops."""
     events = trace.events
-    names = events["name"].unique().drop_nulls()
+    names = distinct(events["name"])
     text = names.cast(pl.String)
     graph, eager = names.filter(text.str.contains(_GRAPH)), names.filter(text.str.contains(_EAGER))
     rest = "eager" if trace.info.framework == "pytorch" else None

@@ -3,7 +3,7 @@
 Host self time is an op's duration without the ops, annotations, Python and runtime calls inside it; unnamed work of
 the framework inside an op (such as TensorFlow's ParallelFor) is its own. Device self time is the work that the op
 itself launched, device total time also that of the ops inside it. An op of a compiled program has the device time of
-its own kernels. A call that does nothing but call the same op again is one call. Only calls inside steps count, if there
+its own kernels. An op of the backward pass has the module of the forward op it is linked to. A call that does nothing but call the same op again is one call. Only calls inside steps count, if there
 are steps.
 """
 
@@ -13,6 +13,7 @@ from array import array
 
 import polars as pl
 
+from stepscope.analysis.backward import forward_ops, scopes_of
 from stepscope.analysis.flops import work_of_ops
 from stepscope.analysis.op_execution import execution
 from stepscope.analysis.program_ops import program_ops
@@ -54,7 +55,10 @@ def _host_calls(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
     memory = _memory_by_op(trace)
     event = ops["event"]
     outermost, repeated = _nested_calls(events, event)
+    forward = forward_ops(trace)
     return ops.select("event", *_TEXTS).with_columns(
+        scope=scopes_of(trace, event, forward) if forward is not None else ops["scope"],
+        forward=None if forward is None else events["name"].gather(forward.gather(event)),
         name=events["name"].gather(event),
         step=events["step"].gather(event),
         track=events["track"].gather(event),
@@ -131,7 +135,11 @@ def ops_table(calls: pl.DataFrame, by: tuple[str, ...] = ("name",)) -> pl.DataFr
         pl.col("device_total_ns").filter(outer).sum(),
         pl.col("device_self_ns").sum(),
         *(_sum_or_null(name) for name in ("memory_bytes", "flops", "bytes")),
-        *(_only_value(name) for name in ("scope", "shapes", "placement", "execution") if name not in by),
+        *(
+            _only_value(name)
+            for name in ("scope", "shapes", "placement", "execution", "forward")
+            if name not in by
+        ),
     )
     return grouped.sort(["device_self_ns", "host_self_ns"], descending=True, maintain_order=True)
 
