@@ -224,7 +224,7 @@ def test_closed_streams_are_no_fault(redirection: str) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell of Unix")
 def test_nobody_reads_on() -> None:
-    command = f"set -o pipefail; '{sys.executable}' -m stepscope info '{PROFILE}' | true"
+    command = f"set -o pipefail; '{sys.executable}' -m stepscope info -q '{PROFILE}' | true"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
 

@@ -20,11 +20,13 @@ def _matches(head: bytes, name: str) -> bool:
 
 def _read(source: Source, progress: Progress) -> Draft:
     found = scan(source, progress)
-    if found.events.is_empty() and found.flows.is_empty() and not found.metadata:
+    ours = exported_header(found.header)
+    is_empty = found.events.is_empty() and found.flows.is_empty() and not found.metadata
+    # A trace without events can be exported too; one that lost them cannot be told from it but by its problems.
+    if is_empty and (ours is None or len(found.problems)):
         raise UnreadableFile(
             f"{source.path} is JSON but holds no trace events: {describe_json(found)}.", fix=READABLE
         )
-    ours = exported_header(found.header)
     if ours is not None:
         return exported_draft(found, ours, source.path)
     if is_kineto(found):

@@ -52,6 +52,8 @@ def exported_draft(found: JsonEvents, header: Header, path: str) -> Draft:
     samples = scanned.filter(pl.col("ph") == ord("C"))
     read = _Arguments()
     read.take(found.rest.join(samples, left_on="event", right_on="row", how="anti", maintain_order="left"))
+    values = found.rest.join(samples, left_on="event", right_on="row", how="semi", maintain_order="left")
+    read.rows["counters"].add(values["event"].to_list(), values["json"].to_list())
     events = _in_order(scanned.filter(pl.col("ph") != ord("C")), read.notes())
     places = _Places(events)
     draft = Draft(
@@ -59,7 +61,7 @@ def exported_draft(found: JsonEvents, header: Header, path: str) -> Draft:
         events=_event_columns(events),
         tracks=tracks,
         links=_links(found.flows, places),
-        counters=_counters(samples, found.rest),
+        counters=_counters(samples, read.rows["counters"]),
         modules=_loose_rows(found.header, "modules").frame().drop("event"),
         cold=_cold(read, places),
         problems=header.known_problems(),
@@ -89,7 +91,7 @@ class _Arguments:
     """Sorts the arguments of events: what we put there, by table, and the rest."""
 
     def __init__(self) -> None:
-        self.rows = {table: Rows(table) for table in EVENT_TABLES}
+        self.rows = {table: Rows(table) for table in (*EVENT_TABLES, "counters")}
         self.bad = 0
         self._notes: list[pl.DataFrame] = []
         self._rest: list[pl.DataFrame] = []
@@ -205,21 +207,11 @@ def _links(flows: pl.DataFrame, places: _Places) -> pl.DataFrame:
     ).drop_nulls()
 
 
-def _counters(samples: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFrame:
-    """The samples; their values may be texts, since JSON has no infinities."""
-    texts = samples.join(rest, left_on="row", right_on="event", how="left", maintain_order="left")
-    texts = texts.with_columns(json=_decoded(texts["json"]))
-    value = pl.col("json").str.json_path_match("$.value")
-    return texts.select("track", time_ns="start", value=value.cast(pl.Float64, strict=False))
-
-
-def _decoded(texts: pl.Series) -> pl.Series:
-    """The bytes as text; those that are none, in an edited file, as nearly as can be."""
-    try:
-        decoded: pl.Series = texts.cast(pl.String, strict=False)
-        return decoded
-    except pl.exceptions.ComputeError:
-        return pl.Series([text and text.decode(errors="replace") for text in texts], dtype=pl.String)
+def _counters(samples: pl.DataFrame, values: Rows) -> pl.DataFrame:
+    """The samples, each with the value that its arguments tell."""
+    told = values.frame().select("value", row="event").unique("row", keep="first")
+    found = samples.join(told, on="row", how="left", maintain_order="left")
+    return found.select("track", "value", time_ns="start")
 
 
 def _loose_rows(header: dict[str, Any], table: str) -> Rows:

@@ -72,11 +72,11 @@ class Header(msgspec.Struct):
         return TraceInfo(path=path, **msgspec.structs.asdict(self.info))
 
     def known_problems(self) -> Problems:
-        """The problems that were found when the original was read."""
+        """The problems that were found when the original was read; those that are found again keep their place."""
         found = Problems()
         for each in self.problems:
-            if each.code not in _FOUND_AGAIN:
-                found.add(Problem(each.code, each.title, each.detail, each.fix, each.severity, each.count))
+            count = 0 if each.code in _FOUND_AGAIN else each.count
+            found.add(Problem(each.code, each.title, each.detail, each.fix, each.severity, count))
         return found
 
     def track_table(self) -> pl.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import polars as pl
 
@@ -23,11 +25,20 @@ class Rows:
         flat_events: list[int | None] = []
         flat_texts: list[str] = []
         for event, text in zip(events, texts, strict=True):
-            for row in _rows(text) if text[:1] == b"[" else (text,):
+            for row in self._split(text):
                 flat_events.append(event)
                 flat_texts.append(bytes(row).decode(errors="replace"))
         if flat_texts:
             self._pieces.append(self._decoded(pl.Series(flat_events, dtype=pl.UInt32), pl.Series(flat_texts)))
+
+    def _split(self, text: bytes) -> Sequence[bytes | msgspec.Raw]:
+        if text[:1] != b"[":
+            return (text,)
+        try:
+            return _rows(text)
+        except msgspec.MsgspecError:
+            self.bad += 1
+            return ()
 
     def frame(self) -> pl.DataFrame:
         """All rows: event, and the table's other columns."""

@@ -25,7 +25,10 @@ class Problem:
 
 
 class Problems:
-    """Collects problems; the same code with the same title is one problem with a larger count."""
+    """Collects problems; the same code with the same title is one problem with a larger count.
+
+    One with a count of 0 is none: it only keeps the place of what may still be found.
+    """
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], Problem] = {}
@@ -34,15 +37,18 @@ class Problems:
         """Note the problem, or raise its count. The first one's detail is kept: it says where it began."""
         key = (problem.code, problem.title)
         before = self._found.get(key)
-        self._found[key] = problem if before is None else replace(before, count=before.count + problem.count)
+        if before is not None and before.count:
+            problem = replace(before, count=before.count + problem.count)
+        self._found[key] = problem
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self.all())
 
     def all(self) -> list[Problem]:
         """Errors first, then warnings, then remarks."""
         order = {"error": 0, "warning": 1, "info": 2}
-        return sorted(self._found.values(), key=lambda problem: order[problem.severity])
+        found = [problem for problem in self._found.values() if problem.count]
+        return sorted(found, key=lambda problem: order[problem.severity])
 
     def frame(self) -> pl.DataFrame:
         """The `problems` table."""

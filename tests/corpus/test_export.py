@@ -1,0 +1,41 @@
+"""Every profile of the corpus, exported as `stepscope export --to chrome` does and opened again: the same tables."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from stepscope.profile import export
+from stepscope.profile.catalog import scan
+from stepscope.profile.load import load, load_run
+from stepscope.profile.runs import Run
+from stepscope.trace.schema import TABLES
+from tests.cli.run import stepscope
+
+CORPUS = os.environ.get("STEPSCOPE_CORPUS")
+pytestmark = [pytest.mark.corpus, pytest.mark.skipif(CORPUS is None, reason="STEPSCOPE_CORPUS is not set")]
+RUNS = scan(CORPUS).runs if CORPUS else []
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: str(run.name))
+def test_the_same_tables_come_back(run: Run, tmp_path: Path) -> None:
+    before = load_run(run)
+    after = load(export.chrome(before, tmp_path / ("out" if len(before.traces) > 1 else "out.json.gz")))
+    assert after.ranks == before.ranks
+    for name in TABLES:
+        mine, theirs = (profile.table(name).drop("path", strict=False) for profile in (before, after))
+        assert mine.schema == theirs.schema
+        assert_frame_equal(mine, theirs, check_exact=True)
+
+
+def test_nothing_is_known_by_the_path_alone(tmp_path: Path) -> None:
+    """The export lies elsewhere under another name, and still tells its rank and its host."""
+    source = Path(CORPUS or "") / "public" / "gloo_rank34_cpu_only.pt.trace.json.gz"
+    assert stepscope("export", source, "--to", "chrome", "-o", tmp_path / "out.json").returncode == 0
+    again = load(tmp_path / "out.json")
+    assert again.ranks == [34]
+    assert again.table("traces").select(pl.col("path")).item() == str(tmp_path / "out.json")
