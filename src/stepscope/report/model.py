@@ -173,6 +173,7 @@ class OpRow(msgspec.Struct, kw_only=True):
     bytes: int | None = None
     shapes: str | None = None
     share: float | None = None  # of device time, or of host time where there is no device
+    forward: str | None = None  # of a backward op: the op whose gradient it computes
 
 
 class KernelRow(msgspec.Struct, kw_only=True):

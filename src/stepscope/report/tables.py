@@ -78,6 +78,7 @@ _OP_WORDS: tuple[tuple[str, Kind], ...] = (
     ("shapes", "name"),
     ("placement", "name"),
     ("execution", "text"),
+    ("forward", "name"),
 )
 _KERNELS = (
     Column("name", "kernel", "name"),

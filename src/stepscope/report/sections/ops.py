@@ -17,7 +17,7 @@ from stepscope.report.section import Section
 
 _TIMES = ("host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns")
 _KNOWN_OR_NOT = ("memory_bytes", "flops", "bytes")
-_WORDS = ("scope", "placement", "execution", "shapes")
+_WORDS = ("scope", "placement", "execution", "shapes", "forward")
 
 
 def of_rank(context: RankContext) -> pl.DataFrame:
