@@ -180,3 +180,10 @@ def test_where_the_replay_does_not_fit_the_account_promises() -> None:
     found = [one for one in findings(case) if one.class_ == "time"]
     assert found
     assert all(one.evidence["estimate"] == "account" and one.speedup == one.speedup_max for one in found)
+
+
+def test_a_function_that_is_traced_in_every_step_is_retracing() -> None:
+    traced = "main  0  600  tf.function-graph_building  annotation  -"
+    found = told(steps(traced, *gemm(600, 385)), framework="tensorflow")
+    assert [one.code for one in found] == ["retracing"]
+    assert "input_signature" in found[0].fix

@@ -17,6 +17,10 @@ _ADVICE: dict[str, dict[str, str]] = {
         "jax": "Keep shapes and dtypes the same from step to step; JAX_LOG_COMPILES=1 says what was compiled. Mark true constants as static_argnums.",
         _ANY: "Keep shapes the same from step to step, and compile before the loop.",
     },
+    "retracing": {
+        "tensorflow": "Pass tensors instead of Python numbers, give tf.function an input_signature or reduce_retracing=True, and define it once, outside the loop.",
+        _ANY: "Make the function once, outside the loop: a new lambda or partial is traced again at each call. Pass what changes as an array.",
+    },
     "device-sync": {
         "pytorch": "Do not read values back in every step: drop .item(), .cpu(), print(loss) and torch.cuda.synchronize(), or do it every 100 steps; keep metrics on the device. Copies to the host: non_blocking=True into pinned memory.",
         "tensorflow": "Do not call .numpy() in every step; log every 100 steps.",

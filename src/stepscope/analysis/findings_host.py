@@ -16,6 +16,7 @@ from stepscope.units import duration
 
 # Pauses between events of the framework are its own; a longer silence is something else.
 _PAUSE_NS = 100_000
+_TRACES = r"trace_to_jaxpr|create_pjit_jaxpr|infer_params|graph_building|func_graph"
 _FIRST_CALL_NS = 200_000  # a later call of the same op takes less
 _GRAPH_GAP_NS = 300  # between two kernels of a graph
 _ONE_LAUNCH_NS = 20_000  # of a whole graph or program
@@ -36,6 +37,11 @@ def input_bound(case: Case) -> Finding | None:
 def recompilation(case: Case) -> Finding | None:
     """Programs are compiled inside the steps; what was launched to find the fastest code goes with it."""
     owned = case.free(pl.col("part") == "compile")
+    tracing = owned.filter(pl.col("name").cast(pl.String).str.contains(_TRACES))
+    if int(tracing["ns"].sum()) > 0.5 * int(owned["ns"].sum()):
+        return of_part(
+            case, "retracing", owned, "Functions are traced again during the steps", _compiled(case)
+        )
     return of_part(case, "recompilation", owned, "Programs are compiled during the steps", _compiled(case))
 
 

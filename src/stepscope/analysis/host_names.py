@@ -110,7 +110,7 @@ _COMPILES = (
     r"|PjRt\w*::Compile|CompileAndLoad|XlaCompile|backend_compile|RunHloPasses|RunBackend|compile_or_get_cached|Autotun|CompileToBackend"
     r"|^\$(pjit|api|core|mlir|partial_eval|pxla|stages|compiler|linear_util)\.py:\d+ \w*(trace_to_jaxpr|create_pjit_jaxpr|infer_params|lower_|lowering|_cached_lower|compile)\w*"
     r"|^(cu|hip)(Module|Library)Load|^nvrtcCompile|^Lazy Function Loading|^Runtime Triggered Module Loading|^(cudnn|miopen)Find"
-    r"|Grappler|MetaOptimizer|InstantiateMultiDevice|InstantiateFunction|GraphConstructor"
+    r"|^tf\.function-graph_building|Grappler|MetaOptimizer|InstantiateMultiDevice|InstantiateFunction|GraphConstructor"
 )
 # A look into the cache of compiled functions happens at every call; it is dispatch.
 _NOT_COMPILING = r"Cache Lookup|^Torch-Compiled Region"
