@@ -74,6 +74,12 @@ def test_a_stage_inside_itself_counts_once() -> None:
     assert (row["calls"], row["total_ns"]) == (2, 40_000)
 
 
+def test_workers_that_were_not_recorded() -> None:
+    verdict = found_in(BOUND.replace("_SingleProcess", "_MultiProcessing")).verdict
+    assert verdict.endswith("what the loader's worker processes did was not recorded.")
+    assert "not recorded" not in found_in(BOUND).verdict
+
+
 def test_no_loader() -> None:
     found = found_in("track  start  dur  name  kind  launches\nmain  0  100  ProfilerStep#1  annotation  -\n")
     assert (found.share, found.exposed_share, found.verdict) == (0.0, 0.0, "No input pipeline was recorded.")

@@ -22,6 +22,7 @@ from stepscope.trace.trace import Trace
 
 HIGH, MODERATE = 0.20, 0.05
 STAGES = 30
+_WORKERS = "_MultiProcessingDataLoaderIter"
 # The first rule that matches decides.
 _KINDS: tuple[tuple[str, str], ...] = (
     ("wait", r"(?i)_try_get_data|_get_data$|queues?\.py.*: get$|multiprocessing.*(recv|poll|wait)|::Prefetch$|selectors|acquire"),
@@ -117,6 +118,8 @@ def _verdict(share: float, exposed: float, stages: pl.DataFrame) -> str:
         return "No input pipeline was recorded."
     slowest = stages.row(0, named=True)
     worst = f"the slowest stage is {slowest['name']} ({slowest['kind']})"
+    if stages["name"].str.contains(_WORKERS).any():
+        worst += "; what the loader's worker processes did was not recorded"
     if exposed >= HIGH:
         return f"Input-bound: the device waits for data {exposed:.0%} of the time; {worst}."
     if exposed >= MODERATE:
