@@ -20,8 +20,8 @@ from stepscope.report.model import (
     MemoryDevice,
     NamedTime,
     OpRow,
-    PhaseRow,
     Ops,
+    PhaseRow,
     Precision,
     Problem,
     Profile,
@@ -113,7 +113,9 @@ def _breakdown(hostile: str) -> list[BreakdownRow]:
 
 def _phases(hostile: str) -> list[PhaseRow]:
     return [
-        PhaseRow(name="train", calls=8, total_ns=80 * MS, share=0.7, parts={"compute": 70 * MS, "input": 10 * MS}),
+        PhaseRow(
+            name="train", calls=8, total_ns=80 * MS, share=0.7, parts={"compute": 70 * MS, "input": 10 * MS}
+        ),
         PhaseRow(name=hostile, calls=8, total_ns=20 * MS, share=0.17, parts={"input": 20 * MS}),
     ]
 
