@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = Path(__file__).parent / "jobs"
 # TensorFlow alone takes ten seconds to import where other tests run beside it.
-PATIENCE_SECONDS = 300
+PATIENCE_SECONDS = 120
 
 
 def needs(*packages: str) -> pytest.MarkDecorator:
@@ -49,7 +49,11 @@ def start(job: str | Path, *arguments: object, **added: str) -> subprocess.Popen
 def run(job: str | Path, *arguments: object, **added: str) -> subprocess.CompletedProcess[str]:
     """The same, to its end."""
     process = start(job, *arguments, **added)
-    out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    try:
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 

@@ -1,0 +1,143 @@
+"""Everything that can go wrong: the job ends as it would without us, and what was recorded can be read."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import stepscope
+from stepscope.capture.whole import is_whole
+from stepscope.profile.catalog import scan
+from tests.capture.running import needs, run, sidecars, start, traces
+
+KILLS = 50 if os.environ.get("STEPSCOPE_SOAK") else 10
+TOGETHER = 32
+BACKENDS = [pytest.param("host"), pytest.param("torch", marks=needs("torch"))]
+
+
+def readable(folder: Path) -> int:
+    """All files under final names are whole and can be loaded; their number."""
+    found = traces(folder)
+    for path in found:
+        assert is_whole(path), path
+        assert len(stepscope.load(path, cache=False).events) > 0
+    for path in folder.rglob("*.stepscope.json"):
+        json.loads(path.read_text())
+    return len(found)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_killed_at_any_moment(tmp_path: Path, backend: str) -> None:
+    chance = random.Random(backend)
+    kills = KILLS if backend == "host" else max(2, KILLS // 5)
+    for number in range(kills):
+        folder = tmp_path / str(number)
+        job = start("rough_job", folder, "endless", backend)
+        assert job.stdout is not None
+        assert job.stdout.readline() == "running\n"
+        time.sleep(chance.random() * 0.2)
+        job.kill()
+        job.communicate()
+        assert readable(folder) >= 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("how", "status"),
+    [
+        ("forgotten", 0),
+        ("exited", 3),
+        ("raised", 1),
+        ("raised_between", 1),
+        ("terminated", -signal.SIGTERM),
+        ("terminated_with_handler", 7),
+        ("forked", 0),
+        ("nested", 0),
+    ],
+)
+def test_ends_as_it_would(tmp_path: Path, how: str, status: int, backend: str) -> None:
+    ended = run("rough_job", tmp_path / "run", how, backend)
+    assert ended.returncode == status, ended.stderr
+    assert readable(tmp_path / "run") == (2 if how == "nested" else 1)
+    assert ("KeyError: 'of the user'" in ended.stderr) == how.startswith("raised")
+    assert list((tmp_path / "run").rglob(".*")) == []
+    if how == "nested":
+        assert ended.stderr.count("start() was called twice") == 1
+        assert ended.stderr.count("Another stepscope Profiler is running") == 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_no_room_for_the_file(tmp_path: Path, backend: str) -> None:
+    ended = run("rough_job", tmp_path / "run", "no_room", backend)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("trained 0 ")
+    if backend == "host":  # PyTorch does not say what was wrong
+        assert "disk-full" in ended.stdout
+    assert ended.stderr.count("CaptureWarning") == 1
+    assert traces(tmp_path / "run") == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Path:
+    """A file system with 300 kB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    return disk
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_disk_is_full(small_disk: Path, backend: str) -> None:
+    try:
+        (small_disk / "filler").write_bytes(bytes(290_000))
+        ended = run("rough_job", small_disk / "run", "no_room", backend)
+        assert ended.returncode == 0, ended.stderr
+        assert ended.stdout.startswith("trained 0 ")
+        assert traces(small_disk / "run") == []
+    finally:
+        subprocess.run(["umount", str(small_disk)], check=False)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    ended = run("rough_job", tmp_path / "file" / "run", "read_only")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("trained 0 ")
+    assert ended.stderr.count("CaptureWarning") == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_folder(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir(mode=0o500)
+    ended = run("rough_job", tmp_path / "run", "read_only")
+    assert ended.returncode == 0, ended.stderr
+    assert "folder-unwritable" in ended.stdout
+
+
+def test_many_processes_into_one_folder(tmp_path: Path) -> None:
+    """All begin in the same second, half of them as the same job; every one is found."""
+    moment = time.time() + 20
+    jobs = [
+        start("rough_job", tmp_path, "together", "host", moment, RANK=str(rank), WORLD_SIZE=str(TOGETHER))
+        for rank in range(TOGETHER)
+    ]
+    for job in jobs:
+        _, errors = job.communicate()
+        assert job.returncode == 0, errors
+    assert readable(tmp_path) == TOGETHER
+    notes = sidecars(tmp_path)
+    assert sorted(note["rank"] for note in notes) == list(range(TOGETHER))
+    assert len({note["run"] for note in notes}) == 1
+    runs = scan(tmp_path).runs
+    assert [len(run.entries) for run in runs] == [TOGETHER]
+    assert stepscope.load(tmp_path).ranks == list(range(TOGETHER))
