@@ -24,12 +24,17 @@ INSTALL := $(PY) -m pip install -qq --disable-pip-version-check $(EDITABLE)
 # What pyproject.toml lists as dev, on its own: asking pip for .[dev] would compile everything again.
 TOOLS_OF_DEV := from importlib.metadata import requires; \
 	print(*(line.split(';')[0] for line in requires('stepscope') if 'dev' in line.partition('extra ==')[2]))
+# Real frameworks, on the CPU, for the tests of capture: too large to have in every environment.
+FRAMEWORKS := .venv-frameworks
+FRAMEWORK_PACKAGES := torch==2.13.0 'tensorflow==2.21.*' jax keras lightning transformers xprof
+NEEDED_TO_RUN := from importlib.metadata import requires; \
+	print(*(repr(line.split(';')[0]) for line in requires('stepscope') if 'extra ==' not in line))
 DEVICE_TIME := SELECT op.name AS op, COUNT(*) AS kernels, SUM(work.dur_ns) AS device_ns FROM kernels \
 	JOIN events AS work ON work.id = kernels.event JOIN events AS op ON op.id = kernels.op \
 	GROUP BY op.name ORDER BY device_ns DESC LIMIT 5
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint pytest native bench soak fuzz-asan clean
+.PHONY: help demo test lint pytest capture native bench soak fuzz-asan clean
 
 help: ## what can be made here
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | expand -t 4 | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -44,7 +49,7 @@ demo: $(VENV)/.run ## open the profiles that ship with stepscope, print what is 
 	@echo && echo '$$ stepscope report $(firstword $(SAMPLES)) -o demo-out/report.html --force'
 	@$(STEPSCOPE) report $(firstword $(SAMPLES)) -o demo-out/report.html --force
 
-test: lint pytest ## everything CI needs (lint, types and all tests)
+test: lint pytest capture ## everything CI needs (lint, types and all tests)
 
 lint: $(VENV)/.dev ## ruff and mypy
 	$(PY) -m ruff check .
@@ -52,7 +57,10 @@ lint: $(VENV)/.dev ## ruff and mypy
 	$(PY) -m mypy
 
 pytest: $(VENV)/.dev
-	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest -n 2 --dist worksteal
+	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture
+
+capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, TensorFlow, JAX and others
+	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile tests/capture
 
 native: $(VENV)/.dev ## only the tests of the hot loops
 	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest tests/native
@@ -61,7 +69,8 @@ bench: $(VENV)/.run ## ours and the peers side by side; fails where we are slowe
 	$(PY) -m benchmarks $(BENCH)
 
 soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, then the hot loops under AddressSanitizer
-	STEPSCOPE_SOAK=1 $(PY) -m pytest -n 2 --dist worksteal
+	STEPSCOPE_SOAK=1 $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture
+	STEPSCOPE_SOAK=1 $(MAKE) capture
 
 fuzz-asan: .venv-asan/.dev ## the compiled hot loops and readers under AddressSanitizer
 	LD_PRELOAD=$(shell $(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
@@ -88,6 +97,15 @@ $(VENV)/.run: $(VENV)/.made $(PROJECT) $(SOURCES)
 
 $(VENV)/.dev: $(VENV)/.run
 	@$(PY) -c "$(TOOLS_OF_DEV)" | xargs $(PY) -m pip install -qq --disable-pip-version-check
+	@touch $@
+
+$(FRAMEWORKS)/.dev: $(VENV)/.dev
+	@echo "Setting up $(FRAMEWORKS), which takes a few minutes" >&2
+	@test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
+	@$(PY) -c "$(NEEDED_TO_RUN)" | xargs $(FRAMEWORKS)/bin/python -m pip install -qq --disable-pip-version-check \
+	  pytest pytest-xdist hypothesis
+	@$(FRAMEWORKS)/bin/python -m pip install -qq --disable-pip-version-check $(FRAMEWORK_PACKAGES) || \
+	  echo "Not all frameworks could be installed for this Python: their tests are skipped." >&2
 	@touch $@
 
 .venv-asan/.dev: $(PROJECT) $(shell find src -name '*.py')
