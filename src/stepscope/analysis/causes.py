@@ -35,6 +35,7 @@ _FLAGS = {
 _ROLES = pl.Series([*ROLES, None], dtype=Role)
 
 _known: WeakKeyDictionary[Trace, pl.DataFrame] = WeakKeyDictionary()
+_known_codes: WeakKeyDictionary[Trace, pl.Series] = WeakKeyDictionary()
 
 
 def host_causes(trace: Trace) -> pl.DataFrame:
@@ -59,7 +60,10 @@ def is_wait(trace: Trace) -> pl.Series:
 
 def host_codes(trace: Trace) -> pl.Series:
     """What each event is, one of the codes of native.lineage, before its surroundings are asked."""
-    return _with_guards(trace, _codes(trace))
+    found = _known_codes.get(trace)
+    if found is None:
+        found = _known_codes[trace] = _with_guards(trace, _codes(trace))
+    return found
 
 
 def _causes(trace: Trace) -> pl.DataFrame:

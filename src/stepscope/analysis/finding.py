@@ -5,6 +5,7 @@ Findings own disjoint slices of the account: a rule takes what no rule before it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -83,9 +84,9 @@ class Case:
         return self.all_slices.filter(~pl.col("step").is_in(self.outliers["step"].implode()))
 
     @cached_property
-    def claimed(self) -> set[int]:
-        """The slices that a finding owns already."""
-        return set()
+    def unclaimed(self) -> pl.DataFrame:
+        """The slices that no finding owns yet."""
+        return self.slices
 
     @cached_property
     def step_count(self) -> int:
@@ -135,14 +136,14 @@ class Case:
 
     def free(self, *matches: pl.Expr) -> pl.DataFrame:
         """The matching slices that nobody owns yet."""
-        found = self.slices.filter(*matches)
-        if not self.claimed:
-            return found
-        return found.filter(~pl.col("slice").is_in(pl.Series(list(self.claimed), dtype=pl.UInt32).implode()))
+        return self.unclaimed.filter(*matches)
 
     def claim(self, owned: pl.DataFrame) -> None:
         """These slices belong to a finding now."""
-        self.claimed.update(owned["slice"].to_list())
+        taken = pl.repeat(False, len(self.all_slices), dtype=pl.Boolean, eager=True).scatter(
+            owned["slice"], True
+        )
+        self.unclaimed = self.unclaimed.filter(~taken.gather(self.unclaimed["slice"]))
 
     def per_step(self, owned: pl.DataFrame) -> int:
         """Time of these slices per step."""
@@ -217,12 +218,17 @@ def saving(
 
 
 def of_part(
-    case: Case, code: str, owned: pl.DataFrame, title: str, changed: Plan, least: float = WORTH_TELLING
+    case: Case,
+    code: str,
+    owned: pl.DataFrame,
+    title: str,
+    changed: Callable[[], Plan],
+    least: float = WORTH_TELLING,
 ) -> Finding | None:
-    """A finding that owns time of some part, if that is enough to tell."""
+    """A finding that owns time of some part, if that is enough to tell; only then is the change looked at."""
     ns = case.per_step(owned)
     if ns < least * case.step_ns:
         return None
     names = case.top_names(owned)
     mostly = f", mostly in {names[0]['name']}" if names and names[0]["name"] else ""
-    return timed(case, code, owned, changed, title, f"{case.of_step(ns)}{mostly}.")
+    return timed(case, code, owned, changed(), title, f"{case.of_step(ns)}{mostly}.")

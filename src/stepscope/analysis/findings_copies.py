@@ -146,7 +146,7 @@ def exposed_copy(case: Case) -> Finding | None:
         .without_waits(pl.lit(blocking))
         .on_own_stream(pl.col("event").is_in(hidden))
     )
-    return of_part(case, "exposed-copy", owned, "The device waits for copies", changed)
+    return of_part(case, "exposed-copy", owned, "The device waits for copies", lambda: changed)
 
 
 def _pinned_ns(case: Case) -> pl.DataFrame:

@@ -29,7 +29,7 @@ def input_bound(case: Case) -> Finding | None:
         "input-bound",
         case.free(pl.col("part") == "input"),
         "The device waits for data",
-        case.plan.with_host(pl.col("cause") == "input"),
+        lambda: case.plan.with_host(pl.col("cause") == "input"),
         0.05,
     )
 
@@ -37,12 +37,14 @@ def input_bound(case: Case) -> Finding | None:
 def recompilation(case: Case) -> Finding | None:
     """Programs are compiled inside the steps; what was launched to find the fastest code goes with it."""
     owned = case.free(pl.col("part") == "compile")
+
+    def changed() -> Plan:
+        return _compiled(case)
+
     tracing = owned.filter(pl.col("name").cast(pl.String).str.contains(_TRACES))
     if int(tracing["ns"].sum()) > 0.5 * int(owned["ns"].sum()):
-        return of_part(
-            case, "retracing", owned, "Functions are traced again during the steps", _compiled(case)
-        )
-    return of_part(case, "recompilation", owned, "Programs are compiled during the steps", _compiled(case))
+        return of_part(case, "retracing", owned, "Functions are traced again during the steps", changed)
+    return of_part(case, "recompilation", owned, "Programs are compiled during the steps", changed)
 
 
 def _compiled(case: Case) -> Plan:
@@ -84,7 +86,7 @@ def host_python(case: Case) -> Finding | None:
         "host-python",
         case.free(pl.col("part") == "python"),
         "The device waits for Python code",
-        case.plan.with_host(pl.col("cause") == "python"),
+        lambda: case.plan.with_host(pl.col("cause") == "python"),
         0.05,
     )
 
@@ -92,8 +94,8 @@ def host_python(case: Case) -> Finding | None:
 def device_sync(case: Case) -> Finding | None:
     """The host waits for the device, and the queue runs dry."""
     owned = case.free(pl.col("part") == "sync")
-    changed = case.plan.without_waits()
-    found = of_part(case, "device-sync", owned, "The host waits for the device inside the step", changed)
+    title = "The host waits for the device inside the step"
+    found = of_part(case, "device-sync", owned, title, case.plan.without_waits)
     case.awaits = found is not None
     return found
 
@@ -142,8 +144,10 @@ def launch_bound(case: Case) -> Finding | None:
     """The host cannot launch work as fast as the device does it."""
     owned = case.free(pl.col("part") == "dispatch")
     ns = case.per_step(owned)
+    if ns < 0.10 * case.step_ns:
+        return None
     changed = captured(case)
-    if ns < 0.10 * case.step_ns or not _launches_too_slowly(case, changed):
+    if not _launches_too_slowly(case, changed):
         return None
     work = case.trace.events.filter((pl.col("kind") == "kernel") & pl.col("step").is_not_null())
     per_step, typical = len(work) / max(1, len(case.lengths)), float(work["dur_ns"].median() or 0)  # type: ignore[arg-type]
@@ -180,18 +184,10 @@ def captured(case: Case) -> Plan:
     mine = pl.lit(True) if case.apart is None else ~pl.lit(case.apart)
     plan = case.plan.with_host(((pl.col("cause") == "dispatch") | pause) & mine)
     closer = plan.items.with_columns(
-        device_ns=pl.when(pl.col("device_ns") > 0).then(pl.col("device_ns") + _GRAPH_GAP_NS).otherwise(0)
+        device_ns=pl.when(pl.col("device_ns") > 0).then(pl.col("device_ns") + _GRAPH_GAP_NS).otherwise(0),
+        added_ns=pl.when(pl.col("last") == 1).then(_ONE_LAUNCH_NS).otherwise(0).cast(pl.Int64),
     )
-    one = closer.filter(pl.col("last") == 1).select(
-        "item",
-        cause=pl.lit("dispatch"),
-        named_by=pl.lit(None, dtype=pl.UInt32),
-        event=pl.lit(None, dtype=pl.UInt32),
-        ns=pl.lit(_ONE_LAUNCH_NS, dtype=pl.Int64),
-        recorded_ns=pl.lit(_ONE_LAUNCH_NS, dtype=pl.Int64),
-    )
-    host = pl.concat([plan.host.with_columns(pl.col("cause").cast(pl.String)).select(one.columns), one])
-    return Plan(closer, host, plan.streams, plan.counted)
+    return replace(plan, items=closer)
 
 
 # Ops that only touch each element are fused when a step is compiled; chains of three or four become one.

@@ -230,13 +230,10 @@ def low_occupancy(case: Case) -> Finding | None:
     processors = next((count for count in counts if count), None)
     if not processors or case.kernels.is_empty():
         return None
-    blocks = case.kernels.select(
-        "event", "dur_ns", blocks=_blocks(case.kernels["grid"]), name=pl.col("name").cast(pl.String)
-    )
-    few = blocks.filter(
-        pl.col("blocks") <= processors / 2,
-        pl.col("dur_ns") > 50_000,
-        ~pl.col("name").str.contains(_FILLS_BY_DESIGN),
+    long = case.kernels.filter(pl.col("dur_ns") > 50_000)
+    blocks = long.select("event", blocks=_blocks(long["grid"]), name=pl.col("name").cast(pl.String))
+    few = blocks.filter(pl.col("blocks") <= processors / 2).filter(
+        ~pl.col("name").str.contains(_FILLS_BY_DESIGN)
     )
     chosen = few.select("event", factor=(pl.col("blocks") / processors).clip(0.05, 1.0))
     return _by_kernels(

@@ -12,6 +12,7 @@ import polars as pl
 
 from stepscope.native import segments as native
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.schema import KINDS
 from stepscope.trace.trace import Trace
 
 LAUNCH_NS = 4_200  # a call that launches work, with the record of that work
@@ -27,22 +28,29 @@ def _is_generator(names: pl.Series) -> pl.Series:
     return names.is_in(resumed.implode())
 
 
+def _in_order(events: pl.DataFrame) -> bool:
+    """By track, and by start on each; most traces are so already."""
+    if not events["track"].is_sorted():
+        return False
+    same = events["track"] == events["track"].shift(1)
+    return not bool((same & (events["start_ns"] < events["start_ns"].shift(1))).any())
+
+
 class ProfilerCost:
     """Answers how much of a stretch of a thread's time the profiler took."""
 
     def __init__(self, trace: Trace) -> None:
-        events = trace.events.filter(pl.col("kind").is_in(list(_COST_NS))).select(
-            "id", "track", "start_ns", "kind", "name"
-        )
-        launches = trace.links.filter(pl.col("why") == "launch")["from"].unique()
-        cost = events["kind"].cast(pl.String).replace_strict(_COST_NS, return_dtype=pl.Int64)
+        events = trace.events
+        kind = events["kind"].to_physical().cast(pl.UInt32)
+        cost = pl.Series([_COST_NS.get(name, 0) for name in KINDS], dtype=pl.Int64).gather(kind)
         if trace.info.framework == "jax":
             calls = (events["kind"] == "python") & ~_is_generator(events["name"])
             cost = pl.select(pl.when(calls).then(_JAX_CALL_NS).otherwise(cost)).to_series()
-        launching = events["id"].is_in(launches.implode())
-        events = events.select(
-            "track", "start_ns", cost=pl.when(launching).then(LAUNCH_NS).otherwise(cost)
-        ).sort("track", "start_ns")
+        launches = trace.links.filter(pl.col("why") == "launch")["from"].unique()
+        cost = cost.scatter(launches, LAUNCH_NS)
+        events = events.select("track", "start_ns", cost=cost).filter(pl.col("cost") > 0)
+        if not _in_order(events):
+            events = events.sort("track", "start_ns")
         self._start = events["start_ns"]
         self._sum = pl.concat([pl.Series([0]), events["cost"].cum_sum()])
         count = int(trace.tracks["id"].max() or 0) + 2  # type: ignore[arg-type]

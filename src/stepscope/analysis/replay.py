@@ -35,7 +35,7 @@ _LAUNCH_DELAY_NS = 10_000  # until a launch reaches an idle device, at most
 class Plan:
     """Items in the order in which the host came to them, and the host's work before each, by cause.
 
-    `items`: item, at, kind, stream, device_ns, delay_ns, last, step, event. `host`: item, cause, named_by, event, ns,
+    `items`: item, at, kind, stream, device_ns, delay_ns, last, step, event, added_ns (host time that a change adds). `host`: item, cause, named_by, event, ns,
     recorded_ns. `counted`: the places of the steps whose lengths count, all if None.
     """
 
@@ -54,8 +54,7 @@ class Plan:
     def _lengths(self) -> list[int]:
         if self.items.is_empty():
             return []
-        summed = self.host.group_by("item").agg(pl.col("ns").sum())
-        before = pl.zeros(len(self.items), dtype=pl.Int64, eager=True).scatter(summed["item"], summed["ns"])
+        before = self._host_ns() + self.items["added_ns"]
         ends = native.replay(
             buffer(self.items["kind"]),
             buffer(before),
@@ -66,6 +65,14 @@ class Plan:
             self.streams,
         )
         return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+
+    def _host_ns(self) -> pl.Series:
+        """The host's work before each item; its pieces are in the order of the items."""
+        until = self.host["item"].search_sorted(self.items["item"], side="right")
+        total = pl.concat([pl.Series([0], dtype=pl.Int64), self.host["ns"].cum_sum()])
+        summed = total.gather(until)
+        found: pl.Series = summed - summed.shift(1, fill_value=0)
+        return found
 
     def as_recorded(self) -> Plan:
         """The same with the profiler's share of the host's time."""
@@ -124,8 +131,19 @@ def plan(trace: Trace, steps: Steps, device: int | None) -> Plan:
         named_by=causes["named_by"].gather(pieces["event"]),
         recorded_ns=pl.col("end_ns") - pl.col("start_ns"),
     ).filter(~_waiting(trace, steps, pieces))
-    host = _without_full_queue(trace, host)
-    items = points.select("item", "at", "kind", "stream", "device_ns", "delay_ns", "last", "step", "event")
+    host = _without_full_queue(trace, host).sort("item", maintain_order=True)
+    items = points.select(
+        "item",
+        "at",
+        "kind",
+        "stream",
+        "device_ns",
+        "delay_ns",
+        "last",
+        "step",
+        "event",
+        added_ns=pl.lit(0, pl.Int64),
+    )
     streams = int(items["stream"].max() or 0) + 1  # type: ignore[arg-type]
     added = _added_per_item(ProfilerCost(trace), host)
     made = Plan(items, _less(host, added, 1.0), streams)
@@ -162,11 +180,12 @@ def _without_full_queue(trace: Trace, host: pl.DataFrame) -> pl.DataFrame:
 
 def _added_per_item(cost: ProfilerCost, host: pl.DataFrame) -> pl.DataFrame:
     """The profiler's share of the host's time before each item: item, added, total."""
-    added = cost.added_ns(host["track"], host["start_ns"], host["end_ns"])
+    stretches = host.group_by("item", "track").agg(
+        pl.col("start_ns").min(), pl.col("end_ns").max(), total=pl.col("recorded_ns").sum()
+    )
+    added = cost.added_ns(stretches["track"], stretches["start_ns"], stretches["end_ns"])
     return (
-        host.with_columns(added=added)
-        .group_by("item")
-        .agg(pl.col("added").sum(), total=pl.col("recorded_ns").sum())
+        stretches.with_columns(added=added).group_by("item").agg(pl.col("added").sum(), pl.col("total").sum())
     )
 
 
