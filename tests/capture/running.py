@@ -66,6 +66,18 @@ def told(job: str | Path, *arguments: object, **added: str) -> dict[str, Any]:
     return answer | {"stderr": ended.stderr}
 
 
+def told_by_module(job: str, *arguments: object, **added: str) -> dict[str, Any]:
+    """The same, for a job that others import, too."""
+    command = [sys.executable, "-m", f"tests.capture.jobs.{job}", *map(str, arguments)]
+    ended = subprocess.run(
+        command, env=environment(**added), capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    answer = json.loads(ended.stdout.strip().splitlines()[-1])
+    assert isinstance(answer, dict)
+    return answer
+
+
 def sidecars(folder: Path) -> list[dict[str, Any]]:
     """All notes under the folder."""
     return [json.loads(path.read_text()) for path in sorted(folder.rglob("*.stepscope.json"))]

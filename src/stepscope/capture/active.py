@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 profiler: Profiler | None = None
 # Whether a window is open: annotations and ops are then counted, whoever records.
 is_timing = False
+# Who wants to hear that the job calls `stepscope.step()` while no Profiler runs: a launcher or listener.
+first_step: Callable[[], None] | None = None
 # Makes an NVTX range; None unless someone asked for NVTX.
 nvtx: Callable[[str], AbstractContextManager[Any]] | None = None
 

@@ -166,6 +166,9 @@ def tell_once(text: str) -> None:
 @as_it_is
 def step() -> None:
     """The step is over: the same as `step()` of the Profiler that is running, for code that has no hold of it."""
-    profiler = None if is_compiling() else active.profiler
-    if profiler is not None:
-        profiler.step()
+    if is_compiling():
+        return
+    if active.profiler is not None:
+        active.profiler.step()
+    elif active.first_step is not None:
+        active.first_step()

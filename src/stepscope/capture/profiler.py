@@ -229,6 +229,10 @@ class Profiler:
 
         return recorded  # type: ignore[return-value]
 
+    def give_way_to(self, other: Profiler) -> bool:
+        """Whether this one has stopped so that the other can record. What the job started itself does not."""
+        return False
+
     def become_inert(self) -> None:
         """In a forked child: do nothing any more."""
         self._is_inert, self._is_running = True, False
@@ -241,7 +245,7 @@ class Profiler:
                 Trouble("started-twice", "start() was called twice", "The second call does nothing.")
             )
             return False
-        if active.profiler is not None:
+        if active.profiler is not None and not active.profiler.give_way_to(self):
             self._troubles.add(
                 Trouble(
                     "second-profiler",

@@ -12,6 +12,8 @@ from stepscope.cli.export import export
 from stepscope.cli.info import info
 from stepscope.cli.query import query
 from stepscope.cli.report import report
+from stepscope.cli.run import SETTINGS as RUN_SETTINGS
+from stepscope.cli.run import run
 
 app = typer.Typer(
     name="stepscope",
@@ -26,6 +28,7 @@ app.command()(query)
 app.command()(export)
 app.command()(report)
 app.command()(doctor)
+app.command(context_settings=RUN_SETTINGS)(run)
 
 
 def _say_version(wanted: bool) -> None:

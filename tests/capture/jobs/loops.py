@@ -60,9 +60,10 @@ def gan(steps: int, *, has_loader: bool = True, every: int = 1) -> int:
     torch, model, batches = torch_parts()
     other = torch.nn.Linear(8, 1)
     first, second = torch.optim.Adam(other.parameters()), torch.optim.Adam(model.parameters())
-    source = iter(batches) if has_loader else None
-    for number in range(steps):
-        x = next(source)[0] if source is not None else torch.randn(8, 8)
+    source = batches if has_loader else [(torch.randn(8, 8),)] * (steps + 1)
+    for number, (x,) in enumerate(source):
+        if number == steps:
+            break
         other(model(x).detach()).sum().backward()
         first.step()
         if number % every == 0:
@@ -84,11 +85,13 @@ def many_optimizers(steps: int) -> int:
     """One for each parameter, and one that wraps another."""
     torch, model, _ = torch_parts()
 
-    class Outer(torch.optim.SGD):
+    class Outer(torch.optim.SGD):  # type: ignore[name-defined]
         def step(self, closure: Any = None) -> Any:
             return super().step(closure)
 
-    made = [kind([part], lr=0.1) for kind, part in zip((Outer, torch.optim.Adam), model.parameters(), strict=True)]
+    made = [
+        kind([part], lr=0.1) for kind, part in zip((Outer, torch.optim.Adam), model.parameters(), strict=True)
+    ]
     for _ in range(steps):
         model(torch.randn(8, 8)).sum().backward()
         for optimizer in made:

@@ -1,0 +1,149 @@
+"""Inside a job that `stepscope run` launched: find its loop, record the steps that were asked for, and keep out of its way."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from stepscope.capture.imports import after_import
+from stepscope.capture.launch import PLAN, plan_of, write_note
+from stepscope.capture.loop import Loop
+from stepscope.capture.loop_sources import watch
+
+if TYPE_CHECKING:
+    from stepscope.capture.launch import Plan
+    from stepscope.capture.loop_profiler import LoopProfiler
+
+_FRAMEWORKS = ("torch", "tensorflow", "jax")
+_launched: Launched | None = None
+
+
+def begin() -> None:
+    """Called at the start of every process of the job. Nothing heavy happens before a framework is imported."""
+    global _launched
+    plan = plan_of(os.environ) if PLAN in os.environ else None
+    if plan is None or _launched is not None:
+        return
+    import atexit
+
+    _launched = Launched(plan)
+    watch(_loop)
+    after_import("stepscope.capture.active", _launched.hear_calls)
+    atexit.register(_launched.leave)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_launched.start_over)
+
+
+def _loop() -> Loop | None:
+    return None if _launched is None or _launched.is_done else _launched.loop
+
+
+class Launched:
+    """The recording of one process of the job."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.start_over()
+
+    def start_over(self) -> None:
+        """A new process, also a forked one, counts from the beginning."""
+        self.loop = Loop(self.begin, self.step)
+        self.is_done = False
+        self._is_beginning = False
+        self._number = 0
+        self._profiler: LoopProfiler | None = None
+        self._records_itself: str | None = None
+
+    def begin(self) -> None:
+        """The loop begins; or something surer than before tells its steps, and counting begins anew."""
+        if self.is_done or self._is_beginning or _is_data_worker():
+            return
+        self._is_beginning = True
+        try:
+            self._begin()
+        finally:
+            self._is_beginning = False
+
+    def _begin(self) -> None:
+        from stepscope.capture import active
+        from stepscope.capture.loop_profiler import LoopProfiler
+        from stepscope.capture.schedule import schedule
+
+        if self._profiler is not None:
+            if self._number == 0 or not self._profiler.is_waiting:
+                return
+            self._profiler.stop()
+        elif active.profiler is not None:  # the job records itself
+            self._give_way(str(active.profiler.folder))
+            return
+        plan = self._plan
+        steps = schedule(skip=plan.first - plan.warmup, warmup=plan.warmup, active=plan.count)
+        self._number = 0
+        self._profiler = LoopProfiler(
+            plan.folder, self.loop, self.step, self._give_way, schedule=steps, **plan.options
+        )
+        self._profiler.start()
+
+    def hear_calls(self, active: Any) -> None:
+        """Code that calls stepscope.step() itself finds someone to call."""
+        active.first_step = self._first_call
+
+    def _first_call(self) -> None:
+        if not self.is_done and self.loop.called():
+            self.step()
+
+    def step(self) -> None:
+        """A step is over."""
+        profiler = self._profiler
+        if profiler is None:
+            return
+        self._number += 1
+        profiler.advance()
+        if self._number == self._plan.last + 1:
+            self._note()
+        elif self._number > self._plan.last + profiler.steps_after:
+            self.leave()
+
+    def leave(self) -> None:
+        """Nothing more is to be recorded; also at the end of the process."""
+        if self.is_done:
+            return
+        self.is_done = True
+        if self._profiler is not None:
+            self._profiler.stop()
+        try:
+            self._note()
+        except OSError:  # the launcher is gone
+            pass
+
+    def _give_way(self, folder: str) -> None:
+        self._records_itself = folder
+        self.is_done = True
+        self._note()
+
+    def _note(self) -> None:
+        used = [name for name in _FRAMEWORKS if name in sys.modules]
+        if not used and not self._number:
+            return
+        profiler = self._profiler
+        write_note(
+            self._plan,
+            {
+                "pid": os.getpid(),
+                "rank": os.environ.get("RANK"),
+                "command": list(getattr(sys, "orig_argv", sys.argv)),
+                "frameworks": used,
+                "source": self.loop.source,
+                "steps": self._number,
+                "files": [] if profiler is None else [str(path) for path in profiler.files],
+                "problems": [] if profiler is None else profiler.problems,
+                "records_itself": self._records_itself,
+            },
+        )
+
+
+def _is_data_worker() -> bool:
+    """Whether this is a process that PyTorch started to read data."""
+    worker = sys.modules.get("torch.utils.data._utils.worker")
+    return getattr(worker, "_worker_info", None) is not None

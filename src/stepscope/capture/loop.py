@@ -1,0 +1,102 @@
+"""Where a step of a training loop ends, told by what the loop does: updates of optimizers, batches, and markers of its own.
+
+A marker (a Keras batch, a JAX step marker) is a step. Without markers a step is one update of the model: with gradient
+accumulation many batches, with several optimizers one round of all of them. It ends where the next batch is asked for, or,
+in a loop without a loader, with the last update of the round. Only where no optimizer is heard of is each batch a step.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Literal
+
+Source = Literal["loader", "optimizer", "marker", "call"]
+_SURENESS: dict[Source | None, int] = {None: 0, "loader": 1, "optimizer": 2, "marker": 3, "call": 4}
+# An optimizer that is compiled cannot be heard: after so many batches without an update, batches are steps.
+_MOST_BATCHES_AN_UPDATE = 64
+
+
+class Loop:
+    """Calls `begin` before the first step, and `step` where one ends. One thread is the loop; others are not listened to."""
+
+    def __init__(self, begin: Callable[[], None], step: Callable[[], None]) -> None:
+        self._begin = begin
+        self._step = step
+        self.source: Source | None = None
+        self._thread = 0
+        self._made: set[int] = set()
+        self._round: set[int] = set()
+        self._expected: set[int] | None = None
+        self._has_fetched = False
+        self._unused_batches = 0
+
+    def optimizer_made(self, optimizer: int) -> None:
+        """There is an optimizer of this id."""
+        if not self._made and self.source == "loader":
+            self.source = None  # what was counted were batches of something before training
+        if len(self._made) < 10_000:
+            self._made.add(optimizer)
+
+    def fetching(self) -> None:
+        """A batch is about to be asked for."""
+        if self.source == "optimizer":
+            if self._thread == threading.get_ident():
+                self._has_fetched = True
+                if self._round:
+                    self._close()
+        elif self._made and self._unused_batches < _MOST_BATCHES_AN_UPDATE:
+            if self.source is None:
+                self._has_fetched = True
+                self._unused_batches += 1
+                self._begin()
+        elif self._is_told_by("loader"):
+            if self._has_fetched:
+                self._step()
+            self._has_fetched = True
+
+    def updating(self, optimizer: int) -> None:
+        """An optimizer is about to update the model."""
+        if not self._is_told_by("optimizer"):
+            return
+        if optimizer in self._round:  # again, and no batch between: the step was over before
+            self._expected = set(self._round)
+            self._close()
+        elif self._expected is None and not self._has_fetched:
+            self._expected = self._made | {optimizer}
+
+    def updated(self, optimizer: int) -> None:
+        """It has."""
+        if not self._is_told_by("optimizer"):
+            return
+        self._round.add(optimizer)
+        if self._expected is not None and self._round >= self._expected:
+            self._close()
+
+    def marker_begins(self) -> None:
+        """The loop itself says that a step begins."""
+        self._is_told_by("marker")
+
+    def marker_ends(self) -> None:
+        """And that it is over."""
+        if self._is_told_by("marker"):
+            self._step()
+
+    def called(self) -> bool:
+        """The loop calls stepscope's own `step`: nothing else counts any more."""
+        return self._is_told_by("call")
+
+    def _is_told_by(self, source: Source) -> bool:
+        """Whether this source says where steps end. A surer one takes over."""
+        if source == self.source:
+            return self._thread == threading.get_ident()
+        if _SURENESS[source] < _SURENESS[self.source]:
+            return False
+        self.source, self._thread = source, threading.get_ident()
+        self._round.clear()
+        self._begin()
+        return True
+
+    def _close(self) -> None:
+        self._round.clear()
+        self._step()

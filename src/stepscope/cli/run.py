@@ -1,0 +1,98 @@
+"""`stepscope run`: record some steps of a job without editing it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stepscope.capture.launch import Plan, environment, read_notes
+from stepscope.cli.console import Color, Talk, session
+from stepscope.cli.options import ColorOption, QuietOption
+from stepscope.cli.run_outcome import outcome
+from stepscope.cli.supervise import end_by_signal, supervise
+
+DEFAULT_STEPS = "10:15"
+COMMAND_NOT_FOUND, COMMAND_NOT_RUNNABLE = 127, 126
+# What follows belongs to the job, whatever it looks like.
+SETTINGS = {"allow_interspersed_args": False, "ignore_unknown_options": True}
+
+
+def steps_of(text: str) -> tuple[int, int]:
+    """`10:15` is the steps 10 to 15, both included; `10` is one, `:5` begins with the first."""
+    match = re.fullmatch(r"(\d{0,9})(:)?(\d{1,9})?", text.strip())
+    if match is None or not (match[1] or match[3]):
+        raise typer.BadParameter(f"{text!r} is no range of steps; write 10:15")
+    first = int(match[1] or 0)
+    if match[2] and not match[3]:
+        raise typer.BadParameter("say where recording ends, as in 10:15")
+    last = int(match[3]) if match[2] else first
+    if last < first:
+        raise typer.BadParameter(f"{text!r} ends before it begins")
+    return first, last
+
+
+def command_of(words: list[str]) -> list[str]:
+    """`-m module` and `script.py` run under this Python; anything else is a command."""
+    if words and words[0] == "--":
+        words = words[1:]
+    if not words:
+        raise typer.BadParameter("say what to run: stepscope run -- python train.py")
+    script = Path(words[0])
+    if words[0] == "-m" or (script.suffix == ".py" and script.is_file() and not os.access(script, os.X_OK)):
+        return [sys.executable, *words]
+    return words
+
+
+def run(
+    command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND …", help="python train.py …, torchrun …, accelerate launch …, or -m module …", show_default=False)] = None,
+    steps: Annotated[str, typer.Option("--steps", metavar="A:B", help="Which steps to record, both included; the first step is 0.")] = DEFAULT_STEPS,
+    folder: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the profile goes.")] = Path("stepscope-out"),
+    module: Annotated[bool, typer.Option("-m", help="The command is a Python module.")] = False,
+    memory: Annotated[bool, typer.Option(help="Record allocations.")] = True,
+    shapes: Annotated[bool, typer.Option(help="Record the shapes of inputs.")] = True,
+    stacks: Annotated[bool, typer.Option(help="Record Python functions.")] = True,
+    quiet: QuietOption = False,
+    color: ColorOption = Color.auto,
+) -> None:  # fmt: skip
+    """Run a training job and record some of its steps, without editing it.
+
+    The loop is found by optimizer steps, data loaders, Keras batches, JAX step markers or calls of stepscope.step(). The job
+    gets its arguments, signals and terminal as ever, and its exit code is the exit code.
+    """
+    first, last = steps_of(steps)
+    words = command_of([*(["-m"] if module else []), *(command or [])])
+    with session(quiet, False, color) as talk, tempfile.TemporaryDirectory(prefix="stepscope-run-") as notes:
+        options = {"memory": memory, "shapes": shapes, "stacks": stacks}
+        plan = Plan(str(folder.absolute()), first, last, notes, options)
+        code = _ended(talk, words, environment(plan, os.environ))
+        told = outcome(plan, list(read_notes(Path(notes))), shlex.quote(str(folder)), words)
+        (talk.note if told.is_good else talk.warn)(told.text)
+    _end_like(code)
+
+
+def _ended(talk: Talk, words: list[str], env: dict[str, str]) -> int:
+    try:
+        return supervise(words, env)
+    except FileNotFoundError:
+        talk.fail(f"There is no command {words[0]!r}.", "Check its name, or give its path.")
+        raise typer.Exit(COMMAND_NOT_FOUND) from None
+    except PermissionError:
+        talk.fail(
+            f"{words[0]} cannot be run.",
+            f"For a Python script: stepscope run -- python {shlex.quote(words[0])}",
+        )
+        raise typer.Exit(COMMAND_NOT_RUNNABLE) from None
+
+
+def _end_like(code: int) -> None:
+    """With the exit code of the job, or by the signal that ended it."""
+    if code < 0:
+        end_by_signal(-code)
+    raise typer.Exit(code)

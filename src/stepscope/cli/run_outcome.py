@@ -1,0 +1,84 @@
+"""What came of a job that was run to be recorded, and the next command to type."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stepscope.capture.launch import Plan
+
+Note = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The text, and whether a profile came of it."""
+
+    text: str
+    is_good: bool
+
+
+def outcome(plan: Plan, notes: Sequence[Note], folder: str, command: Sequence[str]) -> Outcome:
+    """By what the processes of the job noted."""
+    recorded = [note for note in notes if note.get("files")]
+    if recorded:
+        return Outcome(_recorded(plan, recorded, folder), True)
+    itself = next((note["records_itself"] for note in notes if note.get("records_itself")), None)
+    if itself is not None:
+        text = f"The job records itself, so stepscope run recorded nothing.\nNext: stepscope report {shlex.quote(itself)}"
+        return Outcome(text, True)
+    return Outcome(_nothing(plan, notes, command), False)
+
+
+def _recorded(plan: Plan, notes: Sequence[Note], folder: str) -> str:
+    workers = "" if len(notes) == 1 else f" of {len(notes)} workers"
+    last = min(plan.last, max(int(note.get("steps") or 0) for note in notes) - 1)
+    early = "" if last == plan.last else f" (the job ended before step {plan.last})"
+    which = f"step {plan.first}" if last <= plan.first else f"steps {plan.first} to {last}"
+    lines = [f"Recorded {which}{workers}{early} into {folder}."]
+    return "\n".join([*lines, *_problems(notes), f"Next: stepscope report {folder}"])
+
+
+def _nothing(plan: Plan, notes: Sequence[Note], command: Sequence[str]) -> str:
+    problems = _problems(notes)
+    steps = max((int(note.get("steps") or 0) for note in notes), default=0)
+    again = f"stepscope run --steps {{}} -- {shlex.join(command)}"
+    if steps and not problems:
+        last = max(0, steps - 1)
+        first = min(max(0, steps - 5), max(0, last - 1))
+        return (
+            f"Nothing was recorded: the job made {steps} step{'s' * (steps != 1)}, and {plan.first} to {plan.last} were asked for.\n"
+            f"Next: {again.format(f'{first}:{last}')}"
+        )
+    if problems:
+        return "\n".join(["Nothing was recorded.", *problems, "Next: stepscope doctor"])
+    if notes:
+        frameworks = ", ".join(sorted({name for note in notes for name in note.get("frameworks", ())}))
+        return (
+            f"Nothing was recorded: no loop was found in a job with {frameworks or 'no framework'}. Optimizers of torch.optim, "
+            "data loaders, Keras batches and JAX step markers are looked for.\n"
+            "Next: put stepscope.step() at the end of the loop's body, and run this again."
+        )
+    return (
+        "Nothing was recorded: no Python process of the job imported PyTorch, TensorFlow or JAX, or counted a step. Python that "
+        "is started with -I, -E or -S, or on another machine, does not hear of stepscope.\n"
+        f"Next: stepscope doctor{_script(command)}"
+    )
+
+
+def _script(command: Sequence[str]) -> str:
+    found = next((word for word in command if word.endswith(".py") and Path(word).is_file()), None)
+    return "" if found is None else f" {shlex.quote(found)}"
+
+
+def _problems(notes: Sequence[Note]) -> list[str]:
+    found = {
+        f"{row.get('title')}. {row.get('detail')} {row.get('fix')}".strip()
+        for note in notes
+        for row in note.get("problems") or []
+        if isinstance(row, dict)
+    }
+    return sorted(found)[:5]
