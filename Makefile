@@ -33,6 +33,9 @@ DEVICE_TIME := SELECT op.name AS op, COUNT(*) AS kernels, SUM(work.dur_ns) AS de
 	JOIN events AS work ON work.id = kernels.event JOIN events AS op ON op.id = kernels.op \
 	GROUP BY op.name ORDER BY device_ns DESC LIMIT 5
 
+ASAN = LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
+FUZZ_SECONDS ?= 600
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint pytest capture native bench soak fuzz-asan clean
 
@@ -68,16 +71,17 @@ native: $(VENV)/.dev ## only the tests of the hot loops
 bench: $(VENV)/.run ## ours and the peers side by side; fails where we are slower or larger than promised
 	$(PY) -m benchmarks $(BENCH)
 
-soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, then the hot loops under AddressSanitizer
+soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, and damaged profiles, also under AddressSanitizer
+	$(ASAN) .venv-asan/bin/python -m benchmarks.fuzz --seconds $(FUZZ_SECONDS) --memory 4096
+	$(PY) -m benchmarks.fuzz --seconds 60
 	STEPSCOPE_SOAK=1 $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture
 	STEPSCOPE_SOAK=1 $(MAKE) capture
 
 fuzz-asan: .venv-asan/.dev ## the compiled hot loops and readers under AddressSanitizer
-	LD_PRELOAD=$(shell $(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
-	  STEPSCOPE_EXPECT=compiled .venv-asan/bin/python -m pytest tests/native tests/formats
+	$(ASAN) STEPSCOPE_EXPECT=compiled .venv-asan/bin/python -m pytest tests/native tests/formats
 
 clean: ## remove everything that was made here
-	rm -rf .venv .venv-* build dist demo-out .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	rm -rf .venv .venv-* build dist demo-out .bench .fuzz .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
 	find src tests benchmarks -name '__pycache__' -prune -exec rm -rf {} +
 	find src -name '*.so' -delete
 
