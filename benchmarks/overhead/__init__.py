@@ -1,0 +1,1 @@
+"""What recording costs the job: a step in a window against the framework's own profiler, and everything outside of one."""
