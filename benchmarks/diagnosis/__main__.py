@@ -20,6 +20,7 @@ from typing import Any
 from benchmarks.diagnosis.job import Job, Step
 
 WARM_UP = 6
+SETS = {"tuned": "{}_jobs", "heldout": "heldout_{}"}  # the held-out ones never guide a rule
 
 
 def main() -> None:
@@ -28,20 +29,24 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--framework", choices=("torch", "jax"))
+    parser.add_argument(
+        "--set", choices=tuple(SETS), default="tuned", help="the jobs to run (default: %(default)s)"
+    )
     parser.add_argument("--seconds", type=float, default=240)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     if options.framework:
-        run_all(options.framework, options.out, options.only, options.seconds)
+        run_all(options.framework, options.set, options.out, options.only, options.seconds)
         return
     for framework in ("torch", "jax"):
         command = [sys.executable, "-m", "benchmarks.diagnosis", str(options.out), "--framework", framework]
-        subprocess.run([*command, "--only", options.only, "--seconds", str(options.seconds)], check=False)
+        command += ["--set", options.set, "--only", options.only, "--seconds", str(options.seconds)]
+        subprocess.run(command, check=False)
 
 
-def run_all(framework: str, out: Path, only: str, seconds: float) -> None:
+def run_all(framework: str, chosen: str, out: Path, only: str, seconds: float) -> None:
     """Every job whose name matches, until the time is up."""
-    jobs: tuple[Job, ...] = import_module(f"benchmarks.diagnosis.{framework}_jobs").JOBS
+    jobs: tuple[Job, ...] = import_module(f"benchmarks.diagnosis.{SETS[chosen].format(framework)}").JOBS
     record, finish = (record_torch, finish_torch) if framework == "torch" else (record_jax, finish_jax)
     until = time.perf_counter() + seconds
     for job in jobs:
