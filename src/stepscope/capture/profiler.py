@@ -320,6 +320,9 @@ class Profiler:
         self._phase = "off"
         if window is None:
             return
+        if window.last_step is None and self._after_first == self._number:
+            window.abandon()  # it touches the one before, and the loop ended between the two
+            return
         self._after_first = self._number
         waited = {"input": {"batches": self._input[0], "wait_ns": self._input[1]}}
         self._times.close_window(self._number)

@@ -71,7 +71,7 @@ class Window:
         self._started: dict[str, int] = {}
         self._is_paused = False
         self._open_step: int | None = None
-        self._last_step: int | None = None
+        self.last_step: int | None = None
         self.prepare()
 
     def prepare(self) -> None:
@@ -111,7 +111,7 @@ class Window:
 
     def end_step(self) -> None:
         """The step is over."""
-        self._last_step = self._open_step
+        self.last_step = self._open_step
         self._each("marking a step", lambda backend: backend.end_step())
 
     def pause(self) -> None:
@@ -221,7 +221,7 @@ class Window:
             "start_unix_ns": self._started["unix_ns"],
             "end_unix_ns": ended["unix_ns"],
             "clock": clock.compared(self._started, ended),
-            "last_step": self._last_step,
+            "last_step": self.last_step,
             "options": asdict(self._settings.options),
             "devices": [],
             "telemetry": telemetry,

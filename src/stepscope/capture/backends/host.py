@@ -75,6 +75,9 @@ class HostBackend:
         self._sampler.is_paused = False
 
     def stop(self) -> None:
+        self._end()
+
+    def _end(self) -> None:
         self._recorder.is_on = False
         self._step = None
         spans.current = None
@@ -91,7 +94,7 @@ class HostBackend:
         return [Recorded(path, ENDING)]
 
     def abandon(self) -> None:
-        self.stop()
+        self._end()
 
     def devices(self) -> list[dict[str, Any]]:
         return [
