@@ -26,8 +26,11 @@ def peak_bytes() -> int:
     return int(line.split()[1]) * 1024
 
 
-def report(call: Callable[[str], dict[str, Any]]) -> None:
-    """Time the call on the path given on the command line, and print one line of JSON: everything is imported by now."""
+def report(call: Callable[[str], dict[str, Any]], wait: Callable[[], None] | None = None) -> None:
+    """Time the call on the path given on the command line, and print one line of JSON: everything is imported by now.
+
+    `wait` returns when all that the call left running is done; until then it is timed, and memory counted, on its own.
+    """
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     base = peak_bytes()
@@ -41,4 +44,7 @@ def report(call: Callable[[str], dict[str, Any]]) -> None:
         "base_bytes": base,
         "says": says,
     }
+    if wait is not None:
+        wait()
+        says |= {"settled_seconds": time.perf_counter() - start, "settled_peak_bytes": peak_bytes()}
     sys.stdout.write("\n" + json.dumps(found) + "\n")

@@ -9,6 +9,7 @@ from typing import Any
 import stepscope
 from benchmarks.drivers.meter import report
 from stepscope import native
+from stepscope.profile import later
 
 
 def import_everything() -> None:
@@ -27,4 +28,4 @@ def load(path: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     import_everything()
-    report(load)
+    report(load, later.wait)
