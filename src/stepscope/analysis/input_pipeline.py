@@ -22,6 +22,7 @@ from stepscope.trace.trace import Trace
 
 HIGH, MODERATE = 0.20, 0.05
 STAGES = 30
+WORKER = "worker: "
 _WORKERS = "_MultiProcessingDataLoaderIter"
 # The first rule that matches decides.
 _KINDS: tuple[tuple[str, str], ...] = (
@@ -49,7 +50,7 @@ def input_pipeline(trace: Trace, steps: Steps, account: Account | None) -> Input
     step_ns = int((steps.host["end_ns"] - steps.host["start_ns"]).sum()) if len(steps.host) else 0
     share = min(1.0, _loop_time(trace, inside, steps) / step_ns) if step_ns else 0.0
     exposed = _exposed(account)
-    stages = _stages(trace, inside)
+    stages = _with_workers(_stages(trace, inside), trace)
     return InputPipeline(round(share, 6), round(exposed, 6), stages, _verdict(share, exposed, stages))
 
 
@@ -97,20 +98,42 @@ def _stages(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
     )
     outer = (pl.col("above") != pl.col("name")).fill_null(True)
     name = pl.col("name").cast(pl.String)
-    kind: Any = pl.when(False).then(pl.lit(""))
-    for label, pattern in _KINDS:
-        kind = kind.when(name.str.contains(pattern)).then(pl.lit(label))
     grouped = rows.group_by(name).agg(
         pl.col("dur_ns").filter(outer).sum().alias("total_ns"),
         pl.col("self_ns").sum(),
         pl.len().alias("calls"),
     )
     return (
-        grouped.with_columns(kind=kind.otherwise(pl.lit("other")))
+        grouped.with_columns(kind=_kind(pl.col("name")))
         .sort(["self_ns", "name"], descending=[True, False])
         .head(STAGES)
         .select("name", "kind", "total_ns", "self_ns", "calls")
     )
+
+
+def _with_workers(stages: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+    """What our own capture saw in the loader's worker processes: functions by sampling, so without a number of calls."""
+    told = trace.info.capture.get("input")
+    workers = told.get("workers", []) if isinstance(told, dict) else []
+    rows = [
+        (f"{WORKER}{stage['name']}", stage["total_ns"], stage["self_ns"], worker["batches"])
+        for worker in workers
+        for stage in worker.get("stages", [])
+    ]
+    if not rows:
+        return stages
+    found = pl.DataFrame(rows, schema=["name", "total_ns", "self_ns", "calls"], orient="row")
+    found = found.group_by("name").agg(pl.col("total_ns", "self_ns", "calls").cast(pl.Int64).sum())
+    found = found.with_columns(kind=_kind(pl.col("name"))).select(stages.columns).cast(stages.schema)
+    return pl.concat([stages, found]).sort(["self_ns", "name"], descending=[True, False]).head(STAGES)
+
+
+def _kind(name: pl.Expr) -> pl.Expr:
+    kind: Any = pl.when(False).then(pl.lit(""))
+    for label, pattern in _KINDS:
+        kind = kind.when(name.str.contains(pattern)).then(pl.lit(label))
+    found: pl.Expr = kind.otherwise(pl.lit("other"))
+    return found
 
 
 def _verdict(share: float, exposed: float, stages: pl.DataFrame) -> str:
@@ -118,7 +141,7 @@ def _verdict(share: float, exposed: float, stages: pl.DataFrame) -> str:
         return "No input pipeline was recorded."
     slowest = stages.row(0, named=True)
     worst = f"the slowest stage is {slowest['name']} ({slowest['kind']})"
-    if stages["name"].str.contains(_WORKERS).any():
+    if stages["name"].str.contains(_WORKERS).any() and not stages["name"].str.starts_with(WORKER).any():
         worst += "; what the loader's worker processes did was not recorded"
     if exposed >= HIGH:
         return f"Input-bound: the device waits for data {exposed:.0%} of the time; {worst}."

@@ -15,7 +15,7 @@ from stepscope.capture import active
 from stepscope.capture.annotate import Annotation, Function, look_for_torch
 from stepscope.capture.backends.base import Options
 from stepscope.capture.exits import Exits
-from stepscope.capture.input import Batch, Input
+from stepscope.capture.input import Batch, Input, Waits
 from stepscope.capture.nvtx import ranges
 from stepscope.capture.schedule import NEVER, Phase, Schedule, from_now
 from stepscope.capture.step_times import KEPT, StepTimes
@@ -101,7 +101,7 @@ class Profiler:
         self._published: list[Published] = []
         self._phases: dict[str, dict[str, int]] = {}
         self._region_count = 0
-        self._input = [0, 0]
+        self._waits = Waits()
 
     # ---- what the loop calls
 
@@ -151,6 +151,7 @@ class Profiler:
             self._leave()
             self._note_after()
         finally:
+            self._waits.forget()
             if active.profiler is self:
                 active.profiler, active.nvtx = None, None
 
@@ -167,7 +168,7 @@ class Profiler:
 
     def input(self, loader: Iterable[Batch]) -> Input[Batch]:
         """The same loader, with the wait for each batch marked as input."""
-        return Input(loader, self._waited)
+        return Input(loader, self._waits)
 
     # ---- afterwards
 
@@ -302,8 +303,8 @@ class Profiler:
     def _open(self, was: Phase) -> None:
         window, self._warm = self._warm, None
         assert window is not None
-        self._input = [0, 0]
         window.start()
+        self._waits.open()
         self._times.enter_window(self._number, time.perf_counter_ns(), was_warmup=was == "warmup")
         self._window = window
         if self._regions:
@@ -324,7 +325,7 @@ class Profiler:
             window.abandon()  # it touches the one before, and the loop ended between the two
             return
         self._after_first = self._number
-        waited = {"input": {"batches": self._input[0], "wait_ns": self._input[1]}}
+        waited = {"input": self._waits.close()}
         self._times.close_window(self._number)
         self._pending = window.finish(lambda: self._times.rows(self._number), waited)
         self._published += self._pending
@@ -369,11 +370,6 @@ class Profiler:
         if self._window is not None:
             self._window.end_step()
             self._window.pause()
-
-    def _waited(self, duration_ns: int) -> None:
-        if self._window is not None:
-            self._input[0] += 1
-            self._input[1] += duration_ns
 
 
 def profile(folder: str | os.PathLike[str], **options: Any) -> Profiler:
