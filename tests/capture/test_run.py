@@ -15,7 +15,7 @@ import pytest
 from stepscope.capture.launch import Plan, environment, plan_of, read_notes, write_note
 from stepscope.cli.run import command_of, steps_of
 from stepscope.cli.run_outcome import outcome
-from tests.capture.running import JOBS, PATIENCE_SECONDS, needs, sidecars, traces
+from tests.capture.running import JOBS, PATIENCE_SECONDS, ROOT, needs, sidecars, traces
 from tests.capture.running import environment as job_environment
 
 LOOPS = JOBS / "loops.py"
@@ -268,6 +268,17 @@ def test_jax_markers(tmp_path: Path) -> None:
 
     report = stepscope.report(tmp_path / "out")
     assert (report.steps.source, report.steps.count) == ("marker", 3)
+
+
+@needs("torch")
+def test_the_page(tmp_path: Path) -> None:
+    """Its first command, on its own train.py."""
+    page = (ROOT / "docs" / "capture" / "run.md").read_text("utf-8")
+    (tmp_path / "train.py").write_text(page.split("```python\n")[1].split("```")[0])
+    command = page.split("```\n")[1].splitlines()[0].split()
+    assert command[:2] == ["stepscope", "run"]
+    ended = launched(tmp_path, *(sys.executable if word == "python" else word for word in command[2:]))
+    assert "Recorded steps 10 to 15 into logs/run1." in ended.stderr
 
 
 # ---- small parts

@@ -55,9 +55,9 @@ def run(
     steps: Annotated[str, typer.Option("--steps", metavar="A:B", help="Which steps to record, both included; the first step is 0.")] = DEFAULT_STEPS,
     folder: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the profile goes.")] = Path("stepscope-out"),
     module: Annotated[bool, typer.Option("-m", help="The command is a Python module.")] = False,
-    memory: Annotated[bool, typer.Option(help="Record allocations.")] = True,
-    shapes: Annotated[bool, typer.Option(help="Record the shapes of inputs.")] = True,
-    stacks: Annotated[bool, typer.Option(help="Record Python functions.")] = True,
+    no_memory: Annotated[bool, typer.Option("--no-memory", help="Do not record allocations.")] = False,
+    no_shapes: Annotated[bool, typer.Option("--no-shapes", help="Do not record the shapes of inputs.")] = False,
+    no_stacks: Annotated[bool, typer.Option("--no-stacks", help="Do not record Python functions.")] = False,
     quiet: QuietOption = False,
     color: ColorOption = Color.auto,
 ) -> None:  # fmt: skip
@@ -69,7 +69,7 @@ def run(
     first, last = steps_of(steps)
     words = command_of([*(["-m"] if module else []), *(command or [])])
     with session(quiet, False, color) as talk, tempfile.TemporaryDirectory(prefix="stepscope-run-") as notes:
-        options = {"memory": memory, "shapes": shapes, "stacks": stacks}
+        options = {"memory": not no_memory, "shapes": not no_shapes, "stacks": not no_stacks}
         plan = Plan(str(folder.absolute()), first, last, notes, options)
         code = _ended(talk, words, environment(plan, os.environ))
         told = outcome(plan, list(read_notes(Path(notes))), shlex.quote(str(folder)), words)

@@ -25,7 +25,9 @@ from stepscope.trace.trace import Trace
 
 ENDING = ".stepscope.json"
 LARGEST = 16 << 20
-_TRACE_ENDING = re.compile(r"(?:(?:\.pt)?\.trace\.json|\.xplane\.pb)(?:\.gz)?$", re.IGNORECASE)
+_TRACE_ENDING = re.compile(
+    r"(?:(?:(?:\.pt)?\.trace\.json|\.xplane\.pb)(?:\.gz)?|\.events\.out\.tfevents\.[^/]+)$", re.IGNORECASE
+)
 # Steps that are slow for another reason than the profiler: tracing, compiling and tuning in the first ones, and what the
 # recording leaves behind (files written, caches cold) in the first one after a window.
 _FIRST_STEPS = 3

@@ -11,6 +11,8 @@ from stepscope.capture.backends.base import Backend, Options
 from stepscope.capture.troubles import Trouble, Troubles
 
 NAMES = ("torch", "tensorflow", "jax", "host")
+# Only where someone asks for it: it needs a hook in the session.
+ON_REQUEST = ("session",)
 
 
 def detect() -> tuple[str, ...]:
@@ -38,7 +40,7 @@ def _is_eager() -> bool:
 
 def make(names: Sequence[str], options: Options, troubles: Troubles) -> list[Backend]:
     """The collectors of these names. The driver lets only one of them trace the GPU: whoever uses it."""
-    unknown = [name for name in names if name not in NAMES]
+    unknown = [name for name in names if name not in (*NAMES, *ON_REQUEST)]
     if unknown:
         raise ValueError(f"no backend {unknown[0]!r}: there are {', '.join(NAMES)}")
     users = [name for name in names if uses_gpu(name)]
