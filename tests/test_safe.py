@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepscope.cli.table import cell_width, text_table
-from stepscope.safe import safe, safe_lines
+from stepscope.safe import readable, safe, safe_lines
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,9 @@ def test_a_table_fits_the_window(rows: list[tuple[str, int]], width: int) -> Non
     lines = list(text_table(["some name", "n"], rows, [False, True], width))
     assert all(cell_width(line) <= width for line in lines)
     assert len({line.count("\n") for line in lines}) == 1
+
+
+def test_names_of_files_that_are_no_utf_8() -> None:
+    name = b"caf\xe9 \xf0\x9f\x94\xa5".decode("utf-8", "surrogateescape")
+    assert readable(name) == safe(name) == "caf\\xe9 🔥"
+    readable(name).encode()

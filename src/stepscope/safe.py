@@ -23,6 +23,8 @@ _RANGES = (
 def _shown(code: int) -> str:
     if code in _PLAIN:
         return _PLAIN[code]
+    if 0xDC80 <= code <= 0xDCFF:  # a byte of a file's name that is no UTF-8
+        code -= 0xDC00
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
@@ -38,3 +40,8 @@ def safe(text: object) -> str:
 def safe_lines(text: object) -> str:
     """The same for text of several lines: line ends and tabs stay."""
     return str(text).translate(_KEEPING_LINES)
+
+
+def readable(path: str) -> str:
+    """The path as text that can be written anywhere: bytes of a name that are no UTF-8 become escapes."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

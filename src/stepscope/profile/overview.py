@@ -15,6 +15,7 @@ from stepscope.native import interpreted
 from stepscope.profile.cache import default_folder, identify
 from stepscope.profile.profile import Profile
 from stepscope.profile.runs import Run
+from stepscope.safe import readable
 from stepscope.trace.schema import SEVERITIES, TABLES
 from stepscope.trace.trace import Trace
 
@@ -154,7 +155,7 @@ def overview(profile: Profile, *, is_cached: bool = True) -> Overview:
         capture_options=merged(info.capture_options for info in infos),
         problems=problems_told(profile.table("problems")),
         runs=_runs(profile),
-        skipped=[SkippedFile(item.path, item.reason) for item in profile.skipped],
+        skipped=[SkippedFile(readable(item.path), readable(item.reason)) for item in profile.skipped],
         interpreted=interpreted(),
         cache=_cache_state(profile) if is_cached else None,
     )
@@ -297,4 +298,5 @@ def _runs(profile: Profile) -> list[RunFound]:
 
 
 def _run(run: Run) -> RunFound:
-    return RunFound(run.name, run.address, len(run.entries), run.size, is_loaded=False)
+    address = None if run.address is None else readable(run.address)
+    return RunFound(readable(run.name), address, len(run.entries), run.size, is_loaded=False)

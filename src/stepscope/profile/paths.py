@@ -23,6 +23,8 @@ _EXTRAS = {
     "abfs": "adlfs",
     "az": "adlfs",
     "hdfs": "pyarrow",
+    "http": "'fsspec[http]'",
+    "https": "'fsspec[http]'",
 }
 
 
@@ -48,7 +50,16 @@ def locate(path: str | os.PathLike[str]) -> Location:
         )
     if _URL.match(text):
         return _behind_url(text)
+    if not _can_be_named(text):
+        raise NothingFound(f"No file can have this name: {text!a}")
     return Location(posix(str(Path(text).expanduser())))
+
+
+def _can_be_named(path: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def posix(path: str) -> str:
@@ -91,9 +102,9 @@ def missing(location: Location) -> StepscopeError:
     parent, _, name = path.rpartition("/")
     names = _names_in(location, parent or ("/" if path.startswith("/") else "."))
     if names is None:
-        return NothingFound(
-            f"No such file or folder: {path}", fix=f"The folder {parent} does not exist either."
-        )
+        is_file = location.filesystem is None and Path(parent).is_file()
+        why = f"{parent} is a file." if is_file else f"The folder {parent} does not exist either."
+        return NothingFound(f"No such file or folder: {path}", fix=why)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     fix = (
         "Did you mean " + " or ".join(f"{parent}/{found}" if parent else found for found in close) + "?"

@@ -12,6 +12,7 @@ from stepscope.errors import StepscopeError
 from stepscope.profile.runs import Run
 from stepscope.profile.summary import Summary, as_html, as_text
 from stepscope.profile.walk import Skipped
+from stepscope.safe import readable
 from stepscope.trace.problems import Problems
 from stepscope.trace.schema import TABLES, empty
 from stepscope.trace.trace import Trace
@@ -38,8 +39,8 @@ class Profile:
         skipped: Sequence[Skipped] = (),
         other_runs: Sequence[Run] = (),
     ) -> None:
-        self.path = path
-        self.name = name or path
+        self.path = readable(path)
+        self.name = readable(name or path)
         self.traces = list(traces)
         self.ranks = list(ranks)
         self.skipped = list(skipped)

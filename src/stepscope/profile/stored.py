@@ -13,6 +13,7 @@ import msgspec
 import polars as pl
 
 from stepscope.profile.mapped import Damaged, mapped
+from stepscope.safe import readable
 from stepscope.trace.schema import TABLES, Text, empty
 from stepscope.trace.trace import Trace
 
@@ -237,7 +238,7 @@ def lazily(stored: StoredTrace, path: str, reload: Callable[[], Trace]) -> Trace
             frame = afresh().tables[name] if fresh else stored.table(name)
         except _FAILURES:
             frame = afresh().tables[name]
-        return frame.with_columns(path=pl.lit(path)) if name == "traces" else frame
+        return frame.with_columns(path=pl.lit(readable(path))) if name == "traces" else frame
 
     def cold(name: str) -> pl.DataFrame:
         try:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import polars as pl
 
+from stepscope.safe import readable
 from stepscope.trace.schema import TABLES
 
 Severity = Literal["error", "warning", "info"]
@@ -57,8 +58,8 @@ class Problems:
                 "code": p.code,
                 "severity": p.severity,
                 "title": p.title,
-                "detail": p.detail.replace("{count}", f"{p.count:,}"),
-                "fix": p.fix,
+                "detail": readable(p.detail.replace("{count}", f"{p.count:,}")),
+                "fix": readable(p.fix),
                 "count": p.count,
             }
             for p in self.all()

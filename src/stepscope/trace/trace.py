@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from stepscope.safe import readable
 from stepscope.trace.json_text import repaired_json
 from stepscope.trace.schema import TABLES, conform
 
@@ -37,6 +38,7 @@ class TraceInfo:
     def frame(self) -> pl.DataFrame:
         """The `traces` table: one row."""
         row = {name: getattr(self, name) for name in TABLES["traces"]}
+        row["path"] = readable(self.path)
         for name in _JSON_COLUMNS:
             row[name] = msgspec.json.encode(row[name]).decode()
         return pl.DataFrame([row], schema=TABLES["traces"])

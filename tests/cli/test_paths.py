@@ -1,0 +1,157 @@
+"""Paths that people give: wrong ones end in one error and exit code 1, odd ones open like any other."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stepscope.errors import NothingFound
+from stepscope.formats.foreign import READABLE
+from stepscope.profile.load import load
+from stepscope.profile.nothing import ACCEPTED
+from tests.cli.run import PROFILE, stepscope, succeeds
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="paths of Unix")
+
+
+def told(path: str | Path, *more: str, cwd: Path | None = None) -> list[str]:
+    """The error for this path, line by line."""
+    ended = stepscope("info", path, *more, cwd=cwd)
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("error: ")
+    assert "Traceback" not in ended.stderr
+    assert "bug" not in ended.stderr
+    return ended.stderr.removeprefix("error: ").splitlines()
+
+
+def circle(folder: Path) -> Path:
+    (folder / "a").symlink_to(folder / "b")
+    (folder / "b").symlink_to(folder / "a")
+    return folder / "a"
+
+
+def dangling(folder: Path) -> Path:
+    (folder / "link").symlink_to(folder / "gone")
+    return folder / "link"
+
+
+def pipe(folder: Path) -> Path:
+    os.mkfifo(folder / "pipe.json")
+    return folder / "pipe.json"
+
+
+def listener(folder: Path) -> Path:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(folder / "s"))
+    return folder / "s"
+
+
+def cut(folder: Path) -> Path:
+    (folder / "cut.pt.trace.json.gz").write_bytes(PROFILE.read_bytes()[:40])
+    return folder / "cut.pt.trace.json.gz"
+
+
+def empty(folder: Path) -> Path:
+    (folder / "empty.pt.trace.json").touch()
+    return folder / "empty.pt.trace.json"
+
+
+def excel(folder: Path) -> Path:
+    (folder / "x.json.gz").write_bytes(gzip.compress(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1rest"))
+    return folder / "x.json.gz"
+
+
+WRONG: list[tuple[Callable[[Path], object], list[str]]] = [
+    (lambda at: at / "nowhere", ["No such file or folder: {path}"]),
+    (lambda at: at / "no" / "where", ["No such file or folder: {path}", "The folder {folder} does not exist either."]),
+    (lambda _: PROFILE / "x", ["No such file or folder: {path}", f"{PROFILE} is a file."]),
+    (lambda at: f"{at}/*.nothing", ["Nothing matches {path}", "Put the pattern in quotes; ** matches any folders."]),
+    (lambda at: at, ["No profile in {path}: 0 files in 1 folder were looked at.", ACCEPTED]),
+    (circle, ["Cannot open {path}: Too many levels of symbolic links"]),
+    (dangling, ["This is a link to nothing: {path}"]),
+    (pipe, ["Not a regular file but a device, pipe or socket: {path}"]),
+    (listener, ["Not a regular file but a device, pipe or socket: {path}"]),
+    (lambda _: "/dev/zero", ["Not a regular file but a device, pipe or socket: {path}"]),
+    (cut, ["{path} is not a profile: its gzip stream is cut or damaged before the first byte.", READABLE]),
+    (empty, ["{path} is not a profile: it is empty: the profiler wrote nothing, or the job ended before it could.", READABLE]),
+    (excel, ["{path} is not a profile: it is an old Office document, such as an Excel sheet.", READABLE]),
+    (lambda _: "memory://nowhere", ["No such file or folder: memory:///nowhere"]),
+    (lambda _: "nonsense://x", ["Cannot open nonsense://x: Protocol not known: nonsense"]),
+    (lambda at: f"file://{at}/nowhere", ["No such file or folder: {folder}/nowhere"]),
+    (lambda _: "", ["The path is empty.", "Give a profile, a folder with profiles, a pattern or a URL."]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "expected"), WRONG, ids=range(len(WRONG)))
+def test_wrong_paths(make: Callable[[Path], object], expected: list[str], tmp_path: Path) -> None:
+    folder = tmp_path / "alone" / "here"  # so that nothing is found nearby
+    folder.mkdir(parents=True)
+    path = str(make(folder))
+    parent = path.removeprefix("file://").rpartition("/")[0]
+    assert told(path) == [line.replace("{path}", path).replace("{folder}", parent) for line in expected]
+
+
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may read everything")
+def test_no_permission(tmp_path: Path) -> None:
+    path = tmp_path / "mine.pt.trace.json.gz"
+    path.write_bytes(PROFILE.read_bytes())
+    path.chmod(0)
+    assert told(path) == [f"No permission to read {path}", f"Try: chmod u+r '{path}', or run as its owner."]
+    folder = tmp_path / "folder"
+    folder.mkdir(0o000)
+    assert told(folder) == [
+        f"No permission to read {folder}",
+        f"Try: chmod u+rx '{folder}', or run as its owner.",
+    ]
+
+
+NAMES = [
+    b"with space.json.gz", b"with'quote\".json.gz", b"new\nline.json.gz", b"$(touch x).json.gz", b"-rf.json.gz", b"[1].json.gz",
+    b"100%25.json.gz", b"caf\xc3\xa9.json.gz", b"caf\xe9.json.gz", b"\xff\xfe.json.gz", b"\x1b[31mred.json.gz", b"noending", b"x" * 250,
+    b"C:.json", b"a::b.json",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES, ids=repr)
+@pytest.mark.parametrize("by", ["file", "folder", "slash"])
+def test_odd_names_open_like_any_other(name: bytes, by: str, tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(name)
+    path.write_bytes(PROFILE.read_bytes())
+    given = {"file": str(path), "folder": str(tmp_path), "slash": f"{tmp_path}/"}[by]
+    profile = load(given)
+    assert len(profile.events) == 53
+    assert profile.table("traces")["path"][0].startswith(str(tmp_path))
+    repr(profile).encode()
+    profile._repr_html_().encode()
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9\x1b[31m.pt.trace.json.gz", b"a\nb [x] 'y'.pt.trace.json.gz"])
+@pytest.mark.parametrize(
+    "verb",
+    [("info",), ("info", "--format", "json"), ("query", "SELECT path FROM traces"), ("report",), ("report", "--format", "json")],
+)  # fmt: skip
+def test_odd_names_everywhere(name: bytes, verb: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(name)
+    path.write_bytes(PROFILE.read_bytes())
+    for _ in ("read", "from the cache"):
+        shown = succeeds(verb[0], path, *verb[1:])
+        assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize("to", ["chrome", "parquet"])
+def test_odd_names_are_exported(to: str, tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9.json.gz")
+    path.write_bytes(PROFILE.read_bytes())
+    succeeds("export", path, "--to", to, "-o", tmp_path / "out")
+
+
+@pytest.mark.parametrize("path", ["a\0b", "\ud800", "\udfff.json"])
+def test_names_that_no_file_can_have(path: str) -> None:
+    with pytest.raises(NothingFound, match="No file can have this name: "):
+        load(path)
