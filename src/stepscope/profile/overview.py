@@ -12,6 +12,7 @@ import polars as pl
 
 from stepscope.formats.source import Source
 from stepscope.native import interpreted
+from stepscope.profile import later
 from stepscope.profile.cache import default_folder, identify
 from stepscope.profile.profile import Profile
 from stepscope.profile.runs import Run
@@ -283,6 +284,7 @@ def problems_told(table: pl.DataFrame) -> list[ProblemTold]:
 
 def _cache_state(profile: Profile) -> CacheState | None:
     folder = default_folder()
+    later.wait()  # what was just read is still being stored
     keys = [identify(Source(trace.info.path)) for trace in profile.traces]
     kept = sum((folder / key.key).is_dir() for key in keys if key is not None)
     return CacheState(str(folder), kept, len(keys))
