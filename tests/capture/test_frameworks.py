@@ -67,7 +67,7 @@ def test_coverage(job: dict[str, Any]) -> None:
         found = job[name]
         assert found["runtime"] >= 0.99, name
         if found["memory"] is None:
-            assert "No allocation was recorded." in found["gaps"]
+            assert any("llocation" in reason or "memory" in reason for reason in found["gaps"]), found["gaps"]
         else:
             assert found["memory"] >= 0.95, name
     if job["name"] == "torch":
