@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 from stepscope.errors import StepscopeError
 from stepscope.formats import xplane_decode, xplane_index, xplane_links
 from stepscope.trace.trace import Trace
-from tests.corpus.naive_xplane import decode
+from tests.corpus.naive_xplane import decode, varint
 from tests.formats.test_xplane import codes, load
 from tests.formats.test_xplane_devices import gpu_job
 from tests.formats.xspace_bytes import PlaneBytes, Ref, number, packed, space
@@ -90,25 +92,75 @@ def test_a_cut_line_keeps_its_complete_events(tmp_path: Path) -> None:
     )
 
 
+def complete(data: bytes, path: tuple[int, ...] = (1, 3, 4)) -> int:
+    """How many events stand in the data from their first to their last byte, around whatever is cut."""
+    found = at = 0
+    while at < len(data):
+        try:
+            key, at = varint(data, at)
+            size, begin = varint(data, at)
+        except IndexError:
+            break
+        if key & 7 != 2:
+            at = begin if key & 7 == 0 else at + (8 if key & 7 == 1 else 4)
+            continue
+        at = begin + size
+        if key >> 3 == path[0]:
+            found += at <= len(data) if len(path) == 1 else complete(data[begin:at], path[1:])
+    return found
+
+
+def is_between_planes(size: int) -> bool:
+    """Whether a file of so many bytes may as well be whole."""
+    at = 0
+    while at < size:
+        _, at = varint(WHOLE, at)
+        length, at = varint(WHOLE, at)
+        at += length
+    return at == size
+
+
 @pytest.mark.usefixtures("_build")
-def test_cut_anywhere() -> None:
-    before = 0
-    for size in range(1, len(WHOLE), 29):
+def test_cut_anywhere(request: pytest.FixtureRequest) -> None:
+    step = 11 if "compiled" in request.node.name else 29
+    for size in range(1, len(WHOLE), step):
         trace = read_events(WHOLE[:size])
         count = 0 if trace is None else len(own_events(trace))
-        assert count >= before or count == 22
-        before = count
-        if trace is not None and decode_is_cut(WHOLE[:size]):
-            assert "truncated" in codes(trace)
-    assert before == 22
+        assert count == complete(WHOLE[:size]), size
+        if trace is not None:
+            told = trace.problems.filter(code="truncated")["detail"].to_list()
+            detail = f"It ends at byte {size:,}, in the middle of a message. All {count} complete events before that were kept."
+            assert told == ([] if is_between_planes(size) else [detail])
+            assert "no-device-events" not in codes(trace) or is_between_planes(size)
 
 
-def decode_is_cut(data: bytes) -> bool:
-    try:
-        decode(data)
-    except (ValueError, IndexError):
-        return True
-    return False
+@pytest.mark.parametrize("rest", [1, 2])
+def test_cut_in_the_head_of_a_plane(tmp_path: Path, rest: int) -> None:
+    plane = PlaneBytes("/host:CPU")
+    plane.line("t", [plane.event("x", 0, 500)])
+    data = space(plane) + packed(1, bytes(300))[:rest]
+    trace = load(data, tmp_path)
+    (problem,) = trace.problems.to_dicts()
+    assert (problem["code"], problem["title"]) == ("truncated", "The file is cut")
+    assert problem["detail"] == (
+        f"It ends at byte {len(data)}, in the middle of a message. All 1 complete events before that were kept."
+    )
+
+
+def test_the_count_of_complete_events() -> None:
+    assert complete(WHOLE) == 22
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_a_packed_file_that_is_cut(tmp_path: Path, share: float) -> None:
+    whole = gzip.compress(WHOLE)
+    data = whole[: int(share * len(whole))]
+    unpacked = zlib.decompressobj(wbits=31).decompress(data)
+    trace = load(data, tmp_path)
+    assert complete(unpacked) - 3 <= len(own_events(trace)) <= complete(unpacked)
+    assert {"truncated", "damaged-gzip"} <= codes(trace).keys()
+    (detail,) = trace.problems.filter(code="damaged-gzip")["detail"]
+    assert detail.startswith(f"The gzip stream ends too early, after {len(data):,} packed bytes. ")
 
 
 def test_damage_in_the_middle_is_told(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from stepscope.trace.columns import buffer, series
 CHUNK_BYTES = 1 << 20
 _BYTES = wire.BYTES
 _CUT_BYTES = wire.BYTES + wire.CUT
+_LONGEST_HEADER = 11
 _FIELD_COLUMNS = (
     ("message", "I", pl.UInt32),
     ("field", "I", pl.UInt32),
@@ -81,7 +82,7 @@ def index(data: Any) -> Index:
     """Walk the file down to its lines and names. Cut planes and lines are walked into as far as they go."""
     splitter = _Splitter(data)
     space = splitter.split(pl.DataFrame({"first": [0], "last": [len(data)]}), _SPACE)
-    cut = bool((space["form"] == _CUT_BYTES).any())
+    cut = bool((space["form"] == _CUT_BYTES).any()) or _ends_in_a_header(data, splitter.damage)
     plane_spans = _messages(space, 1)
     parts = splitter.split(plane_spans, _PLANE)
     name_of = _texts(data, _complete(parts, 2), len(plane_spans))
@@ -102,6 +103,15 @@ def index(data: Any) -> Index:
         damage=splitter.damage,
         truncated=cut,
     )
+
+
+def _ends_in_a_header(data: Any, damage: Damage) -> bool:
+    """Whether what is lost at the end of the file is the beginning of a plane: its tag, and its length in part."""
+    is_last = damage.lost_messages == 1 and damage.lost_at + damage.lost_bytes == len(data)
+    if not is_last or damage.lost_bytes > _LONGEST_HEADER:
+        return False
+    tag, *length = bytes(data[damage.lost_at :])
+    return tag >> 3 in _SPACE and tag & 7 == wire.BYTES and all(byte & 0x80 for byte in length)
 
 
 class _Splitter:
