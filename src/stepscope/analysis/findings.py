@@ -46,9 +46,9 @@ RULES: tuple[Callable[[Case], Finding | list[Finding] | None], ...] = (
     launch_bound,
     exposed_copy,
     exposed_collective,
-    layout_conversion,
     unfused_attention,
     fp32_matmul,
+    layout_conversion,
     low_occupancy,
     idle_unexplained,
 )

@@ -10,7 +10,7 @@ from stepscope.native import replay as native
 from stepscope.trace.scopes import ancestors
 
 _LEAST_DETOUR_BYTES = 64 << 10  # less is a figure that was read, not data that was moved
-_LONG_OP_NS = 200_000
+_LONG_OP_NS = 50_000  # ops that only look at tensors, and launch nothing, take less
 _LIBRARY_OP = r"^[A-Za-z_]\w*::\w"
 _NO_COMPUTATION = r"^autograd::|::(item|_local_scalar_dense|empty\w*|resize_?|set_|pin_memory|_pin_memory|is_nonzero|c10d\w*)$"
 _PINNED_BYTES_PER_NS = 25.0  # of a PCIe 4 bus, where the profile shows no pinned copy
@@ -72,6 +72,8 @@ def _round_trips(case: Case) -> Finding | None:
 
 def _between(items: pl.Series, first: pl.Series, last: pl.Series) -> pl.Series:
     """Which items lie in any of the ranges, both ends included."""
+    if first.is_empty():
+        return pl.repeat(False, len(items), dtype=pl.Boolean, eager=True)
     place = first.search_sorted(items, side="right").cast(pl.Int64) - 1
     inside: pl.Series = (place >= 0) & (last.gather(place.clip(lower_bound=0)) >= items)
     return inside
@@ -131,11 +133,11 @@ def _with_outer(outer: pl.Series, launches: pl.Series) -> pl.Series:
 
 def exposed_copy(case: Case) -> Finding | None:
     """Copies that nothing hides."""
-    owned = case.free(pl.col("part") == "copy")
+    moving = _copy_items(case).filter(pl.col("direction").is_in(["HtoD", "DtoH"]))
+    over_bus = case.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]))["event"]
+    owned = case.free(pl.col("part") == "copy", pl.col("named_by").is_in(over_bus.implode()))
     if case.per_step(owned) < WORTH_TELLING * case.step_ns:
         return None
-    moving = _copy_items(case).filter(pl.col("direction").is_in(["HtoD", "DtoH"]))
-    hidden = case.trace.events.filter(pl.col("kind").is_in(["copy", "memset"]))["id"].implode()
     faster = moving.join(_pinned_ns(case), on="event", maintain_order="left")
     items = case.plan.items.join(faster, on="event", how="left", maintain_order="left")
     factor = (items["pinned_ns"] / items["device_ns"]).fill_null(1.0).fill_nan(1.0).clip(0.0, 1.0)
@@ -144,7 +146,7 @@ def exposed_copy(case: Case) -> Finding | None:
     changed = (
         case.plan.with_device(pl.lit(True), pl.lit(factor))
         .without_waits(pl.lit(blocking))
-        .on_own_stream(pl.col("event").is_in(hidden))
+        .on_own_stream(pl.col("event").is_in(over_bus.implode()))
     )
     return of_part(case, "exposed-copy", owned, "The device waits for copies", lambda: changed)
 

@@ -15,10 +15,14 @@ from stepscope.analysis.kernel_occupancy import multiprocessors
 _OF_PEAK_RATIO = 0.83
 _REACHED = 0.72  # of the TF32 peak, by large products and convolutions (measured: 0.69 to 0.82)
 _AT_BEST = 0.6  # of the time that the peaks alone promise: kernels that were slow before stay so in part
+# The advice is TF32 or bfloat16, which takes about half as long again: the promise lies between the two.
+_BETWEEN_TF32_AND_BF16 = 0.9
 _UNKNOWN_DEVICE = 0.25
 # What fused attention reaches of the 16-bit peak, forward and backward together (H200, heads of 64: 0.25 to 0.4).
 _FUSED_ATTENTION = 0.38
 _TURNS_LAYOUT = r"(?i)nchwToNhwc|nhwcToNchw|nhwcAddPadding|transpose_readWrite"
+_NORMALISES = r"batch_norm_(backward|collect_statistics|transform_input)"
+_NORM_LEFT = 0.4  # of batch normalisation's time with channels last (measured)
 _FILLS_BY_DESIGN = r"(?i)nccl|rccl|all_?reduce|persist|rnn|lstm|gru|cooperative"
 
 
@@ -42,8 +46,7 @@ def fp32_matmul(case: Case) -> Finding | None:
     """Matrix work in plain fp32 on a device that has tensor cores."""
     if not _has_tensor_cores(case):
         return None
-    plain = (pl.col("precision") == "fp32") & ~pl.col("tensor_cores") & pl.col("eligible")
-    chosen = _on_tensor_cores(case, case.kernels.filter(plain))
+    chosen = _on_tensor_cores(case, _plain_products(case))
     return _by_kernels(
         case,
         "fp32-matmul",
@@ -53,30 +56,43 @@ def fp32_matmul(case: Case) -> Finding | None:
     )
 
 
+def _plain_products(case: Case) -> pl.DataFrame:
+    """event, dur_ns, product, flops of all kernels of products and convolutions that are mostly done in plain fp32.
+
+    A product is what one op launched: with tensor cores, the transforms and conversions around it go, too.
+    """
+    plain = (pl.col("precision") == "fp32") & ~pl.col("tensor_cores") & pl.col("eligible")
+    rows = case.kernels.select(
+        "event", "dur_ns", "step", name=pl.col("op").cast(pl.String), plain=plain.fill_null(False)
+    )
+    rows = rows.join(case.trace.kernels.select("event", "op"), on="event", how="left", maintain_order="left")
+    # An instruction of a program; a command buffer holds many of them.
+    one = pl.col("name").str.contains("conv") & ~pl.col("name").str.contains("command_buffer")
+    by_name = pl.when(one).then(
+        pl.concat_str([pl.col("name"), pl.col("step").cast(pl.String)], separator=" ")
+    )
+    alone = pl.format("kernel {}", "event")
+    rows = rows.with_columns(product=pl.coalesce(pl.format("op {}", "op"), by_name, alone))
+    share = (pl.col("dur_ns") * pl.col("plain")).sum() / pl.col("dur_ns").sum()
+    rows = rows.filter(share.over("product") > 0.5)
+    flops = case.ops.filter(pl.col("flops") > 0).select("event", "flops")
+    of_op = rows.join(flops, left_on="op", right_on="event", how="left", maintain_order="left")["flops"]
+    own = rows.join(flops, on="event", how="left", maintain_order="left")["flops"]
+    # What a framework's op computes is told once for all its kernels, that of a program's instruction for each.
+    return rows.with_columns(
+        flops=pl.coalesce(pl.lit(of_op).max().over("product"), pl.lit(own).max().over("product"))
+    )
+
+
 def _on_tensor_cores(case: Case, kernels: pl.DataFrame) -> pl.DataFrame:
     """event, factor: what is left of each product, by the sums it must do where they are known, else by the peaks."""
     ratio = _tensor_core_factor(case)
     fast = _fast_peak(case)
     if not fast:
         return kernels.select("event", factor=pl.lit(ratio))
-    flops = case.ops.filter(pl.col("flops") > 0).select("event", "flops")
-    by_op = case.trace.kernels.select("event", "op").join(
-        flops.rename({"event": "op"}), on="op", maintain_order="left"
-    )
-    known = pl.concat([by_op.select("event", "flops"), flops]).unique(
-        "event", keep="first", maintain_order=True
-    )
-    ops = case.trace.kernels.select("event", launcher="op")
-    rows = kernels.select("event", "dur_ns").join(known, on="event", how="left", maintain_order="left")
-    rows = rows.join(ops, on="event", how="left", maintain_order="left")
-    # An op of several products (the backward of a convolution) does its sums in all of them together.
-    whole = (
-        pl.when(pl.col("launcher").is_null())
-        .then("dur_ns")
-        .otherwise(pl.col("dur_ns").sum().over("launcher"))
-    )
-    ideal = pl.col("flops") / (_REACHED * fast) * 1e9 / whole
-    return rows.select("event", factor=ideal.fill_null(ratio).clip(_AT_BEST * ratio, 1.0))
+    ideal = pl.col("flops") / (_REACHED * fast) * 1e9 / pl.col("dur_ns").sum().over("product")
+    factor = ideal.fill_null(ratio).clip(_AT_BEST * ratio, 1.0)
+    return kernels.select("event", factor=factor * _BETWEEN_TF32_AND_BF16)
 
 
 def _fast_peak(case: Case) -> float | None:
@@ -103,6 +119,12 @@ def layout_conversion(case: Case) -> Finding | None:
     names = case.kernels["name"].unique().drop_nulls()
     turning = names.filter(names.cast(pl.String).str.contains(_TURNS_LAYOUT))
     chosen = case.kernels.filter(pl.col("name").is_in(turning.implode())).select("event", factor=pl.lit(0.0))
+    if len(chosen):
+        # Normalisation in the other layout reads memory in a slower order.
+        slower = names.filter(names.cast(pl.String).str.contains(_NORMALISES))
+        slower = slower.filter(~slower.cast(pl.String).str.contains("channels_last"))
+        others = case.kernels.filter(pl.col("name").is_in(slower.implode()))
+        chosen = pl.concat([chosen, others.select("event", factor=pl.lit(_NORM_LEFT))])
     return _by_kernels(
         case,
         "layout-conversion",

@@ -261,7 +261,11 @@ def _growth(rows: pl.DataFrame, steps: Steps) -> int | None:
     reached = place.filter(place >= 0)
     levels = rows["allocated"].gather(reached.cast(pl.UInt32))
     change = levels.diff().drop_nulls()
-    return None if change.is_empty() else int(change.median())  # type: ignore[arg-type]
+    if change.is_empty():
+        return None
+    low, high = int(change.min()), int(change.max())  # type: ignore[arg-type]
+    # What is kept by accident is kept in every step; a level that only drifts is no growth.
+    return int(change.median()) if high < 0 or low >= 0.5 * high else 0  # type: ignore[arg-type]
 
 
 def _never_freed(lives: pl.DataFrame, steps: Steps) -> int:

@@ -15,9 +15,11 @@ from stepscope.trace.columns import buffer, series
 from stepscope.trace.schema import KINDS
 from stepscope.trace.trace import Trace
 
-LAUNCH_NS = 4_200  # a call that launches work, with the record of that work
-_COST_NS = {"op": 1_800, "runtime": 1_000, "python": 500, "memory": 300, "annotation": 800, "span": 150}
+LAUNCH_NS = 4_600  # a call that launches work, with the record of that work
+_COST_NS = {"op": 2_000, "runtime": 1_000, "python": 500, "memory": 300, "annotation": 800, "span": 150}
 _JAX_CALL_NS = 700  # XLA's tracer names every function that is called; going on with a generator costs less
+_USUAL_LAUNCH_NS = 7_300  # on the host of the measurements, under the profiler
+_BLOCKED_NS = 60_000  # a launch that takes so long waits for something
 LEAST_LEFT = 0.15  # of a stretch of host time: no correction takes more than the rest
 
 
@@ -36,6 +38,14 @@ def _in_order(events: pl.DataFrame) -> bool:
     return not bool((same & (events["start_ns"] < events["start_ns"].shift(1))).any())
 
 
+def _slowness(launches: pl.Series) -> float:
+    """How slow this host is, told by what a launch takes, as a multiple of the one the costs were measured on."""
+    usual = launches.filter(launches < _BLOCKED_NS).median()
+    if usual is None:
+        return 1.0
+    return min(max(float(usual) / _USUAL_LAUNCH_NS, 0.3), 2.0)
+
+
 class ProfilerCost:
     """Answers how much of a stretch of a thread's time the profiler took."""
 
@@ -48,6 +58,8 @@ class ProfilerCost:
             cost = pl.select(pl.when(calls).then(_JAX_CALL_NS).otherwise(cost)).to_series()
         launches = trace.links.filter(pl.col("why") == "launch")["from"].unique()
         cost = cost.scatter(launches, LAUNCH_NS)
+        if trace.info.framework == "pytorch":
+            cost = (cost * _slowness(events["dur_ns"].gather(launches))).cast(pl.Int64)
         events = events.select("track", "start_ns", cost=cost).filter(pl.col("cost") > 0)
         if not _in_order(events):
             events = events.sort("track", "start_ns")
