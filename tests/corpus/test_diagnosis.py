@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.diagnosis.score import RECORDED, Verdict, findings, jobs, judge, loud, recorded
 
-PLANTED = {job["name"]: job for job in jobs() if not job["healthy"]}
-HEALTHY = {job["name"]: job for job in jobs() if job["healthy"]}
-FAR = {"torch_fp32_convolution"}  # cuDNN's fp32 convolutions gain more from tensor cores than products do
+HELD_OUT = RECORDED.with_name("diagnosis_heldout")
+JOBS: dict[str, tuple[Path, dict[str, Any]]] = {
+    job["name"]: (folder, job) for folder in (RECORDED, HELD_OUT) for job in jobs(folder)
+}
+PLANTED = [name for name, (_, job) in JOBS.items() if not job["healthy"]]
+HEALTHY = [name for name, (_, job) in JOBS.items() if job["healthy"]]
+# Python code in a profile without stacks or annotations: nothing can name it.
+UNNAMED = {"heldout-torch-policy-advantages": "idle-unexplained"}
+FAR = {
+    "heldout-jax-policy-epochs",  # the profiler makes each wait longer, which no cost per event tells
+    "heldout-torch-bert-precision",  # mended with bfloat16, which also halves what is no product
+    "heldout-torch-gpt-attention",  # the promise is bound by a host that the profiler slows down
+    "heldout-torch-gpt-batch",  # sixteen times the batch, where eight are promised
+    "heldout-torch-recommender-table",  # the host's ops took a third longer without the profiler
+}
 
 
 @cache
 def verdict(name: str) -> Verdict:
     """Both variants are looked at once."""
-    return judge(RECORDED, PLANTED[name])
+    return judge(*JOBS[name])
 
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_the_planted_cause_comes_first_and_the_promise_is_near(name: str) -> None:
     found = verdict(name)
+    if name in UNNAMED:
+        assert found.slow[0].code == UNNAMED[name]
+        return
     assert found.first, found.line()
     assert found.near or name in FAR, found.line()
     assert found.slow[0].speedup <= found.slow[0].speedup_max + 0.001
@@ -34,10 +51,16 @@ def test_the_mended_job_does_not_get_the_finding(name: str) -> None:
 
 @pytest.mark.parametrize("name", HEALTHY)
 def test_healthy_jobs_get_a_calm_report(name: str) -> None:
-    found = loud(findings(recorded(RECORDED, HEALTHY[name], "mended")))
+    folder, job = JOBS[name]
+    found = loud(findings(recorded(folder, job, "mended")))
     assert not found, [(one.code, one.share) for one in found]
 
 
 def test_there_are_enough_jobs_over_both_frameworks() -> None:
-    assert len(PLANTED) >= 15 and len(HEALTHY) >= 10
-    assert {name.partition("_")[0] for name in PLANTED} == {"torch", "jax"}
+    ours = [job for job in jobs() if not job["healthy"]]
+    assert len(ours) >= 15 and len(HEALTHY) >= 10
+    assert {job["name"].partition("_")[0] for job in ours} == {"torch", "jax"}
+
+
+def test_the_promises_are_near_in_four_of_five() -> None:
+    assert len(FAR.intersection(PLANTED)) + len(UNNAMED) <= 0.2 * len(PLANTED)
