@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from os import environ
+
 TYPE_CHECKING = False  # of `typing`, whose import would take longer than everything else here
 if TYPE_CHECKING:
     from typing import Any
 
     from stepscope.capture.annotate import annotate as annotate
     from stepscope.capture.annotate import step as step
+    from stepscope.capture.listen import listen as listen
     from stepscope.capture.op import op as op
     from stepscope.capture.profiler import Profiler as Profiler
     from stepscope.capture.profiler import profile as profile
@@ -20,6 +23,7 @@ __all__ = [
     "Profiler",
     "__version__",
     "annotate",
+    "listen",
     "load",
     "op",
     "profile",
@@ -32,6 +36,7 @@ __all__ = [
 _PLACES = {
     "Profiler": "stepscope.capture.profiler",
     "annotate": "stepscope.capture.annotate",
+    "listen": "stepscope.capture.listen",
     "load": "stepscope.profile.load",
     "op": "stepscope.capture.op",
     "schedule": "stepscope.capture.schedule",
@@ -55,3 +60,9 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_PLACES, *_CALLED})
+
+
+if environ.get("STEPSCOPE_LISTEN", "0") not in ("", "0"):
+    from stepscope.capture.launched import listen_if_asked
+
+    listen_if_asked()

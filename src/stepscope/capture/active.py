@@ -15,6 +15,8 @@ profiler: Profiler | None = None
 is_timing = False
 # Who wants to hear that the job calls `stepscope.step()` while no Profiler runs: a launcher or listener.
 first_step: Callable[[], None] | None = None
+# Who wants to hear of every step of the Profiler that runs: a recording that was asked for from outside.
+on_step: Callable[[int], None] | None = None
 # Makes an NVTX range; None unless someone asked for NVTX.
 nvtx: Callable[[str], AbstractContextManager[Any]] | None = None
 

@@ -12,6 +12,7 @@ from typing import Any
 
 PLAN = "STEPSCOPE_LAUNCH"
 RUN = "STEPSCOPE_RUN"
+LISTEN = "STEPSCOPE_LISTEN"
 HOOK = Path(__file__).parent / "hook"
 MOST_WARMUP = 2
 
@@ -37,11 +38,13 @@ class Plan:
         return self.last - self.first + 1
 
 
-def environment(plan: Plan, before: Mapping[str, str]) -> dict[str, str]:
+def environment(plan: Plan, before: Mapping[str, str], *, listen: bool = False) -> dict[str, str]:
     """The environment of the job: the plan, a name that all its workers share, and the folder of our hook on the path."""
     env = dict(before)
     env[PLAN] = json.dumps(asdict(plan))
     env.setdefault(RUN, secrets.token_hex(8))
+    if listen:
+        env[LISTEN] = "1"
     env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(HOOK), before.get("PYTHONPATH"))))
     return env
 

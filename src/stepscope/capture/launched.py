@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from stepscope.capture.imports import after_import
-from stepscope.capture.launch import PLAN, plan_of, write_note
+from stepscope.capture.launch import LISTEN, PLAN, plan_of, write_note
 from stepscope.capture.loop import Loop
 from stepscope.capture.loop_sources import watch
 
@@ -22,6 +22,7 @@ _launched: Launched | None = None
 def begin() -> None:
     """Called at the start of every process of the job. Nothing heavy happens before a framework is imported."""
     global _launched
+    listen_if_asked()
     plan = plan_of(os.environ) if PLAN in os.environ else None
     if plan is None or _launched is not None:
         return
@@ -33,6 +34,22 @@ def begin() -> None:
     atexit.register(_launched.leave)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_launched.start_over)
+
+
+def listen_if_asked() -> None:
+    """With STEPSCOPE_LISTEN=1, processes that import a framework, or use stepscope, can be recorded from at any time."""
+    if os.environ.get(LISTEN, "0") not in ("", "0"):
+        for name in (*_FRAMEWORKS, "stepscope.capture.annotate"):
+            after_import(name, _listen)
+
+
+def _listen(_module: Any) -> None:
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    if multiprocessing is not None and multiprocessing.current_process().daemon:
+        return  # reads data for a process that trains
+    from stepscope.capture.listen import listen
+
+    listen()
 
 
 def _loop() -> Loop | None:

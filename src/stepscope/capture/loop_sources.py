@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from stepscope.capture.imports import after_import
@@ -23,44 +23,66 @@ _KERAS_LISTS = (
 )
 
 
-def watch(loop: Callable[[], Loop | None]) -> None:
-    """Listen in every framework that is imported, now or later. `loop` gives the Loop of the process, or None."""
-    after_import("torch.optim.optimizer", lambda module: _watch_optimizers(module, loop))
-    after_import("torch.utils.data.dataloader", lambda module: _watch_loaders(module, loop))
-    after_import("tensorflow.python.data.ops.iterator_ops", lambda module: _watch_datasets(module, loop))
-    after_import("jax._src.profiler", lambda module: _watch_markers(module, loop))
+Hearer = Callable[[], Loop | None]
+_hearers: list[Hearer] = []
+
+
+def watch(loop: Hearer) -> None:
+    """Listen in every framework that is imported, now or later. `loop` gives the Loop that wants to hear of it now, or None."""
+    _hearers.append(loop)
+    if len(_hearers) > 1:
+        return
+    after_import("torch.optim.optimizer", _watch_optimizers)
+    after_import("torch.utils.data.dataloader", lambda module: _wrap_next(module._BaseDataLoaderIter))
+    after_import("tensorflow.python.data.ops.iterator_ops", lambda module: _wrap_next(module.OwnedIterator))
+    after_import("jax._src.profiler", _watch_markers)
     for name in _KERAS_LISTS:
-        after_import(name, lambda module: _watch_batches(module, loop))
+        after_import(name, _watch_batches)
 
 
-def _tell(act: Callable[[], object]) -> None:
+def _heard() -> list[Loop]:
+    return [loop for hearer in _hearers if (loop := hearer()) is not None]
+
+
+def _tell(act: Callable[[Loop], object]) -> None:
     """Whatever a Loop does: not again inside of itself, and never an error for the job."""
     if getattr(_inside, "is_telling", False):
         return
     _inside.is_telling = True
     try:
-        act()
+        for loop in _heard():
+            act(loop)
     except Exception:
         pass
     finally:
         _inside.is_telling = False
 
 
-def _watch_optimizers(module: Any, loop: Callable[[], Loop | None]) -> None:
+def _watch_optimizers(module: Any) -> None:
     """Each class of optimizers is wrapped when its first object is made: outside of the span that torch gives its step."""
     patch = module.Optimizer._patch_step_function
 
     def _patch_step_function(self: Any) -> None:
         patch(self)
-        _tell(lambda: _wrap_step(type(self), loop))
-        told = loop()
-        if told is not None:
-            _tell(lambda: told.optimizer_made(id(self)))
+        try:
+            _wrap_step(type(self))
+        except Exception:  # a class that cannot be changed: its updates are not heard
+            pass
+        _tell(lambda loop: loop.optimizer_made(id(self)))
 
     module.Optimizer._patch_step_function = _patch_step_function
+    for kind in _kinds(module.Optimizer):  # those that are in use already
+        if getattr(vars(kind).get("step"), "hooked", False):
+            _wrap_step(kind)
 
 
-def _wrap_step(optimizer: type[Any], loop: Callable[[], Loop | None]) -> None:
+def _kinds(kind: type[Any]) -> Iterator[type[Any]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _kinds(each)
+
+
+def _wrap_step(optimizer: type[Any]) -> None:
     step = optimizer.step
     if getattr(step, "tells_stepscope", False):
         return
@@ -70,16 +92,15 @@ def _wrap_step(optimizer: type[Any], loop: Callable[[], Loop | None]) -> None:
     def counted(self: Any, *arguments: Any, **options: Any) -> Any:
         if is_compiling():
             return step(self, *arguments, **options)
-        told = None if getattr(_inside, "is_updating", False) else loop()
-        if told is None:  # or an optimizer inside another
+        if getattr(_inside, "is_updating", False):  # an optimizer inside another
             return step(self, *arguments, **options)
         _inside.is_updating = True
-        _tell(lambda: told.updating(id(self)))
+        _tell(lambda loop: loop.updating(id(self)))
         try:
             result = step(self, *arguments, **options)
         finally:
             _inside.is_updating = False
-        _tell(lambda: told.updated(id(self)))
+        _tell(lambda loop: loop.updated(id(self)))
         return result
 
     counted.__name__, counted.__doc__ = step.__name__, step.__doc__
@@ -89,27 +110,17 @@ def _wrap_step(optimizer: type[Any], loop: Callable[[], Loop | None]) -> None:
     optimizer.step = counted
 
 
-def _watch_loaders(module: Any, loop: Callable[[], Loop | None]) -> None:
-    _wrap_next(module._BaseDataLoaderIter, loop)
-
-
-def _watch_datasets(module: Any, loop: Callable[[], Loop | None]) -> None:
-    _wrap_next(module.OwnedIterator, loop)
-
-
-def _wrap_next(iterator: type[Any], loop: Callable[[], Loop | None]) -> None:
+def _wrap_next(iterator: type[Any]) -> None:
     following = iterator.__next__
 
     def __next__(self: Any) -> Any:
-        told = loop()
-        if told is not None:
-            _tell(told.fetching)
+        _tell(Loop.fetching)
         return following(self)
 
     iterator.__next__ = __next__
 
 
-def _watch_batches(module: Any, loop: Callable[[], Loop | None]) -> None:
+def _watch_batches(module: Any) -> None:
     """Keras: its list of callbacks hears of every batch, also where the user gave no callback."""
     callbacks = module.CallbackList
     begin, end = callbacks.on_train_batch_begin, callbacks.on_train_batch_end
@@ -117,38 +128,30 @@ def _watch_batches(module: Any, loop: Callable[[], Loop | None]) -> None:
         return
 
     def on_train_batch_begin(self: Any, *arguments: Any, **options: Any) -> Any:
-        told = loop()
-        if told is not None:
-            _tell(told.marker_begins)
+        _tell(Loop.marker_begins)
         return begin(self, *arguments, **options)
 
     def on_train_batch_end(self: Any, *arguments: Any, **options: Any) -> Any:
         result = end(self, *arguments, **options)
-        told = loop()
-        if told is not None:
-            _tell(told.marker_ends)
+        _tell(Loop.marker_ends)
         return result
 
     on_train_batch_end.tells_stepscope = True  # type: ignore[attr-defined]
     callbacks.on_train_batch_begin, callbacks.on_train_batch_end = on_train_batch_begin, on_train_batch_end
 
 
-def _watch_markers(module: Any, loop: Callable[[], Loop | None]) -> None:
-    """JAX: the markers of the loop; those of stepscope's own collector are made while the Loop is telling."""
+def _watch_markers(module: Any) -> None:
+    """JAX: the markers of the loop; those of stepscope's own collector are made while a Loop is told."""
     marker = module.StepTraceAnnotation
     enter, leave = marker.__enter__, marker.__exit__
 
     def __enter__(self: Any) -> Any:
-        told = loop()
-        if told is not None:
-            _tell(told.marker_begins)
+        _tell(Loop.marker_begins)
         return enter(self)
 
     def __exit__(self: Any, *error: Any) -> Any:
         result = leave(self, *error)
-        told = loop()
-        if told is not None:
-            _tell(told.marker_ends)
+        _tell(Loop.marker_ends)
         return result
 
     marker.__enter__, marker.__exit__ = __enter__, __exit__

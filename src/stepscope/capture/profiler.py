@@ -267,6 +267,22 @@ class Profiler:
             self._change()
         if window is not None and window is self._window and not self._regions:
             window.begin_step(self._number)
+        if active.on_step is not None and active.profiler is self:
+            active.on_step(self._number)
+
+    def hear_on_step(self) -> None:
+        """Someone waits for the next step: `active.on_step` is called from there on. May be called from any thread."""
+        self._next = 0
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether a window is open or about to."""
+        return self._phase != "off"
+
+    @property
+    def number(self) -> int:
+        """The steps that have ended since start()."""
+        return self._number
 
     def _change(self) -> None:
         """Something else has to be done from this step on."""
@@ -339,6 +355,8 @@ class Profiler:
         self._next = self._schedule.next_change(self._number)
         if self._pending and self._after_first is not None:
             self._next = min(self._next, self._after_first + KEPT)
+        if active.on_step is not None and active.profiler is self:
+            self._next = self._number + 1
 
     def _note_after(self) -> None:
         """The sidecars of the last window learn how long the steps after it took."""

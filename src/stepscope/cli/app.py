@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from stepscope import __version__
+from stepscope.cli.capture import capture
 from stepscope.cli.doctor import doctor
 from stepscope.cli.export import export
 from stepscope.cli.info import info
@@ -29,6 +30,7 @@ app.command()(export)
 app.command()(report)
 app.command()(doctor)
 app.command(context_settings=RUN_SETTINGS)(run)
+app.command()(capture)
 
 
 def _say_version(wanted: bool) -> None:

@@ -58,6 +58,7 @@ def run(
     no_memory: Annotated[bool, typer.Option("--no-memory", help="Do not record allocations.")] = False,
     no_shapes: Annotated[bool, typer.Option("--no-shapes", help="Do not record the shapes of inputs.")] = False,
     no_stacks: Annotated[bool, typer.Option("--no-stacks", help="Do not record Python functions.")] = False,
+    listen: Annotated[bool, typer.Option("--listen", help="Also let `stepscope capture` record from the job at any time.")] = False,
     quiet: QuietOption = False,
     color: ColorOption = Color.auto,
 ) -> None:  # fmt: skip
@@ -71,7 +72,7 @@ def run(
     with session(quiet, False, color) as talk, tempfile.TemporaryDirectory(prefix="stepscope-run-") as notes:
         options = {"memory": not no_memory, "shapes": not no_shapes, "stacks": not no_stacks}
         plan = Plan(str(folder.absolute()), first, last, notes, options)
-        code = _ended(talk, words, environment(plan, os.environ))
+        code = _ended(talk, words, environment(plan, os.environ, listen=listen))
         told = outcome(plan, list(read_notes(Path(notes))), shlex.quote(str(folder)), words)
         (talk.note if told.is_good else talk.warn)(told.text)
     _end_like(code)

@@ -90,9 +90,7 @@ class StepscopeProfiler(_Profiler):  # type: ignore[misc]
     def stop(self, action_name: str) -> None:
         """An action is over. Where the user runs the optimizers, a batch counts as an update."""
         self._spans.end(action_name)
-        if action_name.endswith(_UPDATE):
-            self._was_updated = True
-        elif action_name.endswith(_BATCH) and not self._is_automatic:
+        if action_name.endswith(_UPDATE if self._is_automatic else (_UPDATE, _BATCH)):
             self._was_updated = True
         elif not self._is_automatic and _AUTOMATIC.search(action_name):
             self._is_automatic = True

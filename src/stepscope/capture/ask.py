@@ -1,0 +1,84 @@
+"""The other end of `listen`: find processes that listen, and ask them to record."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from stepscope.capture import sockets
+from stepscope.errors import StepscopeError
+
+_PATIENCE_SECONDS = 5.0
+
+
+class NotListening(StepscopeError):
+    """Nobody answers there."""
+
+
+def listening() -> list[Path]:
+    """The sockets of this user's processes; those that were left behind are removed."""
+    found = []
+    for folder in sockets.folders():
+        try:
+            paths = sorted(folder.glob(f"*{sockets.ENDING}")) if sockets.is_ours(folder) else []
+        except OSError:
+            continue
+        for path in paths:
+            pid = path.name.removesuffix(sockets.ENDING)
+            if pid.isdigit() and not Path("/proc", pid).exists() and Path("/proc").is_dir():
+                path.unlink(missing_ok=True)
+            else:
+                found.append(path)
+    return found
+
+
+def address_of(target: str) -> Path:
+    """The socket of a process, by its number or its path."""
+    if not target.isdigit():
+        return Path(target)
+    for path in listening():
+        if path.name == f"{target}{sockets.ENDING}":
+            return path
+    raise NotListening(
+        f"Process {target} does not listen.",
+        fix="Call stepscope.listen() in it, or start it with STEPSCOPE_LISTEN=1 or `stepscope run --listen`.",
+    )
+
+
+def connect(path: Path) -> socket.socket:
+    """A connection, or an error that says what to do."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    made.settimeout(_PATIENCE_SECONDS)
+    try:
+        made.connect(str(path))
+    except OSError as error:
+        made.close()
+        raise NotListening(
+            f"Nobody listens at {path}: {error.strerror or error}.",
+            fix="`stepscope capture` without arguments lists the processes that do.",
+        ) from None
+    return made
+
+
+def status(path: Path) -> dict[str, Any]:
+    """What the process at this address says of itself."""
+    with closing(connect(path)) as connection:
+        sockets.send(connection, verb="status")
+        return next(sockets.lines(connection), {})
+
+
+def order(path: Path, request: dict[str, Any], timeout: float) -> Iterator[dict[str, Any]]:
+    """Ask it to record; its news, the last of which is `done` or `refused`. Ends without either after the timeout."""
+    with closing(connect(path)) as connection:
+        sockets.send(connection, verb="capture", **request)
+        connection.settimeout(timeout)
+        try:
+            for news in sockets.lines(connection):
+                yield news
+                if news.get("state") in ("done", "refused"):
+                    return
+        except TimeoutError:
+            return

@@ -1,0 +1,102 @@
+"""Where the sockets of listening processes lie, and how both sides talk: JSON, one object a line.
+
+The folder and the sockets in it belong to one user, and nobody else can open them; the listening side checks who called as well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import struct
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ENDING = ".sock"
+_LONGEST_LINE = 1 << 20
+
+
+class NotOurs(OSError):
+    """A folder that someone else could have made."""
+
+
+def folders() -> list[Path]:
+    """Where a socket may lie, the best place first. A job and its user may have been started with other environments."""
+    found = []
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    for each in (runtime, f"/run/user/{os.getuid()}"):
+        if each and Path(each).is_dir() and os.access(each, os.W_OK):
+            found.append(Path(each) / "stepscope")
+    found += [Path(each) / f"stepscope-{os.getuid()}" for each in (tempfile.gettempdir(), "/tmp")]
+    return list(dict.fromkeys(found))
+
+
+def own_folder() -> Path:
+    """The first that is, or can be made, ours alone."""
+    trouble: OSError | None = None
+    for folder in folders():
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if is_ours(folder):
+                return folder
+            trouble = NotOurs(f"{folder} belongs to someone else, or others may use it")
+        except OSError as error:
+            trouble = error
+    raise trouble or NotOurs("there is no folder for sockets")
+
+
+def is_ours(folder: Path) -> bool:
+    """A real folder of this user, closed to everyone else."""
+    found = folder.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+
+
+def opened(path: Path) -> socket.socket:
+    """A listening socket at this path, for this user only."""
+    path.unlink(missing_ok=True)
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        made.bind(str(path))
+        path.chmod(0o600)
+        made.listen(8)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def caller(connection: socket.socket) -> int | None:
+    """The user at the other end, where the system tells."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return None
+    size = struct.calcsize("3i")
+    _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return int(user)
+
+
+def send(connection: socket.socket, **message: Any) -> None:
+    """One line."""
+    connection.sendall(json.dumps(message, default=str).encode() + b"\n")
+
+
+def lines(connection: socket.socket) -> Iterator[dict[str, Any]]:
+    """What the other end says, until it hangs up. Anything but objects is left out."""
+    waiting = b""
+    while True:
+        head, found, rest = waiting.partition(b"\n")
+        if found:
+            waiting = rest
+            try:
+                message = json.loads(head)
+            except ValueError:
+                continue
+            if isinstance(message, dict):
+                yield message
+            continue
+        part = connection.recv(1 << 16)
+        if not part or len(waiting) > _LONGEST_LINE:
+            return
+        waiting += part

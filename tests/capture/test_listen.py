@@ -1,0 +1,183 @@
+"""Recording from a job that runs: `listen` on one side, `stepscope capture` on the other."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepscope.capture import ask, sockets
+from tests.capture.running import JOBS, PATIENCE_SECONDS, environment, needs, sidecars, traces
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Sockets of these tests lie apart from the user's."""
+    runtime = Path(os.path.relpath(tmp_path)) / "run"
+    runtime.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime.absolute()))
+    return tmp_path
+
+
+@contextmanager
+def job(place: Path, kind: str, **added: str) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A job that listens, and its address."""
+    process = subprocess.Popen(
+        [sys.executable, str(JOBS / "listening.py"), kind, str(PATIENCE_SECONDS)],
+        env=environment(**added),
+        cwd=place,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        yield process, Path(process.stdout.readline().strip())
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def capture(place: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "stepscope", "capture", *map(str, words)],
+        env=environment(),
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+    )
+
+
+def check(folder: Path, steps: int) -> dict[str, Any]:
+    (note,) = sidecars(folder)
+    assert len(note["steps"]["inside"]["durations_ns"]) == steps
+    assert note["steps"]["inside"]["first"] > 5
+    assert len(note["steps"]["before"]["durations_ns"]) == 1
+    return note
+
+
+def test_by_process_and_again(place: Path) -> None:
+    with job(place, "plain") as (process, path):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        listed = capture(place)
+        assert str(process.pid) in listed.stdout
+        assert "listening.py plain" in listed.stdout
+        ended = capture(place, process.pid, "--steps", 3, "-o", "out")
+        assert ended.returncode == 0, ended.stderr
+        assert "Next: stepscope report out" in ended.stderr
+        check(place / "out", 3)
+        capture(place, path, "--steps", 2, "-o", "again")
+        check(place / "again", 2)
+        assert process.poll() is None
+
+
+def test_several_at_once(place: Path) -> None:
+    with job(place, "plain") as (first, _), job(place, "plain") as (second, _):
+        ended = capture(place, first.pid, second.pid, "--steps", 2, "-o", "out")
+        assert ended.returncode == 0, ended.stderr
+        assert len(traces(place / "out")) == 2
+
+
+def test_beside_a_profiler_of_the_job(place: Path) -> None:
+    with job(place, "own_profiler") as (process, _):
+        ended = capture(place, process.pid, "--steps", 3, "-o", "out")
+        assert ended.returncode == 0, ended.stderr
+        check(place / "out", 3)
+        assert len(traces(place / "own")) == 1
+
+
+@needs("torch")
+def test_torch_without_marks(place: Path) -> None:
+    """The loop began before listen()."""
+    with job(place, "torch") as (process, _):
+        ended = capture(place, process.pid, "--steps", 3, "-o", "out")
+        assert ended.returncode == 0, ended.stderr
+        assert check(place / "out", 3)["backend"] == "torch"
+
+
+def test_by_the_environment(place: Path) -> None:
+    script = "import stepscope, time\nwhile True:\n    time.sleep(0.005)\n    stepscope.step()"
+    process = subprocess.Popen([sys.executable, "-c", script], env=environment(STEPSCOPE_LISTEN="1"))
+    try:
+        for _ in range(1000):
+            if ask.listening():
+                break
+            time.sleep(0.02)
+        capture(place, process.pid, "--steps", 2, "-o", "out")
+        assert len(traces(place / "out")) == 1
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_loop_that_makes_no_steps(place: Path) -> None:
+    script = "import stepscope, time; print(stepscope.listen(), flush=True); time.sleep(300)"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], env=environment(), stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        ended = capture(place, process.pid, "--timeout", 1)
+        assert ended.returncode == 1
+        assert "put stepscope.step() at the end" in ended.stderr
+        ended = capture(place, process.pid, "--timeout", 1)
+        assert "someone else" not in ended.stderr
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def test_nobody_listens(place: Path) -> None:
+    ended = capture(place, os.getpid())
+    assert ended.returncode == 1
+    assert "does not listen" in ended.stderr
+    assert "STEPSCOPE_LISTEN=1" in ended.stderr
+    assert "No process listens" in capture(place).stderr
+
+
+def test_a_socket_that_was_left_behind(place: Path) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    folder = sockets.own_folder()
+    left = folder / f"{dead.pid}.sock"
+    sockets.opened(left).close()
+    assert ask.listening() == []
+    assert not left.exists()
+
+
+def test_folders_of_others_are_not_used(place: Path) -> None:
+    folder = sockets.folders()[0]
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    assert not sockets.is_ours(folder)
+    assert sockets.own_folder() != folder
+
+
+def test_nonsense_is_survived(place: Path) -> None:
+    with job(place, "plain") as (process, path):
+        for words in (
+            b"\xff\xfe\n",
+            b"[]\n{}\n",
+            b'{"verb": "capture"}\n',
+            b'{"verb": "capture", "steps": "x"}\n',
+            b"x" * 99,
+        ):
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(str(path))
+                connection.sendall(words)
+        assert ask.status(path)["pid"] == process.pid

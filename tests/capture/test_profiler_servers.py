@@ -1,0 +1,137 @@
+"""Profiles from the gRPC profiler servers of TensorFlow and JAX."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from stepscope.capture import profiler_servers
+from stepscope.capture.profiler_servers import Server, ServerFailed
+from tests.capture.running import PATIENCE_SECONDS, environment, needs, sidecars, start, traces
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def server(framework: str) -> Iterator[str]:
+    port = free_port()
+    process = start("profiler_servers", framework, port, PATIENCE_SECONDS)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield f"localhost:{port}"
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def capture(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "stepscope", "capture", *map(str, words)]
+    return subprocess.run(
+        command, env=environment(), cwd=folder, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
+
+
+@pytest.mark.parametrize(
+    "framework", [pytest.param(name, marks=needs(name, "grpc")) for name in ("jax", "tensorflow")]
+)
+def test_the_profile_is_sent_or_written(tmp_path: Path, framework: str) -> None:
+    import stepscope
+
+    with server(framework) as address:
+        sent = capture(tmp_path, address, "--seconds", 0.4, "-o", "out")
+        assert sent.returncode == 0, sent.stderr
+        assert "Next: stepscope report out" in sent.stderr
+        (path,) = traces(tmp_path / "out")
+        assert path.parent.parent == tmp_path / "out" / "plugins" / "profile"
+        (note,) = sidecars(tmp_path / "out")
+        assert (note["backend"], note["server"]) == ("server", address)
+        assert len(stepscope.load(tmp_path / "out").events) > 10
+        written = capture(tmp_path, f"grpc://{address}", "--seconds", 0.4, "--remote", tmp_path / "theirs")
+        assert written.returncode == 0, written.stderr
+        (path,) = traces(tmp_path / "theirs")
+        assert f"wrote {path}" in written.stderr
+        assert (
+            capture(tmp_path, address, f"localhost:{free_port()}", "--seconds", 0.2, "-o", "some").returncode
+            == 0
+        )
+
+
+@needs("grpc")
+def test_nobody_answers(tmp_path: Path) -> None:
+    ended = capture(tmp_path, f"localhost:{free_port()}", "--seconds", 0.1)
+    assert ended.returncode == 1
+    assert "No profiler server answers" in ended.stderr
+    assert "jax.profiler.start_server" in ended.stderr
+
+
+@needs("grpc")
+def test_a_server_that_is_no_profiler(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    import grpc
+
+    other = grpc.server(ThreadPoolExecutor(1))
+    port = other.add_insecure_port("localhost:0")
+    other.start()
+    try:
+        with pytest.raises(ServerFailed, match="is no profiler server"):
+            profiler_servers.fetch(Server(f"localhost:{port}", 0.1))
+    finally:
+        other.stop(None)
+
+
+@needs("grpc")
+def test_an_old_server_that_only_writes(tmp_path: Path) -> None:
+    """It knows nothing of sending: it is asked again, to write where we can read."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    import grpc
+
+    def profile(request: bytes, _context: object) -> bytes:
+        fields = dict(profiler_servers._fields(request))
+        if 5 in fields:
+            root, session, host = (bytes(fields[key]).decode() for key in (5, 6, 7))
+            folder = Path(root, session)
+            folder.mkdir(parents=True)
+            (folder / f"{host}.xplane.pb").write_bytes(b"\x0a\x00")
+        return b""
+
+    handler = grpc.unary_unary_rpc_method_handler(profile)
+    old = grpc.server(ThreadPoolExecutor(2))
+    old.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler("tensorflow.ProfilerService", {"Profile": handler}),)
+    )
+    port = old.add_insecure_port("localhost:0")
+    old.start()
+    try:
+        ended = capture(tmp_path, f"localhost:{port}", "--seconds", 0.1, "-o", "out")
+        assert ended.returncode == 0, ended.stderr
+        assert len(traces(tmp_path / "out")) == 1
+    finally:
+        old.stop(None)
+
+
+def test_without_grpcio(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with pytest.raises(ServerFailed, match=r"stepscope\[grpc\]"):
+        profiler_servers.fetch(Server("localhost:1", 0.1))
+
+
+def test_messages() -> None:
+    message = (
+        profiler_servers._number(1, 300) + profiler_servers._text(5, "a/b") + profiler_servers._number(9, 1)
+    )
+    assert list(profiler_servers._fields(message)) == [(1, 300), (5, b"a/b"), (9, 1)]
+    assert list(profiler_servers._fields(message[:-3])) == [(1, 300)]
+    assert list(profiler_servers._fields(b"\x0d\x01\x02\x03\x04")) == []
