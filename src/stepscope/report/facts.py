@@ -13,6 +13,9 @@ Fact = tuple[str, str]
 VERDICT = "verdict"  # a sentence that needs no label
 
 
+_INFLATED = 1.02  # less is noise
+
+
 def facts_of(report: Report, section: str) -> list[Fact]:
     """What is known of the section in single figures: a label and its value each."""
     return [(label, value) for label, value in _WAYS[section](report) if value] if section in _WAYS else []
@@ -45,7 +48,15 @@ def _steps(report: Report) -> Iterator[Fact]:
     yield _duration("longest", found.max_ns)
     yield "outliers", f"{found.outliers:,}" if found.outliers else ""
     yield "partial", f"{found.partial:,}, left out of the figures" if found.partial else ""
-    yield "profiling makes a step longer by", f"{found.inflation:.2f}×" if found.inflation else ""
+    yield "with the profiler a step takes", inflation(report)
+
+
+def inflation(report: Report) -> str:
+    """How much longer profiling makes a step, and how that is known; nothing where it is not, or not worth telling."""
+    found = report.steps
+    if not found.inflation or found.inflation < _INFLATED:
+        return ""
+    return f"{found.inflation:.2f} times as long ({found.inflation_source or 'measured'})"
 
 
 def _input(report: Report) -> Iterator[Fact]:

@@ -11,6 +11,8 @@ from stepscope.report.model import BreakdownRow, Finding, Report, StepRow
 from stepscope.report.parts import part
 from stepscope.report.shown import share
 
+_TELLING = 0.03  # a promise as recorded that differs by less says nothing more
+
 
 def own_rows(report: Report, rank: int | None = None) -> list[StepRow]:
     """The steps of each rank's critical device, or of one rank's."""
@@ -92,5 +94,9 @@ def _words(key: str, value: Any) -> str:
 
 def gain(finding: Finding) -> str:
     """What the change would bring."""
-    most = f" (at most {finding.speedup_max:.2f}×)" if finding.speedup_max > finding.speedup else ""
-    return f"saves {units.duration(finding.saves_ns_per_step)} a step: {finding.speedup:.2f}× as fast{most}"
+    notes = [f"at most {finding.speedup_max:.2f}×"] if finding.speedup_max > finding.speedup else []
+    recorded = finding.evidence.get("speedup_as_recorded")
+    if isinstance(recorded, float) and abs(recorded / finding.speedup - 1) > _TELLING:
+        notes.append(f"{recorded:.2f}× with the profiler")
+    more = f" ({', '.join(notes)})" if notes else ""
+    return f"saves {units.duration(finding.saves_ns_per_step)} a step: {finding.speedup:.2f}× as fast{more}"

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from stepscope import units
 from stepscope.report.drawn import bar, sparkline
+from stepscope.report.facts import inflation
 from stepscope.report.grid import lines
 from stepscope.report.model import BreakdownRow, Finding, Problem, Report, StepRow
 from stepscope.report.parts import part
@@ -146,6 +147,8 @@ def steps(report: Report, width: int, limit: int) -> Iterator[Text]:
         ("median", found.median_ns), ("p10", found.p10_ns), ("p90", found.p90_ns), ("min", found.min_ns), ("max", found.max_ns)
     )  # fmt: skip
     yield Text("  " + ", ".join(f"{name} {units.duration(ns)}" for name, ns in figures if ns is not None))
+    if slowed := inflation(report):
+        yield Text(f"  with the profiler a step takes {slowed}")
 
 
 def _counted(report: Report) -> str:
