@@ -201,7 +201,7 @@ def saving(
     saved = min(max(0.0, saved), MOST_SAVED * length)
     raw = min(max(0.0, raw), MOST_SAVED * case.step_ns)
     # What the change also hides was never the finding's own; the bound is never below the estimate.
-    bound = max(saved / length, min(owned_ns / case.step_ns, MOST_SAVED))
+    bound = max(saved / length, raw / case.step_ns, min(owned_ns / case.step_ns, MOST_SAVED))
     usual = case.step_count / max(1, len(case.lengths))
     return Finding(
         code=code,
