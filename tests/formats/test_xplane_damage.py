@@ -13,7 +13,7 @@ from unittest import mock
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stepscope.errors import StepscopeError
@@ -242,6 +242,24 @@ def test_flipped_bytes(flips: list[tuple[int, int]]) -> None:
         data[at] = value
     trace = read_events(bytes(data))
     assert trace is None or len(own_events(trace)) <= 30
+
+
+@FEWER
+@given(st.integers(0, len(WHOLE) - 1), st.integers(0, 7))
+@example(0, 4)  # a plane becomes a warning
+@example(16, 3)  # a line becomes the name of its plane
+def test_no_bit_loses_an_event_in_silence(at: int, bit: int) -> None:
+    data = bytearray(WHOLE)
+    data[at] ^= 1 << bit
+    trace = read_events(bytes(data))
+    if trace is not None and len(own_events(trace)) < 22:
+        assert codes(trace) != {"capture-warning": 1}
+
+
+def test_what_stands_there_twice_is_counted(tmp_path: Path) -> None:
+    line = packed(3, packed(2, "t") + number(3, 5) + packed(4, number(1, 1)) + packed(2, "t again"))
+    plane = packed(1, packed(2, "/host:CPU") + line + packed(2, "/host:CPU"))
+    assert codes(load(plane, tmp_path)) == {"unknown-fields": 2}
 
 
 @FEWER

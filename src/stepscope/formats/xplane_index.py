@@ -23,15 +23,26 @@ _FIELD_COLUMNS = (
     ("first", "q", pl.Int64),
     ("last", "q", pl.Int64),
 )
-# The fields of each message, with their forms.
-_SPACE = {1: _BYTES, 2: _BYTES, 3: _BYTES, 4: _BYTES}
-_PLANE = {1: wire.VARINT} | dict.fromkeys(range(2, 7), _BYTES)
-_LINE = dict.fromkeys((1, 3, 9, 10), wire.VARINT) | dict.fromkeys((2, 4, 11), _BYTES)
 _CHUNK_COLUMNS = (
     ("line", "I", pl.UInt32),
     ("first", "q", pl.Int64),
     ("last", "q", pl.Int64),
     ("count", "q", pl.Int64),
+)
+
+
+@dataclass(frozen=True)
+class _Message:
+    """The fields of a message with their forms, and those that no writer puts there twice."""
+
+    forms: dict[int, int]
+    once: tuple[int, ...] = ()
+
+
+_SPACE = _Message(dict.fromkeys(range(1, 5), _BYTES))
+_PLANE = _Message({1: wire.VARINT} | dict.fromkeys(range(2, 7), _BYTES), once=(1, 2))
+_LINE = _Message(
+    dict.fromkeys((1, 3, 9, 10), wire.VARINT) | dict.fromkeys((2, 4, 11), _BYTES), once=(1, 2, 3, 9, 10, 11)
 )
 
 
@@ -111,7 +122,7 @@ def _ends_in_a_header(data: Any, damage: Damage) -> bool:
     if not is_last or damage.lost_bytes > _LONGEST_HEADER:
         return False
     tag, *length = bytes(data[damage.lost_at :])
-    return tag >> 3 in _SPACE and tag & 7 == wire.BYTES and all(byte & 0x80 for byte in length)
+    return tag >> 3 in _SPACE.forms and tag & 7 == wire.BYTES and all(byte & 0x80 for byte in length)
 
 
 class _Splitter:
@@ -121,12 +132,12 @@ class _Splitter:
         self.data = data
         self.damage = Damage()
 
-    def split(self, spans: pl.DataFrame, known: dict[int, int] | None = None) -> pl.DataFrame:
+    def split(self, spans: pl.DataFrame, known: _Message | None = None) -> pl.DataFrame:
         """All fields of the messages: message, field, form, and the value or the span of the payload."""
         return self.split_bulk(spans, 0, known)[0]
 
     def split_bulk(
-        self, spans: pl.DataFrame, bulk: int, known: dict[int, int] | None = None
+        self, spans: pl.DataFrame, bulk: int, known: _Message | None = None
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The fields but for the one that repeats by the million, and the chunks of that one."""
         total = int((spans["last"] - spans["first"]).sum())
@@ -142,18 +153,19 @@ class _Splitter:
             room, chunk_room = max(room, count), max(chunk_room, chunk_count)
         self._note(cut, lost, lost_bytes, lost_at)
         found = _frame(_FIELD_COLUMNS, fields, count)
-        self._note_unknown(found, known or {})
+        if known is not None:
+            self._note_unknown(found, known)
         return found, _frame(_CHUNK_COLUMNS, chunks, chunk_count)
 
-    def _note_unknown(self, fields: pl.DataFrame, known: dict[int, int]) -> None:
-        """Count the fields that are not of the message, or not in their form."""
-        if known:
-            forms = [known.get(number, -1) for number in fields["field"].unique(maintain_order=True)]
-            form = fields["field"].replace_strict(
-                fields["field"].unique(maintain_order=True), forms, return_dtype=pl.Int16
-            )
-            plain = fields["form"].cast(pl.Int16)
-            self.damage.unknown_fields += int(((plain != form) & (plain != form + wire.CUT)).sum())
+    def _note_unknown(self, fields: pl.DataFrame, known: _Message) -> None:
+        """Count the fields that are not of the message, not in their form, or there once more."""
+        numbers = fields["field"].unique(maintain_order=True)
+        forms = [known.forms.get(number, -1) for number in numbers]
+        form = fields["field"].replace_strict(numbers, forms, return_dtype=pl.Int16)
+        plain = fields["form"].cast(pl.Int16)
+        fits = (plain == form) | (plain == form + wire.CUT)
+        once = fields.filter(fits, pl.col("field").is_in(known.once)).select("message", "field")
+        self.damage.unknown_fields += len(fields) - int(fits.sum()) + len(once) - once.n_unique()
 
     def _note(self, cut: int, lost: int, lost_bytes: int, lost_at: int) -> None:
         damage = self.damage
