@@ -21,6 +21,7 @@ from stepscope.profile.runs import Entry
 from stepscope.profile.stored import LazyFrames
 from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.schema import TABLES, Kind, conform
+from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
 ENDING = ".stepscope.json"
@@ -159,31 +160,49 @@ def _corrected(tables: Mapping[str, pl.DataFrame], found: Sidecar) -> Mapping[st
 
     def read(name: str) -> pl.DataFrame:
         if name == "events":
-            return _whole_steps(_custom_ops(tables[name], found), found)
+            return _whole_steps(_custom_ops(tables[name], tables["tracks"], found), found)
         if name == "ops" and found.ops:
-            return _with_custom_ops(tables[name], tables["events"], found)
+            return _with_custom_ops(tables[name], tables["events"], tables["tracks"], found)
+        if name == "kernels" and found.ops:
+            return _launched_by_custom_ops(tables, found)
         return tables[name]
 
     return LazyFrames(tuple(TABLES), read)
 
 
-def _is_custom(events: pl.DataFrame, found: Sidecar) -> pl.Series:
-    is_custom: pl.Series = (events["kind"] == "annotation") & events["name"].cast(pl.String).is_in(
-        list(found.ops)
-    )
+def _is_custom(events: pl.DataFrame, tracks: pl.DataFrame, found: Sidecar) -> pl.Series:
+    """On the host: PyTorch draws each annotation a second time, over the kernels that it launched."""
+    hosts = tracks.filter(pl.col("what") == "host")["id"]
+    named = events["name"].cast(pl.String).is_in(list(found.ops))
+    is_custom: pl.Series = (events["kind"] == "annotation") & named & events["track"].is_in(hosts.implode())
     return is_custom
 
 
-def _custom_ops(events: pl.DataFrame, found: Sidecar) -> pl.DataFrame:
+def _custom_ops(events: pl.DataFrame, tracks: pl.DataFrame, found: Sidecar) -> pl.DataFrame:
     if not found.ops:
         return events
-    kind = pl.when(_is_custom(events, found)).then(pl.lit("op", dtype=Kind)).otherwise(pl.col("kind"))
+    is_custom = _is_custom(events, tracks, found)
+    kind = pl.when(is_custom).then(pl.lit("op", dtype=Kind)).otherwise(pl.col("kind"))
     return events.with_columns(kind=kind)
 
 
-def _with_custom_ops(ops: pl.DataFrame, events: pl.DataFrame, found: Sidecar) -> pl.DataFrame:
-    added = conform("ops", events.filter(_is_custom(events, found)).select(event="id"))
+def _with_custom_ops(
+    ops: pl.DataFrame, events: pl.DataFrame, tracks: pl.DataFrame, found: Sidecar
+) -> pl.DataFrame:
+    added = conform("ops", events.filter(_is_custom(events, tracks, found)).select(event="id"))
     return pl.concat([ops, added.join(ops, on="event", how="anti")]).sort("event")
+
+
+def _launched_by_custom_ops(tables: Mapping[str, pl.DataFrame], found: Sidecar) -> pl.DataFrame:
+    """Of PyTorch the innermost op launched a kernel; programs of JAX and TensorFlow name their kernels' ops themselves."""
+    kernels, events = tables["kernels"], _custom_ops(tables["events"], tables["tracks"], found)
+    launches = tables["links"].filter(pl.col("why") == "launch")
+    innermost = ancestors(events, events["kind"] == "op").gather(launches["from"])
+    custom = events.filter(_is_custom(tables["events"], tables["tracks"], found))["id"]
+    launched = launches.select(event="to", custom=innermost).filter(pl.col("custom").is_in(custom.implode()))
+    order = ("custom", "op") if found.backend == "torch" else ("op", "custom")
+    joined = kernels.join(launched.unique("event"), on="event", how="left", maintain_order="left")
+    return joined.with_columns(op=pl.coalesce(*order)).select(kernels.columns)
 
 
 def _whole_steps(events: pl.DataFrame, found: Sidecar) -> pl.DataFrame:
