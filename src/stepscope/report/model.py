@@ -169,6 +169,9 @@ class OpRow(msgspec.Struct, kw_only=True):
     device_total_ns: int
     device_self_ns: int
     memory_bytes: int | None = None
+    # Of a custom op (`stepscope.op`): what its calls changed, as two figures, because an allocator keeps what it frees.
+    allocator_delta_bytes: int | None = None
+    device_delta_bytes: int | None = None
     flops: int | None = None
     bytes: int | None = None
     shapes: str | None = None

@@ -69,6 +69,8 @@ _OPS = (
     Column("device_total_ns", "device total", "ns", minor=True),
     Column("share", "share", "share"),
     Column("memory_bytes", "allocated", "bytes", minor=True),
+    Column("allocator_delta_bytes", "allocator change", "bytes", minor=True),
+    Column("device_delta_bytes", "device change", "bytes", minor=True),
     Column("flops", "FLOPs", "flops", minor=True),
     Column("bytes", "bytes", "bytes", minor=True),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,13 +17,33 @@ from stepscope.report.rows import capped, only_value, sum_or_null
 from stepscope.report.section import Section
 
 _TIMES = ("host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns")
-_KNOWN_OR_NOT = ("memory_bytes", "flops", "bytes")
+# What `stepscope.op` measured around its calls.
+_CHANGES = ("allocator_delta_bytes", "device_delta_bytes")
+_KNOWN_OR_NOT = ("memory_bytes", *_CHANGES, "flops", "bytes")
 _WORDS = ("scope", "placement", "execution", "shapes", "forward")
 
 
 def of_rank(context: RankContext) -> pl.DataFrame:
     """The ops of the rank's steps, summed."""
-    return ops_table(context.op_calls, ("name", *context.options.ops_by))
+    found = ops_table(context.op_calls, ("name", *context.options.ops_by))
+    return _with_changes(found, context.trace.info.capture.get("ops"))
+
+
+def _with_changes(ops: pl.DataFrame, told: object) -> pl.DataFrame:
+    """The two changes of memory by each custom op. They are known by name: of a name in several rows, for none of them."""
+    rows = told if isinstance(told, dict) else {}
+    names = ops["name"].cast(pl.String).to_list()
+    once = {name for name, count in Counter(names).items() if count == 1}
+    return ops.with_columns(
+        pl.Series(key, [_change(rows.get(name), key) if name in once else None for name in names], pl.Int64)
+        for key in _CHANGES
+    )
+
+
+def _change(row: object, key: str) -> int | None:
+    """As the sidecar has it, which may hold anything."""
+    value = row.get(key) if isinstance(row, dict) else None
+    return value if type(value) is int and abs(value) < 1 << 62 else None
 
 
 def joined(ranks: Sequence[pl.DataFrame], options: Options) -> Mapping[str, Any]:
