@@ -189,6 +189,20 @@ def test_torch(tmp_path: Path) -> None:
 
 
 @needs("torch")
+def test_input_workers(tmp_path: Path) -> None:
+    """The report names what the loader's process was slow at."""
+    launched(tmp_path, "--steps", "4:8", "-o", "out", "--", sys.executable, LOOPS, "workers", 12)
+    (note,) = sidecars(tmp_path / "out")
+    (worker,) = note["input"]["workers"]
+    assert worker["batches"] >= 3
+    import stepscope
+
+    found = stepscope.report(tmp_path / "out").input
+    assert "decode" in found.verdict
+    assert any(row.name.endswith(": decode") for row in found.stages)
+
+
+@needs("torch")
 def test_workers_of_torchrun(tmp_path: Path) -> None:
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     ended = launched(tmp_path, "--steps", "4:5", "-o", "out", "--", *torchrun, LOOPS, "gan_no_loader", 9)

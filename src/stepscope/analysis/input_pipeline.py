@@ -26,7 +26,7 @@ WORKER = "worker: "
 _WORKERS = "_MultiProcessingDataLoaderIter"
 # The first rule that matches decides.
 _KINDS: tuple[tuple[str, str], ...] = (
-    ("wait", r"(?i)_try_get_data|_get_data$|queues?\.py.*: get$|multiprocessing.*(recv|poll|wait)|::Prefetch$|selectors|acquire"),
+    ("wait", r"(?i)_try_get_data|_get_data$|queues?\.py.*: get$|multiprocessing.*(recv|poll|wait)|::Prefetch$|selectors|select\.(e?poll|select)|acquire"),
     ("copy", r"(?i)pin_memory|Memcpy|HtoD|CopyHostToDevice|aten::to$|aten::_to_copy|aten::copy_|device_put|TransferTo"),
     ("batch", r"(?i)collate|aten::stack|aten::cat$|::(Padded)?Batch(V2)?$|::ParallelBatch"),
     ("read", r"(?i)TFRecord|TextLine|FixedLengthRecord|RecordIO|ArrayRecord|::FlatMap|: (open|read|load|imread|loadtxt|readline)s?$|PIL/.*Image.*open|<built-in .*(read|open)"),
@@ -139,9 +139,12 @@ def _kind(name: pl.Expr) -> pl.Expr:
 def _verdict(share: float, exposed: float, stages: pl.DataFrame) -> str:
     if stages.is_empty():
         return "No input pipeline was recorded."
-    slowest = stages.row(0, named=True)
+    # Waiting for a worker is no reason: what the worker does is.
+    at_work = stages.filter(pl.col("kind") != "wait")
+    is_told = stages["name"].str.starts_with(WORKER).any()
+    slowest = (at_work if is_told and len(at_work) else stages).row(0, named=True)
     worst = f"the slowest stage is {slowest['name']} ({slowest['kind']})"
-    if stages["name"].str.contains(_WORKERS).any() and not stages["name"].str.starts_with(WORKER).any():
+    if stages["name"].str.contains(_WORKERS).any() and not is_told:
         worst += "; what the loader's worker processes did was not recorded"
     if exposed >= HIGH:
         return f"Input-bound: the device waits for data {exposed:.0%} of the time; {worst}."

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 Act = Callable[[Any], None]
-_waiting: dict[str, Act] = {}
+_waiting: dict[str, list[Act]] = {}
 
 
 def after_import(name: str, act: Act) -> None:
@@ -20,7 +20,7 @@ def after_import(name: str, act: Act) -> None:
         return
     if not any(isinstance(finder, _Watcher) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Watcher())
-    _waiting[name] = act
+    _waiting.setdefault(name, []).append(act)
 
 
 def _safely(act: Act, module: ModuleType) -> None:
@@ -36,14 +36,14 @@ class _Watcher:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        act = _waiting.pop(name, None)
-        if act is None:
+        acts = _waiting.pop(name, None)
+        if acts is None:
             return None
         spec = self._found(name, path, target)
         if spec is None or spec.loader is None or isinstance(spec.loader, type):
-            _waiting[name] = act
+            _waiting[name] = acts
             return spec
-        _tell_when_done(spec.loader, act)
+        _tell_when_done(spec.loader, acts)
         return spec
 
     def _found(self, name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
@@ -55,7 +55,7 @@ class _Watcher:
         return None
 
 
-def _tell_when_done(loader: Any, act: Act) -> None:
+def _tell_when_done(loader: Any, acts: list[Act]) -> None:
     run = loader.exec_module
 
     def exec_module(module: ModuleType) -> None:
@@ -64,7 +64,8 @@ def _tell_when_done(loader: Any, act: Act) -> None:
         except AttributeError:
             pass
         run(module)
-        _safely(act, module)
+        for act in acts:
+            _safely(act, module)
 
     try:
         loader.exec_module = exec_module

@@ -44,10 +44,14 @@ class Waits:
         """The loader's iterator, with its workers watched where it has any."""
         batches, workers = iterate(loader)
         if workers is not None:
-            self._workers.append(workers)
-            if self.is_open:
-                workers.on()
+            self.watch(workers)
         return batches, workers
+
+    def watch(self, workers: Workers) -> None:
+        """These workers measure while a window is open."""
+        self._workers.append(workers)
+        if self.is_open:
+            workers.on()
 
     def end(self, workers: Workers) -> None:
         """The loader is exhausted. Persistent workers begin again with the next epoch, and are then new to us."""

@@ -47,19 +47,21 @@ class Workers:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def iterate(loader: Any) -> tuple[Any, Workers | None]:
-    """The loader's iterator, and its workers where it has any that can be watched."""
+def iterate(loader: Any, make: Callable[[Any], Any] = iter) -> tuple[Any, Workers | None]:
+    """The loader's iterator, and its workers where it has any that can be watched and are not yet."""
     data = sys.modules.get("torch.utils.data")
     if data is None or not isinstance(loader, data.DataLoader) or not loader.num_workers:
-        return iter(loader), None
+        return make(loader), None
+    own = loader.worker_init_fn
+    if isinstance(own, InWorker):
+        return make(loader), None
     try:
         workers = Workers()
     except OSError:  # no folder for temporary files
-        return iter(loader), None
-    own = loader.worker_init_fn
+        return make(loader), None
     loader.worker_init_fn = InWorker(str(workers.folder), own)
     try:
-        return iter(loader), workers
+        return make(loader), workers
     finally:
         loader.worker_init_fn = own
 

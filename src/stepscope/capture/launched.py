@@ -12,6 +12,7 @@ from stepscope.capture.loop import Loop
 from stepscope.capture.loop_sources import watch
 
 if TYPE_CHECKING:
+    from stepscope.capture.input_workers import Workers
     from stepscope.capture.launch import Plan
     from stepscope.capture.loop_profiler import LoopProfiler
 
@@ -31,6 +32,7 @@ def begin() -> None:
     _launched = Launched(plan)
     watch(_loop)
     after_import("stepscope.capture.active", _launched.hear_calls)
+    after_import("torch.utils.data.dataloader", _launched.watch_loaders)
     atexit.register(_launched.leave)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_launched.start_over)
@@ -71,6 +73,7 @@ class Launched:
         self._number = 0
         self._profiler: LoopProfiler | None = None
         self._records_itself: str | None = None
+        self._workers: list[Workers] = []
 
     def begin(self) -> None:
         """The loop begins; or something surer than before tells its steps, and counting begins anew."""
@@ -100,7 +103,27 @@ class Launched:
         self._profiler = LoopProfiler(
             plan.folder, self.loop, self.step, self._give_way, schedule=steps, **plan.options
         )
+        for workers in self._workers:
+            self._profiler.watch_input(workers)
         self._profiler.start()
+
+    def watch_loaders(self, module: Any) -> None:
+        """The worker processes of the job's loaders measure what they do while a window is open."""
+        get = module.DataLoader._get_iterator
+
+        def _get_iterator(loader: Any) -> Any:
+            if self.is_done:
+                return get(loader)
+            from stepscope.capture.input_workers import iterate
+
+            batches, workers = iterate(loader, get)
+            if workers is not None:
+                self._workers.append(workers)
+                if self._profiler is not None:
+                    self._profiler.watch_input(workers)
+            return batches
+
+        module.DataLoader._get_iterator = _get_iterator
 
     def hear_calls(self, active: Any) -> None:
         """Code that calls stepscope.step() itself finds someone to call."""
@@ -129,6 +152,8 @@ class Launched:
         self.is_done = True
         if self._profiler is not None:
             self._profiler.stop()
+        for workers in self._workers:
+            workers.close()
         try:
             self._note()
         except OSError:  # the launcher is gone

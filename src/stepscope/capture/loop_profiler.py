@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from stepscope.capture.input_workers import Workers
 from stepscope.capture.loop import Loop
 from stepscope.capture.profiler import Profiler
 from stepscope.capture.step_times import KEPT
@@ -42,6 +43,10 @@ class LoopProfiler(Profiler):
     def is_waiting(self) -> bool:
         """Whether nothing has been recorded yet, nor is being."""
         return self._window is None and not self._published
+
+    def watch_input(self, workers: Workers) -> None:
+        """The worker processes of a loader that the job iterates."""
+        self._waits.watch(workers)
 
     def give_way_to(self, other: Profiler) -> bool:
         """The job starts one of its own: let it."""

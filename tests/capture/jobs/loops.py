@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
 
@@ -25,6 +26,35 @@ def loader(steps: int) -> int:
         optimizer.step()
         schedule.step()
         optimizer.zero_grad()
+    return steps
+
+
+class Slow:
+    """A dataset whose items take their time."""
+
+    def __len__(self) -> int:
+        return 4096
+
+    def __getitem__(self, index: int) -> Any:
+        import torch
+
+        return decode(torch.ones(8))
+
+
+def decode(x: Any) -> Any:
+    time.sleep(0.01)
+    return x
+
+
+def workers(steps: int) -> int:
+    """A loader with a worker process, which is what the loop waits for."""
+    torch, model, _ = torch_parts()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for number, x in enumerate(torch.utils.data.DataLoader(Slow(), batch_size=2, num_workers=1)):
+        if number == steps:
+            break
+        model(x).sum().backward()
+        optimizer.step()
     return steps
 
 
