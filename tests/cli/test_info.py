@@ -18,8 +18,6 @@ from tests.cli.run import PROFILE, in_terminal, stepscope, succeeds
 from tests.profile.handmade import trace
 from tests.profile.tiny import kineto, put
 
-CORPUS = os.environ.get("STEPSCOPE_CORPUS")
-
 
 def told(*arguments: str | Path) -> dict[str, Any]:
     """What info says, as JSON."""
@@ -122,37 +120,3 @@ def test_talk_is_only_about_the_slow_path() -> None:
 @pytest.mark.skipif(os.name == "nt", reason="a terminal of Unix")
 def test_a_short_load_shows_no_progress() -> None:
     assert "Reading" not in in_terminal("info", PROFILE)
-
-
-@pytest.mark.corpus
-@pytest.mark.skipif(CORPUS is None, reason="STEPSCOPE_CORPUS is not set")
-@pytest.mark.parametrize(
-    ("path", "truth"),
-    [
-        ("h200/resnet_input_bound.pt.trace.json.gz", {"framework": ["pytorch"], "steps": 4, "devices": [("NVIDIA H200", 1)]}),
-        ("h200/dqn_launch_bound.pt.trace.json.gz", {"framework": ["pytorch"], "steps": 20, "devices": [("NVIDIA H200", 1)]}),
-        ("h200/gpt_bf16_eager.pt.trace.json.gz", {"framework": ["pytorch"], "devices": [("NVIDIA H200", 1)]}),
-        ("h200/ddp_rank*.pt.trace.json.gz", {"ranks": [0, 1], "world_size": 2, "devices": [("NVIDIA H200", 1)]}),
-        ("h200/jax_gpu", {"framework": ["jax"], "steps": 8, "has_device_events": True}),
-        ("h200/jax_cupti_conflict", {"framework": ["jax"], "steps": 8, "has_device_events": False}),
-        ("tensorflow/custom_loop", {"framework": ["tensorflow"], "steps": 10, "has_device_events": False}),
-        ("tensorflow/keras_callback", {"framework": ["tensorflow"]}),
-        ("tensorflow/tf1_run_metadata", {"framework": ["tensorflow"]}),
-        ("public/kineto_resnet50_workers0.pt.trace.json.gz", {"devices": [("Tesla V100-DGXS-32GB", 4)]}),
-        ("public/a100x2_nccl.json.gz", {"ranks": [0], "world_size": 2}),
-        ("public/dlrm_8ranks", {"ranks": [*range(8)], "world_size": 8, "devices": [("Tesla V100-SXM2-32GB", 8)]}),
-        ("public/gloo_rank34_cpu_only.pt.trace.json.gz", {"ranks": [34], "world_size": 300, "devices": [], "has_device_events": False}),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_the_truth_of_the_corpus(path: str, truth: dict[str, Any]) -> None:
-    found = told(Path(CORPUS or ".") / path)
-    facts = {
-        "framework": found["framework"],
-        "steps": found["steps"] and found["steps"]["count"],
-        "ranks": [rank["rank"] for rank in found["ranks"]],
-        "world_size": found["world_size"],
-        "devices": [(device["name"], device["count"]) for device in found["devices"]],
-        "has_device_events": found["device_events"] > 0,
-    }
-    assert {name: facts[name] for name in truth} == truth
