@@ -93,7 +93,7 @@ def test_the_sidecar(job: dict[str, Any]) -> None:
     assert len({note["run"] for note in notes}) == len(notes)
     clock = notes[0]["clock"]
     assert abs(clock["drift_ns"]) < 1_000_000_000
-    assert job["plain"]["telemetry"] >= 0
+    assert job["plain"]["telemetry"] >= 2  # one at each end, however short the window
 
 
 def test_nothing_is_left_beside_the_traces(job: dict[str, Any]) -> None:

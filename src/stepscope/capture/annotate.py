@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from sys import modules
+from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -53,7 +54,7 @@ def is_compiling() -> bool:
 
 
 @as_it_is
-def annotate(name: str) -> Annotation:
+def annotate(name: str) -> Named:
     """A name for what happens inside: `with annotate("forward"): …`, or `@annotate("forward")` on a function.
 
     PyTorch sees a `record_function`, TensorFlow a `Trace` and a name scope, JAX a `TraceAnnotation` and a `named_scope`.
@@ -63,7 +64,7 @@ def annotate(name: str) -> Annotation:
     if _is_compiling():
         # What dynamo knows: it keeps or drops the span as it is told to, and says so once.
         return _torch_span(name)  # type: ignore[no-any-return]
-    return Annotation(name)
+    return _names.get(name) or _named(name)
 
 
 def is_wanted() -> bool:
@@ -76,33 +77,35 @@ def is_wanted() -> bool:
     return active.is_timing
 
 
-class Annotation:
-    """Made by `annotate`. May be entered again once it was left."""
+class Named:
+    """What `annotate` gives, the same for every use of a name: while nobody records, nothing is made and nothing kept.
 
-    kind = "annotation"
-    _opened: list[AbstractContextManager[Any]] | None = None
-    _start = 0
+    May be entered again at any time, also while it is open, and by several threads.
+    """
+
+    __slots__ = ("_name", "_open")
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._open: dict[int, list[Annotation]] = {}
 
-    def __enter__(self) -> Annotation:
+    def __enter__(self) -> Named:
         # `is_wanted`, written out: one call less is a tenth of the whole.
         if len(modules) != native_scopes.modules_seen:
             native_scopes.look_again()
         for ask in native_scopes.questions:
             if ask():
-                self._open()
+                self._begin()
                 return self
         if active.is_timing:
-            self._open()
+            self._begin()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._opened is not None:
-            self._close()
+        if self._open:
+            self._end()
 
     def __call__(self, function: Function) -> Function:
         name = self._name
@@ -115,6 +118,55 @@ class Annotation:
                 return function(*arguments, **options)
 
         return named  # type: ignore[return-value]
+
+    def _begin(self) -> None:
+        one = Annotation(self._name)
+        self._open.setdefault(get_ident(), []).append(one)
+        one._open()
+
+    def _end(self) -> None:
+        """The innermost of this thread; none where recording began in between."""
+        thread = get_ident()
+        mine = self._open.get(thread)
+        if mine:
+            one = mine.pop()
+            if not mine:
+                del self._open[thread]
+            one._close()
+
+
+_names: dict[str, Named] = {}
+# Names that are made anew for each step would fill the memory.
+_MOST_NAMES = 1000
+
+
+def _named(name: str) -> Named:
+    made = Named(name)
+    if len(_names) < _MOST_NAMES:
+        return _names.setdefault(name, made)
+    return made
+
+
+class Annotation:
+    """One stretch of work under its name, if anyone wants to know."""
+
+    kind = "annotation"
+    _opened: list[AbstractContextManager[Any]] | None = None
+    _start = 0
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> Annotation:
+        if is_wanted():
+            self._open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._opened is not None:
+            self._close()
 
     def _open(self) -> None:
         self._opened = []

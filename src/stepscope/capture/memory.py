@@ -11,8 +11,8 @@ from stepscope.capture.telemetry import resident_bytes
 def allocator_bytes() -> int | None:
     """Bytes that the framework's allocator counts as in use; None where it does not count."""
     torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
-        return int(torch.cuda.memory_allocated())
+    if torch is not None and torch.cuda.is_initialized():
+        return _torch_bytes(torch)
     jax = sys.modules.get("jax")
     if jax is not None and getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
         stats = [device.memory_stats() for device in jax.local_devices()]
@@ -20,6 +20,15 @@ def allocator_bytes() -> int | None:
         if known:
             return sum(known)
     return _tensorflow_bytes()
+
+
+def _torch_bytes(torch: Any) -> int:
+    """Asked twice for each call of an op: the public function makes a dictionary of a hundred figures first."""
+    try:
+        stats = torch._C._cuda_memoryStats(torch.cuda.current_device())
+        return int(stats["allocated_bytes"]["all"]["current"])
+    except (AttributeError, KeyError, TypeError):  # another version
+        return int(torch.cuda.memory_allocated())
 
 
 def _tensorflow_bytes() -> int | None:
@@ -32,7 +41,7 @@ def _tensorflow_bytes() -> int | None:
 def device_bytes() -> int | None:
     """Bytes in use on the device, whoever holds them; without a device, the resident memory of the process."""
     torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+    if torch is not None and torch.cuda.is_initialized():
         free, total = torch.cuda.mem_get_info()
         return int(total - free)
     on_gpu = _nvml_bytes() if _has_gpu_runtime() else None
@@ -46,17 +55,10 @@ def _has_gpu_runtime() -> bool:
     return _tensorflow_bytes() is not None
 
 
-_nvml: Any = None
-
-
 def _nvml_bytes() -> int | None:
-    global _nvml
     try:
-        if _nvml is None:
-            from stepscope.capture.nvml import Nvml
+        from stepscope.capture import nvml
 
-            _nvml = Nvml()
-        used = [row.get("memory_used_bytes") for row in _nvml.sample()]
+        return nvml.shared().used_bytes()
     except Exception:  # no driver
         return None
-    return sum(each for each in used if each is not None) if used else None

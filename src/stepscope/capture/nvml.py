@@ -31,6 +31,12 @@ class Nvml:
         """One row per GPU; what the driver does not tell is left out."""
         return [{"index": index, **self._figures(handle)} for index, handle in self._handles]
 
+    def used_bytes(self) -> int | None:
+        """Memory in use on all of them; None where the driver does not tell."""
+        rows = [self._memory(handle) for _, handle in self._handles]
+        known = [int(row.used) for row in rows if row is not None]
+        return sum(known) if known else None
+
     def facts(self) -> list[dict[str, Any]]:
         """What does not change: name, memory and power limit."""
         rows = []
@@ -43,11 +49,11 @@ class Nvml:
         return rows
 
     def _figures(self, handle: Any) -> dict[str, Any]:
-        use, memory = _Utilisation(), _Memory()
+        use, memory = _Utilisation(), self._memory(handle)
         row: dict[str, Any] = {}
         if self._library.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(use)) == 0:
             row |= {"utilisation_percent": use.gpu, "memory_utilisation_percent": use.memory}
-        if self._library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) == 0:
+        if memory is not None:
             row |= {"memory_used_bytes": memory.used, "memory_total_bytes": memory.total}
         power = self._number("nvmlDeviceGetPowerUsage", handle)
         row |= {} if power is None else {"power_watts": power / 1000}
@@ -56,6 +62,11 @@ class Nvml:
             row |= {} if clock is None else {name: clock}
         heat = self._number("nvmlDeviceGetTemperature", handle, _CORE_SENSOR)
         return row | ({} if heat is None else {"temperature_celsius": heat})
+
+    def _memory(self, handle: Any) -> _Memory | None:
+        memory = _Memory()
+        failed = self._library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory))
+        return None if failed else memory
 
     def _number(self, function: str, handle: Any, *which: int) -> int | None:
         value = ctypes.c_uint()
@@ -75,6 +86,19 @@ class Nvml:
         named = os.environ.get("CUDA_VISIBLE_DEVICES")
         chosen = [int(part) for part in (named or "").split(",") if part.strip().isdigit()]
         return [index for index in chosen if index in every] or ([] if named == "" else every)
+
+
+# Of this process: what a forked child inherits belongs to its parent.
+_shared: tuple[int, Nvml] | None = None
+
+
+def shared() -> Nvml:
+    """The same for the whole process, since finding the GPUs takes milliseconds. Raises OSError where there is no driver."""
+    global _shared
+    pid = os.getpid()
+    if _shared is None or _shared[0] != pid:
+        _shared = (pid, Nvml())
+    return _shared[1]
 
 
 def _load() -> Any:

@@ -44,7 +44,6 @@ class _Call(Annotation):
 
     def _open(self) -> None:
         self._allocated, self._used = _memory()
-        self._began = time.perf_counter_ns()
         super()._open()
 
     def _open_in(self, framework: Framework) -> None:
@@ -54,8 +53,8 @@ class _Call(Annotation):
             super()._open_in(framework)
 
     def _close(self) -> None:
+        took = time.perf_counter_ns() - self._start
         super()._close()
-        took = time.perf_counter_ns() - self._began
         if active.is_timing:
             allocated, used = _memory()
             active.note_op(self._name, took, _change(self._allocated, allocated), _change(self._used, used))

@@ -1,14 +1,20 @@
-"""What the machine did during the window: a thread that looks ten times a second, at the host and at its GPUs."""
+"""What the machine did during the window: looked at when it opens, four times a second, and when it closes.
+
+The driver is asked for its GPUs before the window opens: that takes milliseconds in which it lets nobody else in.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-INTERVAL_SECONDS = 0.1
-# A window of ten minutes; later samples would only make the sidecar large.
+if TYPE_CHECKING:
+    from stepscope.capture.nvml import Nvml
+
+INTERVAL_SECONDS = 0.25
+# A window of 25 minutes; later samples would only make the sidecar large.
 _MOST_SAMPLES = 6000
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
@@ -59,12 +65,29 @@ class Telemetry:
 
     def __init__(self) -> None:
         self._rows: list[dict[str, Any]] = []
+        self._gpus: Nvml | None = None
         self._gpu_facts: list[dict[str, Any]] = []
+        self._host = _Host()
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
 
+    def prepare(self) -> None:
+        """Find the GPUs, before the window: a short one would be over before the driver has answered."""
+        try:
+            from stepscope.capture import nvml  # and with it ctypes
+
+            self._gpus = nvml.shared()
+            self._gpu_facts = self._gpus.facts()
+        except Exception:  # no driver, or one of a strange version: the host alone
+            self._gpus = None
+
+    def before(self) -> None:
+        """The first sample; the next ones tell the use of CPUs since this one."""
+        self._look({"rss_bytes": resident_bytes()})
+        self._host = _Host()
+
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to look from time to time."""
         try:
             self._thread = threading.Thread(target=self._run, name="stepscope-telemetry", daemon=True)
             self._thread.start()
@@ -72,27 +95,23 @@ class Telemetry:
             self._thread = None
 
     def stop(self) -> dict[str, Any]:
-        """Stop looking; all samples."""
+        """Look for the last time; all samples."""
         self._done.set()
         if self._thread is not None:
             self._thread.join(timeout=1)
+        self._look(self._host.sample())
         rows = list(self._rows)
         return {"interval_ns": int(INTERVAL_SECONDS * 1e9), "gpus": self._gpu_facts, "samples": rows}
 
     def _run(self) -> None:
-        host, gpus = _Host(), None
-        try:
-            from stepscope.capture.nvml import Nvml
-
-            gpus = Nvml()
-            self._gpu_facts = gpus.facts()
-        except Exception:  # no driver, or one of a strange version: the host alone
-            gpus = None
         while not self._done.wait(INTERVAL_SECONDS) and len(self._rows) < _MOST_SAMPLES:
-            row = {"unix_ns": time.time_ns(), **host.sample()}
-            if gpus is not None:
-                try:
-                    row["gpus"] = gpus.sample()
-                except Exception:  # the driver is going away
-                    gpus = None
-            self._rows.append(row)
+            self._look(self._host.sample())
+
+    def _look(self, host: dict[str, Any]) -> None:
+        row = {"unix_ns": time.time_ns(), **host}
+        if self._gpus is not None:
+            try:
+                row["gpus"] = self._gpus.sample()
+            except Exception:  # the driver is going away
+                self._gpus = None
+        self._rows.append(row)

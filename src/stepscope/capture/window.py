@@ -22,6 +22,8 @@ from stepscope.capture.troubles import Troubles
 from stepscope.capture.writer import SIDECAR, Recorded, Staging, replace_json
 
 SCHEMA = "stepscope.capture/1"
+# Steps are marked without `_each`: where Python calls are recorded, too, each call of ours costs the job a microsecond.
+_MARKING = "marking a step"
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class Window:
             self._staging = Staging(self._settings.folder, worker)
             names = self._settings.backends or backends.detect()
             self._backends = backends.make(names, self._settings.options, self._troubles)
+            if self._telemetry is not None:
+                self._telemetry.prepare()
         except Exception as error:
             self._troubles.failed(f"Recording into {self._settings.folder}", error)
 
@@ -95,6 +99,8 @@ class Window:
 
     def start(self) -> None:
         """Record from now on."""
+        if self._telemetry is not None and self._backends:
+            self._telemetry.before()
         self._each("starting", lambda backend: backend.start(self._folder(backend)))
         if not self._backends:
             return
@@ -107,12 +113,20 @@ class Window:
     def begin_step(self, number: int) -> None:
         """A step begins."""
         self._open_step = number
-        self._each("marking a step", lambda backend: backend.begin_step(number))
+        for backend in self._backends:
+            try:
+                backend.begin_step(number)
+            except Exception as error:
+                self._let_go(backend, _MARKING, error)
 
     def end_step(self) -> None:
         """The step is over."""
         self.last_step = self._open_step
-        self._each("marking a step", lambda backend: backend.end_step())
+        for backend in self._backends:
+            try:
+                backend.end_step()
+            except Exception as error:
+                self._let_go(backend, _MARKING, error)
 
     def pause(self) -> None:
         """Record nothing until resume."""
@@ -133,8 +147,9 @@ class Window:
         if not self._started:
             self.abandon()
             return []
-        self._each("stopping", lambda backend: backend.stop())
+        # Before the collectors stop, which takes them long and leaves the GPU idle.
         telemetry = self._telemetry.stop() if self._telemetry is not None else None
+        self._each("stopping", lambda backend: backend.stop())
         note = self._note(ended, telemetry) | extra | {"steps": steps()}
         try:
             return self._saved(note)
@@ -164,16 +179,20 @@ class Window:
         return self._staging.folder(backend.name)
 
     def _each(self, what: str, act: Callable[[Backend], None]) -> None:
-        for backend in list(self._backends):
+        for backend in self._backends:
             try:
                 act(backend)
             except Exception as error:
-                self._troubles.failed(f"{backend.name}: {what}", error)
-                self._backends.remove(backend)
-                try:
-                    backend.abandon()
-                except Exception:  # it failed already, which has been told
-                    pass
+                self._let_go(backend, what, error)
+
+    def _let_go(self, backend: Backend, what: str, error: Exception) -> None:
+        """Go on without it. The list is a new one: someone may be going through the old one."""
+        self._troubles.failed(f"{backend.name}: {what}", error)
+        self._backends = [each for each in self._backends if each is not backend]
+        try:
+            backend.abandon()
+        except Exception:  # it failed already, which has been told
+            pass
 
     def _saved(self, note: dict[str, Any]) -> list[Published]:
         staging = self._staging

@@ -28,6 +28,7 @@ class TorchBackend:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._torch: Any = sys.modules["torch"]
+        self._mark: Any = self._torch.profiler.record_function
         self._profiler: Any = None
         self._is_running = False
         self._step: Any = None
@@ -70,8 +71,9 @@ class TorchBackend:
             return None
 
     def begin_step(self, number: int) -> None:
-        self.end_step()
-        self._step = self._torch.profiler.record_function(f"ProfilerStep#{number}")
+        if self._step is not None:
+            self.end_step()
+        self._step = self._mark(f"ProfilerStep#{number}")
         self._step.__enter__()
 
     def end_step(self) -> None:
