@@ -52,7 +52,11 @@ demo: $(VENV)/.run ## open the profiles that ship with stepscope, print what is 
 	@echo && echo '$$ stepscope report $(firstword $(SAMPLES)) -o demo-out/report.html --force'
 	@$(STEPSCOPE) report $(firstword $(SAMPLES)) -o demo-out/report.html --force
 
-test: lint pytest capture ## everything CI needs (lint, types and all tests)
+test: $(VENV)/.dev ## everything CI needs (lint, types and all tests)
+	@# The frameworks take minutes to download: meanwhile everything that does not want them runs.
+	@$(MAKE) --no-print-directory $(FRAMEWORKS)/.dev & installing=$$!; \
+	$(MAKE) --no-print-directory lint pytest || { kill $$installing 2>/dev/null; wait $$installing; exit 1; }; \
+	wait $$installing && $(MAKE) --no-print-directory capture
 
 lint: $(VENV)/.dev ## ruff and mypy
 	$(PY) -m ruff check .
@@ -109,7 +113,8 @@ $(FRAMEWORKS)/.dev: $(VENV)/.dev
 	@test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
 	@$(PY) -c "$(NEEDED_TO_RUN)" | xargs $(FRAMEWORKS)/bin/python -m pip install -qq --disable-pip-version-check \
 	  pytest pytest-xdist hypothesis
-	@$(FRAMEWORKS)/bin/python -m pip install -qq --disable-pip-version-check $(FRAMEWORK_PACKAGES) || \
+	@# Most of their modules are never imported: each is compiled when it is.
+	@$(FRAMEWORKS)/bin/python -m pip install -qq --disable-pip-version-check --no-compile $(FRAMEWORK_PACKAGES) || \
 	  echo "Not all frameworks could be installed for this Python: their tests are skipped." >&2
 	@touch $@
 
