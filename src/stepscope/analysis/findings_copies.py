@@ -110,9 +110,10 @@ def _cpu_ops(case: Case) -> Finding | None:
     dispatch = case.free(pl.col("part") == "dispatch")
     named = dispatch["named_by"]
     long = (is_op & (events["dur_ns"] >= _LONG_OP_NS)).gather(named).fill_null(False)
+    owned = dispatch.filter(long)
+    owned = owned.filter(~pl.col("named_by").is_in(launching.implode()))
     name = pl.col("name").cast(pl.String)
-    computes = name.str.contains(_LIBRARY_OP) & ~name.str.contains(_NO_COMPUTATION)
-    owned = dispatch.filter(long & ~named.is_in(launching.implode()), computes)
+    owned = owned.filter(name.str.contains(_LIBRARY_OP) & ~name.str.contains(_NO_COMPUTATION))
     if case.per_step(owned) < WORTH_TELLING * case.step_ns:
         return None
     ops = owned["named_by"].unique()

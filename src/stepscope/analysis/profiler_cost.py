@@ -60,7 +60,7 @@ class ProfilerCost:
         cost = cost.scatter(launches, LAUNCH_NS)
         if trace.info.framework == "pytorch":
             cost = (cost * _slowness(events["dur_ns"].gather(launches))).cast(pl.Int64)
-        events = events.select("track", "start_ns", cost=cost).filter(pl.col("cost") > 0)
+        events = events.select("track", "start_ns", cost=cost)
         if not _in_order(events):
             events = events.sort("track", "start_ns")
         self._start = events["start_ns"]
@@ -71,7 +71,6 @@ class ProfilerCost:
             .search_sorted(pl.int_range(count, dtype=pl.UInt32, eager=True), side="left")
             .cast(pl.UInt32)
         )
-        self._count = len(events)
 
     def added_ns(self, track: pl.Series, start: pl.Series, end: pl.Series) -> pl.Series:
         """For each stretch the cost of the events that begin in it."""

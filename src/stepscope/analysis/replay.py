@@ -123,15 +123,12 @@ def plan(trace: Trace, steps: Steps, device: int | None) -> Plan:
     causes = host_causes(trace)
     host = pieces.select(
         "event",
-        "track",
-        "start_ns",
-        "end_ns",
         item="gap",
         cause=causes["cause"].gather(pieces["event"]).fill_null("unexplained"),
         named_by=causes["named_by"].gather(pieces["event"]),
-        recorded_ns=pl.col("end_ns") - pl.col("start_ns"),
+        recorded_ns=_without_full_queue(trace, pieces),
     ).filter(~_waiting(trace, steps, pieces))
-    host = _without_full_queue(trace, host).sort("item", maintain_order=True)
+    host = _merged(host).sort("item", maintain_order=True)
     items = points.select(
         "item",
         "at",
@@ -145,12 +142,12 @@ def plan(trace: Trace, steps: Steps, device: int | None) -> Plan:
         added_ns=pl.lit(0, pl.Int64),
     )
     streams = int(items["stream"].max() or 0) + 1  # type: ignore[arg-type]
-    added = _added_per_item(ProfilerCost(trace), host)
+    added = _added_per_item(ProfilerCost(trace), spans, main)
     made = Plan(items, _less(host, added, 1.0), streams)
     unprofiled = trace.info.capture.get("unprofiled_step_ns")
     if isinstance(unprofiled, (int, float)) and unprofiled > 0:
         made = _fitted(made, host, added, float(unprofiled))
-    return replace(made, host=made.host.drop("track", "start_ns", "end_ns"))
+    return made
 
 
 def _waiting(trace: Trace, steps: Steps, pieces: pl.DataFrame) -> pl.Series:
@@ -165,35 +162,52 @@ def _waiting(trace: Trace, steps: Steps, pieces: pl.DataFrame) -> pl.Series:
     return found
 
 
-def _without_full_queue(trace: Trace, host: pl.DataFrame) -> pl.DataFrame:
-    """A launch that takes many times the usual waits for room in the queue: the device's time, not the host's."""
+def _without_full_queue(trace: Trace, pieces: pl.DataFrame) -> pl.Series:
+    """The lengths of the pieces. A launch that takes many times the usual waits for room in the queue: that is the
+    device's time, not the host's."""
+    length: pl.Series = pieces["end_ns"] - pieces["start_ns"]
     links = trace.links.filter(pl.col("why") == "launch")
     calls = links["from"].unique()
     durations = trace.events["dur_ns"].gather(calls)
     usual = int(durations.median() or 0)  # type: ignore[arg-type]
     full = calls.filter(durations > max(_FULL_QUEUE * usual, _LEAST_FULL_NS))
-    waits = pl.col("event").is_in(full.implode())
-    return host.with_columns(
-        recorded_ns=pl.when(waits).then(pl.min_horizontal("recorded_ns", usual)).otherwise("recorded_ns")
-    )
+    if full.is_empty():
+        return length
+    waits = pl.repeat(False, len(trace.events), dtype=pl.Boolean, eager=True).scatter(full, True)
+    waiting = waits.gather(pieces["event"]).fill_null(False)
+    return pl.select(
+        pl.when(waiting).then(length.clip(upper_bound=usual)).otherwise(length).alias("recorded_ns")
+    ).to_series()
 
 
-def _added_per_item(cost: ProfilerCost, host: pl.DataFrame) -> pl.DataFrame:
-    """The profiler's share of the host's time before each item: item, added, total."""
-    stretches = host.group_by("item", "track").agg(
-        pl.col("start_ns").min(), pl.col("end_ns").max(), total=pl.col("recorded_ns").sum()
+def _merged(host: pl.DataFrame) -> pl.DataFrame:
+    """Pieces that follow one another under one item and one name as one: the first event stands for them."""
+    if host.is_empty():
+        return host
+    new = pl.any_horizontal(
+        pl.col(name).ne_missing(pl.col(name).shift(1)) for name in ("item", "cause", "named_by")
     )
-    added = cost.added_ns(stretches["track"], stretches["start_ns"], stretches["end_ns"])
-    return (
-        stretches.with_columns(added=added).group_by("item").agg(pl.col("added").sum(), pl.col("total").sum())
-    )
+    first = host.select(pl.arg_where(new | (pl.int_range(pl.len()) == 0))).to_series()
+    total = pl.concat([pl.Series([0], dtype=pl.Int64), host["recorded_ns"].cum_sum()])
+    until = pl.concat([first[1:], pl.Series([len(host)], dtype=first.dtype)])
+    return host[first].with_columns(recorded_ns=total.gather(until) - total.gather(first))
+
+
+def _added_per_item(cost: ProfilerCost, spans: pl.DataFrame, main: int) -> pl.DataFrame:
+    """item, added: what the profiler took of the host's time before each item, on its thread and the main one."""
+    added = cost.added_ns(spans["track"], spans["start_ns"], spans["end_ns"])
+    on_main = pl.repeat(main, len(spans), dtype=pl.UInt32, eager=True)
+    also = cost.added_ns(on_main, spans["start_ns"], spans["end_ns"])
+    elsewhere = spans["track"] != main
+    return spans.select(item="gap", added=added + also * elsewhere.cast(pl.Int64))
 
 
 def _less(host: pl.DataFrame, added: pl.DataFrame, scale: float) -> pl.DataFrame:
     """The host's time without `scale` times what the profiler added, taken evenly from all before an item."""
-    left = (1 - scale * pl.col("added") / pl.col("total")).clip(LEAST_LEFT, 1.0)
-    shares = host.join(added.select("item", left=left), on="item", how="left", maintain_order="left")
-    return shares.with_columns(ns=(pl.col("recorded_ns") * pl.col("left")).cast(pl.Int64)).drop("left")
+    shares = host.join(added, on="item", how="left", maintain_order="left")
+    total = pl.col("recorded_ns").sum().over("item")
+    left = (1 - scale * pl.col("added").fill_null(0) / total).clip(LEAST_LEFT, 1.0).fill_nan(1.0)
+    return shares.with_columns(ns=(pl.col("recorded_ns") * left).cast(pl.Int64)).drop("added")
 
 
 def _fitted(made: Plan, host: pl.DataFrame, added: pl.DataFrame, unprofiled: float) -> Plan:
