@@ -227,6 +227,24 @@ def test_forked_workers_and_a_job_that_records_itself(tmp_path: Path) -> None:
     assert "The job records itself" in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("framework", "first", "last", "mine"),
+    [
+        pytest.param("torch", 2, 12, 11, marks=needs("torch"), id="torch before ours"),
+        pytest.param("torch", 6, 7, 2, marks=needs("torch"), id="torch inside ours"),
+        pytest.param("jax", 6, 12, 1, marks=needs("jax"), id="jax beyond ours"),
+    ],
+)
+def test_the_jobs_own_profiler_comes_first(
+    tmp_path: Path, framework: str, first: int, last: int, mine: int
+) -> None:
+    job = (JOBS / "clash.py", framework, first, last, tmp_path / "own")
+    ended = launched(tmp_path, "--steps", "5:9", "-o", "out", "--", sys.executable, *job)
+    assert (ended.returncode, ended.stdout) == (0, f"{mine}\n"), ended.stderr[-3000:]
+    assert "Another profiler is running" in ended.stderr
+    assert traces(tmp_path / "out") == []
+
+
 @needs("torch")
 def test_sigterm_inside_the_window(tmp_path: Path) -> None:
     """The window is written, and the exit is the one that the job would have had."""

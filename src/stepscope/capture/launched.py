@@ -31,6 +31,8 @@ def begin() -> None:
 
     _launched = Launched(plan)
     watch(_loop)
+    for name in _FRAMEWORKS:
+        after_import(name, _watch_turns)
     after_import("stepscope.capture.active", _launched.hear_calls)
     after_import("torch.utils.data.dataloader", _launched.watch_loaders)
     atexit.register(_launched.leave)
@@ -52,6 +54,12 @@ def _listen(_module: Any) -> None:
     from stepscope.capture.listen import listen
 
     listen()
+
+
+def _watch_turns(_module: Any) -> None:
+    from stepscope.capture.backends.turns import watch as watch_turns
+
+    watch_turns()
 
 
 def _loop() -> Loop | None:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from stepscope.capture import active
 from stepscope.capture.annotate import Annotation, Function, look_for_torch
+from stepscope.capture.backends import turns
 from stepscope.capture.backends.base import Options
 from stepscope.capture.exits import Exits
 from stepscope.capture.input import Batch, Input, Waits
@@ -83,6 +84,7 @@ class Profiler:
             Profiler, folder, schedule=schedule, memory=memory, shapes=shapes, stacks=stacks, flops=flops,
             backends=backends, regions=regions, sync=sync, telemetry=telemetry, nvtx=nvtx, packed=packed, worker=worker,
         )  # fmt: skip
+        turns.watch()
         self._troubles = Troubles()
         self._exits = Exits(self.stop)
         self._pid = os.getpid()

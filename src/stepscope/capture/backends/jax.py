@@ -8,6 +8,7 @@ from typing import Any
 
 from stepscope.capture.backends.base import Backend, Options
 from stepscope.capture.backends.stretches import Stretches
+from stepscope.capture.backends.turns import Turn, ours, unmarked
 from stepscope.capture.backends.xplane import written
 from stepscope.capture.writer import Recorded
 
@@ -31,6 +32,7 @@ class JaxBackend:
         self._is_running = False
         self._step: Any = None
         self._stretches = Stretches()
+        self._turn = Turn(self.name, self._let_go)
 
     def warm_up(self, folder: Path) -> None:
         """A session that is thrown away loads CUPTI and makes its buffers."""
@@ -42,10 +44,12 @@ class JaxBackend:
         self._folder = folder
         self._synchronize()
         options = self._made()
-        if options is None:
-            self._jax.profiler.start_trace(str(folder))
-        else:
-            self._jax.profiler.start_trace(str(folder), profiler_options=options)
+        self._turn.take()
+        with ours():
+            if options is None:
+                self._jax.profiler.start_trace(str(folder))
+            else:
+                self._jax.profiler.start_trace(str(folder), profiler_options=options)
         self._is_running = True
         self._stretches = Stretches()
 
@@ -81,14 +85,24 @@ class JaxBackend:
         self._stretches.resume()
 
     def stop(self) -> None:
+        self._turn.check()
         self._synchronize()
+        self._turn.release()
         self._is_running = False
-        self._jax.profiler.stop_trace()
+        with ours():
+            self._jax.profiler.stop_trace()
 
     def save(self) -> list[Recorded]:
         return written(self._folder, self._stretches)
 
     def abandon(self) -> None:
+        self._turn.release()
+        with ours():
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self.end_step()
+        self._mark = unmarked
         if self._is_running:
             self._is_running = False
             self._jax.profiler.stop_trace()

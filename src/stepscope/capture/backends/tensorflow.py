@@ -8,6 +8,7 @@ from typing import Any
 
 from stepscope.capture.backends.base import Backend, Options
 from stepscope.capture.backends.stretches import Stretches
+from stepscope.capture.backends.turns import Turn, ours
 from stepscope.capture.backends.xplane import written
 from stepscope.capture.writer import Recorded
 
@@ -31,12 +32,15 @@ class TensorFlowBackend:
         self._is_running = False
         self._step: Any = None
         self._stretches = Stretches()
+        self._turn = Turn(self.name, self._let_go)
 
     def warm_up(self, folder: Path) -> None:
         """A session that is thrown away loads CUPTI and makes its buffers."""
         if self._tf.config.list_physical_devices("GPU"):
-            self._profiler.start(str(folder / "warmup"))
-            self._profiler.stop(save=False)
+            self._turn.take()
+            with ours():
+                self._profiler.start(str(folder / "warmup"))
+                self._profiler.stop(save=False)
 
     def start(self, folder: Path) -> None:
         self._folder = folder
@@ -46,11 +50,14 @@ class TensorFlowBackend:
             python_tracer_level=1 if self._options.stacks else 0,
             device_tracer_level=1 if self._options.device else 0,
         )
-        self._profiler.start(str(folder), options=options)
+        self._turn.take()
+        with ours():
+            self._profiler.start(str(folder), options=options)
         self._is_running = True
         self._stretches = Stretches()
 
     def begin_step(self, number: int) -> None:
+        self._turn.check()
         self.end_step()
         self._step = self._profiler.Trace("train", step_num=number, _r=1)
         self._step.__enter__()
@@ -69,14 +76,23 @@ class TensorFlowBackend:
         self._stretches.resume()
 
     def stop(self) -> None:
+        self._turn.check()
         self._synchronize()
+        self._turn.release()
         self._is_running = False
-        self._profiler.stop(save=True)
+        with ours():
+            self._profiler.stop(save=True)
 
     def save(self) -> list[Recorded]:
         return written(self._folder, self._stretches)
 
     def abandon(self) -> None:
+        self._turn.release()
+        with ours():
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self.end_step()
         if self._is_running:
             self._is_running = False
             self._profiler.stop(save=False)

@@ -9,6 +9,7 @@ from typing import Any
 from stepscope.capture.backends.base import Backend, Options
 from stepscope.capture.backends.kineto_cut import cut
 from stepscope.capture.backends.stretches import Stretches
+from stepscope.capture.backends.turns import AnotherProfiler, Turn, ours, unmarked
 from stepscope.capture.writer import Recorded, packed
 
 ENDING = ".pt.trace.json"
@@ -34,17 +35,24 @@ class TorchBackend:
         self._step: Any = None
         self._stretches = Stretches()
         self._folder = Path()
+        self._turn = Turn(self.name, self._let_go)
 
     def warm_up(self, folder: Path) -> None:
         self._folder = folder
+        if self._torch.autograd._profiler_enabled():
+            raise AnotherProfiler(self.name)
+        self._turn.take()
         self._profiler = self._made()
-        self._profiler.prepare_trace()
+        with ours():
+            self._profiler.prepare_trace()
 
     def start(self, folder: Path) -> None:
+        self._turn.check()
         if self._profiler is None:
             self.warm_up(folder)
         self._synchronize()
-        self._profiler.start_trace()
+        with ours():
+            self._profiler.start_trace()
         self._is_running = True
         self._stretches = Stretches()
 
@@ -90,9 +98,12 @@ class TorchBackend:
         self._stretches.resume()
 
     def stop(self) -> None:
+        self._turn.check()
         self._synchronize()
+        self._turn.release()
         self._is_running = False
-        self._profiler.stop_trace()
+        with ours():
+            self._profiler.stop_trace()
 
     def save(self) -> list[Recorded]:
         path = self._folder / f"trace{ENDING}"
@@ -104,14 +115,21 @@ class TorchBackend:
         return [packed(path, ENDING) if self._options.packed else Recorded(path, ENDING)]
 
     def abandon(self) -> None:
-        if self._is_running and self._profiler is not None:
+        self._turn.release()
+        with ours():
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self.end_step()
+        self._mark = unmarked
+        profiler, self._profiler = self._profiler, None
+        if self._is_running and profiler is not None:
             self._is_running = False
-            self._profiler.stop_trace()
-        elif self._profiler is not None and getattr(self._profiler, "profiler", None) is not None:
+            profiler.stop_trace()
+        elif profiler is not None and getattr(profiler, "profiler", None) is not None:
             # Prepared but never started: torch has no other way to let go of the collector.
-            self._profiler.start_trace()
-            self._profiler.stop_trace()
-        self._profiler = None
+            profiler.start_trace()
+            profiler.stop_trace()
 
     def _synchronize(self) -> None:
         """So that work from before the window does not run into it, and work of the window is all recorded."""
