@@ -18,7 +18,10 @@ from stepscope.capture.whole import is_whole
 from stepscope.profile.catalog import scan
 from tests.capture.running import needs, run, sidecars, start, traces
 
-KILLS = 50 if os.environ.get("STEPSCOPE_SOAK") else 10
+SOAK = bool(os.environ.get("STEPSCOPE_SOAK"))
+KILLS = 50 if SOAK else 10
+# With PyTorch each takes seconds: `make test` leaves the ends that differ only before the collector is asked to the host's.
+ENDS_WITHOUT_TORCH = () if SOAK else ("exited", "raised_between", "terminated_with_handler", "nested")
 TOGETHER = 32
 BACKENDS = [pytest.param("host"), pytest.param("torch", marks=needs("torch"))]
 
@@ -64,6 +67,8 @@ def test_killed_at_any_moment(tmp_path: Path, backend: str) -> None:
     ],
 )
 def test_ends_as_it_would(tmp_path: Path, how: str, status: int, backend: str) -> None:
+    if backend == "torch" and how in ENDS_WITHOUT_TORCH:
+        pytest.skip("part of make soak")
     ended = run("rough_job", tmp_path / "run", how, backend)
     assert ended.returncode == status, ended.stderr
     assert readable(tmp_path / "run") == (2 if how == "nested" else 1)
