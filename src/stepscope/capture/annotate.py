@@ -187,8 +187,8 @@ class Annotation:
 
     def _enter(self, scope: AbstractContextManager[Any]) -> None:
         scope.__enter__()
-        if self._opened is not None:
-            self._opened.append(scope)
+        # Not `append`: a call in here would be in the user's profile.
+        self._opened = [*(self._opened or ()), scope]
 
     def _close(self) -> None:
         opened, self._opened = self._opened or [], None

@@ -77,13 +77,14 @@ class Input(Generic[Batch]):
         batches, workers = self._waits.begin(self._loader)
         try:
             while True:
-                start = time.perf_counter_ns()
                 with Annotation(NAME):
+                    start = time.perf_counter_ns()
                     try:
                         batch = next(batches)
                     except StopIteration:
                         return
-                self._waits.waited(time.perf_counter_ns() - start)
+                    took = time.perf_counter_ns() - start
+                self._waits.waited(took)
                 yield batch
         finally:
             if workers is not None:
