@@ -257,7 +257,9 @@ def noted(prof: stepscope.Profiler) -> dict[str, Any]:
 
 
 def pack(out: Path) -> None:
-    """Compress the profiles; XProf's own view of them is not needed."""
+    """Compress the profiles; the second view of them that JAX writes for Perfetto is not needed."""
+    for path in out.rglob("plugins/profile/*/*.trace.json.gz"):
+        path.unlink()
     for path in [*out.rglob("*.pt.trace.json"), *out.rglob("*.xplane.pb")]:
         path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
         path.unlink()
