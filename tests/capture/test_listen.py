@@ -7,6 +7,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,12 +21,11 @@ from tests.capture.running import JOBS, PATIENCE_SECONDS, environment, needs, si
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Sockets of these tests lie apart from the user's."""
-    runtime = Path(os.path.relpath(tmp_path)) / "run"
-    runtime.mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime.absolute()))
-    return tmp_path
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Sockets of these tests lie apart from the user's, under a short name."""
+    with tempfile.TemporaryDirectory() as runtime:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        yield tmp_path
 
 
 @contextmanager
@@ -166,6 +166,14 @@ def test_folders_of_others_are_not_used(place: Path) -> None:
     folder.chmod(0o777)
     assert not sockets.is_ours(folder)
     assert sockets.own_folder() != folder
+
+
+def test_names_too_long_for_a_socket(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = place / ("d" * 90)
+    deep.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(deep))
+    assert all("ddd" not in str(folder) for folder in sockets.folders())
+    assert sockets.own_folder().is_dir()
 
 
 def test_nonsense_is_survived(place: Path) -> None:

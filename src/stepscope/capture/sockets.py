@@ -17,6 +17,8 @@ from typing import Any
 
 ENDING = ".sock"
 _LONGEST_LINE = 1 << 20
+# The address of a socket, with the number of a process, has 104 bytes on some systems.
+_LONGEST_FOLDER = 80
 
 
 class NotOurs(OSError):
@@ -31,7 +33,7 @@ def folders() -> list[Path]:
         if each and Path(each).is_dir() and os.access(each, os.W_OK):
             found.append(Path(each) / "stepscope")
     found += [Path(each) / f"stepscope-{os.getuid()}" for each in (tempfile.gettempdir(), "/tmp")]
-    return list(dict.fromkeys(found))
+    return [folder for folder in dict.fromkeys(found) if len(os.fsencode(folder)) < _LONGEST_FOLDER]
 
 
 def own_folder() -> Path:
