@@ -20,13 +20,15 @@ from stepscope.doctor.profile import CHECKS, folder
 from stepscope.doctor.profile.known import KNOWN
 from stepscope.doctor.result import Diagnosis
 from stepscope.errors import NothingFound, StepscopeError
-from stepscope.formats import json_drive, packed, source, tf_records
+from stepscope.formats import json_drive, packed, source, tf_events, tf_records
 from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
 from stepscope.report.sections import problems
 from stepscope.trace.trace import Trace
 from tests.cli.run import environment
-from tests.doctor.files import WRONG, Way, document, good, kineto, put, span
+from tests.doctor.files import WRONG, Way, document, good, kineto, put, records, span
+from tests.formats.test_tf_events import CPU, node
+from tests.formats.tf_wire import VERSION, traced
 from tests.test_docs import SOURCES, first_column, problem_codes
 
 ROOT = Path(__file__).parent.parent.parent
@@ -44,7 +46,7 @@ DOCTOR_ONLY = {
 # Provoked below by more than a file.
 BY_HAND = {
     "huge-trace", "event-cap", "mostly-python", "analysis-failed", "file-changed", "cache-unwritable", "gzip-bomb", "unreadable",
-    "large-member", "crc-unchecked",
+    "large-member", "crc-unchecked", "too-many-events",
 }  # fmt: skip
 
 
@@ -197,6 +199,12 @@ def test_a_large_member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_checksums_that_were_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tf_records, "CHECKED_BYTES", 10)
     assert "crc-unchecked" in told(diagnose(str(WRONG["bad-allocations"][0](tmp_path))))
+
+
+def test_more_nodes_than_any_run_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tf_events, "MOST_NODES", 1)
+    data = VERSION + traced("run_1", (CPU, [node("a", 0, 5), node("b", 5, 5)]))
+    assert "too-many-events" in told(diagnose(str(records(data)(tmp_path))))
 
 
 def test_a_path_that_is_not_there_says_how_that_comes(tmp_path: Path) -> None:

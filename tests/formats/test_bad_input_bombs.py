@@ -18,6 +18,7 @@ from stepscope.formats.reader import no_progress
 from stepscope.formats.source import Source
 from stepscope.native import events as native
 from tests.formats.damage import document
+from tests.formats.xspace_bytes import varint
 
 pytest.importorskip("resource")
 
@@ -83,17 +84,42 @@ def test_two_gigabytes_of_nothing(tmp_path: Path, head: bytes, unit: bytes) -> N
     else:
         assert "the packed file unpacks to far more than any profile. " in found["told"]["refused"]
         assert (
-            "It unpacks to more than 400 times its size; reading stopped after 2" in found["told"]["refused"]
+            "It unpacks to more than 400 times its size; reading stopped after 6" in found["told"]["refused"]
         )
 
 
 @quick
 def test_two_gigabytes_of_tiny_events(tmp_path: Path) -> None:
     path = bomb(tmp_path / "x.json.gz", b"[", b'{"ph":"X","ts":1,"dur":1},', 2048 * MIB)
-    found = read_apart(path, bomb_bytes=32 * MIB)
-    assert 1_000_000 < found["events"] < 5_000_000
+    found = read_apart(path)
+    assert 2_000_000 < found["events"] < 5_000_000
     assert found["peak"] < 1500 * MIB
     assert found["told"].keys() == {"gzip-bomb", "truncated"}
+
+
+@quick
+@pytest.mark.parametrize(
+    ("unit", "events"),
+    [(b'"\0', 33_554_432), (b'"\2\x22\0', 16_777_216), (b"\0", 0)],
+    ids=["events", "stats", "zeros"],
+)
+def test_two_gigabytes_of_a_plane(tmp_path: Path, unit: bytes, events: int) -> None:
+    """A plane and a line whose length is beyond all bounds, and in it as many events as there is room for."""
+    head = packed_field(1, 1 << 40) + packed_field(3, 1 << 39) + packed_field(2, 1) + b"t"
+    path = bomb(tmp_path / "x.xplane.pb.gz", head, unit, 2048 * MIB)
+    found = read_apart(path)
+    assert events * 0.9 <= found["events"] <= events
+    assert found["peak"] < 3000 * MIB
+    if events:
+        assert found["told"].keys() == {"gzip-bomb", "truncated"}
+        assert found["told"]["gzip-bomb"].startswith(
+            "It unpacks to more than 400 times its size; reading stopped after 6"
+        )
+
+
+def packed_field(number: int, length: int) -> bytes:
+    """The tag and length of a field that holds bytes."""
+    return varint(number << 3 | 2) + varint(length)
 
 
 SOME = document(30)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepscope.errors import StepscopeError, UnreadableFile
+from stepscope.formats import tf_events
 from stepscope.formats.source import Source
 from stepscope.formats.tf_events import FORMAT, matches
 from stepscope.trace.finish import finish
@@ -399,6 +400,20 @@ def test_any_numbers_in_a_node(numbers: dict[int, int]) -> None:
         VERSION + traced("r", (CPU, [node("good", 0, 5), message((1, "n"), *numbers.items(), (6, used))]))
     )
     assert "good" in trace.events["name"].cast(pl.String)
+
+
+def test_more_nodes_than_any_run_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tf_events, "MOST_NODES", 5)
+    three = traced("r", (CPU, [node(f"n{i}", 10 * i, 5) for i in range(3)]))
+    assert problems(load(VERSION + three)) == {}
+    trace = load(VERSION + three * 2)
+    assert len(trace.events.filter(pl.col("kind") == "op")) == 5
+    assert trace.problems.row(0)[:4] == (
+        "too-many-events",
+        "warning",
+        "More nodes than any traced run has",
+        "Only the first 5 were read.",
+    )
 
 
 @pytest.mark.parametrize("level", range(5))

@@ -190,6 +190,55 @@ def test_events_that_break_off(tmp_path: Path) -> None:
     assert codes(trace) == {"damaged-events": 1, "unknown-fields": 1}
 
 
+@pytest.mark.parametrize("more", [1, 2, 10])
+def test_over_long_varints_in_an_event(tmp_path: Path, more: int) -> None:
+    long = packed(4, number(1, 1) + b"\x10" + b"\xff" * (9 + more) + b"\x01")
+    trace = load(packed(1, packed(2, "/host:CPU") + packed(3, long + packed(4, number(1, 1)))), tmp_path)
+    assert len(trace.events) == 2
+    (problem,) = trace.problems.to_dicts()
+    assert (problem["code"], problem["severity"]) == ("damaged-events", "warning")
+    assert problem["detail"] == "1 events or stats break off; what came before in them was kept."
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [b"\xff" * 11, b"\x0a" + b"\xff" * 11, b"\x0b" * 200_000, b"\x0b\x13" * 100_000],
+    ids=["tag", "length", "groups", "groups of groups"],
+)
+@pytest.mark.parametrize("inside", [False, True], ids=["file", "plane"])
+def test_over_long_varints_and_nesting_bombs(tmp_path: Path, bomb: bytes, inside: bool) -> None:
+    plane = PlaneBytes("/host:CPU")
+    plane.line("t", [plane.event("x", 0, 500)])
+    data = space(plane) + (packed(1, packed(2, "/host:CPU") + bomb) if inside else bomb)
+    trace = load(data, tmp_path)
+    assert trace.events["name"].to_list() == ["x"]
+    (problem,) = trace.problems.to_dicts()
+    assert (problem["code"], problem["severity"], problem["count"]) == ("damaged", "error", len(bomb))
+    assert problem["detail"] == (
+        f"From byte {len(data) - len(bomb):,} on, {len(bomb):,} bytes in 1 places are no protobuf. They were skipped."
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", "\x1b[31mred\x07", "\u202eright to left", "\0", 'say "hi"\n']
+)
+def test_hostile_names_stay_names(tmp_path: Path, name: str) -> None:
+    plane = PlaneBytes("/host:CPU")
+    stats: dict[str, Any] = {name: name}
+    plane.line(name, [plane.event(name, 0, 500, **stats)])
+    trace = load(space(plane), tmp_path)
+    assert trace.events["name"].to_list() == [name]
+    assert trace.arguments(0) == {name: name}
+    assert codes(trace) == {}
+
+
+def test_broken_text_is_shown(tmp_path: Path) -> None:
+    plane = PlaneBytes("/host:CPU")
+    plane.line("t", [plane.event("caf##", 0, 500)])
+    trace = load(space(plane).replace(b"caf##", b"caf\xff\xfe"), tmp_path)
+    assert trace.events["name"].to_list() == ["caf\ufffd\ufffd"]
+
+
 def test_fields_of_a_later_format(tmp_path: Path) -> None:
     line = packed(3, packed(2, "t") + number(77, 1) + packed(4, number(1, 1)) + packed(3, "no time"))
     plane = packed(1, packed(2, "/host:CPU") + line + number(2, 5)) + packed(9, "new")

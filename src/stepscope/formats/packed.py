@@ -18,8 +18,9 @@ except ImportError:  # no wheel for this machine: slower, but the same bytes
 GZIP_MAGIC = b"\x1f\x8b"
 READ_BYTES = 1 << 18
 STEP_BYTES = 1 << 14
-# Real profiles shrink by 10 to 40; DEFLATE cannot exceed 1032. Past both limits it is a bomb, not a profile.
-BOMB_BYTES = 1 << 28
+# Real profiles shrink by 10 to 40; DEFLATE cannot exceed 1032. Past both limits it is a bomb, not a profile. An event can be as
+# small as two bytes and takes fifty in the tables: this is how much memory a bomb gets.
+BOMB_BYTES = 1 << 26
 BOMB_RATIO = 400
 
 Note = Callable[[Problem], None]
@@ -49,7 +50,8 @@ class Unpacker:
                 if piece:
                     yield piece
                 data = stream.unconsumed_tail
-                if self.unpacked > max(BOMB_BYTES, BOMB_RATIO * (self.packed - len(data))):
+                used = self.packed - len(data) - len(stream.unused_data)
+                if self.unpacked > max(BOMB_BYTES, BOMB_RATIO * used):
                     self.note(_bomb(self.unpacked))
                     return
                 if stream.eof:

@@ -17,7 +17,7 @@ from stepscope.formats.tf_records import HEADER_BYTES, Records, starts_record
 from stepscope.formats.tf_run_metadata import devices
 from stepscope.formats.tf_runs import Run
 from stepscope.trace.draft import Draft
-from stepscope.trace.problems import Problems
+from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.trace import TraceInfo
 
 _WALL_TIME = 0x09  # the first byte of every event: its time, as a double
@@ -31,11 +31,16 @@ _HOW = (
 )
 
 
+# A traced run has thousands. A node may be two bytes long and takes hundreds once it is read.
+MOST_NODES = 500_000
+
+
 @dataclass
 class _Events:
     """What the events of a file hold."""
 
     runs: list[Run] = field(default_factory=list)
+    nodes: int = 0
     count: int = 0
     contents: Counter[str] = field(default_factory=Counter)
     versions: dict[str, Any] = field(default_factory=dict)
@@ -92,7 +97,10 @@ def _read_event(event: memoryview, found: _Events, problems: Problems) -> None:
     for tag, message in run_metadata:
         run = Run(tag, step)
         for device in devices(message, problems):
-            run.add(device)
+            if run.add(device, MOST_NODES - found.nodes - len(run.nodes)):
+                problems.add(_too_many())
+                break
+        found.nodes += len(run.nodes)
         found.runs.append(run)
 
 
@@ -145,6 +153,15 @@ def _tensorflow_version(value: Value, problems: Problems) -> str:
 
 def _inside(value: Value, problems: Problems) -> Iterator[tuple[int, Value]]:
     return iter(()) if isinstance(value, int) else fields(value, problems, keep_cut=True)
+
+
+def _too_many() -> Problem:
+    return Problem(
+        "too-many-events",
+        "More nodes than any traced run has",
+        f"Only the first {MOST_NODES:,} were read.",
+        "Trace fewer runs into one file.",
+    )
 
 
 def _no_profile(source: Source, found: _Events) -> UnreadableFile:

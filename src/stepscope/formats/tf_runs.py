@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from stepscope.formats.tf_devices import Device, parse_device
@@ -29,11 +30,12 @@ class Run:
     nodes: list[Placed] = field(default_factory=list)
     threads: dict[tuple[str, int], str] = field(default_factory=dict)
 
-    def add(self, found: DeviceNodes) -> None:
-        """Take over the nodes of a device."""
+    def add(self, found: DeviceNodes, most: int) -> bool:
+        """Take over the nodes of a device, and say whether that was more than `most`."""
         device = parse_device(found.device)
         self.threads |= {(device.text, thread): name for thread, name in found.threads.items() if name}
-        self.nodes += [Placed(node, device) for node in found.nodes]
+        self.nodes += [Placed(node, device) for node in islice(found.nodes, most)]
+        return next(found.nodes, None) is not None
 
 
 @dataclass

@@ -11,6 +11,7 @@ import msgspec
 _BARE_WORD = re.compile(
     rb"(?<=[:\[,])(\s*)(?:N/A|[+-]?(?:inf(?:inity)?|nan)|undefined|None)(?=\s*[,\]}])", re.IGNORECASE
 )
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = 1
 
 
@@ -20,17 +21,16 @@ def decoded(texts: list[tuple[bytes, int]]) -> tuple[list[str], int]:
     found = []
     for raw, flags in texts:
         try:
-            found.append(_unescaped(raw) if flags & _ESCAPED else raw.decode())
+            text = json.loads(b'"%b"' % raw, strict=False) if flags & _ESCAPED else raw.decode()
         except ValueError:
             broken += 1
-            found.append(raw.decode(errors="replace"))
+            text = raw.decode(errors="replace")
+        # Half a surrogate pair is legal in JSON and illegal in UTF-8.
+        if flags & _ESCAPED and not text.isascii() and _SURROGATE.search(text):
+            broken += 1
+            text = _SURROGATE.sub("\ufffd", text)
+        found.append(text)
     return found, broken
-
-
-def _unescaped(raw: bytes) -> str:
-    """The text without its backslashes. Half a surrogate pair is legal in JSON and illegal in UTF-8."""
-    text: str = json.loads(b'"%b"' % raw, strict=False)
-    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def repaired_json(text: bytes) -> Any:

@@ -113,6 +113,12 @@ FILE: dict[str, Texts] = {
         "Two writers used one file.",
         "Give each its own file.",
     ),
+    "too-many-events": Texts(
+        "warning",
+        "More events than such a file can hold",
+        "Very many runs were traced, or the file is damaged.",
+        "Trace fewer runs into one file.",
+    ),
     "unknown-fields": Texts(
         "info",
         "Fields that this version does not know",
