@@ -42,12 +42,17 @@ FUZZ_SECONDS ?= 600
 help: ## what can be made here
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | expand -t 4 | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
 
-demo: $(VENV)/.run ## open the profiles that ship with stepscope, print what is in them and explain one
+demo: $(VENV)/.run ## record a small training loop and explain it, then a profile of a GPU that ships with stepscope
+	@rm -rf demo-out/logs && mkdir -p demo-out
+	@echo '$$ python examples/plain_training.py demo-out/logs'
+	@$(PY) examples/plain_training.py demo-out/logs
+	@echo && echo '$$ stepscope report demo-out/logs --limit 5'
+	@$(STEPSCOPE) report demo-out/logs --limit 5
 	@test -n "$(SAMPLES)" || { echo "src/stepscope/samples is empty: nothing to show." >&2; exit 1; }
 	@for sample in $(SAMPLES); do echo "$$ stepscope info $$sample"; $(STEPSCOPE) info $$sample || exit; echo; done
 	@echo '$$ stepscope query $(firstword $(SAMPLES)) "$(DEVICE_TIME)"'
 	@$(STEPSCOPE) query $(firstword $(SAMPLES)) "$(DEVICE_TIME)"
-	@echo && echo '$$ stepscope report $(firstword $(SAMPLES)) --limit 5' && mkdir -p demo-out
+	@echo && echo '$$ stepscope report $(firstword $(SAMPLES)) --limit 5'
 	@$(STEPSCOPE) report $(firstword $(SAMPLES)) --limit 5
 	@echo && echo '$$ stepscope report $(firstword $(SAMPLES)) -o demo-out/report.html --force'
 	@$(STEPSCOPE) report $(firstword $(SAMPLES)) -o demo-out/report.html --force

@@ -9,7 +9,7 @@ _ADVICE: dict[str, dict[str, str]] = {
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",
         "jax": "Make the next batch in a background thread or process (Grain, tf.data) and hand it over with jax.device_put before it is needed.",
-        _ANY: "Make the next batch in the background while the device computes.",
+        _ANY: "Make the next batch in the background, while the step computes.",
     },
     "recompilation": {
         "pytorch": "Find what changes with TORCH_LOGS=recompiles; mark sizes that vary with torch._dynamo.mark_dynamic, pad batches to one shape, and warm up before measuring.",

@@ -206,7 +206,7 @@ def saving(
     return Finding(
         code=code,
         class_="time",
-        title=title,
+        title=title if case.device is not None else title.replace("The device waits", "The step waits"),
         detail=detail,
         fix=advice(code, case.trace.info.framework),
         evidence={**evidence, "speedup_as_recorded": round(case.step_ns / (case.step_ns - raw), 3)},

@@ -80,7 +80,9 @@ def _inside(times: pl.Series, spans: pl.DataFrame) -> pl.Series:
 
 
 def host_python(case: Case) -> Finding | None:
-    """User code runs while the device has nothing to do."""
+    """User code runs while the device has nothing to do. Without a device, user code is what computes."""
+    if case.device is None:
+        return None
     return of_part(
         case,
         "host-python",
