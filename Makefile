@@ -26,7 +26,7 @@ TOOLS_OF_DEV := from importlib.metadata import requires; \
 	print(*(line.split(';')[0] for line in requires('stepscope') if 'dev' in line.partition('extra ==')[2]))
 # Real frameworks, on the CPU, for the tests of capture: too large to have in every environment.
 FRAMEWORKS := .venv-frameworks
-FRAMEWORK_PACKAGES := torch==2.13.0 'tensorflow==2.21.*' jax keras lightning transformers xprof
+FRAMEWORK_PACKAGES := torch==2.13.0 'tensorflow==2.21.*' jax keras lightning transformers accelerate xprof
 NEEDED_TO_RUN := from importlib.metadata import requires; \
 	print(*(repr(line.split(';')[0]) for line in requires('stepscope') if 'extra ==' not in line))
 DEVICE_TIME := SELECT op.name AS op, COUNT(*) AS kernels, SUM(work.dur_ns) AS device_ns FROM kernels \
@@ -72,7 +72,7 @@ pytest: $(VENV)/.dev
 	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture
 
 capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, TensorFlow, JAX and others
-	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile tests/capture
+	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile tests/capture/test_docs.py tests/capture
 
 native: $(VENV)/.dev ## only the tests of the hot loops
 	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest tests/native
