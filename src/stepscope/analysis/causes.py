@@ -7,6 +7,7 @@ several the outermost counts. A user's frame is `python`; a framework's frame, a
 
 from __future__ import annotations
 
+from threading import RLock
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -36,6 +37,7 @@ _ROLES = pl.Series([*ROLES, None], dtype=Role)
 
 _known: WeakKeyDictionary[Trace, pl.DataFrame] = WeakKeyDictionary()
 _known_codes: WeakKeyDictionary[Trace, pl.Series] = WeakKeyDictionary()
+_at_once = RLock()  # the account and the replay ask side by side
 
 
 def host_causes(trace: Trace) -> pl.DataFrame:
@@ -47,9 +49,10 @@ def host_causes(trace: Trace) -> pl.DataFrame:
     waits: for the device. waits_for_thread. leads_to_op: framework code, best named by the op that it comes to.
     api: the outermost framework call around it.
     """
-    found = _known.get(trace)
-    if found is None:
-        found = _known[trace] = _causes(trace)
+    with _at_once:
+        found = _known.get(trace)
+        if found is None:
+            found = _known[trace] = _causes(trace)
     return found
 
 
@@ -60,9 +63,10 @@ def is_wait(trace: Trace) -> pl.Series:
 
 def host_codes(trace: Trace) -> pl.Series:
     """What each event is, one of the codes of native.lineage, before its surroundings are asked."""
-    found = _known_codes.get(trace)
-    if found is None:
-        found = _known_codes[trace] = _with_guards(trace, _codes(trace))
+    with _at_once:
+        found = _known_codes.get(trace)
+        if found is None:
+            found = _known_codes[trace] = _with_guards(trace, _codes(trace))
     return found
 
 

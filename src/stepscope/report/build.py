@@ -86,8 +86,12 @@ def _threads() -> int:
 
 
 def _slowest_first(sections: Sequence[Section]) -> list[Section]:
-    """Findings ask for all that the others ask for, and more: whoever waits for them waits longest."""
-    return sorted(sections, key=lambda section: section.name != "findings")
+    """Findings ask for all that the others ask for, and more: whoever waits for them waits longest. Steps begin with the
+    replay, which findings want after the account."""
+    first = ("findings", "steps")
+    return sorted(
+        sections, key=lambda section: first.index(section.name) if section.name in first else len(first)
+    )
 
 
 def chosen_sections(names: Collection[str] | None) -> Sequence[Section]:

@@ -80,13 +80,15 @@ class RankContext:
     @shared
     def critical_device(self) -> int | None:
         """The device that the others wait for: the one that computes most."""
+        devices = self.windows.windows["device"]
+        if devices.n_unique() == 1:  # known before the account is
+            return cast("int | None", devices[0])
         computing = self.parts.filter(pl.col("part").is_in(["compute", "host_compute"]))
         ranked = (
             computing.group_by("device")
             .agg(pl.col("ns").sum())
             .sort(["ns", "device"], descending=[True, False])
         )
-        devices = self.windows.windows["device"]
         return ranked["device"][0] if len(ranked) else devices.min()  # type: ignore[return-value]
 
     @shared
