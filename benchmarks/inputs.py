@@ -10,7 +10,9 @@ from pathlib import Path
 
 from benchmarks.measure import ROOT
 
-SHIPPED = (ROOT / "src" / "stepscope" / "samples", ROOT / "tests" / "fixtures")
+SHIPPED = tuple(
+    ROOT / folder for folder in ("src/stepscope/samples", "tests/fixtures/kineto", "tests/fixtures/jax")
+)
 # Preferred first. The first Kineto trace is used, and every XPlane.
 KINETO = ("h200/resnet_input_bound.pt.trace.json.gz", "h200/gpt_bf16_eager.pt.trace.json.gz")
 XPLANES = (
