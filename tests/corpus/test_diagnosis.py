@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 
 from benchmarks.diagnosis.score import RECORDED, Verdict, findings, jobs, judge, loud, recorded
+from stepscope.native.events import COMPILED
+
+# The same rules on the same tables: interpreted, reading over a hundred profiles only takes longer.
+pytestmark = pytest.mark.skipif(not COMPILED, reason="takes many minutes interpreted")
 
 HELD_OUT = RECORDED.with_name("diagnosis_heldout")
 JOBS: dict[str, tuple[Path, dict[str, Any]]] = {
