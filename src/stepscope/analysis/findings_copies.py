@@ -6,6 +6,7 @@ import polars as pl
 
 from stepscope.analysis.finding import WORTH_TELLING, Case, Finding, of_part, timed
 from stepscope.analysis.replay import Plan
+from stepscope.analysis.timeline import within
 from stepscope.native import replay as native
 from stepscope.trace.scopes import ancestors
 
@@ -40,7 +41,7 @@ def _round_trips(case: Case) -> Finding | None:
     if pairs.is_empty():
         return None
     away, back = pairs["item"], pairs["until"]
-    inside = _between(case.plan.items["item"], away, back)
+    inside = within(case.plan.items["item"], away, back)
     copies = case.plan.items.filter(inside, pl.col("event").is_not_null())["event"]
     owned = _slices_between(case, pairs)
     if case.per_step(owned) < WORTH_TELLING * case.step_ns:
@@ -48,14 +49,14 @@ def _round_trips(case: Case) -> Finding | None:
     on_host = case.plan.host.filter(pl.col("item").is_in(case.plan.items["item"].filter(inside).implode()))
     host_ns = int(on_host.filter(pl.col("cause") != "sync")["ns"].sum())
     copy_ns = int(owned.filter(pl.col("part") == "copy")["ns"].sum())
-    after = case.plan.items["item"].filter(_between(case.plan.items["item"], away + 1, back)).implode()
+    after = case.plan.items["item"].filter(within(case.plan.items["item"], away + 1, back)).implode()
     # What the host held for the trip is freed after it, which takes long and leaves no event.
     next_items = pl.concat([back + 1, back + 2]).implode()
     freed = pl.col("item").is_in(next_items) & (pl.col("cause") == "unexplained")
     changed = (
         case.plan.with_host(pl.col("item").is_in(after) | freed)
         .with_device(pl.lit(inside) & pl.col("event").is_in(copies.implode()))
-        .without_waits(pl.lit(_between(case.plan.items["item"], away, back + 1)))
+        .without_waits(pl.lit(within(case.plan.items["item"], away, back + 1)))
     )
     if host_ns > copy_ns:
         return _fallback(case, owned, changed)
@@ -70,15 +71,6 @@ def _round_trips(case: Case) -> Finding | None:
     return timed(case, "round-trip-copy", owned, changed, "Data goes to the host and back", detail, evidence)
 
 
-def _between(items: pl.Series, first: pl.Series, last: pl.Series) -> pl.Series:
-    """Which items lie in any of the ranges, both ends included."""
-    if first.is_empty():
-        return pl.repeat(False, len(items), dtype=pl.Boolean, eager=True)
-    place = first.search_sorted(items, side="right").cast(pl.Int64) - 1
-    inside: pl.Series = (place >= 0) & (last.gather(place.clip(lower_bound=0)) >= items)
-    return inside
-
-
 def _slices_between(case: Case, pairs: pl.DataFrame) -> pl.DataFrame:
     """The slices from the beginning of a copy away to the end of the copy back, and what waits for them."""
     events = case.trace.events
@@ -89,7 +81,7 @@ def _slices_between(case: Case, pairs: pl.DataFrame) -> pl.DataFrame:
         pl.col("part").is_in(["copy", "sync", "dispatch", "unexplained", "python", "device_gap"])
     )
     order = start.arg_sort()
-    inside = _between(free["start_ns"], start.gather(order), end.gather(order) - 1)
+    inside = within(free["start_ns"], start.gather(order), end.gather(order) - 1)
     return free.filter(inside)
 
 
@@ -143,7 +135,7 @@ def exposed_copy(case: Case) -> Finding | None:
     items = case.plan.items.join(faster, on="event", how="left", maintain_order="left")
     factor = (items["pinned_ns"] / items["device_ns"]).fill_null(1.0).fill_nan(1.0).clip(0.0, 1.0)
     # A copy from pageable memory makes the host wait until it is done.
-    blocking = _between(case.plan.items["item"], moving["item"], moving["item"] + 2)
+    blocking = within(case.plan.items["item"], moving["item"], moving["item"] + 2)
     changed = (
         case.plan.with_device(pl.lit(True), pl.lit(factor))
         .without_waits(pl.lit(blocking))

@@ -10,6 +10,7 @@ from stepscope.analysis.advice import advice
 from stepscope.analysis.causes import host_codes
 from stepscope.analysis.finding import Case, Finding, of_part, timed
 from stepscope.analysis.replay import Plan
+from stepscope.analysis.timeline import within
 from stepscope.native.lineage import COMPILE
 from stepscope.trace.scopes import ancestors
 from stepscope.units import duration
@@ -56,27 +57,17 @@ def _compiled(case: Case) -> Plan:
     spans = case.trace.events.filter(host_codes(case.trace) == COMPILE).select(
         "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
     )
-    inside = _inside(case.plan.items["at"], spans)
+    spans = spans.sort("start_ns")
+    inside = within(case.plan.items["at"], spans["start_ns"], spans["end_ns"])
     chosen = pl.col("item").is_in(trials) | pl.lit(inside)
-    within = case.plan.items["item"].filter(inside).implode()
+    meanwhile = case.plan.items["item"].filter(inside).implode()
     # The first call with a new shape also loads and chooses kernels.
     first_call = (pl.col("cause") == "dispatch") & (pl.col("recorded_ns") > _FIRST_CALL_NS)
     return (
-        case.plan.with_host((pl.col("cause") == "compile") | pl.col("item").is_in(within) | first_call)
+        case.plan.with_host((pl.col("cause") == "compile") | pl.col("item").is_in(meanwhile) | first_call)
         .with_device(chosen)
         .without_waits(chosen)
     )
-
-
-def _inside(times: pl.Series, spans: pl.DataFrame) -> pl.Series:
-    """Which of the times lie in any of the spans."""
-    ordered = spans.sort("start_ns")
-    if ordered.is_empty():
-        return pl.repeat(False, len(times), eager=True)
-    last = ordered["end_ns"].cum_max()
-    place = ordered["start_ns"].search_sorted(times, side="right").cast(pl.Int64) - 1
-    inside: pl.Series = (place >= 0) & (last.gather(place.clip(lower_bound=0)) >= times)
-    return inside
 
 
 def host_python(case: Case) -> Finding | None:

@@ -130,5 +130,14 @@ def cut_by(spans: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
     return pieces.with_columns(owner=pl.when(pl.col("owner") != NONE).then("owner"))
 
 
+def within(values: pl.Series, first: pl.Series, last: pl.Series) -> pl.Series:
+    """Which values lie in any of the ranges, both ends included. The ranges come in the order of their first values."""
+    if first.is_empty():
+        return pl.repeat(False, len(values), dtype=pl.Boolean, eager=True)
+    place = first.search_sorted(values, side="right").cast(pl.Int64) - 1
+    found: pl.Series = (place >= 0) & (last.cum_max().gather(place.clip(lower_bound=0)) >= values)
+    return found
+
+
 def _first_known(one: pl.Series, other: pl.Series, default: int) -> pl.Series:
     return pl.select(pl.coalesce(one, other, pl.lit(default))).to_series()
