@@ -15,6 +15,7 @@ from stepscope.cli.query import query
 from stepscope.cli.report import report
 from stepscope.cli.run import SETTINGS as RUN_SETTINGS
 from stepscope.cli.run import run
+from stepscope.cli.serve import serve
 
 app = typer.Typer(
     name="stepscope",
@@ -31,6 +32,7 @@ app.command()(report)
 app.command()(doctor)
 app.command(context_settings=RUN_SETTINGS)(run)
 app.command()(capture)
+app.command()(serve)
 
 
 def _say_version(wanted: bool) -> None:

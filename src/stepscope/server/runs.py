@@ -1,0 +1,120 @@
+"""The runs below the given places, looked for in the background for as long as anyone looks at the page."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from stepscope.errors import StepscopeError
+from stepscope.profile.catalog import scan
+from stepscope.profile.walk import Skipped
+from stepscope.safe import readable
+from stepscope.server.listed import ListedRun, listed
+
+SCAN_EVERY_S = 3.0
+# A walk over a slow or huge folder rests ten times as long as it took.
+REST = 10
+SKIPPED_SHOWN = 500
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file, folder, pattern or URL to look at; `name` is what it is called if not by its path."""
+
+    path: str
+    name: str = ""
+
+    @property
+    def shown(self) -> str:
+        """For the page."""
+        return readable(self.name or self.path)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one look at all places found."""
+
+    runs: dict[str, ListedRun] = field(default_factory=dict)
+    skipped: tuple[Skipped, ...] = ()
+    is_complete: bool = False
+
+
+class Runs:
+    """The list of runs. Asking for it never waits: it wakes the thread that looks again."""
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        self.places = tuple(places)
+        self._found = Found()
+        self._wanted = threading.Event()
+        self._first = threading.Event()
+        self._closed = False
+        self._scanning = False
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def found(self) -> Found:
+        """As of the last look; another one follows soon."""
+        self._start()
+        self._wanted.set()
+        return self._found
+
+    @property
+    def is_scanning(self) -> bool:
+        """Whether the first look is not over yet."""
+        return not self._found.is_complete
+
+    def get(self, run_id: str) -> ListedRun | None:
+        """The run with this id. A link opened just after the start waits a moment for the first look."""
+        found = self.found()
+        if run_id not in found.runs and not found.is_complete:
+            self._first.wait(2.0)
+        return self._found.runs.get(run_id)
+
+    def look_now(self) -> Found:
+        """Look at all places in this thread."""
+        self._found = _look(self.places)
+        self._first.set()
+        return self._found
+
+    def close(self) -> None:
+        """End the thread after the look it is at."""
+        self._closed = True
+        self._wanted.set()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._keep_looking, name="stepscope-runs", daemon=True)
+                self._thread.start()
+
+    def _keep_looking(self) -> None:
+        while not self._closed:
+            self._wanted.clear()
+            began = time.monotonic()
+            try:
+                self.look_now()
+            except Exception:  # the list stays as it was; the next look may do better
+                logging.getLogger(__name__).exception("stepscope could not look for profiles")
+            took = time.monotonic() - began
+            time.sleep(max(SCAN_EVERY_S, took * REST) if not self._closed else 0)
+            self._wanted.wait()
+
+
+def _look(places: Sequence[Place]) -> Found:
+    runs: dict[str, ListedRun] = {}
+    skipped: list[Skipped] = []
+    for place in places:
+        try:
+            catalog = scan(place.path)
+        except StepscopeError as error:
+            skipped.append(Skipped(place.path, " ".join(filter(None, (error.what, error.fix)))))
+            continue
+        skipped += catalog.skipped
+        for run in catalog.runs:
+            found = listed(run, place.shown)
+            runs.setdefault(found.id, found)
+    ordered = sorted(runs.values(), key=lambda each: each.run.time_ns, reverse=True)
+    return Found({each.id: each for each in ordered}, tuple(skipped[:SKIPPED_SHOWN]), is_complete=True)

@@ -1,0 +1,83 @@
+"""The app under waitress: one process, a bounded number of threads and bytes, until it is interrupted."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from waitress.server import create_server
+
+from stepscope.errors import StepscopeError
+from stepscope.server.app import LARGEST_BODY, App
+
+THREADS = 8
+CONNECTIONS = 200
+
+
+@dataclass
+class Serving:
+    """A server that listens; `run` answers until `close`."""
+
+    app: App
+    host: str
+    port: int
+    server: Any
+
+    @property
+    def address(self) -> str:
+        """What to open."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}/"
+
+    def run(self) -> None:
+        """Answer until interrupted."""
+        try:
+            self.server.run()
+        finally:
+            self.close()
+
+    def in_background(self) -> threading.Thread:
+        """Answer from a thread of its own."""
+        thread = threading.Thread(target=self.server.run, name="stepscope-http", daemon=True)
+        thread.start()
+        return thread
+
+    def close(self) -> None:
+        """Listen no more."""
+        self.server.close()
+        self.app.close()
+
+
+def listen(app: App, host: str, port: int) -> Serving:
+    """Bind the address; port 0 takes any that is free."""
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a short queue is nothing to tell
+    try:
+        bound = socket.create_server((host, port), family=_family(host), backlog=128)
+    except (OSError, OverflowError) as error:
+        raise _cannot_listen(host, port, error) from None
+    server = create_server(
+        app,
+        sockets=[bound],
+        threads=THREADS,
+        connection_limit=CONNECTIONS,
+        max_request_body_size=LARGEST_BODY,
+        max_request_header_size=64 << 10,
+        ident="stepscope",
+        channel_timeout=60,
+        clear_untrusted_proxy_headers=True,
+    )
+    return Serving(app, host, int(bound.getsockname()[1]), server)
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _cannot_listen(host: str, port: int, error: Exception) -> StepscopeError:
+    why = getattr(error, "strerror", None) or str(error)
+    return StepscopeError(
+        f"Cannot listen on {host}:{port}: {why}", fix="Choose another port with --port, or --port 0 for any."
+    )

@@ -1,0 +1,1 @@
+"""What the trace viewer asks for: functions of a trace, and their routes."""
