@@ -100,8 +100,8 @@ def _limited(talk: Talk, found: pl.DataFrame, chosen: Format, limit: int | None)
 
 
 def _write_table(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
-    from stepscope.cli.rows import as_texts
     from stepscope.cli.table import terminal_width, text_table
+    from stepscope.profile.rows import as_texts
 
     width = terminal_width() if stream is sys.stdout.buffer else None
     numeric = [dtype.is_numeric() for dtype in found.schema.dtypes()]
@@ -110,13 +110,13 @@ def _write_table(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
 
 
 def _write_csv(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
-    from stepscope.cli.rows import as_plain
+    from stepscope.profile.rows import as_plain
 
     send(as_plain(found).write_csv(), stream)
 
 
 def _write_json(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
-    from stepscope.cli.rows import json_lines
+    from stepscope.profile.rows import json_lines
 
     for piece in json_lines(found):
         send(piece, stream)

@@ -12,7 +12,7 @@ from werkzeug.wrappers import Request, Response
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
 from stepscope.server.opened import NotYet, Progress
 from stepscope.server.request import Refused
-from stepscope.server.routes import Answer, Binary, Json
+from stepscope.server.routes import Answer, Json, Stream
 from stepscope.server.static import StaticFile
 
 COMPRESS_FROM = 4 << 10
@@ -26,6 +26,8 @@ def response(request: Request, answer: Answer) -> Response:
         data = msgspec.json.encode(answer.value)
         return _sent(request, data, "application/json", {"Cache-Control": "no-store"}, answer.status)
     headers = {"Cache-Control": "no-store", **answer.headers}
+    if isinstance(answer, Stream):
+        return Response(answer.pieces, 200, headers, content_type=answer.content_type)
     return _sent(request, answer.data, answer.content_type, headers)
 
 
@@ -79,6 +81,3 @@ def _sent(
             body = gzip.compress(body, 1)
             sent["Content-Encoding"] = "gzip"
     return Response(body, status, sent, content_type=content_type)
-
-
-__all__ = ["Binary", "error_response", "file_response", "not_yet", "progress_of", "response", "status_of"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -37,7 +37,16 @@ class Binary:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Answer = Json | Binary
+@dataclass(frozen=True)
+class Stream:
+    """A download of any length, made piece by piece while it is sent."""
+
+    pieces: Iterator[bytes]
+    content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Answer = Json | Binary | Stream
 # Tiles and the like have OpenedRun.key in their address: another content has another address.
 FOREVER = {"Cache-Control": "private, max-age=31536000, immutable"}
 
@@ -58,3 +67,11 @@ class RunRoute:
         if any(part not in (word, "*") or not word for part, word in zip(ours, theirs, strict=True)):
             return None
         return tuple(word for part, word in zip(ours, theirs, strict=True) if part == "*")
+
+
+def download(name: str) -> dict[str, str]:
+    """The headers of a download. Names come from traces: whatever is not plain becomes _."""
+    plain = "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "_" for letter in name
+    )
+    return {"Content-Disposition": f'attachment; filename="{plain[-120:].lstrip(".") or "stepscope"}"'}
