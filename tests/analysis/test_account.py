@@ -49,7 +49,7 @@ def test_two_devices_have_an_account_each() -> None:
     )
     second = pl.when(pl.col("stream") == 8).then(1).otherwise("device").cast(pl.Int32)
     trace.tables["tracks"] = trace.tracks.with_columns(device=second)  # type: ignore[index]
-    parts = account(trace, find_steps(trace)).parts().filter(pl.col("part") == "compute").sort("device")
+    parts = account(trace, find_steps(trace)).parts.filter(pl.col("part") == "compute").sort("device")
     assert parts.select("device", "ns").rows() == [(0, 60_000), (1, 40_000)]
 
 
@@ -83,7 +83,7 @@ def test_without_steps_there_is_no_account() -> None:
         stream 7      0   10  gemm  kernel
         """
     )
-    assert account(trace, find_steps(trace)).parts().is_empty()
+    assert account(trace, find_steps(trace)).parts.is_empty()
 
 
 _TRACKS = ("main", "autograd", "stream 7", "stream 9")
@@ -123,7 +123,7 @@ def test_parts_sum_to_the_step_whatever_happens(text: str, data: st.DataObject) 
     trace.tables["links"] = pl.DataFrame(links, schema=trace.links.schema)  # type: ignore[index]
     steps = find_steps(trace)
     found = account(trace, steps)
-    lengths = found.parts().group_by("device", "step").agg(pl.col("ns").sum()).sort("device", "step")
+    lengths = found.parts.group_by("device", "step").agg(pl.col("ns").sum()).sort("device", "step")
     wanted = steps.windows.filter(pl.col("end_ns") > pl.col("start_ns")).sort("device", "step")
     assert lengths["ns"].to_list() == (wanted["end_ns"] - wanted["start_ns"]).to_list()
     for _, rows in found.slices.sort("start_ns").group_by("device"):

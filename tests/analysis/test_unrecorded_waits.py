@@ -41,7 +41,7 @@ def test_a_host_that_goes_on_when_the_device_is_done_has_waited() -> None:
     found = unrecorded_waits(trace, find_steps(trace))
     assert len(found) == 6
     assert found["dry_ns"][0] == (30 + 300) * US
-    sums = account(trace, find_steps(trace)).parts().group_by("part").agg(pl.col("ns").sum())
+    sums = account(trace, find_steps(trace)).parts.group_by("part").agg(pl.col("ns").sum())
     assert dict(sums.iter_rows())["sync"] >= 5 * 60 * US
 
 

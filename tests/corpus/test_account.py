@@ -44,14 +44,14 @@ def known(part: str) -> str:
 
 def share(part_of_path: str, part: str) -> float:
     """The share of one part in percent."""
-    parts = of(known(part_of_path))[2].parts()
+    parts = of(known(part_of_path))[2].parts
     return 100 * int(parts.filter(pl.col("part") == part)["ns"].sum()) / int(parts["ns"].sum())
 
 
 @each_file
 def test_parts_sum_to_each_step(name: str) -> None:
     _, steps, found = of(name)
-    sums = found.parts().group_by("device", "step").agg(pl.col("ns").sum()).sort("device", "step")
+    sums = found.parts.group_by("device", "step").agg(pl.col("ns").sum()).sort("device", "step")
     wanted = steps.windows.filter(pl.col("end_ns") > pl.col("start_ns")).sort("device", "step")
     assert sums["ns"].to_list() == (wanted["end_ns"] - wanted["start_ns"]).to_list()
 
@@ -76,7 +76,7 @@ def test_little_is_unexplained_where_there_are_stacks_or_annotations() -> None:
     for name in FILES:
         trace, _, found = of(name)
         says = trace.events.filter(pl.col("kind").is_in(["python", "annotation"]), pl.col("role").is_null())
-        parts = found.parts()
+        parts = found.parts
         if len(says) and len(parts):
             unknown = int(parts.filter(pl.col("part") == "unexplained")["ns"].sum())
             shares.append(unknown / int(parts["ns"].sum()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import polars as pl
 
@@ -32,6 +33,7 @@ class Account:
 
     slices: pl.DataFrame
 
+    @cached_property
     def parts(self) -> pl.DataFrame:
         """ns per device, step and part; the parts of a step sum to its duration."""
         length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns")

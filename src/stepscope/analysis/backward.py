@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from threading import Lock
+from weakref import WeakKeyDictionary
+
 import polars as pl
 
 from stepscope.trace.lookup import rows_by_event
@@ -11,8 +14,19 @@ from stepscope.trace.trace import Trace
 _ENGINE = "autograd::engine::evaluate_function"
 
 
+_known: WeakKeyDictionary[Trace, pl.Series | None] = WeakKeyDictionary()
+_at_once = Lock()  # ops and memory ask side by side
+
+
 def forward_ops(trace: Trace) -> pl.Series | None:
     """For every event the op whose gradient it, or the op around it, computes; None where nothing is linked."""
+    with _at_once:
+        if trace not in _known:
+            _known[trace] = _forward_ops(trace)
+        return _known[trace]
+
+
+def _forward_ops(trace: Trace) -> pl.Series | None:
     links = trace.links.filter(pl.col("why") == "forward-backward").select("from", "to")
     if links.is_empty():
         return None

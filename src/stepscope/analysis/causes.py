@@ -82,13 +82,14 @@ def _causes(trace: Trace) -> pl.DataFrame:
     found = {
         "cause": causes.gather(series("code", code, pl.UInt8)),
         "named_by": series("named_by", named, pl.UInt32),
-        "detail": _or_null(series("detail", detail, pl.UInt32)),
-        "api": _or_null(series("api", api, pl.UInt32)),
+        "detail": or_null(series("detail", detail, pl.UInt32)),
+        "api": or_null(series("api", api, pl.UInt32)),
     }
     return pl.DataFrame(found | {name: (bits & bit) != 0 for name, bit in _FLAGS.items()})
 
 
-def _or_null(events: pl.Series) -> pl.Series:
+def or_null(events: pl.Series) -> pl.Series:
+    """Null where the hot loops say that there is no event."""
     return pl.select(pl.when(events != native.NONE).then(events)).to_series()
 
 

@@ -91,10 +91,9 @@ def _device_calls(trace: Trace) -> pl.DataFrame:
 def _host_calls(trace: Trace) -> pl.DataFrame:
     """gloo and its like: spans on host threads, one for each collective while it runs."""
     threads = trace.tracks.filter(pl.col("what") == "host")["id"]
-    spans = trace.events.filter(
-        (pl.col("role") == "collective")
-        & pl.col("name").cast(pl.String).str.contains(_HOST)
-        & pl.col("track").is_in(threads.implode())
+    # One after the other: few events are collectives, and only their names are worth looking at.
+    spans = trace.events.filter(pl.col("role") == "collective").filter(
+        pl.col("name").cast(pl.String).str.contains(_HOST) & pl.col("track").is_in(threads.implode())
     )
     return _inside(trace, spans).select(
         pl.col("id").alias("event"),

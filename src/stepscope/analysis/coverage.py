@@ -75,7 +75,7 @@ def _stacks(trace: Trace, inside: pl.DataFrame) -> float | None:
 def _explained(account: Account | None) -> float | None:
     if account is None or account.slices.is_empty():
         return None
-    parts = account.parts()
+    parts = account.parts
     total = int(parts["ns"].sum())
     lost = int(parts.filter(pl.col("part").is_in(["unexplained", "unrecorded"]))["ns"].sum())
     return round(1 - lost / total, 6) if total else None

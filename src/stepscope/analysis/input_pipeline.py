@@ -83,7 +83,7 @@ def _loop_time(trace: Trace, inside: pl.DataFrame, steps: Steps) -> int:
 def _exposed(account: Account | None) -> float:
     if account is None or account.slices.is_empty():
         return 0.0
-    parts = account.parts()
+    parts = account.parts
     total = int(parts["ns"].sum())
     return int(parts.filter(pl.col("part") == "input")["ns"].sum()) / total if total else 0.0
 

@@ -17,13 +17,15 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from stepscope.analysis.causes import host_causes, is_wait
+from stepscope.analysis.causes import host_causes, is_wait, or_null
+from stepscope.analysis.parts import PARTS, Part
 from stepscope.analysis.profiler_cost import LEAST_LEFT, ProfilerCost
 from stepscope.analysis.steps import Steps
 from stepscope.analysis.timeline import Timeline, main_track
 from stepscope.analysis.unrecorded_waits import unrecorded_waits
+from stepscope.native import host_work
 from stepscope.native import replay as native
-from stepscope.trace.columns import buffer
+from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
 
 _FULL_QUEUE = 8  # times as long as a launch usually takes
@@ -36,11 +38,13 @@ class Plan:
     """Items in the order in which the host came to them, and the host's work before each, by cause.
 
     `items`: item, at, kind, stream, device_ns, delay_ns, last, step, event, added_ns (host time that a change adds). `host`: item, cause, named_by, event, ns,
-    recorded_ns. `counted`: the places of the steps whose lengths count, all if None.
+    recorded_ns, in the order of the items. `until`: how many of its rows come up to each item.
+    `counted`: the places of the steps whose lengths count, all if None.
     """
 
     items: pl.DataFrame
     host: pl.DataFrame
+    until: pl.Series
     streams: int
     counted: Sequence[int] | None = None
 
@@ -67,12 +71,8 @@ class Plan:
         return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
 
     def _host_ns(self) -> pl.Series:
-        """The host's work before each item; its pieces are in the order of the items."""
-        until = self.host["item"].search_sorted(self.items["item"], side="right")
-        total = pl.concat([pl.Series([0], dtype=pl.Int64), self.host["ns"].cum_sum()])
-        summed = total.gather(until)
-        found: pl.Series = summed - summed.shift(1, fill_value=0)
-        return found
+        """The host's work before each item."""
+        return _sums(self.host["ns"], self.until)
 
     def as_recorded(self) -> Plan:
         """The same with the profiler's share of the host's time."""
@@ -119,16 +119,7 @@ def plan(trace: Trace, steps: Steps, device: int | None) -> Plan:
     spans = points.select(
         gap="item", start_ns=pl.col("at").shift(1, fill_value=begin), end_ns="at", track="track"
     ).filter(pl.col("start_ns") < pl.col("end_ns"))
-    pieces = Timeline(trace).cut_or_main(spans, main)
-    causes = host_causes(trace)
-    host = pieces.select(
-        "event",
-        item="gap",
-        cause=causes["cause"].gather(pieces["event"]).fill_null("unexplained"),
-        named_by=causes["named_by"].gather(pieces["event"]),
-        recorded_ns=_without_full_queue(trace, pieces),
-    ).filter(~_waiting(trace, steps, pieces))
-    host = _merged(host).sort("item", maintain_order=True)
+    host = _host_work(trace, steps, spans, main)
     items = points.select(
         "item",
         "at",
@@ -143,54 +134,58 @@ def plan(trace: Trace, steps: Steps, device: int | None) -> Plan:
     )
     streams = int(items["stream"].max() or 0) + 1  # type: ignore[arg-type]
     added = _added_per_item(ProfilerCost(trace), spans, main)
-    made = Plan(items, _less(host, added, 1.0), streams)
+    until = host["item"].search_sorted(items["item"], side="right")
+    made = _less(Plan(items, host, until, streams), added, 1.0)
     unprofiled = trace.info.capture.get("unprofiled_step_ns")
     if isinstance(unprofiled, (int, float)) and unprofiled > 0:
-        made = _fitted(made, host, added, float(unprofiled))
+        made = _fitted(made, added, float(unprofiled))
     return made
 
 
-def _waiting(trace: Trace, steps: Steps, pieces: pl.DataFrame) -> pl.Series:
-    """Pieces in which the host waited for the device, as recorded or told by when it went on."""
-    waiting = is_wait(trace).gather(pieces["event"]).fill_null(False)
+def _host_work(trace: Trace, steps: Steps, spans: pl.DataFrame, main: int) -> pl.DataFrame:
+    """item, cause, named_by, event, recorded_ns: what the host worked on before each item, without its waits."""
+    timeline, causes = Timeline(trace), host_causes(trace)
     silent = unrecorded_waits(trace, steps)
-    if silent.is_empty():
-        return waiting
-    place = silent["start_ns"].search_sorted(pieces["start_ns"], side="right").cast(pl.Int64) - 1
-    inside = (place >= 0) & (silent["end_ns"].gather(place.clip(lower_bound=0)) >= pieces["end_ns"])
-    found: pl.Series = waiting | (inside & (pieces["track"] == silent["track"][0]))
-    return found
+    full, usual = _full_queue(trace)
+    flags = causes["waits"].cast(pl.UInt8) * host_work.WAITS + full.cast(pl.UInt8) * host_work.FULL
+    unknown = PARTS.index("unexplained")
+    work = host_work.HostWork(main, silent["track"][0] if len(silent) else main, unknown, usual)
+    work.spans(*(buffer(spans[name]) for name in ("gap", "track", "start_ns", "end_ns")))
+    work.segments(*(buffer(each) for each in (timeline.first, timeline.start, timeline.end, timeline.owner)))
+    work.events(
+        buffer(causes["cause"].to_physical().cast(pl.UInt8).fill_null(unknown)),
+        buffer(causes["named_by"].fill_null(host_work.NONE)),
+        buffer(flags),
+    )
+    work.quiet(buffer(silent["start_ns"]), buffer(silent["end_ns"]))
+    item, cause, name, event, ns = work.pieces()
+    return pl.DataFrame(
+        {
+            "event": or_null(series("event", event, pl.UInt32)),
+            "item": series("item", item, pl.UInt32),
+            "cause": pl.Series(PARTS, dtype=Part).gather(series("cause", cause, pl.UInt8)),
+            "named_by": or_null(series("named_by", name, pl.UInt32)),
+            "recorded_ns": series("recorded_ns", ns, pl.Int64),
+        }
+    )
 
 
-def _without_full_queue(trace: Trace, pieces: pl.DataFrame) -> pl.Series:
-    """The lengths of the pieces. A launch that takes many times the usual waits for room in the queue: that is the
+def _full_queue(trace: Trace) -> tuple[pl.Series, int]:
+    """Launches that took many times the usual, and the usual: they waited for room in the queue, which is the
     device's time, not the host's."""
-    length: pl.Series = pieces["end_ns"] - pieces["start_ns"]
-    links = trace.links.filter(pl.col("why") == "launch")
-    calls = links["from"].unique()
+    calls = trace.links.filter(pl.col("why") == "launch")["from"].unique()
     durations = trace.events["dur_ns"].gather(calls)
     usual = int(durations.median() or 0)  # type: ignore[arg-type]
     full = calls.filter(durations > max(_FULL_QUEUE * usual, _LEAST_FULL_NS))
-    if full.is_empty():
-        return length
-    waits = pl.repeat(False, len(trace.events), dtype=pl.Boolean, eager=True).scatter(full, True)
-    waiting = waits.gather(pieces["event"]).fill_null(False)
-    return pl.select(
-        pl.when(waiting).then(length.clip(upper_bound=usual)).otherwise(length).alias("recorded_ns")
-    ).to_series()
+    return pl.repeat(False, len(trace.events), dtype=pl.Boolean, eager=True).scatter(full, True), usual
 
 
-def _merged(host: pl.DataFrame) -> pl.DataFrame:
-    """Pieces that follow one another under one item and one name as one: the first event stands for them."""
-    if host.is_empty():
-        return host
-    new = pl.any_horizontal(
-        pl.col(name).ne_missing(pl.col(name).shift(1)) for name in ("item", "cause", "named_by")
-    )
-    first = host.select(pl.arg_where(new | (pl.int_range(pl.len()) == 0))).to_series()
-    total = pl.concat([pl.Series([0], dtype=pl.Int64), host["recorded_ns"].cum_sum()])
-    until = pl.concat([first[1:], pl.Series([len(host)], dtype=first.dtype)])
-    return host[first].with_columns(recorded_ns=total.gather(until) - total.gather(first))
+def _sums(values: pl.Series, until: pl.Series) -> pl.Series:
+    """The sums of values that follow one another, up to each of the places."""
+    total = pl.concat([pl.Series([0], dtype=pl.Int64), values.cum_sum()])
+    summed = total.gather(until)
+    found: pl.Series = summed - summed.shift(1, fill_value=0)
+    return found
 
 
 def _added_per_item(cost: ProfilerCost, spans: pl.DataFrame, main: int) -> pl.DataFrame:
@@ -202,20 +197,22 @@ def _added_per_item(cost: ProfilerCost, spans: pl.DataFrame, main: int) -> pl.Da
     return spans.select(item="gap", added=added + also * elsewhere.cast(pl.Int64))
 
 
-def _less(host: pl.DataFrame, added: pl.DataFrame, scale: float) -> pl.DataFrame:
+def _less(made: Plan, added: pl.DataFrame, scale: float) -> Plan:
     """The host's time without `scale` times what the profiler added, taken evenly from all before an item."""
-    shares = host.join(added, on="item", how="left", maintain_order="left")
-    total = pl.col("recorded_ns").sum().over("item")
-    left = (1 - scale * pl.col("added").fill_null(0) / total).clip(LEAST_LEFT, 1.0).fill_nan(1.0)
-    return shares.with_columns(ns=(pl.col("recorded_ns") * left).cast(pl.Int64)).drop("added")
+    host = made.host
+    lost = pl.repeat(0, len(made.items), dtype=pl.Int64, eager=True).scatter(added["item"], added["added"])
+    total = _sums(host["recorded_ns"], made.until)
+    left = pl.select((1 - scale * lost / total).clip(LEAST_LEFT, 1.0).fill_nan(1.0)).to_series()
+    shorter = (host["recorded_ns"] * left.gather(host["item"])).cast(pl.Int64)
+    return replace(made, host=host.with_columns(ns=shorter))
 
 
-def _fitted(made: Plan, host: pl.DataFrame, added: pl.DataFrame, unprofiled: float) -> Plan:
+def _fitted(made: Plan, added: pl.DataFrame, unprofiled: float) -> Plan:
     """The profiler's costs scaled so that the steps play as long as unprofiled ones are."""
     low, high = 0.0, 4.0
     for _ in range(7):
         middle = (low + high) / 2
-        made = replace(made, host=_less(host, added, middle))
+        made = _less(made, added, middle)
         if made.step_ns() > unprofiled:
             low = middle
         else:

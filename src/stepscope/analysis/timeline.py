@@ -17,16 +17,17 @@ _FAR = 2**60
 def main_track(trace: Trace, steps: Steps) -> int:
     """The thread that marks the steps, if it does anything else; else the one that does most."""
     host = trace.tracks.filter(pl.col("what") == "host")["id"]
-    busy = trace.events.filter(
-        pl.col("track").is_in(host.implode()),
-        pl.col("dur_ns") > 0,
-        pl.col("role").ne_missing("step"),
-        ~pl.col("kind").is_in(["memory", "overhead"]),
+    does_something = (
+        pl.col("track").is_in(host.implode())
+        & (pl.col("dur_ns") > 0)
+        & pl.col("role").ne_missing("step")
+        & ~pl.col("kind").is_in(["memory", "overhead"])
     )
+    busy = trace.events.lazy().filter(does_something).select("track").collect()["track"]
     marking = int(steps.host["track"][0]) if len(steps.host) else None
-    if busy.is_empty() or (marking is not None and (busy["track"] == marking).any()):
+    if busy.is_empty() or (marking is not None and (busy == marking).any()):
         return marking or 0
-    return int(busy.group_by("track").agg(pl.len()).sort("len", "track")["track"][-1])
+    return int(busy.value_counts().sort("count", "track")["track"][-1])
 
 
 class Timeline:
@@ -71,15 +72,6 @@ class Timeline:
                 "place": series("place", place, pl.UInt32),
             }
         )
-
-    def cut_or_main(self, spans: pl.DataFrame, main: int) -> pl.DataFrame:
-        """The same; but while a thread did nothing, it waited for the main one: look there."""
-        pieces = self.cut(spans)
-        silent = pieces.filter(pl.col("event").is_null(), pl.col("track") != main)
-        if silent.is_empty():
-            return pieces
-        known = pieces.filter(pl.col("event").is_not_null() | (pl.col("track") == main))
-        return pl.concat([known, self.cut(silent.with_columns(track=pl.lit(main, dtype=pl.UInt32)))])
 
     def quiet(self, pieces: pl.DataFrame) -> pl.DataFrame:
         """The stretch that each piece of `cut` lies in: since when, until when, and with which event it ended.

@@ -75,7 +75,7 @@ class RankContext:
     @shared
     def parts(self) -> pl.DataFrame:
         """device, step, part, ns."""
-        return self.account.parts()
+        return self.account.parts
 
     @shared
     def critical_device(self) -> int | None:
