@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 import pytest
@@ -102,7 +102,7 @@ def threads(draw: st.DrawFn) -> list[Event]:
     events = []
     for track in range(TRACKS):
         edges = sorted(draw(st.sets(st.integers(0, END), max_size=10)))
-        for start, end in zip(edges, edges[1:], strict=False):
+        for start, end in pairwise(edges):
             if draw(st.booleans()):
                 cause, name = draw(st.integers(0, 2)), draw(st.integers(0, 2))
                 events.append(Event(track, start, end, cause, name, draw(st.sampled_from([0, 0, 0, 1, 2]))))
@@ -112,7 +112,7 @@ def threads(draw: st.DrawFn) -> list[Event]:
 @st.composite
 def stretches(draw: st.DrawFn) -> list[tuple[int, int]]:
     edges = sorted(draw(st.sets(st.integers(0, END), max_size=8)))
-    return [pair for pair in zip(edges, edges[1:], strict=False) if draw(st.booleans())]
+    return [pair for pair in pairwise(edges) if draw(st.booleans())]
 
 
 @given(data=st.data())
