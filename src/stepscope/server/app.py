@@ -12,7 +12,7 @@ from werkzeug.wrappers import Request, Response
 
 from stepscope import __version__
 from stepscope.errors import StepscopeError
-from stepscope.server import api_report, api_tables
+from stepscope.server import api_flame, api_memory, api_report, api_tables
 from stepscope.server.answers import error_response, file_response, not_yet, progress_of, response
 from stepscope.server.listed import ListedRun
 from stepscope.server.opened import Limits, NotYet, Opened
@@ -24,7 +24,13 @@ from stepscope.server.timeline import routes as timeline
 
 LONGEST_PATH = 1_000
 LARGEST_BODY = 1 << 20
-RUN_ROUTES: tuple[RunRoute, ...] = (*api_report.ROUTES, *api_tables.ROUTES, *timeline.ROUTES)
+RUN_ROUTES: tuple[RunRoute, ...] = (
+    *api_report.ROUTES,
+    *api_tables.ROUTES,
+    *api_flame.ROUTES,
+    *api_memory.ROUTES,
+    *timeline.ROUTES,
+)
 
 
 @dataclass(frozen=True)

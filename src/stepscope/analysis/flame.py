@@ -1,0 +1,157 @@
+"""Where the time goes, as a tree: by module or name scope, or by the call stack.
+
+By scope, an op lies below the modules or scopes it ran in; by stack, every event of a host thread lies below those that
+enclosed it, and calls with the same path are one node. Host time is self time; device time is charged to the op that
+launched the work. Only what is inside steps counts, if there are steps. Totals are sums over the subtree.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+
+import polars as pl
+
+from stepscope.native import order
+from stepscope.trace.columns import buffer, series
+from stepscope.trace.trace import Trace
+
+MOST_NODES = 20_000
+NO_SCOPE = "(no scope)"
+_NONE = order.NONE
+_DEEPEST = 500
+
+
+@dataclass(frozen=True)
+class Flame:
+    """`nodes` has parent (-1 at the top), name (a place in `names`), self_ns, total_ns and calls; parents come first."""
+
+    names: list[str]
+    nodes: pl.DataFrame
+    left_out: int = 0
+
+
+def by_scope(calls: pl.DataFrame, measure: str) -> Flame:
+    """Ops below their scopes. `calls` is a row per call of an op; `measure` is host or device."""
+    inside = calls.filter(pl.col("step").is_not_null()) if calls["step"].count() else calls
+    rows = inside.group_by(pl.col("scope", "name").cast(pl.String), maintain_order=True).agg(
+        ns=pl.col(f"{measure}_self_ns").sum(), calls=(~pl.col("repeated")).sum().cast(pl.Int64)
+    )
+    places: dict[tuple[int, str], int] = {}
+    columns: dict[str, list[int]] = {"parent": [], "self_ns": [], "calls": []}
+    names: list[str] = []
+    for scope, name, ns, count in rows.iter_rows():
+        at = -1
+        for word in [*(scope.split("/")[:_DEEPEST] if scope else [NO_SCOPE]), name or ""]:
+            key = (at, word)
+            if key not in places:
+                places[key] = len(names)
+                names.append(word)
+                for column, value in (("parent", at), ("self_ns", 0), ("calls", 0)):
+                    columns[column].append(value)
+            at = places[key]
+        columns["self_ns"][at] += ns
+        columns["calls"][at] += count
+    return _finished(pl.DataFrame({"name": names, **columns}, schema=_SCHEMA))
+
+
+def by_stack(trace: Trace, ns: pl.Series) -> Flame:
+    """Events of host threads below those that enclosed them; `ns` is what each event is charged with."""
+    rows = _host_rows(trace, ns)
+    threads = rows.select("thread").unique(maintain_order=True).with_row_index("root")
+    rows = rows.join(threads, on="thread", maintain_order="left")
+    nothing = pl.lit(0, pl.Int64)
+    levels = [threads.select(name="thread", parent=pl.lit(-1, pl.Int64), self_ns=nothing, calls=nothing)]
+    node_of = pl.repeat(_NONE, len(trace.events), dtype=pl.UInt32, eager=True)
+    known = len(threads)
+    for level in rows.sort("depth", maintain_order=True).partition_by("depth", maintain_order=True)[
+        :_DEEPEST
+    ]:
+        placed, made = _merged(level, node_of.gather(level["parent"]), known)
+        levels.append(made)
+        node_of = node_of.scatter(placed["id"], placed["node"])
+        known += len(made)
+    return _finished(pl.concat(levels))
+
+
+def _host_rows(trace: Trace, ns: pl.Series) -> pl.DataFrame:
+    """id, name, parent, depth, thread, ns and 1 for what counts, of the events on host threads."""
+    events = trace.events
+    inside = events["step"].is_not_null() if events["step"].count() else events["id"].is_not_null()
+    charged = pl.select(pl.when(inside).then(ns).otherwise(0)).to_series()
+    rows = events.select("id", "track", "name", "parent", "depth").with_columns(
+        ns=charged, counted=inside.cast(pl.Int64)
+    )
+    thread = pl.coalesce("thread", "process", pl.lit("unknown thread"))
+    hosts = trace.tracks.filter(pl.col("what") == "host").select("id", thread=thread)
+    return rows.join(hosts, left_on="track", right_on="id", maintain_order="left").drop("track")
+
+
+def _merged(level: pl.DataFrame, above: pl.Series, known: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Events of one depth: which node each belongs to, and the new nodes, one for each parent and name."""
+    has_parent = (above != _NONE).fill_null(False)
+    level = level.with_columns(
+        above=pl.select(pl.when(has_parent).then(above).otherwise(level["root"])).to_series()
+    )
+    made = (
+        level.group_by("above", "name", maintain_order=True)
+        .agg(pl.col("ns").sum(), pl.col("counted").sum())
+        .with_row_index("node", offset=known)
+    )
+    placed = level.select("id", "above", "name").join(
+        made.select("above", "name", "node"), on=["above", "name"], maintain_order="left"
+    )
+    nodes = made.select(
+        name=pl.col("name").cast(pl.String),
+        parent=pl.col("above").cast(pl.Int64),
+        self_ns="ns",
+        calls="counted",
+    )
+    return placed, nodes
+
+
+def host_times(trace: Trace) -> pl.Series:
+    """The duration of each event without that of the events inside it."""
+    events = trace.events
+    inner = events.filter(pl.col("parent").is_not_null()).group_by("parent").agg(pl.col("dur_ns").sum())
+    taken = pl.zeros(len(events), dtype=pl.Int64, eager=True).scatter(inner["parent"], inner["dur_ns"])
+    own: pl.Series = (events["dur_ns"] - taken).clip(lower_bound=0)
+    return own
+
+
+def device_times(trace: Trace, calls: pl.DataFrame) -> pl.Series:
+    """By event, the device time of what the op itself launched."""
+    known = calls.filter(pl.col("device_self_ns") > 0)
+    zeros = pl.zeros(len(trace.events), dtype=pl.Int64, eager=True)
+    charged: pl.Series = zeros.scatter(known["event"], known["device_self_ns"])
+    return charged
+
+
+_SCHEMA = {"name": pl.String, "parent": pl.Int64, "self_ns": pl.Int64, "calls": pl.Int64}
+
+
+def _finished(nodes: pl.DataFrame) -> Flame:
+    """With totals; nodes without any time are left out, and the smallest where there are too many to draw."""
+    up = nodes["parent"].replace(-1, _NONE).cast(pl.UInt32)
+    total: array[int] = order.subtree_sums(buffer(up), buffer(nodes["self_ns"]))
+    nodes = nodes.with_columns(total_ns=series("total_ns", total, pl.Int64)).with_row_index("id")
+    some = nodes.filter(pl.col("total_ns") > 0)
+    # An ancestor's total is no smaller and its number is lower: whoever stays, they stay.
+    kept = some.sort("total_ns", "id", descending=[True, False]).head(MOST_NODES).sort("id")
+    places = pl.DataFrame({"parent": kept["id"].cast(pl.Int64), "place": pl.int_range(len(kept), eager=True)})
+    names = kept["name"].unique(maintain_order=True)
+    numbers = pl.DataFrame({"name": names, "number": pl.int_range(len(names), eager=True)})
+    placed = kept.join(places, on="parent", how="left", maintain_order="left").join(
+        numbers, on="name", how="left", maintain_order="left"
+    )
+    return Flame(
+        names.to_list(),
+        placed.select(
+            parent=pl.col("place").fill_null(-1),
+            name="number",
+            self_ns="self_ns",
+            total_ns="total_ns",
+            calls="calls",
+        ),
+        len(some) - len(kept),
+    )
