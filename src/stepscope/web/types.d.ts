@@ -13,7 +13,8 @@ export interface Run {
   format: string;
   files: number;
   bytes: number;
-  ranks: number[];
+  /** How many; which they are, the report tells. */
+  ranks: number;
   modified_ns: number;
   state: "new" | "loading" | "ready" | "failed";
   progress: Progress | null;
@@ -147,6 +148,7 @@ export interface Context {
   link(page: string, params?: Changes): string;
   state: State;
   runs(): Run[];
+  watch: import("./app/watch.js").Watch;
 }
 
 export interface Page {

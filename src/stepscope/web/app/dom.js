@@ -1,7 +1,7 @@
 // Elements out of pieces. Whatever comes from a profile becomes text here: there is no way to pass markup.
 
 /** @typedef {Node | string | number | null | undefined | false} Piece */
-/** @typedef {Piece | Piece[] | Piece[][]} Content */
+/** @typedef {Piece | readonly Content[]} Content */
 
 const SVG = "http://www.w3.org/2000/svg";
 // Addresses in which a browser would run something, or leave the page unasked.

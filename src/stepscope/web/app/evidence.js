@@ -1,0 +1,30 @@
+// The figures that a finding rests on, in words, as the report in the terminal has them.
+
+import { count, duration, share, size } from "./format.js";
+
+/** What is measured; the unit is told with the figure. @param {string} key */
+function label(key) {
+  return key.split("_").filter((word) => word !== "ns" && word !== "bytes").join(" ");
+}
+
+/** @param {string} key @param {any} value @returns {string} */
+function words(key, value) {
+  if (Array.isArray(value)) return value.map((each) => words(key, each)).join(", ");
+  if (value !== null && typeof value === "object") {
+    const name = String(value.name ?? "");
+    const rest = Object.entries(value).filter(([each]) => each !== "name").map(([each, figure]) => `${label(each)} ${words(each, figure)}`.trim());
+    return name && rest.length ? `${name} (${rest.join(", ")})` : name || rest.join(", ");
+  }
+  if (typeof value !== "number") return String(value);
+  const units = key.split("_");
+  if (units.includes("ns")) return duration(value);
+  if (units.includes("bytes")) return size(value);
+  return key.endsWith("share") ? share(value) : count(value);
+}
+
+/** @param {import("../types").Finding} finding @returns {[string, string][]} */
+export function evidence(finding) {
+  return Object.entries(finding.evidence)
+    .filter(([, value]) => value !== null && !(Array.isArray(value) && !value.length))
+    .map(([key, value]) => [label(key), words(key, value)]);
+}

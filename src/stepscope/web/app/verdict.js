@@ -1,0 +1,60 @@
+// One sentence on a run: how long a step takes, what the device does meanwhile, and what to change first.
+
+import { duration, share, times } from "./format.js";
+import { inOrder, part } from "./parts.js";
+
+const WORTH = 0.05; // an idle part that takes less is not worth naming
+
+/** @param {import("../types").Report} report */
+export function verdict(report) {
+  const errors = report.problems.filter((problem) => problem.severity === "error");
+  if (!report.breakdown.length) {
+    return errors.length ? `Nothing can be said about the time: ${errors[0].title}.` : "The profile has no steps and no work that could be accounted for.";
+  }
+  const rest = change(report);
+  return `${step(report)} ${use(report)}${rest ? `: ${rest}` : ""}.`;
+}
+
+/** @param {import("../types").Report} report */
+function step(report) {
+  const { median_ns, count } = report.steps;
+  if (median_ns === null || !count) return "No steps were found, so this is about the whole recording;";
+  return `A step takes ${duration(median_ns)},`;
+}
+
+/** @param {import("../types").Report} report */
+function use(report) {
+  const rows = inOrder(report.breakdown);
+  const busy = rows.filter((row) => part(row.part).isBusy).reduce((sum, row) => sum + row.share, 0);
+  const isHost = rows.some((row) => row.part === "host_compute");
+  const worst = rows.find((row) => !part(row.part).isBusy);
+  const who = isHost ? "the CPU computes" : "the device is busy";
+  const told = `${who} ${share(Math.min(1, busy))} of the time`;
+  if (!worst || worst.share < WORTH) return `and ${told}`;
+  const why = worst.part === "unexplained" ? "no event explains" : `${part(worst.part).title} takes`;
+  return `${told} and ${why} ${share(worst.share)}`;
+}
+
+/** @param {import("../types").Report} report */
+function change(report) {
+  const best = report.findings.find((finding) => finding.speedup > 1.005 && finding.saves_ns_per_step > 0);
+  if (!best) return report.findings.length ? "" : "nothing here is worth changing";
+  const title = best.title.charAt(0).toLowerCase() + best.title.slice(1);
+  return `${title}, and mending that would make it ${times(best.speedup)} as fast`;
+}
+
+/** The figures that people look for first: a label and its value each. @param {import("../types").Report} report @returns {[string, string][]} */
+export function headlines(report) {
+  /** @type {[string, string][]} */
+  const found = [];
+  const { steps, device, breakdown } = report;
+  if (steps.median_ns !== null) found.push([`median of ${steps.count} step${steps.count === 1 ? "" : "s"}`, duration(steps.median_ns)]);
+  const busy = breakdown.filter((row) => part(row.part).isBusy).reduce((sum, row) => sum + row.share, 0);
+  if (breakdown.some((row) => row.part === "compute")) found.push(["of the time the device is busy", share(busy)]);
+  const worst = inOrder(breakdown).find((row) => !part(row.part).isBusy);
+  if (worst && worst.share >= 0.01) found.push([worst.part === "unexplained" ? "of the time is unexplained" : `of the time goes to ${part(worst.part).title}`, share(worst.share)]);
+  if (device.mfu !== null) found.push(["model FLOPs utilisation", share(device.mfu)]);
+  const first = report.findings[0];
+  if (first && first.speedup > 1) found.push(["as fast by the first finding", times(first.speedup)]);
+  return found;
+}

@@ -1,0 +1,117 @@
+// One view of a page: what it may use, its progress while it waits, its error when it fails, and its end.
+
+import { ApiError, isLeft, makeApi } from "./api.js";
+import { fill } from "./dom.js";
+import { failure, problem, progressBox } from "./notice.js";
+import { load } from "./pages.js";
+import { changed, integer, write } from "./route.js";
+
+const SHOW_AFTER_MS = 250; // what is there at once needs no bar
+
+/** Reports that were shown last, by run, rank and state of the files. @type {Map<string, import("../types").Report>} */
+const reports = new Map();
+const REPORTS = 6;
+
+/**
+ * @typedef {object} Shown
+ * @property {string} page
+ * @property {URLSearchParams} params
+ * @property {import("../types").Run | null} about
+ * @property {import("../types").State} state
+ * @property {import("./watch.js").Watch} watch
+ * @property {HTMLElement} root
+ * @property {(page: string, params: URLSearchParams, options?: { replace?: boolean, quiet?: boolean }) => void} navigate
+ * @property {() => void} again
+ * @property {(ranks: number[]) => void} onRanks
+ */
+
+/** Draws the page; returns how to end it. @param {Shown} shown */
+export function showView(shown) {
+  const left = new AbortController();
+  /** @type {void | (() => void)} */
+  let cleanup;
+  const bar = progressBox();
+  const room = document.createElement("div");
+  room.className = "room";
+  fill(shown.root, room);
+  const timer = setTimeout(() => { if (!room.childElementCount) shown.root.prepend(bar.element); }, SHOW_AFTER_MS);
+  const first = new MutationObserver(() => { first.disconnect(); clearTimeout(timer); bar.element.remove(); });
+  first.observe(room, { childList: true });
+  /** @param {unknown} error */
+  const fail = (error) => {
+    if (isLeft(error) || left.signal.aborted) return;
+    fill(shown.root, isGone(error) ? vanished(shown) : failure(error, shown.again));
+  };
+  const draw = async () => {
+    const page = await load(shown.page);
+    if (left.signal.aborted) return;
+    shown.root.className = page.fills ? "view fills" : "view";
+    const context = makeContext(shown, left.signal, bar.update);
+    cleanup = await page.render(room, context);
+    if (left.signal.aborted && cleanup) cleanup();
+  };
+  draw().catch(fail).finally(() => clearTimeout(timer));
+  return () => {
+    clearTimeout(timer);
+    first.disconnect();
+    left.abort();
+    if (cleanup) cleanup();
+    cleanup = undefined;
+  };
+}
+
+/** @param {unknown} error */
+function isGone(error) {
+  return error instanceof ApiError && (error.status === 404 || error.status === 410);
+}
+
+/** @param {Shown} shown */
+export function vanished(shown) {
+  const name = shown.about ? `“${shown.about.name}”` : "This run";
+  return problem("warning", `${name} is not there`, "Its files were moved or deleted, or the link is of another server. Nothing else is affected.",
+    "Choose another run in the list above; the page comes back by itself when the files do.");
+}
+
+/**
+ * @param {Shown} shown
+ * @param {AbortSignal} signal
+ * @param {(progress: import("../types").Progress | null) => void} onProgress
+ * @returns {import("../types").Context}
+ */
+function makeContext(shown, signal, onProgress) {
+  const api = makeApi(signal, onProgress);
+  const run = shown.params.get("run") ?? "";
+  const rank = integer(shown.params, "rank");
+  let params = shown.params;
+  /** @param {import("../types").Changes} changes */
+  const kept = (changes) => changed(changed(new URLSearchParams(), { run, rank }), changes);
+  return {
+    run, rank, api,
+    about: shown.about,
+    state: shown.state,
+    runs: shown.watch.runs,
+    watch: shown.watch,
+    get params() { return params; },
+    setParams: (changes, options = {}) => {
+      params = changed(params, changes);
+      shown.navigate(shown.page, params, { ...options, quiet: true });
+    },
+    go: (page, changes = {}) => shown.navigate(page, kept(changes)),
+    link: (page, changes = {}) => write(page, kept(changes)),
+    report: async () => {
+      const key = `${run} ${rank ?? ""} ${shown.about?.modified_ns ?? ""}`;
+      const known = reports.get(key);
+      if (known) return known;
+      const report = await api.get(`api/runs/${run}/report`, { rank });
+      if (rank === null) shown.onRanks(report.profile.ranks);
+      reports.set(key, report);
+      for (const old of [...reports.keys()].slice(0, -REPORTS)) reports.delete(old);
+      return report;
+    },
+  };
+}
+
+/** Forgets what was read, for a profile that has changed. */
+export function forget() {
+  reports.clear();
+}

@@ -1,0 +1,56 @@
+// The runs that the server knows, asked for again and again while the page is seen.
+
+import { isLeft, makeApi } from "./api.js";
+
+const OFTEN_MS = 1200;
+const SELDOM_MS = 5000;
+
+/**
+ * @typedef {object} Watch
+ * @property {() => import("../types").Run[]} runs
+ * @property {() => import("../types").Runs} all
+ * @property {(id: string) => import("../types").Run | null} find
+ * @property {(listener: () => void) => () => void} subscribe
+ * @property {() => unknown} trouble  what the last request failed with, or null
+ * @property {() => Promise<void>} refresh
+ */
+
+/** @returns {Watch} */
+export function watchRuns() {
+  /** @type {import("../types").Runs} */
+  let known = { runs: [], skipped: [], scanning: true };
+  /** @type {unknown} */
+  let trouble = null;
+  /** @type {Set<() => void>} */
+  const listeners = new Set();
+  let timer = 0;
+  const api = makeApi(new AbortController().signal);
+
+  const refresh = async () => {
+    clearTimeout(timer);
+    try {
+      known = await api.get("api/runs");
+      trouble = null;
+    } catch (error) {
+      if (!isLeft(error)) trouble = error;
+    }
+    for (const listener of [...listeners]) listener();
+    const isMoving = known.scanning || known.runs.some((run) => run.state === "loading");
+    timer = window.setTimeout(next, isMoving || trouble ? OFTEN_MS : SELDOM_MS);
+  };
+  const next = () => {
+    if (!document.hidden) void refresh();
+  };
+  document.addEventListener("visibilitychange", next);
+  return {
+    runs: () => known.runs,
+    all: () => known,
+    find: (id) => known.runs.find((run) => run.id === id) ?? null,
+    subscribe: (listener) => {
+      listeners.add(listener);
+      return () => { listeners.delete(listener); };
+    },
+    trouble: () => trouble,
+    refresh,
+  };
+}
