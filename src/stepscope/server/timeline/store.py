@@ -1,0 +1,116 @@
+"""Slices ready to be shown: in rows, with the names that they bear. Names are numbered the same after a restart."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+import polars as pl
+
+from stepscope.native.lod import Rows
+from stepscope.native.lod_rows import arrange
+from stepscope.server.timeline import styles
+from stepscope.trace.columns import buffer
+from stepscope.trace.lookup import distinct
+from stepscope.trace.trace import Trace
+
+LABEL_BITS = 24  # of a label are the number of its name, the others its style
+MOST_NAMES = 1 << LABEL_BITS
+NAMELESS = "(without a name)"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the picture: a depth of a track, or a lane of it where slices overlap."""
+
+    track: int
+    depth: int
+    events: int
+
+
+@dataclass(frozen=True)
+class Store:
+    """`labels` gives for the numbers of slices what they are called and how they look."""
+
+    rows: list[Row]
+    native: Rows = field(repr=False)
+    order: array[int] = field(repr=False)
+    first: array[int] = field(repr=False)
+    names: pl.Series = field(repr=False)
+    labels: Callable[[pl.Series], pl.Series] = field(repr=False)
+
+    def row_of(self, event: int, track: int, depth: int, start: int) -> int | None:
+        """The row that shows an event."""
+        for number, row in enumerate(self.rows):
+            if row.track == track and row.depth == depth and self.place(event, number, start) is not None:
+                return number
+        return None
+
+    def place(self, event: int, row: int, start: int) -> int | None:
+        """Where the event lies in the order, if it is in that row."""
+        end = self.first[row + 1]
+        for at in range(self.native.place(row, start), end):
+            if self.order[at] == event:
+                return at
+            if self.order[at] > event:
+                break
+        return None
+
+
+def store_of(trace: Trace) -> Store:
+    """All events of a trace."""
+    events = trace.events
+    names, number_of, style_of = _names(events["name"])
+
+    def labels(ids: pl.Series) -> pl.Series:
+        code = events["name"].to_physical().gather(ids)
+        number = number_of.gather(code).fill_null(0)
+        style = styles.of_kinds(events["kind"].gather(ids), events["role"].gather(ids))
+        found = pl.select(pl.coalesce(style, style_of.gather(number)).alias("style")).to_series()
+        label: pl.Series = found.cast(pl.UInt32) * MOST_NAMES + number
+        return label
+
+    order, rows = arrange(*(buffer(events[name]) for name in ("track", "depth", "start_ns", "dur_ns")))
+    return _store(order, rows, buffer(events["start_ns"]), buffer(events["dur_ns"]), names, labels)
+
+
+def store_of_spans(spans: pl.DataFrame, names: list[str]) -> Store:
+    """Spans (row, start_ns, dur_ns, name, style) that no trace has: `name` is a place in `names`."""
+    spans = spans.sort("row", "start_ns", maintain_order=True)
+    depth = pl.repeat(0, len(spans), dtype=pl.UInt16, eager=True)
+    start, dur = (buffer(spans[name].cast(pl.Int64).rechunk()) for name in ("start_ns", "dur_ns"))
+    order, rows = arrange(buffer(spans["row"].cast(pl.UInt32)), buffer(depth), start, dur)
+    label = spans["style"].cast(pl.UInt32) * MOST_NAMES + spans["name"].cast(pl.UInt32)
+    return _store(order, rows, start, dur, pl.Series(names, dtype=pl.String), lambda ids: label.gather(ids))
+
+
+def _store(
+    order: array[int],
+    rows: list[tuple[int, int, int, bool]],
+    start: Any,
+    dur: Any,
+    names: pl.Series,
+    labels: Callable[[pl.Series], pl.Series],
+) -> Store:
+    first = array("I", accumulate((row[2] for row in rows), initial=0))
+    native = Rows(start, dur, order, first, bytes(row[3] for row in rows))
+    return Store([Row(*row[:3]) for row in rows], native, order, first, names, labels)
+
+
+def _names(column: pl.Series) -> tuple[pl.Series, pl.Series, pl.Series]:
+    """The names in the order of the alphabet, the number of each by its code, and the style of each by its number."""
+    known = distinct(column)
+    table = pl.DataFrame({"code": known.to_physical(), "name": known.cast(pl.String)}).sort("name")
+    table = table.head(MOST_NAMES - 1)
+    names = pl.concat([pl.Series([NAMELESS]), table["name"]]).alias("name")
+    size = int(table["code"].max() or 0) + 1  # type: ignore[arg-type]
+    number_of = pl.repeat(0, size, dtype=pl.UInt32, eager=True)
+    if len(table):
+        number_of = number_of.scatter(
+            table["code"], pl.int_range(1, len(table) + 1, dtype=pl.UInt32, eager=True)
+        )
+    style_of = pl.Series([styles.of_name(name) for name in names], dtype=pl.UInt32)
+    return names, number_of, style_of

@@ -1,0 +1,58 @@
+"""One rank's trace as the viewer sees it: what several questions need, made once for each run that is open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stepscope.server.opened import OpenedRun
+from stepscope.server.request import BadRequest, Query, Refused
+from stepscope.server.timeline.extent import Extent, extent_of
+from stepscope.server.timeline.store import Store, store_of
+from stepscope.trace.trace import Trace
+
+HIGHEST_RANK = 1_000_000
+
+
+@dataclass(frozen=True)
+class View:
+    """A rank and its trace."""
+
+    run: OpenedRun
+    rank: int
+    trace: Trace
+
+    @property
+    def store(self) -> Store:
+        """Its events in rows."""
+        return self.run.kept(f"timeline store {self.rank}", lambda: store_of(self.trace))
+
+    @property
+    def extent(self) -> Extent:
+        """When it begins and ends."""
+        return self.run.kept(f"timeline extent {self.rank}", lambda: extent_of(self.trace))
+
+    def event(self, number: int) -> int:
+        """The number of an event, if there is one."""
+        if not 0 <= number < len(self.trace.events):
+            raise BadRequest("There is no such event.", where="id")
+        return number
+
+
+def view_of(run: OpenedRun, query: Query, name: str = "rank") -> View:
+    """Of the rank that is asked for, else the first."""
+    ranks = run.profile.ranks
+    rank = query.integer(name, 0, HIGHEST_RANK, ranks[0])
+    if rank not in ranks:
+        raise Refused(f"There is no rank {rank}.", status=404, where=name)
+    return View(run, rank, run.profile.traces[ranks.index(rank)])
+
+
+def need_key(run: OpenedRun, query: Query) -> None:
+    """Answers that are kept forever are of one content: whoever asks for another one is told."""
+    if query.text("key", 64) != run.key:
+        raise Refused(
+            "The profile changed since the page was opened.",
+            status=409,
+            where="key",
+            fix="Reload the page to see the new content.",
+        )
