@@ -119,6 +119,28 @@ def test_work_with_the_same_key_takes_turns() -> None:
     assert done == [1, 2]
 
 
+def test_work_is_postponed_until_it_is_needed_or_nobody_is_busy() -> None:
+    done: list[str] = []
+    with later.postponed():
+        later.start("needed", lambda: done.append("needed"))
+        later.start("patient", lambda: done.append("patient"))
+        later.wait("needed")
+        assert done == ["needed"]
+    later.wait("patient")
+    assert done == ["needed", "patient"]
+
+
+def test_only_so_much_is_postponed() -> None:
+    done: list[int] = []
+    with later.postponed():
+        for number in range(later.MOST_POSTPONED + 2):
+            later.start(f"work {number}", lambda number=number: done.append(number))  # type: ignore[misc]
+        later.wait(f"work {later.MOST_POSTPONED + 1}")
+        assert done
+    later.wait()
+    assert sorted(done) == list(range(later.MOST_POSTPONED + 2))
+
+
 def test_a_folder_that_is_gone_by_then_harms_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -82,6 +82,7 @@ def report(
     self-contained web page say the same.
     """
     with session(quiet, verbose, color) as talk:
+        from stepscope.profile.later import postponed
         from stepscope.report.build import chosen_sections
         from stepscope.report.build import report as build
         from stepscope.report.write import ROWS, form_of, written
@@ -90,9 +91,12 @@ def report(
         chosen_sections(section)
         _check_target(form, output, force, section)
         rows = ROWS[form] if limit is None else limit
-        profile = opened(talk, path, rank, run, no_cache)
         ops_by = [each.value for each in by or ()]
-        found = build(profile, step=step, step_name=step_name, sections=section, limit=rows, ops_by=ops_by)
+        with postponed():  # the tables are stored when the report is there
+            profile = opened(talk, path, rank, run, no_cache)
+            found = build(
+                profile, step=step, step_name=step_name, sections=section, limit=rows, ops_by=ops_by
+            )
         if form == "text" and output is None:
             _print(talk, found, section, rows)
         elif form == "csv":

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from stepscope.errors import StepscopeError
+from stepscope.profile import later
 from stepscope.profile.load import load
 from stepscope.profile.profile import Profile
 from stepscope.profile.ranks import spans
@@ -46,9 +47,10 @@ def report(
     ops further: by scope, shapes or placement.
     """
     options = Options(step_name, parse_steps(step) if step is not None else None, limit, tuple(ops_by))
-    if not isinstance(profile, Profile):
-        profile = load(profile, rank=rank)
-    return build(profile, options, rank, sections)
+    with later.postponed():
+        if not isinstance(profile, Profile):
+            profile = load(profile, rank=rank)
+        return build(profile, options, rank, sections)
 
 
 def build(
