@@ -8,27 +8,41 @@ from dataclasses import dataclass, field
 from secrets import token_urlsafe
 from typing import Any
 
+from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Request, Response
 
 from stepscope import __version__
 from stepscope.errors import StepscopeError
-from stepscope.server import api_flame, api_memory, api_report, api_tables
-from stepscope.server.answers import error_response, file_response, not_yet, progress_of, response
+from stepscope.server import (
+    api_compare,
+    api_doctor,
+    api_export,
+    api_flame,
+    api_memory,
+    api_report,
+    api_sql,
+    api_tables,
+)
+from stepscope.server.answers import error_response, file_response, not_yet, response
+from stepscope.server.documents import document
 from stepscope.server.listed import ListedRun
 from stepscope.server.opened import Limits, NotYet, Opened
-from stepscope.server.request import Query, Refused
-from stepscope.server.routes import Answer, Ask, Json, RunRoute
+from stepscope.server.request import LARGEST_BODY, Query, Refused
+from stepscope.server.routes import Answer, Ask, Binary, Json, RunRoute
 from stepscope.server.runs import Place, Runs
+from stepscope.server.shown_runs import shown_runs
 from stepscope.server.static import page, plotly, web_file
 from stepscope.server.timeline import routes as timeline
+from stepscope.server.values import Values
 
 LONGEST_PATH = 1_000
-LARGEST_BODY = 1 << 20
 RUN_ROUTES: tuple[RunRoute, ...] = (
     *api_report.ROUTES,
     *api_tables.ROUTES,
     *api_flame.ROUTES,
     *api_memory.ROUTES,
+    *api_export.ROUTES,
+    *api_sql.ROUTES,
     *timeline.ROUTES,
 )
 
@@ -50,9 +64,11 @@ class App:
         self.settings = settings
         self.runs = Runs(places)
         self.opened = Opened(settings.limits)
+        self._values = Values(self.opened.workers, most=20)
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = Request(environ)
+        request.max_content_length = LARGEST_BODY
         return self._answered(request)(environ, start_response)
 
     def close(self) -> None:
@@ -67,6 +83,9 @@ class App:
             return response(request, not_yet(error))
         except StepscopeError as error:
             return error_response(request, error)
+        except HTTPException as error:
+            refused = Refused(error.name, status=error.code or 400)
+            return error_response(request, refused)
         except BaseException as error:
             # Polars reports its own faults as a PanicException, which is no Exception.
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
@@ -81,8 +100,7 @@ class App:
             raise Refused("The address is too long.", status=414)
         if path.startswith("api/"):
             return response(request, self._api(request, path.removeprefix("api/")))
-        if request.method not in ("GET", "HEAD"):
-            raise Refused("Only GET here.", status=405)
+        _only(request, "GET")
         if path in ("", "index.html"):
             return file_response(request, page(self.settings.token))
         if path == "index.js":
@@ -94,59 +112,52 @@ class App:
         raise Refused("There is no such page.", status=404)
 
     def _api(self, request: Request, path: str) -> Answer:
-        if path == "state":
-            return Json(self._state())
-        if path == "runs":
-            return Json(self._runs())
         words = path.split("/", 2)
         if words[0] == "runs" and len(words) == 3:
             return self._about_run(request, words[1], words[2])
+        _only(request, "GET")
+        query = Query(request.args.to_dict())
+        if path == "state":
+            return Json(self._state())
+        if path == "runs":
+            return Json(shown_runs(self.runs, self.opened))
+        if path == "compare":
+            return Json(self._compared(query))
+        if path == "doctor":
+            return Json(self._values.later("doctor", api_doctor.of_machine, "examining this machine"))
+        if path.startswith("docs/"):
+            text = document(path.removeprefix("docs/"))
+            return Binary(text.encode(), "text/markdown; charset=utf-8")
         raise Refused("There is no such route.", status=404)
 
     def _state(self) -> dict[str, Any]:
         return {
             "version": __version__,
             "places": [place.shown for place in self.runs.places],
-            "scanning": self.runs.is_scanning,
+            "scanning": not self.runs.found().is_complete,
             "capture": self.settings.capture,
             "in_tensorboard": self.settings.in_tensorboard,
         }
 
-    def _runs(self) -> dict[str, Any]:
-        found = self.runs.found()
-        return {
-            "runs": [self._row(run) for run in found.runs.values()],
-            "skipped": [{"path": item.path, "reason": item.reason} for item in found.skipped],
-            "scanning": not found.is_complete,
-        }
-
-    def _row(self, listed: ListedRun) -> dict[str, Any]:
-        state, progress, error = self.opened.state(listed)
-        return {
-            "id": listed.id,
-            "name": listed.name,
-            "place": listed.place,
-            "format": listed.format,
-            "files": len(listed.run.entries),
-            "bytes": listed.run.size,
-            "ranks": len(listed.run.entries),
-            "modified_ns": listed.run.time_ns,
-            "state": state,
-            "progress": progress_of(progress),
-            "error": error.what if error is not None else None,
-        }
+    def _compared(self, query: Query) -> dict[str, Any]:
+        a, b = (self.opened.get(self._listed(query.text(name, 40))) for name in "ab")
+        return self._values.later(
+            f"compare {a.key} {b.key}", lambda: api_compare.comparison(a, b), "comparing"
+        )
 
     def _about_run(self, request: Request, run_id: str, rest: str) -> Answer:
-        matching = [(route, words) for route in RUN_ROUTES if (words := route.words_of(rest)) is not None]
-        if not matching:
+        if rest == "doctor":
+            _only(request, "GET")
+            return Json(api_doctor.of_run(self.opened, self._listed(run_id)))
+        found = next(
+            ((route, words) for route in RUN_ROUTES if (words := route.words_of(rest)) is not None), None
+        )
+        if found is None:
             raise Refused("There is no such route.", status=404)
-        method = "GET" if request.method == "HEAD" else request.method
-        for route, words in matching:
-            if route.method == method:
-                run = self.opened.get(self._listed(run_id))
-                query = Query(request.args.to_dict())
-                return route.handler(Ask(run, query, request.get_data(), words))
-        raise Refused(f"Only {matching[0][0].method} here.", status=405)
+        route, words = found
+        _only(request, route.method)
+        query, body = Query(request.args.to_dict()), request.get_data()
+        return route.handler(Ask(self.opened.get(self._listed(run_id)), query, body, words))
 
     def _listed(self, run_id: str) -> ListedRun:
         found = self.runs.get(run_id)
@@ -157,6 +168,11 @@ class App:
                 fix="Its files may be gone. Choose another run from the list.",
             )
         return found
+
+
+def _only(request: Request, method: str) -> None:
+    if request.method != method and not (request.method == "HEAD" and method == "GET"):
+        raise Refused(f"Only {method} here.", status=405)
 
 
 def make_app(places: Sequence[Place], settings: Settings | None = None) -> App:

@@ -5,89 +5,27 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotInTime
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import TypeVar
+
+import polars as pl
 
 from stepscope.errors import StepscopeError
 from stepscope.profile.load import load_run
 from stepscope.profile.profile import Profile
 from stepscope.server.listed import ListedRun
 from stepscope.server.request import Refused
-from stepscope.server.sizes import size_of
+from stepscope.server.values import Limits, NotYet, Progress, Values, Workers, in_time
 from stepscope.trace.schema import TABLES
 
 T = TypeVar("T")
 
-# Answers that take no longer are given at once; for others the page asks again.
-PATIENCE_S = 0.4
 CHECK_EVERY_S = 1.0
 CHECK_REMOTE_EVERY_S = 30.0
 
-
-@dataclass(frozen=True)
-class Limits:
-    """How much may be held: runs, bytes, values kept for one run, and things being loaded or computed."""
-
-    runs: int = 16
-    bytes: int = 4 << 30
-    kept_of_run: int = 200
-    waiting: int = 64
-    workers: int = 2
-
-
-@dataclass
-class Progress:
-    """How far a load or an analysis is; `total` is 0 where nobody knows."""
-
-    stage: str
-    done: int = 0
-    total: int = 0
-
-
-class NotYet(Exception):
-    """The answer is being prepared: ask again."""
-
-    def __init__(self, progress: Progress) -> None:
-        super().__init__(progress.stage)
-        self.progress = progress
-
-
-class Workers:
-    """A few threads for loads and analyses, and a bounded queue in front of them."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._pool = ThreadPoolExecutor(limits.workers, thread_name_prefix="stepscope-serve")
-        self._most = limits.waiting
-        self._waiting = 0
-        self._lock = threading.Lock()
-
-    def submit(self, work: Callable[[], T]) -> Future[T]:
-        """The future value; Refused when too much is asked for already."""
-        with self._lock:
-            if self._waiting >= self._most:
-                raise Refused("The server is busy.", status=429, fix="Try again in a moment.")
-            self._waiting += 1
-        return self._pool.submit(self._counted, work)
-
-    def _counted(self, work: Callable[[], T]) -> T:
-        try:
-            return work()
-        finally:
-            with self._lock:
-                self._waiting -= 1
-
-    def close(self) -> None:
-        """Take no more work; what has begun goes on."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-@dataclass
-class _Kept:
-    value: Any
-    bytes: int
+__all__ = ["Limits", "NotYet", "Opened", "OpenedRun", "Progress"]
 
 
 class OpenedRun:
@@ -97,84 +35,29 @@ class OpenedRun:
         self.listed = listed
         self.profile = profile
         self.key = key
-        self._workers = workers
-        self._room = room
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        self._pending: dict[str, tuple[Future[Any], Progress]] = {}
-        self._making: dict[str, threading.Lock] = {}
-        self._lock = threading.Lock()
-        self._tables_bytes = sum(
-            int(trace.tables[name].estimated_size())
-            for trace in profile.traces
-            for name in TABLES
-            if isinstance(trace.tables, dict)
-        )
+        self._values = Values(workers, room.limits.kept_of_run, room.make)
+        self._tables_bytes = sum(_in_memory(trace.tables) for trace in profile.traces)
 
     def kept(self, name: str, make: Callable[[], T]) -> T:
         """The value of this name: made by whoever asks first while others wait, and kept while there is room."""
-        with self._lock:
-            found = self._kept.get(name)
-            if found is not None:
-                self._kept.move_to_end(name)
-                return cast("T", found.value)
-            making = self._making.setdefault(name, threading.Lock())
-        with making:
-            with self._lock:
-                found = self._kept.get(name)
-            if found is not None:
-                return cast("T", found.value)
-            value = make()
-            self._keep(name, value)
-        return value
+        return self._values.kept(name, make)
 
     def later(self, name: str, make: Callable[[], T], stage: str = "analysing") -> T:
-        """The same by a thread of its own: NotYet where it takes longer than a page should wait."""
-        with self._lock:
-            found = self._kept.get(name)
-            if found is not None:
-                self._kept.move_to_end(name)
-                return cast("T", found.value)
-            if name not in self._pending:
-                self._pending[name] = (
-                    self._workers.submit(lambda: self._finish(name, make)),
-                    Progress(stage),
-                )
-            future, progress = self._pending[name]
-        try:
-            return cast("T", future.result(PATIENCE_S))
-        except NotInTime:
-            if future.done():
-                raise
-            raise NotYet(progress) from None
-
-    def _finish(self, name: str, make: Callable[[], T]) -> T:
-        try:
-            return self.kept(name, make)
-        finally:
-            with self._lock:
-                self._pending.pop(name, None)
-
-    def _keep(self, name: str, value: Any) -> None:
-        with self._lock:
-            self._kept[name] = _Kept(value, size_of(value))
-            self._making.pop(name, None)
-            while len(self._kept) > self._room.limits.kept_of_run:
-                self._kept.popitem(last=False)
-        self._room.make()
+        """The same in the background: NotYet (the page asks again) where it takes longer than a page should wait."""
+        return self._values.later(name, make, stage)
 
     @property
     def bytes(self) -> int:
         """What it takes in memory. Tables mapped from the cache are the system's to drop, and do not count."""
-        with self._lock:
-            return self._tables_bytes + sum(each.bytes for each in self._kept.values())
+        return self._tables_bytes + self._values.bytes
 
     def forget_oldest(self) -> bool:
         """Let go of the value that was not asked for longest; False if there is but one."""
-        with self._lock:
-            if len(self._kept) <= 1:
-                return False
-            self._kept.popitem(last=False)
-            return True
+        return self._values.forget_oldest()
+
+
+def _in_memory(tables: Mapping[str, pl.DataFrame]) -> int:
+    return sum(int(tables[name].estimated_size()) for name in TABLES) if isinstance(tables, dict) else 0
 
 
 @dataclass
@@ -203,6 +86,11 @@ class Room:
             if found is not None:
                 self._runs.move_to_end(run_id)
             return found
+
+    def has(self, run_id: str) -> bool:
+        """Whether it is open; asking does not count as using it."""
+        with self._lock:
+            return run_id in self._runs
 
     def put(self, run_id: str, run: OpenedRun) -> None:
         """Another open run."""
@@ -258,10 +146,7 @@ class Opened:
         future = load.future
         if future is None or (future.done() and found is None):  # never read, or let go meanwhile
             future = self._begin(listed, load)
-        try:
-            return future.result(PATIENCE_S)
-        except NotInTime:
-            raise NotYet(load.progress) from None
+        return in_time(future, load.progress)
 
     def state(self, listed: ListedRun) -> tuple[str, Progress | None, StepscopeError | None]:
         """new, loading, ready or failed, without touching a file."""
@@ -273,7 +158,7 @@ class Opened:
             return "failed", None, load.error
         if load.future is not None and not load.future.done():
             return "loading", load.progress, None
-        return ("ready" if listed.id in self.room._runs else "new"), None, None
+        return ("ready" if self.room.has(listed.id) else "new"), None, None
 
     def close(self) -> None:
         """End the threads."""

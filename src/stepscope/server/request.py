@@ -13,6 +13,7 @@ from stepscope.errors import StepscopeError
 
 LONGEST_TEXT = 2_000
 MOST_PARAMETERS = 64
+LARGEST_BODY = 1 << 20
 # What JavaScript and Polars both hold exactly enough; times and ids never come near it.
 LARGEST_INTEGER = 2**62
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")

@@ -11,7 +11,8 @@ from typing import Any
 from waitress.server import create_server
 
 from stepscope.errors import StepscopeError
-from stepscope.server.app import LARGEST_BODY, App
+from stepscope.server.app import App
+from stepscope.server.request import LARGEST_BODY
 
 THREADS = 8
 CONNECTIONS = 200
