@@ -39,7 +39,7 @@ LAYERS = (
 # Lives inside other people's training jobs: the bottom layer, itself, and nothing that must be installed.
 CAPTURE = "capture"
 CAPTURE_MAY_IMPORT = ("errors", "units", "safe", CAPTURE)
-USERS_OF_CAPTURE = ("doctor", "notebook", "cli")
+USERS_OF_CAPTURE = ("doctor", "server", "notebook", "cli")
 TOP = ("__init__", "__main__")
 LONGEST_FILE = 500
 

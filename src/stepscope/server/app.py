@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from secrets import token_urlsafe
 from typing import Any
 
 from werkzeug.exceptions import HTTPException
@@ -24,10 +23,12 @@ from stepscope.server import (
     api_tables,
 )
 from stepscope.server.answers import error_response, file_response, not_yet, response
+from stepscope.server.captures import Captures
 from stepscope.server.documents import document
+from stepscope.server.guard import Guard
 from stepscope.server.listed import ListedRun
 from stepscope.server.opened import Limits, NotYet, Opened
-from stepscope.server.request import LARGEST_BODY, Query, Refused
+from stepscope.server.request import LARGEST_BODY, Query, Refused, json_object
 from stepscope.server.routes import Answer, Ask, Binary, Json, RunRoute
 from stepscope.server.runs import Place, Runs
 from stepscope.server.shown_runs import shown_runs
@@ -53,7 +54,7 @@ class Settings:
 
     capture: bool = True
     in_tensorboard: bool = False
-    token: str = field(default_factory=lambda: token_urlsafe(24))
+    guard: Guard = field(default_factory=Guard)
     limits: Limits = field(default_factory=Limits)
 
 
@@ -64,12 +65,13 @@ class App:
         self.settings = settings
         self.runs = Runs(places)
         self.opened = Opened(settings.limits)
+        self.captures = Captures(self.runs)
         self._values = Values(self.opened.workers, most=20)
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = Request(environ)
         request.max_content_length = LARGEST_BODY
-        return self._answered(request)(environ, start_response)
+        return self.settings.guard.protect(self._answered(request))(environ, start_response)
 
     def close(self) -> None:
         """End the threads."""
@@ -96,13 +98,16 @@ class App:
 
     def _answer(self, request: Request) -> Response:
         path = request.path.lstrip("/")
+        letting_in = self.settings.guard.check(request)
+        if letting_in is not None:
+            return letting_in
         if len(path) > LONGEST_PATH:
             raise Refused("The address is too long.", status=414)
         if path.startswith("api/"):
             return response(request, self._api(request, path.removeprefix("api/")))
         _only(request, "GET")
         if path in ("", "index.html"):
-            return file_response(request, page(self.settings.token))
+            return file_response(request, page(self.settings.guard.page_token))
         if path == "index.js":
             return file_response(request, web_file("index.js"))
         if path == "vendor/plotly.min.js":
@@ -115,6 +120,8 @@ class App:
         words = path.split("/", 2)
         if words[0] == "runs" and len(words) == 3:
             return self._about_run(request, words[1], words[2])
+        if words[0] == "capture":
+            return self._captured(request, words[1:])
         _only(request, "GET")
         query = Query(request.args.to_dict())
         if path == "state":
@@ -135,9 +142,20 @@ class App:
             "version": __version__,
             "places": [place.shown for place in self.runs.places],
             "scanning": not self.runs.found().is_complete,
-            "capture": self.settings.capture,
+            "capture": self.settings.capture and self.captures.folder is not None,
             "in_tensorboard": self.settings.in_tensorboard,
         }
+
+    def _captured(self, request: Request, words: list[str]) -> Answer:
+        """POST begins a recording; GET tells of one, or what can be recorded from."""
+        if not self.settings.capture:
+            raise Refused("Recording from this page is off.", status=403)
+        if not words and request.method == "POST":
+            return Json({"id": self.captures.begin(json_object(request.get_data())).id})
+        _only(request, "GET")
+        if len(words) > 1:
+            raise Refused("There is no such route.", status=404)
+        return Json(self.captures.get(words[0]).told() if words else {"targets": self.captures.targets()})
 
     def _compared(self, query: Query) -> dict[str, Any]:
         a, b = (self.opened.get(self._listed(query.text(name, 40))) for name in "ab")

@@ -7,9 +7,11 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from stepscope.errors import StepscopeError
 from stepscope.profile.catalog import scan
+from stepscope.profile.paths import locate, missing
 from stepscope.profile.walk import Skipped
 from stepscope.safe import readable
 from stepscope.server.listed import ListedRun, listed
@@ -101,6 +103,13 @@ class Runs:
             took = time.monotonic() - began
             time.sleep(max(SCAN_EVERY_S, took * REST) if not self._closed else 0)
             self._wanted.wait()
+
+
+def check_place(path: str) -> None:
+    """Tell a typo at once: a local path must be there, empty or not."""
+    location = locate(path)
+    if location.filesystem is None and not location.is_pattern and not Path(location.path).exists():
+        raise missing(location)
 
 
 def _look(places: Sequence[Place]) -> Found:

@@ -26,12 +26,15 @@ class Serving:
     host: str
     port: int
     server: Any
+    prefix: str = ""
 
     @property
     def address(self) -> str:
         """What to open."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}/"
+        known = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(self.host, self.host)
+        host = f"[{known}]" if ":" in known else known
+        place = f"{self.prefix}/" if self.prefix else ""
+        return f"http://{host}:{self.port}/{place}"
 
     def run(self) -> None:
         """Answer until interrupted."""
@@ -52,7 +55,7 @@ class Serving:
         self.app.close()
 
 
-def listen(app: App, host: str, port: int) -> Serving:
+def listen(app: App, host: str, port: int, prefix: str = "") -> Serving:
     """Bind the address; port 0 takes any that is free."""
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a short queue is nothing to tell
     try:
@@ -69,8 +72,9 @@ def listen(app: App, host: str, port: int) -> Serving:
         ident="stepscope",
         channel_timeout=60,
         clear_untrusted_proxy_headers=True,
+        url_prefix=prefix.rstrip("/"),
     )
-    return Serving(app, host, int(bound.getsockname()[1]), server)
+    return Serving(app, host, int(bound.getsockname()[1]), server, prefix.strip("/"))
 
 
 def _family(host: str) -> socket.AddressFamily:
