@@ -31,7 +31,7 @@ export interface State {
 
 export interface Runs { runs: Run[]; skipped: { path: string; reason: string }[]; scanning: boolean }
 
-export interface Column { name: string; title?: string; unit?: string | null; kind: string }
+export interface Column { name: string; title: string; unit: string; kind: string; numeric: boolean; minor: boolean }
 
 export interface TablePage { columns: Column[]; rows: any[][]; total: number; matching: number }
 

@@ -1,7 +1,7 @@
 // Elements out of pieces. Whatever comes from a profile becomes text here: there is no way to pass markup.
 
 /** @typedef {Node | string | number | null | undefined | false} Piece */
-/** @typedef {Piece | readonly Content[]} Content */
+/** @typedef {Piece | readonly any[]} Content */
 
 const SVG = "http://www.w3.org/2000/svg";
 // Addresses in which a browser would run something, or leave the page unasked.
@@ -58,6 +58,7 @@ function append(element, content) {
 function attribute(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name.replace(/^on/, ""), value);
+    else if (name.startsWith("aria-") && typeof value === "boolean") element.setAttribute(name, String(value));
     else if (value === null || value === undefined || value === false) continue;
     else if (name === "style") Object.assign(/** @type {HTMLElement} */ (element).style, value);
     else if (name === "value" && "value" in element) element.value = value;

@@ -117,9 +117,9 @@ function frame(height, width) {
     height, width, autosize: false,
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: "system-ui, sans-serif", size: 12, color: colour("ink") },
-    margin: { l: 62, r: 16, t: 8, b: 42 },
+    margin: { l: 62, r: 16, t: 30, b: 44 },
     hoverlabel: { bgcolor: colour("card"), bordercolor: colour("rule"), font: { color: colour("ink"), size: 12 }, align: "left" },
-    legend: { orientation: "h", y: -0.22, font: { size: 12 } },
+    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", traceorder: "normal", font: { size: 12 } },
     modebar: { color: colour("faint"), activecolor: colour("ink"), bgcolor: "rgba(0,0,0,0)" },
     dragmode: "zoom", xaxis: {}, yaxis: {},
   };

@@ -6,7 +6,7 @@ const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const SCALES = /** @type {[number, string][]} */ ([[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]);
 const FRAMEWORKS = /** @type {Record<string, string>} */ ({ pytorch: "PyTorch", tensorflow: "TensorFlow", jax: "JAX" });
 const FORMATS = /** @type {Record<string, string>} */ ({
-  kineto: "Kineto", xplane: "XPlane", chrome: "Chrome trace", "tf-events": "TensorFlow event file",
+  kineto: "Kineto", xplane: "XPlane", chrome: "Chrome trace", "tf-events": "TF event file", tf_events: "TF event file",
 });
 
 /** @param {number} value */

@@ -6,6 +6,7 @@ import { evidence } from "../app/evidence.js";
 import { count, duration, format, framework, moment, share, spans, times } from "../app/format.js";
 import { helpLink } from "../app/help.js";
 import { empty, problem } from "../app/notice.js";
+import { heading } from "../app/pieces.js";
 import { headlines, verdict } from "../app/verdict.js";
 
 const TOP = 5;
@@ -29,11 +30,6 @@ async function render(root, context) {
     report.breakdown.length ? [heading("The account by part", "report/account"), partList(report)] : null,
     heading("About this run", "report/index"),
     h("div", { class: "panels" }, device(report), precision(report), coverage(report), environment(report)));
-}
-
-/** @param {string} title @param {string} help */
-function heading(title, help) {
-  return h("div", { class: "with-help" }, h("h2", {}, title), helpLink(help));
 }
 
 /** @param {import("../types").Report} report */

@@ -29,7 +29,8 @@ function render(root, context) {
   const places = context.state.places;
   fill(root, h("h1", {}, "Runs"), h("p", { class: "sub" }, places.map((place) => h("span", { class: "mono" }, place))),
     context.state.in_tensorboard && !context.runs().length ? nothing() : null,
-    h("div", { class: "row" }, compare), list.element);
+    list.element);
+  list.element.querySelector(".tools")?.append(h("span", { class: "grow" }), compare);
 }
 
 function nothing() {

@@ -1,0 +1,80 @@
+// How the devices were used: busy over time, the launch queue, and copies.
+
+import { fill, h } from "../app/dom.js";
+import { figure, timeAxis } from "../app/figure.js";
+import { count, duration, share, significant } from "../app/format.js";
+import { helpLink } from "../app/help.js";
+import { empty } from "../app/notice.js";
+import { facts, heading, pageHead } from "../app/pieces.js";
+import { inOrder, part } from "../app/parts.js";
+import { serverTable } from "../app/servertable.js";
+
+const CURVES = 16;
+
+/** @type {import("../types").Page} */
+export const page = { name: "device", title: "Device", render };
+
+/** @param {HTMLElement} root @param {import("../types").Context} context */
+async function render(root, context) {
+  const report = await context.report();
+  const { device, breakdown } = report;
+  if (device.busy_share === null && !device.timeline.length) {
+    fill(root, pageHead("Device", "page/device"), empty("No work on a device was recorded.", "The run used only the CPU, or the profile has no device events: the Doctor page says which."));
+    return;
+  }
+  const idle = inOrder(breakdown).filter((row) => !part(row.part).isBusy && row.ns > 0);
+  fill(root, pageHead("Device", "page/device"),
+    facts([
+      ["busy", written(device.busy_share)], ["MFU", written(device.mfu)], ["SM efficiency", written(device.sm_efficiency)], ["occupancy", written(device.occupancy)],
+      ["streams", device.streams ? count(device.streams) : null], ["kernels at once", device.concurrency === null ? null : significant(device.concurrency)],
+    ]),
+    device.timeline.length ? busy(report) : empty("No curve of the device's use.", "The profile has too little device work."),
+    heading("Why the device was idle", "report/breakdown"),
+    idle.length ? h("ul", { class: "legend", style: { fontSize: "13px" } }, idle.map((row) => h("li", { "data-tip": part(row.part).meaning }, h("i", { class: "swatch", style: { background: `var(--p-${row.part})` } }), `${part(row.part).title} ${share(row.share)}`))) : h("p", { class: "sub" }, "It never was."),
+    heading("The launch queue", "report/device"),
+    queue(report),
+    serverTable(context, { name: "copies", title: "Copies by direction", help: helpLink("report/device"), why: "No copies were recorded." }));
+}
+
+/** @param {number | null} value */
+function written(value) {
+  return value === null ? null : share(value);
+}
+
+/** @param {import("../types").Report} report */
+function queue(report) {
+  const found = report.device.queue;
+  if (!found.launches) return empty("No launches were recorded.", "The profile has device work, but not the calls that launched it.");
+  return facts([
+    ["launches", count(found.launches)],
+    ["launch to start, median", found.median_delay_ns === null ? null : duration(found.median_delay_ns)],
+    ["launch to start, 9 of 10 at most", found.p90_delay_ns === null ? null : duration(found.p90_delay_ns)],
+    ["queued, median", found.median_depth === null ? null : significant(found.median_depth)],
+    ["queued, at most", found.max_depth === null ? null : count(found.max_depth)],
+    ["met an idle device", found.empty_share === null ? null : `${share(found.empty_share)} of launches`],
+  ]);
+}
+
+/** @param {import("../types").Report} report */
+function busy(report) {
+  const rows = report.device.timeline;
+  const keys = [...new Set(rows.map((row) => `${row.rank ?? 0} ${row.device}`))];
+  const drawn = keys.slice(0, CURVES);
+  const begin = Math.min(...rows.map((row) => row.start_ns));
+  const { scale, unit } = timeAxis(Math.max(...rows.map((row) => row.end_ns)) - begin);
+  const label = (/** @type {string} */ key) => `device ${key.split(" ")[1]}${report.profile.ranks.length > 1 ? ` of rank ${key.split(" ")[0]}` : ""}`;
+  return figure({
+    title: "How busy the device was", unit: `share of each moment, over ${unit}`, help: "report/device", height: 260,
+    note: drawn.length < keys.length ? `The first ${drawn.length} of ${keys.length} devices; choose a rank in the header to see the others.` : "",
+    draw: (colour) => ({
+      data: drawn.map((key, at) => {
+        const mine = rows.filter((row) => `${row.rank ?? 0} ${row.device}` === key);
+        return {
+          type: "scatter", mode: "lines", name: label(key), x: mine.flatMap((row) => [row.start_ns, row.end_ns]).map((ns) => (ns - begin) / scale), y: mine.flatMap((row) => [100 * row.busy, 100 * row.busy]),
+          line: { color: colour(["p-compute", "p-input", "p-collective", "p-copy", "p-compile", "p-io", "p-sync", "p-python"][at % 8]), width: 1.4, shape: "hv" }, fill: drawn.length === 1 ? "tozeroy" : "none", hovertemplate: `%{x:.3f} ${unit}: %{y:.1f} % busy<extra>${label(key)}</extra>`,
+        };
+      }),
+      layout: { xaxis: { title: { text: `time since the first step began [${unit}]` } }, yaxis: { title: { text: "busy [%]" }, range: [0, 102] }, showlegend: drawn.length > 1 },
+    }),
+  });
+}

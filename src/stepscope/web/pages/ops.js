@@ -1,0 +1,103 @@
+// Ops as a table and as a flame graph, by module, name scope or call stack.
+
+import { isLeft } from "../app/api.js";
+import { fill, h } from "../app/dom.js";
+import { figure, plain } from "../app/figure.js";
+import { hash, visible } from "../app/flame.js";
+import { count, duration, share } from "../app/format.js";
+import { clipped, shortName } from "../app/names.js";
+import { helpLink } from "../app/help.js";
+import { empty, failure } from "../app/notice.js";
+import { choice, pageHead } from "../app/pieces.js";
+import { serverTable } from "../app/servertable.js";
+
+const COLOURS = ["p-compute", "p-input", "p-collective", "p-copy", "p-compile", "p-io", "p-python", "p-sync", "p-host_collective", "p-device_gap"];
+const GROUPS = /** @type {[string, string][]} */ ([["shapes", "shapes"], ["scope", "module or scope"], ["placement", "placement"]]);
+
+/** @type {import("../types").Page} */
+export const page = { name: "ops", help: helpLink("report/ops"), title: "Ops", render };
+
+/** @param {HTMLElement} root @param {import("../types").Context} context */
+async function render(root, context) {
+  const report = await context.report();
+  if (!report.ops.total) {
+    fill(root, pageHead("Ops", "page/ops"), empty("No ops were recorded.", "The profile has no operations of a framework: a plain Chrome trace, or a capture without the host's events. The Trace page shows what there is."));
+    return;
+  }
+  const room = h("div", {});
+  const show = (/** @type {string} */ view) => fill(room, view === "flame" ? flame(context) : opsTable(context));
+  const view = context.params.get("view") === "flame" ? "flame" : "table";
+  fill(root, pageHead("Ops", "page/ops"),
+    h("div", { class: "row" }, choice("view", [["table", "Table"], ["flame", "Flame graph"]], view, (value) => { context.setParams({ view: value === "flame" ? value : null }); show(value); })), room);
+  show(view);
+}
+
+/** @param {import("../types").Context} context */
+function opsTable(context) {
+  const by = new Set((context.params.get("by") ?? "").split(",").filter((each) => GROUPS.some(([name]) => name === each)));
+  const boxes = GROUPS.map(([name, title]) => h("button", { type: "button", "aria-pressed": by.has(name), onclick: (/** @type {Event} */ event) => {
+    if (!by.delete(name)) by.add(name);
+    /** @type {HTMLElement} */ (event.currentTarget).setAttribute("aria-pressed", String(by.has(name)));
+    context.setParams({ by: [...by].join(",") });
+    table.reload();
+  } }, title));
+  const table = serverTable(context, { name: "ops", help: helpLink("report/ops"), title: "Ops", query: () => ({ by: [...by].join(",") }), why: "No ops were recorded.", tools: [h("span", { class: "row", role: "group", "aria-label": "group by", style: { margin: "0", gap: "6px" } }, h("small", {}, "group by"), boxes)] });
+  return table;
+}
+
+/** @param {import("../types").Context} context */
+function flame(context) {
+  let by = context.params.get("tree") ?? "scope";
+  let measure = context.params.get("measure") ?? "host";
+  let words = context.params.get("find") ?? "";
+  const room = h("div", {}, h("p", { class: "sub" }, "Loading …"));
+  const load = async () => {
+    try {
+      const tree = await context.api.get(`api/runs/${context.run}/flame`, { by, measure, rank: context.rank });
+      fill(room, drawn(tree, by, measure, () => words));
+    } catch (error) {
+      if (!isLeft(error)) fill(room, failure(error, load));
+    }
+  };
+  const change = (/** @type {import("../types").Changes} */ changes) => { context.setParams(changes, { replace: true }); void load(); };
+  const find = h("input", { type: "search", placeholder: "highlight", "aria-label": "highlight names", value: words, onchange: () => { words = find.value; change({ find: words }); } });
+  void load();
+  return [
+    h("div", { class: "row", style: { gap: "24px" } },
+      choice("by", [["scope", "module or name scope"], ["stack", "call stack"]], by === "module" ? "scope" : by, (value) => { by = value; change({ tree: value }); }),
+      choice("time", [["host", "host"], ["device", "device"]], measure, (value) => { measure = value; change({ measure: value }); }), find),
+    room];
+}
+
+/** @param {import("../app/flame.js").Tree} tree @param {string} by @param {string} measure @param {() => string} words */
+function drawn(tree, by, measure, words) {
+  const { nodes, whole, hidden } = visible(tree);
+  if (!nodes.length || whole <= 0) {
+    const why = by === "stack" ? "The profile has no call stacks: record with stacks." : measure === "device" ? "No device time is linked to ops." : "The profile has no module path or name scope.";
+    return empty("Nothing to draw.", `${why} Try the other choices above.`);
+  }
+  const wanted = words().toLowerCase();
+  const depth = Math.max(...depths(nodes));
+  return figure({
+    title: `${measure === "host" ? "Host" : "Device"} time by ${by === "stack" ? "call stack" : "module or name scope"}`, unit: `${duration(whole)} in all; width is time`, help: "report/ops", height: Math.min(900, Math.max(260, 70 + 26 * depth)),
+    note: `Click a box to zoom in, the bar at the top to zoom out.${hidden ? ` ${count(hidden)} boxes that are too narrow to see are left out; the table has their ops.` : ""}`,
+    draw: (colour) => ({
+      data: [{
+        type: "icicle", branchvalues: "total", ids: ["all", ...nodes.map((node) => node.id)], labels: ["all", ...nodes.map((node) => plain(clipped(shortName(node.name), 80)))], parents: ["", ...nodes.map((node) => node.parent)],
+        values: [whole, ...nodes.map((node) => node.total)], tiling: { orientation: "v", pad: 1 }, pathbar: { visible: true, thickness: 22 }, maxdepth: 60, sort: false,
+        marker: { colors: [colour("card"), ...nodes.map((node) => (wanted && !node.name.toLowerCase().includes(wanted) ? colour("rule") : colour(COLOURS[hash(node.name) % COLOURS.length])))], line: { width: 0 } },
+        text: [duration(whole), ...nodes.map((node) => `${plain(clipped(node.name, 200))}<br>${duration(node.total)} (${share(node.total / whole)}), itself ${duration(node.self)}${node.calls ? `, ${count(node.calls)} calls` : ""}`)],
+        hoverinfo: "text", textinfo: "label", textfont: { size: 11 }, insidetextfont: { size: 11 },
+      }],
+      layout: { margin: { l: 0, r: 0, t: 6, b: 6 }, uniformtext: { minsize: 10, mode: "hide" }, xaxis: { visible: false }, yaxis: { visible: false } },
+    }),
+  });
+}
+
+/** How deep each node lies. @param {import("../app/flame.js").Node[]} nodes */
+function depths(nodes) {
+  /** @type {Map<string, number>} */
+  const known = new Map([["all", 1]]);
+  for (const node of nodes) known.set(node.id, (known.get(node.parent) ?? 1) + 1);
+  return known.values();
+}

@@ -1,0 +1,147 @@
+// The picture from top to bottom: pinned tracks, then for each rank its derived rows, counters and groups of tracks.
+
+/** @typedef {import("./types").Line} Line */
+/** @typedef {import("./types").Layout} Layout */
+/** @typedef {import("./types").Source} Source */
+/** @typedef {import("./types").TrackShown} TrackShown */
+/** @typedef {{ name: string, title: string, source: Source, rows: import("./types").LayerRow[] }} LayerShown */
+/** @typedef {{ rank: number, layout: Layout | null, source: Source | null, layers: LayerShown[], notes: string[] }} RankShown */
+/** @typedef {{ folded: Set<string>, pinned: string[], filter: string, order: Map<string, string[]> }} Arrangement */
+
+export const ROW = 18;
+export const GROUP_HEIGHT = 24;
+export const COUNTER_HEIGHT = 38;
+export const GAP = 5;
+
+/** @returns {Arrangement} */
+export function noArrangement() {
+  return { folded: new Set(), pinned: [], filter: "", order: new Map() };
+}
+
+/**
+ * @param {Partial<Line> & { kind: import("./types").LineKind, key: string, title: string }} given
+ * @returns {Line}
+ */
+function line(given) {
+  return {
+    detail: "", y: 0, height: ROW, row: 0, rows: 0, allRows: 0, source: null, counter: null, folded: false,
+    pinned: false, events: 0, track: null, ...given,
+  };
+}
+
+/** @param {RankShown} rank @param {TrackShown} track @param {Arrangement} state */
+function trackLine(rank, track, state) {
+  const key = `r${rank.rank}/t${track.id}`;
+  const folded = state.folded.has(key) && track.rows > 1;
+  const rows = folded ? 1 : track.rows;
+  return line({
+    kind: "track", key, title: track.title, detail: track.detail, source: rank.source, row: track.row, rows,
+    allRows: track.rows, height: rows * ROW + GAP, folded, events: track.events, track: track.id,
+  });
+}
+
+/** @param {RankShown} rank @returns {Line[]} */
+function layerLines(rank) {
+  return rank.layers.flatMap((layer) => layer.rows.map((each) => line({
+    kind: "track", key: `r${rank.rank}/${layer.name}/${each.row}`, title: each.title, detail: each.detail,
+    source: layer.source, row: each.row, rows: 1, allRows: 1, height: ROW + GAP,
+  })));
+}
+
+/** @param {RankShown} rank @param {string | null} group @param {Arrangement} state @returns {Line[]} */
+function counterLines(rank, group, state) {
+  return (rank.layout?.counters ?? []).filter((counter) => counter.group === group).map((counter) => {
+    const key = `r${rank.rank}/c/${counter.id}`;
+    const folded = state.folded.has(key);
+    return line({
+      kind: "counter", key, title: counter.title, detail: counter.detail, source: rank.source, counter, folded,
+      allRows: 2, rows: folded ? 1 : 2, height: (folded ? ROW : COUNTER_HEIGHT) + GAP,
+    });
+  });
+}
+
+/** @template T @param {T[]} items @param {(item: T) => string} keyOf @param {string[] | undefined} order @returns {T[]} */
+export function inOrder(items, keyOf, order) {
+  if (!order?.length) return items;
+  const place = new Map(order.map((key, at) => [key, at]));
+  return [...items].sort((a, b) => (place.get(keyOf(a)) ?? 1e9) - (place.get(keyOf(b)) ?? 1e9));
+}
+
+/** @param {RankShown} rank @param {Arrangement} state @returns {Line[]} */
+function rankLines(rank, state) {
+  const found = [...layerLines(rank)];
+  for (const note of rank.notes) found.push(line({ kind: "note", key: `r${rank.rank}/note/${note}`, title: note, height: ROW + GAP }));
+  found.push(...counterLines(rank, null, state));
+  for (const group of rank.layout?.groups ?? []) {
+    const key = `r${rank.rank}/g/${group.id}`;
+    const folded = state.folded.has(key);
+    const first = group.tracks[0];
+    const events = group.tracks.reduce((sum, track) => sum + track.events, 0);
+    found.push(line({
+      kind: "group", key, title: group.title, detail: `${group.tracks.length} tracks`, height: GROUP_HEIGHT, folded, events,
+      source: folded ? rank.source : null, row: first.row, rows: folded ? 1 : 0, allRows: 1,
+    }));
+    if (folded) continue;
+    const inside = [...counterLines(rank, group.id, state), ...group.tracks.map((track) => trackLine(rank, track, state))];
+    found.push(...inOrder(inside, (each) => each.key, state.order.get(key)));
+  }
+  return found;
+}
+
+/** @param {Line[]} found @param {string} filter */
+function matching(found, filter) {
+  const words = filter.trim().toLowerCase().split(/\s+/).filter(Boolean);
+  if (!words.length) return found;
+  /** @param {Line} each */
+  const matches = (each) => words.every((word) => `${each.title} ${each.detail}`.toLowerCase().includes(word));
+  return found.filter((each, at) => {
+    if (each.kind === "track" || each.kind === "counter") return matches(each);
+    if (each.kind === "note") return false;
+    const rest = found.slice(at + 1);
+    const end = rest.findIndex((other) => other.kind === each.kind || other.kind === "rank");
+    return rest.slice(0, end < 0 ? undefined : end).some((other) => other.kind !== "group" && other.kind !== "rank" && matches(other));
+  });
+}
+
+/**
+ * All lines with their places.
+ * @param {RankShown[]} ranks
+ * @param {Arrangement} state
+ */
+export function buildLines(ranks, state) {
+  /** @type {Line[]} */
+  let found = [];
+  for (const rank of ranks) {
+    if (ranks.length > 1) {
+      const key = `r${rank.rank}`;
+      const folded = rank.layout === null || state.folded.has(key);
+      found.push(line({ kind: "rank", key, title: `Rank ${rank.rank}`, height: GROUP_HEIGHT + 4, folded }));
+      if (folded) continue;
+    }
+    found.push(...rankLines(rank, state));
+  }
+  const pinned = state.pinned
+    .map((key) => found.find((each) => each.key === key))
+    .filter((each) => each !== undefined)
+    .map((each) => ({ ...each, pinned: true }));
+  found = found.filter((each) => !state.pinned.includes(each.key));
+  const all = [...pinned, ...matching(found, state.filter)];
+  let y = 0;
+  for (const each of all) {
+    each.y = y;
+    y += each.height;
+  }
+  return { lines: all, height: y };
+}
+
+/** The first line that reaches below y; lines.length if none does. @param {Line[]} lines @param {number} y */
+export function lineAt(lines, y) {
+  let low = 0;
+  let high = lines.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (lines[middle].y + lines[middle].height <= y) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,124 @@
+// The tiles at hand, the least recently used let go first; and those on their way, no more than a few at once.
+
+import { BLOCK_ROWS, decodeTile, tileSpan, unitOf } from "./decode.js";
+
+/** @typedef {import("./types").Source} Source */
+/** @typedef {import("./types").Block} Block */
+/** @typedef {{ source: Source, level: number, index: number, block: number }} Wish */
+
+const AT_ONCE = 4;
+const BLOCKS_OF_REQUEST = 32;
+const MOST_BYTES = 64 << 20;
+const BYTES_OF_BLOCK = 600; // what an empty one takes
+const RETRY_MS = 2000;
+
+/** @param {Wish} wish */
+function keyOf(wish) {
+  return `${wish.source.id}:${wish.level}:${wish.index}:${wish.block}`;
+}
+
+/** Blocks of rows by source, level and index. */
+export class Tiles {
+  /**
+   * @param {(source: Source, level: number, index: number, blocks: number[]) => Promise<ArrayBuffer>} fetchTile
+   * @param {() => void} onArrival
+   * @param {(error: unknown) => void} onFailure
+   */
+  constructor(fetchTile, onArrival, onFailure, mostBytes = MOST_BYTES) {
+    this.fetchTile = fetchTile;
+    this.onArrival = onArrival;
+    this.onFailure = onFailure;
+    this.mostBytes = mostBytes;
+    /** @type {Map<string, Block>} the most recently used last */
+    this.blocks = new Map();
+    /** @type {Set<string>} */
+    this.pending = new Set();
+    /** @type {Wish[]} */
+    this.wishes = [];
+    this.bytes = 0;
+    this.running = 0;
+    this.pausedUntil = 0;
+    /** @type {number[]} ms of the last requests */
+    this.latencies = [];
+  }
+
+  /** @param {Source} source @param {number} level @param {number} index @param {number} block */
+  get(source, level, index, block) {
+    const key = `${source.id}:${level}:${index}:${block}`;
+    const found = this.blocks.get(key);
+    if (found) {
+      this.blocks.delete(key);
+      this.blocks.set(key, found);
+    }
+    return found;
+  }
+
+  /** What is needed now, the most urgent first; older wishes that were not sent are forgotten. @param {Wish[]} wishes */
+  want(wishes) {
+    this.wishes = wishes.filter((wish) => !this.blocks.has(keyOf(wish)) && !this.pending.has(keyOf(wish)));
+    this.pump();
+  }
+
+  get isIdle() {
+    return this.running === 0 && this.wishes.length === 0;
+  }
+
+  pump() {
+    while (this.running < AT_ONCE && this.wishes.length && performance.now() >= this.pausedUntil) {
+      const head = this.wishes[0];
+      /** @type {Wish[]} */
+      const batch = [];
+      this.wishes = this.wishes.filter((wish) => {
+        const isSame = wish.source === head.source && wish.level === head.level && wish.index === head.index;
+        if (!isSame || batch.length >= BLOCKS_OF_REQUEST) return true;
+        batch.push(wish);
+        return false;
+      });
+      this.send(batch);
+    }
+  }
+
+  /** @param {Wish[]} batch of one source, level and index */
+  async send(batch) {
+    const { source, level, index } = batch[0];
+    const keys = batch.map(keyOf);
+    for (const key of keys) this.pending.add(key);
+    this.running += 1;
+    const begun = performance.now();
+    try {
+      const numbers = batch.map((wish) => wish.block).sort((a, b) => a - b);
+      const buffer = await this.fetchTile(source, level, index, numbers);
+      this.latencies.push(performance.now() - begun);
+      if (this.latencies.length > 5000) this.latencies.splice(0, 1000);
+      this.keep(batch, buffer);
+    } catch (error) {
+      this.pausedUntil = performance.now() + RETRY_MS;
+      this.onFailure(error);
+    } finally {
+      for (const key of keys) this.pending.delete(key);
+      this.running -= 1;
+      this.onArrival();
+      this.pump();
+    }
+  }
+
+  /** @param {Wish[]} batch @param {ArrayBuffer} buffer */
+  keep(batch, buffer) {
+    const { source, level, index } = batch[0];
+    const rows = decodeTile(buffer);
+    const begin = index * tileSpan(level) + source.shift;
+    const share = buffer.byteLength / batch.length;
+    for (const wish of batch) {
+      const first = wish.block * BLOCK_ROWS;
+      const own = Array.from({ length: BLOCK_ROWS }, (_, at) => rows.get(first + at));
+      const block = { begin, unit: unitOf(level), end: begin + tileSpan(level), rows: own, bytes: BYTES_OF_BLOCK + share };
+      this.blocks.set(keyOf(wish), block);
+      this.bytes += block.bytes;
+    }
+    for (const [key, block] of this.blocks) {
+      if (this.bytes <= this.mostBytes) break;
+      this.blocks.delete(key);
+      this.bytes -= block.bytes;
+    }
+  }
+}

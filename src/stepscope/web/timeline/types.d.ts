@@ -1,0 +1,79 @@
+/** Types of the trace viewer; checked by tsc, never shipped to a browser. Times are ns of the shown rank's trace. */
+
+export interface TrackShown { id: number; title: string; detail: string; what: string; row: number; rows: number; events: number }
+
+export interface GroupShown { id: string; title: string; what: string; device: number | null; tracks: TrackShown[] }
+
+export interface Layout {
+  key: string; rank: number; ranks: number[]; shift_ns: number; start_ns: number; end_ns: number;
+  base_unix_ns: string | null; events: number; rows: number; names: number; groups: GroupShown[];
+  counters: CounterShown[]; layers: string[];
+}
+
+export interface CounterShown { id: string; title: string; unit: string; group: string | null; detail: string }
+
+export interface LayerRow { row: number; title: string; detail: string }
+
+/** Where slices come from: the events of a rank, or rows derived from them. */
+export interface Source {
+  /** Unlike any other's. */
+  id: string;
+  /** What its requests carry: key, rank, layer. */
+  query: Record<string, string | number>;
+  /** Added to its times to have those of the shown rank. */
+  shift: number;
+  rank: number;
+  layer: string;
+}
+
+/** The items of one row in one tile; times in units of the tile from its begin. */
+export interface TileRow {
+  starts: Int32Array; durs: Uint32Array; ids: Uint32Array; labels: Uint32Array; counts: Uint32Array;
+}
+
+/** Eight rows at one level of detail. */
+export interface Block { begin: number; unit: number; end: number; rows: (TileRow | undefined)[]; bytes: number }
+
+export interface CounterTile { begin: number; step: number; places: Int32Array; lows: Float32Array; highs: Float32Array; lasts: Float32Array }
+
+export type LineKind = "rank" | "group" | "track" | "counter" | "note";
+
+/** A horizontal band of the picture. */
+export interface Line {
+  kind: LineKind;
+  /** Stays the same however lines are sorted, folded and pinned. */
+  key: string;
+  title: string;
+  detail: string;
+  y: number;
+  height: number;
+  /** The first row of the source, and how many of its rows are shown. */
+  row: number;
+  rows: number;
+  allRows: number;
+  source: Source | null;
+  counter: CounterShown | null;
+  folded: boolean;
+  pinned: boolean;
+  events: number;
+  track: number | null;
+}
+
+/** A slice under the pointer. */
+export interface Hit { source: Source; row: number; id: number; start: number; dur: number; label: number; count: number; line: Line }
+
+/** A slice that is selected. */
+export interface Chosen { rank: number; layer: string; id: number; start: number; dur: number; row: number; track: number | null }
+
+export interface Range { start: number; end: number; tracks: { rank: number; track: number }[] }
+
+export interface LinkShown {
+  why: string; direction: "to" | "from"; id: number; name: string; track: number; row: number; start_ns: number; dur_ns: number;
+}
+
+export interface EventShown {
+  id: number; name: string; kind: string; role: string | null; category: string | null; start_ns: number; dur_ns: number;
+  self_ns: number; children: number; step: number | null; track: number; row: number; depth: number; thread: string;
+  stack: { id: number; name: string; kind: string }[]; facts: Record<string, Record<string, any>>; links: LinkShown[];
+  links_total: number; op: { id: number; name: string } | null;
+}
