@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Request, Response
 
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
@@ -18,6 +19,15 @@ from stepscope.server.static import StaticFile
 COMPRESS_FROM = 4 << 10
 _COMPRESSED = ("text/", "application/json", "image/svg+xml")
 _LONGEST_MESSAGE = 4_000
+
+
+class _Unchanged(Response):
+    """Says what kind of file it is although it sends none: TensorBoard misses it otherwise."""
+
+    def get_wsgi_headers(self, environ: Any) -> Headers:
+        headers = super().get_wsgi_headers(environ)
+        headers["Content-Type"] = self.content_type or ""
+        return headers
 
 
 def response(request: Request, answer: Answer) -> Response:
@@ -36,7 +46,7 @@ def file_response(request: Request, file: StaticFile) -> Response:
     tag = f'"{file.tag}"'
     headers = {"Cache-Control": "no-cache", "ETag": tag}
     if tag in request.headers.get("If-None-Match", ""):
-        return Response(status=304, headers=headers)
+        return _Unchanged(status=304, headers=headers, content_type=file.content_type)
     return _sent(request, file.data, file.content_type, headers)
 
 

@@ -1,0 +1,64 @@
+"""What TensorBoard imports when it starts. Nothing here may fail: an error would keep TensorBoard from starting.
+
+So this module imports nothing of ours at its top, and whatever goes wrong later is shown on the tab instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import traceback
+from typing import Any
+
+from tensorboard.plugins import base_plugin
+
+
+class Loader(base_plugin.TBLoader):
+    """Makes the plugin, or one that says why there is none."""
+
+    def define_flags(self, parser: argparse.ArgumentParser) -> None:
+        """Our one flag. One that another plugin defines already is left to it."""
+        group = parser.add_argument_group("stepscope plugin")
+        try:
+            group.add_argument(
+                "--stepscope_capture",
+                action="store_true",
+                help="Let the stepscope tab record from running jobs and profiler servers.",
+            )
+        except argparse.ArgumentError:
+            pass
+
+    def load(self, context: base_plugin.TBContext) -> base_plugin.TBPlugin:
+        """The plugin."""
+        try:
+            from stepscope.tensorboard.plugin import StepscopePlugin
+
+            return StepscopePlugin(context)
+        except Exception as error:
+            logging.getLogger(__name__).warning("stepscope cannot show its tab", exc_info=True)
+            return _broken(context, error)
+
+
+def _broken(context: base_plugin.TBContext, error: Exception) -> base_plugin.TBPlugin:
+    reason = f"{type(error).__name__}: {error}"
+    text = "".join(traceback.format_exception(error))
+
+    class Broken(base_plugin.TBPlugin):
+        """A tab that tells why it is empty."""
+
+        plugin_name = "stepscope"
+
+        def get_plugin_apps(self) -> dict[str, Any]:
+            from stepscope.tensorboard.reason import app
+
+            return {"/*": app(reason, text)}
+
+        def is_active(self) -> bool:
+            return True
+
+        def frontend_metadata(self) -> base_plugin.FrontendMetadata:
+            return base_plugin.FrontendMetadata(
+                es_module_path="/index.js", tab_name="stepscope", disable_reload=True
+            )
+
+    return Broken(context)

@@ -1,0 +1,70 @@
+"""The plugin: the server's app below TensorBoard's address, over TensorBoard's log folders."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tensorboard.plugins import base_plugin
+
+from stepscope.server.app import Settings, make_app
+from stepscope.server.guard import Guard
+from stepscope.server.runs import Place
+
+MOUNTED_AT = "/data/plugin/stepscope"
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9.+-]*://")
+
+
+class StepscopePlugin(base_plugin.TBPlugin):
+    """TensorBoard's own rules say who is let in; recording is off unless --stepscope_capture turns it on."""
+
+    plugin_name = "stepscope"
+
+    def __init__(self, context: base_plugin.TBContext) -> None:
+        flags = context.flags
+        settings = Settings(
+            capture=bool(getattr(flags, "stepscope_capture", False)),
+            in_tensorboard=True,
+            guard=Guard(hosts=None, may_be_framed=True),
+        )
+        spec = str(getattr(flags, "logdir_spec", "") or "")
+        self._app = make_app(places(str(context.logdir or ""), spec), settings)
+
+    def get_plugin_apps(self) -> dict[str, Any]:
+        """One app for all paths."""
+        return {"/*": self._mounted}
+
+    def is_active(self) -> bool:
+        """Whether any run was found; a look in the background follows, this one costs nothing."""
+        return bool(self._app.runs.found().runs)
+
+    def frontend_metadata(self) -> base_plugin.FrontendMetadata:
+        """The tab."""
+        return base_plugin.FrontendMetadata(
+            es_module_path="/index.js", tab_name="stepscope", disable_reload=True
+        )
+
+    def _mounted(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        path = str(environ.get("PATH_INFO", ""))
+        inner = dict(environ)
+        if path.startswith(MOUNTED_AT):
+            inner["SCRIPT_NAME"] = f"{environ.get('SCRIPT_NAME', '')}{MOUNTED_AT}"
+            inner["PATH_INFO"] = path[len(MOUNTED_AT) :]
+        return self._app(inner, start_response)
+
+
+def places(logdir: str, spec: str) -> list[Place]:
+    """What --logdir or --logdir_spec names. A group `name:path` is told from a path with a colon as TensorBoard does it."""
+    if logdir:
+        return [Place(logdir)]
+    return [_place(part) for part in spec.split(",") if part.strip()]
+
+
+def _place(part: str) -> Place:
+    is_path = _URI.match(part) or part.startswith("/") or os.path.splitdrive(part)[0]
+    if ":" in part and not is_path:
+        name, _, path = part.partition(":")
+        return Place(path, name)
+    return Place(part)
