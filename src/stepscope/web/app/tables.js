@@ -81,11 +81,12 @@ export function filtered(rows, columns, words) {
  * @param {Row[]} options.rows
  * @param {number} [options.total]  rows before they were capped
  * @param {(row: Row) => void} [options.onRow]
+ * @param {boolean} [options.all]  also columns without any value
  * @param {string} [options.sort]
  * @param {HTMLElement[]} [options.tools]
  */
 export function table(options) {
-  const columns = options.columns.filter((column) => options.rows.some((row) => row[column.key] !== null && row[column.key] !== undefined));
+  const columns = options.columns.filter((column) => options.all || options.rows.some((row) => row[column.key] !== null && row[column.key] !== undefined));
   let key = options.sort ?? "";
   let falls = true;
   let folded = options.rows.length > FOLDED + 3;

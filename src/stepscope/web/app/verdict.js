@@ -37,10 +37,14 @@ function use(report) {
 
 /** @param {import("../types").Report} report */
 function change(report) {
-  const best = report.findings.find((finding) => finding.speedup > 1.005 && finding.saves_ns_per_step > 0);
-  if (!best) return report.findings.length ? "" : "nothing here is worth changing";
-  const title = best.title.charAt(0).toLowerCase() + best.title.slice(1);
-  return `${title}, and mending that would make it ${times(best.speedup)} as fast`;
+  const best = report.findings.find((finding) => finding.class !== "advice" && finding.speedup > 1.005 && finding.saves_ns_per_step > 0);
+  if (!best) return report.findings.length ? lowered(report.findings[0].title) : "nothing here is worth changing";
+  return `${lowered(best.title)}, and mending that would make it ${times(best.speedup)} as fast`;
+}
+
+/** For the middle of a sentence. @param {string} title */
+function lowered(title) {
+  return /^[A-Z][a-z]/.test(title) ? title.charAt(0).toLowerCase() + title.slice(1) : title;
 }
 
 /** The figures that people look for first: a label and its value each. @param {import("../types").Report} report @returns {[string, string][]} */
@@ -55,6 +59,6 @@ export function headlines(report) {
   if (worst && worst.share >= 0.01) found.push([worst.part === "unexplained" ? "of the time is unexplained" : `of the time goes to ${part(worst.part).title}`, share(worst.share)]);
   if (device.mfu !== null) found.push(["model FLOPs utilisation", share(device.mfu)]);
   const first = report.findings[0];
-  if (first && first.speedup > 1) found.push(["as fast by the first finding", times(first.speedup)]);
+  if (first && first.speedup > 1 && first.class !== "advice") found.push(["as fast by the first finding", times(first.speedup)]);
   return found;
 }

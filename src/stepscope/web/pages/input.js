@@ -13,7 +13,7 @@ const TOP = 15;
 const KINDS = /** @type {Record<string, string>} */ ({ read: "p-io", preprocess: "p-python", batch: "p-compile", copy: "p-copy", wait: "p-input", other: "p-device_gap" });
 
 /** @type {import("../types").Page} */
-export const page = { name: "input", help: helpLink("report/input"), title: "Input pipeline", render };
+export const page = { name: "input", title: "Input pipeline", render };
 
 /** @param {HTMLElement} root @param {import("../types").Context} context */
 async function render(root, context) {

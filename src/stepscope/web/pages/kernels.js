@@ -12,7 +12,7 @@ import { serverTable } from "../app/servertable.js";
 const TOP = 15;
 
 /** @type {import("../types").Page} */
-export const page = { name: "kernels", help: helpLink("report/kernels"), title: "Kernels", render };
+export const page = { name: "kernels", title: "Kernels", render };
 
 /** @param {HTMLElement} root @param {import("../types").Context} context */
 async function render(root, context) {

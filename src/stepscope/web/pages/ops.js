@@ -15,7 +15,7 @@ const COLOURS = ["p-compute", "p-input", "p-collective", "p-copy", "p-compile", 
 const GROUPS = /** @type {[string, string][]} */ ([["shapes", "shapes"], ["scope", "module or scope"], ["placement", "placement"]]);
 
 /** @type {import("../types").Page} */
-export const page = { name: "ops", help: helpLink("report/ops"), title: "Ops", render };
+export const page = { name: "ops", title: "Ops", render };
 
 /** @param {HTMLElement} root @param {import("../types").Context} context */
 async function render(root, context) {

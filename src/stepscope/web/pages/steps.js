@@ -10,7 +10,7 @@ import { facts, pageHead } from "../app/pieces.js";
 import { serverTable } from "../app/servertable.js";
 
 /** @type {import("../types").Page} */
-export const page = { name: "steps", help: helpLink("report/steps"), title: "Steps", render };
+export const page = { name: "steps", title: "Steps", render };
 
 /** @param {HTMLElement} root @param {import("../types").Context} context */
 async function render(root, context) {
