@@ -1,0 +1,141 @@
+"""A real TensorBoard process, with our plugin found as an installed one would be."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+import pytest
+
+pytest.importorskip("tensorboard")
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "src" / "stepscope" / "samples" / "tiny_gpt.pt.trace.json.gz"
+_DEAD_AFTER_S = 60.0
+
+
+class Board:
+    """A running TensorBoard; `log` is what it said so far."""
+
+    def __init__(self, process: subprocess.Popen[bytes], address: str, log: Path) -> None:
+        self.process = process
+        self.address = address
+        self._log = log
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text("utf-8", "replace")
+
+    def get(self, path: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
+        request = Request(f"{self.address}/{path}", headers=headers or {})
+        try:
+            with urlopen(request, timeout=20) as answer:
+                return answer.status, _lower(answer.headers), answer.read()
+        except HTTPError as error:
+            return error.code, _lower(error.headers), error.read()
+
+
+Start = Callable[..., Board]
+
+
+@pytest.fixture(scope="session")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log folder as a job leaves it."""
+    folder = tmp_path_factory.mktemp("logs")
+    (folder / "run1").mkdir()
+    (folder / "run1" / SAMPLE.name).write_bytes(SAMPLE.read_bytes())
+    return folder
+
+
+@pytest.fixture(scope="session")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Starts TensorBoard with these flags; all are ended with the session."""
+    running: list[Board] = []
+
+    def started(*flags: str, ahead: Path | None = None, prefix: str = "") -> Board:
+        place = tmp_path_factory.mktemp("board")
+        log = place / "log.txt"
+        port = _free_port()
+        command = [
+            sys.executable,
+            "-m",
+            "tensorboard.main",
+            "--port",
+            str(port),
+            "--host",
+            "127.0.0.1",
+            *flags,
+        ]
+        with log.open("wb") as file:
+            process = subprocess.Popen(command, stdout=file, stderr=file, env=_environment(place, ahead))
+        board = Board(process, f"http://127.0.0.1:{port}{prefix}", log)
+        running.append(board)
+        _wait_for(board)
+        return board
+
+    yield started
+    for board in running:
+        board.process.terminate()
+    for board in running:
+        board.process.wait(10)
+
+
+def _lower(headers: Any) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def _free_port() -> int:
+    with socket.socket() as made:
+        made.bind(("127.0.0.1", 0))
+        return int(made.getsockname()[1])
+
+
+def _environment(place: Path, ahead: Path | None) -> dict[str, str]:
+    """With our sources, and where they are not installed, with the entry point of an installed package."""
+    paths = [
+        *([str(ahead)] if ahead else []),
+        str(ROOT / "src"),
+        *os.environ.get("PYTHONPATH", "").split(os.pathsep),
+    ]
+    if not any(each.name == "stepscope" for each in entry_points(group="tensorboard_plugins")):
+        told = place / "site" / "stepscope-0.0.dist-info"
+        told.mkdir(parents=True)
+        (told / "METADATA").write_text("Metadata-Version: 2.1\nName: stepscope\nVersion: 0.0\n")
+        (told / "entry_points.txt").write_text(_entry_points())
+        paths.append(str(place / "site"))
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "STEPSCOPE_CACHE": str(place / "cache"),
+    }
+
+
+def _entry_points() -> str:
+    """As pyproject.toml has it: what is tested is what is installed."""
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    found = re.search(r'entry-points\.tensorboard_plugins\]\nstepscope = "(.+?)"', text)
+    assert found is not None
+    return f"[tensorboard_plugins]\nstepscope = {found[1]}\n"
+
+
+def _wait_for(board: Board) -> None:
+    deadline = time.monotonic() + _DEAD_AFTER_S
+    while time.monotonic() < deadline:
+        if board.process.poll() is not None:
+            raise AssertionError(f"TensorBoard ended:\n{board.log}")
+        try:
+            board.get("data/environment")
+            return
+        except (URLError, OSError):
+            time.sleep(0.2)
+    raise AssertionError(f"TensorBoard does not answer:\n{board.log}")
