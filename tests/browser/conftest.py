@@ -1,0 +1,165 @@
+"""One server and one browser for all tests here; every page is watched for errors and for requests to other hosts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.browser.chromium import ARGUMENTS, chromium
+from tests.browser.profiles import ROOT, lay_out
+
+playwright = pytest.importorskip("playwright.sync_api")
+
+PATIENCE_MS = 20_000
+NO_BROWSER = (
+    "NO BROWSER: the tests of the page are skipped. Install Chromium, or name one in STEPSCOPE_CHROMIUM."
+)
+
+
+@dataclass
+class Site:
+    """A running server: where it is, what it shows, and the process."""
+
+    url: str
+    folder: Path
+    runtime: Path  # where jobs that listen have their sockets
+    ids: dict[str, str] = field(default_factory=dict)
+
+    def get(self, path: str) -> Any:
+        """JSON of the server."""
+        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+            return json.load(answer)
+
+    def run(self, folder: str) -> str:
+        """The id of the run below this folder."""
+        return self.ids[folder]
+
+    def link(self, page: str, folder: str | None = None, **params: object) -> str:
+        """A deep link."""
+        pairs = ([("run", self.run(folder))] if folder else []) + [(k, str(v)) for k, v in params.items()]
+        query = "&".join(f"{key}={value}" for key, value in pairs)
+        return f"{self.url}#/{page}" + (f"?{query}" if query else "")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """`stepscope serve` over profiles of every format."""
+    if chromium() is None:
+        warnings.warn(NO_BROWSER, stacklevel=1)
+        pytest.skip(NO_BROWSER)
+    folder = lay_out(tmp_path_factory.mktemp("profiles"))
+    with tempfile.TemporaryDirectory() as runtime:
+        env = os.environ | {"PYTHONPATH": str(ROOT / "src"), "XDG_RUNTIME_DIR": runtime}
+        command = [sys.executable, "-m", "stepscope", "serve", str(folder), "--no-open", "--port", "0"]
+        process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
+        try:
+            found = Site(_address(process), folder, Path(runtime))
+            found.ids = _ids(found)
+            yield found
+        finally:
+            process.terminate()
+            process.wait(20)
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        link = re.search(r"http://\S+", said)
+        if link:
+            return link[0].rstrip("/") + "/"
+    raise AssertionError(f"the server said only: {said}")
+
+
+def _ids(site: Site) -> dict[str, str]:
+    """Runs by the folder that they are in, once the server has found them all."""
+    wanted = {path.name for path in site.folder.iterdir()}
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        runs = site.get("api/runs")["runs"]
+        found = {run["name"].split("/")[0]: run["id"] for run in runs}
+        if wanted <= found.keys():
+            return found
+        time.sleep(0.2)
+    raise AssertionError(f"of {wanted} the server found {found}")
+
+
+@pytest.fixture(scope="session")
+def _context(site: Site) -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
+        context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
+        context.set_default_timeout(PATIENCE_MS)
+        yield context
+        browser.close()
+
+
+@dataclass
+class Watched:
+    """What a page complained about, and whom it asked."""
+
+    errors: list[str] = field(default_factory=list)
+    hosts: set[str] = field(default_factory=set)
+    expected: list[str] = field(default_factory=list)  # pieces of errors that a test provokes
+
+    def unexpected(self) -> list[str]:
+        """All other errors."""
+        return [error for error in self.errors if not any(piece in error for piece in self.expected)]
+
+
+@pytest.fixture
+def watched() -> Watched:
+    """For tests that provoke errors."""
+    return Watched()
+
+
+@pytest.fixture
+def page(_context: Any, site: Site, watched: Watched) -> Iterator[Any]:
+    """A page of its own in the shared browser; afterwards it must have had no errors and asked no one else."""
+    opened = _context.new_page()
+    opened.on("console", lambda note: watched.errors.append(note.text) if note.type == "error" else None)
+    opened.on("pageerror", lambda error: watched.errors.append(f"{error.name}: {error.message}"))
+    opened.on("request", lambda request: watched.hosts.add(urlsplit(request.url).netloc))
+    yield opened
+    opened.evaluate("() => { try { localStorage.clear() } catch {} }")
+    opened.close()
+    assert watched.unexpected() == []
+    assert watched.hosts <= {urlsplit(site.url).netloc, ""}, "no request to another host"
+
+
+@pytest.fixture
+def show(page: Any, site: Site) -> Callable[..., Any]:
+    """Opens a deep link and waits until the page has drawn itself."""
+
+    def opened(name: str, folder: str | None = None, **params: object) -> Any:
+        page.goto("about:blank")
+        page.goto(site.link(name, folder, **params))
+        settle(page)
+        return page
+
+    return opened
+
+
+def settle(page: Any) -> None:
+    """Wait for what loads: the view, its tables and its figures."""
+    page.locator(".room > *, .view > .problem").first.wait_for(state="attached")
+    page.locator(".loading").first.wait_for(state="detached")
+    for waiting in (".of.busy", ".figure .wait"):
+        playwright.expect(page.locator(waiting)).to_have_count(0)

@@ -1,0 +1,106 @@
+"""The page and the other renderings say the same: units, short names, parts and colours."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepscope import units
+from stepscope.report import style
+from stepscope.report.parts import PARTS
+from stepscope.report.shown import share, short_name
+
+ROOT = Path(__file__).resolve().parents[2]
+WEB = ROOT / "src" / "stepscope" / "web"
+NODE = shutil.which("node")
+NUMBERS = [0, 1, 9.99, 12, 999, 1_000, 12_345, 99_949, 1_000_000, 12_593_248, 2.5e9, 7.3e12, 1023, 1024, 10 << 20, 3 << 40]  # fmt: skip
+SHARES = [0, 0.0001, 0.0005, 0.05, 0.795408, 1.0, 1.2]
+NAMES = [
+    "aten::mm",
+    "nvjet_sm90_tst_64x24_64x16_2x4_h_bz_NNT",
+    "Memcpy HtoD (Pinned -> Device)",
+    "void at::native::vectorized_elementwise_kernel<8, at::native::FillFunctor<c10::BFloat16>, std::array<char*, 1ul> >(int, at::native::FillFunctor<c10::BFloat16>, std::array<char*, 1ul>)",
+    "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<std::multiplies<float>, float>(int)",
+    "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>::operator()(at::TensorIterator&)::{lambda(float, float)#1}> > >(int)",
+    "void ()",
+    "<built-in method to of Tensor object>",
+    "std::pair<int, (anonymous namespace)::X>::f() const",
+]
+SCRIPT = """
+import {{ duration, size, share }} from "{web}/app/format.js";
+import {{ shortName }} from "{web}/app/names.js";
+import {{ PARTS }} from "{web}/app/parts.js";
+const {{ numbers, shares, names }} = {given};
+console.log(JSON.stringify({{ durations: numbers.map(duration), sizes: numbers.map(size), shares: shares.map(share), names: names.map(shortName), parts: PARTS }}));
+"""
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    """What the page's own modules say."""
+    if NODE is None:
+        pytest.skip("NO NODE: the page's modules are not tested")
+    given = json.dumps({"numbers": NUMBERS, "shares": SHARES, "names": NAMES})
+    script = SCRIPT.format(web=WEB.as_uri(), given=given)
+    command = [NODE, "--input-type=module", "--eval", script]
+    found: dict[str, Any] = json.loads(
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    )
+    return found
+
+
+def test_units(told: dict[str, Any]) -> None:
+    assert told["durations"] == [units.duration(number) for number in NUMBERS]
+    assert told["sizes"] == [units.size(number) for number in NUMBERS]
+    assert told["shares"] == [share(value) for value in SHARES]
+
+
+def test_short_names(told: dict[str, Any]) -> None:
+    assert told["names"] == [short_name(name) for name in NAMES]
+
+
+def test_parts(told: dict[str, Any]) -> None:
+    assert told["parts"] == {
+        name: {"title": part.title, "meaning": part.meaning, "isBusy": part.is_busy}
+        for name, part in PARTS.items()
+    }
+    assert list(told["parts"]) == list(PARTS)
+
+
+def test_colours() -> None:
+    css = (WEB / "style" / "theme.css").read_text("utf-8")
+    light, system_dark, dark = re.findall(r"\{([^{}]*)\}", css)
+    of_report = style.page_style()
+    blocks = re.findall(r"\.stepscope(?:,svg\.alone|\[data-theme=dark\])\{([^{}]*)\}", of_report)
+    assert [_colours(block) for block in (light, dark)] == [_colours(block) for block in blocks]
+    assert _colours(system_dark) == _colours(dark)
+
+
+def _colours(block: str) -> dict[str, str]:
+    return dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]+)", block))
+
+
+def test_modules_are_small_and_carry_no_markup() -> None:
+    """Names become text in dom.js alone: no module writes HTML, or has handlers that a policy would have to allow."""
+    for path in WEB.rglob("*.js"):
+        text = path.read_text("utf-8")
+        assert len(text.splitlines()) <= 300, path
+        for forbidden in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "new Function",
+        ):
+            assert forbidden not in text, f"{path} uses {forbidden}"
+    page = (WEB / "index.html").read_text("utf-8")
+    assert not re.search(r"<script(?![^>]*\ssrc=)", page), "no inline script"
+    assert not re.search(r"\son\w+=", page), "no inline handlers"
+    assert not re.search(r"(src|href)=\"(https?:)?//", page), "nothing from elsewhere"
