@@ -121,6 +121,13 @@ class Cache:
             self._folder = default_folder()  # once: what is stored later goes where it was meant to go
         return self._folder
 
+    def holds(self, identity: Identity) -> bool:
+        """Whether the trace is stored by now."""
+        try:
+            return self.limit > 0 and (self.folder / identity.key / MANIFEST).is_file()
+        except (OSError, RuntimeError):
+            return False
+
     def open(self, identity: Identity, path: str, reload: Callable[[], Trace]) -> Trace | None:
         """The trace as it was stored, or None. `reload` reads the profile again if a table turns out damaged."""
         if self.limit <= 0:

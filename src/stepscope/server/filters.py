@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import reduce
+from math import isfinite, nan
 
 import polars as pl
 
@@ -75,9 +76,12 @@ def _by_number(column: pl.Series, sign: str, value: float) -> pl.Series:
 def _number(text: str) -> float:
     found = _NUMBER.fullmatch(text.strip())
     try:
-        return float(found["figure"]) * _UNITS[found["unit"].lower()] if found is not None else float("nan")
-    except (ValueError, KeyError, OverflowError):
-        raise BadRequest(f"{text[:40]!r} is no number.", where="filter") from None
+        value = float(found["figure"]) * _UNITS[found["unit"].lower()] if found is not None else nan
+    except (ValueError, KeyError):
+        value = nan
+    if not isfinite(value):
+        raise BadRequest(f"{text[:40]!r} is no number.", where="filter")
+    return value
 
 
 def _is_text(dtype: pl.DataType) -> bool:

@@ -69,7 +69,7 @@ class Guard:
             )
 
     def _check_access(self, request: Request, access: str) -> Response | None:
-        if _same(request.cookies.get(self._cookie, ""), access):
+        if _same(request.cookies.get(self.cookie_name, ""), access):
             return None
         shown = request.args.get("token", "")
         if not _same(shown, access):
@@ -79,11 +79,11 @@ class Guard:
         response = Response(
             _LET_IN, content_type="text/html; charset=utf-8", headers={"Cache-Control": "no-store"}
         )
-        response.set_cookie(self._cookie, access, max_age=_WEEK_S, httponly=True, samesite="Strict")
+        response.set_cookie(self.cookie_name, access, max_age=_WEEK_S, httponly=True, samesite="Strict")
         return response
 
     @property
-    def _cookie(self) -> str:
+    def cookie_name(self) -> str:
         """Cookies do not tell ports apart: another server on this machine has another token and another name."""
         return f"stepscope-{blake2b((self.access or '').encode(), digest_size=4).hexdigest()}"
 

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from stepscope.profile.cache import identify
+from stepscope.profile.cache import Cache, identify
 from stepscope.profile.runs import Entry, Run
 from stepscope.safe import readable
 
@@ -31,6 +31,11 @@ class ListedRun:
         """By the names of its files; empty where only the content tells."""
         hints = Counter(entry.format_hint for entry in self.run.entries if entry.format_hint)
         return hints.most_common(1)[0][0] if hints else ""
+
+    def is_stored(self) -> bool:
+        """Whether all of it can be had from the cache."""
+        identities = [identify(entry.source()) for entry in self.run.entries]
+        return all(one is not None and Cache().holds(one) for one in identities)
 
     def key(self) -> str:
         """A digest of the files' states; empty if one of them is gone."""

@@ -13,6 +13,7 @@ from typing import TypeVar
 import polars as pl
 
 from stepscope.errors import StepscopeError
+from stepscope.profile import later
 from stepscope.profile.load import load_run
 from stepscope.profile.profile import Profile
 from stepscope.server.listed import ListedRun
@@ -33,10 +34,20 @@ class OpenedRun:
 
     def __init__(self, listed: ListedRun, profile: Profile, key: str, workers: Workers, room: Room) -> None:
         self.listed = listed
-        self.profile = profile
         self.key = key
         self._values = Values(workers, room.limits.kept_of_run, room.make)
+        self._tables_bytes = 0
+        self.use(profile)
+
+    def use(self, profile: Profile) -> None:
+        """Another copy of the same content."""
+        self.profile = profile
         self._tables_bytes = sum(_in_memory(trace.tables) for trace in profile.traces)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether its tables were read just now instead of being mapped from the cache."""
+        return self._tables_bytes > 0
 
     def kept(self, name: str, make: Callable[[], T]) -> T:
         """The value of this name: made by whoever asks first while others wait, and kept while there is room."""
@@ -166,21 +177,22 @@ class Opened:
 
     def _current(self, listed: ListedRun) -> _Load:
         """The load of the content as it is now. Whoever was shown another content is told, once."""
+        every = CHECK_REMOTE_EVERY_S if listed.is_remote else CHECK_EVERY_S
         with self._lock:
             load = self._loads.get(listed.id)
-            every = CHECK_REMOTE_EVERY_S if listed.is_remote else CHECK_EVERY_S
-            now = time.monotonic()
-            if load is not None and now - load.checked < every:
+            if load is not None and time.monotonic() - load.checked < every:
                 return load
-            key = listed.key()
-            if load is None or load.key != key:
-                is_changed = load is not None and load.error is None
-                self._loads[listed.id] = load = _Load(key, checked=now)
-                self.room.drop(listed.id)
-                if is_changed:
-                    raise _changed(listed, key)
-            load.checked = now
-            return load
+        key = listed.key()  # a remote file system may take its time: nobody else waits for it
+        with self._lock:
+            before = self._loads.get(listed.id)
+            if before is not None and before.key == key:
+                before.checked = time.monotonic()
+                return before
+            load = self._loads[listed.id] = _Load(key, checked=time.monotonic())
+            self.room.drop(listed.id)
+        if before is not None and before.error is None:
+            raise _changed(listed, key)
+        return load
 
     def _begin(self, listed: ListedRun, load: _Load) -> Future[OpenedRun]:
         with self._lock:
@@ -200,7 +212,25 @@ class Opened:
             raise
         found = OpenedRun(listed, profile, load.key, self.workers, self.room)
         self.room.put(listed.id, found)
+        if found.is_in_memory:
+            self._settle(found)
         return found
+
+    def _settle(self, found: OpenedRun) -> None:
+        """When its tables are stored, use those instead of the ones in memory."""
+
+        def settle() -> None:
+            later.wait()
+            try:
+                if found.listed.is_stored():
+                    found.use(load_run(found.listed.run))
+            except StepscopeError:  # it is gone or has changed: the next one who asks is told
+                pass
+
+        try:
+            self.workers.submit(settle)
+        except Refused:  # too busy: then it stays in memory, and counts
+            pass
 
 
 def _changed(listed: ListedRun, key: str) -> Refused:
