@@ -36,6 +36,8 @@ def layout(ask: Ask) -> Answer:
             "rows": len(view.store.rows),
             "names": len(view.store.names),
             "groups": groups_of(view.trace, view.store),
+            "counters": [],
+            "layers": [],
         }
     )
 

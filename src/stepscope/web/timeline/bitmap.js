@@ -35,7 +35,7 @@ export class Wide {
  * Paints the slices of a row into a line of pixels.
  * @param {Uint32Array} pixels @param {number} offset where the line begins
  * @param {TileRow} row @param {Block} block
- * @param {{ start: number, scale: number, from: number, to: number, labelFrom: number }} window start ns and ns of a
+ * @param {{ start: number, scale: number, from: number, to: number, width: number, labelFrom: number }} window start ns and ns of a
  *   pixel; only pixels `from` to `to - 1` are painted; slices of `labelFrom` pixels or more go to `wide`
  * @param {Uint32Array} colours by style @param {Uint32Array} dimmed the same for names that are not `lit`
  * @param {Uint8Array | null} lit by number of name
@@ -56,12 +56,17 @@ export function paintRow(pixels, offset, row, block, window, colours, dimmed, li
     if (last <= first) last = first + 1;
     if (last <= from) continue;
     if (last - first >= GAP_FROM) last -= 1;
+    const label = labels[at];
+    // Of a slice in several pieces the first one in view gets the name, with the room of all of them.
+    if (last - first >= labelFrom && (first >= from || from === 0)) {
+      const x = Math.max(first, 0);
+      const room = Math.min(last, window.width) - x;
+      if (room >= labelFrom && x < to) wide.add(x, room, y, label, source);
+    }
     if (first < from) first = from;
     if (last > to) last = to;
-    const label = labels[at];
     const colour = lit === null || lit[label & NAME_BITS] ? colours[label >>> 24] : dimmed[label >>> 24];
     if (last - first < 8) for (let x = first; x < last; x += 1) pixels[offset + x] = colour;
     else pixels.fill(colour, offset + first, offset + last);
-    if (last - first >= labelFrom) wide.add(first, last - first, y, label, source);
   }
 }

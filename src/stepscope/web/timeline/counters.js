@@ -73,6 +73,7 @@ function tilesFor(scene, line, level, mayAsk) {
   const source = /** @type {Source} */ (line.source);
   const counter = /** @type {import("./types").CounterShown} */ (line.counter);
   const { first, last } = tilesOf(scene.viewport.start - source.shift, scene.viewport.end - source.shift, level);
+  /** @type {CounterTile[]} */
   const found = [];
   for (let index = first; index <= last; index += 1) {
     const exact = scene.counters.get(source, counter.id, level, index, mayAsk);

@@ -159,7 +159,7 @@ export class Painter {
         const from = Math.max(0, Math.round((piece.start - viewport.start) / scale));
         const to = Math.min(width, Math.round((piece.end - viewport.start) / scale));
         if (from >= to) continue;
-        const window = { start: viewport.start, scale, from, to, labelFrom: LABEL_FROM * this.ratio };
+        const window = { start: viewport.start, scale, from, to, width, labelFrom: LABEL_FROM * this.ratio };
         const low = Math.max(run.first, block * BLOCK_ROWS);
         const high = Math.min(run.first + run.count, (block + 1) * BLOCK_ROWS);
         for (let row = low; row < high; row += 1) {

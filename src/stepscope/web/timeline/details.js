@@ -1,0 +1,127 @@
+// The drawer about one slice: what it is, when, what it belongs to, its arguments, stack and links.
+
+import { isLeft } from "../app/api.js";
+import { fill, h } from "../app/dom.js";
+import { count, duration, share, shown, size } from "../app/format.js";
+import { part } from "../app/parts.js";
+
+/** @typedef {import("./selection.js").Selection} Selection */
+
+const WHY = /** @type {Record<string, [string, string]>} */ ({
+  launch: ["launches", "launched by"],
+  "forward-backward": ["backward", "forward"],
+  "producer-consumer": ["leads to", "comes from"],
+  "record-wait": ["waited for by", "waits for"],
+  "graph-node": ["runs", "part of"],
+  flow: ["flows to", "flows from"],
+});
+const UNITS = /** @type {Record<string, (value: any) => string>} */ ({
+  bytes: size, shared_bytes: size, requested: size, total_allocated: size, total_reserved: size, occupancy: share,
+});
+const HIDDEN = new Set(["event", "op", "python_parent"]);
+
+/** @param {Selection} selection */
+function closing(selection) {
+  return h("button", { type: "button", class: "tl-close", "data-tip": "Clear the selection (Esc)", "aria-label": "Clear the selection", onclick: () => selection.clear() }, "✕");
+}
+
+/** @param {[string, any][]} rows */
+function facts(rows) {
+  const known = rows.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return h("dl", { class: "tl-facts" }, known.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+}
+
+/** @param {string} words @param {() => void} action @param {string} [tip] */
+export function linkTo(words, action, tip) {
+  return h("button", { type: "button", class: "tl-link", "data-tip": tip ?? null, onclick: action }, words);
+}
+
+/** @param {string} title @param {...import("../app/dom.js").Content} content */
+function section(title, ...content) {
+  return h("div", {}, h("h3", {}, title), ...content);
+}
+
+/** @param {any} value */
+function plain(value) {
+  if (value === null || value === undefined) return "";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** @param {HTMLElement} drawer @param {unknown} error @param {Selection} selection */
+export function showFailure(drawer, error, selection) {
+  const fix = error instanceof Error && "fix" in error ? String(error.fix ?? "") : "";
+  fill(drawer, closing(selection), h("div", { class: "tl-range" }, h("p", {}, error instanceof Error ? error.message : String(error)), fix && h("p", {}, fix)));
+}
+
+/** @param {HTMLElement} drawer @param {import("./types").EventShown} event @param {number} rank @param {Selection} selection */
+export function showEvent(drawer, event, rank, selection) {
+  const { timeline } = selection;
+  const go = (/** @type {number} */ id) => () => selection.go(rank, "events", id);
+  const isOverlong = event.dur_ns > 0 && event.self_ns < event.dur_ns;
+  const about = facts([
+    ["duration", event.dur_ns ? duration(event.dur_ns) : "none: a moment"],
+    ["self", isOverlong ? `${duration(event.self_ns)} (${share(event.self_ns / event.dur_ns)}), ${count(event.children)} inside` : null],
+    ["start", `${duration(event.start_ns + timeline.shiftOf(rank) - timeline.zero)} after the begin`],
+    ["kind", event.role ? `${event.kind}, ${event.role}` : event.kind],
+    ["category", event.category],
+    ["track", event.thread],
+    ["rank", timeline.ranks.length > 1 ? String(rank) : null],
+    ["step", event.step === null ? null : h("a", { href: timeline.context.link("steps", { step: event.step }) }, `step ${event.step}`)],
+    ["op", event.op && event.op.id !== event.id ? linkTo(event.op.name, go(event.op.id), "The op that it belongs to") : null],
+  ]);
+  const tables = Object.entries(event.facts).map(([table, row]) => section(table, facts(
+    Object.entries(row).filter(([name]) => !HIDDEN.has(name)).map(([name, value]) => [name.replaceAll("_", " "), UNITS[name] && typeof value === "number" ? UNITS[name](value) : plain(value)]),
+  )));
+  const args = h("div", {}, h("h3", {}, "arguments"), h("p", { class: "tl-list" }, "…"));
+  fill(drawer, closing(selection), h("div", { class: "tl-details" },
+    h("h2", {}, event.name),
+    h("div", {}, about, links(event, go)),
+    h("div", {}, tables, args),
+    section("stack, outermost first", h("ol", { class: "tl-list" }, event.stack.map((each) => h("li", {}, linkTo(each.name, go(each.id), `${each.name} (${each.kind})`))), h("li", {}, h("b", {}, event.name))))));
+  showArguments(args, event, rank, selection);
+}
+
+/** @param {import("./types").EventShown} event @param {(id: number) => () => void} go */
+function links(event, go) {
+  if (!event.links.length) return null;
+  const rows = event.links.map((link) => {
+    const words = WHY[link.why] ?? WHY.flow;
+    return h("li", {}, `${words[link.direction === "to" ? 0 : 1]} `, linkTo(link.name, go(link.id), `${link.name}\n${duration(link.dur_ns)}`));
+  });
+  const more = event.links_total > event.links.length ? `links (${count(event.links.length)} of ${count(event.links_total)})` : "links";
+  return section(more, h("ul", { class: "tl-list" }, rows));
+}
+
+/** @param {HTMLElement} place @param {import("./types").EventShown} event @param {number} rank @param {Selection} selection */
+async function showArguments(place, event, rank, selection) {
+  try {
+    const found = await selection.timeline.ask.arguments(rank, event.id);
+    const rows = /** @type {[string, any][]} */ (Object.entries(found.arguments).map(([name, value]) => [name, plain(value)]));
+    fill(place, h("h3", {}, "arguments"), rows.length ? facts(rows) : h("p", { class: "tl-list" }, "none beyond what is shown"));
+  } catch (error) {
+    if (!isLeft(error)) fill(place, h("h3", {}, "arguments"), error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** A step, a phase or a slice of the account. @param {HTMLElement} drawer @param {any} span @param {number} rank @param {Selection} selection */
+export function showSpan(drawer, span, rank, selection) {
+  const { timeline } = selection;
+  const meaning = span.part ? part(span.part) : null;
+  const rows = /** @type {[string, any][]} */ ([
+    ["duration", duration(span.dur_ns)],
+    ["start", `${duration(span.start_ns + timeline.shiftOf(rank) - timeline.zero)} after the begin`],
+    ["meaning", meaning?.meaning ?? span.meaning],
+    ["device", span.device],
+    ["step", span.step === null || span.step === undefined ? null : h("a", { href: timeline.context.link("steps", { step: span.step }) }, `step ${span.step}`)],
+    ["because of", span.named_by ? linkTo(span.named_by.name, () => selection.go(rank, "events", span.named_by.id)) : null],
+    ["in particular", span.detail ? linkTo(span.detail.name, () => selection.go(rank, "events", span.detail.id)) : null],
+    ["thread", span.thread],
+  ]);
+  const parts = (span.parts ?? []).map((/** @type {{ part: string, ns: number }} */ each) => h("li", {},
+    h("span", { class: "tl-bar-of", style: { width: `${Math.round((each.ns / Math.max(1, span.dur_ns)) * 160)}px`, background: `var(--p-${each.part})` } }), ` ${part(each.part).title} ${duration(each.ns)} (${share(each.ns / Math.max(1, span.dur_ns))})`));
+  fill(drawer, closing(selection), h("div", { class: "tl-details" },
+    h("h2", {}, span.part && h("span", { class: "tl-swatch", style: { background: `var(--p-${span.part})` } }), meaning?.title ?? span.name),
+    h("div", {}, facts(rows)), parts.length ? section("its account", h("ul", { class: "tl-list" }, parts)) : null));
+}
+
+export { facts, plain, shown, closing };

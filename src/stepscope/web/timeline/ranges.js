@@ -1,0 +1,81 @@
+// The drawer about a range: totals by name, by track and by part, and how busy the devices were.
+
+import { fill, h } from "../app/dom.js";
+import { count, duration, share } from "../app/format.js";
+import { shortName } from "../app/names.js";
+import { part } from "../app/parts.js";
+import { closing } from "./details.js";
+
+/** @typedef {import("./selection.js").Selection} Selection */
+/** @typedef {{ title: string, key: string, show: (value: any, row: any) => any, isNumber: boolean }} Column */
+
+/** @param {string} title @param {string} key @param {(value: any) => any} show @returns {Column} */
+const number = (title, key, show) => ({ title, key, show, isNumber: true });
+/** @param {string} title @param {string} key @param {(value: any, row: any) => any} show @returns {Column} */
+const text = (title, key, show) => ({ title, key, show, isNumber: false });
+
+const BY_NAME = [
+  text("name", "name", (value, row) => h("span", { "data-tip": `${value}\n${row.kind}` }, shortName(value))),
+  number("count", "count", count), number("total", "total_ns", duration), number("self", "self_ns", duration),
+  number("mean", "mean_ns", duration), number("longest", "max_ns", duration),
+];
+const BY_TRACK = [
+  text("track", "title", (value) => value), number("events", "count", count), number("busy", "busy_ns", duration), number("busy share", "busy_share", share),
+];
+const BY_PART = [
+  text("part", "part", (value) => [h("span", { class: "tl-swatch tl-bar-of", style: { width: "10px", background: `var(--p-${value})` } }), ` ${part(value).title}`]),
+  number("time", "ns", duration), number("share", "share", share), text("meaning", "part", (value) => part(value).meaning),
+];
+
+/** A table that sorts by any column. @param {Column[]} columns @param {any[]} rows @param {string} first @param {(row: any) => void} [onRow] */
+export function table(columns, rows, first, onRow) {
+  let by = first;
+  let isUp = false;
+  const body = h("tbody", {});
+  const draw = () => {
+    const ordered = [...rows].sort((a, b) => (isUp ? 1 : -1) * (a[by] < b[by] ? -1 : a[by] > b[by] ? 1 : 0));
+    fill(body, ordered.map((row) => h("tr", {}, columns.map((column, at) => {
+      const content = column.show(row[column.key], row);
+      return h("td", { class: column.isNumber ? "number" : "name" }, at === 0 && onRow ? h("button", { type: "button", class: "tl-link", onclick: () => onRow(row) }, content) : content);
+    }))));
+  };
+  const head = columns.map((column) => h("th", { class: column.isNumber ? "number" : "" }, h("button", {
+    type: "button", class: "tl-link",
+    onclick: () => { isUp = by === column.key ? !isUp : !column.isNumber; by = column.key; draw(); },
+  }, column.title)));
+  draw();
+  return h("table", {}, h("thead", {}, h("tr", {}, head)), body);
+}
+
+/**
+ * @param {HTMLElement} drawer @param {Selection} selection @param {number} start @param {number} end
+ * @param {{ rank: number, track: number }[]} tracks @param {() => boolean} isWanted
+ */
+export async function showRange(drawer, selection, start, end, tracks, isWanted) {
+  const { timeline } = selection;
+  const ranks = [...new Set(tracks.map((each) => each.rank))];
+  const rank = ranks[0] ?? timeline.ranks[0].rank;
+  const title = h("h2", {}, `${duration(end - start)} selected on ${count(tracks.length)} tracks`);
+  const place = h("div", {}, h("p", {}, "Adding up…"));
+  fill(drawer, closing(selection), h("div", { class: "tl-range" }, title, place));
+  const shift = timeline.shiftOf(rank);
+  const own = tracks.filter((each) => each.rank === rank).map((each) => each.track);
+  const found = await timeline.ask.range(rank, start - shift, end - shift, own);
+  if (!isWanted()) return;
+  const busy = found.devices.map((/** @type {any} */ each) => `${each.title} ${share(each.busy_share)} busy`).join(", ");
+  title.textContent = `${duration(end - start)} selected on ${count(own.length)} tracks${ranks.length > 1 ? ` of rank ${rank}` : ""}, ${count(found.events)} events${busy ? ` · ${busy}` : ""}`;
+  const views = /** @type {[string, () => HTMLElement][]} */ ([
+    ["by name", () => table(BY_NAME, found.names, "self_ns", (row) => timeline.onSearch(row.name))],
+    ["by track", () => table(BY_TRACK, found.tracks, "busy_ns")],
+  ]);
+  if (found.parts.length) views.push(["by part", () => table(BY_PART, found.parts, "ns")]);
+  const content = h("div", {});
+  const buttons = views.map(([name], at) => h("button", { type: "button", "aria-pressed": String(at === 0), onclick: () => choose(at) }, name));
+  const choose = (/** @type {number} */ at) => {
+    buttons.forEach((button, each) => button.setAttribute("aria-pressed", String(each === at)));
+    fill(content, views[at][1]());
+  };
+  const cut = found.names_total > found.names.length ? h("p", {}, `The ${count(found.names.length)} with the most time of ${count(found.names_total)} names.`) : null;
+  fill(place, h("div", { class: "tl-tabs" }, buttons), content, cut);
+  choose(0);
+}

@@ -1,0 +1,66 @@
+// The elements of the viewer: toolbar, minimap, ruler, the headings of the tracks, the picture, and the drawer.
+
+import { h } from "../app/dom.js";
+
+export const SIDE = 220; // pixels of the headings
+export const MINIMAP_HEIGHT = 44;
+export const RULER_HEIGHT = 24;
+
+/** @param {string} label @param {string} tip @param {string} [key] */
+function button(label, tip, key) {
+  return h("button", { type: "button", "data-tip": key ? `${tip} (${key})` : tip, "aria-label": tip }, label);
+}
+
+/** @param {HTMLElement} root */
+export function build(root) {
+  const search = h("input", {
+    type: "search", placeholder: "Search the whole trace  /", "aria-label": "Search slices by name, in the whole trace", spellcheck: "false",
+    class: "tl-search", maxlength: "300",
+    "data-tip": "Part of a name, or a pattern between slashes: /gemm|conv/. Enter goes to the next, Shift+Enter to the one before.",
+  });
+  const found = h("span", { class: "tl-found", "aria-live": "polite" });
+  const filter = h("input", {
+    type: "search", placeholder: "Filter tracks", "aria-label": "Show only tracks whose names hold this", spellcheck: "false", class: "tl-filter", maxlength: "200",
+  });
+  const buttons = {
+    previous: button("‹", "The hit before", "Shift+Enter"),
+    next: button("›", "The next hit", "Enter"),
+    whole: button("Whole trace", "Show the whole trace", "0"),
+    fold: button("Fold all", "Fold all tracks to one row, or unfold them"),
+    download: h("a", { class: "tl-button", "data-tip": "Downloads a Chrome trace: drop it on ui.perfetto.dev or chrome://tracing" }, "Open in Perfetto"),
+    help: button("?", "Keys and mouse", "?"),
+  };
+  const minimap = h("canvas", { class: "tl-minimap", tabindex: "0", role: "slider", "aria-label": "The whole trace; drag to choose what is shown" });
+  const ruler = h("canvas", { class: "tl-ruler", "aria-hidden": "true" });
+  const span = h("div", { class: "tl-span" });
+  const side = h("div", { class: "tl-side", role: "list", "aria-label": "Tracks" });
+  const canvas = h("canvas", { class: "tl-canvas" });
+  const overlay = h("canvas", { class: "tl-overlay", tabindex: "0", role: "application", "aria-label": "Trace. W and S zoom, A and D pan, question mark for all keys." });
+  const spacer = h("div");
+  const bar = h("div", { class: "tl-bar", tabindex: "-1" }, spacer);
+  const drawer = h("section", { class: "tl-drawer", hidden: true, "aria-label": "Details" });
+  const grip = h("div", { class: "tl-grip", role: "separator", "aria-orientation": "horizontal", "aria-label": "Height of the details", hidden: true });
+  const status = h("div", { class: "tl-status", role: "status", "aria-live": "polite" });
+  const stage = h("div", { class: "tl-stage" }, side, h("div", { class: "tl-picture" }, canvas, overlay), bar);
+  const toolbar = h("div", { class: "tl-toolbar" },
+    search, found, buttons.previous, buttons.next, filter, h("span", { class: "tl-grow" }), status, buttons.whole, buttons.fold, buttons.download, buttons.help);
+  const frame = h("div", { class: "tl" },
+    toolbar,
+    h("div", { class: "tl-top" }, h("div", { class: "tl-corner" }, span), h("div", { class: "tl-maps" }, minimap, ruler)),
+    stage, grip, drawer);
+  root.append(frame);
+  return { frame, search, found, filter, buttons, minimap, ruler, span, side, canvas, overlay, bar, spacer, drawer, grip, status, stage };
+}
+
+/** @typedef {ReturnType<typeof build>} Elements */
+
+/** The style sheet of the viewer, loaded with it. */
+export function style() {
+  if (document.querySelector("link[data-timeline]")) return Promise.resolve();
+  const link = h("link", { rel: "stylesheet", href: "web/timeline/timeline.css", "data-timeline": "" });
+  return /** @type {Promise<void>} */ (new Promise((done) => {
+    link.addEventListener("load", () => done());
+    link.addEventListener("error", () => done());
+    document.head.append(link);
+  }));
+}

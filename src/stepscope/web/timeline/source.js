@@ -1,0 +1,91 @@
+// What the viewer asks the server: layouts, names, tiles, counters, details. All below api/runs/{id}/timeline/.
+
+import { Names } from "./names.js";
+
+/** @typedef {import("./types").Source} Source */
+
+/** @param {import("./types").Layout} layout @returns {Source} */
+export function eventsOf(layout) {
+  return {
+    id: `${layout.rank}`, query: { key: layout.key, rank: layout.rank }, shift: layout.shift_ns, rank: layout.rank, layer: "events",
+  };
+}
+
+/** @param {import("./types").Layout} layout @param {string} layer @returns {Source} */
+export function layerOf(layout, layer) {
+  return {
+    id: `${layout.rank}/${layer}`, query: { key: layout.key, rank: layout.rank, layer }, shift: layout.shift_ns, rank: layout.rank, layer,
+  };
+}
+
+/** Requests of one run. */
+export class Asker {
+  /** @param {import("../types").Api} api @param {string} run @param {() => void} onNames */
+  constructor(api, run, onNames) {
+    this.api = api;
+    this.base = `api/runs/${encodeURIComponent(run)}/timeline`;
+    this.onNames = onNames;
+    /** @type {Map<string, Names>} */
+    this.named = new Map();
+  }
+
+  /** @param {number | null} rank @param {number | null} [beside] @returns {Promise<import("./types").Layout>} */
+  layout(rank, beside = null) {
+    return this.api.get(`${this.base}/layout`, { rank, beside });
+  }
+
+  /** @param {Source} source @returns {Promise<{ rows: import("./types").LayerRow[], note: string }>} */
+  layer(source) {
+    return this.api.get(`${this.base}/layer`, source.query);
+  }
+
+  /** @param {Source} source */
+  names(source) {
+    let found = this.named.get(source.id);
+    if (!found) {
+      found = new Names((page) => this.api.get(`${this.base}/names`, { ...source.query, page }), this.onNames);
+      this.named.set(source.id, found);
+    }
+    return found;
+  }
+
+  /** @param {Source} source @param {number} level @param {number} index @param {number[]} blocks */
+  tile(source, level, index, blocks) {
+    return this.api.bytes(`${this.base}/tiles`, { ...source.query, level, index, blocks: blocks.join(",") });
+  }
+
+  /** @param {Source} source @param {string} counter @param {number} level @param {number} index */
+  counter(source, counter, level, index) {
+    return this.api.bytes(`${this.base}/counters`, { ...source.query, counter, level, index });
+  }
+
+  /** @param {number} rank @param {string} layer @param {number} id */
+  event(rank, layer, id) {
+    return this.api.get(`${this.base}/event`, { rank, layer: layer === "events" ? null : layer, id });
+  }
+
+  /** @param {number} rank @param {number} id */
+  arguments(rank, id) {
+    return this.api.get(`${this.base}/arguments`, { rank, id });
+  }
+
+  /** The slice before or after in its row. @param {number} rank @param {string} layer @param {number} id @param {number} by */
+  neighbour(rank, layer, id, by) {
+    return this.api.get(`${this.base}/neighbour`, { rank, layer: layer === "events" ? null : layer, id, by });
+  }
+
+  /** @param {number} rank @param {string} text */
+  search(rank, text) {
+    return this.api.get(`${this.base}/search`, { rank, q: text });
+  }
+
+  /** The hit before or after a moment. @param {number} rank @param {string} text @param {number} at @param {number | null} id @param {number} by */
+  found(rank, text, at, id, by) {
+    return this.api.get(`${this.base}/found`, { rank, q: text, at: Math.round(at), id, by });
+  }
+
+  /** @param {number} rank @param {number} start @param {number} end @param {number[]} tracks */
+  range(rank, start, end, tracks) {
+    return this.api.get(`${this.base}/range`, { rank, start: Math.round(start), end: Math.round(end), tracks: tracks.join(",") });
+  }
+}

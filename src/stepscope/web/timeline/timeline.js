@@ -1,0 +1,243 @@
+// The viewer as a whole: holds what is shown and selected, and paints a frame when anything changed.
+
+import { duration } from "../app/format.js";
+import { onThemeChange } from "../app/theme.js";
+import { palette } from "./colours.js";
+import { CounterTiles } from "./counters.js";
+import { hitAt } from "./hits.js";
+import { buildLines, noArrangement } from "./lines.js";
+import { Minimap, paintRuler } from "./minimap.js";
+import { paintOverlay } from "./overlay.js";
+import { Painter } from "./painter.js";
+import { build } from "./skeleton.js";
+import { Asker } from "./source.js";
+import { Tiles } from "./tiles.js";
+import { Tracks } from "./tracks.js";
+import { Viewport } from "./viewport.js";
+
+/** @typedef {import("./types").Source} Source */
+/** @typedef {import("./lines.js").RankShown} RankShown */
+
+/** State and painting; what people do to it comes from input.js, search.js and selection.js. */
+export class Timeline {
+  /** @param {HTMLElement} root @param {import("../types").Context} context */
+  constructor(root, context) {
+    this.context = context;
+    this.elements = build(root);
+    this.ask = new Asker(context.api, context.run, () => this.invalidate());
+    this.viewport = new Viewport(0, 1);
+    this.zero = 0;
+    this.scroll = 0;
+    this.height = 1;
+    this.arrangement = noArrangement();
+    /** @type {RankShown[]} */
+    this.ranks = [];
+    /** @type {import("./types").Line[]} */
+    this.lines = [];
+    this.linesHeight = 0;
+    /** @type {import("./overlay.js").Marked} */
+    this.marked = { hover: null, chosen: null, links: [], range: null, marks: [], pointer: null };
+    /** @type {Map<string, Uint8Array>} which names are lit, by source */
+    this.lit = new Map();
+    this.tiles = new Tiles((...wish) => this.ask.tile(...wish), () => this.invalidate(), (error) => this.tell(String(error instanceof Error ? error.message : error), true));
+    this.counters = new CounterTiles((...wish) => this.ask.counter(...wish), () => this.invalidate());
+    this.painter = new Painter(this.elements.canvas);
+    this.minimap = new Minimap(this.elements.minimap);
+    this.palette = palette();
+    this.painter.use(this.palette);
+    this.tracks = new Tracks(this.elements.side, {
+      fold: (key) => this.fold(key),
+      pin: (key) => this.pin(key),
+      move: (key, by) => this.move(key, by),
+      drop: (key, before) => this.drop(key, before),
+      note: (key) => this.onNote(key),
+    });
+    /** @type {(() => void)[]} called once a frame, before it is painted */
+    this.beforeFrame = [];
+    /** @type {((key: string) => void)} */
+    this.onNote = () => {};
+    /** @type {(() => void)} */
+    this.onChange = () => {};
+    /** @type {((text: string) => void)} */
+    this.onSearch = () => {};
+    /** @type {((rank: RankShown) => void)} */
+    this.onUnfoldRank = () => {};
+    this.frames = /** @type {number[]} */ ([]);
+    this.firstPaint = 0;
+    this.scheduled = 0;
+    this.stopped = false;
+    this.observer = new ResizeObserver(() => this.resize());
+    this.observer.observe(this.elements.stage);
+    this.stopTheme = onThemeChange(() => this.repaint());
+    this.elements.bar.addEventListener("scroll", () => this.scrollTo(this.elements.bar.scrollTop));
+  }
+
+  /** Ends everything. */
+  stop() {
+    this.stopped = true;
+    cancelAnimationFrame(this.scheduled);
+    this.observer.disconnect();
+    this.stopTheme();
+  }
+
+  /** After the colours changed. */
+  repaint() {
+    this.palette = palette();
+    this.painter.use(this.palette);
+    this.invalidate();
+  }
+
+  /** @param {string} words @param {boolean} [isError] */
+  tell(words, isError = false) {
+    this.elements.status.textContent = words;
+    this.elements.status.classList.toggle("error", isError);
+  }
+
+  resize() {
+    const { stage, side, bar, overlay } = this.elements;
+    const width = Math.max(50, stage.clientWidth - side.offsetWidth - bar.offsetWidth);
+    this.height = Math.max(20, stage.clientHeight);
+    this.painter.resize(width, this.height);
+    overlay.width = this.elements.canvas.width;
+    overlay.height = this.elements.canvas.height;
+    overlay.style.width = `${width}px`;
+    overlay.style.height = `${this.height}px`;
+    this.minimap.resize(width, this.painter.ratio);
+    this.viewport.width = width;
+    this.scrollTo(this.scroll);
+    this.invalidate();
+  }
+
+  /** After ranks, tracks or their arrangement changed. */
+  arrange() {
+    const { lines, height } = buildLines(this.ranks, this.arrangement);
+    this.lines = lines;
+    this.linesHeight = height;
+    this.elements.spacer.style.height = `${height + 40}px`;
+    this.scrollTo(this.scroll);
+    this.onChange();
+    this.invalidate();
+  }
+
+  /** @param {number} top */
+  scrollTo(top) {
+    const most = Math.max(0, this.linesHeight + 40 - this.height);
+    this.scroll = Math.round(Math.min(Math.max(0, top), most));
+    if (Math.abs(this.elements.bar.scrollTop - this.scroll) > 1) this.elements.bar.scrollTop = this.scroll;
+    this.invalidate();
+  }
+
+  /** Scrolls no more than needed. @param {number} y @param {number} height */
+  reveal(y, height) {
+    if (y < this.scroll) this.scrollTo(y - 60);
+    else if (y + height > this.scroll + this.height) this.scrollTo(y + height - this.height + 60);
+  }
+
+  /** Paints soon, once. */
+  invalidate() {
+    if (this.scheduled || this.stopped) return;
+    this.scheduled = requestAnimationFrame(() => {
+      this.scheduled = 0;
+      this.frame();
+    });
+  }
+
+  /** @returns {import("./painter.js").Scene} */
+  get scene() {
+    return {
+      viewport: this.viewport, lines: this.lines, scroll: this.scroll, height: this.height, zero: this.zero, tiles: this.tiles,
+      counters: this.counters, names: (source) => this.ask.names(source), lit: (source) => this.lit.get(source.id) ?? null,
+    };
+  }
+
+  frame() {
+    if (this.stopped || !this.ranks.length) return;
+    const begun = performance.now();
+    for (const each of this.beforeFrame) each();
+    const { scene, palette: colours, painter } = this;
+    painter.paint(scene);
+    this.tracks.update(this.lines, this.scroll, this.height);
+    paintOverlay(this.elements.overlay, scene, this.marked, colours, painter.ratio, (rank) => this.shiftOf(rank));
+    this.minimap.paint(scene, colours, painter.ratio, this.lines);
+    paintRuler(this.elements.ruler, this.viewport.width, painter.ratio, scene, colours);
+    this.elements.span.textContent = `${duration(this.viewport.span)} shown`;
+    if (this.minimap.wishes?.length) this.tiles.want([...this.tiles.wishes, ...this.minimap.wishes]);
+    this.frames.push(performance.now() - begun);
+    if (this.frames.length > 5000) this.frames.splice(0, 1000);
+    if (!this.firstPaint && painter.wide.count > 0) this.firstPaint = performance.now();
+  }
+
+  /** @param {number} rank */
+  shiftOf(rank) {
+    return this.ranks.find((each) => each.rank === rank)?.source?.shift ?? 0;
+  }
+
+  /** @param {number} x @param {number} y of the picture */
+  hit(x, y) {
+    return hitAt(this.scene, x, y, this.painter.ratio);
+  }
+
+  /** @param {string} key */
+  fold(key) {
+    const rank = this.ranks.find((each) => `r${each.rank}` === key);
+    if (rank && rank.layout === null) {
+      this.onUnfoldRank(rank);
+      return;
+    }
+    const { folded } = this.arrangement;
+    if (!folded.delete(key)) folded.add(key);
+    this.arrange();
+  }
+
+  /** All tracks to one row, or back. */
+  foldAll() {
+    const { folded } = this.arrangement;
+    const keys = this.lines.filter((line) => line.kind === "track" && line.allRows > 1).map((line) => line.key);
+    const isFolded = keys.every((key) => folded.has(key));
+    for (const key of keys) if (isFolded) folded.delete(key); else folded.add(key);
+    this.arrange();
+  }
+
+  /** @param {string} key */
+  pin(key) {
+    const { pinned } = this.arrangement;
+    const at = pinned.indexOf(key);
+    if (at >= 0) pinned.splice(at, 1);
+    else pinned.push(key);
+    this.arrange();
+  }
+
+  /** The tracks that may change places with this one, and the heading above them. @param {string} key */
+  siblings(key) {
+    const at = this.lines.findIndex((line) => line.key === key && !line.pinned);
+    let first = at;
+    while (first > 0 && this.lines[first - 1].kind !== "group" && this.lines[first - 1].kind !== "rank") first -= 1;
+    let last = at + 1;
+    while (last < this.lines.length && this.lines[last].kind !== "group" && this.lines[last].kind !== "rank") last += 1;
+    const heading = this.lines[first - 1];
+    return at < 0 || heading?.kind !== "group" ? null : { heading: heading.key, keys: this.lines.slice(first, last).map((line) => line.key) };
+  }
+
+  /** @param {string} key @param {number} by */
+  move(key, by) {
+    const { pinned } = this.arrangement;
+    const found = pinned.includes(key) ? { heading: null, keys: pinned } : this.siblings(key);
+    const at = found?.keys.indexOf(key) ?? -1;
+    if (!found || at < 0 || at + by < 0 || at + by >= found.keys.length) return;
+    found.keys.splice(at + by, 0, ...found.keys.splice(at, 1));
+    if (found.heading !== null) this.arrangement.order.set(found.heading, found.keys);
+    this.arrange();
+  }
+
+  /** @param {string} key @param {string} before */
+  drop(key, before) {
+    const { pinned } = this.arrangement;
+    const found = pinned.includes(key) && pinned.includes(before) ? { heading: null, keys: pinned } : this.siblings(key);
+    const from = found?.keys.indexOf(key) ?? -1;
+    const to = found?.keys.indexOf(before) ?? -1;
+    if (!found || from < 0 || to < 0) return;
+    found.keys.splice(to, 0, ...found.keys.splice(from, 1));
+    if (found.heading !== null) this.arrangement.order.set(found.heading, found.keys);
+    this.arrange();
+  }
+}
