@@ -1,0 +1,46 @@
+"""Names from traces are text, never markup, on every page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.browser.conftest import settle
+from tests.browser.profiles import MARKUP
+from tests.browser.test_pages import PAGES
+
+# What the names would have made, had they been taken as markup; Plotly's own drawings have no such elements.
+MADE = "() => document.querySelectorAll('.view img, .view script, .view [onerror], .view [onload], .view a[href^=javascript]').length"
+
+
+def test_names_are_text(show: Callable[..., Any]) -> None:
+    page = show("overview", "hostile")
+    for name in PAGES:
+        page.locator(f".nav a[href*='#/{name}?']").click()
+        settle(page)
+        assert page.evaluate(MADE) == 0, name
+        assert page.evaluate("() => window.hacked") is None, name
+    for name in ("ops", "kernels"):
+        page.locator(f".nav a[href*='#/{name}?']").click()
+        settle(page)
+        shown = page.locator("table").inner_text()
+        assert MARKUP[0] in shown, name
+        assert "<script>" in shown, name
+    page.locator(".plot").first.hover(position={"x": 420, "y": 60})
+    page.wait_for_timeout(200)
+    assert page.evaluate(MADE) == 0
+    assert page.evaluate("() => window.hacked") is None
+
+
+def test_flame_graph_of_hostile_names(show: Callable[..., Any]) -> None:
+    page = show("ops", "hostile", view="flame", tree="stack")
+    labels = page.locator(".iciclelayer text").all_text_contents()
+    assert any("<img" in label or "<script>" in label for label in labels), labels[:20]
+    assert page.evaluate(MADE) == 0
+    assert page.evaluate("() => window.hacked") is None
+
+
+def test_the_runs_name_is_text(show: Callable[..., Any]) -> None:
+    page = show("runs")
+    assert page.locator(".runs b").count() == 0
+    assert any("<b>bold" in text for text in page.locator(".runs a").all_text_contents())

@@ -1,0 +1,151 @@
+"""Every page with profiles of every format: drawn, filled or explained, without an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import settle
+
+PAGES = {
+    "overview": None,
+    "steps": "Steps",
+    "input": "Input pipeline",
+    "ops": "Ops",
+    "kernels": "Kernels",
+    "device": "Device",
+    "memory": "Memory",
+    "collectives": "Communication and ranks",
+    "doctor": "Doctor",
+    "sql": "SQL",
+}
+PROFILES = ("kineto_gpu", "xplane_jax", "xplane_tf", "chrome", "tf1_events", "two_ranks")
+# What JavaScript writes where a value is missing.
+SLIPS = re.compile(r"\b(undefined|NaN|Infinity|\[object)\b|\bnull\b")
+
+
+def visit(page: Any, name: str) -> None:
+    """Go there as a reader does, by the navigation."""
+    page.locator(f".nav a[href*='#/{name}?'], .nav a[href$='#/{name}']").click()
+    page.wait_for_url(f"**/#/{name}?*")
+    settle(page)
+
+
+def check(page: Any, name: str) -> None:
+    """All figures are drawn, nothing failed, and there is something to read."""
+    text = page.locator(".view").inner_text()
+    assert len(text) > 60, f"{name} is empty"
+    assert not SLIPS.search(text), f"{name} shows {SLIPS.search(text)}"
+    assert page.locator("[role=alert]").count() == 0, page.locator("[role=alert]").all_inner_texts()
+    plots = page.locator(".figure .plot")
+    assert plots.count() == page.locator(".figure[data-drawn=yes]").count(), f"{name}: a figure is not drawn"
+    for plot in plots.all():
+        box = plot.locator(".main-svg").first.bounding_box()
+        assert box is not None
+        assert box["width"] > 300, f"{name}: a figure is {box}"
+        assert box["height"] > 100, f"{name}: a figure is {box}"
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_all_pages(profile: str, show: Callable[..., Any]) -> None:
+    page = show("overview", profile)
+    for name, title in PAGES.items():
+        if name != "overview":
+            visit(page, name)
+        if title is not None:
+            assert page.locator("h1").inner_text() == title
+        check(page, name)
+        width = page.evaluate(
+            "() => document.querySelector('.main').scrollWidth - document.querySelector('.main').clientWidth"
+        )
+        assert width <= 0, f"{name} is wider than the window"
+
+
+def test_overview_says_what_to_know_first(show: Callable[..., Any]) -> None:
+    page = show("overview", "kineto_gpu")
+    verdict = page.locator(".verdict").inner_text()
+    assert verdict.startswith("A step takes 11.6 ms")
+    assert "4.33×" in verdict
+    assert page.locator(".finding").count() == 2
+    assert "saves 6.67 ms a step" in page.locator(".finding").first.inner_text()
+    assert page.locator(".onebar i").count() == 8
+    assert page.locator(".panel h3").all_inner_texts() == [
+        "Device\nhow?", "Precision\nhow?", "Coverage\nhow?", "Environment\nhow?",
+    ]  # fmt: skip
+    bars = page.locator(".figure[data-drawn=yes] .barlayer .trace.bars")
+    assert bars.count() == 8
+
+
+def test_problems_come_first(show: Callable[..., Any]) -> None:
+    page = show("overview", "chrome")
+    order = page.evaluate(
+        "() => [...document.querySelectorAll('.view .problem, .view .verdict')].map((e) => e.className)"
+    )
+    assert order, "there is at least a verdict"
+    assert "verdict" not in order[: max(0, order.index("verdict"))]
+
+
+def test_a_profile_that_cannot_be_read_says_why(show: Callable[..., Any], watched: Any) -> None:
+    watched.expected += ["Failed to load resource"]
+    page = show("overview", "broken")
+    words = page.locator("[role=alert]").inner_text()
+    assert "error" in words
+    assert "broken" in words or "gzip" in words
+    assert page.locator("[role=alert] button").inner_text() == "Try again"
+    visit(page, "doctor")
+    assert page.locator(".problem.error").count() > 0
+    page.locator(".brand").click()
+    page.locator(".runs .state.failed").wait_for()
+
+
+def test_flame_graph(show: Callable[..., Any]) -> None:
+    page = show("ops", "kineto_gpu", view="flame")
+    assert page.locator(".icicle, .iciclelayer").count() > 0
+    assert page.locator(".iciclelayer .slice").count() > 50
+    page.get_by_role("button", name="call stack").click()
+    settle(page)
+    page.get_by_text("Host time by call stack").wait_for()
+    page.get_by_role("button", name="device").click()
+    page.get_by_text("Device time by call stack").wait_for()
+    assert "tree=stack" in page.url
+    assert "measure=device" in page.url
+
+
+def test_heat_map_of_ranks(show: Callable[..., Any]) -> None:
+    page = show("collectives", "two_ranks")
+    assert page.locator(".heatmaplayer image, .heatmaplayer .hm").count() > 0
+    assert "Rank 0 is the one that the others wait for" in page.locator(".problem").inner_text()
+    page.locator("select[aria-label=measure]").select_option("collective")
+    assert "measure=collective" in page.url
+
+
+def test_a_step_opens_in_the_trace(show: Callable[..., Any]) -> None:
+    page = show("steps", "kineto_gpu")
+    page.locator("[data-table=steps] tbody tr").nth(1).click()
+    page.wait_for_url("**/#/trace?*")
+    assert "start=3851362333621306" in page.url
+    assert "end=3851362345181805" in page.url
+
+
+def test_memory_is_brushed_and_asked(show: Callable[..., Any]) -> None:
+    page = show("memory", "kineto_gpu")
+    assert page.get_by_role("heading", name="Live at the peak: 102 MiB").count() == 1
+    box = page.locator(".figure .nsewdrag").first.bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.6)
+    page.get_by_role("button", name="Back to the peak").wait_for()
+    assert "at=38513623" in page.url
+    page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 70, steps=5)
+    page.mouse.up()
+    page.wait_for_url("**start=38513623**")
+    link = page.url
+    page.goto("about:blank")
+    page.goto(link)
+    settle(page)
+    page.get_by_role("button", name="Back to the peak").wait_for()
+    page.get_by_role("button", name="host").click()
+    page.get_by_role("heading", name="Memory of host").wait_for()

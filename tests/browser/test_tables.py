@@ -1,0 +1,111 @@
+"""Tables: sorted, filtered and paged on the server, exported, and restored by their link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.browser.conftest import playwright, settle
+
+
+def names(page: Any) -> list[str]:
+    found: list[str] = page.locator("[data-table] tbody td:first-child").all_inner_texts()
+    return found
+
+
+def test_sorted_by_the_server(show: Callable[..., Any]) -> None:
+    page = show("ops", "kineto_gpu")
+    before = names(page)
+    page.locator("th button", has_text="host self").click()
+    playwright.expect(page.locator("th[aria-sort=descending]")).to_have_text("host self")
+    settle(page)
+    assert names(page) != before
+    page.locator("th button", has_text="host self").click()
+    playwright.expect(page.locator("th[aria-sort=ascending]")).to_have_text("host self")
+    assert "sort=host_self_ns" in page.url
+
+
+def test_filtered_by_words_and_figures(show: Callable[..., Any]) -> None:
+    page = show("ops", "kineto_gpu")
+    page.locator("[data-table] input[type=search]").fill("addmm")
+    playwright.expect(page.locator("[data-table] .tools small").first).to_contain_text("match")
+    assert all("addmm" in name for name in names(page))
+    page.locator("[data-table] input[type=search]").fill("calls>100")
+    page.wait_for_url("**filter=calls*")
+    settle(page)
+    calls = page.locator("[data-table] tbody tr td:nth-child(2)").all_inner_texts()
+    assert calls
+    assert all(int(each.replace(",", "")) > 100 for each in calls)
+    page.locator("[data-table] input[type=search]").fill("no such op")
+    page.get_by_text("No row matches.").wait_for()
+
+
+def test_paged(show: Callable[..., Any]) -> None:
+    page = show("ops", "kineto_gpu")
+    first = names(page)
+    assert len(first) == 25
+    page.get_by_role("button", name="next ›").click()
+    playwright.expect(page.locator(".pager span")).to_contain_text("26–50 of 105")
+    settle(page)
+    assert names(page) != first
+    page.get_by_role("button", name="‹ previous").click()
+    playwright.expect(page.locator(".pager span")).to_contain_text("1–25 of 105")
+
+
+def test_grouped_by_shape(show: Callable[..., Any]) -> None:
+    page = show("ops", "kineto_gpu")
+    page.get_by_role("button", name="shapes").click()
+    page.locator("th", has_text="shapes").wait_for()
+    playwright.expect(page.locator("[data-table] .tools small").first).to_have_text("317 rows")
+
+
+def test_link_restores_the_table(show: Callable[..., Any]) -> None:
+    page = show("kernels", "kineto_gpu", sort="calls", desc=1, filter="nvjet", offset=0, all=1)
+    assert page.locator("[data-table] input[type=search]").input_value() == "nvjet"
+    assert page.locator("th[aria-sort=descending]").inner_text() == "calls"
+    assert all("nvjet" in name for name in names(page))
+    assert page.locator("th", has_text="registers").count() == 1
+
+
+def test_csv_has_all_matching_rows(show: Callable[..., Any]) -> None:
+    page = show("kernels", "kineto_gpu", filter="nvjet")
+    with page.expect_download() as started:
+        page.locator("a.csv").click()
+    lines = started.value.path().read_text().splitlines()
+    assert lines[0].startswith("name,op,calls,total_ns")
+    assert len(lines) > 3
+    assert all("nvjet" in line for line in lines[1:])
+
+
+def test_long_names_are_short_and_whole_on_demand(show: Callable[..., Any]) -> None:
+    page = show("kernels", "kineto_gpu")
+    cell = page.locator("td.name").first
+    assert cell.inner_text().startswith("reduce_kernel<128, 4")
+    cell.hover()
+    tip = page.locator(".tip")
+    playwright.expect(tip).to_be_visible()
+    assert tip.inner_text().startswith("void at::native::reduce_kernel<128, 4, at::native::ReduceOp")
+    cell.click()
+    assert cell.inner_text().startswith("void at::native::reduce_kernel")
+
+
+def test_a_wrong_filter_is_explained(show: Callable[..., Any], watched: Any) -> None:
+    watched.expected += ["Failed to load resource"]
+    page = show("ops", "kineto_gpu", filter="calls>many")
+    assert "is no number" in page.locator("[role=alert]").inner_text()
+
+
+def test_sql(show: Callable[..., Any], watched: Any) -> None:
+    watched.expected += ["Failed to load resource"]
+    page = show("sql", "kineto_gpu")
+    page.get_by_role("button", name="Time by kind").click()
+    page.get_by_text("rows in").wait_for()
+    assert "kernel" in page.locator("table").inner_text()
+    page.locator("textarea").fill("SELECT * FROM read_csv('/etc/passwd')")
+    page.locator("textarea").press("Control+Enter")
+    page.locator("[role=alert]").wait_for()
+    assert "root:" not in page.locator(".view").inner_text()
+    page.locator("textarea").fill("SELECT name FROM events WHERE name = 'nothing'")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_text("No rows, in").wait_for()
+    assert "query=SELECT" in page.url
