@@ -29,7 +29,7 @@ _NUMBERED = r"#\d+$|\.\d+$"
 
 def phases(trace: Trace, steps: Steps, account: Account, device: int | None) -> pl.DataFrame:
     """name, calls, total_ns, part, ns: a row for each part of each phase, the longest phase first."""
-    spans = _spans(trace, steps)
+    spans = phase_spans(trace, steps)
     step_ns = int((steps.host["end_ns"] - steps.host["start_ns"]).sum()) if len(steps.host) else 0
     named = (
         spans.group_by("name")
@@ -46,7 +46,7 @@ def phases(trace: Trace, steps: Steps, account: Account, device: int | None) -> 
     return named.join(parts, on="name", how="left", maintain_order="left").select(*PHASES).cast(PHASES)  # type: ignore[arg-type]
 
 
-def _spans(trace: Trace, steps: Steps) -> pl.DataFrame:
+def phase_spans(trace: Trace, steps: Steps) -> pl.DataFrame:
     """name, start_ns, end_ns of the outermost annotations in steps, without the steps themselves."""
     events = trace.events
     marks = (events["kind"] == "annotation") & (events["dur_ns"] > 0) & events["step"].is_not_null()

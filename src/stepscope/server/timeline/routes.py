@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import msgspec
 
-from stepscope.server.request import BadRequest
+from stepscope.server.request import BadRequest, Query, Refused
 from stepscope.server.routes import FOREVER, Answer, Ask, Binary, Json, RunRoute
 from stepscope.server.timeline import tiles
+from stepscope.server.timeline.counters import counter_tile, counters_of
+from stepscope.server.timeline.details import event_arguments, event_details
 from stepscope.server.timeline.extent import shift_between
+from stepscope.server.timeline.layers import LAYERS, layer_of, part_totals, span_details
 from stepscope.server.timeline.layout import groups_of
-from stepscope.server.timeline.view import need_key, view_of
+from stepscope.server.timeline.ranges import totals
+from stepscope.server.timeline.search import LONGEST_TEXT, found, search
+from stepscope.server.timeline.store import Store
+from stepscope.server.timeline.view import View, need_key, view_of
 
 NAMES_OF_PAGE = 1024
 COMPRESSED_FROM = 1024
+HIGHEST_ID = 2**32 - 1
+MOST_TRACKS = 2_000
 
 
 def layout(ask: Ask) -> Answer:
@@ -36,8 +44,8 @@ def layout(ask: Ask) -> Answer:
             "rows": len(view.store.rows),
             "names": len(view.store.names),
             "groups": groups_of(view.trace, view.store),
-            "counters": [],
-            "layers": [],
+            "counters": counters_of(view.trace),
+            "layers": LAYERS,
         }
     )
 
@@ -45,7 +53,7 @@ def layout(ask: Ask) -> Answer:
 def names(ask: Ask) -> Answer:
     """A page of the names that labels refer to."""
     need_key(ask.run, ask.query)
-    store = view_of(ask.run, ask.query).store
+    store = _store(view_of(ask.run, ask.query), ask.query)
     page = ask.query.integer("page", 0, tiles.DEEPEST_LEVEL << 20, 0)
     found = store.names.slice(page * NAMES_OF_PAGE, NAMES_OF_PAGE).to_list()
     return Binary(msgspec.json.encode(found), "application/json", FOREVER)
@@ -55,12 +63,128 @@ def tile(ask: Ask) -> Answer:
     """Some rows at one level of detail; see `tiles` for the bytes."""
     need_key(ask.run, ask.query)
     view = view_of(ask.run, ask.query)
-    level = ask.query.integer("level", 0, tiles.DEEPEST_LEVEL)
-    index = ask.query.integer("index", -(2**52), 2**52)
     blocks = ask.query.integers("blocks", tiles.MOST_BLOCKS, high=2**32)
+    return _kept(tiles.tile(_store(view, ask.query), *_place(ask.query), blocks))
+
+
+def counter(ask: Ask) -> Answer:
+    """A counter at one level of detail."""
+    need_key(ask.run, ask.query)
+    data = counter_tile(view_of(ask.run, ask.query), ask.query.text("counter", 100), *_place(ask.query))
+    if data is None:
+        raise Refused("There is no such counter.", status=404, where="counter")
+    return _kept(data)
+
+
+def layer(ask: Ask) -> Answer:
+    """The rows of a layer, as soon as it is worked out."""
+    name = ask.query.choice("layer", LAYERS)
+    return Json({"rows": layer_of(view_of(ask.run, ask.query), name).rows})
+
+
+def event(ask: Ask) -> Answer:
+    """One event, or one slice of a layer."""
+    view, name = view_of(ask.run, ask.query), _layer_name(ask.query)
+    number = ask.query.integer("id", 0, HIGHEST_ID)
+    if name is None:
+        return Json(event_details(view, view.event(number)))
+    details = span_details(view, name, number)
+    if details is None:
+        raise BadRequest("There is no such slice.", where="id")
+    return Json(details)
+
+
+def arguments(ask: Ask) -> Answer:
+    """What the file said of an event beyond the tables."""
+    view = view_of(ask.run, ask.query)
+    number = view.event(ask.query.integer("id", 0, HIGHEST_ID))
+    name = f"timeline arguments {view.rank} {number}"
+    found = ask.run.later(name, lambda: event_arguments(view.trace, number), "unpacking")
+    return Json({"arguments": found})
+
+
+def neighbour(ask: Ask) -> Answer:
+    """The slice before or after in the same row; null at its ends."""
+    view, name = view_of(ask.run, ask.query), _layer_name(ask.query)
+    number, by = ask.query.integer("id", 0, HIGHEST_ID), ask.query.integer("by", -1, 1)
+    if name is None:
+        row = view.trace.events.row(view.event(number), named=True)
+        store, track, depth, start = view.store, row["track"], row["depth"], row["start_ns"]
+    else:
+        spans = layer_of(view, name).spans
+        if number >= len(spans):
+            raise BadRequest("There is no such slice.", where="id")
+        store, track, depth = layer_of(view, name).store, int(spans["row"][number]), 0
+        start = int(spans["start_ns"][number])
+    return Json({"id": _beside(store, number, store.row_of(number, track, depth, start), start, by)})
+
+
+def _beside(store: Store, number: int, row: int | None, start: int, by: int) -> int | None:
+    place = None if row is None else store.place(number, row, start)
+    if row is None or place is None or not store.first[row] <= place + by < store.first[row + 1]:
+        return None
+    return store.order[place + by]
+
+
+def search_all(ask: Ask) -> Answer:
+    """All events whose name matches."""
+    return Json(search(view_of(ask.run, ask.query), _text(ask.query)))
+
+
+def search_next(ask: Ask) -> Answer:
+    """The hit after or before a moment or an event."""
+    query = ask.query
+    at = query.integer("at", -tiles.FURTHEST_NS, tiles.FURTHEST_NS, 0)
+    event = query.maybe_integer("id", 0, HIGHEST_ID)
+    return Json(found(view_of(ask.run, query), _text(query), at, event, query.integer("by", -1, 1, 1) or 1))
+
+
+def range_totals(ask: Ask) -> Answer:
+    """Totals by name and track, and how busy the devices were."""
+    view, (start, end) = view_of(ask.run, ask.query), _range(ask.query)
+    tracks = sorted(set(ask.query.integers("tracks", MOST_TRACKS, high=2**32 - 2)))
+    return Json(totals(view, start, end, tracks))
+
+
+def range_parts(ask: Ask) -> Answer:
+    """The account of a range."""
+    view, (start, end) = view_of(ask.run, ask.query), _range(ask.query)
+    return Json({"parts": part_totals(view, start, end)})
+
+
+def _text(query: Query) -> str:
+    text = query.text("q", LONGEST_TEXT)
+    if not text.strip():
+        raise BadRequest("q is empty.", where="q")
+    return text
+
+
+def _range(query: Query) -> tuple[int, int]:
+    start, end = (query.integer(name, -tiles.FURTHEST_NS, tiles.FURTHEST_NS) for name in ("start", "end"))
+    if end <= start:
+        raise BadRequest("end must come after start.", where="end")
+    return start, end
+
+
+def _place(query: Query) -> tuple[int, int]:
+    level = query.integer("level", 0, tiles.DEEPEST_LEVEL)
+    index = query.integer("index", -(2**52), 2**52)
     if not tiles.is_in_time(level, index):
         raise BadRequest("No trace reaches that far.", where="index")
-    data = tiles.tile(view.store, level, index, blocks)
+    return level, index
+
+
+def _layer_name(query: Query) -> str | None:
+    return query.choice("layer", LAYERS) if query.has("layer") else None
+
+
+def _store(view: View, query: Query) -> Store:
+    name = _layer_name(query)
+    return view.store if name is None else layer_of(view, name).store
+
+
+def _kept(data: bytes) -> Binary:
+    """Kept by the browser: its address has the content's key in it."""
     if len(data) < COMPRESSED_FROM:
         return Binary(data, headers=FOREVER)
     return Binary(tiles.packed(data), headers={**FOREVER, "Content-Encoding": "gzip"})
@@ -70,4 +194,13 @@ ROUTES: tuple[RunRoute, ...] = (
     RunRoute("timeline/layout", layout),
     RunRoute("timeline/names", names),
     RunRoute("timeline/tiles", tile),
+    RunRoute("timeline/counters", counter),
+    RunRoute("timeline/layer", layer),
+    RunRoute("timeline/event", event),
+    RunRoute("timeline/arguments", arguments),
+    RunRoute("timeline/neighbour", neighbour),
+    RunRoute("timeline/search", search_all),
+    RunRoute("timeline/found", search_next),
+    RunRoute("timeline/range", range_totals),
+    RunRoute("timeline/parts", range_parts),
 )

@@ -78,8 +78,7 @@ def store_of(trace: Trace) -> Store:
 
 
 def store_of_spans(spans: pl.DataFrame, names: list[str]) -> Store:
-    """Spans (row, start_ns, dur_ns, name, style) that no trace has: `name` is a place in `names`."""
-    spans = spans.sort("row", "start_ns", maintain_order=True)
+    """Spans (row, start_ns, dur_ns, name, style) that no trace has, by row and start: `name` is a place in `names`."""
     depth = pl.repeat(0, len(spans), dtype=pl.UInt16, eager=True)
     start, dur = (buffer(spans[name].cast(pl.Int64).rechunk()) for name in ("start_ns", "dur_ns"))
     order, rows = arrange(buffer(spans["row"].cast(pl.UInt32)), buffer(depth), start, dur)

@@ -29,8 +29,13 @@ export class Labels {
   fit(text, room) {
     const whole = this.width(text);
     if (whole <= room) return text;
-    const letters = Math.floor(((room - 8) / whole) * Math.min(text.length, 400));
-    if (letters < 2) return "";
+    let letters = Math.floor((room / whole) * Math.min(text.length, 400)) - 1;
+    while (letters >= 2 && this.width(this.cut(text, letters)) > room) letters -= 1;
+    return letters < 2 ? "" : this.cut(text, letters);
+  }
+
+  /** @param {string} text @param {number} letters */
+  cut(text, letters) {
     const key = `${letters}:${text}`;
     let found = this.cuts.get(key);
     if (found === undefined) {

@@ -68,7 +68,14 @@ export async function showRange(drawer, selection, start, end, tracks, isWanted)
     ["by name", () => table(BY_NAME, found.names, "self_ns", (row) => timeline.onSearch(row.name))],
     ["by track", () => table(BY_TRACK, found.tracks, "busy_ns")],
   ]);
-  if (found.parts.length) views.push(["by part", () => table(BY_PART, found.parts, "ns")]);
+  views.push(["by part", () => {
+    const place = h("div", {}, "Working out the account…");
+    timeline.ask.parts(rank, start - shift, end - shift).then(
+      ({ parts }) => fill(place, parts.length ? table(BY_PART, parts, "ns") : "No step reaches into this range, so it has no account."),
+      (error) => fill(place, error instanceof Error ? error.message : String(error)),
+    );
+    return place;
+  }]);
   const content = h("div", {});
   const buttons = views.map(([name], at) => h("button", { type: "button", "aria-pressed": String(at === 0), onclick: () => choose(at) }, name));
   const choose = (/** @type {number} */ at) => {

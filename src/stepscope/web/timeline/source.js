@@ -88,4 +88,9 @@ export class Asker {
   range(rank, start, end, tracks) {
     return this.api.get(`${this.base}/range`, { rank, start: Math.round(start), end: Math.round(end), tracks: tracks.join(",") });
   }
+
+  /** The account of a range. @param {number} rank @param {number} start @param {number} end */
+  parts(rank, start, end) {
+    return this.api.get(`${this.base}/parts`, { rank, start: Math.round(start), end: Math.round(end) });
+  }
 }

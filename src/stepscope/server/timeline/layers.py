@@ -1,0 +1,189 @@
+"""Rows that no file has: the steps, what the program calls their phases, and the account of each device.
+
+They are worked out when they are first asked for; the trace is on the screen before that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from stepscope.analysis.parts import PARTS
+from stepscope.analysis.phases import phase_spans
+from stepscope.analysis.steps import Steps, find_steps
+from stepscope.report.options import Options
+from stepscope.report.parts import part
+from stepscope.report.rank import RankContext
+from stepscope.server.timeline import styles
+from stepscope.server.timeline.details import thread_name
+from stepscope.server.timeline.store import Store, store_of_spans
+from stepscope.server.timeline.view import View
+from stepscope.trace.trace import Trace
+
+LAYERS = ("steps", "phases", "account")
+_SOURCES = {"marker": "marked by", "annotation": "the annotation", "inferred": "found by repetition"}
+
+
+class LayerRow(msgspec.Struct):
+    """A row and its heading."""
+
+    row: int
+    title: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Layer:
+    """`spans` has a row for each slice, in the order of its number: row, start_ns, dur_ns, name, style and more."""
+
+    rows: list[LayerRow]
+    store: Store
+    spans: pl.DataFrame = field(repr=False)
+
+
+def layer_of(view: View, name: str) -> Layer:
+    """The layer; NotYet while it is worked out."""
+    return view.run.later(f"timeline {name} {view.rank}", lambda: _make(view, name), _STAGES[name])
+
+
+_STAGES = {"steps": "finding steps", "phases": "finding phases", "account": "working out the account"}
+
+
+def _make(view: View, name: str) -> Layer:
+    if name == "account":
+        return _account(view.trace, view.rank)
+    steps = view.run.kept(f"timeline found steps {view.rank}", lambda: find_steps(view.trace))
+    return _steps(view.trace, steps) if name == "steps" else _phases(view.trace, steps)
+
+
+def _layer(rows: list[LayerRow], spans: pl.DataFrame, names: list[str]) -> Layer:
+    ordered = spans.sort("row", "start_ns", maintain_order=True)
+    return Layer(rows, store_of_spans(ordered, names), ordered)
+
+
+def _steps(trace: Trace, steps: Steps) -> Layer:
+    """A row as the host marks them, and one for each device, on which they end later."""
+    told = " ".join(word for word in (_SOURCES.get(steps.source, ""), steps.name) if word)
+    host = steps.host.select(
+        "step",
+        "start_ns",
+        "end_ns",
+        row=pl.lit(0),
+        device=pl.lit(None, dtype=pl.Int32),
+        partial=pl.lit(False),
+    )
+    rows = [LayerRow(0, "Steps", f"as the host marks them: {told}")] if len(host) else []
+    frames = [host]
+    devices = [device for device in steps.windows["device"].unique(maintain_order=True) if device is not None]
+    for device in devices:
+        rows.append(
+            LayerRow(len(frames), f"Steps on {_device(trace, device)}", "until the device is done with each")
+        )
+        windows = steps.windows.filter(pl.col("device") == device)
+        frames.append(
+            windows.select("step", "start_ns", "end_ns", "device", "partial", row=pl.lit(len(frames)))
+        )
+    spans = pl.concat(frames, how="diagonal_relaxed").with_columns(
+        dur_ns=pl.col("end_ns") - pl.col("start_ns"),
+        style=styles.STEP + pl.col("step") % 2,
+        label=pl.format("step {}", "step")
+        + pl.when("partial").then(pl.lit(" (recorded in part)")).otherwise(pl.lit("")),
+    )
+    return _named(rows, spans)
+
+
+def _phases(trace: Trace, steps: Steps) -> Layer:
+    """The outermost annotations inside the steps."""
+    found = phase_spans(trace, steps)
+    looks = {name: styles.of_name(name) for name in found["name"].unique()}
+    spans = found.with_columns(
+        row=pl.lit(0),
+        dur_ns=pl.col("end_ns") - pl.col("start_ns"),
+        style=pl.col("name").replace_strict(looks, return_dtype=pl.UInt32, default=0),
+        label="name",
+    )
+    rows = [LayerRow(0, "Phases", "the program's own outermost annotations")] if len(found) else []
+    return _named(rows, spans.drop("name"))
+
+
+def _named(rows: list[LayerRow], spans: pl.DataFrame) -> Layer:
+    """Spans with a label, as the names of a store and their numbers."""
+    names = spans["label"].unique().sort().to_list()
+    number = {name: at for at, name in enumerate(names)}
+    name = pl.col("label").replace_strict(number, return_dtype=pl.UInt32, default=0)
+    return _layer(rows, spans.with_columns(name=name), names)
+
+
+def _account(trace: Trace, rank: int) -> Layer:
+    """Which part of the account each moment of a device belongs to."""
+    slices = RankContext(rank, trace, Options()).account.slices
+    devices = slices["device"].unique(maintain_order=True).to_list()
+    rows = [
+        LayerRow(at, f"Account{_of(trace, device)}", "where each moment of the steps went")
+        for at, device in enumerate(devices)
+    ]
+    place = pl.Series(devices, dtype=pl.Int32)
+    row = pl.repeat(0, len(slices), dtype=pl.UInt32, eager=True)
+    for at, device in enumerate(place):
+        row = row.set(slices["device"].eq_missing(device), at)
+    spans = slices.with_columns(
+        row=row,
+        dur_ns=pl.col("end_ns") - pl.col("start_ns"),
+        name=pl.col("part").to_physical().cast(pl.UInt32),
+        style=pl.col("part").to_physical().cast(pl.UInt32) + styles.BY_NAME,
+    )
+    return _layer(rows, spans, [part(name).title for name in PARTS])
+
+
+def _of(trace: Trace, device: int | None) -> str:
+    return f" of {_device(trace, device)}" if device is not None else ""
+
+
+def _device(trace: Trace, device: int) -> str:
+    kinds = trace.tracks.filter(pl.col("device") == device)["device_kind"].drop_nulls()
+    return f"{str(kinds[0]).upper() if len(kinds) else 'device'} {device}"
+
+
+def span_details(view: View, name: str, number: int) -> dict[str, Any] | None:
+    """What is known of one slice of a layer; None if there is no such slice."""
+    layer = layer_of(view, name)
+    if not 0 <= number < len(layer.spans):
+        return None
+    span = layer.spans.row(number, named=True)
+    row = layer.store.row_of(number, span["row"], 0, span["start_ns"])
+    events = view.trace.events
+    named = {
+        key: {"id": span[key], "name": str(events["name"][span[key]] or "")}
+        for key in ("named_by", "detail")
+        if span.get(key) is not None
+    }
+    return {
+        "id": number,
+        "name": layer.store.names[span["name"]],
+        "start_ns": span["start_ns"],
+        "dur_ns": span["dur_ns"],
+        "row": row or 0,
+        "part": span.get("part"),
+        "step": span.get("step"),
+        "device": _device(view.trace, span["device"]) if span.get("device") is not None else None,
+        "thread": thread_name(view.trace, span["thread"]) if span.get("thread") is not None else None,
+        **named,
+    }
+
+
+def part_totals(view: View, start: int, end: int) -> list[dict[str, Any]]:
+    """The account of a range, over all devices."""
+    inside = (
+        layer_of(view, "account")
+        .spans.filter((pl.col("start_ns") < end) & (pl.col("end_ns") > start))
+        .select(
+            "part",
+            ns=pl.min_horizontal("end_ns", pl.lit(end)) - pl.max_horizontal("start_ns", pl.lit(start)),
+        )
+    )
+    sums = inside.group_by("part").agg(pl.col("ns").sum()).sort("ns", descending=True)
+    total = max(1, int(sums["ns"].sum()))
+    return [{"part": str(name), "ns": ns, "share": ns / total} for name, ns in sums.iter_rows()]

@@ -1,0 +1,116 @@
+"""Totals of a stretch of time on some tracks: by name, by track, and how busy the devices were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from stepscope.native import intervals
+from stepscope.server.timeline.details import thread_name
+from stepscope.server.timeline.view import View
+from stepscope.trace.columns import buffer
+from stepscope.trace.trace import Trace
+
+MOST_NAMES = 500
+_WORK = ("kernel", "copy", "memset")
+
+
+def totals(view: View, start: int, end: int, tracks: list[int]) -> dict[str, Any]:
+    """Of the events that reach into the time from start to end, each cut to it."""
+    events = _cut(view.trace, start, end, tracks)
+    names = _by_name(events)
+    return {
+        "events": len(events),
+        "names": names.head(MOST_NAMES).to_dicts(),
+        "names_total": len(names),
+        "tracks": _by_track(view.trace, events, end - start),
+        "devices": _devices(view.trace, start, end),
+    }
+
+
+def _cut(trace: Trace, start: int, end: int, tracks: list[int]) -> pl.DataFrame:
+    """id, parent, track, name, kind, start_ns, ns: a slice of the table for each track, cut to the time."""
+    events = trace.events
+    edges = pl.Series([*tracks, *(track + 1 for track in tracks)], dtype=pl.UInt32)
+    places = events["track"].search_sorted(edges, side="left").to_list()
+    found = [_NOTHING]
+    for first, last in zip(places[: len(tracks)], places[len(tracks) :], strict=True):
+        until = int(events["start_ns"].slice(first, last - first).search_sorted(end, side="left"))
+        part = events.slice(first, until).filter(
+            (pl.col("start_ns") + pl.col("dur_ns") > start) | (pl.col("start_ns") >= start)
+        )
+        begin = pl.max_horizontal("start_ns", pl.lit(start))
+        finish = pl.min_horizontal(pl.col("start_ns") + pl.col("dur_ns"), pl.lit(end))
+        found.append(
+            part.select(
+                "id",
+                "parent",
+                "track",
+                "name",
+                pl.col("kind").cast(pl.String),
+                start_ns=begin,
+                ns=(finish - begin).clip(0),
+            )
+        )
+    return pl.concat(found, how="vertical_relaxed")
+
+
+_NOTHING = pl.DataFrame(
+    schema={"id": pl.UInt32, "parent": pl.UInt32, "track": pl.UInt32, "name": pl.String, "kind": pl.String, "start_ns": pl.Int64, "ns": pl.Int64}
+)  # fmt: skip
+
+
+def _by_name(events: pl.DataFrame) -> pl.DataFrame:
+    """name, kind, count, total_ns, self_ns, mean_ns, max_ns: those with the most time of their own first."""
+    inner = events.group_by("parent").agg(inner=pl.col("ns").sum()).drop_nulls()
+    joined = events.join(inner, left_on="id", right_on="parent", how="left")
+    own = (pl.col("ns") - pl.col("inner").fill_null(0)).clip(0)
+    return (
+        joined.with_columns(own=own)
+        .group_by("name", "kind")
+        .agg(
+            count=pl.len(),
+            total_ns=pl.col("ns").sum(),
+            self_ns=pl.col("own").sum(),
+            mean_ns=pl.col("ns").mean().round(0).cast(pl.Int64),
+            max_ns=pl.col("ns").max(),
+        )
+        .with_columns(pl.col("name").fill_null(""))
+        .sort("self_ns", "total_ns", "name", descending=[True, True, False])
+    )
+
+
+def _by_track(trace: Trace, events: pl.DataFrame, length: int) -> list[dict[str, Any]]:
+    """busy_ns: the time in which the track had any event, counted once."""
+    found = []
+    for (track,), part in events.group_by("track", maintain_order=True):
+        busy = covered(part)
+        found.append(
+            {
+                "track": track,
+                "title": thread_name(trace, track),
+                "count": len(part),
+                "busy_ns": busy,
+                "busy_share": busy / max(1, length),
+            }
+        )
+    return found
+
+
+def covered(spans: pl.DataFrame) -> int:
+    """How long any of the spans (start_ns, ns) lasted."""
+    ordered = spans.select("start_ns", end_ns=pl.col("start_ns") + pl.col("ns")).sort("start_ns")
+    return int(intervals.total(*intervals.union(buffer(ordered["start_ns"]), buffer(ordered["end_ns"]))))
+
+
+def _devices(trace: Trace, start: int, end: int) -> list[dict[str, Any]]:
+    """Each device's busy share: kernels, copies and memsets on any of its streams."""
+    streams = trace.tracks.filter((pl.col("what") == "device") & pl.col("device").is_not_null())
+    found = []
+    for (kind, device), rows in streams.group_by("device_kind", "device", maintain_order=True):
+        work = _cut(trace, start, end, sorted(rows["id"].to_list())).filter(pl.col("kind").is_in(_WORK))
+        title = f"{str(kind or 'device').upper()} {device}"
+        share = covered(work) / max(1, end - start)
+        found.append({"device": device, "title": title, "busy_share": share})
+    return sorted(found, key=lambda each: str(each["title"]))
