@@ -87,6 +87,16 @@ def test_what_outlives_its_parent_is_its_sibling() -> None:
     )
 
 
+def test_annotations_of_torch_overlap_what_begins_and_ends_them() -> None:
+    found = trace("""
+        track  start  dur  name                                                kind
+        a          0    4  <built-in_method__record_function_enter_new_of_x>  python
+        a          2   10  forward                                             annotation
+        a         10    5  torch/autograd/profiler.py(860):__exit__            python
+        """)
+    assert found.problems.is_empty()
+
+
 def test_work_on_a_stream_is_queued_and_never_nested() -> None:
     found = trace("""
         track     start  dur  name

@@ -142,8 +142,11 @@ def _with_totals(rows: pl.DataFrame) -> pl.DataFrame:
     """In time order, with the running sum where the allocator gave no total."""
     ordered = rows.sort("time_ns", maintain_order=True)
     running = pl.col("bytes").cum_sum()
+    recorded = running - running.min().clip(upper_bound=0)
+    # On the host several allocators write totals of their own, or none: what was recorded is there in any case.
+    total = pl.when(pl.col("device_kind") == "cpu").then(pl.max_horizontal("total_allocated", recorded))
     return ordered.with_columns(
-        allocated=pl.coalesce("total_allocated", running - running.min().clip(upper_bound=0)),
+        allocated=pl.coalesce(total.otherwise("total_allocated"), recorded),
         reserved="total_reserved",
     )
 
@@ -170,7 +173,7 @@ def _of_device(trace: Trace, steps: Steps, found: Recorded) -> DeviceMemory:
         fragmentation=round(1 - peak / reserved, 4)
         if reserved and peak is not None and reserved >= peak
         else None,
-        known_share=round(known / peak, 4) if peak and has_addresses else None,
+        known_share=round(min(1.0, known / peak), 4) if peak and has_addresses else None,
         note=_note(known, peak, has_addresses, rows["total_allocated"].count() > 0),
     )
 

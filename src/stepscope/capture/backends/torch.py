@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,9 @@ class TorchBackend:
             raise AnotherProfiler(self.name)
         self._turn.take()
         self._profiler = self._made()
-        with ours():
+        with ours(), warnings.catch_warnings():
+            # That it forgets earlier windows is as we want it: each has a file of its own.
+            warnings.filterwarnings("ignore", message=".*clears events at the end of each cycle")
             self._profiler.prepare_trace()
 
     def start(self, folder: Path) -> None:
