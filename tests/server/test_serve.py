@@ -1,0 +1,221 @@
+"""The server behind a real socket: the command line, many clients at once, and bounded memory."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+
+from stepscope.errors import StepscopeError
+from stepscope.server.app import Settings, make_app
+from stepscope.server.opened import Limits
+from stepscope.server.runs import Place
+from stepscope.server.serve import Serving, listen
+from tests.server.conftest import ROOT, SAMPLE
+
+SOAK = os.environ.get("STEPSCOPE_SOAK")
+# The large trace of the benchmarks, where someone has made it.
+LARGE = sorted((ROOT / ".bench" / "inputs").glob("*.json*")) if SOAK else []
+CLIENTS = 50
+
+
+@pytest.fixture
+def serving(logs: Path) -> Iterator[Serving]:
+    made = listen(make_app([Place(str(logs))]), "127.0.0.1", 0)
+    made.in_background()
+    yield made
+    made.close()
+
+
+def got(address: str, path: str, **headers: str) -> tuple[int, bytes]:
+    try:
+        with urlopen(Request(address + path, headers=headers), timeout=60) as answer:
+            return answer.status, answer.read()
+    except HTTPError as error:
+        return error.code, error.read()
+
+
+def test_over_a_socket(serving: Serving) -> None:
+    assert got(serving.address, "api/state")[0] == 200
+    assert got(serving.address, "api/state", Host="evil.example")[0] == 403
+    assert got(serving.address, "web/..%2f..%2fetc/passwd")[0] == 404
+
+
+def test_paths_that_no_library_would_send(serving: Serving) -> None:
+    """Dots are left as they are by this one."""
+    for path in (
+        "/web/../../errors.py",
+        "//etc/passwd",
+        "/web/./index.html",
+        "*",
+        "/%zz",
+        "/\\..\\x",
+    ):
+        connection = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=20)
+        connection.putrequest("GET", path, skip_host=True)
+        connection.putheader("Host", "localhost")
+        connection.endheaders()
+        status = connection.getresponse().status
+        connection.close()
+        assert status in (400, 403, 404), path
+
+
+def test_garbage_on_the_socket(serving: Serving) -> None:
+    generator = Random(5)
+    for start in (
+        b"",
+        b"GET / HTTP/1.1\r\n",
+        b"POST /api/capture HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n",
+    ):
+        with socket.create_connection(("127.0.0.1", serving.port), timeout=20) as made:
+            made.sendall(start + generator.randbytes(2000) + b"\r\n\r\n")
+            answer = made.recv(200)
+            assert not answer or answer.split()[1].startswith(b"4")
+    assert got(serving.address, "api/state")[0] == 200
+
+
+def test_clients_that_leave_early_do_no_harm(serving: Serving) -> None:
+    run = next(iter(serving.app.runs.look_now().runs))
+    for _ in range(30):
+        with socket.create_connection(("127.0.0.1", serving.port)) as made:
+            made.sendall(
+                f"GET /api/runs/{run}/table/events?as=csv HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+            )
+    deadline = time.monotonic() + 30
+    while got(serving.address, "api/state")[0] != 200 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert got(serving.address, "api/state")[0] == 200
+
+
+def test_a_taken_port_is_told(serving: Serving) -> None:
+    with pytest.raises(StepscopeError, match="Cannot listen"):
+        listen(serving.app, "127.0.0.1", serving.port)
+
+
+def test_behind_a_prefix(logs: Path) -> None:
+    made = listen(make_app([Place(str(logs))]), "127.0.0.1", 0, "/some/where/")
+    made.in_background()
+    assert made.address.endswith("/some/where/")
+    assert got(made.address, "api/state")[0] == 200
+    made.close()
+
+
+class Memory:
+    """The largest memory of this process while something goes on."""
+
+    def __init__(self) -> None:
+        self.highest = self.first = self._now()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> Memory:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    @property
+    def grown(self) -> int:
+        return self.highest - self.first
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.02):
+            self.highest = max(self.highest, self._now())
+
+    @staticmethod
+    def _now() -> int:
+        found = re.search(r"RssAnon:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        return int(found[1]) * 1024 if found else 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_fifty_clients_and_bounded_memory(tmp_path: Path) -> None:
+    """All of them ask for everything at once, each in another order. The soak does it with 1.7 million events."""
+    source = LARGE[0] if LARGE else SAMPLE
+    (tmp_path / source.name).symlink_to(source)
+    made = listen(make_app([Place(str(tmp_path))], Settings(limits=Limits(bytes=1 << 30))), "127.0.0.1", 0)
+    made.in_background()
+    run = next(iter(made.app.runs.look_now().runs))
+    routes = [
+        "report", "table/ops?sort=name", "table/kernels?sort=calls", "table/events?sort=dur_ns&desc=1&limit=100", "table/events?filter=gemm", "flame",
+        "flame?by=stack&measure=device", "memory?points=500", "timeline/layout", "doctor", "table/events?filter=name:aten&sort=name",
+    ]  # fmt: skip
+
+    def client(number: int) -> list[int]:
+        statuses = []
+        for route in Random(number).sample(routes, len(routes)):
+            deadline = time.monotonic() + 300
+            status = 202
+            while status in (202, 429) and time.monotonic() < deadline:
+                status, _ = got(made.address, f"api/runs/{run}/{route}")
+                if status in (202, 429):
+                    time.sleep(0.05)
+            statuses.append(status)
+        return statuses
+
+    with Memory() as memory, ThreadPoolExecutor(CLIENTS) as pool:
+        found = list(pool.map(client, range(CLIENTS)))
+    made.close()
+    assert {status for statuses in found for status in statuses} <= {200, 404}
+    assert memory.grown < (3 << 30 if LARGE else 700 << 20), f"{memory.grown >> 20} MiB"
+
+
+class TestCommand:
+    """As users start it."""
+
+    def start(self, folder: Path, *words: str) -> tuple[subprocess.Popen[str], str]:
+        paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+        process = subprocess.Popen(
+            [sys.executable, "-m", "stepscope", "serve", *words, "--no-open", "--port", "0", "--color", "never"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env={**os.environ, "PYTHONPATH": paths},
+        )  # fmt: skip
+        assert process.stdout is not None
+        return process, process.stdout.readline()
+
+    def test_loopback(self, logs: Path) -> None:
+        process, line = self.start(logs, str(logs))
+        try:
+            address = line.split(" at ")[1].strip()
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
+            state = json.loads(got(address, "api/state")[1])
+            assert state["places"] == [str(logs)]
+        finally:
+            process.terminate()
+            process.communicate(timeout=20)
+
+    def test_elsewhere_needs_the_link(self, logs: Path) -> None:
+        process, line = self.start(logs, "--host", "0.0.0.0")
+        try:
+            link = line.split(" at ")[1].strip()
+            port = re.search(r":(\d+)/\?token=", link)
+            assert port is not None
+            address, token = f"http://127.0.0.1:{port[1]}/", link.split("token=")[1]
+            assert len(token) >= 32
+            assert got(address, "api/state")[0] == 401
+            assert got(address, f"?token={token}")[0] == 200
+        finally:
+            process.terminate()
+            process.communicate(timeout=20)
+
+    def test_a_wrong_folder(self, tmp_path: Path) -> None:
+        process, line = self.start(tmp_path, "nowhere")
+        assert line == ""
+        _, said = process.communicate(timeout=20)
+        assert process.returncode == 1
+        assert "No such file or folder: nowhere" in said
