@@ -51,7 +51,7 @@ def test_every_check_is_provoked() -> None:
 
 def test_fixes_name_the_interpreter() -> None:
     found = diagnose_environment(SICK["no-profile-plugin"][0])
-    assert found.failures[0].fix == "/venv/bin/python -m pip install xprof"
+    assert found.failures[0].fix == "/venv/bin/python -m pip install stepscope"
 
 
 def test_the_same_library_twice_is_one() -> None:

@@ -73,7 +73,7 @@ def _interpreter(shebang: str, environment: Environment) -> str:
     "TensorBoard has no plugin that shows profiles",
     cause="TensorBoard itself shows no profiles: its Profile tab only says that the plugin has moved. The plugin must be installed "
     "in the Python that runs TensorBoard.",
-    fix="pip install xprof into that Python; or open the profile with stepscope report.",
+    fix="pip install stepscope into that Python, which brings its own tab (XProf's is another); or open the profile with stepscope serve.",
     needs=needs_tensorboard,
 )
 def no_profile_plugin(environment: Environment) -> Iterator[Sign]:
@@ -83,7 +83,7 @@ def no_profile_plugin(environment: Environment) -> Iterator[Sign]:
         others = f" (only {', '.join(sorted(set(packages)))})" if packages else ""
         yield Sign(
             f"No plugin for profiles among the entry points tensorboard_plugins of {environment.python.executable}{others}.",
-            f"{environment.python.executable} -m pip install xprof",
+            f"{environment.python.executable} -m pip install stepscope",
         )
 
 
