@@ -38,9 +38,11 @@ _PLACES = {
     "annotate": "stepscope.capture.annotate",
     "listen": "stepscope.capture.listen",
     "load": "stepscope.profile.load",
+    "load_ipython_extension": "stepscope.notebook.magics",
     "op": "stepscope.capture.op",
     "schedule": "stepscope.capture.schedule",
     "step": "stepscope.capture.annotate",
+    "unload_ipython_extension": "stepscope.notebook.magics",
 }
 # Packages that can be called: a function of the same name would be replaced as soon as someone imports from them.
 _CALLED = ("profile", "report")

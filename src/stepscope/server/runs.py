@@ -57,6 +57,11 @@ class Runs:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
+    def add(self, place: Place) -> None:
+        """Look there as well, from now on."""
+        if place not in self.places:
+            self.places = (*self.places, place)
+
     def found(self) -> Found:
         """As of the last look; another one follows soon."""
         self._start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,15 +56,17 @@ class Serving:
         self.app.close()
 
 
-def listen(app: App, host: str, port: int, prefix: str = "") -> Serving:
-    """Bind the address; port 0 takes any that is free."""
+def listen(
+    app: App, host: str, port: int, prefix: str = "", wrap: Callable[[App], Any] = lambda app: app
+) -> Serving:
+    """Bind the address; port 0 takes any that is free. `wrap` may stand between the app and the world."""
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a short queue is nothing to tell
     try:
         bound = socket.create_server((host, port), family=_family(host), backlog=128)
     except (OSError, OverflowError) as error:
         raise _cannot_listen(host, port, error) from None
     server = create_server(
-        app,
+        wrap(app),
         sockets=[bound],
         threads=THREADS,
         connection_limit=CONNECTIONS,
