@@ -260,7 +260,7 @@ def test_the_real_tensorboard_without_a_plugin(with_tensorboard: str, tmp_path: 
     found = diagnose_environment(survey(with_tensorboard, str(tmp_path), machine(tmp_path)))
     assert [result.code for result in found.failures] == ["no-profile-plugin"]
     assert with_tensorboard in found.failures[0].evidence
-    assert found.failures[0].fix == f"{with_tensorboard} -m pip install xprof"
+    assert found.failures[0].fix == f"{with_tensorboard} -m pip install stepscope"
 
 
 def test_the_real_tensorboard_with_a_broken_plugin(with_tensorboard: str, tmp_path: Path) -> None:
