@@ -28,6 +28,7 @@ class Serving:
     port: int
     server: Any
     prefix: str = ""
+    _is_closed: bool = False
 
     @property
     def address(self) -> str:
@@ -46,14 +47,23 @@ class Serving:
 
     def in_background(self) -> threading.Thread:
         """Answer from a thread of its own."""
-        thread = threading.Thread(target=self.server.run, name="stepscope-http", daemon=True)
+        thread = threading.Thread(target=self._until_closed, name="stepscope-http", daemon=True)
         thread.start()
         return thread
 
     def close(self) -> None:
         """Listen no more."""
+        self._is_closed = True
         self.server.close()
+        self.server.task_dispatcher.shutdown(timeout=1)
         self.app.close()
+
+    def _until_closed(self) -> None:
+        try:
+            self.server.run()
+        except (OSError, ValueError):  # its sockets were closed while it waited for them
+            if not self._is_closed:
+                raise
 
 
 def listen(
