@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from stepscope.capture.backends.base import Backend, Options
-from stepscope.capture.backends.stretches import Stretches
-from stepscope.capture.backends.turns import Turn, ours, unmarked
+from stepscope.capture.backends.collector import Collector
+from stepscope.capture.backends.turns import ours, unmarked
 from stepscope.capture.backends.xplane import written
 from stepscope.capture.writer import Recorded
 
@@ -18,21 +18,15 @@ def make(options: Options) -> Backend:
     return JaxBackend(options)
 
 
-class JaxBackend:
+class JaxBackend(Collector):
     """One session of jax.profiler."""
 
     name = "jax"
-    in_run_folder = True
 
     def __init__(self, options: Options) -> None:
-        self._options = options
+        super().__init__(options)
         self._jax: Any = sys.modules["jax"]
         self._mark: Any = self._jax.profiler.TraceAnnotation
-        self._folder = Path()
-        self._is_running = False
-        self._step: Any = None
-        self._stretches = Stretches()
-        self._turn = Turn(self.name, self._let_go)
 
     def warm_up(self, folder: Path) -> None:
         """A session that is thrown away loads CUPTI and makes its buffers."""
@@ -50,8 +44,7 @@ class JaxBackend:
                 self._jax.profiler.start_trace(str(folder))
             else:
                 self._jax.profiler.start_trace(str(folder), profiler_options=options)
-        self._is_running = True
-        self._stretches = Stretches()
+        self._began()
 
     def _made(self) -> Any:
         make = getattr(self._jax.profiler, "ProfileOptions", None)
@@ -64,41 +57,15 @@ class JaxBackend:
         options.enable_hlo_proto = True
         return options
 
-    def begin_step(self, number: int) -> None:
-        if self._step is not None:
-            self.end_step()
+    def _span_of_step(self, number: int) -> Any:
         # What StepTraceAnnotation makes, without its Python: Python calls are recorded.
-        self._step = self._mark("train", _r=1, step_num=number)
-        self._step.__enter__()
+        return self._mark("train", _r=1, step_num=number)
 
-    def end_step(self) -> None:
-        step, self._step = self._step, None
-        if step is not None:
-            step.__exit__(None, None, None)
-
-    def pause(self) -> None:
-        self._synchronize()
-        self._stretches.pause()
-
-    def resume(self) -> None:
-        self._synchronize()
-        self._stretches.resume()
-
-    def stop(self) -> None:
-        self._turn.check()
-        self._synchronize()
-        self._turn.release()
-        self._is_running = False
-        with ours():
-            self._jax.profiler.stop_trace()
+    def _stop_recording(self) -> None:
+        self._jax.profiler.stop_trace()
 
     def save(self) -> list[Recorded]:
         return written(self._folder, self._stretches)
-
-    def abandon(self) -> None:
-        self._turn.release()
-        with ours():
-            self._let_go()
 
     def _let_go(self) -> None:
         self.end_step()

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from stepscope.capture.backends.base import Backend, Options
-from stepscope.capture.backends.stretches import Stretches
-from stepscope.capture.backends.turns import Turn, ours
+from stepscope.capture.backends.collector import Collector
+from stepscope.capture.backends.turns import ours
 from stepscope.capture.backends.xplane import written
 from stepscope.capture.writer import Recorded
 
@@ -18,21 +18,15 @@ def make(options: Options) -> Backend:
     return TensorFlowBackend(options)
 
 
-class TensorFlowBackend:
+class TensorFlowBackend(Collector):
     """One session of tf.profiler."""
 
     name = "tensorflow"
-    in_run_folder = True
 
     def __init__(self, options: Options) -> None:
-        self._options = options
+        super().__init__(options)
         self._tf: Any = sys.modules["tensorflow"]
         self._profiler: Any = self._tf.profiler.experimental
-        self._folder = Path()
-        self._is_running = False
-        self._step: Any = None
-        self._stretches = Stretches()
-        self._turn = Turn(self.name, self._let_go)
 
     def warm_up(self, folder: Path) -> None:
         """A session that is thrown away loads CUPTI and makes its buffers."""
@@ -53,43 +47,20 @@ class TensorFlowBackend:
         self._turn.take()
         with ours():
             self._profiler.start(str(folder), options=options)
-        self._is_running = True
-        self._stretches = Stretches()
+        self._began()
 
     def begin_step(self, number: int) -> None:
         self._turn.check()
-        self.end_step()
-        self._step = self._profiler.Trace("train", step_num=number, _r=1)
-        self._step.__enter__()
+        super().begin_step(number)
 
-    def end_step(self) -> None:
-        step, self._step = self._step, None
-        if step is not None:
-            step.__exit__(None, None, None)
+    def _span_of_step(self, number: int) -> Any:
+        return self._profiler.Trace("train", step_num=number, _r=1)
 
-    def pause(self) -> None:
-        self._synchronize()
-        self._stretches.pause()
-
-    def resume(self) -> None:
-        self._synchronize()
-        self._stretches.resume()
-
-    def stop(self) -> None:
-        self._turn.check()
-        self._synchronize()
-        self._turn.release()
-        self._is_running = False
-        with ours():
-            self._profiler.stop(save=True)
+    def _stop_recording(self) -> None:
+        self._profiler.stop(save=True)
 
     def save(self) -> list[Recorded]:
         return written(self._folder, self._stretches)
-
-    def abandon(self) -> None:
-        self._turn.release()
-        with ours():
-            self._let_go()
 
     def _let_go(self) -> None:
         self.end_step()

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from stepscope.capture.backends.base import Backend, Options
+from stepscope.capture.backends.collector import Collector
 from stepscope.capture.backends.kineto_cut import cut
-from stepscope.capture.backends.stretches import Stretches
-from stepscope.capture.backends.turns import AnotherProfiler, Turn, ours, unmarked
+from stepscope.capture.backends.turns import AnotherProfiler, ours, unmarked
 from stepscope.capture.writer import Recorded, packed
 
 ENDING = ".pt.trace.json"
@@ -21,22 +21,17 @@ def make(options: Options) -> Backend:
     return TorchBackend(options)
 
 
-class TorchBackend:
+class TorchBackend(Collector):
     """Drives torch.profiler by hand: its own `step()` costs microseconds even when nothing is recorded."""
 
     name = "torch"
     in_run_folder = False
 
     def __init__(self, options: Options) -> None:
-        self._options = options
+        super().__init__(options)
         self._torch: Any = sys.modules["torch"]
         self._mark: Any = self._torch.profiler.record_function
         self._profiler: Any = None
-        self._is_running = False
-        self._step: Any = None
-        self._stretches = Stretches()
-        self._folder = Path()
-        self._turn = Turn(self.name, self._let_go)
 
     def warm_up(self, folder: Path) -> None:
         self._folder = folder
@@ -56,8 +51,7 @@ class TorchBackend:
         self._synchronize()
         with ours():
             self._profiler.start_trace()
-        self._is_running = True
-        self._stretches = Stretches()
+        self._began()
 
     def _made(self) -> Any:
         profiler = self._torch.profiler
@@ -81,32 +75,11 @@ class TorchBackend:
         except Exception:
             return None
 
-    def begin_step(self, number: int) -> None:
-        if self._step is not None:
-            self.end_step()
-        self._step = self._mark(f"ProfilerStep#{number}")
-        self._step.__enter__()
+    def _span_of_step(self, number: int) -> Any:
+        return self._mark(f"ProfilerStep#{number}")
 
-    def end_step(self) -> None:
-        step, self._step = self._step, None
-        if step is not None:
-            step.__exit__(None, None, None)
-
-    def pause(self) -> None:
-        self._synchronize()
-        self._stretches.pause()
-
-    def resume(self) -> None:
-        self._synchronize()
-        self._stretches.resume()
-
-    def stop(self) -> None:
-        self._turn.check()
-        self._synchronize()
-        self._turn.release()
-        self._is_running = False
-        with ours():
-            self._profiler.stop_trace()
+    def _stop_recording(self) -> None:
+        self._profiler.stop_trace()
 
     def save(self) -> list[Recorded]:
         path = self._folder / f"trace{ENDING}"
@@ -116,11 +89,6 @@ class TorchBackend:
             self._stretches.pause()
             cut(path, self._stretches.done)
         return [packed(path, ENDING) if self._options.packed else Recorded(path, ENDING)]
-
-    def abandon(self) -> None:
-        self._turn.release()
-        with ours():
-            self._let_go()
 
     def _let_go(self) -> None:
         self.end_step()
