@@ -53,7 +53,6 @@ class Runs:
         self._wanted = threading.Event()
         self._first = threading.Event()
         self._closed = False
-        self._scanning = False
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
@@ -68,10 +67,11 @@ class Runs:
         self._wanted.set()
         return self._found
 
-    @property
-    def is_scanning(self) -> bool:
-        """Whether the first look is not over yet."""
-        return not self._found.is_complete
+    def has_any(self, patience_s: float) -> bool:
+        """Whether there is a run; waits so long for the first look, and never for others."""
+        if not self.found().is_complete:
+            self._first.wait(patience_s)
+        return bool(self._found.runs)
 
     def get(self, run_id: str) -> ListedRun | None:
         """The run with this id. A link opened just after the start waits a moment for the first look."""

@@ -13,6 +13,7 @@ from stepscope.server.app import Settings, make_app
 from stepscope.server.guard import Guard
 from stepscope.server.runs import Place
 
+PATIENCE_S = 0.3
 MOUNTED_AT = "/data/plugin/stepscope"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9.+-]*://")
 
@@ -31,14 +32,15 @@ class StepscopePlugin(base_plugin.TBPlugin):
         )
         spec = str(getattr(flags, "logdir_spec", "") or "")
         self._app = make_app(places(str(context.logdir or ""), spec), settings)
+        self._app.runs.found()  # the first look begins now: TensorBoard asks for the tabs as soon as a page is opened
 
     def get_plugin_apps(self) -> dict[str, Any]:
         """One app for all paths."""
         return {"/*": self._mounted}
 
     def is_active(self) -> bool:
-        """Whether any run was found; a look in the background follows, this one costs nothing."""
-        return bool(self._app.runs.found().runs)
+        """Whether any run was found; only the first look is waited for, and not for long."""
+        return self._app.runs.has_any(PATIENCE_S)
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
         """The tab."""
