@@ -102,12 +102,14 @@ def _ids(site: Site) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def _context(site: Site) -> Iterator[Any]:
+def _page(site: Site) -> Iterator[Any]:
+    """One page for all tests, since Plotly alone takes a second to read."""
+    playwright.expect.set_options(timeout=PATIENCE_MS)
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
         context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
         context.set_default_timeout(PATIENCE_MS)
-        yield context
+        yield context.new_page()
         browser.close()
 
 
@@ -131,15 +133,21 @@ def watched() -> Watched:
 
 
 @pytest.fixture
-def page(_context: Any, site: Site, watched: Watched) -> Iterator[Any]:
-    """A page of its own in the shared browser; afterwards it must have had no errors and asked no one else."""
-    opened = _context.new_page()
-    opened.on("console", lambda note: watched.errors.append(note.text) if note.type == "error" else None)
-    opened.on("pageerror", lambda error: watched.errors.append(f"{error.name}: {error.message}"))
-    opened.on("request", lambda request: watched.hosts.add(urlsplit(request.url).netloc))
-    yield opened
-    opened.evaluate("() => { try { localStorage.clear() } catch {} }")
-    opened.close()
+def page(_page: Any, site: Site, watched: Watched) -> Iterator[Any]:
+    """The page of all tests; in each it must have no errors and ask no one else."""
+    listeners: dict[str, Callable[[Any], object]] = {
+        "console": lambda note: watched.errors.append(note.text) if note.type == "error" else None,
+        "pageerror": lambda error: watched.errors.append(f"{error.name}: {error.message}"),
+        "request": lambda request: watched.hosts.add(urlsplit(request.url).netloc),
+    }
+    for event, listener in listeners.items():
+        _page.on(event, listener)
+    yield _page
+    for event, listener in listeners.items():
+        _page.remove_listener(event, listener)
+    _page.unroute_all()
+    if _page.locator("dialog").count():
+        _page.keyboard.press("Escape")
     assert watched.unexpected() == []
     assert watched.hosts <= {urlsplit(site.url).netloc, ""}, "no request to another host"
 
@@ -149,8 +157,10 @@ def show(page: Any, site: Site) -> Callable[..., Any]:
     """Opens a deep link and waits until the page has drawn itself."""
 
     def opened(name: str, folder: str | None = None, **params: object) -> Any:
-        page.goto("about:blank")
-        page.goto(site.link(name, folder, **params))
+        link = site.link(name, folder, **params)
+        if page.url == link:
+            page.goto(site.link("runs"))
+        page.goto(link)
         settle(page)
         return page
 

@@ -60,7 +60,7 @@ def hostile() -> dict[str, Any]:
         for number, name in enumerate(MARKUP):
             at = begin + 100 + 120 * number
             place = 100 * step + number
-            events.append(_span(name, "cpu_op", at, 90, 1, **{"External id": place, "Input Dims": [[2, 3]]}))
+            events.append(_span(name, "cpu_op", at, 90, 1, **external(place)))
             events.append(_span("cudaLaunchKernel", "cuda_runtime", at + 5, 20, 1, correlation=place))
             events.append(
                 _span(
@@ -83,6 +83,11 @@ def _span(
         "ph": "X", "name": name, "cat": category, "ts": start, "dur": duration,
         "pid": pid, "tid": thread, "args": arguments,
     }  # fmt: skip
+
+
+def external(number: int) -> dict[str, Any]:
+    """Arguments whose names no keyword can have."""
+    return {"External id": number, "Input Dims": [[2, 3]]}
 
 
 def _memory(at: int, size: int) -> dict[str, Any]:

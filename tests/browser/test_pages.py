@@ -118,8 +118,8 @@ def test_heat_map_of_ranks(show: Callable[..., Any]) -> None:
     page = show("collectives", "two_ranks")
     assert page.locator(".heatmaplayer image, .heatmaplayer .hm").count() > 0
     assert "Rank 0 is the one that the others wait for" in page.locator(".problem").inner_text()
-    page.locator("select[aria-label=measure]").select_option("collective")
-    assert "measure=collective" in page.url
+    page.locator("select[aria-label=measure]").select_option("host_collective")
+    assert "measure=host_collective" in page.url
 
 
 def test_a_step_opens_in_the_trace(show: Callable[..., Any]) -> None:
@@ -142,9 +142,7 @@ def test_memory_is_brushed_and_asked(show: Callable[..., Any]) -> None:
     page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 70, steps=5)
     page.mouse.up()
     page.wait_for_url("**start=38513623**")
-    link = page.url
-    page.goto("about:blank")
-    page.goto(link)
+    page.reload()
     settle(page)
     page.get_by_role("button", name="Back to the peak").wait_for()
     page.get_by_role("button", name="host").click()

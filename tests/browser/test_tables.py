@@ -27,7 +27,7 @@ def test_sorted_by_the_server(show: Callable[..., Any]) -> None:
 
 def test_filtered_by_words_and_figures(show: Callable[..., Any]) -> None:
     page = show("ops", "kineto_gpu")
-    page.locator("[data-table] input[type=search]").fill("addmm")
+    page.locator("[data-table] input[type=search]").fill("name:addmm")
     playwright.expect(page.locator("[data-table] .tools small").first).to_contain_text("match")
     assert all("addmm" in name for name in names(page))
     page.locator("[data-table] input[type=search]").fill("calls>100")

@@ -7,7 +7,7 @@ import { failure } from "./notice.js";
 
 /** A link that opens a page of the documentation, such as `report/steps` or `report/steps#outliers`. @param {string} target @param {string} [words] */
 export function helpLink(target, words = "how is this computed?") {
-  return h("button", { type: "button", class: "help", onclick: () => openHelp(target) }, words);
+  return h("button", { type: "button", class: "help", "data-help": target, onclick: () => openHelp(target) }, words);
 }
 
 /** @param {string} target */

@@ -102,13 +102,23 @@ function makeContext(shown, signal, onProgress) {
       const key = `${run} ${rank ?? ""} ${shown.about?.modified_ns ?? ""}`;
       const known = reports.get(key);
       if (known) return known;
-      const report = await api.get(`api/runs/${run}/report`, { rank });
+      const report = await again(() => api.get(`api/runs/${run}/report`, { rank }));
       if (rank === null) shown.onRanks(report.profile.ranks);
       reports.set(key, report);
       for (const old of [...reports.keys()].slice(0, -REPORTS)) reports.delete(old);
       return report;
     },
   };
+}
+
+/** A profile that has changed is told once, and read anew when asked again. @template T @param {() => Promise<T>} ask */
+async function again(ask) {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 409) return ask();
+    throw error;
+  }
 }
 
 /** Forgets what was read, for a profile that has changed. */

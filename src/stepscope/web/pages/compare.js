@@ -89,8 +89,9 @@ function findings(found) {
 
 /** @param {{ a_saves_ns: number | null, b_saves_ns: number | null }} change */
 function saves(change) {
-  const [a, b] = [change.a_saves_ns, change.b_saves_ns].map((ns) => (ns ? duration(ns) : UNKNOWN));
-  return h("small", { class: "sub" }, ` would save ${a} before, ${b} after`);
+  const [a, b] = [change.a_saves_ns, change.b_saves_ns].map((ns) => (ns ? duration(ns) : ""));
+  const words = a && b ? `worth ${a} a step before, ${b} after` : a || b ? `worth ${a || b} a step` : "";
+  return h("small", { class: "sub" }, ` ${words}`);
 }
 
 /** Whether the difference is too small to be called good or bad. @param {Row} row */
@@ -137,8 +138,9 @@ function rows(title, all, options) {
     (options.total ?? 0) > all.length ? h("p", { class: "cut" }, `The ${count(all.length)} largest differences of ${count(options.total ?? 0)}.`) : null);
 }
 
-/** @param {Row[]} all */
-function parts(all) {
+/** @param {Row[]} found */
+function parts(found) {
+  const all = [...found].sort((a, b) => Number(part(b.name).isBusy) - Number(part(a.name).isBusy) || Math.max(b.a ?? 0, b.b ?? 0) - Math.max(a.a ?? 0, a.b ?? 0));
   if (!all.length) return empty("No account.", "Neither run could be accounted for.");
   const { scale, unit } = timeAxis(Math.max(...["a", "b"].map((side) => all.reduce((sum, row) => sum + Number(row[/** @type {"a" | "b"} */ (side)] ?? 0), 0)), 1));
   return figure({

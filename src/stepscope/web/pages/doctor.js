@@ -14,7 +14,7 @@ export const page = { name: "doctor", title: "Doctor", render };
 /** @param {HTMLElement} root @param {import("../types").Context} context */
 async function render(root, context) {
   const found = await context.api.get(`api/runs/${context.run}/doctor`);
-  const machine = h("div", {}, h("button", { type: "button", onclick: () => examine() }, "Look at the machine that serves this page, too"));
+  const machine = h("div", { style: { marginTop: "18px" } }, h("button", { type: "button", onclick: () => examine() }, "Look at the machine that serves this page, too"));
   const examine = async () => {
     fill(machine, h("p", { class: "sub" }, "Looking …"));
     try {

@@ -79,7 +79,7 @@ function drawn(tree, by, measure, words) {
   const wanted = words().toLowerCase();
   const depth = Math.max(...depths(nodes));
   return figure({
-    title: `${measure === "host" ? "Host" : "Device"} time by ${by === "stack" ? "call stack" : "module or name scope"}`, unit: `${duration(whole)} in all; width is time`, help: "report/ops", height: Math.min(900, Math.max(260, 70 + 26 * depth)),
+    title: `${measure === "host" ? "Host" : "Device"} time by ${by === "stack" ? "call stack" : "module or name scope"}`, unit: `${duration(whole)} in all; width is time`, help: "report/ops", height: Math.min(900, Math.max(140, 40 + 28 * depth)),
     note: `Click a box to zoom in, the bar at the top to zoom out.${hidden ? ` ${count(hidden)} boxes that are too narrow to see are left out; the table has their ops.` : ""}`,
     draw: (colour) => ({
       data: [{

@@ -1,0 +1,126 @@
+"""Makes the pictures of the page in docs/images. Run it after the page has changed; it needs Chromium and playwright.
+
+python docs/make_page_images.py [NAME …]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+IMAGES = ROOT / "docs" / "images"
+FIXTURES = ROOT / "tests" / "fixtures"
+SIZE = {"width": 1280, "height": 800}
+QUIET = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
+JOB = "import stepscope, time\nprint(stepscope.listen(), flush=True)\nwhile True:\n    time.sleep(0.01)\n    stepscope.step()\n"
+QUERY = "SELECT name, COUNT(*) AS calls, SUM(dur_ns) AS total_ns\nFROM events\nWHERE kind = 'kernel'\nGROUP BY name\nORDER BY total_ns DESC\nLIMIT 20"
+# What each picture shows: the page, the run, and more of its link.
+PICTURES: dict[str, tuple[str, str, dict[str, str]]] = {
+    "overview": ("overview", "gpt", {}),
+    "runs": ("runs", "", {}),
+    "steps": ("steps", "gpt", {}),
+    "input": ("input", "gpt", {}),
+    "ops": ("ops", "gpt", {"by": "shapes"}),
+    "flame": ("ops", "gpt", {"view": "flame"}),
+    "kernels": ("kernels", "gpt", {}),
+    "device": ("device", "gpt", {}),
+    "memory": ("memory", "gpt", {}),
+    "collectives": ("collectives", "two_ranks", {}),
+    "compare": ("compare", "", {"a": "before", "b": "after"}),
+    "doctor": ("doctor", "before", {}),
+    "sql": ("sql", "gpt", {"query": QUERY}),
+    "capture": ("overview", "gpt", {}),
+}
+
+
+def lay_out(folder: Path) -> None:
+    """Profiles under names that a reader understands."""
+    for name, source in {
+        "gpt/tiny_gpt.pt.trace.json.gz": ROOT / "src/stepscope/samples/tiny_gpt.pt.trace.json.gz",
+        "before/step.pt.trace.json.gz": FIXTURES / "diagnosis/torch_item.slow.pt.trace.json.gz",
+        "after/step.pt.trace.json.gz": FIXTURES / "diagnosis/torch_item.mended.pt.trace.json.gz",
+    }.items():
+        (folder / name).parent.mkdir()
+        shutil.copy(source, folder / name)
+    shutil.copytree(FIXTURES / "capture_gpu/torch_ddp", folder / "two_ranks")
+    shutil.copytree(FIXTURES / "jax", folder / "jax")
+    shutil.copytree(FIXTURES / "tensorflow", folder / "tensorflow")
+
+
+def ids(url: str, folder: Path) -> dict[str, str]:
+    """Runs by their folders, once all are found."""
+    wanted = {path.name for path in folder.iterdir()}
+    while True:
+        with urllib.request.urlopen(f"{url}api/runs") as answer:
+            found: dict[str, Any] = json.load(answer)
+        known = {run["name"].split("/")[0]: str(run["id"]) for run in found["runs"]}
+        if wanted <= known.keys():
+            return known
+        time.sleep(0.2)
+
+
+def take(page: Page, url: str, runs: dict[str, str], name: str) -> None:
+    """One picture."""
+    target, run, more = PICTURES[name]
+    params = ({"run": runs[run]} if run else {}) | {
+        key: runs.get(value, value) for key, value in more.items()
+    }
+    query = "&".join(f"{key}={urllib.request.quote(value)}" for key, value in params.items())
+    page.goto("about:blank")
+    page.goto(f"{url}#/{target}?{query}")
+    page.locator(".room > *").first.wait_for()
+    page.wait_for_timeout(400)
+    for waiting in (".of.busy", ".figure .wait", ".loading"):
+        page.locator(waiting).first.wait_for(state="detached")
+    if name == "capture":
+        page.get_by_role("button", name="Capture").click()
+    page.wait_for_timeout(800)
+    page.screenshot(path=IMAGES / f"page-{name}.png")
+
+
+def main(names: list[str]) -> None:
+    """All pictures, or those named."""
+    browser_path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / "runs"
+        folder.mkdir()
+        lay_out(folder)
+        env = os.environ | {
+            "PYTHONPATH": str(ROOT / "src"),
+            "XDG_RUNTIME_DIR": parent,
+            "STEPSCOPE_CACHE": f"{parent}/cache",
+        }
+        serve = [sys.executable, "-m", "stepscope", "serve", "runs", "--no-open", "--port", "0"]
+        server = subprocess.Popen(serve, cwd=parent, env=env, stdout=subprocess.PIPE, text=True)
+        job = subprocess.Popen([sys.executable, "-c", JOB], env=env, stdout=subprocess.DEVNULL)
+        try:
+            assert server.stdout is not None
+            url = next(found[0] for line in server.stdout if (found := re.search(r"http://\S+/", line)))
+            runs = ids(url, folder)
+            with sync_playwright() as started:
+                browser = started.chromium.launch(executable_path=browser_path, args=QUIET.split())
+                page = browser.new_page(viewport=SIZE, color_scheme="light")
+                for name in names or PICTURES:
+                    take(page, url, runs, name)
+                browser.close()
+        finally:
+            server.terminate()
+            job.kill()
+            server.wait()
+            job.wait()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
