@@ -33,11 +33,18 @@ DEVICE_TIME := SELECT op.name AS op, COUNT(*) AS kernels, SUM(work.dur_ns) AS de
 	JOIN events AS work ON work.id = kernels.event JOIN events AS op ON op.id = kernels.op \
 	GROUP BY op.name ORDER BY device_ns DESC LIMIT 5
 
+# The page is checked by TypeScript and Node, and tried in a real browser, where these are or can be had.
+NODE := $(shell command -v node 2>/dev/null)
+NPM := $(shell command -v npm 2>/dev/null)
+CHROMIUM := $(or $(STEPSCOPE_CHROMIUM),$(shell command -v chromium || command -v chromium-browser || command -v google-chrome))
+BROWSER_TESTS := tests/browser tests/tensorboard/test_browser.py
+MAY_INSTALL := $(shell test "$$(id -u)" = 0 && command -v apt-get 2>/dev/null)
+
 ASAN = LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint pytest capture native bench soak fuzz-asan clean
+.PHONY: help demo test lint pytest web web-tools capture native bench soak fuzz-asan clean
 
 help: ## what can be made here
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | expand -t 4 | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -58,9 +65,11 @@ demo: $(VENV)/.run ## record a small training loop and explain it, then a profil
 	@$(STEPSCOPE) report $(firstword $(SAMPLES)) -o demo-out/report.html --force
 
 test: $(VENV)/.dev ## everything CI needs (lint, types and all tests)
-	@# The frameworks take minutes to download: meanwhile everything that does not want them runs.
+	@# The frameworks take minutes to download, a browser one: meanwhile everything that does not want them runs.
 	@$(MAKE) --no-print-directory $(FRAMEWORKS)/.dev & installing=$$!; \
-	$(MAKE) --no-print-directory lint pytest || { kill $$installing 2>/dev/null; wait $$installing; exit 1; }; \
+	$(MAKE) --no-print-directory web-tools & tools=$$!; \
+	{ $(MAKE) --no-print-directory lint pytest && wait $$tools && $(MAKE) --no-print-directory web; } || \
+	  { kill $$installing $$tools 2>/dev/null; wait $$installing $$tools; exit 1; }; \
 	wait $$installing && $(MAKE) --no-print-directory capture
 
 lint: $(VENV)/.dev ## ruff and mypy
@@ -69,7 +78,24 @@ lint: $(VENV)/.dev ## ruff and mypy
 	$(PY) -m mypy
 
 pytest: $(VENV)/.dev
-	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture
+	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS))
+
+web: $(VENV)/.dev web-tools ## only the page: its types, its modules, and every page of it in a real browser
+	@if test -x node_modules/.bin/tsc; then node_modules/.bin/tsc --project tsconfig.json; \
+	  else echo "SKIPPED: the types of the page, for want of npm (Node 20 or newer)." >&2; fi
+	@if test -n "$(NODE)"; then $(NODE) --test --test-reporter=dot tests/web/*.test.js; \
+	  else echo "SKIPPED: the modules of the page, for want of Node 20 or newer." >&2; fi
+	@test -n "$(CHROMIUM)" || echo "SKIPPED: the tests in a browser, for want of Chromium (see STEPSCOPE_CHROMIUM)." >&2
+	STEPSCOPE_CHROMIUM=$(CHROMIUM) $(PY) -m pytest $(wildcard $(BROWSER_TESTS))
+
+web-tools: $(if $(NPM),node_modules/.made)
+ifeq ($(CHROMIUM),)
+ifneq ($(MAY_INSTALL),)
+	@echo "Installing Chromium" >&2
+	@{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } \
+	  >/dev/null 2>&1 || echo "Chromium could not be installed." >&2
+endif
+endif
 
 capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, TensorFlow, JAX and others
 	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile tests/capture/test_docs.py tests/capture
@@ -84,14 +110,14 @@ bench: $(VENV)/.run $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails
 soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, and damaged profiles, also under AddressSanitizer
 	$(ASAN) .venv-asan/bin/python -m benchmarks.fuzz --seconds $(FUZZ_SECONDS) --memory 4096
 	$(PY) -m benchmarks.fuzz --seconds 60
-	STEPSCOPE_SOAK=1 $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture
+	STEPSCOPE_SOAK=1 $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS))
 	STEPSCOPE_SOAK=1 $(MAKE) capture
 
 fuzz-asan: .venv-asan/.dev ## the compiled hot loops and readers under AddressSanitizer
 	$(ASAN) STEPSCOPE_EXPECT=compiled .venv-asan/bin/python -m pytest tests/native tests/formats
 
 clean: ## remove everything that was made here
-	rm -rf .venv .venv-* build dist demo-out .bench .fuzz .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	rm -rf .venv .venv-* node_modules build dist demo-out .bench .fuzz .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
 	find src tests benchmarks -name '__pycache__' -prune -exec rm -rf {} +
 	find src -name '*.so' -delete
 
@@ -112,6 +138,11 @@ $(VENV)/.run: $(VENV)/.made $(PROJECT) $(SOURCES)
 $(VENV)/.dev: $(VENV)/.run
 	@$(PY) -c "$(TOOLS_OF_DEV)" | xargs $(PY) -m pip install -qq --disable-pip-version-check
 	@touch $@
+
+node_modules/.made: package.json
+	@$(NPM) install --no-package-lock --no-audit --no-fund --silent >/dev/null 2>&1 || \
+	  echo "npm could not install TypeScript." >&2
+	@mkdir -p node_modules && touch $@
 
 $(FRAMEWORKS)/.dev: $(VENV)/.dev
 	@echo "Setting up $(FRAMEWORKS), which takes a few minutes" >&2

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.browser.chromium import ARGUMENTS, chromium
-from tests.browser.profiles import ROOT, lay_out
+from tests.browser.profiles import lay_out
 
 playwright = pytest.importorskip("playwright.sync_api")
 
@@ -63,7 +63,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         pytest.skip(NO_BROWSER)
     folder = lay_out(tmp_path_factory.mktemp("profiles"))
     with tempfile.TemporaryDirectory() as runtime:
-        env = os.environ | {"PYTHONPATH": str(ROOT / "src"), "XDG_RUNTIME_DIR": runtime}
+        env = os.environ | {"XDG_RUNTIME_DIR": runtime}
         command = [sys.executable, "-m", "stepscope", "serve", str(folder), "--no-open", "--port", "0"]
         process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
         try:

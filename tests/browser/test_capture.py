@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import Site, settle
-from tests.browser.profiles import ROOT
 
 JOB = """
 import time, stepscope
@@ -28,7 +27,7 @@ while time.monotonic() < end:
 @pytest.fixture
 def job(site: Site) -> Iterator[int]:
     """A plain loop that listens; its number."""
-    env = os.environ | {"PYTHONPATH": str(ROOT / "src"), "XDG_RUNTIME_DIR": str(site.runtime)}
+    env = os.environ | {"XDG_RUNTIME_DIR": str(site.runtime)}
     process = subprocess.Popen([sys.executable, "-c", JOB], env=env, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
