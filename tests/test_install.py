@@ -100,5 +100,6 @@ def built(names: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.skipif(os.name == "nt" or shutil.which("cc") is None, reason="there is no C compiler")
 def test_extensions_are_built_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CC", raising=False)  # `CC=false make test` runs the other tests without a compiler
     assert built({"one": MODULE, "two": MODULE}, monkeypatch) == ["one", "two"]
     assert built({"one": MODULE, "two": "this is not C"}, monkeypatch) == []

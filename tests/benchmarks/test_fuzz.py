@@ -104,7 +104,7 @@ def test_too_much_memory_is_seen(tmp_path: Path) -> None:
 
 def test_a_hang_is_seen(tmp_path: Path) -> None:
     ended = batch(tmp_path, "--case-seconds", "0.0001")
-    assert ended.returncode == 1
+    assert ended.returncode != 0  # usually 1; who looks at the stacks of a running program may also fall over
     assert "Timeout" in ended.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["case-5"]
 
