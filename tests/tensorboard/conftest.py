@@ -46,6 +46,7 @@ class Board:
 
 
 Start = Callable[..., Board]
+PREFIX = "/here/it%20is"
 
 
 @pytest.fixture(scope="session")
@@ -55,6 +56,44 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "run1").mkdir()
     (folder / "run1" / SAMPLE.name).write_bytes(SAMPLE.read_bytes())
     return folder
+
+
+class Boards:
+    """The ways in which TensorBoard is started, each once and only if a test wants it."""
+
+    def __init__(self, start: Start, logdir: Path, places: pytest.TempPathFactory) -> None:
+        self._ways: dict[str, Callable[[], Board]] = {
+            "plain": lambda: start("--logdir", str(logdir)),
+            "spec": lambda: start(
+                "--logdir_spec",
+                f"mine:{logdir}",
+                "--path_prefix",
+                "/here/it is",
+                "--stepscope_capture",
+                prefix=PREFIX,
+            ),
+            "empty": lambda: start("--logdir", str(self.empty)),
+            "broken": lambda: start("--logdir", str(logdir), ahead=self._without_polars()),
+        }
+        self._started: dict[str, Board] = {}
+        self._places = places
+        self.empty = places.mktemp("empty")
+        (self.empty / "notes.txt").write_text("nothing")
+
+    def __getitem__(self, name: str) -> Board:
+        if name not in self._started:
+            self._started[name] = self._ways[name]()
+        return self._started[name]
+
+    def _without_polars(self) -> Path:
+        folder = self._places.mktemp("ahead")
+        (folder / "polars.py").write_text("raise ImportError('polars is <b>not</b> well')")
+        return folder
+
+
+@pytest.fixture(scope="session")
+def boards(start: Start, logdir: Path, tmp_path_factory: pytest.TempPathFactory) -> Boards:
+    return Boards(start, logdir, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import time
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stepscope.tensorboard.plugin import places
-from tests.tensorboard.conftest import Board, Start
+from tests.tensorboard.conftest import Board, Boards
 
 PLUGIN = "data/plugin/stepscope"
 
@@ -40,8 +39,8 @@ def runs(board: Board) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def board(start: Start, logdir: Path) -> Board:
-    return start("--logdir", str(logdir))
+def board(boards: Boards) -> Board:
+    return boards["plain"]
 
 
 def test_the_tab_is_there_and_active(board: Board) -> None:
@@ -102,15 +101,8 @@ def test_nothing_warns(board: Board) -> None:
     assert "Traceback" not in board.log
 
 
-def test_logdir_spec_and_prefix_and_capture(start: Start, logdir: Path) -> None:
-    board = start(
-        "--logdir_spec",
-        f"mine:{logdir}",
-        "--path_prefix",
-        "/here/it is",
-        "--stepscope_capture",
-        prefix="/here/it%20is",
-    )
+def test_logdir_spec_and_prefix_and_capture(boards: Boards) -> None:
+    board = boards["spec"]
     (run,) = runs(board)["runs"]
     assert run["place"] == "mine"
     assert board.get(f"{PLUGIN}/index.html")[0] == 200
@@ -119,9 +111,8 @@ def test_logdir_spec_and_prefix_and_capture(start: Start, logdir: Path) -> None:
     assert tab["enabled"]
 
 
-def test_an_empty_folder_says_why(start: Start, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("nothing")
-    board = start("--logdir", str(tmp_path))
+def test_an_empty_folder_says_why(boards: Boards) -> None:
+    board = boards["empty"]
     found = runs(board)
     assert found["runs"] == []
     assert found["skipped"][0]["path"].endswith("notes.txt")
@@ -129,13 +120,12 @@ def test_an_empty_folder_says_why(start: Start, tmp_path: Path) -> None:
     assert board.get(f"{PLUGIN}/index.html")[0] == 200
 
 
-def test_a_failing_import_leaves_tensorboard_running(start: Start, logdir: Path, tmp_path: Path) -> None:
-    (tmp_path / "msgspec.py").write_text("raise ImportError('no <msgspec> today')")
-    board = start("--logdir", str(logdir), ahead=tmp_path)
+def test_a_failing_import_leaves_tensorboard_running(boards: Boards) -> None:
+    board = boards["broken"]
     assert listing(board)["stepscope"]["enabled"] is True
     status, headers, body = board.get(f"{PLUGIN}/index.html")
     assert status == 200
-    assert b"no &lt;msgspec&gt; today" in body
+    assert b"polars is &lt;b&gt;not&lt;/b&gt; well" in body
     assert "script" not in headers["content-security-policy"]
     assert b"render" in board.get(f"{PLUGIN}/index.js")[2]
 
