@@ -7,9 +7,11 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 NATIVE = Path("src/stepscope/native")
 BUILD = Path("build/cython")
+DOCS = Path("docs")
 # What Cython needs for memoryviews, compiled once instead of in every hot loop: that saves more than half the time.
 SHARED = "stepscope.native._shared"
 # Compiling takes a fifth longer with debug information; who sets CFLAGS decides for themselves.
@@ -34,6 +36,18 @@ class FreshBuild(build_ext):
         before_copying = [Path(self.build_lib, self.get_ext_filename(each.name)) for each in self.extensions]
         for path in self._places() + before_copying:
             path.unlink(missing_ok=True)
+
+
+class WithDocs(build_py):
+    """Puts the documentation into the package: the page shows it beside its figures."""
+
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:  # an editable install finds docs/ where it is
+            for page in sorted(DOCS.rglob("*.md")):
+                target = Path(self.build_lib, "stepscope", "docs", page.relative_to(DOCS))
+                self.mkpath(str(target.parent))
+                self.copy_file(str(page), str(target))
 
 
 def extensions() -> list[Extension]:
@@ -65,4 +79,4 @@ def shared_source() -> str:
     return str(path)
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": FreshBuild})
+setup(ext_modules=extensions(), cmdclass={"build_ext": FreshBuild, "build_py": WithDocs})
