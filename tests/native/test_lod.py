@@ -54,7 +54,10 @@ windows = st.tuples(st.integers(-40, 120), st.integers(0, 6), st.sampled_from([1
 def arranged(lod_rows: Any, events: list[Event]) -> tuple[list[int], list[tuple[int, int, int, bool]]]:
     """The order of the events, and their rows."""
     columns = [list(column) for column in zip(*events, strict=True)] if events else [[], [], [], []]
-    order, rows = lod_rows.arrange(u32(columns[0]), array("H", columns[1]), i64(columns[2]), i64(columns[3]))
+    order, longest, rows = lod_rows.arrange(
+        u32(columns[0]), array("H", columns[1]), i64(columns[2]), i64(columns[3])
+    )
+    assert len(longest) == -(-len(events) // lod_rows.BLOCK)
     return list(order), rows
 
 
@@ -81,11 +84,24 @@ def test_what_overlaps_gets_a_lane_until_there_are_none(lod_rows: Any) -> None:
     assert order == list(range(lod_rows.LANES + 3))
 
 
+def test_the_longest_of_each_block_is_known(lod_rows: Any) -> None:
+    durs = [(number * 7919) % 101 for number in range(300)]
+    events = [(0, 0, 1000 * number, dur) for number, dur in enumerate(durs)]
+    columns = [list(column) for column in zip(*events, strict=True)]
+    _, longest, rows = lod_rows.arrange(
+        u32(columns[0]), array("H", columns[1]), i64(columns[2]), i64(columns[3])
+    )
+    assert len(rows) == 1
+    assert longest == blocks(durs)
+
+
 def test_columns_of_different_lengths_are_refused(lod: Any, lod_rows: Any) -> None:
     with pytest.raises(ValueError, match="differ in length"):
         lod_rows.arrange(u32([0]), array("H", []), i64([0]), i64([0]))
     with pytest.raises(ValueError, match="differ in length"):
-        lod.Rows(i64([0]), i64([]), u32([0]), u32([0, 1]), b"\0")
+        lod.Rows(i64([0]), i64([]), u32([0]), u32([0]), u32([0, 1]), b"\0")
+    with pytest.raises(ValueError, match="differ in length"):
+        lod.Rows(i64([0]), i64([0]), u32([0]), u32([]), u32([0, 1]), b"\0")
 
 
 def naive(slices: list[tuple[int, int]], begin: int, bits: int, buckets: int) -> set[tuple[int, int]]:
@@ -103,6 +119,12 @@ def naive(slices: list[tuple[int, int]], begin: int, bits: int, buckets: int) ->
     return found | {(max(held, key=lambda each: slices[each][1]), len(held)) for held in short.values()}
 
 
+def blocks(durs: list[int]) -> array[int]:
+    """The first of the longest in each block."""
+    numbers = [range(at, min(at + 64, len(durs))) for at in range(0, len(durs), 64)]
+    return u32(max(block, key=durs.__getitem__) for block in numbers)
+
+
 def items(
     lod: Any, slices: list[tuple[int, int]], begin: int, bits: int, buckets: int, overlaps: bool = True
 ) -> list[Item]:
@@ -111,6 +133,7 @@ def items(
         i64(start for start, _ in slices),
         i64(dur for _, dur in slices),
         u32(range(len(slices))),
+        blocks([dur for _, dur in slices]),
         u32([0, len(slices)]),
         bytes([overlaps]),
     )
@@ -197,7 +220,7 @@ def test_whole_blocks_count_as_their_slices_do(lod: Any) -> None:
 
 
 def test_the_place_of_a_moment(lod: Any) -> None:
-    rows = lod.Rows(i64([0, 5, 5, 9, 1]), i64([1] * 5), u32(range(5)), u32([0, 4, 5]), b"\0\0")
+    rows = lod.Rows(i64([0, 5, 5, 9, 1]), i64([1] * 5), u32(range(5)), u32([0]), u32([0, 4, 5]), b"\0\0")
     assert [rows.place(0, at) for at in (-1, 0, 1, 5, 6, 10)] == [0, 0, 1, 1, 3, 4]
     assert [rows.place(1, at) for at in (0, 1, 2)] == [4, 4, 5]
     assert rows.size() == 2

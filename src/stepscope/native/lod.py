@@ -13,6 +13,7 @@ from array import array
 from typing import Any
 
 from stepscope.native.checks import need_equal
+from stepscope.native.lod_rows import BLOCK
 
 try:
     import cython
@@ -20,7 +21,6 @@ except ImportError:  # interpreted, and Cython is not installed
     from stepscope.native import shadow as cython
 
 COMPILED = bool(cython.compiled)
-BLOCK = 64  # slices whose longest is known beforehand
 MOST_BUCKETS = 4096
 
 _BLOCK = cython.declare(cython.Py_ssize_t, BLOCK)
@@ -28,27 +28,10 @@ _LAST = cython.declare(cython.longlong, 2**63 - 1)
 _FURTHEST = cython.declare(cython.longlong, 2**30)  # in units from the window's start: far outside of it
 
 
-def longest(order: cython.const[cython.uint][::1], dur: cython.const[cython.longlong][::1]) -> array[int]:
-    """For each block of the order the first of its longest events."""
-    n: cython.Py_ssize_t = len(order)
-    result = array("I", bytes(4 * ((n + BLOCK - 1) // BLOCK)))
-    out: cython.uint[::1] = result
-    i: cython.Py_ssize_t
-    with cython.nogil:
-        for i in range(n):
-            if i % _BLOCK == 0 or dur[order[i]] > dur[out[i // _BLOCK]]:
-                out[i // _BLOCK] = order[i]
-    return result
-
-
 @cython.final
 @cython.cclass
 class Rows:
-    """Slices in rows: `order` lists their numbers row by row and by start, `first` where each row begins and ends.
-
-    After `fill`, `count` items lie in `starts` and `durs` (in units of 2**unit_bits ns from the start of the window,
-    as far as they can be seen), `ids` (the slice) and `counts` (how many slices it stands for).
-    """
+    """Slices in rows, as `lod_rows.arrange` gives them; `first` is where each row begins in the order, and the end."""
 
     start: cython.const[cython.longlong][::1]
     dur: cython.const[cython.longlong][::1]
@@ -57,15 +40,16 @@ class Rows:
     overlaps: cython.const[cython.uchar][::1]
     longest: cython.const[cython.uint][::1]
 
-    def __init__(self, start: object, dur: object, order: object, first: object, overlaps: object) -> None:
-        need_equal(len(start), len(dur), len(order))  # type: ignore[arg-type]
-        need_equal(len(first), len(overlaps) + 1)  # type: ignore[arg-type]
+    def __init__(self, start: Any, dur: Any, order: Any, longest: Any, first: Any, overlaps: Any) -> None:
+        need_equal(len(start), len(dur), len(order))
+        need_equal(len(first), len(overlaps) + 1)
+        need_equal(len(longest), (len(order) + BLOCK - 1) // BLOCK)
         self.start = start
         self.dur = dur
         self.order = order
         self.first = first
         self.overlaps = overlaps
-        self.longest = longest(order, dur)
+        self.longest = longest
 
     def size(self) -> int:
         """How many rows there are."""
@@ -111,7 +95,8 @@ class Rows:
 class Window:
     """Some buckets of time, and the items found in the row that was asked for last.
 
-    A row that does not overlap gives at most two items a bucket and one more. In others, what is too much for the
+    Items have a start and a duration in units of 2**unit_bits ns from the begin of the window (as far as they can be seen
+    from there), the number of the slice, and how many slices it stands for. A row that does not overlap gives at most two items a bucket and one more. In others, what is too much for the
     room is counted in the last item.
     """
 

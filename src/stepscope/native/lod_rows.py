@@ -18,8 +18,12 @@ except ImportError:  # interpreted, and Cython is not installed
 
 COMPILED = bool(cython.compiled)
 LANES = 16  # of one depth; what overlaps even more shares the last of them
+BLOCK = 64  # events of the order whose longest is known beforehand
+NONE = 0xFFFFFFFF
 
 _LANES = cython.declare(cython.Py_ssize_t, LANES)
+_BLOCK = cython.declare(cython.Py_ssize_t, BLOCK)
+_NONE = cython.declare(cython.uint, NONE)
 _LAST = cython.declare(cython.longlong, 2**63 - 1)
 
 
@@ -33,17 +37,21 @@ class _Layout:
     depth: cython.const[cython.ushort][::1]
     lane: cython.uchar[::1]
     order: cython.uint[::1]
+    longest: cython.uint[::1]
     free: cython.longlong[::1]
     held: cython.uint[::1]
     place: cython.uint[::1]
     overlaps: cython.uchar[::1]
 
-    def __init__(self, depth: object, start: object, dur: object, lane: object, order: object) -> None:
+    def __init__(
+        self, depth: object, start: object, dur: object, lane: object, order: object, longest: object
+    ) -> None:
         self.depth = depth
         self.start = start
         self.dur = dur
         self.lane = lane
         self.order = order
+        self.longest = longest
 
     def clear(self, depths: int) -> None:
         """Room for the rows of a track of so many depths, all empty."""
@@ -94,13 +102,19 @@ class _Layout:
     @cython.nogil
     @cython.exceptval(-1)
     def _put(self, first: cython.Py_ssize_t, last: cython.Py_ssize_t) -> cython.int:
-        """Write the numbers of the events, one row after the other and in each by start."""
+        """Write the numbers of the events, one row after the other and in each by start; and the longest of each block."""
         i: cython.Py_ssize_t
         row: cython.Py_ssize_t
+        at: cython.Py_ssize_t
+        best: cython.uint
         for i in range(first, last):
             row = self.depth[i] * _LANES + self.lane[i]
-            self.order[self.place[row]] = cython.cast(cython.uint, i)
+            at = self.place[row]
             self.place[row] += 1
+            self.order[at] = cython.cast(cython.uint, i)
+            best = self.longest[at // _BLOCK]
+            if best == _NONE or self.dur[i] > self.dur[best]:
+                self.longest[at // _BLOCK] = cython.cast(cython.uint, i)
         return 0
 
     def lay(self, first: int, last: int) -> list[tuple[int, int, bool]]:
@@ -130,16 +144,18 @@ def arrange(
     depth: cython.const[cython.ushort][::1],
     start: cython.const[cython.longlong][::1],
     dur: cython.const[cython.longlong][::1],
-) -> tuple[array[int], list[tuple[int, int, int, bool]]]:
-    """The numbers of the events (which come by track and start) row by row, and the rows.
+) -> tuple[array[int], array[int], list[tuple[int, int, int, bool]]]:
+    """The numbers of the events (which come by track and start) row by row, the longest of each BLOCK of them, the rows.
 
     A row is (track, depth, how many events, whether some of them overlap): by track, then depth, then lane. Lanes
-    share out what overlaps, so rows overlap only where more than LANES slices of one depth do.
+    share out what overlaps, so rows overlap only where more than LANES slices of one depth do. The longest is the first
+    of equals, in blocks that lie within one row; others are of no use.
     """
     need_equal(len(track), len(depth), len(start), len(dur))
     n: cython.Py_ssize_t = len(track)
     order = array("I", bytes(4 * n))
-    layout = _Layout(depth, start, dur, bytearray(n), order)
+    longest = array("I", [NONE]) * ((n + BLOCK - 1) // BLOCK)
+    layout = _Layout(depth, start, dur, bytearray(n), order, longest)
     rows: list[tuple[int, int, int, bool]] = []
     first: cython.Py_ssize_t = 0
     last: cython.Py_ssize_t
@@ -150,4 +166,4 @@ def arrange(
                 last += 1
         rows += [(track[first], *row) for row in layout.lay(first, last)]
         first = last
-    return order, rows
+    return order, longest, rows

@@ -83,8 +83,8 @@ def _device_kinds(trace: Trace) -> dict[int, str]:
 def _allocators(trace: Trace) -> list[tuple[str, int | None]]:
     if trace.memory.is_empty():
         return []
-    rows = trace.memory.select(_KIND, _DEVICE).unique().sort("kind", "device", descending=[True, False])
-    return list(rows.iter_rows())
+    rows = trace.memory.select("device_kind", "device").unique().select(_KIND, _DEVICE).unique()
+    return list(rows.sort("kind", "device", descending=[True, False]).iter_rows())
 
 
 _KIND = pl.col("device_kind").cast(pl.String).fill_null("gpu").alias("kind")
@@ -110,7 +110,7 @@ def _own(trace: Trace) -> list[CounterShown]:
 
 def counter_tile(view: View, name: str, level: int, index: int) -> bytes | None:
     """One tile; None if there is no such counter."""
-    if name not in {each.id for each in _known(view)}:
+    if name not in {each.id for each in known_counters(view)}:
         return None
     samples = view.run.kept(f"timeline counter {view.rank} {name}", lambda: _samples(view.trace, name))
     begin = tiles.begin_of(level, index)
@@ -122,7 +122,8 @@ def counter_tile(view: View, name: str, level: int, index: int) -> bytes | None:
     return _body(found[0], *(array("f", column) for column in found[1:]))
 
 
-def _known(view: View) -> list[CounterShown]:
+def known_counters(view: View) -> list[CounterShown]:
+    """All counters of a rank."""
     return view.run.kept(f"timeline counters {view.rank}", lambda: counters_of(view.trace))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from stepscope.server.timeline.store import Store
 from stepscope.trace.trace import Trace
 
 
@@ -17,31 +18,25 @@ class Extent:
     end_ns: int
 
 
-def extent_of(trace: Trace) -> Extent:
+def extent_of(trace: Trace, store: Store) -> Extent:
     """From the first start to the last end of what ran on a host or a device; of all events if nothing did."""
-    events = trace.events
-    if events.is_empty():
+    ran = set(trace.tracks.filter(pl.col("what").is_in(["host", "device"]))["id"])
+    outer = [number for number, row in enumerate(store.rows) if row.depth == 0]
+    shown = [number for number in outer if store.rows[number].track in ran] or outer
+    spans = [_span(trace, store, number) for number in shown]
+    if not spans:
         return Extent(0, 1)
-    ran = trace.tracks.filter(pl.col("what").is_in(["host", "device"]))["id"]
-    found = _span(events, ran.sort().to_list())
-    if found is None:
-        found = _span(events, sorted(trace.tracks["id"].to_list()))
-    start, end = found or (0, 1)
-    return Extent(start, max(end, start + 1))
+    start = min(span[0] for span in spans)
+    return Extent(start, max(*(span[1] for span in spans), start + 1))
 
 
-def _span(events: pl.DataFrame, tracks: list[int]) -> tuple[int, int] | None:
-    """Events come by track: each is a slice of the table, and nothing is copied."""
-    edges = pl.Series([*tracks, *(track + 1 for track in tracks)], dtype=pl.UInt32)
-    places = events["track"].search_sorted(edges, side="left").to_list()
-    starts, ends = [], []
-    for first, last in zip(places[: len(tracks)], places[len(tracks) :], strict=True):
-        if first == last:
-            continue
-        starts.append(int(events["start_ns"][first]))
-        part = events.slice(first, last - first)
-        ends.append(int(part.select((pl.col("start_ns") + pl.col("dur_ns")).max()).item()))
-    return (min(starts), max(ends)) if starts else None
+def _span(trace: Trace, store: Store, number: int) -> tuple[int, int]:
+    """When the first slice of a row begins and the last one ends; others lie between them, unless they overlap."""
+    first, last = store.first[number], store.first[number + 1]
+    ends = range(first if store.rows[number].overlaps else last - 1, last)
+    events = trace.events.select("start_ns", "dur_ns")
+    start = int(events["start_ns"][store.order[first]])
+    return start, max(sum(events.row(store.order[at])) for at in ends)
 
 
 def shift_between(shown: Trace, shown_extent: Extent, other: Trace, other_extent: Extent) -> int:

@@ -7,7 +7,7 @@ import msgspec
 from stepscope.server.request import BadRequest, Query, Refused
 from stepscope.server.routes import FOREVER, Answer, Ask, Binary, Json, RunRoute
 from stepscope.server.timeline import tiles
-from stepscope.server.timeline.counters import counter_tile, counters_of
+from stepscope.server.timeline.counters import counter_tile, known_counters
 from stepscope.server.timeline.details import event_arguments, event_details
 from stepscope.server.timeline.extent import shift_between
 from stepscope.server.timeline.layers import LAYERS, layer_of, part_totals, span_details
@@ -44,7 +44,6 @@ def layout(ask: Ask) -> Answer:
             "rows": len(view.store.rows),
             "names": len(view.store.names),
             "groups": groups_of(view.trace, view.store),
-            "counters": counters_of(view.trace),
             "layers": LAYERS,
         }
     )
@@ -65,6 +64,11 @@ def tile(ask: Ask) -> Answer:
     view = view_of(ask.run, ask.query)
     blocks = ask.query.integers("blocks", tiles.MOST_BLOCKS, high=2**32)
     return _kept(tiles.tile(_store(view, ask.query), *_place(ask.query), blocks))
+
+
+def counter_list(ask: Ask) -> Answer:
+    """Which counters there are; not part of the layout, since it wants a look at more tables."""
+    return Json({"counters": known_counters(view_of(ask.run, ask.query))})
 
 
 def counter(ask: Ask) -> Answer:
@@ -194,7 +198,8 @@ ROUTES: tuple[RunRoute, ...] = (
     RunRoute("timeline/layout", layout),
     RunRoute("timeline/names", names),
     RunRoute("timeline/tiles", tile),
-    RunRoute("timeline/counters", counter),
+    RunRoute("timeline/counters", counter_list),
+    RunRoute("timeline/counter", counter),
     RunRoute("timeline/layer", layer),
     RunRoute("timeline/event", event),
     RunRoute("timeline/arguments", arguments),

@@ -29,6 +29,7 @@ class Row:
     track: int
     depth: int
     events: int
+    overlaps: bool
 
 
 @dataclass(frozen=True)
@@ -73,30 +74,30 @@ def store_of(trace: Trace) -> Store:
         label: pl.Series = found.cast(pl.UInt32) * MOST_NAMES + number
         return label
 
-    order, rows = arrange(*(buffer(events[name]) for name in ("track", "depth", "start_ns", "dur_ns")))
-    return _store(order, rows, buffer(events["start_ns"]), buffer(events["dur_ns"]), names, labels)
+    columns = [buffer(events[name]) for name in ("track", "depth", "start_ns", "dur_ns")]
+    return _store(arrange(*columns), columns[2], columns[3], names, labels)
 
 
 def store_of_spans(spans: pl.DataFrame, names: list[str]) -> Store:
     """Spans (row, start_ns, dur_ns, name, style) that no trace has, by row and start: `name` is a place in `names`."""
     depth = pl.repeat(0, len(spans), dtype=pl.UInt16, eager=True)
     start, dur = (buffer(spans[name].cast(pl.Int64).rechunk()) for name in ("start_ns", "dur_ns"))
-    order, rows = arrange(buffer(spans["row"].cast(pl.UInt32)), buffer(depth), start, dur)
+    arranged = arrange(buffer(spans["row"].cast(pl.UInt32)), buffer(depth), start, dur)
     label = spans["style"].cast(pl.UInt32) * MOST_NAMES + spans["name"].cast(pl.UInt32)
-    return _store(order, rows, start, dur, pl.Series(names, dtype=pl.String), lambda ids: label.gather(ids))
+    return _store(arranged, start, dur, pl.Series(names, dtype=pl.String), lambda ids: label.gather(ids))
 
 
 def _store(
-    order: array[int],
-    rows: list[tuple[int, int, int, bool]],
+    arranged: tuple[array[int], array[int], list[tuple[int, int, int, bool]]],
     start: Any,
     dur: Any,
     names: pl.Series,
     labels: Callable[[pl.Series], pl.Series],
 ) -> Store:
+    order, longest, rows = arranged
     first = array("I", accumulate((row[2] for row in rows), initial=0))
-    native = Rows(start, dur, order, first, bytes(row[3] for row in rows))
-    return Store([Row(*row[:3]) for row in rows], native, order, first, names, labels)
+    native = Rows(start, dur, order, longest, first, bytes(row[3] for row in rows))
+    return Store([Row(*row) for row in rows], native, order, first, names, labels)
 
 
 def _names(column: pl.Series) -> tuple[pl.Series, pl.Series, pl.Series]:

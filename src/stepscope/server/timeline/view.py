@@ -29,7 +29,7 @@ class View:
     @property
     def extent(self) -> Extent:
         """When it begins and ends."""
-        return self.run.kept(f"timeline extent {self.rank}", lambda: extent_of(self.trace))
+        return self.run.kept(f"timeline extent {self.rank}", lambda: extent_of(self.trace, self.store))
 
     def event(self, number: int) -> int:
         """The number of an event, if there is one."""

@@ -55,7 +55,7 @@ export const page = {
       timeline.elements.search.value = place.q;
       if (place.q) search.run(place.q);
       if (place.event !== null) selection.go(layout.rank, place.layer, place.event);
-      else if (place.from !== null && place.to !== null) selection.chooseRange(place.from, place.to, tracksOf(place.tracks, timeline));
+      else if (place.from !== null && place.to !== null) selection.chooseRange(place.from - layout.start_ns, place.to - layout.start_ns, tracksOf(place.tracks, timeline));
     } catch (error) {
       stop();
       throw error;
@@ -67,17 +67,17 @@ export const page = {
 /** @param {Timeline} timeline @param {Layout} layout @param {import("../timeline/link.js").Place} place */
 function open(timeline, layout, place) {
   const { viewport } = timeline;
-  viewport.low = layout.start_ns;
-  viewport.high = Math.max(layout.end_ns, layout.start_ns + 1);
-  timeline.zero = layout.start_ns;
-  if (place.start !== null && place.end !== null && place.end > place.start) viewport.show(place.start, place.end);
+  const zero = layout.start_ns;
+  viewport.high = Math.max(layout.end_ns - zero, 1);
+  timeline.zero = zero;
+  if (place.start !== null && place.end !== null && place.end > place.start) viewport.show(place.start - zero, place.end - zero);
   else viewport.reset();
   timeline.arrangement.filter = timeline.elements.filter.value = place.filter;
   timeline.arrangement.pinned = place.pinned;
   timeline.arrangement.folded = new Set(place.folded);
   timeline.ranks = layout.ranks.map((rank) => (rank === layout.rank
-    ? { rank, layout, source: eventsOf(layout), layers: [], notes: [] }
-    : { rank, layout: null, source: null, layers: [], notes: [] }));
+    ? { rank, layout, source: eventsOf(layout, zero), layers: [], notes: [], counters: [] }
+    : { rank, layout: null, source: null, layers: [], notes: [], counters: [] }));
   timeline.ranks.sort((a, b) => Number(b.rank === layout.rank) - Number(a.rank === layout.rank) || a.rank - b.rank);
   timeline.onUnfoldRank = (rank) => unfold(timeline, rank, layout.rank);
   timeline.onNote = (key) => {
@@ -109,10 +109,10 @@ async function unfold(timeline, rank, beside) {
   timeline.tell(`Reading rank ${rank.rank}…`);
   try {
     rank.layout = await timeline.ask.layout(rank.rank, beside);
-    rank.source = eventsOf(rank.layout);
+    rank.source = eventsOf(rank.layout, timeline.zero);
     const { viewport } = timeline;
-    viewport.low = Math.min(viewport.low, rank.layout.start_ns + rank.layout.shift_ns);
-    viewport.high = Math.max(viewport.high, rank.layout.end_ns + rank.layout.shift_ns);
+    viewport.low = Math.min(viewport.low, rank.layout.start_ns + rank.source.shift);
+    viewport.high = Math.max(viewport.high, rank.layout.end_ns + rank.source.shift);
     timeline.arrange();
     timeline.tell("");
     addLayers(timeline, rank, rank.layout.layers);
@@ -125,13 +125,15 @@ async function unfold(timeline, rank, beside) {
 async function addLayers(timeline, rank, layers) {
   const layout = /** @type {Layout} */ (rank.layout);
   const isAsked = layers.length === 1;
+  if (!isAsked) await timeline.painted;
+  if (!isAsked) addCounters(timeline, rank);
   for (const name of layers) {
     if (name === "account" && layout.events > ASK_FIRST_FROM && !isAsked) {
       rank.notes = ["Show the account (takes a while)"];
       timeline.arrange();
       continue;
     }
-    const source = layerOf(layout, name);
+    const source = layerOf(layout, name, timeline.zero);
     rank.notes = isAsked ? ["Working out the account…"] : [];
     if (isAsked) timeline.arrange();
     try {
@@ -146,14 +148,25 @@ async function addLayers(timeline, rank, layers) {
   }
 }
 
+/** @param {Timeline} timeline @param {import("../timeline/lines.js").RankShown} rank */
+async function addCounters(timeline, rank) {
+  try {
+    rank.counters = (await timeline.ask.counters(rank.rank)).counters;
+    timeline.arrange();
+  } catch (error) {
+    if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
+  }
+}
+
 /** @param {Timeline} timeline @param {Selection} selection @param {Search} search */
 function linkOf(timeline, selection, search) {
   const { viewport, arrangement, marked } = timeline;
   const { chosen } = selection;
+  const own = (/** @type {number} */ time) => Math.round(time) + timeline.zero;
   const isWhole = viewport.start <= viewport.low && viewport.end >= viewport.high;
   return writePlace({
-    start: viewport.start, end: viewport.end, event: chosen?.id ?? null, layer: chosen?.layer ?? "events",
-    from: marked.range?.start ?? null, to: marked.range?.end ?? null, tracks: marked.range ? selection.tracks.map((each) => `${each.rank}.${each.track}`) : [],
+    start: own(viewport.start), end: own(viewport.end), event: chosen?.id ?? null, layer: chosen?.layer ?? "events",
+    from: marked.range ? own(marked.range.start) : null, to: marked.range ? own(marked.range.end) : null, tracks: marked.range ? selection.tracks.map((each) => `${each.rank}.${each.track}`) : [],
     rank: null, pinned: arrangement.pinned, folded: [...arrangement.folded].slice(0, 100), filter: arrangement.filter, q: search.text,
   }, isWhole);
 }

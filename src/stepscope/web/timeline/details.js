@@ -2,7 +2,7 @@
 
 import { isLeft } from "../app/api.js";
 import { fill, h } from "../app/dom.js";
-import { count, duration, share, shown, size } from "../app/format.js";
+import { count, duration, share, significant, size } from "../app/format.js";
 import { part } from "../app/parts.js";
 
 /** @typedef {import("./selection.js").Selection} Selection */
@@ -16,7 +16,7 @@ const WHY = /** @type {Record<string, [string, string]>} */ ({
   flow: ["flows to", "flows from"],
 });
 const UNITS = /** @type {Record<string, (value: any) => string>} */ ({
-  bytes: size, shared_bytes: size, requested: size, total_allocated: size, total_reserved: size, occupancy: share,
+  bytes: size, shared_bytes: size, requested: size, total_allocated: size, total_reserved: size, occupancy: (value) => `${significant(value)} %`,
 });
 const HIDDEN = new Set(["event", "op", "python_parent"]);
 
@@ -61,7 +61,7 @@ export function showEvent(drawer, event, rank, selection) {
   const about = facts([
     ["duration", event.dur_ns ? duration(event.dur_ns) : "none: a moment"],
     ["self", isOverlong ? `${duration(event.self_ns)} (${share(event.self_ns / event.dur_ns)}), ${count(event.children)} inside` : null],
-    ["start", `${duration(event.start_ns + timeline.shiftOf(rank) - timeline.zero)} after the begin`],
+    ["start", `${duration(event.start_ns + timeline.shiftOf(rank))} after the begin`],
     ["kind", event.role ? `${event.kind}, ${event.role}` : event.kind],
     ["category", event.category],
     ["track", event.thread],
@@ -109,7 +109,7 @@ export function showSpan(drawer, span, rank, selection) {
   const meaning = span.part ? part(span.part) : null;
   const rows = /** @type {[string, any][]} */ ([
     ["duration", duration(span.dur_ns)],
-    ["start", `${duration(span.start_ns + timeline.shiftOf(rank) - timeline.zero)} after the begin`],
+    ["start", `${duration(span.start_ns + timeline.shiftOf(rank))} after the begin`],
     ["meaning", meaning?.meaning ?? span.meaning],
     ["device", span.device],
     ["step", span.step === null || span.step === undefined ? null : h("a", { href: timeline.context.link("steps", { step: span.step }) }, `step ${span.step}`)],
@@ -124,4 +124,4 @@ export function showSpan(drawer, span, rank, selection) {
     h("div", {}, facts(rows)), parts.length ? section("its account", h("ul", { class: "tl-list" }, parts)) : null));
 }
 
-export { facts, plain, shown, closing };
+export { closing };

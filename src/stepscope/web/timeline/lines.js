@@ -5,7 +5,7 @@
 /** @typedef {import("./types").Source} Source */
 /** @typedef {import("./types").TrackShown} TrackShown */
 /** @typedef {{ name: string, title: string, source: Source, rows: import("./types").LayerRow[] }} LayerShown */
-/** @typedef {{ rank: number, layout: Layout | null, source: Source | null, layers: LayerShown[], notes: string[] }} RankShown */
+/** @typedef {{ rank: number, layout: Layout | null, source: Source | null, layers: LayerShown[], notes: string[], counters: import("./types").CounterShown[] }} RankShown */
 /** @typedef {{ folded: Set<string>, pinned: string[], filter: string, order: Map<string, string[]> }} Arrangement */
 
 export const ROW = 18;
@@ -50,7 +50,7 @@ function layerLines(rank) {
 
 /** @param {RankShown} rank @param {string | null} group @param {Arrangement} state @returns {Line[]} */
 function counterLines(rank, group, state) {
-  return (rank.layout?.counters ?? []).filter((counter) => counter.group === group).map((counter) => {
+  return rank.counters.filter((counter) => counter.group === group).map((counter) => {
     const key = `r${rank.rank}/c/${counter.id}`;
     const folded = state.folded.has(key);
     return line({

@@ -127,7 +127,7 @@ export function paintRuler(canvas, width, ratio, scene, palette) {
   ctx.fillRect(0, 0, width, RULER_HEIGHT);
   ctx.font = FONT;
   ctx.textBaseline = "middle";
-  for (const mark of ticks(scene.viewport.start, scene.viewport.end, scene.zero, width).marks) {
+  for (const mark of ticks(scene.viewport.start, scene.viewport.end, width).marks) {
     const x = Math.round(scene.viewport.x(mark.time));
     ctx.fillStyle = palette.rule;
     ctx.fillRect(x, 0, 1, RULER_HEIGHT);

@@ -20,14 +20,12 @@ export function sourceId(rank, layer) {
 }
 
 /**
- * @param {HTMLCanvasElement} canvas @param {import("./painter.js").Scene} scene @param {Marked} marked
- * @param {import("./colours.js").Palette} palette @param {number} ratio @param {(rank: number) => number} shiftOf
+ * Paints on the same canvas as the slices: a second one of that size would cost more than painting them again.
+ * @param {CanvasRenderingContext2D} ctx @param {import("./painter.js").Scene} scene @param {Marked} marked
+ * @param {import("./colours.js").Palette} palette @param {(rank: number) => number} shiftOf
  */
-export function paintOverlay(canvas, scene, marked, palette, ratio, shiftOf) {
-  const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  const width = canvas.width / ratio;
-  ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-  ctx.clearRect(0, 0, width, scene.height);
+export function paintOverlay(ctx, scene, marked, palette, shiftOf) {
+  const { width } = scene.viewport;
   const x = (/** @type {number} */ time) => Math.max(-10, Math.min(width + 10, scene.viewport.x(time)));
   for (const mark of marked.marks) {
     ctx.fillStyle = palette.accent;

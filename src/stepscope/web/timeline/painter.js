@@ -12,7 +12,7 @@ import { ticks } from "./ruler.js";
 /** @typedef {import("./types").Source} Source */
 /** @typedef {import("./tiles.js").Wish} Wish */
 /**
- * @typedef {{ viewport: import("./viewport.js").Viewport, lines: Line[], scroll: number, height: number, zero: number,
+ * @typedef {{ viewport: import("./viewport.js").Viewport, lines: Line[], scroll: number, height: number,
  *   tiles: import("./tiles.js").Tiles, counters: import("./counters.js").CounterTiles,
  *   names: (source: Source) => import("./names.js").Names, lit: (source: Source) => Uint8Array | null }} Scene
  */
@@ -33,6 +33,7 @@ export class Painter {
     this.wide = new Wide();
     this.ratio = 1;
     this.rowsPainted = 0;
+    this.hasSlices = false;
     const measuring = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
     measuring.font = FONT;
     this.labels = new Labels((text) => measuring.measureText(text).width);
@@ -89,7 +90,7 @@ export class Painter {
     for (const line of visible) {
       if (line.kind === "counter") paintCounter(ctx, line, scene, width, palette, wishes.length === 0);
     }
-    scene.tiles.want(wishes.length ? wishes : likely);
+    scene.tiles.want(wishes, likely);
   }
 
   /** Headings, rules between tracks, and the lines of the ruler. @param {Scene} scene @param {Line[]} visible @param {number} width */
@@ -97,7 +98,7 @@ export class Painter {
     const { ctx } = this;
     const palette = /** @type {import("./colours.js").Palette} */ (this.palette);
     ctx.fillStyle = palette.rule;
-    for (const mark of ticks(scene.viewport.start, scene.viewport.end, scene.zero, width).marks) {
+    for (const mark of ticks(scene.viewport.start, scene.viewport.end, width).marks) {
       ctx.fillRect(Math.round(scene.viewport.x(mark.time)), 0, 1, scene.height);
     }
     for (const line of visible) {
@@ -159,6 +160,7 @@ export class Painter {
         const from = Math.max(0, Math.round((piece.start - viewport.start) / scale));
         const to = Math.min(width, Math.round((piece.end - viewport.start) / scale));
         if (from >= to) continue;
+        this.hasSlices = true;
         const window = { start: viewport.start, scale, from, to, width, labelFrom: LABEL_FROM * this.ratio };
         const low = Math.max(run.first, block * BLOCK_ROWS);
         const high = Math.min(run.first + run.count, (block + 1) * BLOCK_ROWS);

@@ -20,15 +20,15 @@ export function tickText(ns, step) {
 }
 
 /**
- * Marks at round times of `zero`.
- * @param {number} start @param {number} end @param {number} zero @param {number} width @param {number} [apart] pixels between two marks
+ * Marks at round times.
+ * @param {number} start @param {number} end @param {number} width @param {number} [apart] pixels between two marks
  */
-export function ticks(start, end, zero, width, apart = 110) {
+export function ticks(start, end, width, apart = 110) {
   const step = niceStep(((end - start) * apart) / Math.max(width, 1));
   /** @type {{ time: number, text: string }[]} */
   const found = [];
-  for (let at = Math.ceil((start - zero) / step); at * step + zero <= end && found.length < 200; at += 1) {
-    found.push({ time: at * step + zero, text: tickText(at * step, step) });
+  for (let at = Math.ceil(start / step); at * step <= end && found.length < 200; at += 1) {
+    found.push({ time: at * step, text: tickText(at * step, step) });
   }
   return { step, marks: found };
 }

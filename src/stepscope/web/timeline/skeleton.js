@@ -35,7 +35,7 @@ export function build(root) {
   const span = h("div", { class: "tl-span" });
   const side = h("div", { class: "tl-side", role: "list", "aria-label": "Tracks" });
   const canvas = h("canvas", { class: "tl-canvas" });
-  const overlay = h("canvas", { class: "tl-overlay", tabindex: "0", role: "application", "aria-label": "Trace. W and S zoom, A and D pan, question mark for all keys." });
+  const overlay = h("div", { class: "tl-overlay", tabindex: "0", role: "application", "aria-label": "Trace. W and S zoom, A and D pan, question mark for all keys." });
   const spacer = h("div");
   const bar = h("div", { class: "tl-bar", tabindex: "-1" }, spacer);
   const drawer = h("section", { class: "tl-drawer", hidden: true, "aria-label": "Details" });

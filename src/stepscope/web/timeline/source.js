@@ -4,17 +4,17 @@ import { Names } from "./names.js";
 
 /** @typedef {import("./types").Source} Source */
 
-/** @param {import("./types").Layout} layout @returns {Source} */
-export function eventsOf(layout) {
+/** @param {import("./types").Layout} layout @param {number} zero when time begins @returns {Source} */
+export function eventsOf(layout, zero) {
   return {
-    id: `${layout.rank}`, query: { key: layout.key, rank: layout.rank }, shift: layout.shift_ns, rank: layout.rank, layer: "events",
+    id: `${layout.rank}`, query: { key: layout.key, rank: layout.rank }, shift: layout.shift_ns - zero, rank: layout.rank, layer: "events",
   };
 }
 
-/** @param {import("./types").Layout} layout @param {string} layer @returns {Source} */
-export function layerOf(layout, layer) {
+/** @param {import("./types").Layout} layout @param {string} layer @param {number} zero when time begins @returns {Source} */
+export function layerOf(layout, layer, zero) {
   return {
-    id: `${layout.rank}/${layer}`, query: { key: layout.key, rank: layout.rank, layer }, shift: layout.shift_ns, rank: layout.rank, layer,
+    id: `${layout.rank}/${layer}`, query: { key: layout.key, rank: layout.rank, layer }, shift: layout.shift_ns - zero, rank: layout.rank, layer,
   };
 }
 
@@ -54,9 +54,14 @@ export class Asker {
     return this.api.bytes(`${this.base}/tiles`, { ...source.query, level, index, blocks: blocks.join(",") });
   }
 
+  /** @param {number} rank @returns {Promise<{ counters: import("./types").CounterShown[] }>} */
+  counters(rank) {
+    return this.api.get(`${this.base}/counters`, { rank });
+  }
+
   /** @param {Source} source @param {string} counter @param {number} level @param {number} index */
   counter(source, counter, level, index) {
-    return this.api.bytes(`${this.base}/counters`, { ...source.query, counter, level, index });
+    return this.api.bytes(`${this.base}/counter`, { ...source.query, counter, level, index });
   }
 
   /** @param {number} rank @param {string} layer @param {number} id */
@@ -79,7 +84,7 @@ export class Asker {
     return this.api.get(`${this.base}/search`, { rank, q: text });
   }
 
-  /** The hit before or after a moment. @param {number} rank @param {string} text @param {number} at @param {number | null} id @param {number} by */
+  /** The hit before or after a moment of the rank's own time. @param {number} rank @param {string} text @param {number} at @param {number | null} id @param {number} by */
   found(rank, text, at, id, by) {
     return this.api.get(`${this.base}/found`, { rank, q: text, at: Math.round(at), id, by });
   }

@@ -11,6 +11,7 @@ const BLOCKS_OF_REQUEST = 32;
 const MOST_BYTES = 64 << 20;
 const BYTES_OF_BLOCK = 600; // what an empty one takes
 const RETRY_MS = 2000;
+const QUIET_MS = 150; // without a wish, before guesses are fetched
 
 /** @param {Wish} wish */
 function keyOf(wish) {
@@ -35,6 +36,9 @@ export class Tiles {
     this.pending = new Set();
     /** @type {Wish[]} */
     this.wishes = [];
+    /** @type {Wish[]} */
+    this.guesses = [];
+    this.quietTimer = 0;
     this.bytes = 0;
     this.running = 0;
     this.pausedUntil = 0;
@@ -53,14 +57,31 @@ export class Tiles {
     return found;
   }
 
-  /** What is needed now, the most urgent first; older wishes that were not sent are forgotten. @param {Wish[]} wishes */
-  want(wishes) {
-    this.wishes = wishes.filter((wish) => !this.blocks.has(keyOf(wish)) && !this.pending.has(keyOf(wish)));
+  /**
+   * What is needed now, the most urgent first, and what may be needed next: that is fetched when nobody waits for
+   * anything. Older wishes that were not sent are forgotten.
+   * @param {Wish[]} wishes @param {Wish[]} [guesses]
+   */
+  want(wishes, guesses = []) {
+    this.wishes = this.missing(wishes);
+    this.guesses = guesses;
+    clearTimeout(this.quietTimer);
+    if (!this.wishes.length && guesses.length) this.quietTimer = window.setTimeout(() => this.guess(), QUIET_MS);
     this.pump();
   }
 
-  get isIdle() {
-    return this.running === 0 && this.wishes.length === 0;
+  /** @param {Wish[]} wishes */
+  missing(wishes) {
+    return wishes.filter((wish) => !this.blocks.has(keyOf(wish)) && !this.pending.has(keyOf(wish)));
+  }
+
+  /** Fetches guesses, one request after the other. */
+  guess() {
+    if (this.wishes.length || this.running) return;
+    const [head, ...rest] = this.missing(this.guesses);
+    if (!head) return;
+    const same = rest.filter((wish) => wish.source === head.source && wish.level === head.level && wish.index === head.index);
+    this.send([head, ...same].slice(0, BLOCKS_OF_REQUEST));
   }
 
   pump() {
@@ -99,6 +120,7 @@ export class Tiles {
       this.running -= 1;
       this.onArrival();
       this.pump();
+      if (!this.wishes.length) this.guess();
     }
   }
 

@@ -26,7 +26,7 @@ export class Timeline {
     this.elements = build(root);
     this.ask = new Asker(context.api, context.run, () => this.invalidate());
     this.viewport = new Viewport(0, 1);
-    this.zero = 0;
+    this.zero = 0; // when the shown trace begins, in its own time
     this.scroll = 0;
     this.height = 1;
     this.arrangement = noArrangement();
@@ -64,6 +64,8 @@ export class Timeline {
     this.onUnfoldRank = () => {};
     this.frames = /** @type {number[]} */ ([]);
     this.firstPaint = 0;
+    /** @type {Promise<void>} when slices are on the screen: everything else may wait for that */
+    this.painted = new Promise((done) => { this.onPainted = done; });
     this.scheduled = 0;
     this.stopped = false;
     this.observer = new ResizeObserver(() => this.resize());
@@ -94,14 +96,10 @@ export class Timeline {
   }
 
   resize() {
-    const { stage, side, bar, overlay } = this.elements;
+    const { stage, side, bar } = this.elements;
     const width = Math.max(50, stage.clientWidth - side.offsetWidth - bar.offsetWidth);
     this.height = Math.max(20, stage.clientHeight);
     this.painter.resize(width, this.height);
-    overlay.width = this.elements.canvas.width;
-    overlay.height = this.elements.canvas.height;
-    overlay.style.width = `${width}px`;
-    overlay.style.height = `${this.height}px`;
     this.minimap.resize(width, this.painter.ratio);
     this.viewport.width = width;
     this.scrollTo(this.scroll);
@@ -145,7 +143,7 @@ export class Timeline {
   /** @returns {import("./painter.js").Scene} */
   get scene() {
     return {
-      viewport: this.viewport, lines: this.lines, scroll: this.scroll, height: this.height, zero: this.zero, tiles: this.tiles,
+      viewport: this.viewport, lines: this.lines, scroll: this.scroll, height: this.height, tiles: this.tiles,
       counters: this.counters, names: (source) => this.ask.names(source), lit: (source) => this.lit.get(source.id) ?? null,
     };
   }
@@ -157,14 +155,18 @@ export class Timeline {
     const { scene, palette: colours, painter } = this;
     painter.paint(scene);
     this.tracks.update(this.lines, this.scroll, this.height);
-    paintOverlay(this.elements.overlay, scene, this.marked, colours, painter.ratio, (rank) => this.shiftOf(rank));
+    paintOverlay(painter.ctx, scene, this.marked, colours, (rank) => this.shiftOf(rank));
     this.minimap.paint(scene, colours, painter.ratio, this.lines);
     paintRuler(this.elements.ruler, this.viewport.width, painter.ratio, scene, colours);
-    this.elements.span.textContent = `${duration(this.viewport.span)} shown`;
-    if (this.minimap.wishes?.length) this.tiles.want([...this.tiles.wishes, ...this.minimap.wishes]);
+    const shown = `${duration(this.viewport.span)} shown`;
+    if (this.elements.span.textContent !== shown) this.elements.span.textContent = shown;
+    if (this.minimap.wishes?.length) this.tiles.want([...this.tiles.wishes, ...this.minimap.wishes], this.tiles.guesses);
     this.frames.push(performance.now() - begun);
     if (this.frames.length > 5000) this.frames.splice(0, 1000);
-    if (!this.firstPaint && painter.wide.count > 0) this.firstPaint = performance.now();
+    if (!this.firstPaint && painter.hasSlices) {
+      this.firstPaint = performance.now();
+      this.onPainted?.();
+    }
   }
 
   /** @param {number} rank */

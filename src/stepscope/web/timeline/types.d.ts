@@ -1,4 +1,5 @@
-/** Types of the trace viewer; checked by tsc, never shipped to a browser. Times are ns of the shown rank's trace. */
+/** Types of the trace viewer; checked by tsc, never shipped to a browser. Times are ns since the shown rank's trace begins, so that doubles hold
+ * them exactly down to fractions; those of the server are ns of a rank's own clock: `Source.shift` is the difference. */
 
 export interface TrackShown { id: number; title: string; detail: string; what: string; row: number; rows: number; events: number }
 
@@ -7,7 +8,7 @@ export interface GroupShown { id: string; title: string; what: string; device: n
 export interface Layout {
   key: string; rank: number; ranks: number[]; shift_ns: number; start_ns: number; end_ns: number;
   base_unix_ns: string | null; events: number; rows: number; names: number; groups: GroupShown[];
-  counters: CounterShown[]; layers: string[];
+  layers: string[];
 }
 
 export interface CounterShown { id: string; title: string; unit: string; group: string | null; detail: string }
@@ -20,7 +21,7 @@ export interface Source {
   id: string;
   /** What its requests carry: key, rank, layer. */
   query: Record<string, string | number>;
-  /** Added to its times to have those of the shown rank. */
+  /** Added to its times to have those of the picture. */
   shift: number;
   rank: number;
   layer: string;

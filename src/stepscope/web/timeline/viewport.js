@@ -1,4 +1,4 @@
-// The stretch of time that is shown. Times are ns as doubles: exact up to 2**53, which is a hundred days.
+// The stretch of time that is shown. Times are ns as doubles: exact up to 2**53, which is a hundred days; they begin with the trace.
 
 export const SHORTEST_NS = 16;
 
@@ -83,8 +83,8 @@ export class Viewport {
     this.show(middle - span / 2, middle + span / 2);
   }
 
-  /** The level of detail whose buckets are no wider than a pixel. @param {number} ratio device pixels of a pixel */
+  /** The level of detail whose buckets are nearest to a pixel. @param {number} ratio device pixels of a pixel */
   level(ratio = 1) {
-    return Math.min(44, Math.max(0, Math.floor(Math.log2(this.scale / ratio))));
+    return Math.min(44, Math.max(0, Math.round(Math.log2(this.scale / ratio))));
   }
 }
