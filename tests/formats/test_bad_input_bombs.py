@@ -23,8 +23,10 @@ from tests.formats.xspace_bytes import varint
 pytest.importorskip("resource")
 
 MIB = 1 << 20
+ROOT = Path(__file__).parents[2]
 SCRIPT = """
-import json, resource, sys
+import json, sys
+from benchmarks.drivers.meter import peak_bytes
 from stepscope.errors import UnreadableFile
 from stepscope.formats import json_windows, packed, read
 from stepscope.formats.source import Source
@@ -37,8 +39,7 @@ try:
     events = len(trace.events)
 except UnreadableFile as error:
     told, events = {"refused": error.what}, 0
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-print(json.dumps({"told": told, "events": events, "peak": peak}))
+print(json.dumps({"told": told, "events": events, "peak": peak_bytes()}))
 """
 
 
@@ -52,7 +53,7 @@ def bomb(path: Path, head: bytes, unit: bytes, size: int) -> Path:
 def read_apart(path: Path, bomb_bytes: int = packed.BOMB_BYTES) -> dict[str, Any]:
     """What a process of its own reads, and how much memory it took."""
     command = [sys.executable, "-c", SCRIPT, str(path), str(bomb_bytes)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, cwd=ROOT)
     assert ended.stderr == ""
     found: dict[str, Any] = json.loads(ended.stdout)
     return found

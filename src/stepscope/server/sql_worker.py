@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -74,15 +75,20 @@ def _entry(file: File) -> Any:
     return entry(file.path, filesystem=locate(file.path).filesystem, **known)
 
 
+def _data_bytes() -> int:
+    """What the limit counts of this process now. Its largest resident size would be that of the server, which it inherits."""
+    status = Path("/proc/self/status").read_text("ascii", "replace")
+    return int(status.partition("VmData:")[2].split()[0]) * 1024
+
+
 def _limit(memory_bytes: int) -> None:
     """Beyond what loading took. Mapped tables are not counted: the system can drop them."""
     try:
         import resource
 
-        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        limit = used + memory_bytes
+        limit = _data_bytes() + memory_bytes
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    except (ImportError, OSError, ValueError):  # not on this system; the time is bounded all the same
+    except (ImportError, OSError, ValueError, IndexError):  # not on this system; the time is bounded all the same
         pass
 
 
