@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import webbrowser
 from collections.abc import Sequence
 from secrets import token_urlsafe
@@ -49,9 +51,16 @@ def serve(
         link = serving.address if access is None else f"{serving.address}?token={access}"
         talk.out.print(f"stepscope serves {', '.join(wanted)} at {link}")
         talk.note("Ctrl+C ends it.")
-        if not no_open:
+        if not no_open and _has_screen():
             webbrowser.open(link)
         serving.run()
+
+
+def _has_screen() -> bool:
+    """Where there is none, Python would open a browser for terminals in ours."""
+    if os.environ.get("BROWSER") or sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _settings(host: str, allowed: Sequence[str], *, capture: bool) -> Settings:

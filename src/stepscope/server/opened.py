@@ -154,10 +154,10 @@ class Opened:
         found = self.room.get(listed.id)
         if found is not None and found.key == load.key:
             return found
-        future = load.future
+        future, is_first = load.future, False
         if future is None or (future.done() and found is None):  # never read, or let go meanwhile
-            future = self._begin(listed, load)
-        return in_time(future, load.progress)
+            future, is_first = self._begin(listed, load), True
+        return in_time(future, load.progress, is_first)
 
     def state(self, listed: ListedRun) -> tuple[str, Progress | None, StepscopeError | None]:
         """new, loading, ready or failed, without touching a file."""

@@ -15,7 +15,7 @@ from stepscope.errors import StepscopeError
 from stepscope.server.app import App
 from stepscope.server.request import LARGEST_BODY
 
-THREADS = 8
+THREADS = 16
 CONNECTIONS = 200
 
 

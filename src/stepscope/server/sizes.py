@@ -17,8 +17,8 @@ def size_of(value: Any, depth: int = 0) -> int:
     """Of frames, buffers and containers of them; other objects count as what Python says of them."""
     if isinstance(value, pl.DataFrame | pl.Series):
         return int(value.estimated_size())
-    if isinstance(value, memoryview):
-        return value.nbytes
+    if isinstance(getattr(value, "nbytes", None), int):
+        return int(value.nbytes)
     if isinstance(value, bytes | bytearray | str | array):
         return sys.getsizeof(value)
     if depth >= _DEEPEST:
