@@ -82,7 +82,7 @@ def take(page: Page, url: str, runs: dict[str, str], name: str) -> None:
     page.goto(f"{url}#/{target}?{query}")
     page.locator(".room > *").first.wait_for()
     page.wait_for_timeout(400)
-    for waiting in (".of.busy", ".figure .wait", ".loading"):
+    for waiting in (".of.busy", ".wait", ".loading"):
         page.locator(waiting).first.wait_for(state="detached")
     if name == "capture":
         page.get_by_role("button", name="Capture").click()

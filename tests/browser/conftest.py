@@ -171,5 +171,5 @@ def settle(page: Any) -> None:
     """Wait for what loads: the view, its tables and its figures."""
     page.locator(".room > *, .view > .problem, .view > [role=alert]").first.wait_for(state="attached")
     page.locator(".loading").first.wait_for(state="detached")
-    for waiting in (".of.busy", ".figure .wait"):
+    for waiting in (".of.busy", ".wait"):
         playwright.expect(page.locator(waiting)).to_have_count(0)

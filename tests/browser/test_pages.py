@@ -79,6 +79,17 @@ def test_overview_says_what_to_know_first(show: Callable[..., Any]) -> None:
     assert bars.count() == 8
 
 
+def test_figures_are_saved_here_and_sent_nowhere(show: Callable[..., Any]) -> None:
+    page = show("kernels", "kineto_gpu")
+    names = page.locator(".modebar-btn").evaluate_all("(all) => all.map((each) => each.dataset.title)")
+    assert names[0] == "Download plot as a PNG"
+    assert not [name for name in names if "hare" in name or "loud" in name or "tudio" in name]
+    page.locator(".figure .plot").hover()
+    with page.expect_download() as started:
+        page.locator(".modebar-btn").first.click()
+    assert started.value.path().read_bytes().startswith(b"\x89PNG")
+
+
 def test_problems_come_first(show: Callable[..., Any]) -> None:
     page = show("overview", "chrome")
     order = page.evaluate(

@@ -8,7 +8,7 @@ const part = (name, share) => ({ part: name, ns: share * 1e6, share, names: [], 
 const finding = { code: "launch-bound", class: "time", title: "The host launches work too slowly", detail: "", evidence: {}, share: 0.8, saves_ns_per_step: 5, speedup: 4.333, speedup_max: 6, fix: "" };
 const report = (changes) => ({
   problems: [], breakdown: [part("compute", 0.04), part("dispatch", 0.8), part("input", 0.16)], findings: [finding],
-  steps: { count: 3, median_ns: 11_560_499 }, device: { mfu: null }, ...changes,
+  steps: { count: 3, median_ns: 11_560_499 }, device: { mfu: null, busy_share: 0.04 }, ...changes,
 });
 
 test("says how long, what the device does, and what to change", () => {
@@ -36,4 +36,9 @@ test("the first figures leave out what is not known", () => {
 test("evidence in words", () => {
   const words = evidence({ ...finding, evidence: { names: [{ name: "aten::mm", ns_per_step: 1500 }], freed_bytes: 2048, idle_share: 0.5, calls: 1200, none: null, empty: [] } });
   assert.deepEqual(words, [["names", "aten::mm (per step 1.50 µs)"], ["freed", "2.00 KiB"], ["idle share", "50.0 %"], ["calls", "1,200"]]);
+});
+
+test("where the device was not recorded, nothing is said about it", () => {
+  const words = verdict(report({ device: { mfu: null, busy_share: null }, breakdown: [part("input", 0.85), part("dispatch", 0.15)], findings: [] }));
+  assert.equal(words, "A step takes 11.6 ms, input takes 85.0 % of the time: nothing here is worth changing.");
 });

@@ -8,7 +8,7 @@ import { shortName } from "./names.js";
 import { inOrder, part } from "./parts.js";
 import { table } from "./tables.js";
 
-const LABELLED = 0.07; // a piece of the bar that is narrower has no room for words
+const LETTER = 0.0082; // of the bar, where the page is as narrow as it may be
 const BARS = 400;
 
 /** Steps of each rank's critical device, or of one rank's. @param {import("../types").Report} report @param {number | null} [rank] */
@@ -31,11 +31,17 @@ export function oneBar(report) {
   const pieces = rows.map((row) => h("i", {
     style: { flex: `${row.ns} 1 0`, background: `var(--p-${row.part})` },
     "data-tip": `${part(row.part).title}: ${share(row.share)}, ${duration(row.ns / steps)} a step\n${part(row.part).meaning}`,
-  }, row.share >= LABELLED ? `${part(row.part).title} ${share(row.share)}` : ""));
+  }, label(row)));
   return h("figure", { class: "figure" },
     h("header", {}, h("h3", {}, "Where the time of a step goes"), h("small", {}, `share of time, ${basis(report)}`), helpLink("report/breakdown")),
     h("div", { class: "onebar", role: "img", "aria-label": rows.map((row) => `${part(row.part).title} ${share(row.share)}`).join(", ") }, pieces),
     h("ul", { class: "legend" }, rows.map((row) => h("li", { "data-tip": part(row.part).meaning }, swatch(row.part), `${part(row.part).title} ${share(row.share)}`))));
+}
+
+/** What stands in a piece of the bar, if there is room for it. @param {import("../types").BreakdownRow} row */
+function label(row) {
+  const words = `${part(row.part).title} ${share(row.share)}`;
+  return row.share >= LETTER * (words.length + 1) ? words : "";
 }
 
 /** @param {string} name */

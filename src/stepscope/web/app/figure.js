@@ -102,12 +102,16 @@ export function figure(options) {
   return Object.assign(element, { redraw: draw });
 }
 
+// Plotly offers to upload figures to its maker's site: not from here.
 const CONFIG = {
+  showSendToCloud: false,
+  showEditInChartStudio: false,
+  plotlyServerURL: "",
   displaylogo: false,
   responsive: false,
   showTips: false,
   displayModeBar: "hover",
-  modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
+  modeBarButtonsToRemove: ["sendChartToCloud", "sendDataToCloud", "lasso2d", "select2d", "autoScale2d"],
   toImageButtonOptions: { format: "png", scale: 2, filename: "stepscope" },
 };
 
@@ -118,7 +122,7 @@ function frame(height, width) {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: "system-ui, sans-serif", size: 12, color: colour("ink") },
     margin: { l: 62, r: 16, t: 30, b: 44 },
-    hoverlabel: { bgcolor: colour("card"), bordercolor: colour("rule"), font: { color: colour("ink"), size: 12 }, align: "left" },
+    hoverlabel: { bgcolor: colour("card"), bordercolor: colour("rule"), font: { color: colour("ink"), size: 12, family: "system-ui, sans-serif" }, align: "left" },
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", traceorder: "normal", font: { size: 12 } },
     modebar: { color: colour("faint"), activecolor: colour("ink"), bgcolor: "rgba(0,0,0,0)" },
     dragmode: "zoom", xaxis: {}, yaxis: {},

@@ -33,8 +33,9 @@ export function makeFrame(root, watch, links, state) {
     h("header", { class: "head" }, menu, h("a", { class: "brand", href: "#/runs" }, logo(), "stepscope"), picker, rank, h("span", { class: "grow" }), capture, theme),
     nav, main);
 
+  let shownRun = "";
   const openMenu = () => {
-    const list = runList({ watch, current: "", link: links.run });
+    const list = runList({ watch, current: shownRun, link: links.run, brief: true });
     const box = h("div", { class: "popover", role: "dialog", "aria-label": "runs" }, list.element);
     const close = () => { box.remove(); picker.setAttribute("aria-expanded", "false"); document.removeEventListener("pointerdown", outside, true); removeEventListener("hashchange", close); };
     /** @param {Event} event */
@@ -58,6 +59,7 @@ export function makeFrame(root, watch, links, state) {
 
   /** @param {import("../types").Run | null} run @param {string} page @param {number | null} chosen */
   const show = (run, page, chosen) => {
+    shownRun = run?.id ?? "";
     name.textContent = run ? run.name : "choose a run";
     picker.dataset.tip = run ? `${run.place}\n${run.name}` : "";
     showRanks(ranks.get(run?.id ?? "") ?? Array.from({ length: run?.ranks ?? 0 }, (_, at) => at), chosen);

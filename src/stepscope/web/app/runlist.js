@@ -34,6 +34,7 @@ export function errorWords(run) {
  * @param {(words: string) => void} [options.onSearch]
  * @param {Set<string>} [options.chosen]  ids to compare; the list then has boxes to tick
  * @param {() => void} [options.onChoose]
+ * @param {boolean} [options.brief]  only what tells runs apart
  */
 export function runList(options) {
   const search = h("input", {
@@ -42,7 +43,7 @@ export function runList(options) {
   });
   const told = h("small", {});
   const body = h("tbody");
-  const heads = [...(options.chosen ? [""] : []), "run", "format", "ranks", "files", "size", "changed", "state"];
+  const heads = [...(options.chosen ? [""] : []), "run", "format", "ranks", ...(options.brief ? [] : ["files", "size"]), "changed", "state"];
   const table = h("table", {}, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col", class: ["ranks", "files", "size"].includes(head) ? "n" : null }, head)))), body);
   const left = h("div", {});
   const element = h("div", { class: "of runs" }, h("div", { class: "tools" }, search, told), h("div", { class: "table" }, table), left);
@@ -53,7 +54,7 @@ export function runList(options) {
     told.textContent = `${found.length === runs.length ? many(runs.length, "run") : `${count(found.length)} of ${many(runs.length, "run")}`}${scanning ? ", still looking …" : ""}`;
     fill(body, found.map((run) => row(run, options)));
     if (!found.length) fill(body, h("tr", {}, h("td", { class: "none", colspan: heads.length }, scanning ? "Looking for profiles …" : runs.length ? "No run matches." : "No profile was found.")));
-    fill(left, skipped.length ? leftOut(skipped) : null);
+    fill(left, skipped.length && !options.brief ? leftOut(skipped) : null);
   };
   draw();
   const stop = options.watch.subscribe(() => {
@@ -79,8 +80,7 @@ function row(run, options) {
     h("td", { class: "name" }, h("a", { href: options.link(run.id), "data-tip": run.place }, run.name)),
     h("td", {}, run.format ? format(run.format) : "–"),
     h("td", { class: "n" }, run.ranks ? count(run.ranks) : "–"),
-    h("td", { class: "n" }, count(run.files)),
-    h("td", { class: "n" }, size(run.bytes)),
+    options.brief ? null : [h("td", { class: "n" }, count(run.files)), h("td", { class: "n" }, size(run.bytes))],
     h("td", {}, run.modified_ns ? ago(run.modified_ns) : "–"),
     h("td", {}, h("span", { class: `state ${run.state}`, "data-tip": error || null, tabindex: error ? 0 : null }, stateWords(run))));
 }

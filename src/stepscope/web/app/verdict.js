@@ -29,10 +29,10 @@ function use(report) {
   const isHost = rows.some((row) => row.part === "host_compute");
   const worst = rows.find((row) => !part(row.part).isBusy);
   const who = isHost ? "the CPU computes" : "the device is busy";
-  const told = `${who} ${share(Math.min(1, busy))} of the time`;
-  if (!worst || worst.share < WORTH) return `and ${told}`;
+  const told = busy > 0 || report.device.busy_share !== null ? `${who} ${share(Math.min(1, busy))} of the time` : "";
+  if (!worst || worst.share < WORTH) return told ? `and ${told}` : "and what the device did was not recorded";
   const why = worst.part === "unexplained" ? "no event explains" : `${part(worst.part).title} takes`;
-  return `${told} and ${why} ${share(worst.share)}`;
+  return `${told ? `${told} and ` : ""}${why} ${share(worst.share)}${told ? "" : " of the time"}`;
 }
 
 /** @param {import("../types").Report} report */

@@ -53,7 +53,7 @@ function heat(report, context) {
     h("option", { value: "duration" }, "step time"), parts.map((name) => h("option", { value: name }, part(name).title)));
   select.value = measure;
   const drawing = figure({
-    title: "Every rank, every step", unit: "darker is longer", help: "report/collectives", height: Math.max(200, Math.min(700, 110 + 26 * ranks.length)), tools: [select],
+    title: "Every rank, every step", unit: "the stronger the colour, the longer", help: "report/collectives", height: Math.max(200, Math.min(700, 110 + 26 * ranks.length)), tools: [select],
     note: "Click a cell to see that rank's step in the trace.",
     draw: (colour) => {
       const cells = ranks.map((rank) => steps.map((step) => value(found.get(`${rank} ${step}`))));

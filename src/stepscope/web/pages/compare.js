@@ -36,7 +36,7 @@ async function render(root, context) {
       fill(room, empty("Choose two runs.", context.runs().length < 2 ? "Only one run is here: record another, or serve a folder with several." : "Differences are of the second to the first: what it takes more or less."));
       return;
     }
-    fill(room, h("p", { class: "sub" }, "Comparing …"));
+    fill(room, h("p", { class: "sub wait" }, "Comparing …"));
     try {
       fill(room, ...compared(await context.api.get("api/compare", { a, b })));
     } catch (error) {

@@ -16,7 +16,7 @@ async function render(root, context) {
   const found = await context.api.get(`api/runs/${context.run}/doctor`);
   const machine = h("div", { style: { marginTop: "18px" } }, h("button", { type: "button", onclick: () => examine() }, "Look at the machine that serves this page, too"));
   const examine = async () => {
-    fill(machine, h("p", { class: "sub" }, "Looking …"));
+    fill(machine, h("p", { class: "sub wait" }, "Looking …"));
     try {
       fill(machine, h("h2", {}, "The machine that serves this page"), ...told(await context.api.get("api/doctor"), "this machine"));
     } catch (error) {

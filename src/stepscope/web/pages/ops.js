@@ -50,7 +50,7 @@ function flame(context) {
   let by = context.params.get("tree") ?? "scope";
   let measure = context.params.get("measure") ?? "host";
   let words = context.params.get("find") ?? "";
-  const room = h("div", {}, h("p", { class: "sub" }, "Loading …"));
+  const room = h("div", {}, h("p", { class: "sub wait" }, "Loading …"));
   const load = async () => {
     try {
       const tree = await context.api.get(`api/runs/${context.run}/flame`, { by, measure, rank: context.rank });

@@ -29,7 +29,7 @@ function render(root, context) {
     const query = text.value;
     context.setParams({ query }, { replace: true });
     go.disabled = true;
-    fill(told, h("p", { class: "sub" }, "Running …"));
+    fill(told, h("p", { class: "sub wait" }, "Running …"));
     const began = performance.now();
     try {
       const answer = await context.api.post(`api/runs/${context.run}/sql`, { query });
