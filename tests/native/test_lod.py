@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stepscope.native.lod_rows import BLOCK
 from tests.native.both import builds
 
 LAST = 2**63 - 1
@@ -57,7 +58,7 @@ def arranged(lod_rows: Any, events: list[Event]) -> tuple[list[int], list[tuple[
     order, longest, rows = lod_rows.arrange(
         u32(columns[0]), array("H", columns[1]), i64(columns[2]), i64(columns[3])
     )
-    assert len(longest) == -(-len(events) // lod_rows.BLOCK)
+    assert len(longest) == -(-len(events) // BLOCK)
     return list(order), rows
 
 
@@ -121,7 +122,7 @@ def naive(slices: list[tuple[int, int]], begin: int, bits: int, buckets: int) ->
 
 def blocks(durs: list[int]) -> array[int]:
     """The first of the longest in each block."""
-    numbers = [range(at, min(at + 64, len(durs))) for at in range(0, len(durs), 64)]
+    numbers = [range(at, min(at + BLOCK, len(durs))) for at in range(0, len(durs), BLOCK)]
     return u32(max(block, key=durs.__getitem__) for block in numbers)
 
 

@@ -22,6 +22,7 @@ except ImportError:  # interpreted, and Cython is not installed
 
 COMPILED = bool(cython.compiled)
 MOST_BUCKETS = 4096
+NO_STYLE = 255
 
 _BLOCK = cython.declare(cython.Py_ssize_t, BLOCK)
 _LAST = cython.declare(cython.longlong, 2**63 - 1)
@@ -268,6 +269,44 @@ class Window:
         if self.begin < 0 and moment > _LAST + self.begin:
             return _FURTHEST
         return _FURTHEST if moment - self.begin > far else (moment - self.begin) >> self.unit_bits
+
+
+def labels(
+    ids: cython.const[cython.uint][::1],
+    name: cython.const[cython.uint][::1],
+    kind: cython.const[cython.uchar][::1],
+    role: cython.const[cython.uchar][::1],
+    number_of_name: cython.const[cython.uint][::1],
+    style_of_number: cython.const[cython.uchar][::1],
+    style_of_kind: cython.const[cython.uchar][::1],
+    style_of_role: cython.const[cython.uchar][::1],
+) -> array[int]:
+    """For each slice the number of its name and, in the upper 8 bits, its style: that of its role, its kind or its name.
+
+    A role or kind without a style of its own has NO_STYLE there. Codes beyond their table have neither.
+    """
+    n: cython.Py_ssize_t = len(ids)
+    codes: cython.Py_ssize_t = len(number_of_name)
+    kinds: cython.Py_ssize_t = len(style_of_kind)
+    roles: cython.Py_ssize_t = len(style_of_role)
+    result = array("I", bytes(4 * n))
+    out: cython.uint[::1] = result
+    none: cython.uchar = NO_STYLE
+    number: cython.uint
+    style: cython.uchar
+    at: cython.uint
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(n):
+            at = ids[i]
+            number = number_of_name[name[at]] if name[at] < codes else 0
+            style = style_of_role[role[at]] if role[at] < roles else none
+            if style == none and kind[at] < kinds:
+                style = style_of_kind[kind[at]]
+            if style == none:
+                style = style_of_number[number]
+            out[i] = number | (cython.cast(cython.uint, style) << 24)
+    return result
 
 
 def samples(

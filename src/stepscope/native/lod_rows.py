@@ -18,7 +18,7 @@ except ImportError:  # interpreted, and Cython is not installed
 
 COMPILED = bool(cython.compiled)
 LANES = 16  # of one depth; what overlaps even more shares the last of them
-BLOCK = 64  # events of the order whose longest is known beforehand
+BLOCK = 16  # events of the order whose longest is known beforehand
 NONE = 0xFFFFFFFF
 
 _LANES = cython.declare(cython.Py_ssize_t, LANES)

@@ -10,10 +10,11 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.native import lod
 from stepscope.native.lod import Rows
 from stepscope.native.lod_rows import arrange
 from stepscope.server.timeline import styles
-from stepscope.trace.columns import buffer
+from stepscope.trace.columns import buffer, series
 from stepscope.trace.lookup import distinct
 from stepscope.trace.trace import Trace
 
@@ -41,7 +42,7 @@ class Store:
     order: array[int] = field(repr=False)
     first: array[int] = field(repr=False)
     names: pl.Series = field(repr=False)
-    labels: Callable[[pl.Series], pl.Series] = field(repr=False)
+    labels: Callable[[array[int]], array[int]] = field(repr=False)
 
     def row_of(self, event: int, track: int, depth: int, start: int) -> int | None:
         """The row that shows an event."""
@@ -65,14 +66,11 @@ def store_of(trace: Trace) -> Store:
     """All events of a trace."""
     events = trace.events
     names, number_of, style_of = _names(events["name"])
+    codes = [buffer(_codes(events[name])) for name in ("name", "kind", "role")]
 
-    def labels(ids: pl.Series) -> pl.Series:
-        code = events["name"].to_physical().gather(ids)
-        number = number_of.gather(code).fill_null(0)
-        style = styles.of_kinds(events["kind"].gather(ids), events["role"].gather(ids))
-        found = pl.select(pl.coalesce(style, style_of.gather(number)).alias("style")).to_series()
-        label: pl.Series = found.cast(pl.UInt32) * MOST_NAMES + number
-        return label
+    def labels(ids: array[int]) -> array[int]:
+        name, kind, role = codes
+        return lod.labels(ids, name, kind, role, buffer(number_of), style_of, styles.OF_KIND, styles.OF_ROLE)
 
     columns = [buffer(events[name]) for name in ("track", "depth", "start_ns", "dur_ns")]
     return _store(arrange(*columns), columns[2], columns[3], names, labels)
@@ -84,7 +82,11 @@ def store_of_spans(spans: pl.DataFrame, names: list[str]) -> Store:
     start, dur = (buffer(spans[name].cast(pl.Int64).rechunk()) for name in ("start_ns", "dur_ns"))
     arranged = arrange(buffer(spans["row"].cast(pl.UInt32)), buffer(depth), start, dur)
     label = spans["style"].cast(pl.UInt32) * MOST_NAMES + spans["name"].cast(pl.UInt32)
-    return _store(arranged, start, dur, pl.Series(names, dtype=pl.String), lambda ids: label.gather(ids))
+
+    def labels(ids: array[int]) -> array[int]:
+        return array("I", label.gather(series("ids", ids, pl.UInt32)))
+
+    return _store(arranged, start, dur, pl.Series(names, dtype=pl.String), labels)
 
 
 def _store(
@@ -92,7 +94,7 @@ def _store(
     start: Any,
     dur: Any,
     names: pl.Series,
-    labels: Callable[[pl.Series], pl.Series],
+    labels: Callable[[array[int]], array[int]],
 ) -> Store:
     order, longest, rows = arranged
     first = array("I", accumulate((row[2] for row in rows), initial=0))
@@ -100,7 +102,13 @@ def _store(
     return Store([Row(*row) for row in rows], native, order, first, names, labels)
 
 
-def _names(column: pl.Series) -> tuple[pl.Series, pl.Series, pl.Series]:
+def _codes(column: pl.Series) -> pl.Series:
+    """The codes of a column of names; where there is none, one beyond all others."""
+    codes = column.to_physical()
+    return codes.fill_null(0xFFFFFFFF if codes.dtype == pl.UInt32 else 0xFF)
+
+
+def _names(column: pl.Series) -> tuple[pl.Series, pl.Series, bytes]:
     """The names in the order of the alphabet, the number of each by its code, and the style of each by its number."""
     known = distinct(column)
     table = pl.DataFrame({"code": known.to_physical(), "name": known.cast(pl.String)}).sort("name")
@@ -112,5 +120,4 @@ def _names(column: pl.Series) -> tuple[pl.Series, pl.Series, pl.Series]:
         number_of = number_of.scatter(
             table["code"], pl.int_range(1, len(table) + 1, dtype=pl.UInt32, eager=True)
         )
-    style_of = pl.Series([styles.of_name(name) for name in names], dtype=pl.UInt32)
-    return names, number_of, style_of
+    return names, number_of, bytes(styles.of_name(name) for name in names)

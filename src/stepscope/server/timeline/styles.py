@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from zlib import crc32
 
-import polars as pl
-
 from stepscope.analysis.parts import PARTS
+from stepscope.native.lod import NO_STYLE
 from stepscope.trace.schema import KINDS, ROLES
 
 BY_NAME = 16  # styles 0 to 15: a name has always the same one
@@ -41,9 +40,6 @@ def of_name(name: str) -> int:
     return crc32(name.translate(_DIGITS).encode("utf-8", "surrogatepass")) % BY_NAME
 
 
-def of_kinds(kind: pl.Series, role: pl.Series) -> pl.Series:
-    """The style that a kind or a role demands, null where the name decides. Roles count more."""
-    kinds = pl.Series([_OF_KIND.get(each) for each in KINDS], dtype=pl.UInt32)
-    roles = pl.Series([_OF_ROLE.get(each) for each in ROLES], dtype=pl.UInt32)
-    by_role = roles.gather(role.to_physical())
-    return pl.select(pl.coalesce(by_role, kinds.gather(kind.to_physical()))).to_series()
+# What a kind or a role demands, by its code.
+OF_KIND = bytes(_OF_KIND.get(kind, NO_STYLE) for kind in KINDS)
+OF_ROLE = bytes(_OF_ROLE.get(role, NO_STYLE) for role in ROLES)

@@ -11,11 +11,8 @@ from __future__ import annotations
 import sys
 from array import array
 
-import polars as pl
-
 from stepscope.native.lod import Window
 from stepscope.server.timeline.store import Store
-from stepscope.trace.columns import buffer, series
 
 try:
     from isal.igzip import compress as _gzip
@@ -62,15 +59,8 @@ def tile(store: Store, level: int, index: int, blocks: list[int]) -> bytes:
             column.extend(found)
     ids = columns[2]
     front = array("I", [VERSION, len(head) // 2])
-    columns.insert(3, _labels(store, ids))
+    columns.insert(3, store.labels(ids) if ids else array("I"))
     return b"".join(_little(each) for each in (front, head, *columns))
-
-
-def _labels(store: Store, ids: array[int]) -> array[int]:
-    found = array("I")
-    if ids:
-        found.frombytes(buffer(store.labels(series("ids", ids, pl.UInt32))).cast("B"))
-    return found
 
 
 def _rows(blocks: list[int], count: int) -> list[int]:
