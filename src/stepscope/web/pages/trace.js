@@ -1,24 +1,17 @@
 // The trace: every event on its track, from the whole recording down to a nanosecond.
 
-import { isLeft } from "../app/api.js";
 import { h } from "../app/dom.js";
-import { count } from "../app/format.js";
-import { showHelp } from "../timeline/help.js";
-import { Keys } from "../timeline/keys.js";
-import { readPlace, writePlace } from "../timeline/link.js";
-import { listen } from "../timeline/pointer.js";
-import { Search } from "../timeline/search.js";
-import { Selection } from "../timeline/selection.js";
-import { style } from "../timeline/skeleton.js";
-import { eventsOf, layerOf } from "../timeline/source.js";
-import { Timeline } from "../timeline/timeline.js";
 
-/** @typedef {import("../timeline/types").Layout} Layout */
-
-const LINK_AFTER_MS = 350;
-const ASK_FIRST_FROM = 4_000_000; // events: from here on the account is made only when it is asked for
-const LAYERS = /** @type {Record<string, string>} */ ({ steps: "Steps", phases: "Phases", account: "Account" });
-const MANY_TRACKS = 60;
+/** The style sheet of the viewer, loaded with it. */
+function style() {
+  if (document.querySelector("link[data-timeline]")) return Promise.resolve();
+  const link = h("link", { rel: "stylesheet", href: "web/timeline/timeline.css", "data-timeline": "" });
+  return /** @type {Promise<void>} */ (new Promise((done) => {
+    link.addEventListener("load", () => done());
+    link.addEventListener("error", () => done());
+    document.head.append(link);
+  }));
+}
 
 /** @type {import("../types").Page} */
 export const page = {
@@ -26,154 +19,10 @@ export const page = {
   title: "Trace",
   fills: true,
   async render(root, context) {
-    const place = readPlace(context.params);
-    const timeline = new Timeline(root, context);
-    const selection = new Selection(timeline);
-    const search = new Search(timeline, selection);
-    const keys = new Keys(timeline, selection, search, () => showHelp(root));
-    /** @type {any} */ (window).stepscopeTimeline = timeline; // for the tests and the benchmark
-    let timer = 0;
-    const stop = () => {
-      clearTimeout(timer);
-      keys.stop();
-      timeline.stop();
-    };
-    timeline.onChange = () => {
-      clearTimeout(timer);
-      timer = window.setTimeout(() => context.setParams(linkOf(timeline, selection, search), { replace: true }), LINK_AFTER_MS);
-    };
-    listen(timeline, selection, keys);
-    const { buttons, filter } = timeline.elements;
-    buttons.help.addEventListener("click", () => showHelp(root));
-    buttons.whole.addEventListener("click", () => { timeline.viewport.reset(); timeline.onChange(); timeline.invalidate(); });
-    buttons.fold.addEventListener("click", () => timeline.foldAll());
-    buttons.download.setAttribute("href", context.api.url(`api/runs/${encodeURIComponent(context.run)}/chrome`, { rank: context.rank }));
-    filter.addEventListener("input", () => { timeline.arrangement.filter = filter.value; timeline.arrange(); });
-    try {
-      const [layout] = await Promise.all([timeline.ask.layout(context.rank), style()]);
-      open(timeline, layout, place);
-      timeline.elements.search.value = place.q;
-      if (place.q) search.run(place.q);
-      if (place.event !== null) selection.go(layout.rank, place.layer, place.event);
-      else if (place.from !== null && place.to !== null) selection.chooseRange(place.from - layout.start_ns, place.to - layout.start_ns, tracksOf(place.tracks, timeline));
-    } catch (error) {
-      stop();
-      throw error;
-    }
-    return stop;
+    // Asked for before the viewer itself is here: the server may have to open the profile first.
+    const layout = context.api.get(`api/runs/${encodeURIComponent(context.run)}/timeline/layout`, { rank: context.rank });
+    layout.catch(() => {}); // told by whoever waits for it
+    const [viewer] = await Promise.all([import("../timeline/viewer.js"), style()]);
+    return viewer.start(root, context, layout);
   },
 };
-
-/** @param {Timeline} timeline @param {Layout} layout @param {import("../timeline/link.js").Place} place */
-function open(timeline, layout, place) {
-  const { viewport } = timeline;
-  const zero = layout.start_ns;
-  viewport.high = Math.max(layout.end_ns - zero, 1);
-  timeline.zero = zero;
-  if (place.start !== null && place.end !== null && place.end > place.start) viewport.show(place.start - zero, place.end - zero);
-  else viewport.reset();
-  timeline.arrangement.filter = timeline.elements.filter.value = place.filter;
-  timeline.arrangement.pinned = place.pinned;
-  timeline.arrangement.folded = new Set(place.folded);
-  timeline.ranks = layout.ranks.map((rank) => (rank === layout.rank
-    ? { rank, layout, source: eventsOf(layout, zero), layers: [], notes: [], counters: [] }
-    : { rank, layout: null, source: null, layers: [], notes: [], counters: [] }));
-  timeline.ranks.sort((a, b) => Number(b.rank === layout.rank) - Number(a.rank === layout.rank) || a.rank - b.rank);
-  timeline.onUnfoldRank = (rank) => unfold(timeline, rank, layout.rank);
-  timeline.onNote = (key) => {
-    const rank = timeline.ranks.find((each) => key.startsWith(`r${each.rank}/`));
-    if (rank?.layout) addLayers(timeline, rank, ["account"]);
-  };
-  foldMany(timeline, layout);
-  if (!layout.events) timeline.elements.stage.append(h("p", { class: "tl-message" }, "The recording holds no events. The Doctor page says why that may be."));
-  timeline.tell(`${count(layout.events)} events`);
-  timeline.resize();
-  timeline.arrange();
-  addLayers(timeline, timeline.ranks[0], layout.layers);
-}
-
-/** With very many tracks, those further down begin as one row. @param {Timeline} timeline @param {Layout} layout */
-function foldMany(timeline, layout) {
-  if (timeline.arrangement.folded.size) return;
-  let rows = 0;
-  for (const group of layout.groups) {
-    for (const track of group.tracks) {
-      rows += track.rows;
-      if (rows > MANY_TRACKS * 4 && track.rows > 1) timeline.arrangement.folded.add(`r${layout.rank}/t${track.id}`);
-    }
-  }
-}
-
-/** Another rank beside the one that is shown. @param {Timeline} timeline @param {import("../timeline/lines.js").RankShown} rank @param {number} beside */
-async function unfold(timeline, rank, beside) {
-  timeline.tell(`Reading rank ${rank.rank}…`);
-  try {
-    rank.layout = await timeline.ask.layout(rank.rank, beside);
-    rank.source = eventsOf(rank.layout, timeline.zero);
-    const { viewport } = timeline;
-    viewport.low = Math.min(viewport.low, rank.layout.start_ns + rank.source.shift);
-    viewport.high = Math.max(viewport.high, rank.layout.end_ns + rank.source.shift);
-    timeline.arrange();
-    timeline.tell("");
-    addLayers(timeline, rank, rank.layout.layers);
-  } catch (error) {
-    if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
-  }
-}
-
-/** Rows that the server works out: they come when they are ready. @param {Timeline} timeline @param {import("../timeline/lines.js").RankShown} rank @param {string[]} layers */
-async function addLayers(timeline, rank, layers) {
-  const layout = /** @type {Layout} */ (rank.layout);
-  const isAsked = layers.length === 1;
-  if (!isAsked) await timeline.painted;
-  if (!isAsked) addCounters(timeline, rank);
-  for (const name of layers) {
-    if (name === "account" && layout.events > ASK_FIRST_FROM && !isAsked) {
-      rank.notes = ["Show the account (takes a while)"];
-      timeline.arrange();
-      continue;
-    }
-    const source = layerOf(layout, name, timeline.zero);
-    rank.notes = isAsked ? ["Working out the account…"] : [];
-    if (isAsked) timeline.arrange();
-    try {
-      const found = await timeline.ask.layer(source);
-      rank.notes = [];
-      if (found.rows.length) rank.layers.push({ name, title: LAYERS[name] ?? name, source, rows: found.rows });
-      timeline.arrange();
-    } catch (error) {
-      rank.notes = [];
-      if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
-    }
-  }
-}
-
-/** @param {Timeline} timeline @param {import("../timeline/lines.js").RankShown} rank */
-async function addCounters(timeline, rank) {
-  try {
-    rank.counters = (await timeline.ask.counters(rank.rank)).counters;
-    timeline.arrange();
-  } catch (error) {
-    if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
-  }
-}
-
-/** @param {Timeline} timeline @param {Selection} selection @param {Search} search */
-function linkOf(timeline, selection, search) {
-  const { viewport, arrangement, marked } = timeline;
-  const { chosen } = selection;
-  const own = (/** @type {number} */ time) => Math.round(time) + timeline.zero;
-  const isWhole = viewport.start <= viewport.low && viewport.end >= viewport.high;
-  return writePlace({
-    start: own(viewport.start), end: own(viewport.end), event: chosen?.id ?? null, layer: chosen?.layer ?? "events",
-    from: marked.range ? own(marked.range.start) : null, to: marked.range ? own(marked.range.end) : null, tracks: marked.range ? selection.tracks.map((each) => `${each.rank}.${each.track}`) : [],
-    rank: null, pinned: arrangement.pinned, folded: [...arrangement.folded].slice(0, 100), filter: arrangement.filter, q: search.text,
-  }, isWhole);
-}
-
-/** @param {string[]} words @param {Timeline} timeline */
-function tracksOf(words, timeline) {
-  const found = words.map((word) => word.split(".").map(Number)).filter(([rank, track]) => Number.isInteger(rank) && Number.isInteger(track));
-  if (found.length) return found.map(([rank, track]) => ({ rank, track }));
-  return timeline.lines.filter((line) => line.track !== null && line.source).map((line) => ({ rank: line.source?.rank ?? 0, track: line.track ?? 0 }));
-}

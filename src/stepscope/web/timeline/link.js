@@ -1,8 +1,9 @@
-// The address of what is shown: times, selection, tracks. Another page links here with `start`, `end`, `event` and `rank`.
+// The address of what is shown: times, selection, tracks. Another page links here with `start`, `end`, `event` and `rank`;
+// `of` is the event's rank where that is not the shown one.
 
 /** @typedef {import("./types").Chosen} Chosen */
 /**
- * @typedef {{ start: number | null, end: number | null, event: number | null, layer: string, from: number | null, to: number | null,
+ * @typedef {{ start: number | null, end: number | null, event: number | null, of: number | null, layer: string, from: number | null, to: number | null,
  *   tracks: string[], rank: number | null, pinned: string[], folded: string[], filter: string, q: string }} Place
  */
 
@@ -27,6 +28,7 @@ export function readPlace(params) {
     start: integer(params, "start"),
     end: integer(params, "end"),
     event: integer(params, "event"),
+    of: integer(params, "of"),
     layer: /^[a-z]+$/.test(layer) ? layer : "events",
     from: integer(params, "from"),
     to: integer(params, "to"),
@@ -46,6 +48,7 @@ export function writePlace(place, isWhole) {
     start: isWhole ? null : at(place.start),
     end: isWhole ? null : at(place.end),
     event: place.event,
+    of: place.event !== null ? place.of : null,
     layer: place.event !== null && place.layer !== "events" ? place.layer : null,
     from: at(place.from),
     to: at(place.to),

@@ -53,14 +53,3 @@ export function build(root) {
 }
 
 /** @typedef {ReturnType<typeof build>} Elements */
-
-/** The style sheet of the viewer, loaded with it. */
-export function style() {
-  if (document.querySelector("link[data-timeline]")) return Promise.resolve();
-  const link = h("link", { rel: "stylesheet", href: "web/timeline/timeline.css", "data-timeline": "" });
-  return /** @type {Promise<void>} */ (new Promise((done) => {
-    link.addEventListener("load", () => done());
-    link.addEventListener("error", () => done());
-    document.head.append(link);
-  }));
-}

@@ -1,0 +1,198 @@
+// Puts the viewer together: what the link asks for, the ranks, and the rows that come later.
+
+import { isLeft } from "../app/api.js";
+import { h } from "../app/dom.js";
+import { count } from "../app/format.js";
+import { showHelp } from "./help.js";
+import { Keys } from "./keys.js";
+import { readPlace, writePlace } from "./link.js";
+import { listen } from "./pointer.js";
+import { Search } from "./search.js";
+import { Selection } from "./selection.js";
+import { eventsOf, layerOf } from "./source.js";
+import { Timeline } from "./timeline.js";
+
+/** @typedef {import("./types").Layout} Layout */
+
+const LINK_AFTER_MS = 350;
+const ASK_FIRST_FROM = 4_000_000; // events: from here on the account is made only when it is asked for
+const LAYERS = /** @type {Record<string, string>} */ ({ steps: "Steps", phases: "Phases", account: "Account" });
+const MANY_TRACKS = 60;
+
+/**
+ * Shows the trace in the element; returns how to end it.
+ * @param {HTMLElement} root @param {import("../types").Context} context @param {Promise<Layout>} asked the layout, on its way
+ */
+export async function start(root, context, asked) {
+  const place = readPlace(context.params);
+  const timeline = new Timeline(root, context);
+  const selection = new Selection(timeline);
+  const search = new Search(timeline, selection);
+  const keys = new Keys(timeline, selection, search, () => showHelp(root));
+  let timer = 0;
+  const stop = () => {
+    clearTimeout(timer);
+    keys.stop();
+    timeline.stop();
+  };
+  timeline.onChange = () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(() => context.setParams(linkOf(timeline, selection, search), { replace: true }), LINK_AFTER_MS);
+  };
+  listen(timeline, selection, keys);
+  listenToButtons(timeline, root, context);
+  try {
+    const layout = await asked;
+    open(timeline, layout, place);
+    /** @type {any} */ (window).stepscopeTimeline = timeline; // for the tests and the benchmark
+    timeline.elements.search.value = place.q;
+    if (place.q) search.run(place.q);
+    await restore(timeline, selection, place, layout);
+  } catch (error) {
+    stop();
+    throw error;
+  }
+  return stop;
+}
+
+/** @param {Timeline} timeline @param {HTMLElement} root @param {import("../types").Context} context */
+function listenToButtons(timeline, root, context) {
+  const { buttons, filter } = timeline.elements;
+  buttons.help.addEventListener("click", () => showHelp(root));
+  buttons.whole.addEventListener("click", () => {
+    timeline.viewport.reset();
+    timeline.onChange();
+    timeline.invalidate();
+  });
+  buttons.fold.addEventListener("click", () => timeline.foldAll());
+  buttons.download.setAttribute("href", context.api.url(`api/runs/${encodeURIComponent(context.run)}/chrome`, { rank: context.rank }));
+  filter.addEventListener("input", () => {
+    timeline.arrangement.filter = filter.value;
+    timeline.arrange();
+  });
+}
+
+/** The selection of the link. @param {Timeline} timeline @param {Selection} selection @param {import("./link.js").Place} place @param {Layout} layout */
+async function restore(timeline, selection, place, layout) {
+  if (place.event !== null) {
+    const rank = timeline.ranks.find((each) => each.rank === (place.of ?? layout.rank));
+    if (rank && !rank.layout) await unfold(timeline, rank, layout.rank);
+    if (rank?.layout) selection.go(rank.rank, place.layer, place.event);
+  } else if (place.from !== null && place.to !== null) {
+    selection.chooseRange(place.from - layout.start_ns, place.to - layout.start_ns, tracksOf(place.tracks, timeline));
+  }
+}
+
+/** @param {Timeline} timeline @param {Layout} layout @param {import("./link.js").Place} place */
+function open(timeline, layout, place) {
+  const { viewport } = timeline;
+  const zero = layout.start_ns;
+  viewport.high = Math.max(layout.end_ns - zero, 1);
+  timeline.zero = zero;
+  if (place.start !== null && place.end !== null && place.end > place.start) viewport.show(place.start - zero, place.end - zero);
+  else viewport.reset();
+  timeline.arrangement.filter = timeline.elements.filter.value = place.filter;
+  timeline.arrangement.pinned = place.pinned;
+  timeline.arrangement.folded = new Set(place.folded);
+  timeline.ranks = layout.ranks.map((rank) => (rank === layout.rank
+    ? { rank, layout, source: eventsOf(layout, zero), layers: [], notes: [], counters: [] }
+    : { rank, layout: null, source: null, layers: [], notes: [], counters: [] }));
+  timeline.ranks.sort((a, b) => Number(b.rank === layout.rank) - Number(a.rank === layout.rank) || a.rank - b.rank);
+  timeline.onUnfoldRank = (rank) => unfold(timeline, rank, layout.rank);
+  timeline.onNote = (key) => {
+    const rank = timeline.ranks.find((each) => key.startsWith(`r${each.rank}/`));
+    if (rank?.layout) addLayers(timeline, rank, ["account"]);
+  };
+  foldMany(timeline, layout);
+  if (!layout.events) timeline.elements.stage.append(h("p", { class: "tl-message" }, "The recording holds no events. The Doctor page says why that may be."));
+  timeline.tell(`${count(layout.events)} events`);
+  timeline.resize();
+  timeline.arrange();
+  addLayers(timeline, timeline.ranks[0], layout.layers);
+}
+
+/** With very many tracks, those further down begin as one row. @param {Timeline} timeline @param {Layout} layout */
+function foldMany(timeline, layout) {
+  if (timeline.arrangement.folded.size) return;
+  let rows = 0;
+  for (const group of layout.groups) {
+    for (const track of group.tracks) {
+      rows += track.rows;
+      if (rows > MANY_TRACKS * 4 && track.rows > 1) timeline.arrangement.folded.add(`r${layout.rank}/t${track.id}`);
+    }
+  }
+}
+
+/** Another rank beside the one that is shown. @param {Timeline} timeline @param {import("./lines.js").RankShown} rank @param {number} beside */
+async function unfold(timeline, rank, beside) {
+  timeline.tell(`Reading rank ${rank.rank}…`);
+  try {
+    rank.layout = await timeline.ask.layout(rank.rank, beside);
+    rank.source = eventsOf(rank.layout, timeline.zero);
+    const { viewport } = timeline;
+    viewport.low = Math.min(viewport.low, rank.layout.start_ns + rank.source.shift);
+    viewport.high = Math.max(viewport.high, rank.layout.end_ns + rank.source.shift);
+    timeline.arrange();
+    timeline.tell("");
+    addLayers(timeline, rank, rank.layout.layers);
+  } catch (error) {
+    if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
+  }
+}
+
+/** Rows that the server works out: they come when they are ready. @param {Timeline} timeline @param {import("./lines.js").RankShown} rank @param {string[]} layers */
+async function addLayers(timeline, rank, layers) {
+  const layout = /** @type {Layout} */ (rank.layout);
+  const isAsked = layers.length === 1;
+  if (!isAsked) await timeline.painted;
+  if (!isAsked) addCounters(timeline, rank);
+  for (const name of layers) {
+    if (name === "account" && layout.events > ASK_FIRST_FROM && !isAsked) {
+      rank.notes = ["Show the account (takes a while)"];
+      timeline.arrange();
+      continue;
+    }
+    const source = layerOf(layout, name, timeline.zero);
+    rank.notes = isAsked ? ["Working out the account…"] : [];
+    if (isAsked) timeline.arrange();
+    try {
+      const found = await timeline.ask.layer(source);
+      rank.notes = [];
+      if (found.rows.length) rank.layers.push({ name, title: LAYERS[name] ?? name, source, rows: found.rows });
+      timeline.arrange();
+    } catch (error) {
+      rank.notes = [];
+      if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
+    }
+  }
+}
+
+/** @param {Timeline} timeline @param {import("./lines.js").RankShown} rank */
+async function addCounters(timeline, rank) {
+  try {
+    rank.counters = (await timeline.ask.counters(rank.rank)).counters;
+    timeline.arrange();
+  } catch (error) {
+    if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
+  }
+}
+
+/** @param {Timeline} timeline @param {Selection} selection @param {Search} search */
+function linkOf(timeline, selection, search) {
+  const { viewport, arrangement, marked } = timeline;
+  const { chosen } = selection;
+  const own = (/** @type {number} */ time) => Math.round(time) + timeline.zero;
+  const isWhole = viewport.start <= viewport.low && viewport.end >= viewport.high;
+  return writePlace({
+    start: own(viewport.start), end: own(viewport.end), event: chosen?.id ?? null, of: chosen && chosen.rank !== timeline.ranks[0].rank ? chosen.rank : null, layer: chosen?.layer ?? "events",
+    from: marked.range ? own(marked.range.start) : null, to: marked.range ? own(marked.range.end) : null, tracks: marked.range ? selection.tracks.map((each) => `${each.rank}.${each.track}`) : [],
+    rank: null, pinned: arrangement.pinned, folded: [...arrangement.folded].slice(0, 100), filter: arrangement.filter, q: search.text,
+  }, isWhole);
+}
+
+/** @param {string[]} words @param {Timeline} timeline */
+function tracksOf(words, timeline) {
+  const found = words.map((word) => word.split(".").map(Number)).filter(([rank, track]) => Number.isInteger(rank) && Number.isInteger(track));
+  if (found.length) return found.map(([rank, track]) => ({ rank, track }));
+  return timeline.lines.filter((line) => line.track !== null && line.source).map((line) => ({ rank: line.source?.rank ?? 0, track: line.track ?? 0 }));
+}
