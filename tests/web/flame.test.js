@@ -6,7 +6,12 @@ import { hash, visible } from "../../src/stepscope/web/app/flame.js";
 test("each box is at least as long as those below it, and belongs to one that is there", () => {
   const { nodes, whole, hidden } = visible({
     names: ["a", "b", "c", "tiny"],
-    nodes: [[-1, 0, 10, 50, 1], [0, 1, 60, 60, 2], [-1, 2, 1000, 1000, 1], [2, 3, 0.5, 0.5, 1]],
+    nodes: [
+      [-1, 0, 10, 50, 1],
+      [0, 1, 60, 60, 2],
+      [-1, 2, 1000, 1000, 1],
+      [2, 3, 0.5, 0.5, 1],
+    ],
   });
   assert.equal(whole, 1060);
   assert.equal(nodes.find((node) => node.name === "a").total, 60);

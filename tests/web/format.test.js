@@ -1,7 +1,18 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { ago, count, duration, framework, many, share, shown, signed, size, spans } from "../../src/stepscope/web/app/format.js";
+import {
+  ago,
+  count,
+  duration,
+  framework,
+  many,
+  share,
+  shown,
+  signed,
+  size,
+  spans,
+} from "../../src/stepscope/web/app/format.js";
 
 test("durations have three figures and the unit that fits", () => {
   assert.equal(duration(12), "12 ns");

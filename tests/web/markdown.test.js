@@ -4,8 +4,13 @@ import test from "node:test";
 import { anchor, blocks, linked, spans } from "../../src/stepscope/web/app/markdown.js";
 
 test("headings, paragraphs, code, lists and tables", () => {
-  const found = blocks("# One\n\ntwo\nlines\n\n```\na < b\n```\n- x\n  more\n- y\n\n| a | b |\n|---|---|\n| 1 | `2` |\n");
-  assert.deepEqual(found.map((block) => block.kind), ["heading", "paragraph", "code", "list", "table"]);
+  const found = blocks(
+    "# One\n\ntwo\nlines\n\n```\na < b\n```\n- x\n  more\n- y\n\n| a | b |\n|---|---|\n| 1 | `2` |\n",
+  );
+  assert.deepEqual(
+    found.map((block) => block.kind),
+    ["heading", "paragraph", "code", "list", "table"],
+  );
   assert.equal(found[2].text, "a < b");
   assert.equal(found[3].items.length, 2);
   assert.deepEqual(found[4].rows[0][1], [{ kind: "code", text: "2" }]);
@@ -16,7 +21,10 @@ test("markup is text", () => {
 });
 
 test("links, code and emphasis inside a line", () => {
-  assert.deepEqual(spans("see [ops](ops.md#by) and **this** `x`").map((span) => span.kind), ["text", "link", "text", "strong", "text", "code"]);
+  assert.deepEqual(
+    spans("see [ops](ops.md#by) and **this** `x`").map((span) => span.kind),
+    ["text", "link", "text", "strong", "text", "code"],
+  );
 });
 
 test("links stay inside the documentation", () => {

@@ -5,14 +5,32 @@ import { evidence } from "../../src/stepscope/web/app/evidence.js";
 import { headlines, verdict } from "../../src/stepscope/web/app/verdict.js";
 
 const part = (name, share) => ({ part: name, ns: share * 1e6, share, names: [], names_total: 0, named_share: 1 });
-const finding = { code: "launch-bound", class: "time", title: "The host launches work too slowly", detail: "", evidence: {}, share: 0.8, saves_ns_per_step: 5, speedup: 4.333, speedup_max: 6, fix: "" };
+const finding = {
+  code: "launch-bound",
+  class: "time",
+  title: "The host launches work too slowly",
+  detail: "",
+  evidence: {},
+  share: 0.8,
+  saves_ns_per_step: 5,
+  speedup: 4.333,
+  speedup_max: 6,
+  fix: "",
+};
 const report = (changes) => ({
-  problems: [], breakdown: [part("compute", 0.04), part("dispatch", 0.8), part("input", 0.16)], findings: [finding],
-  steps: { count: 3, median_ns: 11_560_499 }, device: { mfu: null, busy_share: 0.04 }, ...changes,
+  problems: [],
+  breakdown: [part("compute", 0.04), part("dispatch", 0.8), part("input", 0.16)],
+  findings: [finding],
+  steps: { count: 3, median_ns: 11_560_499 },
+  device: { mfu: null, busy_share: 0.04 },
+  ...changes,
 });
 
 test("says how long, what the device does, and what to change", () => {
-  assert.equal(verdict(report()), "A step takes 11.6 ms, the device is busy 4.0 % of the time and dispatch takes 80.0 %: the host launches work too slowly, and mending that would make it 4.33× as fast.");
+  assert.equal(
+    verdict(report()),
+    "A step takes 11.6 ms, the device is busy 4.0 % of the time and dispatch takes 80.0 %: the host launches work too slowly, and mending that would make it 4.33× as fast.",
+  );
 });
 
 test("advice promises nothing", () => {
@@ -20,25 +38,55 @@ test("advice promises nothing", () => {
 });
 
 test("a run that is fine", () => {
-  assert.equal(verdict(report({ findings: [], breakdown: [part("compute", 0.99), part("dispatch", 0.01)] })), "A step takes 11.6 ms, and the device is busy 99.0 % of the time: nothing here is worth changing.");
+  assert.equal(
+    verdict(report({ findings: [], breakdown: [part("compute", 0.99), part("dispatch", 0.01)] })),
+    "A step takes 11.6 ms, and the device is busy 99.0 % of the time: nothing here is worth changing.",
+  );
 });
 
 test("nothing to say, and why", () => {
   const empty = { findings: [], breakdown: [] };
   assert.match(verdict(report(empty)), /no steps and no work/);
-  assert.match(verdict(report({ ...empty, problems: [{ severity: "error", title: "The file is cut short" }] })), /The file is cut short/);
+  assert.match(
+    verdict(report({ ...empty, problems: [{ severity: "error", title: "The file is cut short" }] })),
+    /The file is cut short/,
+  );
 });
 
 test("the first figures leave out what is not known", () => {
-  assert.deepEqual(headlines(report({ findings: [] })).map(([label]) => label), ["median of 3 steps", "of the time the device is busy", "of the time goes to dispatch"]);
+  assert.deepEqual(
+    headlines(report({ findings: [] })).map(([label]) => label),
+    ["median of 3 steps", "of the time the device is busy", "of the time goes to dispatch"],
+  );
 });
 
 test("evidence in words", () => {
-  const words = evidence({ ...finding, evidence: { names: [{ name: "aten::mm", ns_per_step: 1500 }], freed_bytes: 2048, idle_share: 0.5, calls: 1200, none: null, empty: [] } });
-  assert.deepEqual(words, [["names", "aten::mm (per step 1.50 µs)"], ["freed", "2.00 KiB"], ["idle share", "50.0 %"], ["calls", "1,200"]]);
+  const words = evidence({
+    ...finding,
+    evidence: {
+      names: [{ name: "aten::mm", ns_per_step: 1500 }],
+      freed_bytes: 2048,
+      idle_share: 0.5,
+      calls: 1200,
+      none: null,
+      empty: [],
+    },
+  });
+  assert.deepEqual(words, [
+    ["names", "aten::mm (per step 1.50 µs)"],
+    ["freed", "2.00 KiB"],
+    ["idle share", "50.0 %"],
+    ["calls", "1,200"],
+  ]);
 });
 
 test("where the device was not recorded, nothing is said about it", () => {
-  const words = verdict(report({ device: { mfu: null, busy_share: null }, breakdown: [part("input", 0.85), part("dispatch", 0.15)], findings: [] }));
+  const words = verdict(
+    report({
+      device: { mfu: null, busy_share: null },
+      breakdown: [part("input", 0.85), part("dispatch", 0.15)],
+      findings: [],
+    }),
+  );
   assert.equal(words, "A step takes 11.6 ms, input takes 85.0 % of the time: nothing here is worth changing.");
 });

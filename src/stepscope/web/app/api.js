@@ -55,10 +55,14 @@ async function asked(url, options) {
 export function pause(ms, signal) {
   return new Promise((done, fail) => {
     const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      fail(new DOMException("left", "AbortError"));
-    }, { once: true });
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        fail(new DOMException("left", "AbortError"));
+      },
+      { once: true },
+    );
   });
 }
 

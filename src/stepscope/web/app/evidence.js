@@ -4,7 +4,10 @@ import { count, duration, share, size } from "./format.js";
 
 /** What is measured; the unit is told with the figure. @param {string} key */
 function label(key) {
-  return key.split("_").filter((word) => word !== "ns" && word !== "bytes").join(" ");
+  return key
+    .split("_")
+    .filter((word) => word !== "ns" && word !== "bytes")
+    .join(" ");
 }
 
 /** @param {string} key @param {any} value @returns {string} */
@@ -12,7 +15,9 @@ function words(key, value) {
   if (Array.isArray(value)) return value.map((each) => words(key, each)).join(", ");
   if (value !== null && typeof value === "object") {
     const name = String(value.name ?? "");
-    const rest = Object.entries(value).filter(([each]) => each !== "name").map(([each, figure]) => `${label(each)} ${words(each, figure)}`.trim());
+    const rest = Object.entries(value)
+      .filter(([each]) => each !== "name")
+      .map(([each, figure]) => `${label(each)} ${words(each, figure)}`.trim());
     return name && rest.length ? `${name} (${rest.join(", ")})` : name || rest.join(", ");
   }
   if (typeof value !== "number") return String(value);

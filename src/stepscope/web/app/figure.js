@@ -10,10 +10,16 @@ let loading = null;
 /** @returns {Promise<any>} */
 function plotly() {
   loading ??= new Promise((done, fail) => {
-    if (window.Plotly) { done(window.Plotly); return; }
+    if (window.Plotly) {
+      done(window.Plotly);
+      return;
+    }
     const script = h("script", { src: "vendor/plotly.min.js" });
     script.addEventListener("load", () => done(window.Plotly));
-    script.addEventListener("error", () => { loading = null; fail(new Error("Plotly could not be loaded from the server.")); });
+    script.addEventListener("error", () => {
+      loading = null;
+      fail(new Error("Plotly could not be loaded from the server."));
+    });
     document.head.append(script);
   });
   return loading;
@@ -57,10 +63,25 @@ export function sizeAxis(most) {
 
 /** @param {Options} options */
 export function figure(options) {
-  const plot = h("div", { class: "plot", style: { height: `${options.height ?? 280}px` } }, h("p", { class: "wait" }, "Drawing …"));
-  const element = h("figure", { class: "figure" },
-    h("header", {}, h("h3", {}, options.title), h("small", {}, options.unit), options.tools ?? null, helpLink(options.help)),
-    plot, options.note ? h("p", { class: "note" }, options.note) : null);
+  const plot = h(
+    "div",
+    { class: "plot", style: { height: `${options.height ?? 280}px` } },
+    h("p", { class: "wait" }, "Drawing …"),
+  );
+  const element = h(
+    "figure",
+    { class: "figure" },
+    h(
+      "header",
+      {},
+      h("h3", {}, options.title),
+      h("small", {}, options.unit),
+      options.tools ?? null,
+      helpLink(options.help),
+    ),
+    plot,
+    options.note ? h("p", { class: "note" }, options.note) : null,
+  );
   let isDrawn = false;
   let ended = false;
   const draw = async () => {
@@ -70,14 +91,18 @@ export function figure(options) {
       const drawing = options.draw(colour);
       /** @type {Record<string, any>} */
       const layout = { ...frame(options.height ?? 280, plot.clientWidth), ...drawing.layout };
-      for (const axis of Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key))) layout[axis] = { ...axisStyle(), ...layout[axis] };
+      for (const axis of Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key)))
+        layout[axis] = { ...axisStyle(), ...layout[axis] };
       if (!isDrawn) fill(plot);
       await library.react(plot, drawing.data, layout, CONFIG);
       if (!isDrawn) listen();
       isDrawn = true;
       element.dataset.drawn = "yes";
     } catch (error) {
-      fill(plot, h("p", { class: "cut" }, `The figure could not be drawn: ${error instanceof Error ? error.message : error}`));
+      fill(
+        plot,
+        h("p", { class: "cut" }, `The figure could not be drawn: ${error instanceof Error ? error.message : error}`),
+      );
     }
   };
   const listen = () => {
@@ -91,7 +116,9 @@ export function figure(options) {
     if (!element.isConnected) end();
     else if (plot.clientWidth) void draw();
   });
-  const unsubscribe = onThemeChange(() => { if (isDrawn) void draw(); });
+  const unsubscribe = onThemeChange(() => {
+    if (isDrawn) void draw();
+  });
   const end = () => {
     ended = true;
     sizes.disconnect();
@@ -118,17 +145,35 @@ const CONFIG = {
 /** @param {number} height @param {number} width */
 function frame(height, width) {
   return {
-    height, width, autosize: false,
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    height,
+    width,
+    autosize: false,
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: "system-ui, sans-serif", size: 12, color: colour("ink") },
     margin: { l: 62, r: 16, t: 30, b: 44 },
-    hoverlabel: { bgcolor: colour("card"), bordercolor: colour("rule"), font: { color: colour("ink"), size: 12, family: "system-ui, sans-serif" }, align: "left" },
+    hoverlabel: {
+      bgcolor: colour("card"),
+      bordercolor: colour("rule"),
+      font: { color: colour("ink"), size: 12, family: "system-ui, sans-serif" },
+      align: "left",
+    },
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", traceorder: "normal", font: { size: 12 } },
     modebar: { color: colour("faint"), activecolor: colour("ink"), bgcolor: "rgba(0,0,0,0)" },
-    dragmode: "zoom", xaxis: {}, yaxis: {},
+    dragmode: "zoom",
+    xaxis: {},
+    yaxis: {},
   };
 }
 
 function axisStyle() {
-  return { gridcolor: colour("rule"), zerolinecolor: colour("rule"), linecolor: colour("rule"), tickfont: { color: colour("faint"), size: 11 }, automargin: true, exponentformat: "none", separatethousands: true };
+  return {
+    gridcolor: colour("rule"),
+    zerolinecolor: colour("rule"),
+    linecolor: colour("rule"),
+    tickfont: { color: colour("faint"), size: 11 },
+    automargin: true,
+    exponentformat: "none",
+    separatethousands: true,
+  };
 }

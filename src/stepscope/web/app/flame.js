@@ -27,7 +27,15 @@ export function visible(tree) {
   const nodes = [];
   tree.nodes.forEach(([parent, name, self, , calls], at) => {
     isKept[at] = totals[at] > 0 && totals[at] >= least && (parent < 0 || isKept[parent]);
-    if (isKept[at]) nodes.push({ id: String(at), parent: parent < 0 ? "all" : String(parent), name: tree.names[name], self, total: totals[at], calls });
+    if (isKept[at])
+      nodes.push({
+        id: String(at),
+        parent: parent < 0 ? "all" : String(parent),
+        name: tree.names[name],
+        self,
+        total: totals[at],
+        calls,
+      });
   });
   return { nodes, whole, hidden: tree.nodes.length - nodes.length };
 }

@@ -1,12 +1,26 @@
 // Figures for people, written as the report in the terminal writes them.
 
 export const UNKNOWN = "–";
-const DURATIONS = /** @type {[number, string][]} */ ([[1e9, "s"], [1e6, "ms"], [1e3, "µs"]]);
+const DURATIONS = /** @type {[number, string][]} */ ([
+  [1e9, "s"],
+  [1e6, "ms"],
+  [1e3, "µs"],
+]);
 const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-const SCALES = /** @type {[number, string][]} */ ([[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]);
+const SCALES = /** @type {[number, string][]} */ ([
+  [1e15, "P"],
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+]);
 const FRAMEWORKS = /** @type {Record<string, string>} */ ({ pytorch: "PyTorch", tensorflow: "TensorFlow", jax: "JAX" });
 const FORMATS = /** @type {Record<string, string>} */ ({
-  kineto: "Kineto", xplane: "XPlane", chrome: "Chrome trace", "tf-events": "TF event file", tf_events: "TF event file",
+  kineto: "Kineto",
+  xplane: "XPlane",
+  chrome: "Chrome trace",
+  "tf-events": "TF event file",
+  tf_events: "TF event file",
 });
 
 /** @param {number} value */
@@ -73,7 +87,10 @@ export function signed(value, write) {
 
 /** @param {string | null} name */
 export function framework(name) {
-  return (name ?? "unknown framework").split(", ").map((each) => FRAMEWORKS[each] ?? each).join(", ");
+  return (name ?? "unknown framework")
+    .split(", ")
+    .map((each) => FRAMEWORKS[each] ?? each)
+    .join(", ");
 }
 
 /** @param {string} name */
@@ -89,7 +106,11 @@ export function moment(unixNs) {
 /** How long ago, roughly. @param {number} unixNs @param {number} [nowMs] */
 export function ago(unixNs, nowMs = Date.now()) {
   const seconds = Math.max(0, nowMs / 1000 - unixNs / 1e9);
-  const steps = /** @type {[number, string][]} */ ([[86400, "day"], [3600, "hour"], [60, "minute"]]);
+  const steps = /** @type {[number, string][]} */ ([
+    [86400, "day"],
+    [3600, "hour"],
+    [60, "minute"],
+  ]);
   for (const [scale, unit] of steps) {
     if (seconds >= scale) return many(Math.floor(seconds / scale), unit) + " ago";
   }
@@ -129,7 +150,19 @@ const WAYS = /** @type {Record<string, (value: any) => string>} */ ({
   name: String,
 });
 
-export const NUMERIC = new Set(["ns", "duration", "time", "bytes", "count", "share", "flops", "rate", "number", "integer", "float"]);
+export const NUMERIC = new Set([
+  "ns",
+  "duration",
+  "time",
+  "bytes",
+  "count",
+  "share",
+  "flops",
+  "rate",
+  "number",
+  "integer",
+  "float",
+]);
 
 /** The value as people read it; what is not known is a dash. @param {any} value @param {string} kind */
 export function shown(value, kind) {

@@ -16,31 +16,78 @@ import { isDark, onThemeChange, toggle } from "./theme.js";
 /** @param {HTMLElement} root @param {import("./watch.js").Watch} watch @param {Links} links @param {import("../types").State} state */
 export function makeFrame(root, watch, links, state) {
   const name = h("b", {}, "choose a run");
-  const picker = h("button", { type: "button", class: "picker", "aria-haspopup": "dialog", "aria-expanded": "false", onclick: () => openMenu() }, name);
+  const picker = h(
+    "button",
+    { type: "button", class: "picker", "aria-haspopup": "dialog", "aria-expanded": "false", onclick: () => openMenu() },
+    name,
+  );
   const rank = h("select", { "aria-label": "rank", hidden: true, onchange: () => links.chooseRank(rank.value) });
   const theme = h("button", { type: "button", onclick: toggle });
-  const tellTheme = () => { theme.textContent = isDark() ? "Light" : "Dark"; theme.setAttribute("aria-label", `change to ${isDark() ? "light" : "dark"} colours`); };
+  const tellTheme = () => {
+    theme.textContent = isDark() ? "Light" : "Dark";
+    theme.setAttribute("aria-label", `change to ${isDark() ? "light" : "dark"} colours`);
+  };
   tellTheme();
   onThemeChange(tellTheme);
   const capture = state.capture ? h("button", { type: "button", onclick: links.capture }, "Capture …") : null;
-  const menu = h("button", { type: "button", "aria-label": "show or hide the navigation", onclick: () => root.classList.toggle("narrow") }, "☰");
+  const menu = h(
+    "button",
+    { type: "button", "aria-label": "show or hide the navigation", onclick: () => root.classList.toggle("narrow") },
+    "☰",
+  );
   const nav = h("nav", { class: "nav", "aria-label": "pages" });
   const banner = h("div", {});
   const view = h("div", { class: "view", tabindex: -1, id: "view" });
   const main = h("main", { class: "main" }, banner, view);
-  fill(root,
-    h("a", { class: "skip", href: "#view", onclick: (/** @type {Event} */ event) => { event.preventDefault(); view.focus(); } }, "Skip to the page"),
-    h("header", { class: "head" }, menu, h("a", { class: "brand", href: "#/runs" }, logo(), "stepscope"), picker, rank, h("span", { class: "grow" }), capture, theme),
-    nav, main);
+  fill(
+    root,
+    h(
+      "a",
+      {
+        class: "skip",
+        href: "#view",
+        onclick: (/** @type {Event} */ event) => {
+          event.preventDefault();
+          view.focus();
+        },
+      },
+      "Skip to the page",
+    ),
+    h(
+      "header",
+      { class: "head" },
+      menu,
+      h("a", { class: "brand", href: "#/runs" }, logo(), "stepscope"),
+      picker,
+      rank,
+      h("span", { class: "grow" }),
+      capture,
+      theme,
+    ),
+    nav,
+    main,
+  );
 
   let shownRun = "";
   const openMenu = () => {
     const list = runList({ watch, current: shownRun, link: links.run, brief: true });
     const box = h("div", { class: "popover", role: "dialog", "aria-label": "runs" }, list.element);
-    const close = () => { box.remove(); picker.setAttribute("aria-expanded", "false"); document.removeEventListener("pointerdown", outside, true); removeEventListener("hashchange", close); };
+    const close = () => {
+      box.remove();
+      picker.setAttribute("aria-expanded", "false");
+      document.removeEventListener("pointerdown", outside, true);
+      removeEventListener("hashchange", close);
+    };
     /** @param {Event} event */
-    const outside = (event) => { if (event.target instanceof Node && !box.contains(event.target)) close(); };
-    box.addEventListener("keydown", (event) => { if (event.key === "Escape") { close(); picker.focus(); } });
+    const outside = (event) => {
+      if (event.target instanceof Node && !box.contains(event.target)) close();
+    };
+    box.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") {
+        close();
+        picker.focus();
+      }
+    });
     document.addEventListener("pointerdown", outside, true);
     addEventListener("hashchange", close);
     picker.setAttribute("aria-expanded", "true");
@@ -53,7 +100,11 @@ export function makeFrame(root, watch, links, state) {
   /** @param {number[]} numbers @param {number | null} chosen */
   const showRanks = (numbers, chosen) => {
     rank.hidden = numbers.length < 2;
-    fill(rank, h("option", { value: "" }, `all ${numbers.length} ranks`), numbers.map((each) => h("option", { value: each }, `rank ${each}`)));
+    fill(
+      rank,
+      h("option", { value: "" }, `all ${numbers.length} ranks`),
+      numbers.map((each) => h("option", { value: each }, `rank ${each}`)),
+    );
     rank.value = chosen === null ? "" : String(chosen);
   };
 
@@ -63,14 +114,37 @@ export function makeFrame(root, watch, links, state) {
     name.textContent = run ? run.name : "choose a run";
     picker.dataset.tip = run ? `${run.place}\n${run.name}` : "";
     showRanks(ranks.get(run?.id ?? "") ?? Array.from({ length: run?.ranks ?? 0 }, (_, at) => at), chosen);
-    const groups = GROUPS.map((group, at) => [at ? h("hr", {}) : null, group.map((each) => h("a", { href: links.page(each.name), "aria-current": each.name === page ? "page" : null }, each.title))]);
+    const groups = GROUPS.map((group, at) => [
+      at ? h("hr", {}) : null,
+      group.map((each) =>
+        h("a", { href: links.page(each.name), "aria-current": each.name === page ? "page" : null }, each.title),
+      ),
+    ]);
     fill(nav, ...groups.flat(2), h("div", { class: "foot" }, `stepscope ${state.version}`));
   };
-  return { view, show, tellRanks: (/** @type {string} */ run, /** @type {number[]} */ numbers) => { ranks.set(run, numbers); showRanks(numbers, null); }, banner: (/** @type {HTMLElement | null} */ content) => fill(banner, content) };
+  return {
+    view,
+    show,
+    tellRanks: (/** @type {string} */ run, /** @type {number[]} */ numbers) => {
+      ranks.set(run, numbers);
+      showRanks(numbers, null);
+    },
+    banner: (/** @type {HTMLElement | null} */ content) => fill(banner, content),
+  };
 }
 
 function logo() {
-  const bar = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ width, /** @type {string} */ fill) =>
-    svg("rect", { x, y, width, height: 2.8, rx: 0.8, fill });
-  return svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, bar(1, 2.5, 8, "var(--p-compute)"), bar(4, 6.6, 11, "var(--p-input)"), bar(2, 10.7, 6, "var(--p-dispatch)"));
+  const bar = (
+    /** @type {number} */ x,
+    /** @type {number} */ y,
+    /** @type {number} */ width,
+    /** @type {string} */ fill,
+  ) => svg("rect", { x, y, width, height: 2.8, rx: 0.8, fill });
+  return svg(
+    "svg",
+    { viewBox: "0 0 16 16", "aria-hidden": "true" },
+    bar(1, 2.5, 8, "var(--p-compute)"),
+    bar(4, 6.6, 11, "var(--p-input)"),
+    bar(2, 10.7, 6, "var(--p-dispatch)"),
+  );
 }

@@ -17,10 +17,31 @@ export function openHelp(target) {
   const close = h("button", { type: "button", onclick: () => dialog.close() }, "Close");
   /** @type {string[]} */
   const trail = [];
-  const back = h("button", { type: "button", hidden: true, onclick: () => { trail.pop(); void show(trail.pop() ?? target); } }, "Back");
-  const dialog = h("dialog", { class: "drawer", "aria-label": "documentation" }, h("div", { class: "row" }, back, h("span", { style: { flex: "1" } }), close), body);
-  dialog.addEventListener("close", () => { left.abort(); dialog.remove(); });
-  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  const back = h(
+    "button",
+    {
+      type: "button",
+      hidden: true,
+      onclick: () => {
+        trail.pop();
+        void show(trail.pop() ?? target);
+      },
+    },
+    "Back",
+  );
+  const dialog = h(
+    "dialog",
+    { class: "drawer", "aria-label": "documentation" },
+    h("div", { class: "row" }, back, h("span", { style: { flex: "1" } }), close),
+    body,
+  );
+  dialog.addEventListener("close", () => {
+    left.abort();
+    dialog.remove();
+  });
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
   const api = makeApi(left.signal);
   /** @param {string} place */
   const show = async (place) => {
@@ -52,18 +73,59 @@ function elements(text, page, follow) {
     if (span.kind === "image") return null; // Pictures are of this very page.
     const target = span.target ?? "";
     const place = linked(page, target);
-    if (!place) return /^https?:/.test(target) ? h("a", { href: target, rel: "noreferrer noopener", target: "_blank" }, span.text) : span.text;
-    return h("a", { href: "#", onclick: (/** @type {Event} */ event) => { event.preventDefault(); follow(place.heading ? `${place.page}#${place.heading}` : place.page); } }, span.text);
+    if (!place)
+      return /^https?:/.test(target)
+        ? h("a", { href: target, rel: "noreferrer noopener", target: "_blank" }, span.text)
+        : span.text;
+    return h(
+      "a",
+      {
+        href: "#",
+        onclick: (/** @type {Event} */ event) => {
+          event.preventDefault();
+          follow(place.heading ? `${place.page}#${place.heading}` : place.page);
+        },
+      },
+      span.text,
+    );
   };
   /** @param {import("./markdown.js").Span[]} spans */
   const line = (spans) => spans.map(inline);
   return blocks(text).map((block) => {
-    if (block.kind === "heading") return h(/** @type {"h1"} */ (`h${Math.min(4, block.level)}`), { id: `doc-${anchor(block.spans)}` }, line(block.spans));
+    if (block.kind === "heading")
+      return h(
+        /** @type {"h1"} */ (`h${Math.min(4, block.level)}`),
+        { id: `doc-${anchor(block.spans)}` },
+        line(block.spans),
+      );
     if (block.kind === "code") return h("pre", {}, h("code", {}, block.text));
-    if (block.kind === "list") return h(block.ordered ? "ol" : "ul", {}, block.items.map((item) => h("li", {}, line(item))));
+    if (block.kind === "list")
+      return h(
+        block.ordered ? "ol" : "ul",
+        {},
+        block.items.map((item) => h("li", {}, line(item))),
+      );
     if (block.kind === "table") {
-      const row = (/** @type {import("./markdown.js").Span[][]} */ cells, /** @type {"td" | "th"} */ tag) => h("tr", {}, cells.map((cell) => h(tag, {}, line(cell))));
-      return h("div", { class: "table" }, h("table", {}, h("thead", {}, row(block.head, "th")), h("tbody", {}, block.rows.map((each) => row(each, "td")))));
+      const row = (/** @type {import("./markdown.js").Span[][]} */ cells, /** @type {"td" | "th"} */ tag) =>
+        h(
+          "tr",
+          {},
+          cells.map((cell) => h(tag, {}, line(cell))),
+        );
+      return h(
+        "div",
+        { class: "table" },
+        h(
+          "table",
+          {},
+          h("thead", {}, row(block.head, "th")),
+          h(
+            "tbody",
+            {},
+            block.rows.map((each) => row(each, "td")),
+          ),
+        ),
+      );
     }
     return h("p", {}, line(block.spans));
   });

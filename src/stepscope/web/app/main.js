@@ -21,7 +21,14 @@ async function start(root) {
   try {
     state = await makeApi(new AbortController().signal).get("api/state");
   } catch (error) {
-    fill(root, h("div", { class: "view" }, failure(error, () => location.reload())));
+    fill(
+      root,
+      h(
+        "div",
+        { class: "view" },
+        failure(error, () => location.reload()),
+      ),
+    );
     return;
   }
   const watch = watchRuns();
@@ -40,12 +47,19 @@ async function start(root) {
     if (!options.quiet) show();
   };
   const here = () => parse(location.hash);
-  const frame = makeFrame(root, watch, {
-    page: (name) => write(name, kept(here().params, {})),
-    run: (id) => write(entry(here().page)?.needsRun ? here().page : "overview", changed(new URLSearchParams(), { run: id })),
-    chooseRank: (rank) => navigate(here().page, kept(here().params, { rank })),
-    capture: () => openCapture({ watch, open: (run) => navigate("overview", changed(new URLSearchParams(), { run })) }),
-  }, state);
+  const frame = makeFrame(
+    root,
+    watch,
+    {
+      page: (name) => write(name, kept(here().params, {})),
+      run: (id) =>
+        write(entry(here().page)?.needsRun ? here().page : "overview", changed(new URLSearchParams(), { run: id })),
+      chooseRank: (rank) => navigate(here().page, kept(here().params, { rank })),
+      capture: () =>
+        openCapture({ watch, open: (run) => navigate("overview", changed(new URLSearchParams(), { run })) }),
+    },
+    state,
+  );
 
   const show = () => {
     const { page, params } = here();
@@ -53,7 +67,11 @@ async function start(root) {
     if (!target) {
       const runs = watch.runs();
       const first = runs.length === 1 ? "overview" : "runs";
-      history.replaceState(null, "", write(first, changed(params, { run: runs.length === 1 ? runs[0].id : params.get("run") })));
+      history.replaceState(
+        null,
+        "",
+        write(first, changed(params, { run: runs.length === 1 ? runs[0].id : params.get("run") })),
+      );
       show();
       return;
     }
@@ -66,7 +84,17 @@ async function start(root) {
     document.title = [target.title, shownRun?.name, "stepscope"].filter(Boolean).join(" · ");
     frame.view.className = "view";
     frame.view.parentElement?.scrollTo(0, 0);
-    const shown = { page, params, about: shownRun, state, watch, root: frame.view, navigate, again: show, onRanks: (/** @type {number[]} */ ranks) => frame.tellRanks(params.get("run") ?? "", ranks) };
+    const shown = {
+      page,
+      params,
+      about: shownRun,
+      state,
+      watch,
+      root: frame.view,
+      navigate,
+      again: show,
+      onRanks: (/** @type {number[]} */ ranks) => frame.tellRanks(params.get("run") ?? "", ranks),
+    };
     end = target.needsRun && !params.get("run") ? withoutRun(frame.view) : showView(shown);
     if (target.needsRun && params.get("run") && !shownRun && !watch.all().scanning) {
       end();
@@ -80,7 +108,13 @@ async function start(root) {
     const { page, params } = here();
     const id = params.get("run") ?? "";
     if (watch.trouble()) {
-      frame.banner(h("div", { class: "banner error", role: "alert" }, "The server does not answer. Is it still running? This page waits for it."));
+      frame.banner(
+        h(
+          "div",
+          { class: "banner error", role: "alert" },
+          "The server does not answer. Is it still running? This page waits for it.",
+        ),
+      );
       return;
     }
     const now = watch.find(id);
@@ -89,16 +123,41 @@ async function start(root) {
       isVanished = true;
       end();
       end = () => {};
-      fill(frame.view, vanished({ page, params, about: shownRun, state, watch, root: frame.view, navigate, again: show, onRanks: () => {} }));
-    } else if (shownRun && now && now.modified_ns !== shownRun.modified_ns) frame.banner(hasChanged(() => { forget(); show(); }));
+      fill(
+        frame.view,
+        vanished({
+          page,
+          params,
+          about: shownRun,
+          state,
+          watch,
+          root: frame.view,
+          navigate,
+          again: show,
+          onRanks: () => {},
+        }),
+      );
+    } else if (shownRun && now && now.modified_ns !== shownRun.modified_ns)
+      frame.banner(
+        hasChanged(() => {
+          forget();
+          show();
+        }),
+      );
     else {
       frame.banner(null);
-      if (!shownRun && now) { shownRun = now; }
+      if (!shownRun && now) {
+        shownRun = now;
+      }
       if (now) frame.show(now, page, integer(params, "rank"));
     }
   });
-  addEventListener("hashchange", () => { if (location.hash !== shownHash) show(); });
-  addEventListener("popstate", () => { if (location.hash !== shownHash) show(); });
+  addEventListener("hashchange", () => {
+    if (location.hash !== shownHash) show();
+  });
+  addEventListener("popstate", () => {
+    if (location.hash !== shownHash) show();
+  });
   await watch.refresh();
   show();
 }
@@ -110,14 +169,27 @@ function kept(params, changes) {
 
 /** @param {HTMLElement} root */
 function withoutRun(root) {
-  fill(root, problem("info", "No run is chosen", "This page is about one run.", "Choose one in the header, or in the list of runs."),
-    h("p", {}, h("a", { href: "#/runs" }, "All runs")));
+  fill(
+    root,
+    problem(
+      "info",
+      "No run is chosen",
+      "This page is about one run.",
+      "Choose one in the header, or in the list of runs.",
+    ),
+    h("p", {}, h("a", { href: "#/runs" }, "All runs")),
+  );
   return () => {};
 }
 
 /** @param {() => void} reload */
 function hasChanged(reload) {
-  return h("div", { class: "banner warning", role: "status" }, "The profile has changed since it was read.", h("button", { type: "button", onclick: reload }, "Show the new one"));
+  return h(
+    "div",
+    { class: "banner warning", role: "status" },
+    "The profile has changed since it was read.",
+    h("button", { type: "button", onclick: reload }, "Show the new one"),
+  );
 }
 
 const root = document.getElementById("app");

@@ -64,7 +64,10 @@ export function blocks(source) {
       found.push({ kind: "list", ordered, items: items(take((each) => /^([-*]|\d+\.) |^ {2,}\S/.test(each))) });
     } else {
       const text = take((each) => each.trim() !== "" && !/^(#{1,6} |```|\||([-*]|\d+\.) )/.test(each));
-      if (!text.length) { text.push(line); at += 1; }
+      if (!text.length) {
+        text.push(line);
+        at += 1;
+      }
       found.push({ kind: "paragraph", spans: spans(text.map((each) => each.trim()).join(" ")) });
     }
   }
@@ -84,7 +87,12 @@ function items(lines) {
 
 /** The name that a heading can be linked by. @param {Span[]} heading */
 export function anchor(heading) {
-  return heading.map((span) => span.text).join("").toLowerCase().replace(/[^\p{L}\p{N}_ -]/gu, "").replaceAll(" ", "-");
+  return heading
+    .map((span) => span.text)
+    .join("")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}_ -]/gu, "")
+    .replaceAll(" ", "-");
 }
 
 /** The page that a relative link leads to, without its ending; null where it leads out of the documentation. @param {string} page @param {string} target */
@@ -93,8 +101,9 @@ export function linked(page, target) {
   const [path, heading = ""] = target.split("#");
   const parts = path ? page.split("/").slice(0, -1) : page.split("/");
   for (const piece of path ? path.split("/") : []) {
-    if (piece === "..") { if (parts.pop() === undefined) return null; }
-    else if (piece !== ".") parts.push(piece);
+    if (piece === "..") {
+      if (parts.pop() === undefined) return null;
+    } else if (piece !== ".") parts.push(piece);
   }
   const name = parts.join("/");
   if (path && !name.endsWith(".md")) return null;

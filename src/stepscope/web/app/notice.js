@@ -12,16 +12,22 @@ export function empty(what, why = "", ...more) {
 /** @param {string} severity @param {string} title @param {string} detail @param {string} [fix] @param {...import("./dom.js").Content} more */
 export function problem(severity, title, detail, fix = "", ...more) {
   const known = ["error", "warning", "info", "good", "ok"].includes(severity) ? severity : "info";
-  return h("div", { class: `problem ${known}` },
+  return h(
+    "div",
+    { class: `problem ${known}` },
     h("h3", {}, h("em", {}, severity), `: ${title}`),
     detail ? h("p", {}, detail) : null,
     fix ? h("p", { class: "fix" }, fix) : null,
-    ...more);
+    ...more,
+  );
 }
 
 /** An error with what to do next. @param {unknown} error @param {(() => void) | null} [again] */
 export function failure(error, again = null) {
-  const words = error instanceof ApiError ? error : { message: String(error instanceof Error ? error.message : error), where: "", fix: "" };
+  const words =
+    error instanceof ApiError
+      ? error
+      : { message: String(error instanceof Error ? error.message : error), where: "", fix: "" };
   const button = again ? h("p", {}, h("button", { type: "button", onclick: again }, "Try again")) : null;
   return h("div", { role: "alert" }, problem("error", words.message, words.where, words.fix, button));
 }

@@ -5,11 +5,19 @@
 /** @type {Record<string, Part>} */
 export const PARTS = {
   compute: { title: "compute", meaning: "Kernels run on the device.", isBusy: true },
-  collective: { title: "communication", meaning: "The device communicates, and nothing computes meanwhile.", isBusy: true },
+  collective: {
+    title: "communication",
+    meaning: "The device communicates, and nothing computes meanwhile.",
+    isBusy: true,
+  },
   copy: { title: "copies", meaning: "The device copies, and nothing else runs meanwhile.", isBusy: true },
   host_compute: { title: "host compute", meaning: "Ops run on the CPU; there is no other device.", isBusy: true },
   input: { title: "input", meaning: "The device waits for the next batch.", isBusy: false },
-  dispatch: { title: "dispatch", meaning: "The framework prepares and launches work more slowly than the device does it.", isBusy: false },
+  dispatch: {
+    title: "dispatch",
+    meaning: "The framework prepares and launches work more slowly than the device does it.",
+    isBusy: false,
+  },
   python: { title: "Python", meaning: "Code of yours runs between launches.", isBusy: false },
   sync: { title: "synchronisation", meaning: "The host waited for the device, so the queue ran dry.", isBusy: false },
   compile: { title: "compilation", meaning: "A compiler or an autotuner runs.", isBusy: false },

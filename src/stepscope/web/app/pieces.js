@@ -16,7 +16,13 @@ export function heading(title, help) {
 /** Single figures in a row; those without a value are left out. @param {[string, string | null | undefined | false][]} pairs */
 export function facts(pairs) {
   const known = pairs.filter(([, value]) => value);
-  return known.length ? h("dl", { class: "facts" }, known.map(([label, value]) => h("div", {}, h("dt", {}, label), h("dd", {}, value)))) : null;
+  return known.length
+    ? h(
+        "dl",
+        { class: "facts" },
+        known.map(([label, value]) => h("div", {}, h("dt", {}, label), h("dd", {}, value))),
+      )
+    : null;
 }
 
 /**
@@ -27,11 +33,26 @@ export function facts(pairs) {
  * @param {(value: string) => void} onChoose
  */
 export function choice(label, choices, chosen, onChoose) {
-  const buttons = choices.map(([value, title]) => h("button", { type: "button", "aria-pressed": value === chosen, onclick: () => {
-    buttons.forEach((button, at) => button.setAttribute("aria-pressed", String(choices[at][0] === value)));
-    onChoose(value);
-  } }, title));
-  return h("div", { class: "row", role: "group", "aria-label": label, style: { margin: "0" } }, h("span", { class: "sub" }, label), buttons);
+  const buttons = choices.map(([value, title]) =>
+    h(
+      "button",
+      {
+        type: "button",
+        "aria-pressed": value === chosen,
+        onclick: () => {
+          buttons.forEach((button, at) => button.setAttribute("aria-pressed", String(choices[at][0] === value)));
+          onChoose(value);
+        },
+      },
+      title,
+    ),
+  );
+  return h(
+    "div",
+    { class: "row", role: "group", "aria-label": label, style: { margin: "0" } },
+    h("span", { class: "sub" }, label),
+    buttons,
+  );
 }
 
 /** What to call the memory of a device, or of the host. @param {import("../types").Report} report @param {import("../types").MemoryDevice} found */

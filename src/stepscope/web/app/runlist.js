@@ -7,7 +7,10 @@ import { problem } from "./notice.js";
 /** Whether all words are in the run's name, place or format. @param {import("../types").Run} run @param {string} words */
 export function matches(run, words) {
   const text = `${run.name} ${run.place} ${run.format} ${run.id} ${run.state}`.toLowerCase();
-  return words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
 }
 
 /** @param {import("../types").Run} run */
@@ -22,7 +25,9 @@ export function stateWords(run) {
 /** @param {import("../types").Run} run */
 export function errorWords(run) {
   if (!run.error) return "";
-  return typeof run.error === "string" ? run.error : [run.error.what, run.error.where, run.error.fix].filter(Boolean).join("\n");
+  return typeof run.error === "string"
+    ? run.error
+    : [run.error.what, run.error.where, run.error.fix].filter(Boolean).join("\n");
 }
 
 /**
@@ -38,22 +43,72 @@ export function errorWords(run) {
  */
 export function runList(options) {
   const search = h("input", {
-    type: "search", placeholder: "search runs", "aria-label": "search runs", value: options.words ?? "",
-    oninput: () => { options.onSearch?.(search.value); draw(); },
+    type: "search",
+    placeholder: "search runs",
+    "aria-label": "search runs",
+    value: options.words ?? "",
+    oninput: () => {
+      options.onSearch?.(search.value);
+      draw();
+    },
   });
   const told = h("small", {});
   const body = h("tbody");
-  const heads = [...(options.chosen ? [""] : []), "run", "format", "ranks", ...(options.brief ? [] : ["files", "size"]), "changed", "state"];
-  const table = h("table", {}, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col", class: ["ranks", "files", "size"].includes(head) ? "n" : null }, head)))), body);
+  const heads = [
+    ...(options.chosen ? [""] : []),
+    "run",
+    "format",
+    "ranks",
+    ...(options.brief ? [] : ["files", "size"]),
+    "changed",
+    "state",
+  ];
+  const table = h(
+    "table",
+    {},
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        heads.map((head) =>
+          h("th", { scope: "col", class: ["ranks", "files", "size"].includes(head) ? "n" : null }, head),
+        ),
+      ),
+    ),
+    body,
+  );
   const left = h("div", {});
-  const element = h("div", { class: "of runs" }, h("div", { class: "tools" }, search, told), h("div", { class: "table" }, table), left);
+  const element = h(
+    "div",
+    { class: "of runs" },
+    h("div", { class: "tools" }, search, told),
+    h("div", { class: "table" }, table),
+    left,
+  );
 
   const draw = () => {
     const { runs, skipped, scanning } = options.watch.all();
     const found = runs.filter((run) => matches(run, search.value));
     told.textContent = `${found.length === runs.length ? many(runs.length, "run") : `${count(found.length)} of ${many(runs.length, "run")}`}${scanning ? ", still looking …" : ""}`;
-    fill(body, found.map((run) => row(run, options)));
-    if (!found.length) fill(body, h("tr", {}, h("td", { class: "none", colspan: heads.length }, scanning ? "Looking for profiles …" : runs.length ? "No run matches." : "No profile was found.")));
+    fill(
+      body,
+      found.map((run) => row(run, options)),
+    );
+    if (!found.length)
+      fill(
+        body,
+        h(
+          "tr",
+          {},
+          h(
+            "td",
+            { class: "none", colspan: heads.length },
+            scanning ? "Looking for profiles …" : runs.length ? "No run matches." : "No profile was found.",
+          ),
+        ),
+      );
     fill(left, skipped.length && !options.brief ? leftOut(skipped) : null);
   };
   draw();
@@ -67,28 +122,53 @@ export function runList(options) {
 /** @param {import("../types").Run} run @param {Parameters<typeof runList>[0]} options */
 function row(run, options) {
   const { chosen } = options;
-  const box = chosen && h("td", {}, h("input", {
-    type: "checkbox", "aria-label": `compare ${run.name}`, checked: chosen.has(run.id),
-    onchange: () => {
-      if (!chosen.delete(run.id)) chosen.add(run.id);
-      options.onChoose?.();
-    },
-  }));
+  const box =
+    chosen &&
+    h(
+      "td",
+      {},
+      h("input", {
+        type: "checkbox",
+        "aria-label": `compare ${run.name}`,
+        checked: chosen.has(run.id),
+        onchange: () => {
+          if (!chosen.delete(run.id)) chosen.add(run.id);
+          options.onChoose?.();
+        },
+      }),
+    );
   const error = errorWords(run);
-  return h("tr", { class: run.id === options.current ? "chosen" : null },
+  return h(
+    "tr",
+    { class: run.id === options.current ? "chosen" : null },
     box,
     h("td", { class: "name" }, h("a", { href: options.link(run.id), "data-tip": run.place }, run.name)),
     h("td", {}, run.format ? format(run.format) : "–"),
     h("td", { class: "n" }, run.ranks ? count(run.ranks) : "–"),
     options.brief ? null : [h("td", { class: "n" }, count(run.files)), h("td", { class: "n" }, size(run.bytes))],
     h("td", {}, run.modified_ns ? ago(run.modified_ns) : "–"),
-    h("td", {}, h("span", { class: `state ${run.state}`, "data-tip": error || null, tabindex: error ? 0 : null }, stateWords(run))));
+    h(
+      "td",
+      {},
+      h(
+        "span",
+        { class: `state ${run.state}`, "data-tip": error || null, tabindex: error ? 0 : null },
+        stateWords(run),
+      ),
+    ),
+  );
 }
 
 /** @param {{ path: string, reason: string }[]} skipped */
 function leftOut(skipped) {
   const shown = skipped.slice(0, 50);
-  return h("details", { open: skipped.length <= 3 }, h("summary", {}, `${many(skipped.length, "file")} left out`),
+  return h(
+    "details",
+    { open: skipped.length <= 3 },
+    h("summary", {}, `${many(skipped.length, "file")} left out`),
     shown.map((each) => problem("info", each.path, each.reason)),
-    skipped.length > shown.length ? h("p", { class: "cut" }, `${shown.length} of ${count(skipped.length)} shown.`) : null);
+    skipped.length > shown.length
+      ? h("p", { class: "cut" }, `${shown.length} of ${count(skipped.length)} shown.`)
+      : null,
+  );
 }

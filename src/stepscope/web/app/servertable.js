@@ -40,23 +40,60 @@ export function serverTable(context, options) {
   const told = h("small", {});
   const trouble = h("div", {});
   const search = h("input", {
-    type: "search", placeholder: "filter", "aria-label": `filter ${options.title}`, value: state.filter,
-    "data-tip": "Words that must occur, or a comparison such as calls>10, self_ns>2ms or name:gemm (the names of columns are in the CSV).",
+    type: "search",
+    placeholder: "filter",
+    "aria-label": `filter ${options.title}`,
+    value: state.filter,
+    "data-tip":
+      "Words that must occur, or a comparison such as calls>10, self_ns>2ms or name:gemm (the names of columns are in the CSV).",
   });
   const csv = h("a", { class: "csv", download: true }, "CSV");
-  const columns = h("button", { type: "button", "aria-pressed": state.all, onclick: () => { state.all = !state.all; change(); } }, "all columns");
+  const columns = h(
+    "button",
+    {
+      type: "button",
+      "aria-pressed": state.all,
+      onclick: () => {
+        state.all = !state.all;
+        change();
+      },
+    },
+    "all columns",
+  );
   const back = h("button", { type: "button", onclick: () => turn(-ROWS) }, "‹ previous");
   const next = h("button", { type: "button", onclick: () => turn(ROWS) }, "next ›");
   const where = h("span", {});
   const pager = h("div", { class: "pager" }, back, where, next);
   const frame = h("div", { class: "table" }, h("table", {}, h("thead", {}, head), body));
-  const element = h("div", { class: "of", "data-table": options.name },
-    h("div", { class: "tools" }, h("h3", {}, options.title), told, options.help ?? null, h("span", { class: "grow" }), options.tools ?? null, columns, search, csv),
-    trouble, frame, pager);
+  const element = h(
+    "div",
+    { class: "of", "data-table": options.name },
+    h(
+      "div",
+      { class: "tools" },
+      h("h3", {}, options.title),
+      told,
+      options.help ?? null,
+      h("span", { class: "grow" }),
+      options.tools ?? null,
+      columns,
+      search,
+      csv,
+    ),
+    trouble,
+    frame,
+    pager,
+  );
 
   let turnNumber = 0;
   const address = () => `api/runs/${context.run}/table/${options.name}`;
-  const wishes = () => ({ rank: context.rank, ...options.query?.(), sort: state.sort, desc: state.desc && state.sort ? 1 : null, filter: state.filter });
+  const wishes = () => ({
+    rank: context.rank,
+    ...options.query?.(),
+    sort: state.sort,
+    desc: state.desc && state.sort ? 1 : null,
+    filter: state.filter,
+  });
   const load = async () => {
     const mine = ++turnNumber;
     element.classList.add("busy");
@@ -73,14 +110,30 @@ export function serverTable(context, options) {
     }
   };
   const change = () => {
-    context.setParams({ [key("sort")]: state.sort, [key("desc")]: state.desc ? 1 : null, [key("filter")]: state.filter, [key("offset")]: state.offset || null, [key("all")]: state.all ? 1 : null }, { replace: true });
+    context.setParams(
+      {
+        [key("sort")]: state.sort,
+        [key("desc")]: state.desc ? 1 : null,
+        [key("filter")]: state.filter,
+        [key("offset")]: state.offset || null,
+        [key("all")]: state.all ? 1 : null,
+      },
+      { replace: true },
+    );
     void load();
   };
-  const turn = (/** @type {number} */ by) => { state.offset = Math.max(0, state.offset + by); change(); };
+  const turn = (/** @type {number} */ by) => {
+    state.offset = Math.max(0, state.offset + by);
+    change();
+  };
   let typing = 0;
   search.addEventListener("input", () => {
     clearTimeout(typing);
-    typing = window.setTimeout(() => { state.filter = search.value; state.offset = 0; change(); }, TYPING_MS);
+    typing = window.setTimeout(() => {
+      state.filter = search.value;
+      state.offset = 0;
+      change();
+    }, TYPING_MS);
   });
 
   /** @param {import("../types").TablePage} page */
@@ -89,13 +142,26 @@ export function serverTable(context, options) {
     frame.hidden = isEmpty;
     for (const tool of [search, csv, columns]) tool.hidden = isEmpty;
     if (isEmpty) fill(trouble, empty("No rows.", options.why ?? ""));
-    const shown = page.columns.map((column, at) => ({ column, at })).filter(({ column }) => (state.all || !column.minor) && !options.hide?.includes(column.name));
+    const shown = page.columns
+      .map((column, at) => ({ column, at }))
+      .filter(({ column }) => (state.all || !column.minor) && !options.hide?.includes(column.name));
     columns.hidden = isEmpty || !page.columns.some((column) => column.minor);
     columns.setAttribute("aria-pressed", String(state.all));
-    told.textContent = isEmpty ? "" : page.matching === page.total ? many(page.total, "row") : `${count(page.matching)} of ${count(page.total)} rows match`;
-    fill(head, shown.map(({ column }) => header(column)));
-    fill(body, page.rows.map((row) => line(page.columns, shown, row)));
-    if (!isEmpty && !page.rows.length) fill(body, h("tr", {}, h("td", { class: "none", colspan: shown.length }, "No row matches.")));
+    told.textContent = isEmpty
+      ? ""
+      : page.matching === page.total
+        ? many(page.total, "row")
+        : `${count(page.matching)} of ${count(page.total)} rows match`;
+    fill(
+      head,
+      shown.map(({ column }) => header(column)),
+    );
+    fill(
+      body,
+      page.rows.map((row) => line(page.columns, shown, row)),
+    );
+    if (!isEmpty && !page.rows.length)
+      fill(body, h("tr", {}, h("td", { class: "none", colspan: shown.length }, "No row matches.")));
     pager.hidden = page.matching <= ROWS;
     back.disabled = state.offset === 0;
     next.disabled = state.offset + ROWS >= page.matching;
@@ -110,24 +176,46 @@ export function serverTable(context, options) {
       state.offset = 0;
       change();
     };
-    return h("th", { scope: "col", class: column.numeric ? "n" : null, "aria-sort": sorted, "data-tip": column.name },
-      column.kind === "extent" ? column.title : h("button", { type: "button", onclick: sort }, column.title));
+    return h(
+      "th",
+      { scope: "col", class: column.numeric ? "n" : null, "aria-sort": sorted, "data-tip": column.name },
+      column.kind === "extent" ? column.title : h("button", { type: "button", onclick: sort }, column.title),
+    );
   };
   /** @param {import("../types").Column[]} columns @param {{ column: import("../types").Column, at: number }[]} shown @param {any[]} row */
   const line = (columns, shown, row) => {
-    const element = h("tr", { class: options.onRow ? "clickable" : null, tabindex: options.onRow ? 0 : null, "data-tip": options.rowTip ?? null }, shown.map(({ column, at }) => {
-      const write = options.write?.[column.name];
-      if (write && row[at] !== null) return h("td", { class: column.numeric ? "n" : null }, write(row[at]));
-      return cell(row[at], { kind: column.kind, key: column.name, bar: column.kind === "share" && column.name === "share" });
-    }));
+    const element = h(
+      "tr",
+      {
+        class: options.onRow ? "clickable" : null,
+        tabindex: options.onRow ? 0 : null,
+        "data-tip": options.rowTip ?? null,
+      },
+      shown.map(({ column, at }) => {
+        const write = options.write?.[column.name];
+        if (write && row[at] !== null) return h("td", { class: column.numeric ? "n" : null }, write(row[at]));
+        return cell(row[at], {
+          kind: column.kind,
+          key: column.name,
+          bar: column.kind === "share" && column.name === "share",
+        });
+      }),
+    );
     const { onRow } = options;
     if (onRow) {
       const open = () => onRow(Object.fromEntries(columns.map((column, at) => [column.name, row[at]])));
       element.addEventListener("click", open);
-      element.addEventListener("keydown", (event) => { if (event.key === "Enter") open(); });
+      element.addEventListener("keydown", (event) => {
+        if (event.key === "Enter") open();
+      });
     }
     return element;
   };
   void load();
-  return Object.assign(element, { reload: () => { state.offset = 0; void load(); } });
+  return Object.assign(element, {
+    reload: () => {
+      state.offset = 0;
+      void load();
+    },
+  });
 }

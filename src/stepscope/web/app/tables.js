@@ -22,11 +22,21 @@ export function cell(value, column) {
   if (value === null || value === undefined) return h("td", { class: numeric ? "none n" : "none" }, UNKNOWN);
   const words = shown(value, kind);
   if (column.bar && typeof value === "number") {
-    return h("td", { class: "n share" }, h("i", { style: { width: `${100 * Math.min(1, Math.max(0, value))}%` } }), words);
+    return h(
+      "td",
+      { class: "n share" },
+      h("i", { style: { width: `${100 * Math.min(1, Math.max(0, value))}%` } }),
+      words,
+    );
   }
   if (numeric) return h("td", { class: "n", "data-tip": tipOf(value, kind) }, words);
   if (kind === "part" || (column.key === "part" && Object.hasOwn(PARTS, words))) {
-    return h("td", { "data-tip": part(words).meaning }, h("i", { class: "swatch", style: { background: `var(--p-${words})` } }), part(words).title);
+    return h(
+      "td",
+      { "data-tip": part(words).meaning },
+      h("i", { class: "swatch", style: { background: `var(--p-${words})` } }),
+      part(words).title,
+    );
   }
   if (kind === "name") return nameCell(words);
   return h("td", { class: words.length > WORDS ? "words" : null }, words);
@@ -43,11 +53,19 @@ function tipOf(value, kind) {
 export function nameCell(name) {
   const brief = shortName(name);
   const long = brief !== name || name.length > WORDS;
-  const text = h("td", { class: "name", "data-tip": long ? clipped(name, LONGEST) : null, tabindex: long ? 0 : null }, brief);
-  const open = () => { text.textContent = text.classList.toggle("open") ? name : brief; };
+  const text = h(
+    "td",
+    { class: "name", "data-tip": long ? clipped(name, LONGEST) : null, tabindex: long ? 0 : null },
+    brief,
+  );
+  const open = () => {
+    text.textContent = text.classList.toggle("open") ? name : brief;
+  };
   if (long) {
     text.addEventListener("click", open);
-    text.addEventListener("keydown", (event) => { if (event.key === "Enter") open(); });
+    text.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") open();
+    });
   }
   return text;
 }
@@ -71,7 +89,11 @@ export function sorted(rows, key, falls) {
 export function filtered(rows, columns, words) {
   const wanted = words.trim().toLowerCase();
   if (!wanted) return rows;
-  return rows.filter((row) => columns.some((column) => `${row[column.key] ?? ""} ${shown(row[column.key], column.kind ?? "text")}`.toLowerCase().includes(wanted)));
+  return rows.filter((row) =>
+    columns.some((column) =>
+      `${row[column.key] ?? ""} ${shown(row[column.key], column.kind ?? "text")}`.toLowerCase().includes(wanted),
+    ),
+  );
 }
 
 /**
@@ -86,15 +108,36 @@ export function filtered(rows, columns, words) {
  * @param {HTMLElement[]} [options.tools]
  */
 export function table(options) {
-  const columns = options.columns.filter((column) => options.all || options.rows.some((row) => row[column.key] !== null && row[column.key] !== undefined));
+  const columns = options.columns.filter(
+    (column) => options.all || options.rows.some((row) => row[column.key] !== null && row[column.key] !== undefined),
+  );
   let key = options.sort ?? "";
   let falls = true;
   let folded = options.rows.length > FOLDED + 3;
   const body = h("tbody");
-  const heads = columns.map((column) => h("th", { scope: "col", class: NUMERIC.has(column.kind ?? "") ? "n" : null, "data-tip": column.tip ?? null },
-    h("button", { type: "button", onclick: () => sortBy(column) }, column.title)));
-  const search = h("input", { type: "search", placeholder: "filter", "aria-label": `filter ${options.title ?? "the table"}`, oninput: () => { folded = false; draw(); } });
-  const unfold = h("button", { type: "button", onclick: () => { folded = false; draw(); } });
+  const heads = columns.map((column) =>
+    h(
+      "th",
+      { scope: "col", class: NUMERIC.has(column.kind ?? "") ? "n" : null, "data-tip": column.tip ?? null },
+      h("button", { type: "button", onclick: () => sortBy(column) }, column.title),
+    ),
+  );
+  const search = h("input", {
+    type: "search",
+    placeholder: "filter",
+    "aria-label": `filter ${options.title ?? "the table"}`,
+    oninput: () => {
+      folded = false;
+      draw();
+    },
+  });
+  const unfold = h("button", {
+    type: "button",
+    onclick: () => {
+      folded = false;
+      draw();
+    },
+  });
   /** @param {Column} column */
   const sortBy = (column) => {
     falls = key === column.key ? !falls : NUMERIC.has(column.kind ?? "");
@@ -108,25 +151,49 @@ export function table(options) {
       if (columns[at].key === key) head.setAttribute("aria-sort", falls ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
     });
-    fill(body, ordered.slice(0, folded ? FOLDED : undefined).map((row) => line(row, columns, options.onRow)));
-    if (!ordered.length) fill(body, h("tr", {}, h("td", { class: "none", colspan: columns.length }, "No row matches.")));
+    fill(
+      body,
+      ordered.slice(0, folded ? FOLDED : undefined).map((row) => line(row, columns, options.onRow)),
+    );
+    if (!ordered.length)
+      fill(body, h("tr", {}, h("td", { class: "none", colspan: columns.length }, "No row matches.")));
     unfold.hidden = !folded;
     unfold.textContent = `show all ${count(ordered.length)} rows`;
   };
   draw();
-  const tools = [options.title ? h("h3", {}, options.title) : null, h("span", { class: "grow" }), options.tools ?? null, options.rows.length >= FILTERED ? search : null];
-  const cut = (options.total ?? 0) > options.rows.length ? h("p", { class: "cut" }, `${count(options.rows.length)} of ${count(options.total ?? 0)} rows.`) : null;
+  const tools = [
+    options.title ? h("h3", {}, options.title) : null,
+    h("span", { class: "grow" }),
+    options.tools ?? null,
+    options.rows.length >= FILTERED ? search : null,
+  ];
+  const cut =
+    (options.total ?? 0) > options.rows.length
+      ? h("p", { class: "cut" }, `${count(options.rows.length)} of ${count(options.total ?? 0)} rows.`)
+      : null;
   const hasTools = Boolean(options.title || options.tools || options.rows.length >= FILTERED);
-  return h("div", { class: "of" }, hasTools ? h("div", { class: "tools" }, tools) : null,
-    h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), body)), unfold, cut);
+  return h(
+    "div",
+    { class: "of" },
+    hasTools ? h("div", { class: "tools" }, tools) : null,
+    h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), body)),
+    unfold,
+    cut,
+  );
 }
 
 /** @param {Row} row @param {Column[]} columns @param {((row: Row) => void) | undefined} onRow */
 function line(row, columns, onRow) {
-  const element = h("tr", { class: onRow ? "clickable" : null, tabindex: onRow ? 0 : null }, columns.map((column) => cell(row[column.key], column)));
+  const element = h(
+    "tr",
+    { class: onRow ? "clickable" : null, tabindex: onRow ? 0 : null },
+    columns.map((column) => cell(row[column.key], column)),
+  );
   if (onRow) {
     element.addEventListener("click", () => onRow(row));
-    element.addEventListener("keydown", (event) => { if (event.key === "Enter") onRow(row); });
+    element.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") onRow(row);
+    });
   }
   return element;
 }

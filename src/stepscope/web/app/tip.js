@@ -14,9 +14,12 @@ export function start() {
     tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - width - 8))}px`;
     tip.style.top = `${y + 20 + height > innerHeight ? Math.max(4, y - height - 12) : y + 20}px`;
   };
-  const hide = () => { tip.style.visibility = "hidden"; };
+  const hide = () => {
+    tip.style.visibility = "hidden";
+  };
   /** @param {EventTarget | null} target */
-  const wordsOf = (target) => (target instanceof Element ? target.closest("[data-tip]")?.getAttribute("data-tip") : null) ?? "";
+  const wordsOf = (target) =>
+    (target instanceof Element ? target.closest("[data-tip]")?.getAttribute("data-tip") : null) ?? "";
   document.addEventListener("pointermove", (event) => {
     const words = wordsOf(event.target);
     if (words) show(words, event.clientX, event.clientY);

@@ -9,7 +9,9 @@ const WORTH = 0.05; // an idle part that takes less is not worth naming
 export function verdict(report) {
   const errors = report.problems.filter((problem) => problem.severity === "error");
   if (!report.breakdown.length) {
-    return errors.length ? `Nothing can be said about the time: ${errors[0].title}.` : "The profile has no steps and no work that could be accounted for.";
+    return errors.length
+      ? `Nothing can be said about the time: ${errors[0].title}.`
+      : "The profile has no steps and no work that could be accounted for.";
   }
   const rest = change(report);
   return `${step(report)} ${use(report)}${rest ? `: ${rest}` : ""}.`;
@@ -37,7 +39,9 @@ function use(report) {
 
 /** @param {import("../types").Report} report */
 function change(report) {
-  const best = report.findings.find((finding) => finding.class !== "advice" && finding.speedup > 1.005 && finding.saves_ns_per_step > 0);
+  const best = report.findings.find(
+    (finding) => finding.class !== "advice" && finding.speedup > 1.005 && finding.saves_ns_per_step > 0,
+  );
   if (!best) return report.findings.length ? lowered(report.findings[0].title) : "nothing here is worth changing";
   return `${lowered(best.title)}, and mending that would make it ${times(best.speedup)} as fast`;
 }
@@ -52,13 +56,19 @@ export function headlines(report) {
   /** @type {[string, string][]} */
   const found = [];
   const { steps, device, breakdown } = report;
-  if (steps.median_ns !== null) found.push([`median of ${steps.count} step${steps.count === 1 ? "" : "s"}`, duration(steps.median_ns)]);
+  if (steps.median_ns !== null)
+    found.push([`median of ${steps.count} step${steps.count === 1 ? "" : "s"}`, duration(steps.median_ns)]);
   const busy = breakdown.filter((row) => part(row.part).isBusy).reduce((sum, row) => sum + row.share, 0);
   if (breakdown.some((row) => row.part === "compute")) found.push(["of the time the device is busy", share(busy)]);
   const worst = inOrder(breakdown).find((row) => !part(row.part).isBusy);
-  if (worst && worst.share >= 0.01) found.push([worst.part === "unexplained" ? "of the time is unexplained" : `of the time goes to ${part(worst.part).title}`, share(worst.share)]);
+  if (worst && worst.share >= 0.01)
+    found.push([
+      worst.part === "unexplained" ? "of the time is unexplained" : `of the time goes to ${part(worst.part).title}`,
+      share(worst.share),
+    ]);
   if (device.mfu !== null) found.push(["model FLOPs utilisation", share(device.mfu)]);
   const first = report.findings[0];
-  if (first && first.speedup > 1 && first.class !== "advice") found.push(["as fast by the first finding", times(first.speedup)]);
+  if (first && first.speedup > 1 && first.class !== "advice")
+    found.push(["as fast by the first finding", times(first.speedup)]);
   return found;
 }

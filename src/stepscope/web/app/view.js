@@ -34,8 +34,14 @@ export function showView(shown) {
   const room = document.createElement("div");
   room.className = "room";
   fill(shown.root, room);
-  const timer = setTimeout(() => { if (!room.childElementCount) shown.root.prepend(bar.element); }, SHOW_AFTER_MS);
-  const first = new MutationObserver(() => { first.disconnect(); clearTimeout(timer); bar.element.remove(); });
+  const timer = setTimeout(() => {
+    if (!room.childElementCount) shown.root.prepend(bar.element);
+  }, SHOW_AFTER_MS);
+  const first = new MutationObserver(() => {
+    first.disconnect();
+    clearTimeout(timer);
+    bar.element.remove();
+  });
   first.observe(room, { childList: true });
   /** @param {unknown} error */
   const fail = (error) => {
@@ -50,7 +56,9 @@ export function showView(shown) {
     cleanup = await page.render(room, context);
     if (left.signal.aborted && cleanup) cleanup();
   };
-  draw().catch(fail).finally(() => clearTimeout(timer));
+  draw()
+    .catch(fail)
+    .finally(() => clearTimeout(timer));
   return () => {
     clearTimeout(timer);
     first.disconnect();
@@ -68,8 +76,12 @@ function isGone(error) {
 /** @param {Shown} shown */
 export function vanished(shown) {
   const name = shown.about ? `“${shown.about.name}”` : "This run";
-  return problem("warning", `${name} is not there`, "Its files were moved or deleted, or the link is of another server. Nothing else is affected.",
-    "Choose another run in the list above; the page comes back by itself when the files do.");
+  return problem(
+    "warning",
+    `${name} is not there`,
+    "Its files were moved or deleted, or the link is of another server. Nothing else is affected.",
+    "Choose another run in the list above; the page comes back by itself when the files do.",
+  );
 }
 
 /**
@@ -86,12 +98,16 @@ function makeContext(shown, signal, onProgress) {
   /** @param {import("../types").Changes} changes */
   const kept = (changes) => changed(changed(new URLSearchParams(), { run, rank }), changes);
   return {
-    run, rank, api,
+    run,
+    rank,
+    api,
     about: shown.about,
     state: shown.state,
     runs: shown.watch.runs,
     watch: shown.watch,
-    get params() { return params; },
+    get params() {
+      return params;
+    },
     setParams: (changes, options = {}) => {
       params = changed(params, changes);
       shown.navigate(shown.page, params, { ...options, quiet: true });

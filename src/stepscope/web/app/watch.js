@@ -48,7 +48,9 @@ export function watchRuns() {
     find: (id) => known.runs.find((run) => run.id === id) ?? null,
     subscribe: (listener) => {
       listeners.add(listener);
-      return () => { listeners.delete(listener); };
+      return () => {
+        listeners.delete(listener);
+      };
     },
     trouble: () => trouble,
     refresh,

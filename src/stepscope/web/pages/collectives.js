@@ -18,15 +18,45 @@ async function render(root, context) {
   const report = await context.report();
   const { collectives } = report;
   const isOne = report.profile.ranks.length < 2;
-  fill(root, pageHead("Communication and ranks", "page/collectives"),
+  fill(
+    root,
+    pageHead("Communication and ranks", "page/collectives"),
     facts([
-      ["not hidden behind compute", collectives.exposed_share === null ? null : `${share(collectives.exposed_share)} of step time`],
+      [
+        "not hidden behind compute",
+        collectives.exposed_share === null ? null : `${share(collectives.exposed_share)} of step time`,
+      ],
       ["in all", collectives.kernel_share ? `${share(collectives.kernel_share)} of kernel time` : null],
     ]),
     straggler(report),
-    isOne ? empty("There is one rank here.", context.rank === null ? "The profile has the trace of a single rank, so there is nothing to compare it with. Record all ranks into one folder." : "One rank is chosen in the header: choose all ranks to compare them.") : heat(report, context),
-    collectives.rows.length ? serverTable(context, { name: "collectives", title: "By operation and group", prefix: "c.", help: helpLink("report/collectives") }) : empty("No collective operations were recorded.", "A single process, or a framework whose communication leaves no events."),
-    collectives.ranks.length ? serverTable(context, { name: "collectives_ranks", title: "By rank", prefix: "r.", help: helpLink("report/collectives") }) : null);
+    isOne
+      ? empty(
+          "There is one rank here.",
+          context.rank === null
+            ? "The profile has the trace of a single rank, so there is nothing to compare it with. Record all ranks into one folder."
+            : "One rank is chosen in the header: choose all ranks to compare them.",
+        )
+      : heat(report, context),
+    collectives.rows.length
+      ? serverTable(context, {
+          name: "collectives",
+          title: "By operation and group",
+          prefix: "c.",
+          help: helpLink("report/collectives"),
+        })
+      : empty(
+          "No collective operations were recorded.",
+          "A single process, or a framework whose communication leaves no events.",
+        ),
+    collectives.ranks.length
+      ? serverTable(context, {
+          name: "collectives_ranks",
+          title: "By rank",
+          prefix: "r.",
+          help: helpLink("report/collectives"),
+        })
+      : null,
+  );
 }
 
 /** @param {import("../types").Report} report */
@@ -34,9 +64,14 @@ function straggler(report) {
   const found = report.collectives.straggler;
   if (!found) return null;
   const names = found.names.length ? ` (${found.names.slice(0, 3).join(", ")})` : "";
-  return problem("warning", `Rank ${found.rank} is the one that the others wait for`,
+  return problem(
+    "warning",
+    `Rank ${found.rank} is the one that the others wait for`,
     `It comes last to ${found.last} of ${found.matched} collectives${names}, ${duration(found.late_ns_per_step)} late a step: ${share(found.share)} of the steps' time. It held the others up most in ${found.steps_late} of ${found.steps} steps.`,
-    found.always ? "The same rank every time: look for more work, slower hardware or a slower loader there." : "Not always the same rank: look for data of uneven size, and for pauses of the host.");
+    found.always
+      ? "The same rank every time: look for more work, slower hardware or a slower loader there."
+      : "Not always the same rank: look for data of uneven size, and for pauses of the host.",
+  );
 }
 
 /** @param {import("../types").Report} report @param {import("../types").Context} context */
@@ -48,23 +83,59 @@ function heat(report, context) {
   const parts = inOrder(report.breakdown).map((row) => row.part);
   let measure = context.params.get("measure") ?? "duration";
   if (measure !== "duration" && !parts.includes(measure)) measure = "duration";
-  const value = (/** @type {import("../types").StepRow | undefined} */ row) => (row ? (measure === "duration" ? row.duration_ns : row.parts[measure] ?? 0) : null);
-  const select = h("select", { "aria-label": "measure", onchange: () => { measure = select.value; context.setParams({ measure: measure === "duration" ? null : measure }); void drawing.redraw(); } },
-    h("option", { value: "duration" }, "step time"), parts.map((name) => h("option", { value: name }, part(name).title)));
+  const value = (/** @type {import("../types").StepRow | undefined} */ row) =>
+    row ? (measure === "duration" ? row.duration_ns : (row.parts[measure] ?? 0)) : null;
+  const select = h(
+    "select",
+    {
+      "aria-label": "measure",
+      onchange: () => {
+        measure = select.value;
+        context.setParams({ measure: measure === "duration" ? null : measure });
+        void drawing.redraw();
+      },
+    },
+    h("option", { value: "duration" }, "step time"),
+    parts.map((name) => h("option", { value: name }, part(name).title)),
+  );
   select.value = measure;
   const drawing = figure({
-    title: "Every rank, every step", unit: "the stronger the colour, the longer", help: "report/collectives", height: Math.max(200, Math.min(700, 110 + 26 * ranks.length)), tools: [select],
+    title: "Every rank, every step",
+    unit: "the stronger the colour, the longer",
+    help: "report/collectives",
+    height: Math.max(200, Math.min(700, 110 + 26 * ranks.length)),
+    tools: [select],
     note: "Click a cell to see that rank's step in the trace.",
     draw: (colour) => {
       const cells = ranks.map((rank) => steps.map((step) => value(found.get(`${rank} ${step}`))));
       const { scale, unit } = timeAxis(Math.max(...cells.flat().map((each) => each ?? 0), 1));
       return {
-        data: [{
-          type: "heatmap", x: steps.map(String), y: ranks.map((rank) => `rank ${rank}`), z: cells.map((line) => line.map((each) => (each === null ? null : each / scale))),
-          text: cells.map((line, at) => line.map((each, place) => (each === null ? "not recorded" : `rank ${ranks[at]}, step ${steps[place]}: ${duration(each)}`))), hoverinfo: "text",
-          colorscale: [[0, colour("card")], [1, colour(measure === "duration" ? "accent" : `p-${measure}`)]], colorbar: { title: { text: unit, side: "right" }, thickness: 12, outlinewidth: 0 }, xgap: 1, ygap: 1,
-        }],
-        layout: { xaxis: { title: { text: "step" }, type: "category", nticks: 24, showgrid: false }, yaxis: { autorange: "reversed", type: "category", showgrid: false }, margin: { l: 70, r: 10, t: 8, b: 44 } },
+        data: [
+          {
+            type: "heatmap",
+            x: steps.map(String),
+            y: ranks.map((rank) => `rank ${rank}`),
+            z: cells.map((line) => line.map((each) => (each === null ? null : each / scale))),
+            text: cells.map((line, at) =>
+              line.map((each, place) =>
+                each === null ? "not recorded" : `rank ${ranks[at]}, step ${steps[place]}: ${duration(each)}`,
+              ),
+            ),
+            hoverinfo: "text",
+            colorscale: [
+              [0, colour("card")],
+              [1, colour(measure === "duration" ? "accent" : `p-${measure}`)],
+            ],
+            colorbar: { title: { text: unit, side: "right" }, thickness: 12, outlinewidth: 0 },
+            xgap: 1,
+            ygap: 1,
+          },
+        ],
+        layout: {
+          xaxis: { title: { text: "step" }, type: "category", nticks: 24, showgrid: false },
+          yaxis: { autorange: "reversed", type: "category", showgrid: false },
+          margin: { l: 70, r: 10, t: 8, b: 44 },
+        },
       };
     },
     onClick: (event) => {

@@ -1,20 +1,16 @@
 // Two runs side by side: what each costs per step, and what the change brought.
 
 import { isLeft } from "../app/api.js";
+import { differences } from "../app/differences.js";
 import { fill, h } from "../app/dom.js";
 import { figure, timeAxis } from "../app/figure.js";
-import { count, duration, share, shown, signed, size, UNKNOWN } from "../app/format.js";
+import { duration } from "../app/format.js";
 import { helpLink } from "../app/help.js";
 import { empty, failure } from "../app/notice.js";
 import { pageHead } from "../app/pieces.js";
 import { part } from "../app/parts.js";
-import { FILTERED, nameCell, sorted } from "../app/tables.js";
 
-/** @typedef {{ name: string, a: number | null, b: number | null, difference: number, unit: string, more: Record<string, (number | null)[]> }} Row */
-
-const WRITE = /** @type {Record<string, (value: number) => string>} */ ({ ns: duration, bytes: size, share, count });
-const MORE_IS_BETTER = new Set(["device busy", "model FLOPs utilisation", "tensor cores", "SM efficiency", "occupancy"]);
-const NEUTRAL = new Set(["steps", "ranks"]);
+/** @typedef {import("../app/differences.js").Row} Row */
 
 /** @type {import("../types").Page} */
 export const page = { name: "compare", title: "Compare", needsRun: false, render };
@@ -24,16 +20,35 @@ async function render(root, context) {
   let a = context.params.get("a") ?? context.run;
   let b = context.params.get("b") ?? "";
   const room = h("div", {});
-  const select = (/** @type {string} */ label, /** @type {string} */ value, /** @type {(value: string) => void} */ onChoose) => {
-    const element = h("select", { "aria-label": label, style: { maxWidth: "420px" }, onchange: () => onChoose(element.value) },
-      h("option", { value: "" }, "choose a run"), context.runs().map((run) => h("option", { value: run.id }, run.name)));
+  const select = (
+    /** @type {string} */ label,
+    /** @type {string} */ value,
+    /** @type {(value: string) => void} */ onChoose,
+  ) => {
+    const element = h(
+      "select",
+      { "aria-label": label, style: { maxWidth: "420px" }, onchange: () => onChoose(element.value) },
+      h("option", { value: "" }, "choose a run"),
+      context.runs().map((run) => h("option", { value: run.id }, run.name)),
+    );
     element.value = value;
     return h("label", {}, h("span", { class: "sub" }, `${label} `), element);
   };
-  const change = () => { context.setParams({ a, b }); void load(); };
+  const change = () => {
+    context.setParams({ a, b });
+    void load();
+  };
   const load = async () => {
     if (!a || !b || a === b) {
-      fill(room, empty("Choose two runs.", context.runs().length < 2 ? "Only one run is here: record another, or serve a folder with several." : "Differences are of the second to the first: what it takes more or less."));
+      fill(
+        room,
+        empty(
+          "Choose two runs.",
+          context.runs().length < 2
+            ? "Only one run is here: record another, or serve a folder with several."
+            : "Differences are of the second to the first: what it takes more or less.",
+        ),
+      );
       return;
     }
     fill(room, h("p", { class: "sub wait" }, "Comparing …"));
@@ -44,8 +59,30 @@ async function render(root, context) {
     }
   };
   const controls = h("div", { class: "row", style: { gap: "20px" } });
-  const draw = () => fill(controls, select("before", a, (value) => { a = value; change(); }), select("after", b, (value) => { b = value; change(); }),
-    h("button", { type: "button", onclick: () => { [a, b] = [b, a]; draw(); change(); } }, "Swap"));
+  const draw = () =>
+    fill(
+      controls,
+      select("before", a, (value) => {
+        a = value;
+        change();
+      }),
+      select("after", b, (value) => {
+        b = value;
+        change();
+      }),
+      h(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            [a, b] = [b, a];
+            draw();
+            change();
+          },
+        },
+        "Swap",
+      ),
+    );
   draw();
   fill(root, pageHead("Compare", "page/compare"), controls, room);
   await load();
@@ -55,15 +92,31 @@ async function render(root, context) {
 function compared(found) {
   return [
     h("p", { class: "verdict" }, sentence(found.figures)),
-    h("div", { class: "columns" },
-      h("div", {}, rows("Figures", found.figures, { help: "report/steps", name: (name) => h("td", {}, name) })),
-      h("div", {}, findings(found))),
+    h(
+      "div",
+      { class: "columns" },
+      h("div", {}, differences("Figures", found.figures, { help: "report/steps", name: (name) => h("td", {}, name) })),
+      h("div", {}, findings(found)),
+    ),
     parts(found.parts),
     steps(found.steps),
-    rows("Parts of a step", found.parts, { help: "report/breakdown", name: (name) => h("td", { "data-tip": part(name).meaning }, h("i", { class: "swatch", style: { background: `var(--p-${name})` } }), part(name).title) }),
-    rows(`Ops, ${found.ops_measure} time per step`, found.ops, { help: "report/ops", total: found.ops_total }),
-    found.kernels.length ? rows("Kernels, time per step", found.kernels, { help: "report/kernels", total: found.kernels_total }) : empty("No kernels.", "Neither run recorded work on a device."),
-    found.memory.length ? rows("Peak memory by kind", found.memory, { help: "report/memory" }) : empty("No memory.", "Not recorded in these runs."),
+    differences("Parts of a step", found.parts, {
+      help: "report/breakdown",
+      name: (name) =>
+        h(
+          "td",
+          { "data-tip": part(name).meaning },
+          h("i", { class: "swatch", style: { background: `var(--p-${name})` } }),
+          part(name).title,
+        ),
+    }),
+    differences(`Ops, ${found.ops_measure} time per step`, found.ops, { help: "report/ops", total: found.ops_total }),
+    found.kernels.length
+      ? differences("Kernels, time per step", found.kernels, { help: "report/kernels", total: found.kernels_total })
+      : empty("No kernels.", "Neither run recorded work on a device."),
+    found.memory.length
+      ? differences("Peak memory by kind", found.memory, { help: "report/memory" })
+      : empty("No memory.", "Not recorded in these runs."),
   ];
 }
 
@@ -80,11 +133,26 @@ function sentence(figures) {
 
 /** @param {any} found */
 function findings(found) {
-  const list = (/** @type {string} */ title, /** @type {any[]} */ changes, /** @type {string} */ tone) => changes.length
-    ? [h("h3", {}, title), h("ul", { style: { margin: "0", paddingLeft: "20px" } }, changes.map((each) => h("li", { class: tone }, each.title, " ", h("code", {}, each.code), saves(each))))] : null;
+  const list = (/** @type {string} */ title, /** @type {any[]} */ changes, /** @type {string} */ tone) =>
+    changes.length
+      ? [
+          h("h3", {}, title),
+          h(
+            "ul",
+            { style: { margin: "0", paddingLeft: "20px" } },
+            changes.map((each) => h("li", { class: tone }, each.title, " ", h("code", {}, each.code), saves(each))),
+          ),
+        ]
+      : null;
   const any = found.gained.length + found.lost.length + found.kept.length;
-  return h("div", { class: "of" }, h("div", { class: "tools" }, h("h3", {}, "Findings"), helpLink("report/findings")),
-    any ? [list("Mended", found.lost, "better"), list("New", found.gained, "worse"), list("Still there", found.kept, "")] : h("p", { class: "sub" }, "Neither run has a finding."));
+  return h(
+    "div",
+    { class: "of" },
+    h("div", { class: "tools" }, h("h3", {}, "Findings"), helpLink("report/findings")),
+    any
+      ? [list("Mended", found.lost, "better"), list("New", found.gained, "worse"), list("Still there", found.kept, "")]
+      : h("p", { class: "sub" }, "Neither run has a finding."),
+  );
 }
 
 /** @param {{ a_saves_ns: number | null, b_saves_ns: number | null }} change */
@@ -94,63 +162,43 @@ function saves(change) {
   return h("small", { class: "sub" }, ` ${words}`);
 }
 
-/** Whether the difference is too small to be called good or bad. @param {Row} row */
-function isNoise(row) {
-  if (!row.difference || NEUTRAL.has(row.name)) return true;
-  return Math.abs(row.difference) < 0.01 * (row.unit === "share" ? 1 : Math.max(Math.abs(row.a ?? 0), Math.abs(row.b ?? 0)));
-}
-
-/** The difference, good or bad; nothing where one of the two is not known. @param {Row} row */
-function difference(row) {
-  if (row.unit === "share" && (row.a === null || row.b === null)) return h("td", { class: "none n" }, UNKNOWN);
-  const write = WRITE[row.unit] ?? ((/** @type {number} */ value) => shown(value, row.unit));
-  const isLess = row.difference < 0;
-  const tone = isNoise(row) ? "" : isLess === MORE_IS_BETTER.has(row.name) ? "worse" : "better";
-  const ratio = row.a && row.b !== null && row.unit !== "share" && row.difference ? ` (${signed(100 * (row.b / row.a - 1), (value) => `${value.toFixed(1)} %`)})` : "";
-  return h("td", { class: `n ${tone}` }, `${signed(row.difference, write)}${ratio}`);
-}
-
-/**
- * @param {string} title
- * @param {Row[]} all
- * @param {{ help: string, total?: number, name?: (name: string) => HTMLTableCellElement }} options
- */
-function rows(title, all, options) {
-  const body = h("tbody");
-  const search = h("input", { type: "search", placeholder: "filter", "aria-label": `filter ${title}`, oninput: () => draw() });
-  let key = "";
-  let falls = true;
-  let most = 15;
-  const more = h("button", { type: "button", onclick: () => { most = all.length; draw(); } });
-  const heads = [["name", ""], ["a", "before"], ["b", "after"], ["difference", "difference"]].map(([name, words]) => h("th", { scope: "col", class: name === "name" ? null : "n" },
-    h("button", { type: "button", onclick: () => { falls = key === name ? !falls : name !== "name"; key = name; draw(); } }, words || "name")));
-  const draw = () => {
-    const found = all.filter((row) => row.name.toLowerCase().includes(search.value.toLowerCase()));
-    const ordered = key ? /** @type {Row[]} */ (sorted(found, key, falls)) : found;
-    heads.forEach((head, at) => { if (["name", "a", "b", "difference"][at] === key) head.setAttribute("aria-sort", falls ? "descending" : "ascending"); else head.removeAttribute("aria-sort"); });
-    fill(body, ordered.slice(0, most).map((row) => h("tr", {}, options.name ? options.name(row.name) : nameCell(row.name), [row.a, row.b].map((value) => h("td", { class: value === null ? "none n" : "n" }, value === null ? UNKNOWN : shown(value, row.unit))), difference(row))));
-    more.hidden = ordered.length <= most;
-    more.textContent = `show all ${count(ordered.length)} rows`;
-  };
-  draw();
-  return h("div", { class: "of" }, h("div", { class: "tools" }, h("h3", {}, title), helpLink(options.help), h("span", { class: "grow" }), all.length >= FILTERED ? search : null),
-    h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), body)), more,
-    (options.total ?? 0) > all.length ? h("p", { class: "cut" }, `The ${count(all.length)} largest differences of ${count(options.total ?? 0)}.`) : null);
-}
-
 /** @param {Row[]} found */
 function parts(found) {
-  const all = [...found].sort((a, b) => Number(part(b.name).isBusy) - Number(part(a.name).isBusy) || Math.max(b.a ?? 0, b.b ?? 0) - Math.max(a.a ?? 0, a.b ?? 0));
+  const all = [...found].sort(
+    (a, b) =>
+      Number(part(b.name).isBusy) - Number(part(a.name).isBusy) ||
+      Math.max(b.a ?? 0, b.b ?? 0) - Math.max(a.a ?? 0, a.b ?? 0),
+  );
   if (!all.length) return empty("No account.", "Neither run could be accounted for.");
-  const { scale, unit } = timeAxis(Math.max(...["a", "b"].map((side) => all.reduce((sum, row) => sum + Number(row[/** @type {"a" | "b"} */ (side)] ?? 0), 0)), 1));
+  const { scale, unit } = timeAxis(
+    Math.max(
+      ...["a", "b"].map((side) => all.reduce((sum, row) => sum + Number(row[/** @type {"a" | "b"} */ (side)] ?? 0), 0)),
+      1,
+    ),
+  );
   return figure({
-    title: "Where the time of a step goes", unit: `${unit} per step`, help: "report/breakdown", height: 210,
+    title: "Where the time of a step goes",
+    unit: `${unit} per step`,
+    help: "report/breakdown",
+    height: 210,
     draw: (colour) => ({
       data: all.map((row) => ({
-        type: "bar", orientation: "h", name: part(row.name).title, y: ["before", "after"], x: [(row.a ?? 0) / scale, (row.b ?? 0) / scale], marker: { color: colour(`p-${row.name}`) },
-        text: [row.a, row.b].map((value) => `${part(row.name).title}: ${value === null ? "nothing" : duration(value)}`), hoverinfo: "text", textposition: "none",
+        type: "bar",
+        orientation: "h",
+        name: part(row.name).title,
+        y: ["before", "after"],
+        x: [(row.a ?? 0) / scale, (row.b ?? 0) / scale],
+        marker: { color: colour(`p-${row.name}`) },
+        text: [row.a, row.b].map((value) => `${part(row.name).title}: ${value === null ? "nothing" : duration(value)}`),
+        hoverinfo: "text",
+        textposition: "none",
       })),
-      layout: { barmode: "stack", yaxis: { autorange: "reversed", type: "category" }, xaxis: { title: { text: `time per step [${unit}]` } }, margin: { l: 60, r: 16, t: 46, b: 44 } },
+      layout: {
+        barmode: "stack",
+        yaxis: { autorange: "reversed", type: "category" },
+        xaxis: { title: { text: `time per step [${unit}]` } },
+        margin: { l: 60, r: 16, t: 46, b: 44 },
+      },
     }),
   });
 }
@@ -160,13 +208,33 @@ function steps(both) {
   if (!both.a.length && !both.b.length) return empty("No steps.", "Neither run has steps.");
   const { scale, unit } = timeAxis(Math.max(...both.a, ...both.b, 1));
   return figure({
-    title: "Step times of both", unit, help: "report/steps", height: 230,
+    title: "Step times of both",
+    unit,
+    help: "report/steps",
+    height: 230,
     draw: (colour) => ({
-      data: /** @type {["a" | "b", string, string][]} */ ([["a", "before", "p-device_gap"], ["b", "after", "p-compute"]]).map(([side, name, tint]) => ({
-        type: "scatter", mode: "lines+markers", name, x: both[side].map((_, at) => at + 1), y: both[side].map((ns) => ns / scale), line: { color: colour(tint), width: 1.5 }, marker: { size: 5 },
-        text: both[side].map((ns, at) => `${name}, step ${at + 1}: ${duration(ns)}`), hoverinfo: "text",
+      data: /** @type {["a" | "b", string, string][]} */ ([
+        ["a", "before", "p-device_gap"],
+        ["b", "after", "p-compute"],
+      ]).map(([side, name, tint]) => ({
+        type: "scatter",
+        mode: "lines+markers",
+        name,
+        x: both[side].map((_, at) => at + 1),
+        y: both[side].map((ns) => ns / scale),
+        line: { color: colour(tint), width: 1.5 },
+        marker: { size: 5 },
+        text: both[side].map((ns, at) => `${name}, step ${at + 1}: ${duration(ns)}`),
+        hoverinfo: "text",
       })),
-      layout: { xaxis: { title: { text: "step, counted from 1" }, tick0: 1, dtick: Math.max(1, Math.ceil(Math.max(both.a.length, both.b.length) / 15)) }, yaxis: { title: { text: `time [${unit}]` }, rangemode: "tozero" } },
+      layout: {
+        xaxis: {
+          title: { text: "step, counted from 1" },
+          tick0: 1,
+          dtick: Math.max(1, Math.ceil(Math.max(both.a.length, both.b.length) / 15)),
+        },
+        yaxis: { title: { text: `time [${unit}]` }, rangemode: "tozero" },
+      },
     }),
   });
 }

@@ -19,21 +19,55 @@ async function render(root, context) {
   const report = await context.report();
   const { device, breakdown } = report;
   if (device.busy_share === null && !device.timeline.length) {
-    fill(root, pageHead("Device", "page/device"), empty("No work on a device was recorded.", "The run used only the CPU, or the profile has no device events: the Doctor page says which."));
+    fill(
+      root,
+      pageHead("Device", "page/device"),
+      empty(
+        "No work on a device was recorded.",
+        "The run used only the CPU, or the profile has no device events: the Doctor page says which.",
+      ),
+    );
     return;
   }
   const idle = inOrder(breakdown).filter((row) => !part(row.part).isBusy && row.ns > 0);
-  fill(root, pageHead("Device", "page/device"),
+  fill(
+    root,
+    pageHead("Device", "page/device"),
     facts([
-      ["busy", written(device.busy_share)], ["MFU", written(device.mfu)], ["SM efficiency", written(device.sm_efficiency)], ["occupancy", written(device.occupancy)],
-      ["streams", device.streams ? count(device.streams) : null], ["kernels at once", device.concurrency === null ? null : significant(device.concurrency)],
+      ["busy", written(device.busy_share)],
+      ["MFU", written(device.mfu)],
+      ["SM efficiency", written(device.sm_efficiency)],
+      ["occupancy", written(device.occupancy)],
+      ["streams", device.streams ? count(device.streams) : null],
+      ["kernels at once", device.concurrency === null ? null : significant(device.concurrency)],
     ]),
-    device.timeline.length ? busy(report) : empty("No curve of the device's use.", "The profile has too little device work."),
+    device.timeline.length
+      ? busy(report)
+      : empty("No curve of the device's use.", "The profile has too little device work."),
     heading("Why the device was idle", "report/breakdown"),
-    idle.length ? h("ul", { class: "legend", style: { fontSize: "13px" } }, idle.map((row) => h("li", { "data-tip": part(row.part).meaning }, h("i", { class: "swatch", style: { background: `var(--p-${row.part})` } }), `${part(row.part).title} ${share(row.share)}`))) : h("p", { class: "sub" }, "It never was."),
+    idle.length
+      ? h(
+          "ul",
+          { class: "legend", style: { fontSize: "13px" } },
+          idle.map((row) =>
+            h(
+              "li",
+              { "data-tip": part(row.part).meaning },
+              h("i", { class: "swatch", style: { background: `var(--p-${row.part})` } }),
+              `${part(row.part).title} ${share(row.share)}`,
+            ),
+          ),
+        )
+      : h("p", { class: "sub" }, "It never was."),
     heading("The launch queue", "report/device"),
     queue(report),
-    serverTable(context, { name: "copies", title: "Copies by direction", help: helpLink("report/device"), why: "No copies were recorded." }));
+    serverTable(context, {
+      name: "copies",
+      title: "Copies by direction",
+      help: helpLink("report/device"),
+      why: "No copies were recorded.",
+    }),
+  );
 }
 
 /** @param {number | null} value */
@@ -44,7 +78,8 @@ function written(value) {
 /** @param {import("../types").Report} report */
 function queue(report) {
   const found = report.device.queue;
-  if (!found.launches) return empty("No launches were recorded.", "The profile has device work, but not the calls that launched it.");
+  if (!found.launches)
+    return empty("No launches were recorded.", "The profile has device work, but not the calls that launched it.");
   return facts([
     ["launches", count(found.launches)],
     ["launch to start, median", found.median_delay_ns === null ? null : duration(found.median_delay_ns)],
@@ -62,19 +97,42 @@ function busy(report) {
   const drawn = keys.slice(0, CURVES);
   const begin = Math.min(...rows.map((row) => row.start_ns));
   const { scale, unit } = timeAxis(Math.max(...rows.map((row) => row.end_ns)) - begin);
-  const label = (/** @type {string} */ key) => `device ${key.split(" ")[1]}${report.profile.ranks.length > 1 ? ` of rank ${key.split(" ")[0]}` : ""}`;
+  const label = (/** @type {string} */ key) =>
+    `device ${key.split(" ")[1]}${report.profile.ranks.length > 1 ? ` of rank ${key.split(" ")[0]}` : ""}`;
   return figure({
-    title: "How busy the device was", unit: `share of each moment, over ${unit}`, help: "report/device", height: 260,
-    note: drawn.length < keys.length ? `The first ${drawn.length} of ${keys.length} devices; choose a rank in the header to see the others.` : "",
+    title: "How busy the device was",
+    unit: `share of each moment, over ${unit}`,
+    help: "report/device",
+    height: 260,
+    note:
+      drawn.length < keys.length
+        ? `The first ${drawn.length} of ${keys.length} devices; choose a rank in the header to see the others.`
+        : "",
     draw: (colour) => ({
       data: drawn.map((key, at) => {
         const mine = rows.filter((row) => `${row.rank ?? 0} ${row.device}` === key);
         return {
-          type: "scatter", mode: "lines", name: label(key), x: mine.flatMap((row) => [row.start_ns, row.end_ns]).map((ns) => (ns - begin) / scale), y: mine.flatMap((row) => [100 * row.busy, 100 * row.busy]),
-          line: { color: colour(["p-compute", "p-input", "p-collective", "p-copy", "p-compile", "p-io", "p-sync", "p-python"][at % 8]), width: 1.4, shape: "hv" }, fill: drawn.length === 1 ? "tozeroy" : "none", hovertemplate: `%{x:.3f} ${unit}: %{y:.1f} % busy<extra>${label(key)}</extra>`,
+          type: "scatter",
+          mode: "lines",
+          name: label(key),
+          x: mine.flatMap((row) => [row.start_ns, row.end_ns]).map((ns) => (ns - begin) / scale),
+          y: mine.flatMap((row) => [100 * row.busy, 100 * row.busy]),
+          line: {
+            color: colour(
+              ["p-compute", "p-input", "p-collective", "p-copy", "p-compile", "p-io", "p-sync", "p-python"][at % 8],
+            ),
+            width: 1.4,
+            shape: "hv",
+          },
+          fill: drawn.length === 1 ? "tozeroy" : "none",
+          hovertemplate: `%{x:.3f} ${unit}: %{y:.1f} % busy<extra>${label(key)}</extra>`,
         };
       }),
-      layout: { xaxis: { title: { text: `time since the first step began [${unit}]` } }, yaxis: { title: { text: "busy [%]" }, range: [0, 102] }, showlegend: drawn.length > 1 },
+      layout: {
+        xaxis: { title: { text: `time since the first step began [${unit}]` } },
+        yaxis: { title: { text: "busy [%]" }, range: [0, 102] },
+        showlegend: drawn.length > 1,
+      },
     }),
   });
 }

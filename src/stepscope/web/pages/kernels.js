@@ -18,18 +18,39 @@ export const page = { name: "kernels", title: "Kernels", render };
 async function render(root, context) {
   const { kernels, precision } = await context.report();
   if (!kernels.total) {
-    fill(root, pageHead("Kernels", "page/kernels"), empty("No kernels were recorded.", "The run used no GPU or TPU, or the profile has no device events: the Doctor page says which. A TPU's programs are on the Ops page."));
+    fill(
+      root,
+      pageHead("Kernels", "page/kernels"),
+      empty(
+        "No kernels were recorded.",
+        "The run used no GPU or TPU, or the profile has no device events: the Doctor page says which. A TPU's programs are on the Ops page.",
+      ),
+    );
     return;
   }
-  fill(root, pageHead("Kernels", "page/kernels"),
+  fill(
+    root,
+    pageHead("Kernels", "page/kernels"),
     facts([
       ["kernels", count(kernels.total)],
-      ["on tensor cores", precision.tensor_core_share === null ? null : `${share(precision.tensor_core_share)} of compute time`],
-      ["could be on tensor cores", precision.eligible_share === null ? null : `${share(precision.eligible_share)} of compute time`],
+      [
+        "on tensor cores",
+        precision.tensor_core_share === null ? null : `${share(precision.tensor_core_share)} of compute time`,
+      ],
+      [
+        "could be on tensor cores",
+        precision.eligible_share === null ? null : `${share(precision.eligible_share)} of compute time`,
+      ],
       ["of unknown precision", precision.unknown_share ? share(precision.unknown_share) : null],
     ]),
     top(kernels.rows.slice(0, TOP), kernels.total),
-    serverTable(context, { name: "kernels", help: helpLink("report/kernels"), title: "All kernels", why: "No kernels were recorded." }));
+    serverTable(context, {
+      name: "kernels",
+      help: helpLink("report/kernels"),
+      title: "All kernels",
+      why: "No kernels were recorded.",
+    }),
+  );
 }
 
 /** @param {Record<string, any>[]} rows @param {number} total */
@@ -37,20 +58,46 @@ function top(rows, total) {
   const { scale, unit } = timeAxis(Math.max(...rows.map((row) => row.total_ns), 1));
   const kinds = [...new Set(rows.map((row) => String(row.precision)))];
   return figure({
-    title: rows.length < total ? `The ${rows.length} longest kernels` : "Kernels by time", unit: `${unit}, summed over the steps; coloured by precision`, help: "report/kernels", height: Math.max(170, 84 + 24 * rows.length),
+    title: rows.length < total ? `The ${rows.length} longest kernels` : "Kernels by time",
+    unit: `${unit}, summed over the steps; coloured by precision`,
+    help: "report/kernels",
+    height: Math.max(170, 84 + 24 * rows.length),
     draw: (colour) => ({
       data: kinds.map((kind) => {
         const mine = rows.filter((row) => String(row.precision) === kind);
         return {
-          type: "bar", orientation: "h", name: kind === "none" ? "no arithmetic" : kind, x: mine.map((row) => row.total_ns / scale), y: mine.map((row) => rows.indexOf(row)),
-          marker: { color: colour(`q-${kind}`), pattern: { shape: mine.map((row) => (row.tensor_cores ? "/" : "")), fillmode: "overlay", size: 6, solidity: 0.15 } },
-          text: mine.map((row) => `${plain(clipped(shortName(row.name), 140))}<br>${duration(row.total_ns)} (${share(row.share ?? 0)}), ${count(row.calls)} calls of ${duration(row.mean_ns)}<br>op: ${plain(row.op ?? "unknown")}${row.tensor_cores ? "<br>on tensor cores" : ""}`),
-          hoverinfo: "text", textposition: "none",
+          type: "bar",
+          orientation: "h",
+          name: kind === "none" ? "no arithmetic" : kind,
+          x: mine.map((row) => row.total_ns / scale),
+          y: mine.map((row) => rows.indexOf(row)),
+          marker: {
+            color: colour(`q-${kind}`),
+            pattern: {
+              shape: mine.map((row) => (row.tensor_cores ? "/" : "")),
+              fillmode: "overlay",
+              size: 6,
+              solidity: 0.15,
+            },
+          },
+          text: mine.map(
+            (row) =>
+              `${plain(clipped(shortName(row.name), 140))}<br>${duration(row.total_ns)} (${share(row.share ?? 0)}), ${count(row.calls)} calls of ${duration(row.mean_ns)}<br>op: ${plain(row.op ?? "unknown")}${row.tensor_cores ? "<br>on tensor cores" : ""}`,
+          ),
+          hoverinfo: "text",
+          textposition: "none",
         };
       }),
       layout: {
-        barmode: "stack", showlegend: true, margin: { l: 10, r: 16, t: 30, b: 42 }, xaxis: { title: { text: `total time [${unit}]` } },
-        yaxis: { autorange: "reversed", tickvals: rows.map((_, at) => at), ticktext: rows.map((row) => plain(clipped(shortName(row.name), 48))) },
+        barmode: "stack",
+        showlegend: true,
+        margin: { l: 10, r: 16, t: 30, b: 42 },
+        xaxis: { title: { text: `total time [${unit}]` } },
+        yaxis: {
+          autorange: "reversed",
+          tickvals: rows.map((_, at) => at),
+          ticktext: rows.map((row) => plain(clipped(shortName(row.name), 48))),
+        },
       },
     }),
     note: "Hatched bars ran on tensor cores.",

@@ -3,17 +3,11 @@
 import { isLeft } from "../app/api.js";
 import { fill, h } from "../app/dom.js";
 import { figure, sizeAxis, timeAxis } from "../app/figure.js";
-import { count, duration, share, signed, size } from "../app/format.js";
+import { duration, share, signed, size } from "../app/format.js";
+import { liveAt } from "../app/live.js";
 import { empty, failure } from "../app/notice.js";
-import { choice, facts, heading, pageHead, whereOf } from "../app/pieces.js";
+import { choice, facts, pageHead, whereOf } from "../app/pieces.js";
 import { integer } from "../app/route.js";
-import { table } from "../app/tables.js";
-
-const KINDS = /** @type {Record<string, string>} */ ({ parameter: "p-compute", gradient: "p-collective", "optimizer state": "p-compile", activation: "p-input", input: "p-io", temporary: "p-python", output: "p-copy", unknown: "p-unexplained" });
-const LIVE = [
-  { key: "kind", title: "kind" }, { key: "op", title: "op", kind: "name" }, { key: "scope", title: "module or scope", kind: "name" },
-  { key: "bytes", title: "bytes", kind: "bytes" }, { key: "share", title: "share", kind: "share", bar: true },
-];
 
 /** @type {import("../types").Page} */
 export const page = { name: "memory", title: "Memory", render };
@@ -23,31 +17,71 @@ async function render(root, context) {
   const report = await context.report();
   const devices = report.memory.devices;
   if (!devices.length) {
-    fill(root, pageHead("Memory", "page/memory"), empty("No memory was recorded.", "The capture did not ask for it: profile_memory=True in PyTorch, host and device tracers in TensorFlow and JAX."));
+    fill(
+      root,
+      pageHead("Memory", "page/memory"),
+      empty(
+        "No memory was recorded.",
+        "The capture did not ask for it: profile_memory=True in PyTorch, host and device tracers in TensorFlow and JAX.",
+      ),
+    );
     return;
   }
   const names = devices.map((found) => whereOf(report, found));
   let at = Math.max(0, names.indexOf(context.params.get("device") ?? ""));
   const room = h("div", {});
   const show = () => fill(room, ...device(context, devices[at], names[at]));
-  fill(root, pageHead("Memory", "page/memory"),
-    names.length > 1 ? h("div", { class: "row" }, choice("memory of", names.map((name) => [name, name]), names[at], (name) => { at = names.indexOf(name); context.setParams({ device: name, at: null, start: null, end: null }); show(); })) : null,
-    room);
+  fill(
+    root,
+    pageHead("Memory", "page/memory"),
+    names.length > 1
+      ? h(
+          "div",
+          { class: "row" },
+          choice(
+            "memory of",
+            names.map((name) => [name, name]),
+            names[at],
+            (name) => {
+              at = names.indexOf(name);
+              context.setParams({ device: name, at: null, start: null, end: null });
+              show();
+            },
+          ),
+        )
+      : null,
+    room,
+  );
   show();
 }
 
 /** @param {import("../types").Context} context @param {import("../types").MemoryDevice} found @param {string} name */
 function device(context, found, name) {
   const told = facts([
-    ["peak", found.peak_bytes === null ? null : size(found.peak_bytes)], ["reserved at most", found.reserved_peak ? size(found.reserved_peak) : null],
-    ["capacity", found.capacity_bytes === null ? null : size(found.capacity_bytes)], ["growth per step", found.growth_bytes_per_step === null ? null : signed(found.growth_bytes_per_step, size)],
-    ["never freed", found.never_freed_bytes ? size(found.never_freed_bytes) : null], ["fragmentation", found.fragmentation === null ? null : share(found.fragmentation)],
+    ["peak", found.peak_bytes === null ? null : size(found.peak_bytes)],
+    ["reserved at most", found.reserved_peak ? size(found.reserved_peak) : null],
+    ["capacity", found.capacity_bytes === null ? null : size(found.capacity_bytes)],
+    ["growth per step", found.growth_bytes_per_step === null ? null : signed(found.growth_bytes_per_step, size)],
+    ["never freed", found.never_freed_bytes ? size(found.never_freed_bytes) : null],
+    ["fragmentation", found.fragmentation === null ? null : share(found.fragmentation)],
     ["of the peak known", found.known_share === null ? null : share(found.known_share)],
   ]);
   const live = h("div", {});
   const atPeak = () => fill(live, ...liveAt(`Live at the peak`, found.at_peak, found.peak_bytes, found.at_peak_total));
   atPeak();
-  return [told, found.note ? h("p", { class: "sub" }, found.note) : null, found.timeline.length ? curve(context, found, name, live, atPeak) : empty("No curve.", found.source === "hlo" ? "This is the memory of one compiled program, which it takes as a whole." : "The profile has totals, but no allocations over time."), live];
+  return [
+    told,
+    found.note ? h("p", { class: "sub" }, found.note) : null,
+    found.timeline.length
+      ? curve(context, found, name, live, atPeak)
+      : empty(
+          "No curve.",
+          found.source === "hlo"
+            ? "This is the memory of one compiled program, which it takes as a whole."
+            : "The profile has totals, but no allocations over time.",
+        ),
+    live,
+  ];
 }
 
 /**
@@ -70,36 +104,99 @@ function curve(context, found, name, live, atPeak) {
   if (start !== null && end !== null) range = [start, end];
   const { scale: time, unit: timeUnit } = timeAxis(Number(whole[whole.length - 1][0]) - begin);
   const { scale: bytes, unit: bytesUnit } = sizeAxis(Math.max(found.peak_bytes ?? 0, found.reserved_peak ?? 0, 1));
-  const ask = (/** @type {import("../types").Query} */ query) => context.api.get(`api/runs/${context.run}/memory`, { rank, device: key, ...query });
+  const ask = (/** @type {import("../types").Query} */ query) =>
+    context.api.get(`api/runs/${context.run}/memory`, { rank, device: key, ...query });
   const trouble = h("div", {});
   /** @param {() => Promise<void>} work */
   const tried = async (work) => {
-    try { await work(); fill(trouble); } catch (error) { if (!isLeft(error)) fill(trouble, failure(error)); }
+    try {
+      await work();
+      fill(trouble);
+    } catch (error) {
+      if (!isLeft(error)) fill(trouble, failure(error));
+    }
   };
-  const zoom = () => tried(async () => {
-    points = range ? (await ask({ start: range[0], end: range[1] })).timeline : whole;
-    await drawing.redraw();
-  });
-  const look = () => tried(async () => {
-    if (moment === null) { atPeak(); return; }
-    const answer = (await ask({ at: moment, points: 2 })).at;
-    fill(live, ...liveAt(`Live ${duration(moment - begin)} after the first allocation`, answer.rows, answer.bytes, answer.total), h("button", { type: "button", onclick: () => { moment = null; context.setParams({ at: null }); void look(); void drawing.redraw(); } }, "Back to the peak"));
-  });
+  const zoom = () =>
+    tried(async () => {
+      points = range ? (await ask({ start: range[0], end: range[1] })).timeline : whole;
+      await drawing.redraw();
+    });
+  const look = () =>
+    tried(async () => {
+      if (moment === null) {
+        atPeak();
+        return;
+      }
+      const answer = (await ask({ at: moment, points: 2 })).at;
+      fill(
+        live,
+        ...liveAt(
+          `Live ${duration(moment - begin)} after the first allocation`,
+          answer.rows,
+          answer.bytes,
+          answer.total,
+        ),
+        h(
+          "button",
+          {
+            type: "button",
+            onclick: () => {
+              moment = null;
+              context.setParams({ at: null });
+              void look();
+              void drawing.redraw();
+            },
+          },
+          "Back to the peak",
+        ),
+      );
+    });
   const drawing = figure({
-    title: `Memory of ${name}`, unit: `${bytesUnit} over ${timeUnit}`, help: "report/memory", height: 320,
+    title: `Memory of ${name}`,
+    unit: `${bytesUnit} over ${timeUnit}`,
+    help: "report/memory",
+    height: 320,
     note: "Drag over a range to see it in full detail, double-click to see all again. Click on the curve to see what was live at that moment.",
     draw: (colour) => ({
       data: curves(points, { colour, time, bytes, begin, bytesUnit }),
       layout: {
-        xaxis: { title: { text: `time since the first allocation [${timeUnit}]` }, ...(range ? { range: range.map((ns) => (ns - begin) / time) } : { autorange: true }) },
-        yaxis: { title: { text: `memory [${bytesUnit}]` }, rangemode: "tozero" }, showlegend: true, hovermode: "x",
-        shapes: (moment === null ? [] : [line((moment - begin) / time, colour("ink"))]).concat(found.peak_at_ns === null ? [] : [line((found.peak_at_ns - begin) / time, colour("error"))]),
-        annotations: found.peak_at_ns === null ? [] : [{ x: (found.peak_at_ns - begin) / time, y: 1, yref: "paper", text: "peak", showarrow: false, xanchor: "left", yanchor: "top", xshift: 4, font: { color: colour("error"), size: 11 } }],
+        xaxis: {
+          title: { text: `time since the first allocation [${timeUnit}]` },
+          ...(range ? { range: range.map((ns) => (ns - begin) / time) } : { autorange: true }),
+        },
+        yaxis: { title: { text: `memory [${bytesUnit}]` }, rangemode: "tozero" },
+        showlegend: true,
+        hovermode: "x",
+        shapes: (moment === null ? [] : [line((moment - begin) / time, colour("ink"))]).concat(
+          found.peak_at_ns === null ? [] : [line((found.peak_at_ns - begin) / time, colour("error"))],
+        ),
+        annotations:
+          found.peak_at_ns === null
+            ? []
+            : [
+                {
+                  x: (found.peak_at_ns - begin) / time,
+                  y: 1,
+                  yref: "paper",
+                  text: "peak",
+                  showarrow: false,
+                  xanchor: "left",
+                  yanchor: "top",
+                  xshift: 4,
+                  font: { color: colour("error"), size: 11 },
+                },
+              ],
       },
     }),
-    onClick: (event) => { moment = Math.round(begin + event.points[0].x * time); context.setParams({ at: moment, device: name }); void look(); void drawing.redraw(); },
+    onClick: (event) => {
+      moment = Math.round(begin + event.points[0].x * time);
+      context.setParams({ at: moment, device: name });
+      void look();
+      void drawing.redraw();
+    },
     onRange: (event) => {
-      const low = event["xaxis.range[0]"], high = event["xaxis.range[1]"];
+      const low = event["xaxis.range[0]"],
+        high = event["xaxis.range[1]"];
       if (low === undefined && !event["xaxis.autorange"]) return;
       range = low === undefined ? null : [Math.round(begin + low * time), Math.round(begin + high * time)];
       context.setParams({ start: range?.[0], end: range?.[1], device: name }, { replace: true });
@@ -114,9 +211,20 @@ function curve(context, found, name, live, atPeak) {
 /** @param {(number | null)[][]} points @param {{ colour: (name: string) => string, time: number, bytes: number, begin: number, bytesUnit: string }} how */
 function curves(points, how) {
   const x = points.map(([ns]) => (Number(ns) - how.begin) / how.time);
-  const one = (/** @type {string} */ name, /** @type {number} */ at, /** @type {string} */ tint, /** @type {boolean} */ fills) => ({
-    type: "scatter", mode: "lines", name, x, y: points.map((point) => (point[at] === null ? null : Number(point[at]) / how.bytes)),
-    line: { shape: "hv", width: 1.5, color: how.colour(tint) }, fill: fills ? "tozeroy" : "none", hovertemplate: `${name}: %{y:.2f} ${how.bytesUnit}<extra></extra>`,
+  const one = (
+    /** @type {string} */ name,
+    /** @type {number} */ at,
+    /** @type {string} */ tint,
+    /** @type {boolean} */ fills,
+  ) => ({
+    type: "scatter",
+    mode: "lines",
+    name,
+    x,
+    y: points.map((point) => (point[at] === null ? null : Number(point[at]) / how.bytes)),
+    line: { shape: "hv", width: 1.5, color: how.colour(tint) },
+    fill: fills ? "tozeroy" : "none",
+    hovertemplate: `${name}: %{y:.2f} ${how.bytesUnit}<extra></extra>`,
   });
   const reserved = points.some((point) => point[2]) ? [one("reserved", 2, "m-reserved", false)] : [];
   return [one("allocated", 1, "m-allocated", true), ...reserved];
@@ -125,20 +233,4 @@ function curves(points, how) {
 /** @param {number} x @param {string} colour */
 function line(x, colour) {
   return { type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: { color: colour, width: 1, dash: "dot" } };
-}
-
-/** @param {string} title @param {{ kind: string, op: string | null, scope: string | null, bytes: number }[]} rows @param {number | null} whole @param {number} total */
-function liveAt(title, rows, whole, total) {
-  if (!rows.length) return [heading(title, "report/memory"), empty("Nothing is known to be live.", "No allocation that was recorded was live then.")];
-  const sum = whole || rows.reduce((all, row) => all + row.bytes, 0) || 1;
-  /** @type {Map<string, number>} */
-  const kinds = new Map();
-  for (const row of rows) kinds.set(row.kind, (kinds.get(row.kind) ?? 0) + row.bytes);
-  const ordered = [...kinds].sort((a, b) => b[1] - a[1]);
-  return [
-    heading(`${title}${whole === null ? "" : `: ${size(whole)}`}`, "report/memory"),
-    h("div", { class: "onebar", role: "img", "aria-label": ordered.map(([kind, value]) => `${kind} ${size(value)}`).join(", ") }, ordered.map(([kind, value]) => h("i", { style: { flex: `${value} 1 0`, background: `var(--${KINDS[kind] ?? "p-unexplained"})` }, "data-tip": `${kind}: ${size(value)}, ${share(value / sum)}` }, value / sum > 0.08 ? kind : ""))),
-    h("ul", { class: "legend" }, ordered.map(([kind, value]) => h("li", {}, h("i", { class: "swatch", style: { background: `var(--${KINDS[kind] ?? "p-unexplained"})` } }), `${kind} ${size(value)}`))),
-    table({ columns: LIVE, rows: rows.map((row) => ({ ...row, share: row.bytes / sum })), total, title: `${count(total)} groups of allocations` }),
-  ];
 }

@@ -11,8 +11,23 @@ import { empty, failure } from "../app/notice.js";
 import { choice, pageHead } from "../app/pieces.js";
 import { serverTable } from "../app/servertable.js";
 
-const COLOURS = ["p-compute", "p-input", "p-collective", "p-copy", "p-compile", "p-io", "p-python", "p-sync", "p-host_collective", "p-device_gap"];
-const GROUPS = /** @type {[string, string][]} */ ([["shapes", "shapes"], ["scope", "module or scope"], ["placement", "placement"]]);
+const COLOURS = [
+  "p-compute",
+  "p-input",
+  "p-collective",
+  "p-copy",
+  "p-compile",
+  "p-io",
+  "p-python",
+  "p-sync",
+  "p-host_collective",
+  "p-device_gap",
+];
+const GROUPS = /** @type {[string, string][]} */ ([
+  ["shapes", "shapes"],
+  ["scope", "module or scope"],
+  ["placement", "placement"],
+]);
 
 /** @type {import("../types").Page} */
 export const page = { name: "ops", title: "Ops", render };
@@ -21,27 +36,79 @@ export const page = { name: "ops", title: "Ops", render };
 async function render(root, context) {
   const report = await context.report();
   if (!report.ops.total) {
-    fill(root, pageHead("Ops", "page/ops"), empty("No ops were recorded.", "The profile has no operations of a framework: a plain Chrome trace, or a capture without the host's events. The Trace page shows what there is."));
+    fill(
+      root,
+      pageHead("Ops", "page/ops"),
+      empty(
+        "No ops were recorded.",
+        "The profile has no operations of a framework: a plain Chrome trace, or a capture without the host's events. The Trace page shows what there is.",
+      ),
+    );
     return;
   }
   const room = h("div", {});
   const show = (/** @type {string} */ view) => fill(room, view === "flame" ? flame(context) : opsTable(context));
   const view = context.params.get("view") === "flame" ? "flame" : "table";
-  fill(root, pageHead("Ops", "page/ops"),
-    h("div", { class: "row" }, choice("view", [["table", "Table"], ["flame", "Flame graph"]], view, (value) => { context.setParams({ view: value === "flame" ? value : null }); show(value); })), room);
+  fill(
+    root,
+    pageHead("Ops", "page/ops"),
+    h(
+      "div",
+      { class: "row" },
+      choice(
+        "view",
+        [
+          ["table", "Table"],
+          ["flame", "Flame graph"],
+        ],
+        view,
+        (value) => {
+          context.setParams({ view: value === "flame" ? value : null });
+          show(value);
+        },
+      ),
+    ),
+    room,
+  );
   show(view);
 }
 
 /** @param {import("../types").Context} context */
 function opsTable(context) {
-  const by = new Set((context.params.get("by") ?? "").split(",").filter((each) => GROUPS.some(([name]) => name === each)));
-  const boxes = GROUPS.map(([name, title]) => h("button", { type: "button", "aria-pressed": by.has(name), onclick: (/** @type {Event} */ event) => {
-    if (!by.delete(name)) by.add(name);
-    /** @type {HTMLElement} */ (event.currentTarget).setAttribute("aria-pressed", String(by.has(name)));
-    context.setParams({ by: [...by].join(",") });
-    table.reload();
-  } }, title));
-  const table = serverTable(context, { name: "ops", help: helpLink("report/ops"), title: "Ops", query: () => ({ by: [...by].join(",") }), why: "No ops were recorded.", tools: [h("span", { class: "row", role: "group", "aria-label": "group by", style: { margin: "0", gap: "6px" } }, h("small", {}, "group by"), boxes)] });
+  const by = new Set(
+    (context.params.get("by") ?? "").split(",").filter((each) => GROUPS.some(([name]) => name === each)),
+  );
+  const boxes = GROUPS.map(([name, title]) =>
+    h(
+      "button",
+      {
+        type: "button",
+        "aria-pressed": by.has(name),
+        onclick: (/** @type {Event} */ event) => {
+          if (!by.delete(name)) by.add(name);
+          /** @type {HTMLElement} */ (event.currentTarget).setAttribute("aria-pressed", String(by.has(name)));
+          context.setParams({ by: [...by].join(",") });
+          table.reload();
+        },
+      },
+      title,
+    ),
+  );
+  const table = serverTable(context, {
+    name: "ops",
+    help: helpLink("report/ops"),
+    title: "Ops",
+    query: () => ({ by: [...by].join(",") }),
+    why: "No ops were recorded.",
+    tools: [
+      h(
+        "span",
+        { class: "row", role: "group", "aria-label": "group by", style: { margin: "0", gap: "6px" } },
+        h("small", {}, "group by"),
+        boxes,
+      ),
+    ],
+  });
   return table;
 }
 
@@ -54,42 +121,126 @@ function flame(context) {
   const load = async () => {
     try {
       const tree = await context.api.get(`api/runs/${context.run}/flame`, { by, measure, rank: context.rank });
-      fill(room, drawn(tree, by, measure, () => words));
+      fill(
+        room,
+        drawn(tree, by, measure, () => words),
+      );
     } catch (error) {
       if (!isLeft(error)) fill(room, failure(error, load));
     }
   };
-  const change = (/** @type {import("../types").Changes} */ changes) => { context.setParams(changes, { replace: true }); void load(); };
-  const find = h("input", { type: "search", placeholder: "highlight", "aria-label": "highlight names", value: words, onchange: () => { words = find.value; change({ find: words }); } });
+  const change = (/** @type {import("../types").Changes} */ changes) => {
+    context.setParams(changes, { replace: true });
+    void load();
+  };
+  const find = h("input", {
+    type: "search",
+    placeholder: "highlight",
+    "aria-label": "highlight names",
+    value: words,
+    onchange: () => {
+      words = find.value;
+      change({ find: words });
+    },
+  });
   void load();
   return [
-    h("div", { class: "row", style: { gap: "24px" } },
-      choice("by", [["scope", "module or name scope"], ["stack", "call stack"]], by === "module" ? "scope" : by, (value) => { by = value; change({ tree: value }); }),
-      choice("time", [["host", "host"], ["device", "device"]], measure, (value) => { measure = value; change({ measure: value }); }), find),
-    room];
+    h(
+      "div",
+      { class: "row", style: { gap: "24px" } },
+      choice(
+        "by",
+        [
+          ["scope", "module or name scope"],
+          ["stack", "call stack"],
+        ],
+        by === "module" ? "scope" : by,
+        (value) => {
+          by = value;
+          change({ tree: value });
+        },
+      ),
+      choice(
+        "time",
+        [
+          ["host", "host"],
+          ["device", "device"],
+        ],
+        measure,
+        (value) => {
+          measure = value;
+          change({ measure: value });
+        },
+      ),
+      find,
+    ),
+    room,
+  ];
 }
 
 /** @param {import("../app/flame.js").Tree} tree @param {string} by @param {string} measure @param {() => string} words */
 function drawn(tree, by, measure, words) {
   const { nodes, whole, hidden } = visible(tree);
   if (!nodes.length || whole <= 0) {
-    const why = by === "stack" ? "The profile has no call stacks: record with stacks." : measure === "device" ? "No device time is linked to ops." : "The profile has no module path or name scope.";
+    const why =
+      by === "stack"
+        ? "The profile has no call stacks: record with stacks."
+        : measure === "device"
+          ? "No device time is linked to ops."
+          : "The profile has no module path or name scope.";
     return empty("Nothing to draw.", `${why} Try the other choices above.`);
   }
   const wanted = words().toLowerCase();
   const depth = Math.max(...depths(nodes));
   return figure({
-    title: `${measure === "host" ? "Host" : "Device"} time by ${by === "stack" ? "call stack" : "module or name scope"}`, unit: `${duration(whole)} in all; width is time`, help: "report/ops", height: Math.min(900, Math.max(140, 40 + 28 * depth)),
+    title: `${measure === "host" ? "Host" : "Device"} time by ${by === "stack" ? "call stack" : "module or name scope"}`,
+    unit: `${duration(whole)} in all; width is time`,
+    help: "report/ops",
+    height: Math.min(900, Math.max(140, 40 + 28 * depth)),
     note: `Click a box to zoom in, the bar at the top to zoom out.${hidden ? ` ${count(hidden)} boxes that are too narrow to see are left out; the table has their ops.` : ""}`,
     draw: (colour) => ({
-      data: [{
-        type: "icicle", branchvalues: "total", ids: ["all", ...nodes.map((node) => node.id)], labels: ["all", ...nodes.map((node) => plain(clipped(shortName(node.name), 80)))], parents: ["", ...nodes.map((node) => node.parent)],
-        values: [whole, ...nodes.map((node) => node.total)], tiling: { orientation: "v", pad: 1 }, pathbar: { visible: true, thickness: 22 }, maxdepth: 60, sort: false,
-        marker: { colors: [colour("card"), ...nodes.map((node) => (wanted && !node.name.toLowerCase().includes(wanted) ? colour("rule") : colour(COLOURS[hash(node.name) % COLOURS.length])))], line: { width: 0 } },
-        text: [duration(whole), ...nodes.map((node) => `${plain(clipped(node.name, 200))}<br>${duration(node.total)} (${share(node.total / whole)}), itself ${duration(node.self)}${node.calls ? `, ${count(node.calls)} calls` : ""}`)],
-        hoverinfo: "text", textinfo: "label", textfont: { size: 11 }, insidetextfont: { size: 11 },
-      }],
-      layout: { margin: { l: 0, r: 0, t: 6, b: 6 }, uniformtext: { minsize: 10, mode: "hide" }, xaxis: { visible: false }, yaxis: { visible: false } },
+      data: [
+        {
+          type: "icicle",
+          branchvalues: "total",
+          ids: ["all", ...nodes.map((node) => node.id)],
+          labels: ["all", ...nodes.map((node) => plain(clipped(shortName(node.name), 80)))],
+          parents: ["", ...nodes.map((node) => node.parent)],
+          values: [whole, ...nodes.map((node) => node.total)],
+          tiling: { orientation: "v", pad: 1 },
+          pathbar: { visible: true, thickness: 22 },
+          maxdepth: 60,
+          sort: false,
+          marker: {
+            colors: [
+              colour("card"),
+              ...nodes.map((node) =>
+                wanted && !node.name.toLowerCase().includes(wanted)
+                  ? colour("rule")
+                  : colour(COLOURS[hash(node.name) % COLOURS.length]),
+              ),
+            ],
+            line: { width: 0 },
+          },
+          text: [
+            duration(whole),
+            ...nodes.map(
+              (node) =>
+                `${plain(clipped(node.name, 200))}<br>${duration(node.total)} (${share(node.total / whole)}), itself ${duration(node.self)}${node.calls ? `, ${count(node.calls)} calls` : ""}`,
+            ),
+          ],
+          hoverinfo: "text",
+          textinfo: "label",
+          textfont: { size: 11 },
+          insidetextfont: { size: 11 },
+        },
+      ],
+      layout: {
+        margin: { l: 0, r: 0, t: 6, b: 6 },
+        uniformtext: { minsize: 10, mode: "hide" },
+        xaxis: { visible: false },
+        yaxis: { visible: false },
+      },
     }),
   });
 }

@@ -18,46 +18,83 @@ export const page = { name: "overview", title: "Overview", render };
 /** @param {HTMLElement} root @param {import("../types").Context} context */
 async function render(root, context) {
   const report = await context.report();
-  fill(root,
+  fill(
+    root,
     header(report),
     problems(report),
     h("p", { class: "verdict" }, verdict(report)),
-    h("div", { class: "cards" }, headlines(report).map(([label, value]) => h("div", { class: "card" }, h("b", {}, value), h("span", {}, label)))),
-    report.breakdown.length ? oneBar(report) : empty("No account.", "The profile has no steps and no work on a device or in ops."),
+    h(
+      "div",
+      { class: "cards" },
+      headlines(report).map(([label, value]) => h("div", { class: "card" }, h("b", {}, value), h("span", {}, label))),
+    ),
+    report.breakdown.length
+      ? oneBar(report)
+      : empty("No account.", "The profile has no steps and no work on a device or in ops."),
     heading("What to change", "report/findings"),
     findings(report),
     report.steps.rows.length ? stepBars(report, context, { rank: context.rank }) : null,
     report.breakdown.length ? [heading("The account by part", "report/account"), partList(report)] : null,
     heading("About this run", "report/index"),
-    h("div", { class: "panels" }, device(report), precision(report), coverage(report), environment(report)));
+    h("div", { class: "panels" }, device(report), precision(report), coverage(report), environment(report)),
+  );
 }
 
 /** @param {import("../types").Report} report */
 function header(report) {
   const { profile } = report;
-  const devices = profile.devices.map((each) => ((each.count ?? 1) > 1 ? `${each.count} × ${each.name}` : each.name)).join(", ");
+  const devices = profile.devices
+    .map((each) => ((each.count ?? 1) > 1 ? `${each.count} × ${each.name}` : each.name))
+    .join(", ");
   const about = [
-    framework(profile.framework), devices || "no device",
-    profile.ranks.length > 1 || (profile.world_size ?? 1) > 1 ? `rank${profile.ranks.length > 1 ? "s" : ""} ${spans(profile.ranks)}${profile.world_size ? ` of ${profile.world_size}` : ""}` : "",
-    profile.hosts.slice(0, 3).join(", "), profile.recorded_unix_ns ? moment(profile.recorded_unix_ns) : "", `${count(profile.events)} events`,
+    framework(profile.framework),
+    devices || "no device",
+    profile.ranks.length > 1 || (profile.world_size ?? 1) > 1
+      ? `rank${profile.ranks.length > 1 ? "s" : ""} ${spans(profile.ranks)}${profile.world_size ? ` of ${profile.world_size}` : ""}`
+      : "",
+    profile.hosts.slice(0, 3).join(", "),
+    profile.recorded_unix_ns ? moment(profile.recorded_unix_ns) : "",
+    `${count(profile.events)} events`,
   ];
-  return [h("h1", {}, profile.name || profile.path), h("p", { class: "sub" }, about.filter(Boolean).map((each) => h("span", {}, each)))];
+  return [
+    h("h1", {}, profile.name || profile.path),
+    h(
+      "p",
+      { class: "sub" },
+      about.filter(Boolean).map((each) => h("span", {}, each)),
+    ),
+  ];
 }
 
 /** @param {import("../types").Report} report */
 function problems(report) {
-  const write = (/** @type {import("../types").Problem} */ each) => problem(each.severity, `${each.title}${each.rank === null ? "" : ` (rank ${each.rank})`}`, each.detail, each.fix);
+  const write = (/** @type {import("../types").Problem} */ each) =>
+    problem(each.severity, `${each.title}${each.rank === null ? "" : ` (rank ${each.rank})`}`, each.detail, each.fix);
   const told = report.problems.filter((each) => each.severity !== "info");
   const remarks = report.problems.filter((each) => each.severity === "info");
   return [
     ...told.map(write),
-    remarks.length ? h("details", {}, h("summary", {}, `${told.length ? "" : "Nothing is wrong with the capture; "}${remarks.length} remark${remarks.length > 1 ? "s" : ""}`), remarks.map(write)) : told.length ? null : h("p", { class: "sub" }, "Nothing is wrong with the capture."),
+    remarks.length
+      ? h(
+          "details",
+          {},
+          h(
+            "summary",
+            {},
+            `${told.length ? "" : "Nothing is wrong with the capture; "}${remarks.length} remark${remarks.length > 1 ? "s" : ""}`,
+          ),
+          remarks.map(write),
+        )
+      : told.length
+        ? null
+        : h("p", { class: "sub" }, "Nothing is wrong with the capture."),
   ];
 }
 
 /** @param {import("../types").Report} report */
 function findings(report) {
-  if (!report.findings.length) return empty("Nothing to change.", "No finding means that nothing here is worth your time.");
+  if (!report.findings.length)
+    return empty("Nothing to change.", "No finding means that nothing here is worth your time.");
   const all = report.findings.map(finding);
   const rest = all.slice(TOP);
   return [...all.slice(0, TOP), rest.length ? h("details", {}, h("summary", {}, `${rest.length} more`), rest) : null];
@@ -67,11 +104,38 @@ function findings(report) {
 function finding(found, at) {
   const figures = evidence(found);
   const most = found.speedup_max > found.speedup ? `, at most ${times(found.speedup_max)}` : "";
-  return h("div", { class: "finding" },
+  return h(
+    "div",
+    { class: "finding" },
     h("b", {}, String(at + 1)),
-    h("div", {}, h("h3", {}, found.title, h("code", {}, found.code)), h("p", {}, found.detail), found.fix ? h("p", { class: "fix" }, found.fix) : null,
-      figures.length ? h("details", {}, h("summary", {}, "evidence"), h("dl", {}, figures.map(([label, words]) => [h("dt", {}, label), h("dd", {}, words)]))) : null),
-    found.saves_ns_per_step > 0 ? h("div", { class: "gain" }, h("b", {}, times(found.speedup)), h("span", {}, `saves ${duration(found.saves_ns_per_step)} a step${most}`)) : null);
+    h(
+      "div",
+      {},
+      h("h3", {}, found.title, h("code", {}, found.code)),
+      h("p", {}, found.detail),
+      found.fix ? h("p", { class: "fix" }, found.fix) : null,
+      figures.length
+        ? h(
+            "details",
+            {},
+            h("summary", {}, "evidence"),
+            h(
+              "dl",
+              {},
+              figures.map(([label, words]) => [h("dt", {}, label), h("dd", {}, words)]),
+            ),
+          )
+        : null,
+    ),
+    found.saves_ns_per_step > 0
+      ? h(
+          "div",
+          { class: "gain" },
+          h("b", {}, times(found.speedup)),
+          h("span", {}, `saves ${duration(found.saves_ns_per_step)} a step${most}`),
+        )
+      : null,
+  );
 }
 
 /** @param {string} title @param {string} help @param {import("../app/dom.js").Content} content */
@@ -81,15 +145,37 @@ function panel(title, help, content) {
 
 /** @param {string} label @param {number} value @param {string} [colour] */
 function meter(label, value, colour = "accent") {
-  return h("div", { class: "meter" }, h("span", {}, label), h("div", {}, h("i", { style: { width: `${100 * Math.min(1, value)}%`, background: `var(--${colour})` } })), h("span", { class: "n" }, share(value)));
+  return h(
+    "div",
+    { class: "meter" },
+    h("span", {}, label),
+    h("div", {}, h("i", { style: { width: `${100 * Math.min(1, value)}%`, background: `var(--${colour})` } })),
+    h("span", { class: "n" }, share(value)),
+  );
 }
 
 /** @param {import("../types").Report} report */
 function device(report) {
   const { device: found } = report;
-  const meters = /** @type {[string, number | null][]} */ ([["busy", found.busy_share], ["MFU", found.mfu], ["SM efficiency", found.sm_efficiency], ["occupancy", found.occupancy]])
-    .filter(([, value]) => value !== null).map(([label, value]) => meter(label, value ?? 0));
-  return panel("Device", "report/device", meters.length ? meters : h("p", { class: "sub" }, "No work on a device was recorded: a run on the CPU, or a profile without device events."));
+  const meters = /** @type {[string, number | null][]} */ ([
+    ["busy", found.busy_share],
+    ["MFU", found.mfu],
+    ["SM efficiency", found.sm_efficiency],
+    ["occupancy", found.occupancy],
+  ])
+    .filter(([, value]) => value !== null)
+    .map(([label, value]) => meter(label, value ?? 0));
+  return panel(
+    "Device",
+    "report/device",
+    meters.length
+      ? meters
+      : h(
+          "p",
+          { class: "sub" },
+          "No work on a device was recorded: a run on the CPU, or a profile without device events.",
+        ),
+  );
 }
 
 /** @param {import("../types").Report} report */
@@ -99,30 +185,82 @@ function precision(report) {
   const notes = [
     tensor_core_share === null ? "" : `${share(tensor_core_share)} of compute time is on tensor cores`,
     eligible_share === null ? "" : `${share(eligible_share)} could be`,
-  ].filter(Boolean).join("; ");
-  return panel("Precision", "report/precision", rows.length ? [rows.map(([name, value]) => meter(name === "none" ? "no arithmetic" : name, value, `q-${name}`)), h("p", { class: "note" }, notes ? `${notes}.` : "")]
-    : h("p", { class: "sub" }, "No kernels were recorded, so their precision is not known."));
+  ]
+    .filter(Boolean)
+    .join("; ");
+  return panel(
+    "Precision",
+    "report/precision",
+    rows.length
+      ? [
+          rows.map(([name, value]) => meter(name === "none" ? "no arithmetic" : name, value, `q-${name}`)),
+          h("p", { class: "note" }, notes ? `${notes}.` : ""),
+        ]
+      : h("p", { class: "sub" }, "No kernels were recorded, so their precision is not known."),
+  );
 }
 
 /** @param {import("../types").Report} report */
 function coverage(report) {
   const found = report.coverage;
-  const meters = COVERED.filter((what) => found[what] !== null).map((what) => meter(what.replace("_", " "), found[what] ?? 0));
-  const gaps = found.gaps.map((gap) => h("li", {}, h("b", {}, `${gap.what.replace("_", " ")}, ${share(gap.share)} missing: `), gap.reason, gap.fix ? ` → ${gap.fix}` : ""));
-  return panel("Coverage", "report/coverage", [meters, gaps.length ? h("details", {}, h("summary", {}, "what is missing, and why"), h("ul", { style: { paddingLeft: "18px", margin: "6px 0 0" } }, gaps)) : null]);
+  const meters = COVERED.filter((what) => found[what] !== null).map((what) =>
+    meter(what.replace("_", " "), found[what] ?? 0),
+  );
+  const gaps = found.gaps.map((gap) =>
+    h(
+      "li",
+      {},
+      h("b", {}, `${gap.what.replace("_", " ")}, ${share(gap.share)} missing: `),
+      gap.reason,
+      gap.fix ? ` → ${gap.fix}` : "",
+    ),
+  );
+  return panel("Coverage", "report/coverage", [
+    meters,
+    gaps.length
+      ? h(
+          "details",
+          {},
+          h("summary", {}, "what is missing, and why"),
+          h("ul", { style: { paddingLeft: "18px", margin: "6px 0 0" } }, gaps),
+        )
+      : null,
+  ]);
 }
 
 /** @param {import("../types").Report} report */
 function environment(report) {
   const { profile, steps } = report;
-  const options = Object.entries(profile.capture_options).map(([name, value]) => `${name.replaceAll("_", " ")}: ${typeof value === "object" ? JSON.stringify(value) : value === true ? "yes" : value === false ? "no" : value}`);
-  const inflation = steps.inflation && steps.inflation >= 1.02 ? `a step takes ${times(steps.inflation)} as long (${steps.inflation_source ?? "measured"})` : "";
+  const options = Object.entries(profile.capture_options).map(
+    ([name, value]) =>
+      `${name.replaceAll("_", " ")}: ${typeof value === "object" ? JSON.stringify(value) : value === true ? "yes" : value === false ? "no" : value}`,
+  );
+  const inflation =
+    steps.inflation && steps.inflation >= 1.02
+      ? `a step takes ${times(steps.inflation)} as long (${steps.inflation_source ?? "measured"})`
+      : "";
   const facts = /** @type {[string, string][]} */ ([
-    ["format", format(profile.format)], ["files", count(profile.files.length)], ["recorded", duration(profile.duration_ns)],
-    ["steps", steps.count ? `${count(steps.count)}, ${steps.source === "inferred" ? "inferred" : `marked by ${steps.name ?? steps.source}`}` : "none found"],
-    ["with profiler", inflation], ["hosts", profile.hosts.join(", ")],
+    ["format", format(profile.format)],
+    ["files", count(profile.files.length)],
+    ["recorded", duration(profile.duration_ns)],
+    [
+      "steps",
+      steps.count
+        ? `${count(steps.count)}, ${steps.source === "inferred" ? "inferred" : `marked by ${steps.name ?? steps.source}`}`
+        : "none found",
+    ],
+    ["with profiler", inflation],
+    ["hosts", profile.hosts.join(", ")],
     ...Object.entries(profile.versions).map(([name, value]) => [name.replaceAll("_", " "), String(value)]),
     ["recorded with", options.join(", ")],
   ]).filter(([, value]) => value);
-  return panel("Environment", "formats", h("dl", {}, facts.map(([label, value]) => [h("dt", {}, label), h("dd", {}, value)])));
+  return panel(
+    "Environment",
+    "formats",
+    h(
+      "dl",
+      {},
+      facts.map(([label, value]) => [h("dt", {}, label), h("dd", {}, value)]),
+    ),
+  );
 }

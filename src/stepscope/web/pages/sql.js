@@ -9,9 +9,15 @@ import { pageHead } from "../app/pieces.js";
 import { table } from "../app/tables.js";
 
 const EXAMPLES = /** @type {[string, string][]} */ ([
-  ["Device time by op", "SELECT op.name AS op, COUNT(*) AS kernels, SUM(work.dur_ns) AS device_ns\nFROM kernels\nJOIN events AS work ON work.id = kernels.event\nJOIN events AS op ON op.id = kernels.op\nGROUP BY op.name ORDER BY device_ns DESC LIMIT 20"],
+  [
+    "Device time by op",
+    "SELECT op.name AS op, COUNT(*) AS kernels, SUM(work.dur_ns) AS device_ns\nFROM kernels\nJOIN events AS work ON work.id = kernels.event\nJOIN events AS op ON op.id = kernels.op\nGROUP BY op.name ORDER BY device_ns DESC LIMIT 20",
+  ],
   ["Longest events", "SELECT name, kind, start_ns, dur_ns FROM events ORDER BY dur_ns DESC LIMIT 20"],
-  ["Time by kind", "SELECT kind, COUNT(*) AS events, SUM(dur_ns) AS total_ns FROM events GROUP BY kind ORDER BY total_ns DESC"],
+  [
+    "Time by kind",
+    "SELECT kind, COUNT(*) AS events, SUM(dur_ns) AS total_ns FROM events GROUP BY kind ORDER BY total_ns DESC",
+  ],
   ["Tracks", "SELECT * FROM tracks"],
 ]);
 
@@ -22,7 +28,12 @@ export const page = { name: "sql", title: "SQL", render };
 
 /** @param {HTMLElement} root @param {import("../types").Context} context */
 function render(root, context) {
-  const text = h("textarea", { rows: 8, spellcheck: "false", "aria-label": "query", value: context.params.get("query") ?? EXAMPLES[0][1] });
+  const text = h("textarea", {
+    rows: 8,
+    spellcheck: "false",
+    "aria-label": "query",
+    value: context.params.get("query") ?? EXAMPLES[0][1],
+  });
   const told = h("div", { "aria-live": "polite" });
   const go = h("button", { type: "button", class: "main-action", onclick: () => run() }, "Run");
   const run = async () => {
@@ -40,35 +51,87 @@ function render(root, context) {
       go.disabled = false;
     }
   };
-  text.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void run(); });
-  fill(root, pageHead("SQL", "page/sql"),
-    h("p", { class: "sub" }, "One SELECT over the run's tables: events, links, tracks, ops, kernels, copies, memory, collectives, counters, modules, traces, problems. ", helpLink("tables", "which columns do they have?")),
-    h("div", { class: "row" }, h("span", { class: "sub" }, "examples"), EXAMPLES.map(([title, query]) => h("button", { type: "button", onclick: () => { text.value = query; void run(); } }, title))),
-    text, h("div", { class: "row", style: { margin: "10px 0 16px" } }, go, h("small", { class: "sub" }, "Ctrl+Enter runs it. At most 20 seconds, 2 GiB and 1,000 rows.")), told);
+  text.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void run();
+  });
+  fill(
+    root,
+    pageHead("SQL", "page/sql"),
+    h(
+      "p",
+      { class: "sub" },
+      "One SELECT over the run's tables: events, links, tracks, ops, kernels, copies, memory, collectives, counters, modules, traces, problems. ",
+      helpLink("tables", "which columns do they have?"),
+    ),
+    h(
+      "div",
+      { class: "row" },
+      h("span", { class: "sub" }, "examples"),
+      EXAMPLES.map(([title, query]) =>
+        h(
+          "button",
+          {
+            type: "button",
+            onclick: () => {
+              text.value = query;
+              void run();
+            },
+          },
+          title,
+        ),
+      ),
+    ),
+    text,
+    h(
+      "div",
+      { class: "row", style: { margin: "10px 0 16px" } },
+      go,
+      h("small", { class: "sub" }, "Ctrl+Enter runs it. At most 20 seconds, 2 GiB and 1,000 rows."),
+    ),
+    told,
+  );
   if (context.params.get("query")) void run();
 }
 
 /** @param {import("../types").TablePage & { truncated: boolean }} answer @param {number} ms */
 function result(answer, ms) {
-  const columns = answer.columns.map((column, at) => ({ key: String(at), title: column.title, kind: MOMENTS.test(column.name) ? "count" : column.kind }));
+  const columns = answer.columns.map((column, at) => ({
+    key: String(at),
+    title: column.title,
+    kind: MOMENTS.test(column.name) ? "count" : column.kind,
+  }));
   const rows = answer.rows.map((row) => Object.fromEntries(row.map((value, at) => [String(at), value])));
   const note = `${many(answer.total, "row")} in ${count(Math.round(ms))} ms${answer.truncated ? "; only the first are shown: add a LIMIT or a WHERE" : ""}`;
   if (!rows.length) return h("p", { class: "sub" }, `No rows, in ${count(Math.round(ms))} ms.`);
-  return [h("p", { class: answer.truncated ? "cut" : "sub" }, note), table({ columns, rows, all: true, tools: [csv(answer)] })];
+  return [
+    h("p", { class: answer.truncated ? "cut" : "sub" }, note),
+    table({ columns, rows, all: true, tools: [csv(answer)] }),
+  ];
 }
 
 /** The result as a file, made here. @param {import("../types").TablePage} answer */
 function csv(answer) {
   const cell = (/** @type {any} */ value) => {
-    const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+    const text =
+      value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  return h("button", { type: "button", onclick: () => {
-    const lines = [answer.columns.map((column) => cell(column.name)), ...answer.rows.map((row) => row.map(cell))].map((line) => line.join(","));
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));
-    link.download = "query.csv";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  } }, "CSV");
+  return h(
+    "button",
+    {
+      type: "button",
+      onclick: () => {
+        const lines = [
+          answer.columns.map((column) => cell(column.name)),
+          ...answer.rows.map((row) => row.map(cell)),
+        ].map((line) => line.join(","));
+        const link = document.createElement("a");
+        link.href = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));
+        link.download = "query.csv";
+        link.click();
+        setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+      },
+    },
+    "CSV",
+  );
 }

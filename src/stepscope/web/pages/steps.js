@@ -17,28 +17,54 @@ async function render(root, context) {
   const report = await context.report();
   const { steps } = report;
   if (!steps.rows.length) {
-    fill(root, pageHead("Steps", "page/steps"), empty("No steps were found.", "The profile has no step markers, and nothing repeats that could be taken for steps. Mark them while recording, or name the annotation that is one step with stepscope report --step-name."));
+    fill(
+      root,
+      pageHead("Steps", "page/steps"),
+      empty(
+        "No steps were found.",
+        "The profile has no step markers, and nothing repeats that could be taken for steps. Mark them while recording, or name the annotation that is one step with stepscope report --step-name.",
+      ),
+    );
     return;
   }
   const first = Math.min(...steps.rows.map((row) => row.start_ns));
   const own = ownRows(report, context.rank);
-  fill(root, pageHead("Steps", "page/steps"),
+  fill(
+    root,
+    pageHead("Steps", "page/steps"),
     facts([
-      ["steps", count(steps.count)], ["marked by", `${steps.name ?? ""} (${steps.source})`.trim()],
-      ["median", written(steps.median_ns)], ["mean", written(steps.mean_ns)], ["10th percentile", written(steps.p10_ns)], ["90th percentile", written(steps.p90_ns)],
-      ["shortest", written(steps.min_ns)], ["longest", written(steps.max_ns)], ["outliers", steps.outliers ? count(steps.outliers) : "none"],
+      ["steps", count(steps.count)],
+      ["marked by", `${steps.name ?? ""} (${steps.source})`.trim()],
+      ["median", written(steps.median_ns)],
+      ["mean", written(steps.mean_ns)],
+      ["10th percentile", written(steps.p10_ns)],
+      ["90th percentile", written(steps.p90_ns)],
+      ["shortest", written(steps.min_ns)],
+      ["longest", written(steps.max_ns)],
+      ["outliers", steps.outliers ? count(steps.outliers) : "none"],
       ["partial", steps.partial ? `${count(steps.partial)}, left out of the figures` : null],
-      ["with the profiler a step takes", steps.inflation && steps.inflation >= 1.02 ? `${times(steps.inflation)} as long (${steps.inflation_source ?? "measured"})` : null],
+      [
+        "with the profiler a step takes",
+        steps.inflation && steps.inflation >= 1.02
+          ? `${times(steps.inflation)} as long (${steps.inflation_source ?? "measured"})`
+          : null,
+      ],
     ]),
     stepBars(report, context, { rank: context.rank, title: "Every step and its account" }),
     distribution(context, own),
     serverTable(context, {
-      name: "steps", help: helpLink("report/steps"), title: "All steps", why: "No steps were found.",
-      hide: report.steps.rows.every((row) => row.rank === own[0]?.rank && row.device === own[0]?.device) ? ["rank", "device"] : [],
+      name: "steps",
+      help: helpLink("report/steps"),
+      title: "All steps",
+      why: "No steps were found.",
+      hide: report.steps.rows.every((row) => row.rank === own[0]?.rank && row.device === own[0]?.device)
+        ? ["rank", "device"]
+        : [],
       write: { start_ns: (value) => `+${duration(Number(value) - first)}` },
       rowTip: "Enter or click: open this step in the trace",
       onRow: (row) => openStep(context, /** @type {any} */ (row)),
-    }));
+    }),
+  );
 }
 
 /** @param {number | null} ns */
@@ -53,17 +79,37 @@ function distribution(context, rows) {
   const several = groups.length > 1;
   const byRank = groups.map((rank) => rows.filter((row) => row.rank === rank && !row.partial));
   return figure({
-    title: "Distribution of step times", unit, help: "report/steps", height: Math.max(170, 60 + 44 * groups.length),
+    title: "Distribution of step times",
+    unit,
+    help: "report/steps",
+    height: Math.max(170, 60 + 44 * groups.length),
     note: "The box holds the middle half of the steps, the line in it is the median. Outliers are red; click one to see it in the trace. Partial steps are left out.",
     draw: (colour) => ({
       data: byRank.map((mine, at) => ({
-        type: "box", orientation: "h", name: several ? `rank ${groups[at]}` : "steps", x: mine.map((row) => row.duration_ns / scale), y: mine.map(() => (several ? `rank ${groups[at]}` : "steps")),
-        boxpoints: "all", jitter: 0.5, pointpos: 0, line: { color: colour("accent"), width: 1 }, fillcolor: "rgba(0,0,0,0)",
+        type: "box",
+        orientation: "h",
+        name: several ? `rank ${groups[at]}` : "steps",
+        x: mine.map((row) => row.duration_ns / scale),
+        y: mine.map(() => (several ? `rank ${groups[at]}` : "steps")),
+        boxpoints: "all",
+        jitter: 0.5,
+        pointpos: 0,
+        line: { color: colour("accent"), width: 1 },
+        fillcolor: "rgba(0,0,0,0)",
         marker: { size: 7, color: colour("accent"), opacity: 0.75 },
-        selectedpoints: mine.flatMap((row, place) => (row.outlier ? [place] : [])), selected: { marker: { color: colour("error"), opacity: 1 } }, unselected: { marker: { opacity: 0.75 } },
-        text: mine.map((row) => `step ${row.step}: ${duration(row.duration_ns)}${row.outlier ? ", an outlier" : ""}`), hoverinfo: "text", hoveron: "points", showlegend: false,
+        selectedpoints: mine.flatMap((row, place) => (row.outlier ? [place] : [])),
+        selected: { marker: { color: colour("error"), opacity: 1 } },
+        unselected: { marker: { opacity: 0.75 } },
+        text: mine.map((row) => `step ${row.step}: ${duration(row.duration_ns)}${row.outlier ? ", an outlier" : ""}`),
+        hoverinfo: "text",
+        hoveron: "points",
+        showlegend: false,
       })),
-      layout: { xaxis: { title: { text: `step time [${unit}]` } }, yaxis: { automargin: true, type: "category" }, margin: { l: 62, r: 16, t: 8, b: 44 } },
+      layout: {
+        xaxis: { title: { text: `step time [${unit}]` } },
+        yaxis: { automargin: true, type: "category" },
+        margin: { l: 62, r: 16, t: 8, b: 44 },
+      },
     }),
     onClick: (event) => {
       const point = event.points[0];

@@ -1,0 +1,130 @@
+// Tables of what differs between two runs: before, after and the difference, good or bad.
+
+import { fill, h } from "./dom.js";
+import { count, duration, share, shown, signed, size, UNKNOWN } from "./format.js";
+import { helpLink } from "./help.js";
+import { FILTERED, nameCell, sorted } from "./tables.js";
+
+/** @typedef {{ name: string, a: number | null, b: number | null, difference: number, unit: string, more: Record<string, (number | null)[]> }} Row */
+
+const WRITE = /** @type {Record<string, (value: number) => string>} */ ({ ns: duration, bytes: size, share, count });
+const MORE_IS_BETTER = new Set([
+  "device busy",
+  "model FLOPs utilisation",
+  "tensor cores",
+  "SM efficiency",
+  "occupancy",
+]);
+const NEUTRAL = new Set(["steps", "ranks"]);
+
+/** Whether the difference is too small to be called good or bad. @param {Row} row */
+function isNoise(row) {
+  if (!row.difference || NEUTRAL.has(row.name)) return true;
+  return (
+    Math.abs(row.difference) < 0.01 * (row.unit === "share" ? 1 : Math.max(Math.abs(row.a ?? 0), Math.abs(row.b ?? 0)))
+  );
+}
+
+/** The difference, good or bad; nothing where one of the two is not known. @param {Row} row */
+function difference(row) {
+  if (row.unit === "share" && (row.a === null || row.b === null)) return h("td", { class: "none n" }, UNKNOWN);
+  const write = WRITE[row.unit] ?? ((/** @type {number} */ value) => shown(value, row.unit));
+  const isLess = row.difference < 0;
+  const tone = isNoise(row) ? "" : isLess === MORE_IS_BETTER.has(row.name) ? "worse" : "better";
+  const ratio =
+    row.a && row.b !== null && row.unit !== "share" && row.difference
+      ? ` (${signed(100 * (row.b / row.a - 1), (value) => `${value.toFixed(1)} %`)})`
+      : "";
+  return h("td", { class: `n ${tone}` }, `${signed(row.difference, write)}${ratio}`);
+}
+
+/**
+ * @param {string} title
+ * @param {Row[]} all
+ * @param {{ help: string, total?: number, name?: (name: string) => HTMLTableCellElement }} options
+ */
+export function differences(title, all, options) {
+  const body = h("tbody");
+  const search = h("input", {
+    type: "search",
+    placeholder: "filter",
+    "aria-label": `filter ${title}`,
+    oninput: () => draw(),
+  });
+  let key = "";
+  let falls = true;
+  let most = 15;
+  const more = h("button", {
+    type: "button",
+    onclick: () => {
+      most = all.length;
+      draw();
+    },
+  });
+  const heads = [
+    ["name", ""],
+    ["a", "before"],
+    ["b", "after"],
+    ["difference", "difference"],
+  ].map(([name, words]) =>
+    h(
+      "th",
+      { scope: "col", class: name === "name" ? null : "n" },
+      h(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            falls = key === name ? !falls : name !== "name";
+            key = name;
+            draw();
+          },
+        },
+        words || "name",
+      ),
+    ),
+  );
+  const draw = () => {
+    const found = all.filter((row) => row.name.toLowerCase().includes(search.value.toLowerCase()));
+    const ordered = key ? /** @type {Row[]} */ (sorted(found, key, falls)) : found;
+    heads.forEach((head, at) => {
+      if (["name", "a", "b", "difference"][at] === key)
+        head.setAttribute("aria-sort", falls ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    });
+    fill(
+      body,
+      ordered.slice(0, most).map((row) =>
+        h(
+          "tr",
+          {},
+          options.name ? options.name(row.name) : nameCell(row.name),
+          [row.a, row.b].map((value) =>
+            h("td", { class: value === null ? "none n" : "n" }, value === null ? UNKNOWN : shown(value, row.unit)),
+          ),
+          difference(row),
+        ),
+      ),
+    );
+    more.hidden = ordered.length <= most;
+    more.textContent = `show all ${count(ordered.length)} rows`;
+  };
+  draw();
+  return h(
+    "div",
+    { class: "of" },
+    h(
+      "div",
+      { class: "tools" },
+      h("h3", {}, title),
+      helpLink(options.help),
+      h("span", { class: "grow" }),
+      all.length >= FILTERED ? search : null,
+    ),
+    h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), body)),
+    more,
+    (options.total ?? 0) > all.length
+      ? h("p", { class: "cut" }, `The ${count(all.length)} largest differences of ${count(options.total ?? 0)}.`)
+      : null,
+  );
+}
