@@ -114,6 +114,7 @@ export class Tiles {
       this.keep(batch, buffer);
     } catch (error) {
       this.pausedUntil = performance.now() + RETRY_MS;
+      setTimeout(() => this.onArrival(), RETRY_MS + 50); // paints again, and so asks again
       this.onFailure(error);
     } finally {
       for (const key of keys) this.pending.delete(key);
