@@ -1,6 +1,8 @@
 // Requests. Every address is relative to the page, so that it works behind any prefix.
 
 const POLL_MS = 350;
+const BUSY = 429; // the server has much to do, and will have time again
+const PATIENCE = 8;
 
 /** What the server refused, in its words. */
 export class ApiError extends Error {
@@ -84,8 +86,12 @@ export function token() {
 export function makeApi(signal, onProgress = () => {}) {
   /** @param {string} url @param {RequestInit} [options] */
   const answered = async (url, options = {}) => {
-    for (;;) {
+    for (let refused = 0; ;) {
       const response = await asked(url, { signal, ...options });
+      if (response.status === BUSY && ++refused < PATIENCE) {
+        await pause(2 * POLL_MS, signal);
+        continue;
+      }
       if (!response.ok) throw await refusal(response);
       if (response.status !== 202) return response;
       const body = await response.json();

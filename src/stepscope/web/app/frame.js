@@ -1,7 +1,7 @@
 // The frame round every page: header with the run and the rank, navigation, and banners.
 
 import { fill, h, svg } from "./dom.js";
-import { GROUPS } from "./pages.js";
+import { ENTRIES, GROUPS } from "./pages.js";
 import { runList } from "./runlist.js";
 import { isDark, onThemeChange, toggle } from "./theme.js";
 
@@ -35,7 +35,10 @@ export function makeFrame(root, watch, links, state) {
     { type: "button", "aria-label": "show or hide the navigation", onclick: () => root.classList.toggle("narrow") },
     "☰",
   );
-  const nav = h("nav", { class: "nav", "aria-label": "pages" });
+  const pages = new Map(ENTRIES.map((each) => [each.name, h("a", {}, each.title)]));
+  const groups = GROUPS.map((group, at) => [at ? h("hr", {}) : null, group.map((each) => pages.get(each.name))]);
+  const version = h("div", { class: "foot" }, `stepscope ${state.version}`);
+  const nav = h("nav", { class: "nav", "aria-label": "pages" }, groups, version);
   const banner = h("div", {});
   const view = h("div", { class: "view", tabindex: -1, id: "view" });
   const main = h("main", { class: "main" }, banner, view);
@@ -62,7 +65,7 @@ export function makeFrame(root, watch, links, state) {
       rank,
       h("span", { class: "grow" }),
       capture,
-      theme,
+      state.in_tensorboard ? null : theme,
     ),
     nav,
     main,
@@ -114,13 +117,11 @@ export function makeFrame(root, watch, links, state) {
     name.textContent = run ? run.name : "choose a run";
     picker.dataset.tip = run ? `${run.place}\n${run.name}` : "";
     showRanks(ranks.get(run?.id ?? "") ?? Array.from({ length: run?.ranks ?? 0 }, (_, at) => at), chosen);
-    const groups = GROUPS.map((group, at) => [
-      at ? h("hr", {}) : null,
-      group.map((each) =>
-        h("a", { href: links.page(each.name), "aria-current": each.name === page ? "page" : null }, each.title),
-      ),
-    ]);
-    fill(nav, ...groups.flat(2), h("div", { class: "foot" }, `stepscope ${state.version}`));
+    for (const [each, link] of pages) {
+      link.setAttribute("href", links.page(each));
+      if (each === page) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
   };
   return {
     view,

@@ -4,7 +4,7 @@ import { makeApi } from "./api.js";
 import { openCapture } from "./capture.js";
 import { fill, h } from "./dom.js";
 import { makeFrame } from "./frame.js";
-import { failure, problem } from "./notice.js";
+import { failure, problem, progressBox } from "./notice.js";
 import { entry } from "./pages.js";
 import { changed, integer, parse, write } from "./route.js";
 import * as theme from "./theme.js";
@@ -16,161 +16,134 @@ import { watchRuns } from "./watch.js";
 async function start(root) {
   theme.start();
   tip.start();
-  /** @type {import("../types").State} */
-  let state;
   try {
-    state = await makeApi(new AbortController().signal).get("api/state");
+    const state = await makeApi(new AbortController().signal).get("api/state");
+    await run(root, state);
   } catch (error) {
-    fill(
-      root,
-      h(
-        "div",
-        { class: "view" },
-        failure(error, () => location.reload()),
-      ),
-    );
-    return;
+    const again = () => location.reload();
+    fill(root, h("div", { class: "view" }, failure(error, again)));
   }
+}
+
+/** @param {HTMLElement} root @param {import("../types").State} state */
+async function run(root, state) {
   const watch = watchRuns();
+  // What is shown: its hash, its run as it was then, whether that run is missing, and whether nobody asked for this page.
+  let shown = {
+    hash: "",
+    about: /** @type {import("../types").Run | null} */ (null),
+    isMissing: false,
+    isDefault: false,
+  };
   let end = () => {};
-  let shownRun = /** @type {import("../types").Run | null} */ (null);
-  let shownHash = "";
-  let isVanished = false;
+  const here = () => parse(location.hash);
 
   /** @param {string} page @param {URLSearchParams} params @param {{ replace?: boolean, quiet?: boolean }} [options] */
   const navigate = (page, params, options = {}) => {
     const hash = write(page, params);
-    if (hash === shownHash) return;
-    if (options.quiet) shownHash = hash;
+    if (hash === shown.hash) return;
     if (options.replace) history.replaceState(null, "", hash);
     else history.pushState(null, "", hash);
-    if (!options.quiet) show();
+    if (options.quiet) shown.hash = hash;
+    else show();
   };
-  const here = () => parse(location.hash);
-  const frame = makeFrame(
-    root,
-    watch,
-    {
-      page: (name) => write(name, kept(here().params, {})),
-      run: (id) =>
-        write(entry(here().page)?.needsRun ? here().page : "overview", changed(new URLSearchParams(), { run: id })),
-      chooseRank: (rank) => navigate(here().page, kept(here().params, { rank })),
-      capture: () =>
-        openCapture({ watch, open: (run) => navigate("overview", changed(new URLSearchParams(), { run })) }),
-    },
-    state,
-  );
+  const frame = makeFrame(root, watch, linksFrom(here, navigate, watch), state);
 
   const show = () => {
     const { page, params } = here();
     const target = entry(page);
     if (!target) {
-      const runs = watch.runs();
-      const first = runs.length === 1 ? "overview" : "runs";
-      history.replaceState(
-        null,
-        "",
-        write(first, changed(params, { run: runs.length === 1 ? runs[0].id : params.get("run") })),
-      );
-      show();
+      showDefault();
       return;
     }
     end();
+    end = () => {};
+    const id = params.get("run") ?? "";
+    const about = watch.find(id);
+    const isMissing = target.needsRun && id !== "" && !about;
+    shown = { hash: write(page, params), about, isMissing, isDefault: false };
     frame.banner(null);
-    shownHash = write(page, params);
-    isVanished = false;
-    shownRun = watch.find(params.get("run") ?? "");
-    frame.show(shownRun, page, integer(params, "rank"));
-    document.title = [target.title, shownRun?.name, "stepscope"].filter(Boolean).join(" · ");
+    frame.show(about, page, integer(params, "rank"));
+    document.title = [target.title, about?.name, "stepscope"].filter(Boolean).join(" · ");
     frame.view.className = "view";
     frame.view.parentElement?.scrollTo(0, 0);
-    const shown = {
-      page,
-      params,
-      about: shownRun,
-      state,
-      watch,
-      root: frame.view,
-      navigate,
-      again: show,
-      onRanks: (/** @type {number[]} */ ranks) => frame.tellRanks(params.get("run") ?? "", ranks),
-    };
-    end = target.needsRun && !params.get("run") ? withoutRun(frame.view) : showView(shown);
-    if (target.needsRun && params.get("run") && !shownRun && !watch.all().scanning) {
-      end();
-      end = () => {};
-      isVanished = true;
-      fill(frame.view, vanished(shown));
+    if (isMissing) fill(frame.view, watch.all().scanning ? looking() : vanished(null));
+    else if (target.needsRun && !id) fill(frame.view, ...withoutRun());
+    else {
+      const onRanks = (/** @type {number[]} */ ranks) => frame.tellRanks(id, ranks);
+      end = showView({ page, params, about, state, watch, root: frame.view, navigate, again: show, onRanks });
     }
   };
 
-  watch.subscribe(() => {
-    const { page, params } = here();
-    const id = params.get("run") ?? "";
+  /** A single run needs no choice; several have a list. */
+  const showDefault = () => {
+    const runs = watch.runs();
+    const single = runs.length === 1 && !watch.all().scanning ? runs[0].id : null;
+    history.replaceState(
+      null,
+      "",
+      write(single ? "overview" : "runs", changed(new URLSearchParams(), { run: single })),
+    );
+    show();
+    shown.isDefault = !single;
+  };
+
+  /** The list of runs is new: the shown one may have come, gone or changed. */
+  const look = () => {
     if (watch.trouble()) {
-      frame.banner(
-        h(
-          "div",
-          { class: "banner error", role: "alert" },
-          "The server does not answer. Is it still running? This page waits for it.",
-        ),
-      );
+      frame.banner(silent());
       return;
     }
-    const now = watch.find(id);
-    if (isVanished && now) show();
-    else if (shownRun && !now && !watch.all().scanning && !isVanished) {
-      isVanished = true;
+    const now = watch.find(here().params.get("run") ?? "");
+    const isSettled = !watch.all().scanning;
+    frame.banner(null);
+    if (shown.isDefault && isSettled && watch.runs().length) {
+      shown.isDefault = false;
+      if (watch.runs().length === 1) showDefault();
+    } else if (shown.isMissing && (now || isSettled)) {
+      if (now) show();
+      else fill(frame.view, vanished(shown.about));
+    } else if (shown.about && !now && isSettled) {
       end();
       end = () => {};
-      fill(
-        frame.view,
-        vanished({
-          page,
-          params,
-          about: shownRun,
-          state,
-          watch,
-          root: frame.view,
-          navigate,
-          again: show,
-          onRanks: () => {},
-        }),
-      );
-    } else if (shownRun && now && now.modified_ns !== shownRun.modified_ns)
-      frame.banner(
-        hasChanged(() => {
-          forget();
-          show();
-        }),
-      );
-    else {
-      frame.banner(null);
-      if (!shownRun && now) {
-        shownRun = now;
-      }
-      if (now) frame.show(now, page, integer(params, "rank"));
+      shown.isMissing = true;
+      fill(frame.view, vanished(shown.about));
+    } else if (shown.about && now && now.modified_ns !== shown.about.modified_ns) {
+      frame.banner(hasChanged(() => (forget(), show())));
     }
-  });
-  addEventListener("hashchange", () => {
-    if (location.hash !== shownHash) show();
-  });
-  addEventListener("popstate", () => {
-    if (location.hash !== shownHash) show();
-  });
+  };
+
+  const follow = () => {
+    const { page, params } = here();
+    if (write(page, params) !== shown.hash) show();
+  };
+  addEventListener("hashchange", follow);
+  addEventListener("popstate", follow);
   await watch.refresh();
   show();
+  watch.subscribe(look);
 }
 
-/** Between pages the run and the rank stay. @param {URLSearchParams} params @param {import("../types").Changes} changes */
-function kept(params, changes) {
-  return changed(changed(new URLSearchParams(), { run: params.get("run"), rank: params.get("rank") }), changes);
+/**
+ * Where the frame leads to: between pages the run and the rank stay.
+ * @param {() => import("./route.js").Place} here
+ * @param {(page: string, params: URLSearchParams) => void} navigate
+ * @param {import("./watch.js").Watch} watch
+ * @returns {import("./frame.js").Links}
+ */
+function linksFrom(here, navigate, watch) {
+  const only = (/** @type {string} */ run) => changed(new URLSearchParams(), { run });
+  const kept = () => changed(only(here().params.get("run") ?? ""), { rank: here().params.get("rank") });
+  return {
+    page: (name) => write(name, kept()),
+    run: (id) => write(entry(here().page)?.needsRun ? here().page : "overview", only(id)),
+    chooseRank: (rank) => navigate(here().page, changed(kept(), { rank })),
+    capture: () => openCapture({ watch, open: (id) => navigate("overview", only(id)) }),
+  };
 }
 
-/** @param {HTMLElement} root */
-function withoutRun(root) {
-  fill(
-    root,
+function withoutRun() {
+  return [
     problem(
       "info",
       "No run is chosen",
@@ -178,18 +151,24 @@ function withoutRun(root) {
       "Choose one in the header, or in the list of runs.",
     ),
     h("p", {}, h("a", { href: "#/runs" }, "All runs")),
-  );
-  return () => {};
+  ];
+}
+
+function looking() {
+  const bar = progressBox();
+  bar.update({ stage: "Looking for profiles", done: 0, total: null });
+  return bar.element;
+}
+
+function silent() {
+  const words = "The server does not answer. Is it still running? This page waits for it.";
+  return h("div", { class: "banner error", role: "alert" }, words);
 }
 
 /** @param {() => void} reload */
 function hasChanged(reload) {
-  return h(
-    "div",
-    { class: "banner warning", role: "status" },
-    "The profile has changed since it was read.",
-    h("button", { type: "button", onclick: reload }, "Show the new one"),
-  );
+  const button = h("button", { type: "button", onclick: reload }, "Show the new one");
+  return h("div", { class: "banner warning", role: "status" }, "The profile has changed since it was read.", button);
 }
 
 const root = document.getElementById("app");

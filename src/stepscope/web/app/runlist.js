@@ -112,9 +112,13 @@ export function runList(options) {
     fill(left, skipped.length && !options.brief ? leftOut(skipped) : null);
   };
   draw();
+  // Drawn anew only when there is something new: the keyboard's place in the list would be lost.
+  let known = JSON.stringify(options.watch.all());
   const stop = options.watch.subscribe(() => {
-    if (element.isConnected) draw();
-    else stop();
+    const now = JSON.stringify(options.watch.all());
+    if (!element.isConnected) stop();
+    else if (now !== known) draw();
+    known = now;
   });
   return { element, focus: () => search.focus() };
 }

@@ -46,7 +46,7 @@ export function showView(shown) {
   /** @param {unknown} error */
   const fail = (error) => {
     if (isLeft(error) || left.signal.aborted) return;
-    fill(shown.root, isGone(error) ? vanished(shown) : failure(error, shown.again));
+    fill(shown.root, isGone(error) ? vanished(shown.about) : failure(error, shown.again));
   };
   const draw = async () => {
     const page = await load(shown.page);
@@ -73,12 +73,11 @@ function isGone(error) {
   return error instanceof ApiError && (error.status === 404 || error.status === 410);
 }
 
-/** @param {Shown} shown */
-export function vanished(shown) {
-  const name = shown.about ? `“${shown.about.name}”` : "This run";
+/** What was shown is gone. @param {import("../types").Run | null} about */
+export function vanished(about) {
   return problem(
     "warning",
-    `${name} is not there`,
+    `${about ? `“${about.name}”` : "This run"} is not there`,
     "Its files were moved or deleted, or the link is of another server. Nothing else is affected.",
     "Choose another run in the list above; the page comes back by itself when the files do.",
   );
