@@ -44,7 +44,7 @@ def read_or_refused(path: Path) -> Trace | None:
         return None
 
 
-@examples(200)
+@examples(100)
 @given(st.integers(FIRST, LAST - 1), st.integers(1, 255))
 def test_one_byte_costs_at_most_the_event_that_it_is_in(
     tmp_path_factory: pytest.TempPathFactory, place: int, mask: int
@@ -80,7 +80,7 @@ def test_one_bit_of_every_bracket_and_quote(tmp_path: Path, byte: int, mask: int
         assert len(names) + counted >= len(BRACES.events), place
 
 
-@examples(25)
+@examples(20)
 @given(st.lists(flips, min_size=1, max_size=8))
 def test_many_bytes_never_fail(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]
@@ -96,7 +96,7 @@ def test_many_bytes_never_fail(
     with_each(tmp_path_factory.mktemp("flipped"), check)
 
 
-@examples(100)
+@examples(50)
 @given(st.lists(flips, min_size=1, max_size=4))
 def test_a_packed_file_with_flipped_bytes_is_never_silent(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]
@@ -109,7 +109,7 @@ def test_a_packed_file_with_flipped_bytes_is_never_silent(
         assert codes(trace)
 
 
-@examples(80)
+@examples(40)
 @given(st.lists(flips, min_size=1, max_size=20), st.booleans())
 def test_a_real_profile_with_flipped_bytes_never_fails(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], pack: bool
@@ -120,7 +120,7 @@ def test_a_real_profile_with_flipped_bytes_never_fails(
     read_or_refused(path)
 
 
-@examples(60)
+@examples(30)
 @given(st.binary(max_size=200), st.integers(0, len(SOME.data)), st.integers(0, 100))
 def test_bytes_that_were_put_in_or_taken_out(
     tmp_path_factory: pytest.TempPathFactory, extra: bytes, place: int, lost: int
@@ -132,7 +132,7 @@ def test_bytes_that_were_put_in_or_taken_out(
         assert set(SOME.complete(place)) <= set(trace.events["name"])
 
 
-@examples(60)
+@examples(30)
 @given(st.binary(max_size=300))
 def test_any_bytes_behind_a_bracket(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
     path = tmp_path_factory.mktemp("noise") / "x.json"
