@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from stepscope.capture.schedule import schedule as schedule
     from stepscope.profile.load import load as load
     from stepscope.report.build import report as report
+    from stepscope.report.diff_build import diff as diff
 
 __version__ = "0.1.0"
 __all__ = [
     "Profiler",
     "__version__",
     "annotate",
+    "diff",
     "listen",
     "load",
     "op",
@@ -36,6 +38,7 @@ __all__ = [
 _PLACES = {
     "Profiler": "stepscope.capture.profiler",
     "annotate": "stepscope.capture.annotate",
+    "diff": "stepscope.report.diff_build",
     "listen": "stepscope.capture.listen",
     "load": "stepscope.profile.load",
     "load_ipython_extension": "stepscope.notebook.magics",

@@ -58,8 +58,9 @@ def build(
     options: Options,
     rank: int | Collection[int] | None = None,
     sections: Collection[str] | None = None,
+    also: Callable[[RankContext], None] | None = None,
 ) -> Report:
-    """The report, rank by rank: what one rank needed is let go before the next one is looked at."""
+    """The report, rank by rank: what one rank needed is let go before the next one is looked at, and after `also` saw it."""
     wanted = chosen_sections(sections)
     ranks = _chosen_ranks(profile, rank)
     failures = _Failures()
@@ -71,6 +72,8 @@ def build(
             asked = [(section, pool.submit(section.of_rank, context)) for section in _slowest_first(wanted)]
             for section, answer in asked:
                 found[section.name] += failures.caught(section, number, answer.result)
+            if also is not None:
+                also(context)
     fields: dict[str, Any] = {}
     for section in wanted:
         for joined in failures.caught(section, None, section.joined, found[section.name], options):

@@ -40,7 +40,7 @@ def as_html(report: Report, *, sections: Collection[str] | None = None, limit: i
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy(script)),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", title(report)),
@@ -57,7 +57,7 @@ def as_html(report: Report, *, sections: Collection[str] | None = None, limit: i
     return f"<!doctype html>\n{tag('html', head, body, lang='en', class_='stepscope')}\n"
 
 
-def _policy(script: str) -> str:
+def policy(script: str) -> str:
     """Only our script may run, and nothing may be fetched: names in a profile are not to be trusted."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"

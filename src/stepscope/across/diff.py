@@ -1,0 +1,207 @@
+"""What changed between two runs, per step and rank, and which of it is no accident."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from stepscope.across.diff_batch import batch_of
+from stepscope.across.diff_comparable import remarks, run_of, same_frameworks
+from stepscope.across.diff_explain import Evidence, explain
+from stepscope.across.diff_figures import figures, findings, memory_rows
+from stepscope.across.diff_flame import flame
+from stepscope.across.diff_match import EXACT, KERNELS, OPS, Key, Pair
+from stepscope.across.diff_model import Diff, Row, Rows
+from stepscope.across.diff_rows import (
+    Ground,
+    Measured,
+    judge,
+    mean,
+    measured,
+    noise_of_name,
+    noise_of_part,
+    step_row,
+    summed,
+    vectors,
+)
+from stepscope.across.diff_samples import Samples, Side
+from stepscope.across.diff_speed import DEVICE, HOST, NEITHER, clock_of, speeds
+from stepscope.across.diff_verdict import verdict
+from stepscope.analysis.parts import PARTS
+
+ROWS = 200
+_OP = ("name", "scope", "shapes")
+_KERNEL = ("name", "op", "precision")
+
+
+def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
+    """B against A; lists of rows have at most `limit`, 0 for all."""
+    runs = run_of(a), run_of(b)
+    ground = Ground(a.samples, b.samples, speeds(a.samples, b.samples))
+    comparable = same_frameworks(*runs)
+    step = step_row(ground, {part: clock_of(part) for part in PARTS})
+    parts = measured(ground, "parts", ["part"], "ns", EXACT, lambda key: clock_of(str(key[0])), noise_of_part)
+    judge(ground, [step, *parts])
+    names = measured(
+        ground, "names", ["name", "part"], "ns", EXACT, lambda key: clock_of(str(key[1])), noise_of_name
+    )
+    judge(ground, names)
+    measure = _measure(ground)
+    ops = _ops(ground, measure) if comparable else []
+    kernels = _kernels(ground) if comparable else []
+    precision = _precision(ground)
+    collectives = measured(ground, "collectives", ["name", "dtype"], "ns", EXACT, lambda _: NEITHER)
+    judge(ground, collectives)
+    memory = memory_rows(a.samples, b.samples)
+    batch = batch_of(a.samples, b.samples) if comparable else None
+    for each in names:
+        each.row.part = (each.pair.b or each.pair.a)[0][1]
+    evidence = Evidence(
+        step=step.row,
+        parts=_plain(parts),
+        names=_plain(names),
+        ops=_plain(ops),
+        kernels=_plain(kernels),
+        collectives=_plain(collectives),
+        memory=memory,
+        precision=precision,
+        calls=_calls(ground) if comparable else [],
+        batch=batch,
+    )
+    lines = explain(evidence)
+    families = (parts, names, ops, kernels, collectives)
+    significant = step.row.significant or any(row.row.significant for rows in families for row in rows)
+    significant = significant or any(row.significant for row in (*memory, *precision)) or bool(lines)
+    gained, lost, kept = findings(a.report, b.report, significant)
+    found = Diff(
+        a=runs[0],
+        b=runs[1],
+        verdict="",
+        significant=significant,
+        step=step.row,
+        lines=lines,
+        not_comparable=list(remarks(*runs, a.samples, b.samples)),
+        speed=ground.speeds.found,
+        batch=batch,
+        figures=figures(a.report, b.report, batch),
+        parts=_plain(parts),
+        names=_rows(names, limit),
+        ops=_rows(ops, limit),
+        ops_measure=measure,
+        kernels=_rows(kernels, limit),
+        precision=precision,
+        collectives=_rows(collectives, limit),
+        memory=memory,
+        gained=gained,
+        lost=lost,
+        kept=kept,
+        steps={name: side.samples.cells["ns"].to_list() for name, side in (("a", a), ("b", b))},
+        flame=flame(a.samples, b.samples, measure),
+    )
+    found.explained_share = _explained(found)
+    found.verdict = verdict(found)
+    return found
+
+
+def _measure(ground: Ground) -> str:
+    """Device time where both runs have some, else host time."""
+    has = [bool(side.ops["device_ns"].sum()) for side in (ground.a, ground.b)]
+    return DEVICE if all(has) else HOST
+
+
+def _ops(ground: Ground, measure: str) -> list[Measured]:
+    rows = measured(ground, "ops", _OP, f"{measure}_ns", OPS, lambda _: measure)
+    judge(ground, rows)
+    calls = [vectors(side.ops, _OP, "calls", side.cells) for side in (ground.a, ground.b)]
+    for each in rows:
+        key = (each.pair.b or each.pair.a)[0]
+        each.row.scope = key[1] if "scope" in each.pair.by or each.pair.by in ("a", "b") else None
+        each.row.shapes = key[2] if "shapes" in each.pair.by or each.pair.by in ("a", "b") else None
+        _count(each.row, each.pair, calls, ground)
+    return rows
+
+
+def _kernels(ground: Ground) -> list[Measured]:
+    rows = measured(ground, "kernels", _KERNEL, "ns", KERNELS, lambda _: DEVICE)
+    judge(ground, rows)
+    calls = [vectors(side.kernels, _KERNEL, "calls", side.cells) for side in (ground.a, ground.b)]
+    for each in rows:
+        key = (each.pair.b or each.pair.a)[0]
+        each.row.op = key[1]
+        _count(each.row, each.pair, calls, ground)
+        if each.pair.by == "op" and each.pair.a and each.pair.b:
+            each.row.note = f"in A it was {each.pair.a[0][0]}"
+    return rows
+
+
+def _count(row: Row, pair: Pair, calls: Sequence[Mapping[Key, list[float]]], ground: Ground) -> None:
+    sides = (pair.a, ground.a), (pair.b, ground.b)
+    counts = [
+        round(mean(summed(dict(found), keys, len(side.cells))), 3) if keys else 0.0
+        for found, (keys, side) in zip(calls, sides, strict=True)
+    ]
+    row.a_calls, row.b_calls = counts
+
+
+def _precision(ground: Ground) -> list[Row]:
+    """Device time of matrix products by their number format."""
+    of_matrices = Ground(_only_matrices(ground.a), _only_matrices(ground.b), ground.speeds)
+    rows = measured(of_matrices, "kernels", ["precision"], "ns", EXACT, lambda _: DEVICE)
+    judge(ground, rows)
+    return _plain(rows)
+
+
+def _only_matrices(samples: Samples) -> Samples:
+    kernels = samples.kernels.filter(pl.col("matrix").fill_null(False))
+    return Samples(**{**samples.__dict__, "kernels": kernels})
+
+
+def _calls(ground: Ground) -> list[Row]:
+    """Ops called equally often in each step of a run, and not as often in those of the other; first those of one run."""
+    counted: list[dict[Key, list[float]]] = [
+        vectors(side.ops, ["name"], "calls", side.cells) for side in (ground.a, ground.b)
+    ]
+    rows = []
+    for key in {**counted[0], **counted[1]}:
+        values = [
+            found.get(key, [0.0] * len(side.cells))
+            for found, side in zip(counted, (ground.a, ground.b), strict=True)
+        ]
+        steady = all(len(each) > 1 and min(each) == max(each) for each in values)
+        if steady and values[0][0] != values[1][0]:
+            ours, theirs = values[0][0], values[1][0]
+            rows.append(
+                Row(
+                    name=str(key[0]),
+                    a=ours,
+                    b=theirs,
+                    difference=theirs - ours,
+                    unit="calls",
+                    significant=True,
+                )
+            )
+    return sorted(rows, key=lambda row: (bool(row.a and row.b), -abs(row.difference), row.name))
+
+
+def _plain(rows: Sequence[Measured]) -> list[Row]:
+    return [each.row for each in rows]
+
+
+def _rows(rows: Sequence[Measured], limit: int) -> Rows:
+    kept = rows[:limit] if limit else rows
+    return Rows(
+        total=len(rows),
+        significant=sum(each.row.significant for each in rows),
+        rows=_plain(kept),
+    )
+
+
+def _explained(found: Diff) -> float | None:
+    """Of the step's change: by the lines that were told first, each at most once."""
+    timed = [line for line in found.lines if line.unit == "ns"]
+    step = found.step.difference
+    if not timed or not step:
+        return None
+    first = [line for line in timed if line.kind in ("batch", "precision")] or timed
+    return round(sum(line.difference for line in first) / step, 4)

@@ -1,0 +1,71 @@
+"""Whether the two runs have another batch: the shapes of the same ops differ by one factor, in some of their dimensions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from fractions import Fraction
+
+import polars as pl
+
+from stepscope.across.diff_model import Batch
+from stepscope.across.diff_samples import Samples
+
+# Of the time (or calls) of ops whose shapes differ, so much must differ by the same factor.
+ENOUGH = 0.6
+# A batch is 3/2 or 8 times another; where shapes differ by 1065/1024, nearly all must, or they differ from step to step.
+LARGEST, SIMPLE = 4096, 8
+NEARLY_ALL = 0.9
+LONGEST_TEXT = 400
+MOST_SHAPES = 40
+_NUMBER = re.compile(r"\d+")
+
+
+def batch_of(a: Samples, b: Samples) -> Batch | None:
+    """The factor that most of the ops with other shapes have in common, or None."""
+    ours, theirs = _shapes(a), _shapes(b)
+    votes: Counter[Fraction] = Counter()
+    examples: dict[Fraction, str] = {}
+    all_weight = 0
+    for name in ours.keys() & theirs.keys():
+        gone = {shape: weight for shape, weight in ours[name].items() if shape not in theirs[name]}
+        come = [shape for shape in theirs[name] if shape not in ours[name]]
+        for shape, weight in list(gone.items())[:MOST_SHAPES]:
+            all_weight += weight
+            factors = {factor: other for other in come[:MOST_SHAPES] if (factor := _factor(shape, other))}
+            for factor, other in factors.items():
+                votes[factor] += weight
+                examples.setdefault(factor, f"{name} {shape} → {other}")
+    if not votes:
+        return None
+    factor, weight = max(votes.items(), key=lambda item: (item[1], item[0]))
+    is_simple = min(factor.numerator, factor.denominator) <= SIMPLE
+    if weight < (ENOUGH if is_simple else NEARLY_ALL) * all_weight:
+        return None
+    return Batch(ratio=float(factor), share=round(weight / all_weight, 4), example=examples[factor])
+
+
+def _shapes(samples: Samples) -> dict[str, dict[str, int]]:
+    """By op the shapes that it has in every step, with their calls, the most frequent first."""
+    known = samples.ops.filter(
+        pl.col("shapes").is_not_null(), pl.col("shapes").str.len_chars() < LONGEST_TEXT
+    )
+    in_every_step = pl.len() >= len(samples.cells)
+    summed = known.group_by("name", "shapes").agg(pl.col("calls").sum(), every=in_every_step)
+    summed = summed.filter("every").drop("every")
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for name, shapes, calls in summed.sort("calls", "shapes", descending=[True, False]).iter_rows():
+        found[name][shapes] = calls
+    return found
+
+
+def _factor(a: str, b: str) -> Fraction | None:
+    """By what dimensions differ, if all that differ do so by one factor and everything else is the same text."""
+    if _NUMBER.sub("#", a) != _NUMBER.sub("#", b):
+        return None
+    pairs = zip(_NUMBER.findall(a), _NUMBER.findall(b), strict=True)
+    factors = {Fraction(int(y), int(x)) for x, y in pairs if x != y and int(x)}
+    if len(factors) != 1:
+        return None
+    (factor,) = factors
+    return factor if factor and max(factor.numerator, factor.denominator) <= LARGEST else None

@@ -1,0 +1,89 @@
+"""What of two runs cannot be compared, and why: told, rather than compared all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from stepscope.across.diff_model import Run
+from stepscope.across.diff_samples import Samples, Side
+
+# As devices are described by the formats.
+_DEVICE_NAMES = ("name", "gpu_device_name", "device_type", "plane")
+_FRAMEWORKS = {"pytorch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
+
+
+def run_of(side: Side) -> Run:
+    """The run in a few words."""
+    profile, steps = side.report["profile"], side.report["steps"]
+    return Run(
+        path=profile["path"],
+        name=profile["name"],
+        framework=profile["framework"],
+        devices=sorted({_device(each) for each in profile["devices"]}),
+        hosts=list(profile["hosts"]),
+        ranks=len(profile["ranks"]),
+        world_size=profile["world_size"],
+        steps=len(side.samples.cells),
+        step_source=steps["source"],
+        versions=dict(profile["versions"]),
+    )
+
+
+def _device(told: Mapping[str, Any]) -> str:
+    return next((str(told[key]) for key in _DEVICE_NAMES if told.get(key)), "unknown device")
+
+
+def same_frameworks(a: Run, b: Run) -> bool:
+    """Whether names of ops mean the same thing in both."""
+    return a.framework == b.framework or None in (a.framework, b.framework)
+
+
+def remarks(a: Run, b: Run, ours: Samples, theirs: Samples) -> Iterator[str]:
+    """What the reader must know before comparing."""
+    if not same_frameworks(a, b):
+        yield (
+            f"A is {_FRAMEWORKS.get(str(a.framework), a.framework)} and B is {_FRAMEWORKS.get(str(b.framework), b.framework)}: "
+            "their ops and kernels have other names, so only steps, parts, memory and precision are compared."
+        )
+    if a.devices != b.devices:
+        yield f"A ran on {_listed(a.devices)}, B on {_listed(b.devices)}: times differ for that reason alone."
+    changed = [
+        f"{name} {a.versions[name]} → {b.versions[name]}"
+        for name in a.versions.keys() & b.versions.keys()
+        if a.versions[name] != b.versions[name]
+    ]
+    if changed:
+        yield f"Other versions: {', '.join(sorted(changed))}. Ops and kernels may have other names."
+    if (a.world_size or a.ranks) != (b.world_size or b.ranks):
+        yield (
+            f"A has {a.world_size or a.ranks} ranks and B {b.world_size or b.ranks}: figures are per step and rank, "
+            "and collectives do other work."
+        )
+    yield from _recorded(ours, theirs)
+    yield from _steps(a, b)
+
+
+def _recorded(ours: Samples, theirs: Samples) -> Iterator[str]:
+    for what, column in (("shapes", "shapes"), ("module paths or name scopes", "scope")):
+        has = [bool(samples.ops[column].count()) for samples in (ours, theirs)]
+        if has[0] != has[1]:
+            yield f"Only {'A' if has[0] else 'B'} has recorded {what}: ops are matched without them."
+    has_memory = [bool(samples.memory["peak_bytes"].count()) for samples in (ours, theirs)]
+    if has_memory[0] != has_memory[1]:
+        yield f"Only {'A' if has_memory[0] else 'B'} has recorded memory: it is not compared."
+    has_device = [bool(samples.kernels["ns"].sum()) for samples in (ours, theirs)]
+    if has_device[0] != has_device[1]:
+        yield f"Only {'A' if has_device[0] else 'B'} has kernels of a device: ops are compared by their time on the host."
+
+
+def _steps(a: Run, b: Run) -> Iterator[str]:
+    for name, run in (("A", a), ("B", b)):
+        if run.step_source == "none":
+            yield f"{name} has no steps: its whole recording counts as one, and its noise cannot be told."
+        elif run.steps < 2:
+            yield f"{name} has one whole step: its noise cannot be told. Record at least five."
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) if names else "no device"

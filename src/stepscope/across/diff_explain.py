@@ -1,0 +1,195 @@
+"""The few lines that explain most of the change, the largest first.
+
+What made the step longer or shorter is told once: a larger batch or another precision before the ops that it made slower,
+an op before its kernels, a named wait before its part. Only differences that are no accident make a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from stepscope.across.diff_model import Batch, Line, Row
+
+LINES = 8
+CALL_LINES = 3
+SAME_CAUSE = 0.5  # of the change of matching ops: what a batch or a precision must explain to be named for it
+_BUSY_BY_OP = ("compute", "host_compute")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The judged rows."""
+
+    step: Row
+    parts: Sequence[Row]
+    names: Sequence[Row]
+    ops: Sequence[Row]
+    kernels: Sequence[Row]
+    collectives: Sequence[Row]
+    memory: Sequence[Row]
+    precision: Sequence[Row]
+    calls: Sequence[Row]
+    batch: Batch | None
+
+
+def explain(found: Evidence) -> list[Line]:
+    """At most LINES of them."""
+    general = [*_batch(found), *_precision(found)]
+    timed = [*_named(found), *_collectives(found)]
+    timed += _ops(found, timed)
+    timed += _kernels(found, timed)
+    timed += _unnamed_parts(found, timed)
+    timed.sort(key=lambda line: -abs(line.difference))
+    step = found.step.difference
+    general.sort(key=lambda line: -abs(line.difference))
+    lines = [*general, *timed]
+    for line in lines:
+        line.share = round(line.difference / step, 4) if step and line.unit == "ns" else None
+    return [*lines, *_calls(found, lines), *_memory(found)][:LINES]
+
+
+def _batch(found: Evidence) -> Iterator[Line]:
+    if found.batch is None or found.batch.ratio == 1:
+        return
+    ratio = found.batch.ratio
+    changed = [row for row in found.ops if row.significant]
+    more = f"{ratio:g} times the batch" if ratio > 1 else f"a batch of {ratio:.2g} of the size"
+    yield Line(
+        title=f"B has {more}",
+        kind="batch",
+        difference=sum(row.difference for row in changed) if changed else found.step.difference,
+        detail=f"{found.batch.example}; per sample the step takes {_per_sample(found.step, ratio)}.",
+        name="batch",
+    )
+
+
+def _per_sample(step: Row, ratio: float) -> str:
+    if not step.a or step.b is None:
+        return "an unknown time"
+    change = step.b / ratio / step.a - 1
+    return f"{100 * abs(change):.0f} % {'more' if change > 0 else 'less'}"
+
+
+def _precision(found: Evidence) -> Iterator[Line]:
+    """Device time that went from one number format of matrix products to another."""
+    moved = [row for row in found.precision if row.significant and row.name != "unknown"]
+    gone = max((row for row in moved if row.difference < 0), key=lambda row: -row.difference, default=None)
+    come = max((row for row in moved if row.difference > 0), key=lambda row: row.difference, default=None)
+    if gone is None or come is None or (gone.b or 0) > SAME_CAUSE * (gone.a or 0):
+        return
+    difference = sum(row.difference for row in moved)
+    yield Line(
+        title=f"matrix products run in {come.name} instead of {gone.name}",
+        kind="precision",
+        difference=difference,
+        noise=come.noise,
+        relative=difference / gone.a if gone.a else None,
+        name="precision",
+    )
+
+
+def _named(found: Evidence) -> Iterator[Line]:
+    """What the device waited for, by name."""
+    for row in found.names:
+        if row.significant:
+            yield _line(row, row.part or "", f"{_verb(row.part)} {row.name}")
+
+
+def _verb(part: str | None) -> str:
+    return {"sync": "waiting for the device in", "copy": "copying:", "input": "waiting for input in"}.get(
+        part or "", f"{part}:"
+    )
+
+
+def _ops(found: Evidence, told: Sequence[Line]) -> list[Line]:
+    """Copies have been told as what the device waited for."""
+    copied = any(line.kind == "copy" for line in told)
+    lines = []
+    for row in found.ops:
+        if row.significant and not (copied and "copy" in row.name.lower()):
+            where = f" in {row.scope}" if row.scope else ""
+            lines.append(_line(row, "op", f"{row.name}{where}"))
+    return lines
+
+
+def _kernels(found: Evidence, told: Sequence[Line]) -> list[Line]:
+    """Kernels that no op launched, as far as the profile says."""
+    if any(line.kind == "op" for line in told):
+        return []
+    return [
+        _line(row, "kernel", f"kernel {row.name}")
+        for row in found.kernels
+        if row.significant and row.op is None
+    ]
+
+
+def _collectives(found: Evidence) -> Iterator[Line]:
+    for row in found.collectives:
+        if row.significant:
+            yield _line(row, "collective", f"collective {row.name}")
+
+
+def _unnamed_parts(found: Evidence, told: Sequence[Line]) -> list[Line]:
+    """Parts that changed though nothing in them is named for it."""
+    kinds = {line.kind for line in told}
+    lines = []
+    for row in found.parts:
+        by_op = row.name in _BUSY_BY_OP and kinds & {"op", "kernel"}
+        if row.significant and row.name not in kinds and not by_op:
+            lines.append(_line(row, row.name, _mostly(row, found.names)))
+    return lines
+
+
+def _mostly(part: Row, names: Sequence[Row]) -> str:
+    """The part by the name that makes most of its change, if one does."""
+    for row in names:
+        if row.part == part.name and abs(row.difference) > SAME_CAUSE * abs(part.difference):
+            return f"{_verb(part.name)} {row.name}"
+    return part.name
+
+
+def _calls(found: Evidence, told: Sequence[Line]) -> Iterator[Line]:
+    """Ops called more or less often in every step, though their time makes no difference that can be told."""
+    names = {line.name for line in told}
+    if any(line.kind == "batch" for line in told):
+        return
+    for row in [row for row in found.calls if row.name not in names][:CALL_LINES]:
+        yield Line(
+            title=f"{row.name} is called {_times(row.a)} a step in A, {_times(row.b)} in B",
+            kind="calls",
+            difference=row.difference,
+            unit="calls",
+            name=row.name,
+        )
+
+
+def _times(count: float | None) -> str:
+    return "never" if not count else "once" if count == 1 else f"{count:g} times"
+
+
+def _memory(found: Evidence) -> Iterator[Line]:
+    for row in found.memory:
+        if row.significant:
+            yield _line(row, "memory", f"peak memory of {row.name}")
+
+
+def _line(row: Row, kind: str, title: str) -> Line:
+    return Line(
+        title=title,
+        kind=kind,
+        difference=row.difference,
+        unit=row.unit,
+        noise=row.noise,
+        relative=row.relative,
+        detail=_detail(row),
+        name=row.name,
+    )
+
+
+def _detail(row: Row) -> str:
+    if row.matched_by in ("a", "b"):
+        return f"only in {row.matched_by.upper()}"
+    if row.a_calls is not None and row.b_calls is not None and row.a_calls != row.b_calls:
+        return f"{row.a_calls:g} → {row.b_calls:g} calls"
+    return f"{row.shapes}" if row.shapes else ""

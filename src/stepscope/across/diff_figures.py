@@ -1,0 +1,116 @@
+"""What the two reports say as single figures: steps, shares, peaks of memory, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import polars as pl
+
+from stepscope.across.diff_model import Batch, FindingChange, Row
+from stepscope.across.diff_samples import Samples
+
+# Peaks of one job are nearly the same in every run; a caching allocator rounds them.
+MEMORY_LEAST = 0.02
+MEMORY_LEAST_BYTES = 1 << 20
+# Of the step: what a finding must be worth for its coming or going to mean something.
+FINDING_LEAST = 0.03
+Report = Mapping[str, Any]
+
+
+def _peak(report: Report) -> int | None:
+    peaks = [row["peak_bytes"] or 0 for row in report["memory"]["devices"] if row["device_kind"] != "cpu"]
+    return max(peaks, default=None)
+
+
+_FIGURES: tuple[tuple[str, str, Callable[[Report], Any]], ...] = (
+    ("median step", "ns", lambda report: report["steps"]["median_ns"]),
+    ("90th percentile of steps", "ns", lambda report: report["steps"]["p90_ns"]),
+    ("steps", "count", lambda report: report["steps"]["count"]),
+    ("device busy", "share", lambda report: report["device"]["busy_share"]),
+    ("model FLOPs utilisation", "share", lambda report: report["device"]["mfu"]),
+    ("tensor cores", "share", lambda report: report["precision"]["tensor_core_share"]),
+    ("exposed input", "share", lambda report: report["input"]["exposed_share"]),
+    ("exposed communication", "share", lambda report: report["collectives"]["exposed_share"]),
+    ("peak memory", "bytes", _peak),
+    ("ranks", "count", lambda report: len(report["profile"]["ranks"])),
+)
+
+
+def plain_row(name: str, a: float | None, b: float | None, unit: str) -> Row:
+    """Figures without samples: no noise is known."""
+    difference = (b or 0) - (a or 0)
+    return Row(
+        name=name,
+        a=a,
+        b=b,
+        difference=difference,
+        relative=difference / a if a and b is not None else None,
+        unit=unit,
+    )
+
+
+def figures(a: Report, b: Report, batch: Batch | None) -> list[Row]:
+    """Those that a run has; with another batch, also the step per sample, in samples of A's batch."""
+    rows = [plain_row(name, read(a), read(b), unit) for name, unit, read in _FIGURES]
+    found = [row for row in rows if row.a is not None or row.b is not None]
+    step = found[0] if found and found[0].name == "median step" else None
+    if batch is not None and step is not None and step.b is not None:
+        found.insert(1, plain_row("median step per batch of A's size", step.a, step.b / batch.ratio, "ns"))
+    return found
+
+
+def memory_rows(a: Samples, b: Samples) -> list[Row]:
+    """The highest peak over ranks, by memory."""
+    peaks = [_peaks(side) for side in (a, b)]
+    rows = [
+        plain_row(name, peaks[0].get(name), peaks[1].get(name), "bytes") for name in {**peaks[0], **peaks[1]}
+    ]
+    for row in rows:
+        least = max(MEMORY_LEAST_BYTES, MEMORY_LEAST * max(row.a or 0, row.b or 0))
+        row.significant = row.a is not None and row.b is not None and abs(row.difference) > least
+    return sorted(rows, key=lambda row: (-abs(row.difference), row.name))
+
+
+def _peaks(samples: Samples) -> dict[str, int]:
+    known = samples.memory.filter(pl.col("peak_bytes").is_not_null())
+    return dict(known.group_by("name").agg(pl.col("peak_bytes").max()).sort("name").iter_rows())
+
+
+Changes = tuple[list[FindingChange], list[FindingChange], list[FindingChange]]
+
+
+def findings(a: Report, b: Report, is_changed: bool) -> Changes:
+    """Gained by B, lost by B, and those that both have; findings of one code are one.
+
+    A finding near its threshold comes and goes: it counts as a change only where it is worth something and the runs differ.
+    """
+    ours, theirs = _by_code(a), _by_code(b)
+    gained = [
+        FindingChange(code=code, title=title, b_saves_ns=saves, significant=is_changed and _matters(saves, b))
+        for code, (title, saves) in theirs.items()
+        if code not in ours
+    ]
+    lost = [
+        FindingChange(code=code, title=title, a_saves_ns=saves, significant=is_changed and _matters(saves, a))
+        for code, (title, saves) in ours.items()
+        if code not in theirs
+    ]
+    kept = [
+        FindingChange(code=code, title=title, a_saves_ns=ours[code][1], b_saves_ns=saves)
+        for code, (title, saves) in theirs.items()
+        if code in ours
+    ]
+    return gained, lost, kept
+
+
+def _matters(saves: int, report: Report) -> bool:
+    return saves >= FINDING_LEAST * (report["steps"]["mean_ns"] or 0)
+
+
+def _by_code(report: Report) -> dict[str, tuple[str, int]]:
+    found: dict[str, tuple[str, int]] = {}
+    for row in report["findings"]:
+        title, saves = found.get(row["code"], (row["title"], 0))
+        found[row["code"]] = title, saves + row["saves_ns_per_step"]
+    return found

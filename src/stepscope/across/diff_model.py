@@ -1,0 +1,157 @@
+"""What `stepscope diff` found: two runs, their figures per step, and which differences are more than noise.
+
+Its JSON form is a contract. Times are ns per step and rank, sizes bytes, shares 0 to 1; what is not known is null.
+`difference` is always b − a: positive is more in B.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+SCHEMA = "stepscope.diff/1"
+
+
+class Run(msgspec.Struct, kw_only=True):
+    """One of the two runs."""
+
+    path: str
+    name: str = ""
+    framework: str | None = None
+    devices: list[str] = []
+    hosts: list[str] = []
+    ranks: int = 1
+    world_size: int | None = None
+    steps: int = 0  # that are compared, each rank's counted
+    step_source: str = "none"
+    versions: dict[str, Any] = {}
+
+
+class Row(msgspec.Struct, kw_only=True):
+    """One figure of both runs.
+
+    `noise`: what the difference may be by chance, 95 of 100 times; null where one sample is all there is.
+    `at_equal_speed`: the difference had host and device been as fast in both; that is what is judged.
+    """
+
+    name: str
+    a: float | None
+    b: float | None
+    difference: float
+    relative: float | None = None  # difference / a
+    at_equal_speed: float | None = None
+    noise: float | None = None
+    significant: bool = False
+    unit: str = "ns"
+    part: str | None = None
+    scope: str | None = None
+    shapes: str | None = None
+    op: str | None = None
+    matched_by: str = ""  # name, scope and shapes …, or where it is in only one of them: a, b
+    a_calls: float | None = None
+    b_calls: float | None = None
+    note: str = ""
+
+
+class Rows(msgspec.Struct, kw_only=True):
+    """Rows of one kind, the largest difference first; `total` exist, `significant` of them differ."""
+
+    total: int = 0
+    significant: int = 0
+    rows: list[Row] = []
+
+
+class Line(msgspec.Struct, kw_only=True):
+    """One reason for the change, in words; `share` is of the change of the step."""
+
+    title: str
+    kind: str  # batch, precision, op, kernel, collective, memory, calls, or the part of the account
+    difference: float
+    unit: str = "ns"
+    noise: float | None = None
+    relative: float | None = None
+    share: float | None = None
+    detail: str = ""
+    name: str | None = None
+
+
+class Speed(msgspec.Struct, kw_only=True):
+    """How much longer host or device took in B for one and the same call: by `kinds` of calls that both have."""
+
+    what: str  # host or device
+    ratio: float
+    kinds: int
+
+
+class Batch(msgspec.Struct, kw_only=True):
+    """B's batch is `ratio` times A's: by that much dimensions of shapes differ, in `share` of the ops that differ."""
+
+    ratio: float
+    share: float
+    example: str = ""
+
+
+class FindingChange(msgspec.Struct, kw_only=True):
+    """A finding, and what it would save per step in each run that has it."""
+
+    code: str
+    title: str
+    a_saves_ns: int | None = None
+    b_saves_ns: int | None = None
+    significant: bool = False
+
+
+class FlameNode(msgspec.Struct, array_like=True):
+    """A node of the differential flame graph: times per step in both runs, parents before their children."""
+
+    parent: int
+    name: int
+    a_self_ns: float
+    b_self_ns: float
+    a_total_ns: float
+    b_total_ns: float
+
+
+class Flame(msgspec.Struct, kw_only=True):
+    """Ops below their scopes. `name` is a place in `names`; the smallest nodes are left out and counted."""
+
+    measure: str = "device"
+    names: list[str] = []
+    nodes: list[FlameNode] = []
+    left_out: int = 0
+
+
+class Diff(msgspec.Struct, kw_only=True):
+    """All of it."""
+
+    schema: str = SCHEMA
+    a: Run
+    b: Run
+    verdict: str
+    significant: bool
+    step: Row  # the mean; parts sum to it
+    lines: list[Line] = []
+    explained_share: float | None = None  # of the step's change, by the lines
+    not_comparable: list[str] = []
+    speed: list[Speed] = []
+    batch: Batch | None = None
+    figures: list[Row] = []
+    parts: list[Row] = []
+    names: Rows = msgspec.field(default_factory=Rows)  # what the parts went to, the device's own work aside
+    ops: Rows = msgspec.field(default_factory=Rows)
+    ops_measure: str = "device"
+    kernels: Rows = msgspec.field(default_factory=Rows)
+    precision: list[Row] = []
+    collectives: Rows = msgspec.field(default_factory=Rows)
+    memory: list[Row] = []
+    gained: list[FindingChange] = []
+    lost: list[FindingChange] = []
+    kept: list[FindingChange] = []
+    steps: dict[str, list[int]] = {}
+    flame: Flame = msgspec.field(default_factory=Flame)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of a diff."""
+    return msgspec.json.schema(Diff)

@@ -1,0 +1,211 @@
+"""Rows of a diff: a figure of both runs per step, the difference, its noise, and whether it is more than that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from stepscope.across.diff_match import Key, Level, Pair, match
+from stepscope.across.diff_model import Row
+from stepscope.across.diff_noise import Draws, Noise, draws, noise_of, surely
+from stepscope.across.diff_samples import CELL, Samples
+from stepscope.across.diff_speed import DEVICE, HOST, NEITHER, Speeds
+
+# What runs of one job differ by, as a share of the figure and a standard error, beside what their steps show
+# (measured by `python -m benchmarks.diff`): with the speed of host and device taken out, and where it is not known.
+RUN_NOISE = {DEVICE: 0.015, HOST: 0.06, NEITHER: 0.1}
+RUN_NOISE_UNKNOWN = {DEVICE: 0.03, HOST: 0.15, NEITHER: 0.1}
+# To which name a short gap falls, or whether to none, is partly chance: these differ by more than the host's speed,
+# and by some of the step however small they are.
+VAGUE_PARTS = ("dispatch", "unexplained")
+VAGUE_NOISE, NAMED_NOISE = 0.25, 0.12
+UNEXPLAINED_OF_STEP = 0.01
+# Of the risk that a pair of equal runs shows any significant difference, each kind of rows has a part.
+LEVEL = 0.05 / 5
+# Figures below this share of the step are not judged; nor are differences below the other.
+SMALL = 0.004
+LEAST = 0.002
+
+Vectors = dict[Key, list[float]]
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What all rows of a diff stand on."""
+
+    a: Samples
+    b: Samples
+    speeds: Speeds
+
+    @cached_property
+    def draws(self) -> tuple[Draws, Draws]:
+        """The resamples of both runs: the same for all figures, so that sums stay sums."""
+        return draws(self.a.cells["rank"].to_list()), draws(self.b.cells["rank"].to_list(), seed=7)
+
+    @cached_property
+    def step_ns(self) -> float:
+        """The longer of the mean steps: what small is measured by."""
+        means = [side.cells["ns"].mean() for side in (self.a, self.b)]
+        return max((float(mean) for mean in means if isinstance(mean, float | int)), default=1.0)
+
+    def run_noise(self, clock: str) -> float:
+        """The share of a figure by which runs differ."""
+        return (RUN_NOISE if self.speeds.knows(clock) or not clock else RUN_NOISE_UNKNOWN)[clock]
+
+    def even(self, values: Sequence[float], clock: str, side: str) -> list[float]:
+        """The values had host and device been as fast as usual."""
+        factors = (self.speeds.a if side == "a" else self.speeds.b).get(clock)
+        return (
+            list(values)
+            if factors is None
+            else [value / factor for value, factor in zip(values, factors, strict=True)]
+        )
+
+
+@dataclass
+class Measured:
+    """A row, and what it is judged by: both runs at equal speed, cell by cell."""
+
+    row: Row
+    pair: Pair
+    noise: Noise | None
+    clock: str
+
+
+def vectors(frame: pl.DataFrame, key: Sequence[str], value: str, cells: pl.DataFrame) -> Vectors:
+    """For every key its figure in each cell, 0 where it does not occur."""
+    places = cells.select(*CELL).with_row_index("place")
+    summed = frame.join(places, on=list(CELL)).group_by(*key, "place").agg(pl.col(value).sum())
+    found: Vectors = {}
+    for *name, place, amount in summed.select(*key, "place", value).iter_rows():
+        found.setdefault(tuple(name), [0.0] * len(cells))[place] = float(amount or 0)
+    return found
+
+
+def summed(all_of: Vectors, keys: Sequence[Key], count: int) -> list[float]:
+    """The figures of several keys as one."""
+    if len(keys) == 1:
+        return all_of[keys[0]]
+    return [sum(all_of[key][place] for key in keys) for place in range(count)]
+
+
+def mean(values: Sequence[float]) -> float:
+    """0 for none."""
+    return sum(values) / len(values) if values else 0.0
+
+
+def measured(
+    ground: Ground,
+    table: str,
+    key: Sequence[str],
+    value: str,
+    levels: Sequence[Level],
+    clock_of: Callable[[Key], str],
+    more_noise: Callable[[Key], tuple[float, float]] = lambda key: (0.0, 0.0),
+) -> list[Measured]:
+    """One for each pair of rows, the largest difference first. `more_noise`: by what shares of the figure
+    and of the step runs differ at least."""
+    frames = [getattr(side, table) for side in (ground.a, ground.b)]
+    a = vectors(frames[0], key, value, ground.a.cells)
+    b = vectors(frames[1], key, value, ground.b.cells)
+    rows = [_measured(ground, pair, a, b, clock_of, more_noise) for pair in match(a, b, levels)]
+    return sorted(rows, key=lambda each: (-abs(each.row.difference), each.row.name))
+
+
+def _measured(
+    ground: Ground,
+    pair: Pair,
+    a: Vectors,
+    b: Vectors,
+    clock_of: Callable[[Key], str],
+    more_noise: Callable[[Key], tuple[float, float]],
+) -> Measured:
+    name = (pair.b or pair.a)[0]
+    clock = clock_of(name)
+    ours = summed(a, pair.a, len(ground.a.cells)) if pair.a else [0.0] * len(ground.a.cells)
+    theirs = summed(b, pair.b, len(ground.b.cells)) if pair.b else [0.0] * len(ground.b.cells)
+    row = row_of(str(name[0]), ours if pair.a else None, theirs if pair.b else None)
+    row.matched_by = pair.by
+    even = ground.even(ours, clock, "a"), ground.even(theirs, clock, "b")
+    row.at_equal_speed = mean(even[1]) - mean(even[0])
+    large = max(abs(row.a or 0), abs(row.b or 0)) >= SMALL * ground.step_ns
+    least, of_step = more_noise(name)
+    share = max(least, ground.run_noise(clock))
+    noise = noise_of(*even, *ground.draws, share, of_step * ground.step_ns) if large else None
+    row.noise = noise.margin if noise else None
+    return Measured(row, pair, noise, clock)
+
+
+def noise_of_part(key: Key) -> tuple[float, float]:
+    """Of a part of the account."""
+    return (VAGUE_NOISE, UNEXPLAINED_OF_STEP) if key[0] == "unexplained" else (0.0, 0.0)
+
+
+def noise_of_name(key: Key) -> tuple[float, float]:
+    """Of a name in a part (name, part)."""
+    of_step = UNEXPLAINED_OF_STEP if key[1] == "unexplained" else 0.0
+    return VAGUE_NOISE if key[1] in VAGUE_PARTS else NAMED_NOISE, of_step
+
+
+def row_of(name: str, a: Sequence[float] | None, b: Sequence[float] | None, unit: str = "ns") -> Row:
+    """Means over the cells; None for what a run does not have."""
+    first, second = (None if values is None else mean(values) for values in (a, b))
+    difference = (second or 0) - (first or 0)
+    return Row(
+        name=name,
+        a=first,
+        b=second,
+        difference=difference,
+        relative=difference / first if first else None,
+        unit=unit,
+    )
+
+
+def judge(ground: Ground, rows: Sequence[Measured]) -> None:
+    """Mark what is no accident. What is too small to matter is not tested, and so takes nothing from the others."""
+    tested = [
+        each for each in rows if max(abs(each.row.a or 0), abs(each.row.b or 0)) >= SMALL * ground.step_ns
+    ]
+    sure = surely([_chance(ground, each) for each in tested], LEVEL)
+    for each, is_sure in zip(tested, sure, strict=True):
+        matters = abs(each.row.at_equal_speed or 0) >= LEAST * ground.step_ns
+        each.row.significant = is_sure and matters
+
+
+def _chance(ground: Ground, each: Measured) -> float:
+    """With one step on a side, only what runs usually differ by can be held against the difference."""
+    difference = each.row.at_equal_speed or 0.0
+    if each.noise is not None:
+        return each.noise.chance(difference)
+    larger = max(abs(each.row.a or 0), abs(each.row.b or 0))
+    error = 2 * RUN_NOISE_UNKNOWN[each.clock] * larger
+    return math.erfc(abs(difference) / error / math.sqrt(2)) if error else 1.0
+
+
+def step_row(ground: Ground, parts: Mapping[str, str]) -> Measured:
+    """The mean step. At equal speed it is the sum of its parts, each by its own clock (`parts`: part to clock)."""
+    row = row_of("step", ground.a.cells["ns"].to_list(), ground.b.cells["ns"].to_list())
+    sums = []
+    sizes: dict[str, float] = {}
+    for name, side in (("a", ground.a), ("b", ground.b)):
+        total = [0.0] * len(side.cells)
+        for (part,), values in vectors(side.parts, ["part"], "ns", side.cells).items():
+            clock = parts.get(str(part), HOST)
+            even = ground.even(values, clock, name)
+            total = [x + y for x, y in zip(total, even, strict=True)]
+            sizes[clock] = max(sizes.get(clock, 0.0), 0.0) + mean(even) / 2
+        sums.append(total)
+    row.at_equal_speed = mean(sums[1]) - mean(sums[0])
+    whole = sum(sizes.values()) or 1.0
+    share = (
+        math.hypot(*(ground.run_noise(clock) * size / whole for clock, size in sizes.items()))
+        if sizes
+        else 0.1
+    )
+    noise = noise_of(sums[0], sums[1], *ground.draws, share)
+    row.noise = noise.margin if noise else None
+    return Measured(row, Pair((), (), "step"), noise, HOST)

@@ -1,0 +1,48 @@
+"""The whole diff in one or two sentences."""
+
+from __future__ import annotations
+
+from stepscope import units
+from stepscope.across.diff_model import Diff, Speed
+
+NOTABLE_SPEED = 0.03
+
+
+def verdict(found: Diff) -> str:
+    """Whether the step takes longer, whether that is more than noise, and what the machine had to do with it."""
+    words = [_step(found)]
+    words += [_speed(each) for each in found.speed if abs(each.ratio - 1) >= NOTABLE_SPEED]
+    if not found.significant:
+        words.append("Nothing else differs by more than chance.")
+    return " ".join(words)
+
+
+def _step(found: Diff) -> str:
+    step = found.step
+    if step.a is None or step.b is None or step.relative is None:
+        return "The steps of the two cannot be compared."
+    change = f"{units.duration(step.a)} → {units.duration(step.b)} ({signed_share(step.relative)})"
+    noise = f", ± {units.duration(step.noise)} by chance" if step.noise is not None else ""
+    if step.significant:
+        return f"A step takes {'longer' if step.difference > 0 else 'less time'}: {change}{noise}."
+    if step.noise is not None and abs(step.difference) > step.noise:
+        even = units.duration(step.at_equal_speed or 0)
+        return f"A step took {change}, but at equal speed of host and device it differs by {even}{noise}: no more than chance."
+    return f"The step is the same within its noise: {change}{noise}."
+
+
+def _speed(speed: Speed) -> str:
+    change = abs(speed.ratio - 1)
+    return (
+        f"B's {speed.what} was {100 * change:.0f} % {'slower' if speed.ratio > 1 else 'faster'} in everything it did, "
+        "which is the machine rather than the code; differences are judged at equal speed."
+    )
+
+
+def signed_share(value: float) -> str:
+    """+3.2 %, −12 %, or as a factor if it is large."""
+    if value > 9:
+        return f"{value + 1:.0f}×"
+    digits = 0 if abs(value) >= 0.1 else 1
+    text = f"{abs(100 * value):.{digits}f} %"
+    return f"{'−' if value < 0 else '+'}{text}"

@@ -1,0 +1,99 @@
+"""`stepscope diff`: what changed between two profiles."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stepscope.cli.console import Color, Talk, session
+from stepscope.cli.options import (
+    ColorOption,
+    ForceOption,
+    NoCacheOption,
+    QuietOption,
+    RankOption,
+    VerboseOption,
+    opened,
+)
+from stepscope.cli.output import destination, send
+from stepscope.errors import StepscopeError
+from stepscope.profile.whole_files import refuse_existing
+
+if TYPE_CHECKING:
+    from stepscope.report.diff_build import Diff
+
+
+class Format(str, Enum):
+    """How to write it."""
+
+    text = "text"
+    json = "json"
+    md = "md"
+    html = "html"
+    folded = "folded"
+
+
+def _print_schema(wanted: bool) -> None:
+    if wanted:
+        from stepscope.report.diff_write import schema_text
+
+        typer.echo(schema_text(), nl=False)
+        raise typer.Exit
+
+
+def diff(
+    a: Annotated[str, typer.Argument(metavar="A", help="The profile to compare with: a file, a folder, a pattern in quotes, or a URL.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The profile that may be better or worse.")],
+    output_format: Annotated[Format | None, typer.Option("--format", help="How to write it; by the name of FILE, else text.")] = None,
+    step: Annotated[str | None, typer.Option("--step", metavar="A:B", help="Only the steps A to B, both included; one number for one step.")] = None,
+    step_name: Annotated[str | None, typer.Option("--step-name", metavar="NAME", help="The annotation that marks the steps.")] = None,
+    limit: Annotated[int | None, typer.Option("-n", "--limit", metavar="N", min=0, help="At most so many rows of a table, 0 for all.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there instead of to stdout.")] = None,
+    force: ForceOption = False,
+    rank: RankOption = None,
+    no_cache: NoCacheOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+    color: ColorOption = Color.auto,
+    schema: Annotated[bool, typer.Option("--schema", is_eager=True, callback=_print_schema, help="Print the JSON schema of a diff.")] = False,
+) -> None:  # fmt: skip
+    """Compare two profiles per step: parts, ops, kernels, memory, collectives and findings, each with its noise.
+
+    What explains the change comes first. A difference counts if it is more than what steps and runs differ by anyway.
+    """
+    with session(quiet, verbose, color) as talk:
+        from stepscope.report.diff_build import diff as compare
+        from stepscope.report.diff_write import ROWS, form_of, written
+
+        form = output_format.value if output_format else form_of(output)
+        _check_target(form, output, force)
+        rows = ROWS[form] if limit is None else limit
+        profiles = [opened(talk, path, rank, None, no_cache) for path in (a, b)]
+        found = compare(profiles[0], profiles[1], step=step, step_name=step_name, limit=rows)
+        if form == "text" and output is None:
+            _print(talk, found, rows)
+        else:
+            with destination(output, force) as stream:
+                send(written(found, form, limit=rows), stream)
+        if output is not None:
+            talk.note(f"Wrote {output}")
+
+
+def _check_target(form: str, output: Path | None, force: bool) -> None:
+    """Before the profiles are read."""
+    if output is not None:
+        refuse_existing(output, force)
+    elif form == "html" and sys.stdout.isatty():
+        raise StepscopeError("A web page is of no use in a terminal.", fix="Name a file with -o.")
+
+
+def _print(talk: Talk, found: Diff, limit: int) -> None:
+    from stepscope.cli.table import terminal_width
+    from stepscope.report.diff_text import WIDTH, diff_lines
+
+    for line in diff_lines(found, terminal_width() or WIDTH, limit=limit):
+        talk.out.print(line)

@@ -1,0 +1,65 @@
+"""`stepscope.diff(a, b)`: what changed between two profiles."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from stepscope.across import diff_model
+from stepscope.across.diff import ROWS
+from stepscope.across.diff import diff as compared
+from stepscope.across.diff_samples import Side
+from stepscope.profile.load import load
+from stepscope.profile.profile import Profile
+from stepscope.report.diff_side import side_of
+from stepscope.report.options import Options, parse_steps
+
+AnyProfile = Profile | str | os.PathLike[str]
+
+
+class Diff(diff_model.Diff, kw_only=True):
+    """A diff that can be shown and saved."""
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write it as what the name says: .html, .json, .md, .folded (a differential flame graph), or text."""
+        from stepscope.report.diff_write import save
+
+        save(self, Path(path), force=force)
+
+    def __str__(self) -> str:
+        from stepscope.report.diff_text import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from stepscope.report.diff_html import fragment
+
+        return fragment(self)
+
+
+def diff(
+    a: AnyProfile,
+    b: AnyProfile,
+    *,
+    step: str | None = None,
+    step_name: str | None = None,
+    rank: int | Collection[int] | None = None,
+    limit: int = ROWS,
+) -> Diff:
+    """B against A, per step and rank. `step`, `step_name` and `rank` as in `report`; lists have `limit` rows, 0 for all."""
+    options = Options(step_name, parse_steps(step) if step is not None else None, 0)
+    ranks = None if rank is None else [rank] if isinstance(rank, int) else sorted(rank)
+    sides = [_side(each, options, ranks) for each in (a, b)]
+    return diff_of(sides[0], sides[1], limit)
+
+
+def diff_of(a: Side, b: Side, limit: int = ROWS) -> Diff:
+    """Of runs whose samples are known."""
+    found = compared(a, b, limit)
+    return Diff(**{name: getattr(found, name) for name in found.__struct_fields__})
+
+
+def _side(profile: AnyProfile, options: Options, ranks: list[int] | None) -> Side:
+    opened = profile if isinstance(profile, Profile) else load(profile, rank=ranks)
+    return side_of(opened, options, ranks)

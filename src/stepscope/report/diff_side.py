@@ -1,0 +1,129 @@
+"""One run as the diff wants it: what each of its steps cost on each rank, and its report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from stepscope.across.diff_samples import Samples, Side, in_form, together
+from stepscope.analysis.collective_calls import collective_calls
+from stepscope.analysis.memory import DeviceMemory
+from stepscope.profile import later
+from stepscope.profile.profile import Profile
+from stepscope.report.build import build
+from stepscope.report.options import Options
+from stepscope.report.rank import WHOLE, RankContext
+from stepscope.report.rows import without_address
+
+# Of the account, by rank: what is left out is far too small to explain anything.
+NAMES_PER_PART = 100
+_CELL = ["rank", "step"]
+# Their time is the device's own, and is told by op or by collective.
+_NOT_BY_NAME = ("compute", "host_compute", "collective")
+
+
+def side_of(profile: Profile, options: Options, ranks: Sequence[int] | None = None) -> Side:
+    """The run, each rank looked at once."""
+    found: list[Samples] = []
+    with later.postponed():
+        told = build(profile, options, ranks, also=lambda context: found.append(samples_of(context)))
+    report: dict[str, Any] = msgspec.to_builtins(told)
+    return Side(together(found), report)
+
+
+def samples_of(context: RankContext) -> Samples:
+    """A rank's steps on its critical device, partial ones aside; the whole recording where it has none."""
+    windows = context.windows.windows.filter(pl.col("device").eq_missing(context.critical_device))
+    whole = windows.filter(~pl.col("partial"))
+    windows = whole if len(whole) else windows
+    rank = pl.lit(context.rank, dtype=pl.Int32).alias("rank")
+    cells = windows.select(rank, "step", ns=pl.col("end_ns") - pl.col("start_ns"))
+    tables = {
+        "cells": cells,
+        "parts": _parts(context),
+        "names": _names(context),
+        "ops": _ops(context),
+        "kernels": _kernels(context),
+        "collectives": _collectives(context),
+        "memory": _memory(context.memory),
+    }
+    counted = cells["step"].implode()
+    found = {}
+    for name, frame in tables.items():
+        kept = frame.filter(pl.col("step").is_in(counted)) if "step" in frame.columns else frame
+        found[name] = in_form(name, kept.with_columns(rank))
+    return Samples(**found)
+
+
+def _slices(context: RankContext) -> pl.DataFrame:
+    slices = context.account.slices.filter(pl.col("device").eq_missing(context.critical_device))
+    return slices.with_columns(ns=pl.col("end_ns") - pl.col("start_ns"))
+
+
+def _parts(context: RankContext) -> pl.DataFrame:
+    parts = context.parts.filter(pl.col("device").eq_missing(context.critical_device))
+    return parts.select("step", "part", "ns")
+
+
+def _names(context: RankContext) -> pl.DataFrame:
+    """What the parts of a step went to, by the event that the account names."""
+    slices = _slices(context).filter(~pl.col("part").is_in(_NOT_BY_NAME))
+    names = context.trace.events["name"]
+    rows = (
+        slices.select("step", "part", "ns", name=names.gather(slices["named_by"]))
+        .group_by("step", "part", "name")
+        .agg(pl.col("ns").sum())
+        .with_columns(without_address("name").fill_null("(nothing by name)"))
+    )
+    sums = rows.group_by("part", "name").agg(pl.col("ns").sum())
+    longest = sums.filter(pl.col("ns").rank("ordinal", descending=True).over("part") <= NAMES_PER_PART)
+    return rows.join(longest.select("part", "name"), on=["part", "name"], how="semi")
+
+
+def _inside(calls: pl.DataFrame) -> pl.DataFrame:
+    """In steps; everything, as one step, where there are none."""
+    if calls["step"].count():
+        return calls.filter(pl.col("step").is_not_null())
+    return calls.with_columns(step=pl.lit(WHOLE, dtype=pl.Int32))
+
+
+def _ops(context: RankContext) -> pl.DataFrame:
+    calls = _inside(context.op_calls)
+    return calls.group_by("step", pl.col("name", "scope", "shapes").cast(pl.String)).agg(
+        host_ns=pl.col("host_self_ns").sum(),
+        device_ns=pl.col("device_self_ns").sum(),
+        calls=(~pl.col("repeated")).sum().cast(pl.Int64),
+    )
+
+
+def _kernels(context: RankContext) -> pl.DataFrame:
+    calls = _inside(context.kernel_calls)
+    launch = pl.col("grid").arr.to_list().list.eval(pl.element().cast(pl.String)).list.join("x")
+    return calls.group_by(
+        "step", pl.col("name", "op").cast(pl.String), "precision", matrix=pl.col("eligible"), launch=launch
+    ).agg(ns=pl.col("dur_ns").sum(), calls=pl.len().cast(pl.Int64))
+
+
+def _collectives(context: RankContext) -> pl.DataFrame:
+    calls = _inside(collective_calls(context.trace, context.account))
+    return calls.group_by("step", "name", "dtype").agg(
+        pl.col("bytes", "exposed_ns").sum(), ns=pl.col("dur_ns").sum(), calls=pl.len().cast(pl.Int64)
+    )
+
+
+def _memory(devices: Sequence[DeviceMemory]) -> pl.DataFrame:
+    rows = [
+        {"name": memory_name(each.device_kind, each.device, each.source), "peak_bytes": each.peak_bytes, "reserved_bytes": each.reserved_peak}
+        for each in devices
+    ]  # fmt: skip
+    schema = {"name": pl.String, "peak_bytes": pl.Int64, "reserved_bytes": pl.Int64}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def memory_name(kind: str, device: int | None, source: str) -> str:
+    """What a memory is called; the same in runs on other machines."""
+    name = "host" if kind == "cpu" else kind if device is None else f"{kind} {device}"
+    return name + (" program" if source == "hlo" else "")
