@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import msgspec
 import polars as pl
@@ -27,6 +28,7 @@ STRINGS = "strings"
 # Up to here all names known to the process are stored as they are numbered: cheaper than finding those in use.
 FEW_NAMES = 100_000
 _FAILURES = (Damaged, OSError, pl.exceptions.PolarsError)
+_used: WeakSet[mmap.mmap] = WeakSet()
 # Older Polars has no such option and writes one batch anyway.
 _CAN_SET_BATCH = "record_batch_size" in inspect.signature(pl.DataFrame.write_ipc).parameters
 
@@ -153,6 +155,7 @@ class StoredTrace:
             data = self._checked(stored)
             frame = self._decoded(name, mapped(data, _stored_columns(name)))
             _let_go(data)
+            _used.add(data)
         else:
             frame = self._copied(stored)
         if dict(frame.schema) != dict(pl.Schema(TABLES[name])):
@@ -201,9 +204,17 @@ class StoredTrace:
         return data
 
 
+def let_go() -> None:
+    """Give back the memory of all stored tables: whatever is used again comes back from its file.
+
+    For those that serve many traces for a long time, after they went through whole columns once.
+    """
+    for data in list(_used):
+        _let_go(data)
+
+
 def _let_go(data: mmap.mmap) -> None:
-    """Give back the memory of what was read so far: whatever is used again comes back from the file."""
-    if hasattr(mmap, "MADV_DONTNEED"):
+    if hasattr(mmap, "MADV_DONTNEED") and not data.closed:
         data.madvise(mmap.MADV_DONTNEED)
 
 

@@ -18,7 +18,7 @@ from stepscope.analysis.device import time_before
 from stepscope.analysis.launch_queue import launch_rows
 from stepscope.native import intervals, lod
 from stepscope.server.timeline import tiles
-from stepscope.server.timeline.view import View
+from stepscope.server.timeline.view import View, lean
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
 
@@ -112,7 +112,7 @@ def counter_tile(view: View, name: str, level: int, index: int) -> bytes | None:
     """One tile; None if there is no such counter."""
     if name not in {each.id for each in known_counters(view)}:
         return None
-    samples = view.run.kept(f"timeline counter {view.rank} {name}", lambda: _samples(view.trace, name))
+    samples = view.run.kept(f"timeline counter {view.rank} {name}", lambda: lean(_samples(view.trace, name)))
     begin = tiles.begin_of(level, index)
     if samples.is_share:
         return _shares(samples.table, begin, level)
@@ -165,7 +165,8 @@ def _queue(trace: Trace, device: int) -> pl.DataFrame:
 def _memory(trace: Trace, kind: str, device: int) -> pl.DataFrame:
     """The total that the allocator told, else the running sum of what it gave and took back."""
     mine = _KIND.eq(kind) & _DEVICE.fill_null(-1).eq(device)
-    rows = trace.memory.filter(mine).sort("time_ns", maintain_order=True)
+    needed = trace.memory.select("device_kind", "device", "time_ns", "bytes", "total_allocated")
+    rows = needed.filter(mine).sort("time_ns", maintain_order=True)
     running = pl.col("bytes").cum_sum()
     total = pl.coalesce("total_allocated", running - running.min().clip(upper_bound=0))
     return rows.select("time_ns", value=total.cast(pl.Float64)).drop_nulls().rechunk()

@@ -20,7 +20,7 @@ from stepscope.report.rank import RankContext
 from stepscope.server.timeline import styles
 from stepscope.server.timeline.details import thread_name
 from stepscope.server.timeline.store import Store, store_of_spans
-from stepscope.server.timeline.view import View
+from stepscope.server.timeline.view import View, lean
 from stepscope.trace.trace import Trace
 
 LAYERS = ("steps", "phases", "account")
@@ -46,7 +46,7 @@ class Layer:
 
 def layer_of(view: View, name: str) -> Layer:
     """The layer; NotYet while it is worked out."""
-    return view.run.later(f"timeline {name} {view.rank}", lambda: _make(view, name), _STAGES[name])
+    return view.run.later(f"timeline {name} {view.rank}", lambda: lean(_make(view, name)), _STAGES[name])
 
 
 _STAGES = {"steps": "finding steps", "phases": "finding phases", "account": "working out the account"}

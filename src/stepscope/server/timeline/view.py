@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
+from stepscope.profile.stored import let_go
 from stepscope.server.opened import OpenedRun
 from stepscope.server.request import BadRequest, Query, Refused
 from stepscope.server.timeline.extent import Extent, extent_of
 from stepscope.server.timeline.store import Store, store_of
 from stepscope.trace.trace import Trace
 
+T = TypeVar("T")
 HIGHEST_RANK = 1_000_000
 
 
@@ -24,7 +27,7 @@ class View:
     @property
     def store(self) -> Store:
         """Its events in rows."""
-        return self.run.kept(f"timeline store {self.rank}", lambda: store_of(self.trace))
+        return self.run.kept(f"timeline store {self.rank}", lambda: lean(store_of(self.trace)))
 
     @property
     def extent(self) -> Extent:
@@ -36,6 +39,12 @@ class View:
         if not 0 <= number < len(self.trace.events):
             raise BadRequest("There is no such event.", where="id")
         return number
+
+
+def lean(value: T) -> T:
+    """The value, after the memory of tables that was only needed to make it is given back."""
+    let_go()
+    return value
 
 
 def view_of(run: OpenedRun, query: Query, name: str = "rank") -> View:
