@@ -22,7 +22,7 @@ from playwright.sync_api import Page, sync_playwright
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 FIXTURES = ROOT / "tests" / "fixtures"
-SIZE = {"width": 1280, "height": 800}
+SIZE = {"width": 1280, "height": 760}
 QUIET = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
 JOB = "import stepscope, time\nprint(stepscope.listen(), flush=True)\nwhile True:\n    time.sleep(0.01)\n    stepscope.step()\n"
 QUERY = "SELECT name, COUNT(*) AS calls, SUM(dur_ns) AS total_ns\nFROM events\nWHERE kind = 'kernel'\nGROUP BY name\nORDER BY total_ns DESC\nLIMIT 20"

@@ -128,7 +128,7 @@ def test_flame_graph(show: Callable[..., Any]) -> None:
 def test_heat_map_of_ranks(show: Callable[..., Any]) -> None:
     page = show("collectives", "two_ranks")
     assert page.locator(".heatmaplayer image, .heatmaplayer .hm").count() > 0
-    assert "Rank 0 is the one that the others wait for" in page.locator(".problem").inner_text()
+    assert "The other ranks wait for rank 0" in page.locator(".problem").inner_text()
     page.locator("select[aria-label=measure]").select_option("host_collective")
     assert "measure=host_collective" in page.url
 

@@ -107,7 +107,16 @@ export interface Report {
     straggler: null | {
       rank: number; late_ns: number; late_ns_per_step: number; share: number; last: number; matched: number;
       steps_late: number; steps: number; always: boolean; names: string[];
+      kind?: string; cause?: string | null; work_ratio?: number | null;
     };
+    waits?: { rank: number; for_rank: number; wait_ns: number; calls: number }[];
+    worst?: {
+      name: string; group: string | null; step: number | null; ranks: number; bytes: number | null; first_rank: number;
+      last_rank: number; skew_ns: number; wait_ns: number; transfer_ns: number;
+    }[];
+    clocks?: {
+      rank: number; aligned: boolean; offset_ns: number; drift_ppm: number; residual_ns: number | null; anchors: number;
+    }[];
   };
   coverage: {
     runtime: number | null; device_time: number | null; memory: number | null; shapes: number | null;

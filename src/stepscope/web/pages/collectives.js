@@ -9,6 +9,7 @@ import { empty, problem } from "../app/notice.js";
 import { facts, pageHead } from "../app/pieces.js";
 import { inOrder, part } from "../app/parts.js";
 import { serverTable } from "../app/servertable.js";
+import { clocksTable, waitsFigure, worstTable } from "../app/waits.js";
 
 /** @type {import("../types").Page} */
 export const page = { name: "collectives", title: "Communication", render };
@@ -36,7 +37,7 @@ async function render(root, context) {
             ? "The profile has the trace of a single rank, so there is nothing to compare it with. Record all ranks into one folder."
             : "One rank is chosen in the header: choose all ranks to compare them.",
         )
-      : heat(report, context),
+      : [heat(report, context), waitsFigure(report)],
     collectives.rows.length
       ? serverTable(context, {
           name: "collectives",
@@ -56,11 +57,15 @@ async function render(root, context) {
           help: helpLink("report/collectives"),
         })
       : null,
+    worstTable(report, context),
+    clocksTable(report),
   );
 }
 
 /** @param {import("../types").Report} report */
 function straggler(report) {
+  const told = report.findings.find((finding) => finding.code === "straggler");
+  if (told) return problem("warning", told.title, told.detail, told.fix);
   const found = report.collectives.straggler;
   if (!found) return null;
   const names = found.names.length ? ` (${found.names.slice(0, 3).join(", ")})` : "";
