@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -95,6 +96,17 @@ def test_nobody_gets_in_without_the_secret(shell: Any, logdir: Path) -> None:
 def test_behind_jupyterhub(shell: Any, logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUPYTERHUB_SERVICE_PREFIX", "/user/me/")
     assert shell.run_line_magic("stepscope", str(logdir)).src.startswith("/user/me/proxy/")
+
+
+def test_in_colab(shell: Any, logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, dict[str, str]]] = []
+    colab = SimpleNamespace(
+        output=SimpleNamespace(serve_kernel_port_as_iframe=lambda port, **more: asked.append((port, more)))
+    )
+    monkeypatch.setitem(sys.modules, "google.colab", colab)
+    assert shell.run_line_magic("stepscope", str(logdir)) is None
+    ((port, more),) = asked
+    assert status(f"http://127.0.0.1:{port}{more['path'].partition('#')[0]}") == 200
 
 
 @pytest.mark.parametrize("line", ["/no/such/folder", "--nix", "'open", "--height x"])

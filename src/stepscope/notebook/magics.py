@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
@@ -69,7 +70,13 @@ class StepscopeMagics(Magics):  # type: ignore[misc, unused-ignore]
         if wanted.stop:
             serving.stop()
             return None
-        return IFrame(serving.shown(wanted.logdir).address, "100%", max(200, min(wanted.height, 5000)))
+        height = max(200, min(wanted.height, 5000))
+        shown = serving.shown(wanted.logdir)
+        colab = sys.modules.get("google.colab")
+        if colab is not None:  # the browser is on another machine, and only Colab knows the way
+            colab.output.serve_kernel_port_as_iframe(shown.port, path=shown.path, height=str(height))
+            return None
+        return IFrame(shown.address, "100%", height)
 
     def _record(self, words: list[str], cell: str) -> None:
         """The report is shown also when the cell fails: what it did until then may be why."""
