@@ -105,14 +105,8 @@ export function makeApi(signal, onProgress = () => {}) {
     get: async (path, query) => (await answered(address(path, query))).json(),
     bytes: async (path, query) => (await answered(address(path, query))).arrayBuffer(),
     post: async (path, body) => {
-      const response = await asked(path, {
-        method: "POST",
-        signal,
-        headers: { "Content-Type": "application/json", "X-Stepscope-Token": token() },
-        body: JSON.stringify(body),
-      });
-      if (!response.ok) throw await refusal(response);
-      return response.json();
+      const headers = { "Content-Type": "application/json", "X-Stepscope-Token": token() };
+      return (await answered(path, { method: "POST", headers, body: JSON.stringify(body) })).json();
     },
   };
 }

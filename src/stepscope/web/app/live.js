@@ -1,7 +1,7 @@
 // What was live in memory at one moment: by kind as a bar, and by op and module as a table.
 
 import { h } from "./dom.js";
-import { count, share, size } from "./format.js";
+import { many, share, size } from "./format.js";
 import { empty } from "./notice.js";
 import { heading } from "./pieces.js";
 import { table } from "./tables.js";
@@ -72,7 +72,7 @@ export function liveAt(title, rows, whole, total) {
       columns: LIVE,
       rows: rows.map((row) => ({ ...row, share: row.bytes / sum })),
       total,
-      title: `${count(total)} groups of allocations`,
+      title: `${many(total, "group")} of allocations`,
     }),
   ];
 }
