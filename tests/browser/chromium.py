@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+from functools import cache
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Quiet, and without a sandbox, which root in a container does not have.
@@ -17,7 +19,18 @@ ARGUMENTS = (
 )
 
 
+@cache
 def chromium() -> str | None:
     """Its path, or None."""
     named = os.environ.get("STEPSCOPE_CHROMIUM")
-    return named or next(filter(None, map(shutil.which, NAMES)), None)
+    candidates = [named] if named else [*filter(None, map(shutil.which, NAMES))]
+    return next(filter(_works, candidates), None)
+
+
+def _works(path: str) -> bool:
+    """Ubuntu has scripts of these names that only ask for a snap."""
+    try:
+        command = [path, "--version", "--no-sandbox"]
+        return subprocess.run(command, capture_output=True, timeout=30, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
