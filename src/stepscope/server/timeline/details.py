@@ -39,6 +39,7 @@ def event_details(view: View, number: int) -> dict[str, Any]:
         "row": row_of(view, event),
         "thread": thread_name(trace, event["track"]),
         "stack": _stack(trace, event["parent"]),
+        "launch_stack": _launch_stack(trace, links),
         "facts": facts,
         "links": links,
         "links_total": total,
@@ -87,6 +88,12 @@ def _stack(trace: Trace, parent: int | None) -> list[dict[str, Any]]:
         found.append({"id": parent, "name": row["name"] or "", "kind": row["kind"]})
         parent = row["parent"] if row["parent"] is None or row["parent"] < parent else None
     return found[::-1]
+
+
+def _launch_stack(trace: Trace, links: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Where on the host the work of a device was launched from."""
+    launch = next((link for link in links if link["why"] == "launch" and link["direction"] == "from"), None)
+    return _stack(trace, launch["id"]) if launch is not None else []
 
 
 def _facts(trace: Trace, number: int) -> dict[str, dict[str, Any]]:

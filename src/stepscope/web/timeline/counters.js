@@ -2,6 +2,7 @@
 
 import { size, share, significant } from "../app/format.js";
 import { BUCKETS, tileSpan, tilesOf } from "./decode.js";
+import { FONT } from "./labels.js";
 
 /** @typedef {import("./types").CounterTile} CounterTile */
 /** @typedef {import("./types").Source} Source */
@@ -151,4 +152,14 @@ export function paintCounter(ctx, line, scene, width, palette, mayAsk) {
   ctx.strokeStyle = palette.accent;
   ctx.lineWidth = 1;
   ctx.stroke();
+  if (!tiles.length || line.folded) return;
+  const text = counterText(most, counter.unit);
+  ctx.font = FONT;
+  ctx.textBaseline = "top";
+  ctx.fillStyle = palette.paper;
+  ctx.globalAlpha = 0.7;
+  ctx.fillRect(2, top, ctx.measureText(text).width + 6, 13);
+  ctx.globalAlpha = 1;
+  ctx.fillStyle = palette.faint;
+  ctx.fillText(text, 5, top + 1);
 }

@@ -77,8 +77,17 @@ export function showEvent(drawer, event, rank, selection) {
     h("h2", {}, event.name),
     h("div", {}, about, links(event, go)),
     h("div", {}, tables, args),
-    section("stack, outermost first", h("ol", { class: "tl-list" }, event.stack.map((each) => h("li", {}, linkTo(each.name, go(each.id), `${each.name} (${each.kind})`))), h("li", {}, h("b", {}, event.name))))));
+    stack(event, go)));
   showArguments(args, event, rank, selection);
+}
+
+/** What encloses it, and for work of a device what launched it. @param {import("./types").EventShown} event @param {(id: number) => () => void} go */
+function stack(event, go) {
+  const rows = (/** @type {{ id: number, name: string, kind: string }[]} */ found) => found.map((each) => h("li", {}, linkTo(each.name, go(each.id), `${each.name} (${each.kind})`)));
+  const own = section("stack, outermost first", h("ol", { class: "tl-list" }, rows(event.stack), h("li", {}, h("b", {}, event.name))));
+  if (!event.launch_stack.length) return own;
+  const launch = section("launched from, outermost first", h("ol", { class: "tl-list" }, rows(event.launch_stack)));
+  return event.stack.length ? h("div", {}, own, launch) : launch;
 }
 
 /** @param {import("./types").EventShown} event @param {(id: number) => () => void} go */

@@ -23,7 +23,7 @@ export const HELP = /** @type {[string, [string, string][]][]} */ ([
     [", .", "slice before and after in the row"], ["[ ]", "follow links back and forth"], ["R", "from the slice to its range"], ["Ctrl+A", "everything in view"],
     ["M", "mark the selection until the next mark"], ["Shift+M", "mark it for good"], ["Q", "show or hide the details"], ["Esc", "clear the selection"],
   ]],
-  ["Find", [["/", "search the whole trace"], ["Enter", "the next hit"], ["Shift+Enter", "the hit before"], ["?", "these keys"]]],
+  ["Find", [["/", "search the whole trace: a part of a name, or a pattern such as /gemm|conv/"], ["Enter", "the next hit"], ["Shift+Enter", "the hit before"], ["?", "these keys"]]],
 ]);
 
 /** @param {KeyboardEvent} event */

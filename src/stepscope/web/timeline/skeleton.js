@@ -16,7 +16,6 @@ export function build(root) {
   const search = h("input", {
     type: "search", placeholder: "Search the whole trace  /", "aria-label": "Search slices by name, in the whole trace", spellcheck: "false",
     class: "tl-search", maxlength: "300",
-    "data-tip": "Part of a name, or a pattern between slashes: /gemm|conv/. Enter goes to the next, Shift+Enter to the one before.",
   });
   const found = h("span", { class: "tl-found", "aria-live": "polite" });
   const filter = h("input", {

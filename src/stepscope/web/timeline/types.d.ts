@@ -75,6 +75,6 @@ export interface LinkShown {
 export interface EventShown {
   id: number; name: string; kind: string; role: string | null; category: string | null; start_ns: number; dur_ns: number;
   self_ns: number; children: number; step: number | null; track: number; row: number; depth: number; thread: string;
-  stack: { id: number; name: string; kind: string }[]; facts: Record<string, Record<string, any>>; links: LinkShown[];
+  stack: { id: number; name: string; kind: string }[]; launch_stack: { id: number; name: string; kind: string }[]; facts: Record<string, Record<string, any>>; links: LinkShown[];
   links_total: number; op: { id: number; name: string } | null;
 }
