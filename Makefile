@@ -68,9 +68,10 @@ test: $(VENV)/.dev ## everything CI needs (lint, types and all tests)
 	@# The frameworks take minutes to download, a browser one: meanwhile everything that does not want them runs.
 	@$(MAKE) --no-print-directory $(FRAMEWORKS)/.dev & installing=$$!; \
 	$(MAKE) --no-print-directory web-tools & tools=$$!; \
-	{ $(MAKE) --no-print-directory lint pytest && wait $$tools && $(MAKE) --no-print-directory web; } || \
+	$(MAKE) --no-print-directory lint pytest || \
 	  { kill $$installing $$tools 2>/dev/null; wait $$installing $$tools; exit 1; }; \
-	wait $$installing && $(MAKE) --no-print-directory capture
+	wait $$installing && wait $$tools && \
+	$(MAKE) --no-print-directory --output-sync=target -j 2 web capture
 
 lint: $(VENV)/.dev ## ruff and mypy
 	$(PY) -m ruff check .
@@ -98,7 +99,8 @@ endif
 endif
 
 capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, TensorFlow, JAX and others
-	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile tests/capture/test_docs.py tests/capture
+	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile \
+	  tests/capture/test_run.py tests/capture/test_docs.py tests/capture
 
 native: $(VENV)/.dev ## only the tests of the hot loops
 	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest tests/native

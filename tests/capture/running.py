@@ -15,7 +15,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = Path(__file__).parent / "jobs"
 # TensorFlow alone takes ten seconds to import where other tests run beside it.
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 300
+SOAK = bool(os.environ.get("STEPSCOPE_SOAK"))
+# Of several that take the same way, one is enough for `make test`.
+in_soak = pytest.mark.skipif(not SOAK, reason="only in make soak")
 
 
 def needs(*packages: str) -> pytest.MarkDecorator:

@@ -16,9 +16,8 @@ import pytest
 import stepscope
 from stepscope.capture.whole import is_whole
 from stepscope.profile.catalog import scan
-from tests.capture.running import needs, run, sidecars, start, traces
+from tests.capture.running import SOAK, needs, run, sidecars, start, traces
 
-SOAK = bool(os.environ.get("STEPSCOPE_SOAK"))
 KILLS = 50 if SOAK else 10
 # With PyTorch each takes seconds: `make test` leaves the ends that differ only before the collector is asked to the host's.
 ENDS_WITHOUT_TORCH = () if SOAK else ("exited", "raised_between", "terminated_with_handler", "nested")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.capture.running import environment, needs, sidecars, told
+from tests.capture.running import environment, in_soak, needs, sidecars, told
 
 MODULES = {
     "keras": ("StepscopeCallback",),
@@ -30,7 +30,7 @@ def check(found: dict[str, Any], total: int) -> None:
 
 
 @needs("keras", "tensorflow")
-@pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
+@pytest.mark.parametrize("backend", ["tensorflow", "jax", pytest.param("torch", marks=in_soak)])
 def test_keras(tmp_path: Path, backend: str) -> None:
     pytest.importorskip(backend)
     found = told("integrations_job", "keras", tmp_path, KERAS_BACKEND=backend)

@@ -15,7 +15,7 @@ import pytest
 from stepscope.capture.launch import Plan, environment, plan_of, read_notes, write_note
 from stepscope.cli.run import command_of, steps_of
 from stepscope.cli.run_outcome import outcome
-from tests.capture.running import JOBS, PATIENCE_SECONDS, ROOT, needs, sidecars, traces
+from tests.capture.running import JOBS, PATIENCE_SECONDS, ROOT, in_soak, needs, sidecars, traces
 from tests.capture.running import environment as job_environment
 
 LOOPS = JOBS / "loops.py"
@@ -230,7 +230,7 @@ def test_forked_workers_and_a_job_that_records_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("framework", "first", "last", "mine"),
     [
-        pytest.param("torch", 2, 12, 11, marks=needs("torch"), id="torch before ours"),
+        pytest.param("torch", 2, 12, 11, marks=[needs("torch"), in_soak], id="torch before ours"),
         pytest.param("torch", 6, 7, 2, marks=needs("torch"), id="torch inside ours"),
         pytest.param("jax", 6, 12, 1, marks=needs("jax"), id="jax beyond ours"),
     ],
@@ -282,7 +282,7 @@ def test_accelerate(tmp_path: Path) -> None:
 
 
 @needs("keras", "jax")
-@pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
+@pytest.mark.parametrize("backend", ["tensorflow", "jax", pytest.param("torch", marks=in_soak)])
 def test_keras(tmp_path: Path, backend: str) -> None:
     pytest.importorskip(backend)
     words = ("--steps", "4:6", "-o", "out", "--", sys.executable, LOOPS, "keras", 12)
