@@ -16,13 +16,14 @@ import time
 import urllib.request
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 FIXTURES = ROOT / "tests" / "fixtures"
-SIZE = {"width": 1280, "height": 760}
+SIZE = ViewportSize(width=1280, height=760)
 QUIET = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
 JOB = "import stepscope, time\nprint(stepscope.listen(), flush=True)\nwhile True:\n    time.sleep(0.01)\n    stepscope.step()\n"
 QUERY = "SELECT name, COUNT(*) AS calls, SUM(dur_ns) AS total_ns\nFROM events\nWHERE kind = 'kernel'\nGROUP BY name\nORDER BY total_ns DESC\nLIMIT 20"
@@ -77,7 +78,7 @@ def take(page: Page, url: str, runs: dict[str, str], name: str) -> None:
     params = ({"run": runs[run]} if run else {}) | {
         key: runs.get(value, value) for key, value in more.items()
     }
-    query = "&".join(f"{key}={urllib.request.quote(value)}" for key, value in params.items())
+    query = "&".join(f"{key}={quote(value)}" for key, value in params.items())
     page.goto("about:blank")
     page.goto(f"{url}#/{target}?{query}")
     page.locator(".room > *").first.wait_for()

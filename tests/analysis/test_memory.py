@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.analysis.memory import DeviceMemory, memory_use
+from stepscope.analysis.memory import DeviceMemory, memory_use, timeline
 from stepscope.analysis.steps import find_steps
 from stepscope.trace.finish import finish
 from stepscope.trace.schema import TABLES
@@ -113,3 +113,13 @@ def test_devices_and_the_host_are_kept_apart() -> None:
 
 def test_nothing_recorded() -> None:
     assert used(TWO_STEPS) == []
+
+
+def test_a_short_curve_has_the_peaks_and_the_levels_between_them() -> None:
+    """Of each bin its highest total and its last: a curve of peaks alone would look as if nothing was ever freed."""
+    totals = [10, 90, 20, 30, 80, 5, 5, 70]
+    rows = pl.DataFrame({"time_ns": range(8), "allocated": totals, "reserved": [100] * 8})
+    found = timeline(rows, 4)
+    assert found["time_ns"].to_list() == [1, 3, 4, 7]
+    assert found["allocated"].to_list() == [90, 30, 80, 70]
+    assert timeline(rows, 8)["allocated"].to_list() == totals

@@ -199,18 +199,19 @@ def _capacity(trace: Trace, kind: str, device: int | None) -> int | None:
 
 
 def timeline(rows: pl.DataFrame, points: int = TIMELINE_POINTS) -> pl.DataFrame:
-    """At most so many points; each bin keeps its highest total, so no peak is lost."""
+    """At most so many points: each bin keeps its highest total, so no peak is lost, and its last, which holds until the next."""
+    columns = ("time_ns", "allocated", "reserved")
     if len(rows) <= points:
-        return rows.select("time_ns", "allocated", "reserved")
+        return rows.select(columns)
     low, high = rows["time_ns"][0], rows["time_ns"][-1]
-    width = max(1, (high - low) // points + 1)
-    binned = rows.with_columns(bin=(pl.col("time_ns") - low) // width)
-    top = binned.group_by("bin", maintain_order=True).agg(
-        pl.col("time_ns").get(pl.col("allocated").arg_max()),
-        pl.col("allocated").max(),
-        pl.col("reserved").max(),
+    width = max(1, (high - low) // max(1, points // 2) + 1)
+    binned = rows.select("allocated", bin=(pl.col("time_ns") - low) // width).with_row_index("place")
+    kept = binned.group_by("bin", maintain_order=True).agg(
+        top=pl.col("place").get(pl.col("allocated").arg_max()), last=pl.col("place").last()
     )
-    return top.select("time_ns", "allocated", "reserved")
+    places = pl.concat([kept["top"], kept["last"]]).drop_nulls().unique().sort()
+    kept_rows: pl.DataFrame = rows.select(columns)[places]
+    return kept_rows
 
 
 def _contexts(trace: Trace) -> pl.DataFrame:

@@ -2,7 +2,6 @@
 
 import { ApiError } from "./api.js";
 import { h } from "./dom.js";
-import { count } from "./format.js";
 
 /** A section without content says why. @param {string} what @param {string} [why] @param {...import("./dom.js").Content} more */
 export function empty(what, why = "", ...more) {
@@ -41,8 +40,9 @@ export function progressBox() {
   const update = (progress) => {
     if (!progress) return;
     const isCounted = progress.total !== null && progress.total > 0;
-    words.textContent = `${progress.stage || "Loading"}${isCounted ? `: ${count(progress.done)} of ${count(progress.total ?? 0)}` : " …"}`;
-    if (isCounted) bar.value = Math.min(1, progress.done / (progress.total ?? 1));
+    const share = isCounted ? Math.min(1, progress.done / (progress.total ?? 1)) : 0;
+    words.textContent = `${progress.stage || "Loading"}${isCounted ? `: ${Math.floor(100 * share)} %` : " …"}`;
+    if (isCounted) bar.value = share;
     else bar.removeAttribute("value");
   };
   return { element, update };

@@ -9,6 +9,9 @@ import { empty, failure } from "../app/notice.js";
 import { choice, facts, pageHead, whereOf } from "../app/pieces.js";
 import { integer } from "../app/route.js";
 
+const POINTS = 3000;
+const COARSE = 100; // points from which on the report's own curve may leave dips out
+
 /** @type {import("../types").Page} */
 export const page = { name: "memory", title: "Memory", render };
 
@@ -118,7 +121,7 @@ function curve(context, found, name, live, atPeak) {
   };
   const zoom = () =>
     tried(async () => {
-      points = range ? (await ask({ start: range[0], end: range[1] })).timeline : whole;
+      points = (await ask({ start: range?.[0], end: range?.[1], points: POINTS })).timeline;
       await drawing.redraw();
     });
   const look = () =>
@@ -156,7 +159,7 @@ function curve(context, found, name, live, atPeak) {
     unit: `${bytesUnit} over ${timeUnit}`,
     help: "report/memory",
     height: 320,
-    note: "Drag over a range to see it in full detail, double-click to see all again. Click on the curve to see what was live at that moment.",
+    note: "Where there are more allocations than points, each point is the most of its moment. Drag over a range to see it in full detail, double-click to see all again. Click on the curve to see what was live at that moment.",
     draw: (colour) => ({
       data: curves(points, { colour, time, bytes, begin, bytesUnit }),
       layout: {
@@ -203,7 +206,7 @@ function curve(context, found, name, live, atPeak) {
       void zoom();
     },
   });
-  if (range) void zoom();
+  if (range || whole.length >= COARSE) void zoom();
   if (moment !== null) void look();
   return h("div", {}, drawing, trouble);
 }
