@@ -13,6 +13,7 @@ import pytest
 from stepscope.doctor.diagnose import diagnose
 from stepscope.profile.load import load
 from stepscope.report.build import report
+from stepscope.report.diff_build import diff
 from stepscope.server import api_sql
 from stepscope.server.documents import document
 from stepscope.server.listed import listed
@@ -100,6 +101,16 @@ def test_compare(asking: Asking) -> None:
     assert [-row["difference"] for row in back["parts"]] == [row["difference"] for row in found["parts"]]
     for wrong in (f"a={a}", f"a={a}&b=nix", "", f"a={a}&b={'x' * 50}"):
         assert asking.get(f"api/compare?{wrong}").status_code in (400, 404)
+
+
+def test_the_diff_is_that_of_the_command_line(asking: Asking, logs: Path) -> None:
+    names = ("gpt.pt.trace.json.gz", "graph.pt.trace.json.gz")
+    a, b = map(asking.id_of, names)
+    shown = asking.get(f"api/diff?a={a}&b={b}").get_json()
+    said = json.loads(msgspec.json.encode(diff(*(str(logs / name) for name in names))))
+    for name in ("schema", "verdict", "parts", "ops", "kernels", "lines", "memory"):
+        assert shown[name] == said[name], name
+    assert asking.get(f"api/diff?a={a}&b=nix").status_code == 404
 
 
 def test_the_doctor_says_what_the_command_line_says(asking: Asking, logs: Path) -> None:

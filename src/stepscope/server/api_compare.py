@@ -6,9 +6,13 @@ from typing import Any
 
 import msgspec
 
+from stepscope.across import diff_samples
 from stepscope.across.compare import Side, compare
-from stepscope.report.build import report
+from stepscope.report.diff_build import diff_of
+from stepscope.report.diff_side import side_of
+from stepscope.report.options import Options
 from stepscope.report.summary import own_steps
+from stepscope.server.api_report import whole_report
 from stepscope.server.opened import OpenedRun
 
 
@@ -21,11 +25,16 @@ def comparison(a: OpenedRun, b: OpenedRun) -> dict[str, Any]:
     return found
 
 
+def difference(a: OpenedRun, b: OpenedRun) -> bytes:
+    """The diff as `stepscope diff --format json` gives it: what changed beyond noise, and what explains it."""
+    return msgspec.json.encode(diff_of(_samples(a), _samples(b)))
+
+
 def _side(run: OpenedRun) -> Side:
     """All rows: a name among the first hundred of one run may be far down in the other."""
-    return run.later("compare side", lambda: _made(run), "comparing")
-
-
-def _made(run: OpenedRun) -> Side:
-    found = report(run.profile, limit=0)
+    found = whole_report(run)
     return Side(msgspec.to_builtins(found), own_steps(found))
+
+
+def _samples(run: OpenedRun) -> diff_samples.Side:
+    return run.later("diff side", lambda: side_of(run.profile, Options(limit=0)), "comparing")

@@ -6,20 +6,32 @@ import msgspec
 
 from stepscope.report.build import report
 from stepscope.report.model import Report
+from stepscope.report.options import ROWS
 from stepscope.server.opened import OpenedRun
 from stepscope.server.request import Query
 from stepscope.server.routes import Answer, Ask, Binary, RunRoute
 
 HIGHEST_RANK = 1_000_000
 LONGEST_NAME = 500
+WHOLE = "report with all rows"
 
 
 def report_json(ask: Ask) -> Answer:
     """All sections."""
-    rank, step, step_name = wishes(ask.query)
-    name = f"report json {rank} {step} {step_name}"
-    data = ask.run.later(name, lambda: msgspec.json.encode(_report(ask.run, rank, step, step_name)))
+    wanted = wishes(ask.query)
+    name = "report json {} {} {}".format(*wanted)
+    data = ask.run.later(name, lambda: msgspec.json.encode(_report(ask.run, *wanted)))
+    if wanted == (None, None, None):  # whoever reads the report looks at its tables next
+        ask.run.soon(WHOLE, lambda: _report(ask.run, limit=0))
     return Binary(data, "application/json")
+
+
+def whole_report(
+    run: OpenedRun, rank: int | None = None, step: str | None = None, step_name: str | None = None
+) -> Report:
+    """With all rows of all tables: made once, for all of them."""
+    name = WHOLE if (rank, step, step_name) == (None, None, None) else f"{WHOLE} {rank} {step} {step_name}"
+    return run.later(name, lambda: _report(run, rank, step, step_name, limit=0))
 
 
 def wishes(query: Query) -> tuple[int | None, str | None, str | None]:
@@ -29,8 +41,14 @@ def wishes(query: Query) -> tuple[int | None, str | None, str | None]:
     return rank, step, query.text("step_name", LONGEST_NAME, "") or None
 
 
-def _report(run: OpenedRun, rank: int | None, step: str | None, step_name: str | None) -> Report:
-    return report(run.profile, rank=rank, step=step, step_name=step_name)
+def _report(
+    run: OpenedRun,
+    rank: int | None = None,
+    step: str | None = None,
+    step_name: str | None = None,
+    limit: int = ROWS,
+) -> Report:
+    return report(run.profile, rank=rank, step=step, step_name=step_name, limit=limit)
 
 
 ROUTES = (RunRoute("report", report_json),)

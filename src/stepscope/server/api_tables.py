@@ -6,9 +6,10 @@ import polars as pl
 
 from stepscope.profile.profile import Profile
 from stepscope.report.build import report
+from stepscope.report.model import Report
 from stepscope.report.tables import tables_of
-from stepscope.server.api_report import wishes
-from stepscope.server.request import Query, Refused
+from stepscope.server.api_report import whole_report, wishes
+from stepscope.server.request import Refused
 from stepscope.server.routes import Answer, Ask, Json, RunRoute, Stream, download
 from stepscope.server.table_view import View, nothing, of_report, of_trace
 from stepscope.trace.schema import TABLES
@@ -17,25 +18,25 @@ MOST_ROWS = 1_000
 ROWS = 50
 LONGEST_FILTER = 500
 OPS_BY = ("scope", "shapes", "placement")
-# The report's tables, and the sections that make them.
+# The report's tables, and the sections they are in.
 SECTIONS = {
-    "steps": ("steps", "breakdown"),
-    "breakdown": ("breakdown",),
-    "breakdown_names": ("breakdown",),
-    "phases": ("phases", "breakdown"),
-    "findings": ("findings", "collectives"),
-    "problems": ("problems",),
-    "input": ("input",),
-    "ops": ("ops",),
-    "kernels": ("kernels",),
-    "precision": ("precision",),
-    "copies": ("device",),
-    "memory": ("memory",),
-    "memory_at_peak": ("memory",),
-    "collectives": ("collectives",),
-    "collectives_ranks": ("collectives",),
-    "coverage": ("coverage",),
-    "coverage_gaps": ("coverage",),
+    "steps": "steps",
+    "breakdown": "breakdown",
+    "breakdown_names": "breakdown",
+    "phases": "phases",
+    "findings": "findings",
+    "problems": "problems",
+    "input": "input",
+    "ops": "ops",
+    "kernels": "kernels",
+    "precision": "precision",
+    "copies": "device",
+    "memory": "memory",
+    "memory_at_peak": "memory",
+    "collectives": "collectives",
+    "collectives_ranks": "collectives",
+    "coverage": "coverage",
+    "coverage_gaps": "coverage",
 }
 # The trace's own table, where the report has one of the same name.
 OWN = "trace."
@@ -69,26 +70,16 @@ def table(ask: Ask) -> Answer:
 def _view(ask: Ask, name: str) -> tuple[str, View]:
     """What identifies the table, and the table."""
     rank, step, step_name = wishes(ask.query)
+    by = ask.query.choices("by", OPS_BY) if name == "ops" else ()
     if name in SECTIONS:
-        by = _by(ask.query) if name == "ops" else ()
         which = f"table {name} {rank} {step} {step_name} {by}"
-        profile = ask.run.profile
-
-        def made() -> View:
-            found = report(
-                profile,
-                rank=rank,
-                step=step,
-                step_name=step_name,
-                sections=SECTIONS[name],
-                limit=0,
-                ops_by=by,
+        if by:
+            found = ask.run.later(
+                f"report {which}", lambda: _split_ops(ask.run.profile, rank, step, step_name, by)
             )
-            section = next(each for each in SECTIONS[name])
-            tables = [each for each in tables_of(found, section) if each.name == name]
-            return of_report(tables[0]) if tables else nothing()
-
-        return which, ask.run.later(which, made)
+        else:
+            found = whole_report(ask.run, rank, step, step_name)
+        return which, ask.run.kept(which, lambda: _of_report(found, name))
     own = name.removeprefix(OWN)
     if own not in TABLES:
         known = ", ".join(sorted({*SECTIONS, *TABLES}))
@@ -97,8 +88,15 @@ def _view(ask: Ask, name: str) -> tuple[str, View]:
     return which, of_trace(_own(ask.run.profile, own, rank))
 
 
-def _by(query: Query) -> tuple[str, ...]:
-    return query.choices("by", OPS_BY)
+def _split_ops(
+    profile: Profile, rank: int | None, step: str | None, step_name: str | None, by: tuple[str, ...]
+) -> Report:
+    return report(profile, rank=rank, step=step, step_name=step_name, sections=["ops"], limit=0, ops_by=by)
+
+
+def _of_report(found: Report, name: str) -> View:
+    tables = [each for each in tables_of(found, SECTIONS[name]) if each.name == name]
+    return of_report(tables[0]) if tables else nothing()
 
 
 def _own(profile: Profile, name: str, rank: int | None) -> pl.DataFrame:

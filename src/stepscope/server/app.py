@@ -27,7 +27,7 @@ from stepscope.server.captures import Captures
 from stepscope.server.documents import document
 from stepscope.server.guard import Guard
 from stepscope.server.listed import ListedRun
-from stepscope.server.opened import Limits, NotYet, Opened
+from stepscope.server.opened import Limits, NotYet, Opened, OpenedRun
 from stepscope.server.request import LARGEST_BODY, Query, Refused, json_object
 from stepscope.server.routes import Answer, Ask, Binary, Json, RunRoute
 from stepscope.server.runs import Place, Runs
@@ -130,6 +130,12 @@ class App:
             return Json(shown_runs(self.runs, self.opened))
         if path == "compare":
             return Json(self._compared(query))
+        if path == "diff":
+            a, b = self._two(query)
+            data = self._values.later(
+                f"diff {a.key} {b.key}", lambda: api_compare.difference(a, b), "comparing"
+            )
+            return Binary(data, "application/json")
         if path == "doctor":
             return Json(self._values.later("doctor", api_doctor.of_machine, "examining this machine"))
         if path.startswith("docs/"):
@@ -158,10 +164,14 @@ class App:
         return Json(self.captures.get(words[0]).told() if words else {"targets": self.captures.targets()})
 
     def _compared(self, query: Query) -> dict[str, Any]:
-        a, b = (self.opened.get(self._listed(query.text(name, 40))) for name in "ab")
+        a, b = self._two(query)
         return self._values.later(
             f"compare {a.key} {b.key}", lambda: api_compare.comparison(a, b), "comparing"
         )
+
+    def _two(self, query: Query) -> tuple[OpenedRun, OpenedRun]:
+        a, b = (self.opened.get(self._listed(query.text(name, 40))) for name in "ab")
+        return a, b
 
     def _about_run(self, request: Request, run_id: str, rest: str) -> Answer:
         if rest == "doctor":

@@ -57,6 +57,10 @@ class OpenedRun:
         """The same in the background: NotYet (the page asks again) where it takes longer than a page should wait."""
         return self._values.later(name, make, stage)
 
+    def soon(self, name: str, make: Callable[[], T]) -> None:
+        """Begin with a value that will be asked for."""
+        self._values.soon(name, make)
+
     @property
     def bytes(self) -> int:
         """What it takes in memory. Tables mapped from the cache are the system's to drop, and do not count."""

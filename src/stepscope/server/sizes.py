@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+import msgspec
 import polars as pl
 
 _DEEPEST = 6
@@ -30,4 +31,6 @@ def size_of(value: Any, depth: int = 0) -> int:
         return own + sum(size_of(each, depth + 1) for each in value)
     if is_dataclass(value) and not isinstance(value, type):
         return own + sum(size_of(getattr(value, each.name, None), depth + 1) for each in fields(value))
+    if isinstance(value, msgspec.Struct):
+        return own + sum(size_of(getattr(value, name, None), depth + 1) for name in value.__struct_fields__)
     return own

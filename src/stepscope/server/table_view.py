@@ -44,7 +44,7 @@ class View:
         """The numbers of the rows that match, in the order asked for; None for all as they are."""
         mask = keeps(self.frame, filtered)
         rows = None if mask is None else mask.arg_true().cast(pl.UInt32)
-        if not sort:
+        if not sort or not self.frame.columns:  # a table without rows may have no columns either
             return rows
         if sort not in self.frame.columns:
             raise BadRequest(f"There is no column {sort[:60]!r} to sort by.", where="sort")

@@ -144,6 +144,19 @@ class Values:
         value: T = in_time(future, progress, is_first)
         return value
 
+    def soon(self, name: str, make: Callable[[], T]) -> None:
+        """Begin with a value that will be asked for; where too much is going on, whoever asks for it begins."""
+        with self._lock:
+            if name in self._kept or name in self._pending:
+                return
+            try:
+                self._pending[name] = (
+                    self._workers.submit(lambda: self._finish(name, make)),
+                    Progress("analysing"),
+                )
+            except Refused:
+                pass
+
     @property
     def bytes(self) -> int:
         """Of all that is kept."""
