@@ -71,6 +71,20 @@ def test_only_what_is_inside_steps_counts() -> None:
     assert "main/loop/warm" not in found
 
 
+def test_all_steps_are_one_path() -> None:
+    marked = """
+        track  start  dur  name            kind
+        main       0   50  ProfilerStep#1  annotation
+        main      10   10  mm              op
+        main      50   50  ProfilerStep#2  annotation
+        main      60   10  mm              op
+        """
+    trace = finish(draft(marked))
+    found = paths(by_stack(trace, host_times(trace)))
+    assert found["main/ProfilerStep"] == (80, 100, 2)
+    assert found["main/ProfilerStep/mm"] == (20, 20, 2)
+
+
 @pytest.mark.parametrize("measure", ["host", "device"])
 def test_scopes_add_up_to_the_ops(sample: Trace, measure: str) -> None:
     calls = op_calls(sample)

@@ -14,12 +14,14 @@ import polars as pl
 
 from stepscope.native import order
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.schema import Text
 from stepscope.trace.trace import Trace
 
 MOST_NODES = 20_000
 NO_SCOPE = "(no scope)"
 _NONE = order.NONE
 _DEEPEST = 500
+_STEP = r"^ProfilerStep#[0-9]+$"
 
 
 @dataclass(frozen=True)
@@ -79,12 +81,23 @@ def _host_rows(trace: Trace, ns: pl.Series) -> pl.DataFrame:
     events = trace.events
     inside = events["step"].is_not_null() if events["step"].count() else events["id"].is_not_null()
     charged = pl.select(pl.when(inside).then(ns).otherwise(0)).to_series()
-    rows = events.select("id", "track", "name", "parent", "depth").with_columns(
-        ns=charged, counted=inside.cast(pl.Int64)
-    )
+    rows = events.select(
+        "id", "track", "parent", "depth", name=_without_numbers(events["name"])
+    ).with_columns(ns=charged, counted=inside.cast(pl.Int64))
     thread = pl.coalesce("thread", "process", pl.lit("unknown thread"))
     hosts = trace.tracks.filter(pl.col("what") == "host").select("id", thread=thread)
     return rows.join(hosts, left_on="track", right_on="id", maintain_order="left").drop("track")
+
+
+def _without_numbers(names: pl.Series) -> pl.Series:
+    """Every step has a marker of its own name: without its number all steps have the same path."""
+    known = names.unique().drop_nulls()
+    markers = known.filter(known.cast(pl.String).str.contains(_STEP))
+    if markers.is_empty():
+        return names
+    one = pl.lit("ProfilerStep", dtype=Text)
+    merged = pl.when(names.is_in(markers.implode())).then(one).otherwise(names)
+    return pl.select(name=merged).to_series()
 
 
 def _merged(level: pl.DataFrame, above: pl.Series, known: int) -> tuple[pl.DataFrame, pl.DataFrame]:

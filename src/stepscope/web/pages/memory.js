@@ -159,7 +159,7 @@ function curve(context, found, name, live, atPeak) {
     unit: `${bytesUnit} over ${timeUnit}`,
     help: "report/memory",
     height: 320,
-    note: "Where there are more allocations than points, each point is the most of its moment. Drag over a range to see it in full detail, double-click to see all again. Click on the curve to see what was live at that moment.",
+    note: "Where there are more allocations than points, the highest and the last of each moment are drawn. Drag over a range to see it in full detail, double-click to see all again. Click on the curve to see what was live at that moment.",
     draw: (colour) => ({
       data: curves(points, { colour, time, bytes, begin, bytesUnit }),
       layout: {
