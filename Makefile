@@ -49,20 +49,24 @@ FUZZ_SECONDS ?= 600
 help: ## what can be made here
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | expand -t 4 | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
 
-demo: $(VENV)/.run ## record a small training loop and explain it, then a profile of a GPU that ships with stepscope
+demo: $(VENV)/.run ## record a small training loop, explain it, and show it with a profile of a GPU that ships with stepscope
 	@rm -rf demo-out/logs && mkdir -p demo-out
-	@echo '$$ python examples/plain_training.py demo-out/logs'
-	@$(PY) examples/plain_training.py demo-out/logs
-	@echo && echo '$$ stepscope report demo-out/logs --limit 5'
-	@$(STEPSCOPE) report demo-out/logs --limit 5
 	@test -n "$(SAMPLES)" || { echo "src/stepscope/samples is empty: nothing to show." >&2; exit 1; }
 	@for sample in $(SAMPLES); do echo "$$ stepscope info $$sample"; $(STEPSCOPE) info $$sample || exit; echo; done
 	@echo '$$ stepscope query $(firstword $(SAMPLES)) "$(DEVICE_TIME)"'
 	@$(STEPSCOPE) query $(firstword $(SAMPLES)) "$(DEVICE_TIME)"
 	@echo && echo '$$ stepscope report $(firstword $(SAMPLES)) --limit 5'
 	@$(STEPSCOPE) report $(firstword $(SAMPLES)) --limit 5
-	@echo && echo '$$ stepscope report $(firstword $(SAMPLES)) -o demo-out/report.html --force'
-	@$(STEPSCOPE) report $(firstword $(SAMPLES)) -o demo-out/report.html --force
+	@echo && echo '$$ python examples/plain_training.py demo-out/logs'
+	@$(PY) examples/plain_training.py demo-out/logs
+	@echo && echo '$$ stepscope report demo-out/logs --limit 5'
+	@$(STEPSCOPE) report demo-out/logs --limit 5
+	@echo && echo '$$ stepscope report demo-out/logs -o demo-out/report.html --force'
+	@$(STEPSCOPE) report demo-out/logs -o demo-out/report.html --force
+	@# A terminal gets the page, until Ctrl+C; whatever else reads this gets the command.
+	@echo && echo '$$ $(STEPSCOPE) serve demo-out/logs src/stepscope/samples'
+	@if test -t 1; then exec $(STEPSCOPE) serve demo-out/logs src/stepscope/samples; \
+	  else echo "shows both in a browser, with a trace viewer."; fi
 
 test: $(VENV)/.dev ## everything CI needs (lint, types and all tests)
 	@# The frameworks take minutes to download, a browser one: meanwhile everything that does not want them runs.
