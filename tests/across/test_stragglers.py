@@ -1,94 +1,110 @@
-"""Who is late, from the times that ranks spend in the same collectives."""
+"""Who is late, of which kind and why, from what the steps of all ranks are made of."""
 
 from __future__ import annotations
 
-import polars as pl
+from collections.abc import Callable, Mapping
 
-from stepscope.across.stragglers import by_rank, lateness, straggler
-from stepscope.analysis.collective_calls import CALLS
+import polars as pl
+import pytest
+
+from stepscope.across.lateness import lateness, others_median
+from stepscope.across.pace import PARTS, STEPS
+from stepscope.across.stragglers import Straggler, straggler
 from stepscope.report.model import Finding
 from stepscope.report.model import Straggler as Told
 from stepscope.report.straggler import with_straggler
 
-
-def calls(*rows: tuple[int, str, int], **more: object) -> pl.DataFrame:
-    """Calls of (step, operation, duration), one after the other."""
-    facts = [
-        {"event": at, "name": name, "dur_ns": dur, "start_ns": 1000 * at, "step": step, **more}
-        for at, (step, name, dur) in enumerate(rows)
-    ]
-    return pl.DataFrame(facts, schema=CALLS)
+Extra = Callable[[int, int], Mapping[str, int]]  # of a rank and step: what its parts take longer
+USUAL = {"compute": 700, "input": 100, "dispatch": 100}
 
 
-def test_who_spends_least_time_comes_last() -> None:
-    late = lateness(
-        {
-            0: calls((1, "all_reduce", 50), (2, "all_reduce", 60)),
-            1: calls((1, "all_reduce", 10), (2, "all_reduce", 20)),
-            2: calls((1, "all_reduce", 30), (2, "all_reduce", 90)),
-        }
+def found(extra: Extra, ranks: int = 4, steps: int = 10, blocks: bool = False) -> Straggler | None:
+    """The straggler among ranks whose steps of 900 end together in a collective."""
+    step_rows, part_rows = [], []
+    for step in range(steps):
+        took = {rank: _with(extra(rank, step)) for rank in range(ranks)}
+        longest = max(sum(parts.values()) for parts in took.values()) + 100
+        for rank, parts in took.items():
+            amount = parts["compute"] if blocks else USUAL["compute"]
+            step_rows.append((rank, step, step * 10_000, longest, float(amount)))
+            waits = {"collective": longest - sum(parts.values())}
+            part_rows += [(rank, step, part, ns) for part, ns in {**parts, **waits}.items()]
+    step_table = pl.DataFrame(step_rows, schema=STEPS, orient="row")
+    part_table = pl.DataFrame(part_rows, schema=PARTS, orient="row")
+    return straggler(lateness(step_table, part_table), step_table, part_table)
+
+
+def _with(extra: Mapping[str, int]) -> dict[str, int]:
+    return {part: ns + extra.get(part, 0) for part, ns in USUAL.items()}
+
+
+def test_always_late_because_of_its_input() -> None:
+    late = found(lambda rank, step: {"input": 90} if rank == 2 else {})
+    assert late is not None
+    assert (late.rank, late.kind, late.cause, late.always) == (2, "always", "input", True)
+    assert (late.late_ns_per_step, late.steps_late, late.steps) == (90, 10, 10)
+    assert late.parts == {"input": 90}
+    assert late.share == pytest.approx(0.09, abs=0.01)
+
+
+def test_a_whole_host_is_late() -> None:
+    """Two of eight ranks: neither is waited for alone."""
+    late = found(lambda rank, step: {"dispatch": 80 + rank} if rank in (2, 3) else {}, ranks=8)
+    assert late is not None and (late.rank, late.ranks, late.cause) == (3, (2, 3), "dispatch")
+
+
+def test_two_ranks_are_enough() -> None:
+    late = found(lambda rank, step: {"compute": 90 * rank}, ranks=2)
+    assert late is not None and (late.rank, late.kind, late.cause) == (1, "always", "compute")
+
+
+def test_sometimes_late() -> None:
+    late = found(lambda rank, step: {"dispatch": 200} if rank == 1 and step % 3 == 0 else {})
+    assert late is not None and (late.rank, late.kind, late.cause) == (1, "sometimes", "dispatch")
+    assert late.steps_late == 4
+
+
+def test_uneven_batches() -> None:
+    """Another rank has more to compute in each step."""
+    late = found(lambda rank, step: {"compute": 250} if rank == step % 4 else {}, blocks=True)
+    assert late is not None and (late.kind, late.cause, late.ranks) == (
+        "data-dependent",
+        "work",
+        (0, 1, 2, 3),
     )
-    assert by_rank(late).to_dicts() == [
-        {"rank": 0, "matched": 2, "last": 0, "late_ns": 0, "wait_ns": 40 + 40},
-        {"rank": 1, "matched": 2, "last": 2, "late_ns": 20 + 40, "wait_ns": 0},
-        {"rank": 2, "matched": 2, "last": 0, "late_ns": 0, "wait_ns": 20 + 70},
-    ]
-    found = straggler(late, step_ns=1000, steps=2)
-    assert found is not None
-    assert (found.rank, found.late_ns_per_step, found.share) == (1, 30, 0.06)
-    assert (found.steps_late, found.steps, found.always) == (
-        2,
-        2,
-        False,
-    )  # two steps are too few to say always
 
 
-def test_always() -> None:
-    steps = range(5)
-    late = lateness(
-        {0: calls(*((s, "all_gather", 90) for s in steps)), 1: calls(*((s, "all_gather", 10) for s in steps))}
+def test_the_same_work_takes_longer_now_and_then() -> None:
+    """In turn, too, but the kernels have no more blocks."""
+    late = found(lambda rank, step: {"compute": 250} if rank == step % 4 else {})
+    assert late is not None and (late.kind, late.cause) == ("sometimes", "compute")
+
+
+def test_one_step_tells_no_kind() -> None:
+    late = found(lambda rank, step: {"input": 90} if rank == 2 else {}, steps=1)
+    assert late is not None and (late.rank, late.kind) == (2, "unclear")
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 64])
+def test_nobody_is_late(ranks: int) -> None:
+    """All vary a little."""
+    assert found(lambda rank, step: {"compute": (rank * 7 + step * 13) % 11}, ranks=ranks) is None
+    assert found(lambda rank, step: {}, ranks=ranks) is None
+
+
+def test_more_work_that_nobody_waits_for() -> None:
+    """Without collectives ranks take what time they like."""
+    steps = pl.DataFrame(
+        [(r, s, 0, 900 + 90 * r, 1.0) for s in range(5) for r in range(3)], schema=STEPS, orient="row"
     )
-    found = straggler(late, step_ns=5000, steps=5)
-    assert found is not None and found.always and found.names == ("all_gather",)
+    parts = steps.select("rank", "step", part=pl.lit("compute"), ns="dur_ns").cast(PARTS)  # type: ignore[arg-type]
+    assert straggler(lateness(steps, parts), steps, parts) is None
 
 
-def test_nobody_is_late() -> None:
-    """Little time, or everybody in turn."""
-    a, b = (
-        calls((1, "all_reduce", 100), (2, "all_reduce", 90)),
-        calls((1, "all_reduce", 90), (2, "all_reduce", 100)),
-    )
-    assert straggler(lateness({0: a, 1: b}), step_ns=10_000, steps=2) is None
-    thirds = {
-        rank: calls(*((step, "all_reduce", 10 if step == rank else 100) for step in range(3)))
-        for rank in range(3)
-    }
-    assert straggler(lateness(thirds), step_ns=1000, steps=3) is None
-    assert straggler(lateness({}), step_ns=1000, steps=3) is None
-    assert straggler(lateness({0: a}), step_ns=1000, steps=2) is None
-
-
-def test_a_root_need_not_wait() -> None:
-    """Who leaves a broadcast early is not late, it was the one that sent."""
-    assert lateness({0: calls((1, "broadcast", 5)), 1: calls((1, "broadcast", 900))}).is_empty()
-
-
-def test_calls_are_matched_by_number_first() -> None:
-    """Rank 1 was recorded from a later call on."""
-    first = pl.concat([calls((1, "all_reduce", 10), sequence=7), calls((1, "all_reduce", 50), sequence=8)])
-    second = calls((1, "all_reduce", 20), sequence=8)
-    late = lateness({0: first, 1: second})
-    assert by_rank(late).select("rank", "matched", "late_ns").rows() == [(0, 1, 0), (1, 1, 30)]
-
-
-def test_groups_are_kept_apart() -> None:
-    """Two pairs of ranks that share a name but not their members."""
-    pair = {0: "[0,1]", 1: "[0,1]", 2: "[2,3]", 3: "[2,3]"}
-    times = {0: 10, 1: 90, 2: 500, 3: 400}
-    late = lateness(
-        {rank: calls((1, "all_reduce", times[rank]), group="1", group_ranks=pair[rank]) for rank in pair}
-    )
-    assert by_rank(late)["late_ns"].to_list() == [80, 0, 0, 100]
+def test_median_of_the_others() -> None:
+    assert others_median([1, 2, 3]) == [2.5, 2.0, 1.5]
+    assert others_median([5, 9]) == [9, 5]
+    assert others_median([1, 1, 9, 1]) == [1, 1, 1, 1]
 
 
 def _waits(share: float, saves: int) -> Finding:
@@ -97,9 +113,9 @@ def _waits(share: float, saves: int) -> Finding:
     )  # fmt: skip
 
 
-def _told(late: int, share: float) -> Told:
+def _told(late: int, share: float, **more: object) -> Told:
     return Told(
-        rank=1, late_ns=late, late_ns_per_step=late, share=share, last=1, matched=1, steps_late=1, steps=1, always=False
+        rank=1, late_ns=late, late_ns_per_step=late, share=share, last=1, matched=1, steps_late=1, steps=1, always=False, **more  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -113,3 +129,18 @@ def test_its_time_is_no_longer_the_collectives() -> None:
         "straggler"
     ]
     assert with_straggler([_waits(0.3, 30)], None, 100)[0].share == 0.3
+
+
+def test_words() -> None:
+    """The finding says who, how often and why, and what to do about that."""
+    told = _told(30, 0.3, kind="always", cause="work", ranks=[1], parts={"compute": 30}, work_ratio=2.0)
+    finding = with_straggler([], told, 100)[0]
+    assert finding.title == "The other ranks wait for rank 1"
+    assert "in nearly every step" in finding.detail and "2.0 times the blocks" in finding.detail
+    assert "for it has more to compute" in finding.detail and "batch sizes" in finding.fix
+    uneven = with_straggler([], _told(30, 0.3, kind="data-dependent", ranks=[0, 1, 2]), 100)[0]
+    assert uneven.title == "Ranks wait for each other: their batches are uneven"
+    host = with_straggler(
+        [], _told(30, 0.3, kind="always", cause="input", ranks=[1, 2, 3], parts={"input": 30}), 100
+    )[0]
+    assert host.title == "The other ranks wait for ranks 1–3" and "loader" in host.fix

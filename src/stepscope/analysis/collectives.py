@@ -81,11 +81,12 @@ def collective_rows(calls: pl.DataFrame) -> pl.DataFrame:
         "algorithm_gb_per_s"
     )
     rows = grouped.with_columns(algorithm_gb_per_s=told)
-    rows = rows.with_columns(bus_gb_per_s=pl.col("algorithm_gb_per_s") * _bus_factor())
+    rows = rows.with_columns(bus_gb_per_s=pl.col("algorithm_gb_per_s") * bus_factor())
     return rows.sort("total_ns", descending=True, maintain_order=True)
 
 
-def _bus_factor() -> pl.Expr:
+def bus_factor() -> pl.Expr:
+    """What each rank must send at least, of the operation's size; null where the group's size is not known."""
     n = pl.col("group_size").cast(pl.Float64)
     least = (n - 1) / n
     name = pl.col("name")

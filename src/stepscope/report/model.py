@@ -319,6 +319,70 @@ class CollectiveRow(msgspec.Struct, kw_only=True):
     overlapped_ns: int | None = None
     algorithm_gb_per_s: float | None = None
     bus_gb_per_s: float | None = None
+    # Of calls that were matched over ranks; the waits for late ranks are taken out of the bandwidths.
+    wait_ns: int | None = None
+    transfer_ns: int | None = None
+    transfer_gb_per_s: float | None = None
+    transfer_bus_gb_per_s: float | None = None
+
+
+class Arrival(msgspec.Struct, kw_only=True):
+    """One rank's part in a collective: how long after the first it came, and how long it stayed."""
+
+    rank: int
+    after_ns: int
+    dur_ns: int
+
+
+class Meeting(msgspec.Struct, kw_only=True):
+    """One collective over all ranks that took part in it."""
+
+    name: str
+    group: str | None = None
+    group_size: int | None = None
+    step: int | None = None
+    sequence: int | None = None  # null where calls are matched by their order
+    ranks: int
+    bytes: int | None = None
+    first_rank: int
+    last_rank: int
+    late_ns: int  # the last after the second last
+    skew_ns: int  # the last after the first
+    wait_ns: int  # mean over ranks
+    transfer_ns: int
+    exposed_share: float | None = None
+    algorithm_gb_per_s: float | None = None  # of the transfer
+    bus_gb_per_s: float | None = None
+    arrivals: list[Arrival] = []
+
+
+class RankClock(msgspec.Struct, kw_only=True):
+    """How far a rank's clock is ahead of the first rank's, by collectives that end for all at once."""
+
+    rank: int
+    aligned: bool
+    offset_ns: int
+    drift_ppm: float
+    residual_ns: int | None = None  # median error of the anchors after the fit
+    error_ns: int | None = None  # standard error of the offset
+    anchors: int = 0
+
+
+class RankWait(msgspec.Struct, kw_only=True):
+    """How long one rank waited for another that came last."""
+
+    rank: int
+    for_rank: int
+    wait_ns: int
+    calls: int
+
+
+class LateStep(msgspec.Struct, kw_only=True):
+    """A step in which a rank was late."""
+
+    rank: int
+    step: int
+    late_ns: int
 
 
 class Straggler(msgspec.Struct, kw_only=True):
@@ -334,16 +398,28 @@ class Straggler(msgspec.Struct, kw_only=True):
     steps: int
     always: bool
     names: list[str] = []
+    kind: str = ""  # always, sometimes, data-dependent, or unclear: too few steps to tell
+    cause: str | None = (
+        None  # a part of the account; instead of compute: work (more of it) or clock (a slower GPU)
+    )
+    ranks: list[int] = []  # all that are late like it
+    parts: dict[str, int] = {}  # what each part takes longer than on other ranks, per late step
+    work_ratio: float | None = None  # blocks of its kernels / those of the other ranks
 
 
 class Collectives(msgspec.Struct, kw_only=True):
-    """Communication: per operation, and per rank."""
+    """Communication: per operation, per rank, and rank against rank."""
 
     rows: list[CollectiveRow] = []
     exposed_share: float | None = None
     kernel_share: float | None = None  # of device kernel time
     ranks: list[dict[str, Any]] = []
     straggler: Straggler | None = None
+    matched: int = 0  # collectives that were found on several ranks
+    clocks: list[RankClock] = []
+    waits: list[RankWait] = []  # the longest first
+    late: list[LateStep] = []  # the latest first
+    worst: list[Meeting] = []  # those in which ranks waited longest
 
 
 class Gap(msgspec.Struct, kw_only=True):

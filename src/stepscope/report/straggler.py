@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from stepscope.profile.ranks import spans
 from stepscope.report.model import Finding, Straggler
 from stepscope.units import duration
 
@@ -30,18 +31,17 @@ def with_straggler(
 
 def _finding(found: Straggler, step_ns: int) -> Finding:
     late = found.late_ns_per_step
-    often = "in nearly every step" if found.always else f"in {found.steps_late} of {found.steps} steps"
     speedup = round(step_ns / max(1, step_ns - late), 4)
     return Finding(
         code=CODE,
         class_="time",
-        title=f"The other ranks wait for rank {found.rank}",
-        detail=(
-            f"Rank {found.rank} comes last to {found.last} of {found.matched} collectives and holds the others up for "
-            f"{duration(late)} per step ({found.share:.0%}), most of all ranks {often}."
-        ),
+        title=_title(found),
+        detail=" ".join((_late(found), *_why(found))),
         evidence={
             "rank": found.rank,
+            "ranks": found.ranks,
+            "kind": found.kind,
+            "cause": found.cause,
             "late_ns_per_step": late,
             "last": found.last,
             "matched": found.matched,
@@ -49,7 +49,9 @@ def _finding(found: Straggler, step_ns: int) -> Finding:
             "steps": found.steps,
             "always": found.always,
             "names": found.names,
-        },
+            "parts": found.parts,
+        }
+        | ({} if found.work_ratio is None else {"work_ratio": found.work_ratio}),
         share=found.share,
         saves_ns_per_step=late,
         speedup=speedup,
@@ -58,16 +60,64 @@ def _finding(found: Straggler, step_ns: int) -> Finding:
     )
 
 
-def _fix(found: Straggler) -> str:
-    if found.always:
-        return (
-            f"Give all ranks the same amount of work: compare batch sizes, sequence lengths and the input pipeline of rank "
-            f"{found.rank} with the others, then its GPU's clocks and temperature."
-        )
-    return (
-        "The work varies from step to step: bucket batches by length, spread expensive samples over ranks, and keep "
-        f"checkpoints, logging and garbage collection off rank {found.rank}'s steps."
+def _title(found: Straggler) -> str:
+    if len(found.ranks) > 1 and found.kind == "data-dependent":
+        return "Ranks wait for each other: their batches are uneven"
+    if len(found.ranks) > 1:
+        return f"The other ranks wait for ranks {spans(found.ranks)}"
+    return f"The other ranks wait for rank {found.rank}"
+
+
+def _late(found: Straggler) -> str:
+    often = {
+        "always": "in nearly every step",
+        "unclear": f"in {found.steps_late} of {found.steps} steps, which are too few to say whether always",
+    }.get(found.kind, f"now and then, in {found.steps_late} of {found.steps} steps")
+    worst = (
+        ""
+        if len(found.ranks) < 2
+        else f"ranks {spans(found.ranks)} are late, rank {found.rank} most of all: "
     )
+    text = (
+        f"{worst}rank {found.rank} comes last to {found.last} of {found.matched} collectives, {often}. The others wait "
+        f"{duration(found.late_ns_per_step)} per step ({found.share:.0%})."
+    )
+    return text[0].upper() + text[1:]
+
+
+def _why(found: Straggler) -> Iterator[str]:
+    """What takes the rank longer than the others, where that is known."""
+    part = next((part for part, ns in found.parts.items() if ns > 0), None)
+    if part is not None:
+        took = f"In those steps its {part} takes {duration(found.parts[part])} longer than on the other ranks"
+        yield f"{took}{_CAUSES.get(found.cause or '', '')}."
+    if found.work_ratio is not None and found.work_ratio >= _MORE_WORK:
+        yield f"Its kernels have {found.work_ratio:.1f} times the blocks of those on the other ranks."
+
+
+_MORE_WORK = 1.1
+_CAUSES = {
+    "work": ", for it has more to compute",
+    "clock": ", for its GPU runs at a lower clock",
+    "compute": ", though it has no more to compute",
+}
+_FIXES = {
+    "input": "Look at the input pipeline of rank {rank}: its disk, its share of files, its loader's workers and their cores.",
+    "python": "Find what only rank {rank} does in Python: logging, metrics, checkpoints, garbage collection. Move it off the steps.",
+    "io": "Write checkpoints and logs of rank {rank} from a thread, or not inside steps.",
+    "dispatch": "Look at the host of rank {rank}: other processes on its cores, CPU frequency, affinity, garbage collection.",
+    "work": "Give all ranks the same amount of work: compare batch sizes and sequence lengths of rank {rank} with the others.",
+    "clock": "Look at the GPU of rank {rank}: its temperature, power limit and clocks (nvidia-smi -q -d PERFORMANCE).",
+    "compute": "The same kernels take longer on rank {rank}: look at its GPU's clocks, temperature and power limit, and for other processes on it.",
+    "compile": "Rank {rank} compiles while the others wait: share the compilation cache, and pad inputs to few shapes.",
+}
+
+
+def _fix(found: Straggler) -> str:
+    if found.kind == "data-dependent":
+        return "The work varies from step to step: bucket batches by length, pack sequences, and spread expensive samples over ranks."
+    usual = "Compare the machine of rank {rank} and what runs on it with the others."
+    return _FIXES.get(found.cause or "", usual).format(rank=found.rank)
 
 
 def _without(finding: Finding, mine: Finding, step_ns: int) -> Finding | None:

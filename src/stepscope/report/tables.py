@@ -346,7 +346,7 @@ def _collectives(report: Report) -> list[Table]:
 def _kind(key: str) -> Kind:
     if key in ("calls", "matched", "last"):
         return "count"
-    if key == "rank":
+    if key in ("rank", "waits_for"):
         return "number"
     return "ns" if key.endswith("_ns") else "share" if key.endswith("share") else "text"
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import polars as pl
 
-from stepscope.across.stragglers import Straggler, by_rank, lateness, straggler
+from stepscope.across.pace import pace
+from stepscope.across.ranks import Calls, Compared, calls_of, compare
 from stepscope.analysis.collective_calls import collective_calls
 from stepscope.analysis.collectives import Collectives as RankCollectives
 from stepscope.analysis.collectives import collective_rows, collectives
 from stepscope.report import model
+from stepscope.report.between import between_ranks, rank_figures, transfers
 from stepscope.report.options import Options
 from stepscope.report.rank import RankContext
 from stepscope.report.rows import capped
@@ -22,29 +24,47 @@ from stepscope.report.section import Section
 
 @dataclass(frozen=True)
 class RankPart:
-    """One rank's calls, the sums behind its shares, and the time and number of its steps."""
+    """One rank's calls, the sums behind its shares, and what is compared with other ranks."""
 
     rank: int
     calls: pl.DataFrame
     sums: RankCollectives
-    step_ns: int
-    steps: int
+    compared: Calls
 
 
 def of_rank(context: RankContext) -> RankPart:
     """The rank's communication."""
     calls = collective_calls(context.trace, context.account)
-    mine = context.steps.windows.filter(pl.col("device").eq_missing(context.critical_device))
-    step_ns = int((mine["end_ns"] - mine["start_ns"]).sum())
     sums = collectives(context.trace, context.account, calls)
-    return RankPart(context.rank, calls, sums, step_ns, len(mine))
+    return RankPart(context.rank, calls, sums, rank_calls(context, calls))
+
+
+def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
+    """What the others are compared with: the calls by the recorded clock, and how the steps went."""
+    steps = pace(context.trace, context.account, context.steps.windows, context.rank, context.critical_device)
+    info = context.whole_trace.info
+    return calls_of(calls, context.rank, steps, info.base_unix_ns + info.clock_offset_ns, info.clock_drift)
 
 
 def joined(ranks: Sequence[RankPart], options: Options) -> Mapping[str, Any]:
     """Rows over all calls of all ranks; shares of the summed time."""
     if not ranks:
         return {"collectives": model.Collectives()}
-    rows = collective_rows(pl.concat([rank.calls for rank in ranks]))
+    calls = pl.concat([rank.calls for rank in ranks])
+    # A rank alone waits for nobody that is known.
+    found = compare({rank.rank: rank.compared for rank in ranks}) if len(ranks) > 1 and len(calls) else None
+    rows = collective_rows(calls)
+    if found is not None:
+        of_row = ["name", "group", "group_size", "dtype"]
+        rows = rows.join(transfers(found), on=of_row, how="left", nulls_equal=True, maintain_order="left")
+    told = _told(ranks, rows, options)
+    if found is not None:
+        told.ranks = _rank_rows(ranks, found)
+        between_ranks(told, found, options)
+    return {"collectives": told}
+
+
+def _told(ranks: Sequence[RankPart], rows: pl.DataFrame, options: Options) -> model.Collectives:
     total = RankCollectives(
         rows=rows,
         exposed_ns=sum(rank.sums.exposed_ns for rank in ranks),
@@ -52,35 +72,16 @@ def joined(ranks: Sequence[RankPart], options: Options) -> Mapping[str, Any]:
         collective_kernel_ns=sum(rank.sums.collective_kernel_ns for rank in ranks),
         kernel_ns=sum(rank.sums.kernel_ns for rank in ranks),
     )
-    late = lateness({rank.rank: rank.calls for rank in ranks})
-    found = model.Collectives(
+    return model.Collectives(
         rows=msgspec.convert(capped(rows, options.limit).to_dicts(), list[model.CollectiveRow]),
         exposed_share=_rounded(total.exposed_share) if len(rows) else None,
         kernel_share=_rounded(total.kernel_share) if len(rows) else None,
-        ranks=_rank_rows(ranks, late) if len(ranks) > 1 and len(rows) else [],
-        straggler=_told(_waited_for(ranks, late)),
-    )
-    return {"collectives": found}
-
-
-def _waited_for(ranks: Sequence[RankPart], late: pl.DataFrame) -> Straggler | None:
-    """By the steps of the rank with the longest: all take part in each other's."""
-    longest = max(ranks, key=lambda rank: rank.step_ns)
-    return straggler(late, longest.step_ns, longest.steps)
-
-
-def _told(found: Straggler | None) -> model.Straggler | None:
-    if found is None:
-        return None
-    return model.Straggler(
-        **{**asdict(found), "names": list(found.names), "share": round(found.share, 6)}, always=found.always
     )
 
 
-def _rank_rows(ranks: Sequence[RankPart], late: pl.DataFrame) -> list[dict[str, Any]]:
-    waits = {row["rank"]: row for row in by_rank(late).to_dicts()}
-    nothing = {"matched": 0, "last": 0, "late_ns": None, "wait_ns": None}
-    return [{**_row(rank), **nothing, **waits.get(rank.rank, {})} for rank in ranks]
+def _rank_rows(ranks: Sequence[RankPart], found: Compared) -> list[dict[str, Any]]:
+    figures = rank_figures(found)
+    return [{**_row(rank), **figures[rank.rank]} for rank in ranks]
 
 
 def _row(part: RankPart) -> dict[str, Any]:

@@ -1,0 +1,211 @@
+"""How far the clock of each rank is from that of the first, by collectives that all ranks leave at the same moment.
+
+Only all-reduces and barriers count. The end of such a call by rank r is e + offset_r + drift_r · (e − middle) + noise, with
+the same true end e for all its ranks. Offsets spread from the first rank over shared calls; then ends (the median over
+ranks) and lines (least squares that forget outliers) are fitted in turn. Drift is kept only where it is significant.
+What differs between ranks in every call alike cannot be told from an offset: no method without a second clock can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from stepscope.across.matching import KEY, TOGETHER
+
+ANCHORS = {
+    "key": pl.UInt64,
+    "rank": pl.Int32,
+    "end_ns": pl.Int64,
+    "lane": pl.UInt64,
+    "place": pl.Int32,
+    "calls": pl.UInt32,
+}
+MOST_ANCHORS = 400  # of one rank: more make the error no smaller than the noise of the rest
+_ROUNDS = 8
+_FOR_DRIFT = 8
+_SIGNIFICANT = 2.0
+_STEEPEST = 1e-3
+_TO_SIGMA = 1.4826
+_LEAST_SIGMA_NS = 100.0
+
+
+@dataclass(frozen=True)
+class Clock:
+    """`offset_ns`: how far the rank's clock is ahead in the middle of the recording; `residual_ns` is the median error left.
+
+    `error_ns` is the standard error of the offset, from the residual and the number of anchors. A rank without a
+    shared all-reduce has no anchors, is not aligned, and is taken as recorded.
+    """
+
+    rank: int
+    offset_ns: int = 0
+    drift: float = 0.0
+    residual_ns: int | None = None
+    error_ns: int | None = None
+    anchors: int = 0
+    part: int = 0  # ranks of the same part have clocks that can be compared
+    middle_ns: int = 0
+
+    @property
+    def aligned(self) -> bool:
+        """Whether collectives told the offset."""
+        return self.anchors > 0
+
+    def common(self, column: str) -> pl.Expr:
+        """The time by the first rank's clock."""
+        time = pl.col(column)
+        bent = ((time - self.middle_ns).cast(pl.Float64) * self.drift).round().cast(pl.Int64)
+        return time - self.offset_ns - bent
+
+
+def anchors(rows: pl.DataFrame) -> pl.DataFrame:
+    """The ends that may tell a clock, of the rows of `keyed`; evenly thinned where there are many.
+
+    Thinned by the key, so that all ranks keep the same ones.
+    """
+    fit = rows.filter(pl.col("name").is_in(TOGETHER) & (pl.col("dur_ns") > 0))
+    found = fit.select(
+        *("lane", "place", "rank"),
+        calls=pl.len().over("lane", "place"),
+        key=_one_key(),
+        end_ns=pl.col("start_ns") + pl.col("dur_ns"),
+    ).select(*ANCHORS)
+    every = len(found) // MOST_ANCHORS + 1
+    kept = 1 << (every - 1).bit_length() if every > 1 else 1
+    return found.filter(pl.col("key") % kept == 0).cast(ANCHORS)  # type: ignore[arg-type]
+
+
+def _one_key() -> pl.Expr:
+    """The four columns of a key in one number, by multiplications that wrap around."""
+    lane, place, number, again = (pl.col(name).cast(pl.Int64, wrap_numerical=True) for name in KEY)
+    mixed = lane + place * 1_000_003 + number * 7_046_029_254_386_353 + again * 97_531
+    return mixed.cast(pl.UInt64, wrap_numerical=True)
+
+
+def fit_clocks(found: pl.DataFrame, ranks: Sequence[int]) -> dict[int, Clock]:
+    """The clocks of these ranks by the anchors of all of them."""
+    shared = found.filter(pl.col("rank").n_unique().over("key") > 1)
+    shared = shared.unique(["key", "rank"], keep="none", maintain_order=True)
+    if shared.is_empty():
+        return {rank: Clock(rank, part=rank) for rank in ranks}
+    origin = int(shared["end_ns"].min())  # type: ignore[arg-type]
+    rows = shared.select("key", "rank", y=(pl.col("end_ns") - origin).cast(pl.Float64))
+    rows = rows.sort("key", "rank")
+    first = _spread(rows)
+    rows = rows.join(first, on="rank")
+    lines = _refined(rows, first)
+    middle = origin + round(_middle(rows))
+    known = {row["rank"]: row for row in lines.iter_rows(named=True)}
+    return {rank: _clock(rank, known.get(rank), middle) for rank in ranks}
+
+
+def _clock(rank: int, line: Mapping[str, float] | None, middle: int) -> Clock:
+    if line is None:
+        return Clock(rank, part=rank)
+    return Clock(
+        rank=rank,
+        offset_ns=round(line["offset"]),
+        drift=line["drift"] + 0.0,  # no −0
+        residual_ns=round(line["residual"]),
+        error_ns=round(line["error"]),
+        anchors=int(line["anchors"]),
+        part=int(line["part"]),
+        middle_ns=middle,
+    )
+
+
+def _spread(rows: pl.DataFrame) -> pl.DataFrame:
+    """rank, offset, part: from the lowest rank to all that share a call with it, and on from those."""
+    left = rows
+    parts: list[pl.DataFrame] = []
+    while not left.is_empty():
+        start = int(left["rank"].min())  # type: ignore[arg-type]
+        known = pl.DataFrame(
+            {"rank": [start], "offset": [0.0]}, schema={"rank": pl.Int32, "offset": pl.Float64}
+        )
+        while True:
+            ends = (
+                left.join(known, on="rank").group_by("key").agg(end=(pl.col("y") - pl.col("offset")).median())
+            )
+            reached = left.join(known, on="rank", how="anti").join(ends, on="key")
+            if reached.is_empty():
+                break
+            more = reached.group_by("rank").agg(offset=(pl.col("y") - pl.col("end")).median()).sort("rank")
+            known = pl.concat([known, more])
+        parts.append(known.with_columns(part=pl.lit(start, dtype=pl.Int32)))
+        left = left.join(known, on="rank", how="anti")
+    return pl.concat(parts)
+
+
+def _middle(rows: pl.DataFrame) -> float:
+    ends = rows.select((pl.col("y") - pl.col("offset")).alias("end"))["end"]
+    return (float(ends.min()) + float(ends.max())) / 2  # type: ignore[arg-type]
+
+
+def _refined(rows: pl.DataFrame, first: pl.DataFrame) -> pl.DataFrame:
+    """rank, part, offset, drift, residual, error, anchors."""
+    middle = _middle(rows)
+    lines = first.with_columns(drift=pl.lit(0.0))
+    base = rows.select("key", "rank", "y")
+    for _ in range(_ROUNDS):
+        placed = base.join(lines, on="rank")
+        by_common = (
+            pl.col("y") - pl.col("offset") - pl.col("drift") * (pl.col("y") - pl.col("offset") - middle)
+        )
+        ends = placed.group_by("key").agg(end=by_common.median())
+        placed = placed.join(ends, on="key").with_columns(
+            x=pl.col("end") - middle, miss=by_common - pl.col("end"), off=pl.col("y") - pl.col("end")
+        )
+        lines = _relative(_lines(placed))
+    return lines
+
+
+def _lines(placed: pl.DataFrame) -> pl.DataFrame:
+    """The line of each rank through its offsets, in which a point counts the less the further it was from the last line."""
+    sigma = (pl.col("miss").abs().median().over("rank") * _TO_SIGMA).clip(_LEAST_SIGMA_NS)
+    distance = pl.col("miss") / (4.685 * sigma)
+    weight = pl.when(distance.abs() < 1).then((1 - distance**2) ** 2).otherwise(0.0)
+    w, x, y = pl.col("w"), pl.col("x"), pl.col("off")
+    sums = (
+        placed.with_columns(w=weight, sigma=sigma)
+        .group_by("rank", "part")
+        .agg(
+            sw=w.sum(), sx=(w * x).sum(), sy=(w * y).sum(), sxx=(w * x * x).sum(), sxy=(w * x * y).sum(),
+            sigma=pl.col("sigma").first(), residual=pl.col("miss").abs().median(), anchors=pl.len(),
+            plain=y.median(),
+        )
+    )  # fmt: skip
+    inner = pl.col("sxx") - pl.col("sx") ** 2 / pl.col("sw")
+    slope = (pl.col("sxy") - pl.col("sx") * pl.col("sy") / pl.col("sw")) / inner
+    sure = (
+        (pl.col("anchors") >= _FOR_DRIFT)
+        & (inner > 0)
+        & (slope.abs() < _STEEPEST)
+        & (slope.abs() > _SIGNIFICANT * pl.col("sigma") / inner.sqrt())
+    )
+    return (
+        sums.with_columns(drift=pl.when(sure).then(slope).otherwise(0.0))
+        .select(
+            "rank",
+            "part",
+            "drift",
+            "residual",
+            "anchors",
+            offset=pl.when(pl.col("sw") > 0)
+            .then((pl.col("sy") - pl.col("drift") * pl.col("sx")) / pl.col("sw"))
+            .otherwise("plain"),
+            error=pl.col("sigma") / pl.col("anchors").sqrt(),
+        )
+        .sort("rank")
+    )
+
+
+def _relative(lines: pl.DataFrame) -> pl.DataFrame:
+    """With the first rank of each part as its clock."""
+    here = pl.col("rank") == pl.col("part")
+    return lines.with_columns(
+        pl.col(name) - pl.col(name).filter(here).first().over("part") for name in ("offset", "drift")
+    )

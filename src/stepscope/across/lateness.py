@@ -1,0 +1,86 @@
+"""How late each rank was in each step, by what it did and by what the others waited.
+
+Work of a rank in a step = the step − its time in exposed collectives. Late = the smaller of (its work − the median work of
+the others) and (the median time of the others in collectives − its own): more to do, and waited for. That needs no clocks,
+counts no delay twice however many collectives it passes through, and blames nobody for a wait of his own. Where collectives run
+on the host (gloo, MPI), a device's account does not tell when the host came; there a rank is late by what it came after the second
+last, in each step the sum over collectives one after the other, and the most of those that ran at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+import polars as pl
+
+LATE = {
+    "rank": pl.Int32,
+    "step": pl.Int32,
+    "dur_ns": pl.Int64,
+    "work_ns": pl.Int64,
+    "ahead_ns": pl.Int64,  # its work − that of the others
+    "late_ns": pl.Int64,
+}
+COLLECTIVE = ("collective", "host_collective")
+
+
+def lateness(steps: pl.DataFrame, parts: pl.DataFrame, margins: pl.DataFrame | None = None) -> pl.DataFrame:
+    """A row for each rank and step that others have too; late_ns is negative for who waits. See `pace` for the tables.
+
+    `margins` (rank, step, margin_ns) is by how much a rank came after all others.
+    """
+    waiting = parts.filter(pl.col("part").is_in(COLLECTIVE))
+    waiting = waiting.group_by("rank", "step").agg(waits=pl.col("ns").sum())
+    rows = steps.join(waiting, on=["rank", "step"], how="left").with_columns(pl.col("waits").fill_null(0))
+    rows = rows.with_columns(work_ns=pl.col("dur_ns") - pl.col("waits")).sort("step", "rank")
+    frames = [_of_step(group) for group in rows.partition_by("step", maintain_order=True) if len(group) > 1]
+    found = pl.concat([pl.DataFrame(schema=LATE), *frames])
+    return found if margins is None or not on_host(parts) else _by_margins(found, margins)
+
+
+def on_host(parts: pl.DataFrame) -> bool:
+    """Whether most waiting for others is done by hosts."""
+    time = {name: int(parts.filter(pl.col("part") == name)["ns"].sum()) for name in COLLECTIVE}
+    return time["host_collective"] > time["collective"]
+
+
+def _by_margins(found: pl.DataFrame, margins: pl.DataFrame) -> pl.DataFrame:
+    rows = found.join(margins, on=["rank", "step"], how="left", maintain_order="left")
+    return rows.with_columns(late_ns=pl.col("margin_ns").fill_null(0)).select(*LATE).cast(LATE)  # type: ignore[arg-type]
+
+
+def _of_step(rows: pl.DataFrame) -> pl.DataFrame:
+    work, waits = rows["work_ns"].to_list(), rows["waits"].to_list()
+    more = [mine - typical for mine, typical in zip(work, others_median(work), strict=True)]
+    waited_for = [typical - mine for mine, typical in zip(waits, others_median(waits), strict=True)]
+    late = [min(pair) for pair in zip(more, waited_for, strict=True)]
+    added = {"ahead_ns": pl.Series(more, dtype=pl.Float64), "late_ns": pl.Series(late, dtype=pl.Float64)}
+    return rows.with_columns(pl.Series(values).round().alias(name) for name, values in added.items()).select(
+        pl.col(name).cast(dtype) for name, dtype in LATE.items()
+    )
+
+
+def others_median(values: Sequence[float]) -> list[float]:
+    """For each value the median of all others."""
+    order = sorted(range(len(values)), key=lambda at: values[at])
+    ranked = [values[at] for at in order]
+    places = {at: place for place, at in enumerate(order)}
+    count = len(values) - 1
+    if count < 1:
+        return list(values)
+
+    def without(place: int, number: int) -> float:
+        return ranked[number if number < place else number + 1]
+
+    middle = count // 2
+    if count % 2:
+        return [without(places[at], middle) for at in range(len(values))]
+    return [(without(places[at], middle - 1) + without(places[at], middle)) / 2 for at in range(len(values))]
+
+
+def spread_ns(late: pl.DataFrame) -> float:
+    """By how much the work of a rank varies from step to step, against the others, in the usual case."""
+    ahead = pl.col("ahead_ns")
+    around = late.select((ahead - ahead.median().over("rank")).abs().alias("off"))["off"].to_list()
+    return 1.4826 * median(around) if around else 0.0

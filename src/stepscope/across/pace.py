@@ -1,0 +1,76 @@
+"""How one rank's steps went, in a few numbers a step: enough to compare it with the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from stepscope.analysis.account import Account
+from stepscope.trace.trace import Trace
+
+STEPS = {
+    "rank": pl.Int32,
+    "step": pl.Int32,
+    "start_ns": pl.Int64,
+    "dur_ns": pl.Int64,
+    "blocks": pl.Float64,  # of all kernels that compute: the amount of work, where launch shapes are known
+}
+PARTS = {"rank": pl.Int32, "step": pl.Int32, "part": pl.String, "ns": pl.Int64}
+
+
+@dataclass(frozen=True)
+class Pace:
+    """`steps`: STEPS, `parts`: PARTS; of the rank's critical device. Clock and heat of its GPU where somebody looked."""
+
+    steps: pl.DataFrame
+    parts: pl.DataFrame
+    clock_mhz: float | None = None
+    celsius: float | None = None
+
+
+def pace(trace: Trace, account: Account, windows: pl.DataFrame, rank: int, device: int | None) -> Pace:
+    """The whole steps of the rank; `windows` are those of its steps."""
+    mine = windows.filter(pl.col("device").eq_missing(device) & ~pl.col("partial").fill_null(False))
+    steps = mine.select("step", "start_ns", dur_ns=pl.col("end_ns") - pl.col("start_ns"))
+    steps = steps.join(_blocks(trace), on="step", how="left", maintain_order="left")
+    length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns")
+    slices = account.slices.filter(pl.col("device").eq_missing(device))
+    parts = slices.group_by("step", pl.col("part").cast(pl.String)).agg(length)
+    parts = parts.join(mine.select("step"), on="step", how="semi").sort("step", "part")
+    number = pl.lit(rank, dtype=pl.Int32).alias("rank")
+    clock, heat = _gpu(trace.info.capture, device)
+    return Pace(
+        steps.select(number, "step", "start_ns", "dur_ns", "blocks").cast(STEPS),  # type: ignore[arg-type]
+        parts.select(number, "step", "part", "ns").cast(PARTS),  # type: ignore[arg-type]
+        clock,
+        heat,
+    )
+
+
+def _blocks(trace: Trace) -> pl.DataFrame:
+    """step, blocks."""
+    shaped = trace.kernels.filter(pl.col("grid").is_not_null()).select("event", "grid")
+    rows = shaped.with_columns(trace.events[name].gather(shaped["event"]) for name in ("step", "role"))
+    size = pl.lit(1.0)
+    for axis in range(3):
+        size = size * pl.col("grid").arr.get(axis).cast(pl.Float64)
+    computing = rows.filter(pl.col("step").is_not_null() & (pl.col("role") != "collective").fill_null(True))
+    return computing.group_by("step").agg(blocks=size.sum())
+
+
+def _gpu(capture: dict[str, Any], device: int | None) -> tuple[float | None, float | None]:
+    """Mean clock and temperature of the rank's GPU while the window was open, from the sidecar's telemetry."""
+    try:
+        samples = [sample["gpus"] for sample in capture["telemetry"]["samples"] if sample.get("gpus")]
+        rows = [gpus[device if device is not None and device < len(gpus) else 0] for gpus in samples]
+        clocks = [float(row["sm_clock_mhz"]) for row in rows if "sm_clock_mhz" in row]
+        heats = [float(row["temperature_celsius"]) for row in rows if "temperature_celsius" in row]
+    except (KeyError, TypeError, ValueError, IndexError):
+        return None, None  # no telemetry, or not as we write it
+    return _mean(clocks), _mean(heats)
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None

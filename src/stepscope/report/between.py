@@ -1,0 +1,142 @@
+"""The report's words for what shows only when ranks are held against each other: waits, clocks, the worst collectives, who is late."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import polars as pl
+
+from stepscope.across.matching import KEY
+from stepscope.across.ranks import Compared, worst
+from stepscope.analysis.collectives import bus_factor
+from stepscope.report import model
+from stepscope.report.options import Options
+from stepscope.report.rows import capped
+
+
+def between_ranks(told: model.Collectives, found: Compared, options: Options) -> None:
+    """Put everything that was compared into the section."""
+    told.matched = len(found.meetings)
+    told.straggler = straggler_told(found)
+    told.clocks = [_clock(found, rank) for rank in sorted(found.clocks)]
+    told.waits = _waits(found, options)
+    late = found.late.filter(pl.col("late_ns") > 0).sort(
+        "late_ns", "rank", "step", descending=[True, False, False]
+    )
+    told.late = [
+        model.LateStep(rank=rank, step=step, late_ns=ns)
+        for rank, step, ns in capped(late, options.limit).select("rank", "step", "late_ns").iter_rows()
+    ]
+    told.worst = _worst(found)
+
+
+def rank_figures(found: Compared) -> dict[int, dict[str, Any]]:
+    """By rank: how many of its calls met others, how often it came last and how late, how long it waited and for whom most."""
+    rows = {}
+    for rank in found.ranks:
+        longest = rank.waits.group_by("last_rank").agg(pl.col("wait_ns").sum())
+        longest = longest.sort("wait_ns", "last_rank", descending=[True, False])
+        met = rank.matched > 0
+        rows[rank.rank] = {
+            "matched": rank.matched,
+            "last": rank.last,
+            "late_ns": rank.late_ns if met else None,
+            "wait_ns": rank.wait_ns if met else None,
+            "waits_for": longest["last_rank"][0] if len(longest) else None,
+        }
+    return rows
+
+
+def transfers(found: Compared) -> pl.DataFrame:
+    """By name, group, group_size and dtype: how long ranks waited in all, and how fast the transfers were without that."""
+    sized = pl.col("bytes").is_not_null() & (pl.col("transfer_ns") > 0)
+    rate = pl.col("bytes").filter(sized).sum() / pl.col("transfer_ns").filter(sized).sum()
+    rows = found.meetings.group_by("name", "group", "group_size", "dtype").agg(
+        (pl.col("mean_wait_ns") * pl.col("ranks")).sum().alias("wait_ns"),
+        pl.col("transfer_ns").sum(),
+        transfer_gb_per_s=rate,
+    )
+    known = pl.when(pl.col("transfer_gb_per_s").is_finite() & (pl.col("transfer_gb_per_s") > 0))
+    rows = rows.with_columns(transfer_gb_per_s=known.then("transfer_gb_per_s"))
+    return rows.with_columns(transfer_bus_gb_per_s=pl.col("transfer_gb_per_s") * bus_factor())
+
+
+def straggler_told(found: Compared) -> model.Straggler | None:
+    """The straggler with how often it came last, and to what."""
+    late = found.straggler
+    if late is None:
+        return None
+    mine = next(rank for rank in found.ranks if rank.rank == late.rank)
+    last = found.meetings.filter(pl.col("last_rank") == late.rank)
+    names = (
+        last.group_by("name").agg(pl.col("late_ns").sum()).sort("late_ns", "name", descending=[True, False])
+    )
+    ratio = late.work_ratio
+    return model.Straggler(
+        **{
+            **asdict(late),
+            "ranks": list(late.ranks),
+            "parts": dict(late.parts),
+            "share": round(late.share, 6),
+        }
+        | {"work_ratio": None if ratio is None else round(ratio, 3)},
+        last=mine.last,
+        matched=mine.matched,
+        always=late.always,
+        names=names["name"].head(3).to_list(),
+    )
+
+
+def _clock(found: Compared, rank: int) -> model.RankClock:
+    clock = found.clocks[rank]
+    return model.RankClock(
+        rank=rank,
+        aligned=clock.aligned,
+        offset_ns=clock.offset_ns,
+        drift_ppm=round(clock.drift * 1e6, 3),
+        residual_ns=clock.residual_ns,
+        error_ns=clock.error_ns,
+        anchors=clock.anchors,
+    )
+
+
+def _waits(found: Compared, options: Options) -> list[model.RankWait]:
+    rows = pl.concat([rank.waits for rank in found.ranks]).group_by("rank", "last_rank")
+    summed = rows.agg(pl.col("wait_ns", "calls").sum()).filter(pl.col("wait_ns") > 0)
+    ordered = summed.sort("wait_ns", "rank", "last_rank", descending=[True, False, False])
+    return [
+        model.RankWait(
+            rank=row["rank"], for_rank=row["last_rank"], wait_ns=row["wait_ns"], calls=row["calls"]
+        )
+        for row in capped(ordered, options.limit).iter_rows(named=True)
+    ]
+
+
+def _worst(found: Compared) -> list[model.Meeting]:
+    seen = pl.concat([rank.arrivals for rank in found.ranks]).sort("arrival_ns", "rank")
+    by_key = dict(seen.group_by(*KEY))
+    rows = worst(found.meetings).with_columns(factor=bus_factor())
+    return [_meeting(row, by_key) for row in rows.iter_rows(named=True)]
+
+
+def _meeting(row: dict[str, Any], seen: dict[tuple[Any, ...], pl.DataFrame]) -> model.Meeting:
+    arrivals = seen[tuple(row[name] for name in KEY)]
+    transfer, size, factor = row["transfer_ns"], row["bytes"], row["factor"]
+    rate = size / transfer if size and transfer else None
+    return model.Meeting(
+        **{
+            name: row[name]
+            for name in ("name", "group", "group_size", "step", "ranks", "bytes", "first_rank", "last_rank")
+        },
+        **{name: row[name] for name in ("late_ns", "skew_ns", "transfer_ns")},
+        sequence=row["number"] if row["place"] < 0 else None,
+        wait_ns=row["mean_wait_ns"],
+        exposed_share=round(row["exposed_ns"] / row["total_ns"], 6) if row["total_ns"] else None,
+        algorithm_gb_per_s=rate,
+        bus_gb_per_s=rate * factor if rate is not None and factor is not None else None,
+        arrivals=[
+            model.Arrival(rank=rank, after_ns=at - row["first_ns"], dur_ns=dur)
+            for rank, at, dur in arrivals.select("rank", "arrival_ns", "dur_ns").iter_rows()
+        ],
+    )
