@@ -156,6 +156,29 @@ def test_capture_needs_nothing_installed() -> None:
     assert outside == []
 
 
+def test_the_server_knows_neither_tensorboard_nor_notebooks() -> None:
+    homes = {"server": ("tensorboard", "IPython"), "tensorboard": ("IPython",), "notebook": ("tensorboard",)}
+    found = [
+        f"{short(path)}: {name}"
+        for path in SOURCES
+        for _, name in imports(path.read_text("utf-8"), module_of(path))
+        if name.split(".")[0] in homes.get(module_of(path)[1], ())
+    ]
+    assert found == []
+
+
+def test_what_tensorboard_imports_at_its_start_imports_nothing_of_ours() -> None:
+    """An import that fails there would keep TensorBoard from starting."""
+    path = PACKAGE / "tensorboard" / "loader.py"
+    body = [
+        node
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    names = {name.split(".")[0] for _, name in imports("\n".join(map(ast.unparse, body)), module_of(path))}
+    assert names - set(sys.stdlib_module_names) == {"tensorboard"}
+
+
 def test_importing_stepscope_imports_nothing_that_must_be_installed() -> None:
     script = "import sys; before = set(sys.modules); import stepscope; print(*set(sys.modules) - before)"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

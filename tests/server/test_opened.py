@@ -136,6 +136,22 @@ def test_what_takes_long_is_not_waited_for() -> None:
     workers.close()
 
 
+def test_what_will_be_asked_for_is_begun() -> None:
+    workers = Workers(Limits(waiting=1, workers=1))
+    values = Values(workers, most=3)
+    go_on = threading.Event()
+    values.soon("a", lambda: go_on.wait(10))
+    values.soon("a", lambda: False)
+    values.soon("b", lambda: False)  # too much at once: left to whoever asks for it
+    go_on.set()
+    deadline = time.monotonic() + 10
+    while values.bytes == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert values.later("a", lambda: False) is True
+    assert values.later("b", lambda: 5) == 5
+    workers.close()
+
+
 def test_a_failure_is_not_kept() -> None:
     workers = Workers(Limits())
     values = Values(workers, most=3)

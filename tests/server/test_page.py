@@ -19,6 +19,7 @@ def test_the_token_is_in_the_page(asking: Asking) -> None:
     text = asking.get("index.html").get_data(as_text=True)
     assert f'<meta name="stepscope-token" content="{asking.app.settings.guard.page_token}">' in text
     assert asking.get("").get_data(as_text=True) == text
+    assert asking.get("").headers["Cache-Control"] == "no-store"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)

@@ -66,8 +66,8 @@ def test_the_page_and_its_files(board: Board) -> None:
         assert headers["x-content-type-options"] == "nosniff"
         assert body
     assert b"render" in board.get(f"{PLUGIN}/index.js")[2]
-    tag = board.get(f"{PLUGIN}/index.html")[1]["etag"]
-    assert board.get(f"{PLUGIN}/index.html", {"If-None-Match": tag})[0] == 304
+    tag = board.get(f"{PLUGIN}/web/app/main.js")[1]["etag"]
+    assert board.get(f"{PLUGIN}/web/app/main.js", {"If-None-Match": tag})[0] == 304
 
 
 def test_a_report(board: Board) -> None:

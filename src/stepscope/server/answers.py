@@ -50,6 +50,11 @@ def file_response(request: Request, file: StaticFile) -> Response:
     return _sent(request, file.data, file.content_type, headers)
 
 
+def page_response(request: Request, file: StaticFile) -> Response:
+    """The page itself, which is not kept anywhere: its token is of this server alone."""
+    return _sent(request, file.data, file.content_type, {"Cache-Control": "no-store"})
+
+
 def error_response(request: Request, error: StepscopeError) -> Response:
     """What went wrong, where, and what to do."""
     told = {"what": error.what, "where": getattr(error, "where", ""), "fix": error.fix}

@@ -22,7 +22,7 @@ from stepscope.server import (
     api_sql,
     api_tables,
 )
-from stepscope.server.answers import error_response, file_response, not_yet, response
+from stepscope.server.answers import error_response, file_response, not_yet, page_response, response
 from stepscope.server.captures import Captures
 from stepscope.server.documents import document
 from stepscope.server.guard import Guard
@@ -107,7 +107,7 @@ class App:
             return response(request, self._api(request, path.removeprefix("api/")))
         _only(request, "GET")
         if path in ("", "index.html"):
-            return file_response(request, page(self.settings.guard.page_token))
+            return page_response(request, page(self.settings.guard.page_token))
         if path == "index.js":
             return file_response(request, web_file("index.js"))
         if path == "vendor/plotly.min.js":

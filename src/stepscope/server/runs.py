@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -31,8 +32,10 @@ class Place:
 
     @property
     def shown(self) -> str:
-        """For the page."""
-        return readable(self.name or self.path)
+        """For the page: a local path in full, since nobody there knows the current folder."""
+        if self.name or "://" in self.path or "::" in self.path:
+            return readable(self.name or self.path)
+        return readable(os.path.abspath(Path(self.path).expanduser()))  # noqa: PTH100 (links stay as they are)
 
 
 @dataclass(frozen=True)
