@@ -82,7 +82,8 @@ def build(
         late, step_ns = fields["collectives"].straggler, fields["steps"].mean_ns
         fields["findings"] = with_straggler(fields["findings"], late, step_ns)
     traces = {number: profile.trace(number) for number in ranks}
-    told = problems_of(profile, ranks, fields.pop("problems", ()), failures.problems(len(profile.ranks)))
+    failed = [*failures.problems(len(profile.ranks)), *fields.pop("rank_problems", ())]
+    told = problems_of(profile, ranks, fields.pop("problems", ()), failed)
     return Report(profile=about(profile, traces), problems=told, **fields)
 
 

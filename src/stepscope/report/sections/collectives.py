@@ -20,6 +20,7 @@ from stepscope.report.options import Options
 from stepscope.report.rank import RankContext
 from stepscope.report.rows import capped
 from stepscope.report.section import Section
+from stepscope.report.unequal import unequal
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def joined(ranks: Sequence[RankPart], options: Options) -> Mapping[str, Any]:
     if found is not None:
         told.ranks = _rank_rows(ranks, found)
         between_ranks(told, found, options)
-    return {"collectives": told}
+    return {"collectives": told, "rank_problems": unequal(found) if found is not None else []}
 
 
 def _told(ranks: Sequence[RankPart], rows: pl.DataFrame, options: Options) -> model.Collectives:

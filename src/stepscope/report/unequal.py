@@ -1,0 +1,75 @@
+"""What is wrong with the recordings of the ranks as far as it shows only when they are held against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from stepscope.across.ranks import Compared
+from stepscope.profile.ranks import spans
+from stepscope.report.model import Problem
+
+
+def unequal(found: Compared) -> list[Problem]:
+    """Ranks with other numbers of calls or steps than most, and groups that cannot be told apart."""
+    return [*_calls(found), *_steps(found), *_groups(found)]
+
+
+def _calls(found: Compared) -> Iterator[Problem]:
+    if found.unusual.is_empty():
+        return
+    names = found.meetings.unique("lane").select("lane", "name", "group")
+    rows = found.unusual.join(names, on="lane", how="left").sort("ranks", "example", descending=[True, False])
+    row = rows.row(0, named=True)
+    yield Problem(
+        code="unequal-collectives",
+        severity="warning",
+        title="Ranks made different numbers of collective calls",
+        detail=(
+            f"{_who(row)} made {row['calls']:,} calls of {_what(row)}, most ranks another number. Calls with sequence numbers are "
+            "matched all the same; without, steps with another number of calls are left out."
+        ),
+        fix="Begin and end the recording of all ranks at the same step.",
+        count=int(rows["ranks"].sum()),
+    )
+
+
+def _who(row: dict[str, Any]) -> str:
+    more = row["ranks"] - 1
+    return f"Rank {row['example']}" + (f" and {more} more" if more else "")
+
+
+def _what(row: dict[str, Any]) -> str:
+    return f"{row['name'] or 'a collective'}" + (f" in group {row['group']}" if row["group"] else "")
+
+
+def _steps(found: Compared) -> Iterator[Problem]:
+    counts = found.late.group_by("rank").agg(pl.len()).sort("rank")
+    usual = counts["len"].mode().max()
+    others = counts.filter(pl.col("len") != usual)
+    if others.is_empty():
+        return
+    yield Problem(
+        code="unequal-steps",
+        severity="warning",
+        title="Ranks recorded different numbers of steps",
+        detail=f"Most have {usual}, ranks {spans(others['rank'].to_list())} have {spans(others['len'].unique().sort().to_list())}. "
+        "Only steps that several ranks have are compared.",
+        fix="Begin and end the recording of all ranks at the same step.",
+        count=len(others),
+    )
+
+
+def _groups(found: Compared) -> Iterator[Problem]:
+    if not found.ambiguous:
+        return
+    yield Problem(
+        code="ambiguous-groups",
+        severity="warning",
+        title="Process groups cannot be told apart",
+        detail=f"{found.ambiguous:,} collectives have more ranks than their group: several groups share a name. They are not matched.",
+        fix="Record with a PyTorch that writes the ranks of process groups (2.4 or newer), or give groups names of their own.",
+        count=found.ambiguous,
+    )

@@ -1,0 +1,77 @@
+"""Profiles of many ranks with a known truth, a few of those that `python -m benchmarks.ranks` makes by the hundred."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import stepscope
+from benchmarks.ranks.base import base
+from benchmarks.ranks.case import Case, random_case
+from benchmarks.ranks.make import traces
+from benchmarks.ranks.score import CLOCK_ERROR_NS, score
+from benchmarks.ranks.simulate import simulate
+from stepscope.profile.profile import Profile
+from stepscope.report.model import Report
+
+LATE = Case(
+    seed=3, source="loader", ranks=8, steps=6, kind="always", rank=5, cause="input", late_share=0.2, group=4,
+    missing=(2,), short=(6,), late_steps=tuple(range(6)), drift_ppm=50.0,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seed", "kind"), [(1, "always"), (5, "sometimes"), (9, "data-dependent"), (4, "healthy")]
+)
+def test_truth_is_found(seed: int, kind: str) -> None:
+    found = score(random_case(seed, kind, ranks=16, steps=8))
+    assert found.right, found
+    assert found.clock_error_ns < CLOCK_ERROR_NS
+    assert found.bus_error < 0.001
+
+
+def report_of(case: Case) -> Report:
+    """The report of a case, as a user gets it."""
+    made = dict(traces(simulate(case, base(case.source, case.steps))))
+    profile = Profile("synthetic", list(made.values()), list(made))
+    report: Report = stepscope.report(
+        profile, sections=["steps", "breakdown", "collectives", "findings"], limit=0
+    )
+    return report
+
+
+def test_the_report_tells_it() -> None:
+    """Who, how often, why; the clocks; what is unequal; and the account of each rank still closes."""
+    report = report_of(LATE)
+    late = report.collectives.straggler
+    assert late is not None and (late.rank, late.kind, late.cause) == (5, "always", "input")
+    finding = next(finding for finding in report.findings if finding.code == "straggler")
+    assert (
+        "rank 5" in finding.title and "input takes" in finding.detail and finding.evidence["kind"] == "always"
+    )
+    clocks = report.collectives.clocks
+    assert [clock.rank for clock in clocks] == [0, 1, 3, 4, 5, 6, 7] and all(
+        clock.aligned for clock in clocks
+    )
+    assert max(abs(clock.offset_ns) for clock in clocks) > 1_000_000
+    assert max(clock.residual_ns or 0 for clock in clocks) < CLOCK_ERROR_NS
+    assert "unequal-collectives" in [problem.code for problem in report.problems]
+    assert 5 in {wait.for_rank for wait in report.collectives.waits[:3]}  # and who waited for it in another group
+    assert all(sum(row.parts.values()) == row.duration_ns for row in report.steps.rows)
+    worst = report.collectives.worst[0]
+    assert worst.last_rank == 5 and [arrival.rank for arrival in worst.arrivals][-1] == 5
+    assert (
+        worst.bus_gb_per_s is not None
+        and worst.algorithm_gb_per_s is not None
+        and worst.group_size is not None
+    )
+    n = worst.group_size
+    assert worst.bus_gb_per_s == pytest.approx(worst.algorithm_gb_per_s * 2 * (n - 1) / n)
+
+
+def test_nobody_is_named_where_all_is_well() -> None:
+    report = report_of(replace(LATE, kind="healthy", rank=None, cause=None, missing=(), short=()))
+    assert report.collectives.straggler is None
+    assert not {"straggler"} & {finding.code for finding in report.findings}
+    assert not [problem for problem in report.problems if problem.code.startswith("unequal")]
