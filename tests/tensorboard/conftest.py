@@ -126,7 +126,11 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     for board in running:
         board.process.terminate()
     for board in running:
-        board.process.wait(10)
+        try:
+            board.process.wait(10)
+        except subprocess.TimeoutExpired:  # TensorFlow takes its time
+            board.process.kill()
+            board.process.wait()
 
 
 def _lower(headers: Any) -> dict[str, str]:
