@@ -33,12 +33,15 @@ class Setting:
     length: int = 256
     dtype: torch.dtype | None = torch.bfloat16
     syncs: bool = False
+    images: bool = False
 
 
-# One keeps the device busy, the other its host.
+# The noise of runs was measured on the first two (both keep their hosts busy), and tried on the others.
 JOBS = {
     "busy": Setting(width=1024, depth=3, batch=24),
     "small": Setting(width=128, depth=3, batch=4, length=64),
+    "wide": Setting(width=2048, depth=2, batch=48, length=512),
+    "conv": Setting(width=128, depth=3, batch=64, length=56, images=True),
 }
 PLANTED: dict[str, Callable[[Setting], Setting]] = {
     "none": lambda setting: setting,
@@ -71,14 +74,40 @@ class Block(nn.Module):
         return x
 
 
+class Convolutions(nn.Module):
+    """A residual block of two convolutions."""
+
+    def __init__(self, width: int, syncs: bool) -> None:
+        super().__init__()
+        self.syncs = syncs
+        self.first, self.second = (nn.Conv2d(width, width, 3, padding=1) for _ in range(2))
+        self.norm = nn.BatchNorm2d(width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """With a look at a value, if asked for."""
+        out: torch.Tensor = x + self.second(functional.relu(self.norm(self.first(x))))
+        if self.syncs and float(out[0, 0, 0, 0]) > 1e9:
+            raise ValueError("diverged")
+        return out
+
+
+def net_of(setting: Setting) -> tuple[nn.Module, torch.Tensor]:
+    """The net and its batch."""
+    kind = Convolutions if setting.images else Block
+    net = nn.Sequential(*(kind(setting.width, setting.syncs) for _ in range(setting.depth))).to(DEVICE)
+    side = (
+        (setting.width, setting.length, setting.length) if setting.images else (setting.length, setting.width)
+    )
+    return net, torch.randn(setting.batch, *side, device=DEVICE)
+
+
 def record(setting: Setting, path: Path) -> None:
     """A window of steps of a warm job."""
     from torch.profiler import ProfilerActivity, profile, schedule
 
     torch.manual_seed(0)
-    net = nn.Sequential(*(Block(setting.width, setting.syncs) for _ in range(setting.depth))).to(DEVICE)
+    net, batch = net_of(setting)
     optimizer = torch.optim.AdamW(net.parameters(), fused=True)
-    batch = torch.randn(setting.batch, setting.length, setting.width, device=DEVICE)
     with profile(
         activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
         schedule=schedule(wait=WARM_UP, warmup=3, active=STEPS, repeat=1),
@@ -102,6 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--one", nargs=3, metavar=("JOB", "CHANGE", "NUMBER"))
+    parser.add_argument("--jobs", nargs="*", default=list(JOBS))
     parser.add_argument("--same", type=int, default=8, help="recordings of the unchanged job")
     parser.add_argument("--changed", type=int, default=2, help="recordings of each change")
     options = parser.parse_args()
@@ -110,13 +140,20 @@ def main() -> None:
         job, change, number = options.one
         record(PLANTED[change](JOBS[job]), options.out / f"{job}.{change}.{number}.pt.trace.json")
         return
-    for job in JOBS:
+    for job in options.jobs:
         for change in PLANTED:
             for number in range(options.same if change == "none" else options.changed):
                 wanted = ["--one", job, change, str(number)]
                 command = [sys.executable, "-m", "benchmarks.diff.record", str(options.out), *wanted]
                 ended = subprocess.run(command, check=False, capture_output=True, text=True)
-                print(job, change, number, ended.returncode, ended.stderr[-300:], flush=True)
+                print(
+                    job,
+                    change,
+                    number,
+                    ended.returncode,
+                    ended.stderr[-200:] if ended.returncode else "",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -19,8 +19,6 @@ from stepscope.across.diff_rows import (
     judge,
     mean,
     measured,
-    noise_of_name,
-    noise_of_part,
     step_row,
     summed,
     vectors,
@@ -41,14 +39,32 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
     ground = Ground(a.samples, b.samples, speeds(a.samples, b.samples))
     comparable = same_frameworks(*runs)
     step = step_row(ground, {part: clock_of(part) for part in PARTS})
-    parts = measured(ground, "parts", ["part"], "ns", EXACT, lambda key: clock_of(str(key[0])), noise_of_part)
+    parts = measured(
+        ground,
+        "parts",
+        ["part"],
+        "ns",
+        EXACT,
+        lambda key: clock_of(str(key[0])),
+        lambda key, _: ground.runs.of_part(str(key[0])),
+    )
     judge(ground, [step, *parts])
     names = measured(
-        ground, "names", ["name", "part"], "ns", EXACT, lambda key: clock_of(str(key[1])), noise_of_name
+        ground,
+        "names",
+        ["name", "part"],
+        "ns",
+        EXACT,
+        lambda key: clock_of(str(key[1])),
+        lambda key, larger: ground.runs.of_name(str(key[1]), larger),
     )
     judge(ground, names)
     measure = _measure(ground)
     ops = _ops(ground, measure) if comparable else []
+    by_name = (
+        measured(ground, "ops", ["name"], f"{measure}_ns", EXACT, lambda _: measure) if comparable else []
+    )
+    judge(ground, by_name)
     kernels = _kernels(ground) if comparable else []
     precision = _precision(ground)
     collectives = measured(ground, "collectives", ["name", "dtype"], "ns", EXACT, lambda _: NEITHER)
@@ -62,6 +78,7 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
         parts=_plain(parts),
         names=_plain(names),
         ops=_plain(ops),
+        ops_by_name=_plain(by_name),
         kernels=_plain(kernels),
         collectives=_plain(collectives),
         memory=memory,

@@ -16,6 +16,7 @@ ENOUGH = 0.6
 # A batch is 3/2 or 8 times another; where shapes differ by 1065/1024, nearly all must, or they differ from step to step.
 LARGEST, SIMPLE = 4096, 8
 NEARLY_ALL = 0.9
+OF_ALL_CALLS = 0.2  # a batch is in every activation
 LONGEST_TEXT = 400
 MOST_SHAPES = 40
 _NUMBER = re.compile(r"\d+")
@@ -27,6 +28,7 @@ def batch_of(a: Samples, b: Samples) -> Batch | None:
     votes: Counter[Fraction] = Counter()
     examples: dict[Fraction, str] = {}
     all_weight = 0
+    calls = sum(weight for shapes in ours.values() for weight in shapes.values())
     for name in ours.keys() & theirs.keys():
         gone = {shape: weight for shape, weight in ours[name].items() if shape not in theirs[name]}
         come = [shape for shape in theirs[name] if shape not in ours[name]]
@@ -40,7 +42,7 @@ def batch_of(a: Samples, b: Samples) -> Batch | None:
         return None
     factor, weight = max(votes.items(), key=lambda item: (item[1], item[0]))
     is_simple = min(factor.numerator, factor.denominator) <= SIMPLE
-    if weight < (ENOUGH if is_simple else NEARLY_ALL) * all_weight:
+    if weight < max((ENOUGH if is_simple else NEARLY_ALL) * all_weight, OF_ALL_CALLS * calls):
         return None
     return Batch(ratio=float(factor), share=round(weight / all_weight, 4), example=examples[factor])
 

@@ -13,6 +13,7 @@ from stepscope.across.diff_model import Batch, Line, Row
 
 LINES = 8
 CALL_LINES = 3
+NEARLY_ALL = 0.8
 SAME_CAUSE = 0.5  # of the change of matching ops: what a batch or a precision must explain to be named for it
 _BUSY_BY_OP = ("compute", "host_compute")
 
@@ -25,6 +26,7 @@ class Evidence:
     parts: Sequence[Row]
     names: Sequence[Row]
     ops: Sequence[Row]
+    ops_by_name: Sequence[Row]
     kernels: Sequence[Row]
     collectives: Sequence[Row]
     memory: Sequence[Row]
@@ -40,13 +42,27 @@ def explain(found: Evidence) -> list[Line]:
     timed += _ops(found, timed)
     timed += _kernels(found, timed)
     timed += _unnamed_parts(found, timed)
-    timed.sort(key=lambda line: -abs(line.difference))
+    timed = _causes_first(sorted(timed, key=lambda line: -abs(line.difference)))
     step = found.step.difference
     general.sort(key=lambda line: -abs(line.difference))
     lines = [*general, *timed]
     for line in lines:
         line.share = round(line.difference / step, 4) if step and line.unit == "ns" else None
     return [*lines, *_calls(found, lines), *_memory(found)][:LINES]
+
+
+def _causes_first(lines: list[Line]) -> list[Line]:
+    """After a wait the queue is empty, and the device waits for dispatch: that is told after the wait that caused it."""
+    waits = [line for line in lines if line.kind == "sync"]
+    largest = max(waits, key=lambda line: abs(line.difference), default=None)
+    if largest is None:
+        return lines
+    caused = [line for line in lines if line.kind == "dispatch" and line.difference * largest.difference > 0]
+    rest = [line for line in lines if line not in caused]
+    at = rest.index(largest) + 1
+    for line in caused:
+        line.detail = line.detail or "the queue is empty after a wait"
+    return [*rest[:at], *caused, *rest[at:]]
 
 
 def _batch(found: Evidence) -> Iterator[Line]:
@@ -58,7 +74,7 @@ def _batch(found: Evidence) -> Iterator[Line]:
     yield Line(
         title=f"B has {more}",
         kind="batch",
-        difference=sum(row.difference for row in changed) if changed else found.step.difference,
+        difference=sum(row.difference for row in changed or found.ops),
         detail=f"{found.batch.example}; per sample the step takes {_per_sample(found.step, ratio)}.",
         name="batch",
     )
@@ -103,14 +119,27 @@ def _verb(part: str | None) -> str:
 
 
 def _ops(found: Evidence, told: Sequence[Line]) -> list[Line]:
-    """Copies have been told as what the device waited for."""
+    """An op with one scope and shape if that makes nearly all of its change, else all its calls together.
+
+    Copies have been told as what the device waited for.
+    """
     copied = any(line.kind == "copy" for line in told)
     lines = []
-    for row in found.ops:
-        if row.significant and not (copied and "copy" in row.name.lower()):
-            where = f" in {row.scope}" if row.scope else ""
-            lines.append(_line(row, "op", f"{row.name}{where}"))
-    return lines
+    whole = {row.name: row for row in found.ops_by_name if row.significant}
+    for name, row in whole.items():
+        fine = [each for each in found.ops if each.name == name]
+        alone = [each for each in fine if abs(each.difference) >= NEARLY_ALL * abs(row.difference)]
+        if alone and alone[0].difference * row.difference > 0:
+            lines.append(_op(alone[0]))
+        else:
+            lines.append(_line(row, "op", name))
+            lines[-1].detail = lines[-1].detail or f"in {len(fine)} shapes or scopes"
+    lines += [_op(row) for row in found.ops if row.significant and row.name not in whole]
+    return [line for line in lines if not (copied and "copy" in line.title.lower())]
+
+
+def _op(row: Row) -> Line:
+    return _line(row, "op", f"{row.name} in {row.scope}" if row.scope else row.name)
 
 
 def _kernels(found: Evidence, told: Sequence[Line]) -> list[Line]:

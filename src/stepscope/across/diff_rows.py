@@ -12,25 +12,18 @@ import polars as pl
 from stepscope.across.diff_match import Key, Level, Pair, match
 from stepscope.across.diff_model import Row
 from stepscope.across.diff_noise import Draws, Noise, draws, noise_of, surely
+from stepscope.across.diff_runs import LAGGING, RUN_NOISE_UNKNOWN, Amount, Runs
 from stepscope.across.diff_samples import CELL, Samples
-from stepscope.across.diff_speed import DEVICE, HOST, NEITHER, Speeds
+from stepscope.across.diff_speed import HOST, Speeds
 
-# What runs of one job differ by, as a share of the figure and a standard error, beside what their steps show
-# (measured by `python -m benchmarks.diff`): with the speed of host and device taken out, and where it is not known.
-RUN_NOISE = {DEVICE: 0.015, HOST: 0.06, NEITHER: 0.1}
-RUN_NOISE_UNKNOWN = {DEVICE: 0.03, HOST: 0.15, NEITHER: 0.1}
-# To which name a short gap falls, or whether to none, is partly chance: these differ by more than the host's speed,
-# and by some of the step however small they are.
-VAGUE_PARTS = ("dispatch", "unexplained")
-VAGUE_NOISE, NAMED_NOISE = 0.25, 0.12
-UNEXPLAINED_OF_STEP = 0.01
 # Of the risk that a pair of equal runs shows any significant difference, each kind of rows has a part.
-LEVEL = 0.05 / 5
+LEVEL = 0.05 / 6
 # Figures below this share of the step are not judged; nor are differences below the other.
 SMALL = 0.004
 LEAST = 0.002
 
 Vectors = dict[Key, list[float]]
+MoreNoise = Callable[[Key, float], Amount]
 
 
 @dataclass(frozen=True)
@@ -49,12 +42,21 @@ class Ground:
     @cached_property
     def step_ns(self) -> float:
         """The longer of the mean steps: what small is measured by."""
-        means = [side.cells["ns"].mean() for side in (self.a, self.b)]
-        return max((float(mean) for mean in means if isinstance(mean, float | int)), default=1.0)
+        return max(self._steps, default=1.0)
 
-    def run_noise(self, clock: str) -> float:
-        """The share of a figure by which runs differ."""
-        return (RUN_NOISE if self.speeds.knows(clock) or not clock else RUN_NOISE_UNKNOWN)[clock]
+    @cached_property
+    def _steps(self) -> list[float]:
+        means = [side.cells["ns"].mean() for side in (self.a, self.b)]
+        return [float(value) for value in means if isinstance(value, float | int)]
+
+    @cached_property
+    def runs(self) -> Runs:
+        """What runs of one job differ by."""
+        lagging = [
+            float(side.parts.filter(pl.col("part").is_in(LAGGING))["ns"].sum()) / max(1, len(side.cells))
+            for side in (self.a, self.b)
+        ]
+        return Runs(self.speeds, self.step_ns, min(self._steps, default=1.0), max(lagging))
 
     def even(self, values: Sequence[float], clock: str, side: str) -> list[float]:
         """The values had host and device been as fast as usual."""
@@ -105,10 +107,9 @@ def measured(
     value: str,
     levels: Sequence[Level],
     clock_of: Callable[[Key], str],
-    more_noise: Callable[[Key], tuple[float, float]] = lambda key: (0.0, 0.0),
+    more_noise: MoreNoise | None = None,
 ) -> list[Measured]:
-    """One for each pair of rows, the largest difference first. `more_noise`: by what shares of the figure
-    and of the step runs differ at least."""
+    """One for each pair of rows, the largest difference first. `more_noise`: what runs differ by, given the key and size."""
     frames = [getattr(side, table) for side in (ground.a, ground.b)]
     a = vectors(frames[0], key, value, ground.a.cells)
     b = vectors(frames[1], key, value, ground.b.cells)
@@ -122,7 +123,7 @@ def _measured(
     a: Vectors,
     b: Vectors,
     clock_of: Callable[[Key], str],
-    more_noise: Callable[[Key], tuple[float, float]],
+    more_noise: MoreNoise | None,
 ) -> Measured:
     name = (pair.b or pair.a)[0]
     clock = clock_of(name)
@@ -132,23 +133,12 @@ def _measured(
     row.matched_by = pair.by
     even = ground.even(ours, clock, "a"), ground.even(theirs, clock, "b")
     row.at_equal_speed = mean(even[1]) - mean(even[0])
-    large = max(abs(row.a or 0), abs(row.b or 0)) >= SMALL * ground.step_ns
-    least, of_step = more_noise(name)
-    share = max(least, ground.run_noise(clock))
-    noise = noise_of(*even, *ground.draws, share, of_step * ground.step_ns) if large else None
+    larger = max(abs(row.a or 0), abs(row.b or 0))
+    share, least = more_noise(name, larger) if more_noise else (0.0, 0.0)
+    share = max(share, ground.runs.by_clock(clock))
+    noise = noise_of(*even, *ground.draws, share, least) if larger >= SMALL * ground.step_ns else None
     row.noise = noise.margin if noise else None
     return Measured(row, pair, noise, clock)
-
-
-def noise_of_part(key: Key) -> tuple[float, float]:
-    """Of a part of the account."""
-    return (VAGUE_NOISE, UNEXPLAINED_OF_STEP) if key[0] == "unexplained" else (0.0, 0.0)
-
-
-def noise_of_name(key: Key) -> tuple[float, float]:
-    """Of a name in a part (name, part)."""
-    of_step = UNEXPLAINED_OF_STEP if key[1] == "unexplained" else 0.0
-    return VAGUE_NOISE if key[1] in VAGUE_PARTS else NAMED_NOISE, of_step
 
 
 def row_of(name: str, a: Sequence[float] | None, b: Sequence[float] | None, unit: str = "ns") -> Row:
@@ -200,12 +190,6 @@ def step_row(ground: Ground, parts: Mapping[str, str]) -> Measured:
             sizes[clock] = max(sizes.get(clock, 0.0), 0.0) + mean(even) / 2
         sums.append(total)
     row.at_equal_speed = mean(sums[1]) - mean(sums[0])
-    whole = sum(sizes.values()) or 1.0
-    share = (
-        math.hypot(*(ground.run_noise(clock) * size / whole for clock, size in sizes.items()))
-        if sizes
-        else 0.1
-    )
-    noise = noise_of(sums[0], sums[1], *ground.draws, share)
+    noise = noise_of(sums[0], sums[1], *ground.draws, *ground.runs.of_step(sizes))
     row.noise = noise.margin if noise else None
     return Measured(row, Pair((), (), "step"), noise, HOST)

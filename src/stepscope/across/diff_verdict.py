@@ -6,12 +6,16 @@ from stepscope import units
 from stepscope.across.diff_model import Diff, Speed
 
 NOTABLE_SPEED = 0.03
+NOTABLE_CHANGE = 0.1
 
 
 def verdict(found: Diff) -> str:
     """Whether the step takes longer, whether that is more than noise, and what the machine had to do with it."""
     words = [_step(found)]
-    words += [_speed(each) for each in found.speed if abs(each.ratio - 1) >= NOTABLE_SPEED]
+    notable = [each for each in found.speed if abs(each.ratio - 1) >= NOTABLE_SPEED]
+    words += [_speed(each) for each in notable]
+    if notable:
+        words.append("That is the machine rather than the code: differences are judged at equal speed.")
     if not found.significant:
         words.append("Nothing else differs by more than chance.")
     return " ".join(words)
@@ -28,15 +32,14 @@ def _step(found: Diff) -> str:
     if step.noise is not None and abs(step.difference) > step.noise:
         even = units.duration(step.at_equal_speed or 0)
         return f"A step took {change}, but at equal speed of host and device it differs by {even}{noise}: no more than chance."
+    if abs(step.relative) > NOTABLE_CHANGE and step.noise is not None:
+        return f"A step took {change}, which may be chance: steps differ by so much among themselves ({noise[2:]})."
     return f"The step is the same within its noise: {change}{noise}."
 
 
 def _speed(speed: Speed) -> str:
     change = abs(speed.ratio - 1)
-    return (
-        f"B's {speed.what} was {100 * change:.0f} % {'slower' if speed.ratio > 1 else 'faster'} in everything it did, "
-        "which is the machine rather than the code; differences are judged at equal speed."
-    )
+    return f"B's {speed.what} was {100 * change:.0f} % {'slower' if speed.ratio > 1 else 'faster'} in everything it did."
 
 
 def signed_share(value: float) -> str:
