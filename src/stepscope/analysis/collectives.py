@@ -11,6 +11,7 @@ steps also has the host's time in the calls that asked for host collectives.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -67,15 +68,35 @@ def collectives(trace: Trace, account: Account, calls: pl.DataFrame | None = Non
 
 def collective_rows(calls: pl.DataFrame) -> pl.DataFrame:
     """Rows of the report's collectives, the longest in total first; calls of several ranks can be concatenated."""
+    return added_rows([collective_sums(calls)])
+
+
+def collective_sums(calls: pl.DataFrame) -> pl.DataFrame:
+    """What the rows are made of, as sums that can be added up over ranks."""
     sized = pl.col("bytes").is_not_null() & (pl.col("dur_ns") > 0)
-    rate = pl.col("bytes").filter(sized).sum() / pl.col("dur_ns").filter(sized).sum()
-    grouped = calls.group_by(_KEYS, maintain_order=True).agg(
-        pl.len().alias("calls"),
-        pl.when(pl.col("bytes").count() > 0).then(pl.col("bytes").sum()).alias("bytes"),
+    return calls.group_by(_KEYS, maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("calls"),
+        pl.col("bytes").sum(),
+        pl.col("bytes").count().cast(pl.Int64).alias("known"),
         pl.col("dur_ns").sum().alias("total_ns"),
         pl.col("exposed_ns").sum(),
         (pl.col("dur_ns") - pl.col("exposed_ns")).clip(0).sum().alias("overlapped_ns"),
-        rate.alias("algorithm_gb_per_s"),
+        pl.col("bytes").filter(sized).sum().alias("sized_bytes"),
+        pl.col("dur_ns").filter(sized).sum().alias("sized_ns"),
+    )
+
+
+def added_rows(sums: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Rows of the report's collectives from the sums of one or many ranks."""
+    added = pl.concat(sums).group_by(_KEYS, maintain_order=True).agg(pl.all().sum())
+    grouped = added.select(
+        *_KEYS,
+        "calls",
+        pl.when(pl.col("known") > 0).then("bytes").alias("bytes"),
+        "total_ns",
+        "exposed_ns",
+        "overlapped_ns",
+        algorithm_gb_per_s=pl.col("sized_bytes") / pl.col("sized_ns"),
     )
     told = pl.when(pl.col("algorithm_gb_per_s").is_finite() & (pl.col("bytes") > 0)).then(
         "algorithm_gb_per_s"

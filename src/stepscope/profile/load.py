@@ -103,16 +103,28 @@ def _load(run: Run, catalog: Catalog, wanted: _Wanted) -> Profile:
         raise _none_readable(run, failures)
     if reader.cache is not None and not reader.keep_in_memory:
         reader.cache.prune()
+    return put_together(run, catalog, files, failures, reader.problems, wanted.ranks)
+
+
+def put_together(
+    run: Run,
+    catalog: Catalog,
+    files: Sequence[LoadedFile],
+    failures: list[tuple[Entry, UnreadableFile]],
+    more: Sequence[Problem] = (),
+    ranks: set[int] | None = None,
+) -> Profile:
+    """The profile of files that were read, here or elsewhere, and what is to be said of it."""
     ranked, doubts = assign(files)
-    if wanted.ranks is not None:
-        ranked = _only(ranked, wanted.ranks, run)
-    was_chosen = wanted.ranks is not None or catalog.folders == 0 or catalog.path == run.entries[0].path
+    if ranks is not None:
+        ranked = _only(ranked, ranks, run)
+    was_chosen = ranks is not None or catalog.folders == 0 or catalog.path == run.entries[0].path
     others = [other for other in catalog.runs if other is not run]
     problems = Problems()
     for problem in (
         *doubts,
         missing_ranks(ranked, was_chosen=was_chosen),
-        *reader.problems,
+        *more,
         _told(failures),
         _other_runs(run, others),
         *problems_around(run, others, catalog.skipped),

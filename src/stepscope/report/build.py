@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -63,7 +63,7 @@ def build(
     """The report, rank by rank: what one rank needed is let go before the next one is looked at, and after `also` saw it."""
     wanted = chosen_sections(sections)
     ranks = _chosen_ranks(profile, rank)
-    failures = _Failures()
+    failures = Failures()
     found: dict[str, list[Any]] = {section.name: [] for section in wanted}
     with ThreadPoolExecutor(_threads(), thread_name_prefix="stepscope-report") as pool:
         for number in ranks:
@@ -74,8 +74,23 @@ def build(
                 found[section.name] += failures.caught(section, number, answer.result)
             if also is not None:
                 also(context)
+    return put_together(profile, options, ranks, wanted, found, failures)
+
+
+def put_together(
+    profile: Profile,
+    options: Options,
+    ranks: Sequence[int],
+    wanted: Sequence[Section],
+    found: Mapping[str, list[Any]],
+    failures: Failures,
+    ready: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Report:
+    """The report of what each section found on each rank; `ready` are sections that were put together elsewhere."""
     fields: dict[str, Any] = {}
-    for section in wanted:
+    for name in ready or {}:
+        fields.update((ready or {})[name])
+    for section in (section for section in wanted if section.name not in (ready or {})):
         for joined in failures.caught(section, None, section.joined, found[section.name], options):
             fields.update(joined)
     if "findings" in fields and "collectives" in fields and "steps" in fields:
@@ -121,7 +136,7 @@ def _chosen_ranks(profile: Profile, rank: int | Collection[int] | None) -> list[
     return wanted
 
 
-class _Failures:
+class Failures:
     """What went wrong while sections were computed: one section's fault must not cost the others."""
 
     def __init__(self) -> None:
@@ -139,11 +154,19 @@ class _Failures:
             if not is_fault or os.environ.get(RAISE):
                 raise
             line = f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0]
-            sections, ranks = self._found.setdefault(line, ({}, []))
-            sections[section.name] = None
-            if rank is not None and rank not in ranks:
-                ranks.append(rank)
+            self.add(line, section.name, rank)
             return []
+
+    def add(self, line: str, section: str, rank: int | None) -> None:
+        """One more of these faults."""
+        sections, ranks = self._found.setdefault(line, ({}, []))
+        sections[section] = None
+        if rank is not None and rank not in ranks:
+            ranks.append(rank)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Fault and section, of a single rank."""
+        return [(line, section) for line, (sections, _) in self._found.items() for section in sections]
 
     def problems(self, all_ranks: int) -> list[Problem]:
         """One for each fault, however many sections and ranks it cost."""

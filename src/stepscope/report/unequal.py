@@ -47,7 +47,7 @@ def _what(row: dict[str, Any]) -> str:
 
 def _steps(found: Compared) -> Iterator[Problem]:
     counts = found.late.group_by("rank").agg(pl.len()).sort("rank")
-    usual = counts["len"].mode().max()
+    usual = max(counts["len"].mode().to_list(), default=0)
     others = counts.filter(pl.col("len") != usual)
     if others.is_empty():
         return

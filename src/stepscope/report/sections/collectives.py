@@ -13,7 +13,7 @@ from stepscope.across.pace import pace
 from stepscope.across.ranks import Calls, Compared, calls_of, compare
 from stepscope.analysis.collective_calls import collective_calls
 from stepscope.analysis.collectives import Collectives as RankCollectives
-from stepscope.analysis.collectives import collective_rows, collectives
+from stepscope.analysis.collectives import added_rows, collective_sums, collectives
 from stepscope.report import model
 from stepscope.report.between import between_ranks, rank_figures, transfers
 from stepscope.report.options import Options
@@ -25,19 +25,19 @@ from stepscope.report.unequal import unequal
 
 @dataclass(frozen=True)
 class RankPart:
-    """One rank's calls, the sums behind its shares, and what is compared with other ranks."""
+    """One rank's calls as sums, those behind its shares, and what is compared with other ranks."""
 
     rank: int
-    calls: pl.DataFrame
+    rows: pl.DataFrame
     sums: RankCollectives
-    compared: Calls
+    compared: Calls | None  # None where that stays with whoever read the rank
 
 
 def of_rank(context: RankContext) -> RankPart:
     """The rank's communication."""
     calls = collective_calls(context.trace, context.account)
     sums = collectives(context.trace, context.account, calls)
-    return RankPart(context.rank, calls, sums, rank_calls(context, calls))
+    return RankPart(context.rank, collective_sums(calls), sums, rank_calls(context, calls))
 
 
 def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
@@ -49,12 +49,17 @@ def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
 
 def joined(ranks: Sequence[RankPart], options: Options) -> Mapping[str, Any]:
     """Rows over all calls of all ranks; shares of the summed time."""
+    calls = {rank.rank: rank.compared for rank in ranks if rank.compared is not None}
+    # A rank alone waits for nobody that is known.
+    found = compare(calls) if len(ranks) > 1 and any(len(rank.rows) for rank in ranks) else None
+    return told_of(ranks, found, options)
+
+
+def told_of(ranks: Sequence[RankPart], found: Compared | None, options: Options) -> Mapping[str, Any]:
+    """The section, once the ranks were compared."""
     if not ranks:
         return {"collectives": model.Collectives()}
-    calls = pl.concat([rank.calls for rank in ranks])
-    # A rank alone waits for nobody that is known.
-    found = compare({rank.rank: rank.compared for rank in ranks}) if len(ranks) > 1 and len(calls) else None
-    rows = collective_rows(calls)
+    rows = added_rows([rank.rows for rank in ranks])
     if found is not None:
         of_row = ["name", "group", "group_size", "dtype"]
         rows = rows.join(transfers(found), on=of_row, how="left", nulls_equal=True, maintain_order="left")
@@ -88,8 +93,8 @@ def _rank_rows(ranks: Sequence[RankPart], found: Compared) -> list[dict[str, Any
 def _row(part: RankPart) -> dict[str, Any]:
     return {
         "rank": part.rank,
-        "calls": len(part.calls),
-        "total_ns": int(part.calls["dur_ns"].sum()),
+        "calls": int(part.rows["calls"].sum()),
+        "total_ns": int(part.rows["total_ns"].sum()),
         "exposed_ns": part.sums.exposed_ns,
         "exposed_share": _rounded(part.sums.exposed_share),
         "kernel_share": _rounded(part.sums.kernel_share),
