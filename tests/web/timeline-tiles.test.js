@@ -92,6 +92,21 @@ test("a failure is told, and not repeated at once", async () => {
   assert.deepEqual(told, ["gone"]);
 });
 
+test("guesses that fail, or that nobody waits for any more, do not go on for ever", async () => {
+  let asked = 0;
+  const tiles = new Tiles(async () => { asked += 1; throw new Error("gone"); }, () => {}, () => {});
+  tiles.guesses = [0, 1, 2].map((index) => ({ source, level: 1, index, block: 0 }));
+  tiles.guess();
+  await soon();
+  assert.equal(asked, 1);
+  tiles.pausedUntil = 0;
+  tiles.stop();
+  tiles.guess();
+  tiles.want([{ source, level: 1, index: 5, block: 0 }]);
+  await soon();
+  assert.equal(asked, 1);
+});
+
 test("while a tile is on its way a coarser one stands in, else finer ones", () => {
   const tiles = new Tiles(async () => bytes({}), () => {}, () => {});
   const coarse = { begin: 0, unit: 1, end: tileSpan(6), rows: [], bytes: 0 };

@@ -39,11 +39,18 @@ export class Tiles {
     /** @type {Wish[]} */
     this.guesses = [];
     this.quietTimer = 0;
+    this.isStopped = false;
     this.bytes = 0;
     this.running = 0;
     this.pausedUntil = 0;
     /** @type {number[]} ms of the last requests */
     this.latencies = [];
+  }
+
+  /** Asks for nothing more. */
+  stop() {
+    this.isStopped = true;
+    clearTimeout(this.quietTimer);
   }
 
   /** @param {Source} source @param {number} level @param {number} index @param {number} block */
@@ -77,7 +84,7 @@ export class Tiles {
 
   /** Fetches guesses, one request after the other. */
   guess() {
-    if (this.wishes.length || this.running) return;
+    if (this.isStopped || this.wishes.length || this.running || performance.now() < this.pausedUntil) return;
     const [head, ...rest] = this.missing(this.guesses);
     if (!head) return;
     const same = rest.filter((wish) => wish.source === head.source && wish.level === head.level && wish.index === head.index);
@@ -85,7 +92,7 @@ export class Tiles {
   }
 
   pump() {
-    while (this.running < AT_ONCE && this.wishes.length && performance.now() >= this.pausedUntil) {
+    while (!this.isStopped && this.running < AT_ONCE && this.wishes.length && performance.now() >= this.pausedUntil) {
       const head = this.wishes[0];
       /** @type {Wish[]} */
       const batch = [];
@@ -114,8 +121,10 @@ export class Tiles {
       this.keep(batch, buffer);
     } catch (error) {
       this.pausedUntil = performance.now() + RETRY_MS;
-      setTimeout(() => this.onArrival(), RETRY_MS + 50); // paints again, and so asks again
-      this.onFailure(error);
+      if (!this.isStopped) {
+        setTimeout(() => this.onArrival(), RETRY_MS + 50); // paints again, and so asks again
+        this.onFailure(error);
+      }
     } finally {
       for (const key of keys) this.pending.delete(key);
       this.running -= 1;

@@ -77,6 +77,7 @@ export class Timeline {
   /** Ends everything. */
   stop() {
     this.stopped = true;
+    this.tiles.stop();
     cancelAnimationFrame(this.scheduled);
     this.observer.disconnect();
     this.stopTheme();

@@ -29,11 +29,13 @@ export async function start(root, context, asked) {
   const selection = new Selection(timeline);
   const search = new Search(timeline, selection);
   const keys = new Keys(timeline, selection, search, () => showHelp(root));
+  const told = /** @type {any} */ (window); // where the tests and the benchmark look
   let timer = 0;
   const stop = () => {
     clearTimeout(timer);
     keys.stop();
     timeline.stop();
+    delete told.stepscopeTimeline;
   };
   timeline.onChange = () => {
     clearTimeout(timer);
@@ -44,7 +46,7 @@ export async function start(root, context, asked) {
   try {
     const layout = await asked;
     open(timeline, layout, place);
-    /** @type {any} */ (window).stepscopeTimeline = timeline; // for the tests and the benchmark
+    told.stepscopeTimeline = timeline;
     timeline.elements.search.value = place.q;
     if (place.q) search.run(place.q);
     await restore(timeline, selection, place, layout);
