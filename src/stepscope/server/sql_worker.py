@@ -88,7 +88,12 @@ def _limit(memory_bytes: int) -> None:
 
         limit = _data_bytes() + memory_bytes
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    except (ImportError, OSError, ValueError, IndexError):  # not on this system; the time is bounded all the same
+    except (
+        ImportError,
+        OSError,
+        ValueError,
+        IndexError,
+    ):  # not on this system; the time is bounded all the same
         pass
 
 
