@@ -1,7 +1,8 @@
 """How late each rank was in each step, by what it did and by what the others waited.
 
 Work of a rank in a step = the step − its time in exposed collectives. Late = the smaller of (its work − the median work of
-the others) and (the median time of the others in collectives − its own): more to do, and waited for. That needs no clocks,
+the others) and (the median time of the others in collectives − its own, in this step and the next): more to do, and waited for,
+at once or after what it did at the end of the step. That needs no clocks,
 counts no delay twice however many collectives it passes through, and blames nobody for a wait of his own. Where collectives run
 on the host (gloo, MPI), a device's account does not tell when the host came; there a rank is late by what it came after the second
 last, in each step the sum over collectives one after the other, and the most of those that ran at the same time.
@@ -22,6 +23,7 @@ LATE = {
     "ahead_ns": pl.Int64,  # its work − that of the others
     "late_ns": pl.Int64,
 }
+_COMPARED = {**{name: dtype for name, dtype in LATE.items() if name != "late_ns"}, "waited_for": pl.Int64}
 COLLECTIVE = ("collective", "host_collective")
 
 
@@ -35,8 +37,16 @@ def lateness(steps: pl.DataFrame, parts: pl.DataFrame, margins: pl.DataFrame | N
     rows = steps.join(waiting, on=["rank", "step"], how="left").with_columns(pl.col("waits").fill_null(0))
     rows = rows.with_columns(work_ns=pl.col("dur_ns") - pl.col("waits")).sort("step", "rank")
     frames = [_of_step(group) for group in rows.partition_by("step", maintain_order=True) if len(group) > 1]
-    found = pl.concat([pl.DataFrame(schema=LATE), *frames])
+    found = _waited_for_later(pl.concat([pl.DataFrame(schema=_COMPARED), *frames]))
     return found if margins is None or not on_host(parts) else _by_margins(found, margins)
+
+
+def _waited_for_later(rows: pl.DataFrame) -> pl.DataFrame:
+    """What a rank does after its last collective is waited for in the next step."""
+    here = pl.col("waited_for")
+    later = here.shift(-1, fill_value=0).over("rank", order_by="step")
+    both = pl.max_horizontal(here, here.clip(0) + later.clip(0))
+    return rows.with_columns(late_ns=pl.min_horizontal("ahead_ns", both)).select(*LATE).cast(LATE)  # type: ignore[arg-type]
 
 
 def on_host(parts: pl.DataFrame) -> bool:
@@ -54,11 +64,11 @@ def _of_step(rows: pl.DataFrame) -> pl.DataFrame:
     work, waits = rows["work_ns"].to_list(), rows["waits"].to_list()
     more = [mine - typical for mine, typical in zip(work, others_median(work), strict=True)]
     waited_for = [typical - mine for mine, typical in zip(waits, others_median(waits), strict=True)]
-    late = [min(pair) for pair in zip(more, waited_for, strict=True)]
-    added = {"ahead_ns": pl.Series(more, dtype=pl.Float64), "late_ns": pl.Series(late, dtype=pl.Float64)}
-    return rows.with_columns(pl.Series(values).round().alias(name) for name, values in added.items()).select(
-        pl.col(name).cast(dtype) for name, dtype in LATE.items()
+    added = {"ahead_ns": more, "waited_for": waited_for}
+    found = rows.with_columns(
+        pl.Series(name, values, dtype=pl.Float64).round() for name, values in added.items()
     )
+    return found.select(*_COMPARED).cast(_COMPARED)  # type: ignore[arg-type]
 
 
 def others_median(values: Sequence[float]) -> list[float]:
