@@ -35,6 +35,7 @@ LAYERS = (
     "tensorboard",
     "notebook",
     "cli",
+    "testing",
 )
 # Lives inside other people's training jobs: the bottom layer, itself, and nothing that must be installed.
 CAPTURE = "capture"

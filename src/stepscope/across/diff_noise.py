@@ -104,6 +104,17 @@ def noise_of(
     return Noise(error, min(MANY, freedom * (error / within) ** 4))
 
 
+def noise_of_one(values: Sequence[float], drawn: Draws, run_noise: float) -> Noise | None:
+    """Of a mean by itself; None where there is one value."""
+    within = spread(values, drawn)
+    if within is None:
+        return None
+    error = math.hypot(within, run_noise * _mean(values))
+    if not within:
+        return Noise(error, MANY)
+    return Noise(error, min(MANY, (drawn.clusters - 1) * (error / within) ** 4))
+
+
 def surely(chances: Sequence[float], level: float) -> list[bool]:
     """Holm's rule: which of these are no accident, with at most `level` risk that any of them is one."""
     order = sorted(range(len(chances)), key=chances.__getitem__)

@@ -33,7 +33,7 @@ def _step(found: Diff) -> str:
         even = units.duration(step.at_equal_speed or 0)
         return f"A step took {change}, but at equal speed of host and device it differs by {even}{noise}: no more than chance."
     if abs(step.relative) > NOTABLE_CHANGE and step.noise is not None:
-        return f"A step took {change}, which may be chance: steps differ by so much among themselves ({noise[2:]})."
+        return f"A step took {change}, which may be chance ({noise[2:].removesuffix(' by chance')})."
     return f"The step is the same within its noise: {change}{noise}."
 
 

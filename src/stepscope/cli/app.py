@@ -8,6 +8,7 @@ import typer
 
 from stepscope import __version__
 from stepscope.cli.capture import capture
+from stepscope.cli.check import check
 from stepscope.cli.diff import diff
 from stepscope.cli.doctor import doctor
 from stepscope.cli.export import export
@@ -31,6 +32,7 @@ app.command()(query)
 app.command()(export)
 app.command()(report)
 app.command()(diff)
+app.command()(check)
 app.command()(doctor)
 app.command(context_settings=RUN_SETTINGS)(run)
 app.command()(capture)

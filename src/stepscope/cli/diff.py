@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stepscope.cli.check import OVER_BUDGET, WIDTH
 from stepscope.cli.console import Color, Talk, session
 from stepscope.cli.options import (
     ColorOption,
@@ -25,6 +26,7 @@ from stepscope.profile.whole_files import refuse_existing
 
 if TYPE_CHECKING:
     from stepscope.report.diff_build import Diff
+    from stepscope.report.gate import Gate
 
 
 class Format(str, Enum):
@@ -51,6 +53,8 @@ def diff(
     output_format: Annotated[Format | None, typer.Option("--format", help="How to write it; by the name of FILE, else text.")] = None,
     step: Annotated[str | None, typer.Option("--step", metavar="A:B", help="Only the steps A to B, both included; one number for one step.")] = None,
     step_name: Annotated[str | None, typer.Option("--step-name", metavar="NAME", help="The annotation that marks the steps.")] = None,
+    fail_on: Annotated[list[str] | None, typer.Option("--fail-on", metavar="5%", help="Exit code 3 if the step of B takes longer by more than this and more than chance; also peak_memory=3%, or a part such as compute=10%. May be given several times.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="With --fail-on, fail also on what cannot be told from noise.")] = False,
     limit: Annotated[int | None, typer.Option("-n", "--limit", metavar="N", min=0, help="At most so many rows of a table, 0 for all.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there instead of to stdout.")] = None,
     force: ForceOption = False,
@@ -66,9 +70,12 @@ def diff(
     What explains the change comes first. A difference counts if it is more than what steps and runs differ by anyway.
     """
     with session(quiet, verbose, color) as talk:
+        from stepscope.report.budget import growth
         from stepscope.report.diff_build import diff as compare
         from stepscope.report.diff_write import ROWS, form_of, written
+        from stepscope.report.gate import gate_of
 
+        limits = growth(fail_on) if fail_on else None
         form = output_format.value if output_format else form_of(output)
         _check_target(form, output, force)
         rows = ROWS[form] if limit is None else limit
@@ -81,6 +88,8 @@ def diff(
                 send(written(found, form, limit=rows), stream)
         if output is not None:
             talk.note(f"Wrote {output}")
+        if limits is not None:
+            _fail(talk, gate_of(found, limits, strict=strict))
 
 
 def _check_target(form: str, output: Path | None, force: bool) -> None:
@@ -89,6 +98,18 @@ def _check_target(form: str, output: Path | None, force: bool) -> None:
         refuse_existing(output, force)
     elif form == "html" and sys.stdout.isatty():
         raise StepscopeError("A web page is of no use in a terminal.", fix="Name a file with -o.")
+
+
+def _fail(talk: Talk, found: Gate) -> None:
+    """Tell on stderr what --fail-on makes of it, and end with 3 if that is too much."""
+    from stepscope.cli.table import terminal_width
+    from stepscope.report.gate_text import gate_lines
+
+    sys.stdout.flush()
+    for line in gate_lines(found, terminal_width() or WIDTH):
+        talk.err.print(line)
+    if not found.passed:
+        raise typer.Exit(OVER_BUDGET)
 
 
 def _print(talk: Talk, found: Diff, limit: int) -> None:

@@ -1,0 +1,91 @@
+"""`stepscope check`: is a profile within its budget."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stepscope.cli.console import Color, Talk, session
+from stepscope.cli.options import (
+    ColorOption,
+    ForceOption,
+    NoCacheOption,
+    OutputOption,
+    ProfilePath,
+    QuietOption,
+    RankOption,
+    RunOption,
+    VerboseOption,
+    opened,
+)
+from stepscope.cli.output import destination, send
+
+if TYPE_CHECKING:
+    from stepscope.report.gate import Gate
+
+OVER_BUDGET = 3
+WIDTH = 200  # of logs: a message is better long than cut
+
+
+class Format(str, Enum):
+    """How to write it."""
+
+    text = "text"
+    json = "json"
+    md = "md"
+
+
+def check(
+    path: ProfilePath,
+    budget: Annotated[Path, typer.Option("--budget", metavar="FILE", help="The limits, as TOML.")] = Path("budgets.toml"),
+    baseline: Annotated[str | None, typer.Option("--baseline", metavar="PATH", help="The profile to compare with, instead of the file's.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail also on what cannot be told from noise.")] = False,
+    output_format: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.text,
+    step: Annotated[str | None, typer.Option("--step", metavar="A:B", help="Only the steps A to B, both included; one number for one step.")] = None,
+    step_name: Annotated[str | None, typer.Option("--step-name", metavar="NAME", help="The annotation that marks the steps.")] = None,
+    output: OutputOption = None,
+    force: ForceOption = False,
+    rank: RankOption = None,
+    run: RunOption = None,
+    no_cache: NoCacheOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+    color: ColorOption = Color.auto,
+) -> None:  # fmt: skip
+    """Compare a profile with its budget: step time, parts, peak memory, findings, and growth against a baseline.
+
+    The exit code is 3 if a limit is not kept by more than chance, or if the profile cannot tell.
+    """
+    with session(quiet, verbose, color) as talk:
+        from stepscope.report.budget import read_budget, with_baseline
+        from stepscope.report.gate_build import check as judge
+        from stepscope.report.options import Options, parse_steps
+
+        limits = read_budget(budget)
+        if baseline is not None:
+            limits = with_baseline(limits, baseline)
+        profile = opened(talk, path, rank, run, no_cache)
+        options = Options(step_name, parse_steps(step) if step is not None else None, 0)
+        tell(talk, judge(profile, limits, options=options, strict=strict), output_format.value, output, force)
+
+
+def tell(talk: Talk, found: Gate, form: str, output: Path | None, force: bool) -> None:
+    """Write the verdict, and end with its exit code."""
+    from stepscope.cli.table import terminal_width
+    from stepscope.report.gate_text import as_json, as_markdown, as_text, gate_lines
+
+    if form == "text" and output is None:
+        for line in gate_lines(found, terminal_width() or WIDTH):
+            talk.out.print(line)
+    else:
+        words = {"json": as_json, "md": as_markdown, "text": as_text}[form](found)
+        with destination(output, force) as stream:
+            send(words, stream)
+        talk.note(found.summary)
+    sys.stdout.flush()
+    if not found.passed:
+        raise typer.Exit(OVER_BUDGET)

@@ -1,0 +1,247 @@
+"""Is a profile within its budget: each limit with what was measured, what chance may make of it, and the verdict.
+
+`over`: above the limit by more than the noise. `noisy`: above it, but not by more than chance; that does not fail unless
+asked to. `unknown`: the profile does not have the figure; that fails, since a gate that cannot see must not say yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from stepscope import units
+from stepscope.across.diff_model import Diff, Row
+from stepscope.across.diff_noise import draws, noise_of_one
+from stepscope.across.diff_rows import Ground, vectors
+from stepscope.across.diff_samples import Side
+from stepscope.across.diff_speed import Speeds, clock_of
+from stepscope.across.diff_verdict import NOTABLE_SPEED
+from stepscope.report.budget import Baseline, Budget, Limit
+from stepscope.report.diff_cells import amount
+
+SCHEMA = "stepscope.gate/1"
+OVER, NOISY, UNKNOWN, OK = "over", "noisy", "unknown", "ok"
+
+
+class Check(msgspec.Struct, kw_only=True):
+    """One limit. Times are ns, sizes bytes, shares 0 to 1; against a baseline, limit and value are what is more than there."""
+
+    name: str
+    limit: float | None
+    value: float | None
+    unit: str
+    noise: float | None = None
+    verdict: str
+    message: str
+
+
+class Gate(msgspec.Struct, kw_only=True):
+    """All limits. `passed` is false where one of them is over or unknown, or noisy and that counts."""
+
+    schema: str = SCHEMA
+    path: str
+    baseline: str | None = None
+    passed: bool
+    strict: bool = False
+    checks: list[Check] = []
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        failed = sum(
+            check.verdict in (OVER, UNKNOWN) or (self.strict and check.verdict == NOISY)
+            for check in self.checks
+        )
+        noisy = sum(check.verdict == NOISY for check in self.checks)
+        remark = f" {noisy} cannot be told from noise." if noisy and not self.strict else ""
+        if self.passed:
+            return f"PASSED: {len(self.checks) - noisy} of {len(self.checks)} limits are kept.{remark}"
+        return f"FAILED: {failed} of {len(self.checks)} limits {'is' if failed == 1 else 'are'} not kept.{remark}"
+
+
+def gate(side: Side, budget: Budget, diff: Diff | None = None, *, strict: bool = False) -> Gate:
+    """Of a profile; `diff` is that against the budget's baseline, where it has one."""
+    checks = list(_absolute(side, budget))
+    if diff is not None:
+        checks += against(diff, budget.baseline or Baseline())
+    return _gate(side.report["profile"]["path"], diff, checks, strict)
+
+
+def gate_of(diff: Diff, base: Baseline, *, strict: bool = False) -> Gate:
+    """Of a diff alone: what may have grown from A to B."""
+    return _gate(diff.b.path, diff, against(diff, base), strict)
+
+
+def _gate(path: str, diff: Diff | None, checks: list[Check], strict: bool) -> Gate:
+    failing = (OVER, UNKNOWN, NOISY) if strict else (OVER, UNKNOWN)
+    return Gate(
+        path=path,
+        baseline=diff.a.path if diff is not None else None,
+        passed=not any(check.verdict in failing for check in checks),
+        strict=strict,
+        checks=checks,
+    )
+
+
+def _absolute(side: Side, budget: Budget) -> Iterator[Check]:
+    steps = side.report["steps"]
+    noise = _step_noise(side)
+    if budget.step_time is not None:
+        yield _judged("step_time", budget.step_time, steps["median_ns"], noise, "The profile has no steps.")
+    if budget.step_time_p90 is not None:
+        yield _judged(
+            "step_time_p90", budget.step_time_p90, steps["p90_ns"], noise, "The profile has no steps."
+        )
+    for part, limit in budget.parts.items():
+        yield _part(side, part, limit)
+    if budget.peak_memory is not None:
+        yield _judged("peak_memory", budget.peak_memory, _peak(side), None, "Memory was not recorded.")
+    told = {finding["code"]: finding for finding in side.report["findings"]}
+    for code in budget.findings:
+        yield _finding(code, told)
+
+
+def _judged(name: str, limit: Limit, value: float | None, noise: float | None, missing: str) -> Check:
+    if value is None:
+        return Check(
+            name=name, limit=limit.amount, value=None, unit=limit.unit, verdict=UNKNOWN, message=missing
+        )
+    excess = value - limit.amount
+    verdict, message = _verdict(excess, noise, limit.unit)
+    return Check(
+        name=name,
+        limit=limit.amount,
+        value=value,
+        unit=limit.unit,
+        noise=noise,
+        verdict=verdict,
+        message=message,
+    )
+
+
+def _verdict(excess: float, noise: float | None, unit: str) -> tuple[str, str]:
+    if excess <= 0:
+        return OK, ""
+    if noise is not None and excess <= noise:
+        return NOISY, f"over by {amount(excess, unit)}, which may be chance"
+    return OVER, f"over by {amount(excess, unit)}"
+
+
+def _step_noise(side: Side) -> float | None:
+    """What the mean step may be off by, 95 of 100 times."""
+    ground = Ground(side.samples, side.samples, Speeds({}, {}, []))
+    sizes: dict[str, float] = {}
+    for (part,), values in vectors(side.samples.parts, ["part"], "ns", side.samples.cells).items():
+        clock = clock_of(str(part))
+        sizes[clock] = sizes.get(clock, 0.0) + sum(values)
+    share = ground.runs.of_step(sizes)[0] / 2 if sizes else 0.0
+    found = noise_of_one(
+        side.samples.cells["ns"].to_list(), draws(side.samples.cells["rank"].to_list()), share
+    )
+    return found.margin if found else None
+
+
+def _part(side: Side, part: str, limit: Limit) -> Check:
+    cells = side.samples.cells
+    values = vectors(side.samples.parts, ["part"], "ns", cells).get((part,), [0.0] * len(cells))
+    if limit.unit == "share":
+        values = [value / whole if whole else 0.0 for value, whole in zip(values, cells["ns"], strict=True)]
+    noise = noise_of_one(values, draws(cells["rank"].to_list()), 0.0)
+    value = sum(values) / len(values) if values else None
+    return _judged(
+        f"parts.{part}", limit, value, noise.margin if noise else None, "The profile has no steps."
+    )
+
+
+def _peak(side: Side) -> float | None:
+    rows = side.report["memory"]["devices"]
+    on_devices = [row for row in rows if row["device_kind"] != "cpu"] or rows
+    return max((row["peak_bytes"] for row in on_devices if row["peak_bytes"] is not None), default=None)
+
+
+def _finding(code: str, told: dict[str, dict[str, object]]) -> Check:
+    found = told.get(code)
+    saves = found["saves_ns_per_step"] if found else 0
+    assert isinstance(saves, int)
+    return Check(
+        name=f"findings.{code}",
+        limit=0,
+        value=1 if found else 0,
+        unit="count",
+        verdict=OVER if found else OK,
+        message=f"{found['title']}, worth {units.duration(saves)} a step" if found else "",
+    )
+
+
+def against(diff: Diff, base: Baseline) -> list[Check]:
+    """What has grown, compared with the baseline (A of the diff)."""
+    checks = []
+    if base.step_time is not None:
+        checks.append(_grown("baseline.step_time", diff.step, base.step_time, diff))
+    parts = {row.name: row for row in diff.parts}
+    for name, limit in base.parts.items():
+        row = parts.get(name) or Row(name=name, a=0.0, b=0.0, difference=0.0)
+        checks.append(_grown(f"baseline.parts.{name}", row, limit, diff))
+    if base.peak_memory is not None:
+        checks.append(_grown("baseline.peak_memory", _memory(diff), base.peak_memory, diff))
+    if base.findings:
+        checks += _gained(diff)
+    return checks
+
+
+def _memory(diff: Diff) -> Row | None:
+    known = [row for row in diff.memory if row.a is not None and row.b is not None]
+    on_devices = [row for row in known if row.name != "host"] or known
+    return max(on_devices, key=lambda row: row.b or 0, default=None)
+
+
+def _grown(name: str, row: Row | None, limit: Limit, diff: Diff) -> Check:
+    """`limit` is a share of the baseline's figure, or an amount."""
+    unit = row.unit if row is not None else "ns"
+    if row is None or row.a is None or row.b is None:
+        nothing = (
+            "Memory was not recorded in both." if "memory" in name else "One of the two has no such figure."
+        )
+        return Check(name=name, limit=None, value=None, unit=unit, verdict=UNKNOWN, message=nothing)
+    allowed = limit.amount * row.a if limit.unit == "share" else limit.amount
+    even = row.difference if row.at_equal_speed is None else row.at_equal_speed
+    excess = row.difference - allowed
+    verdict, _ = _verdict(min(excess, even - allowed) if excess > 0 else excess, row.noise, unit)
+    message = (
+        ""
+        if excess <= 0
+        else f"over by {amount(excess, unit)}" + (", which may be chance" if verdict == NOISY else "")
+    )
+    if excess > 0 and verdict == OK:
+        verdict, message = NOISY, f"over by {amount(excess, unit)}, and {_slower(diff)}"
+    return Check(
+        name=name,
+        limit=allowed,
+        value=row.difference,
+        unit=unit,
+        noise=row.noise,
+        verdict=verdict,
+        message=message,
+    )
+
+
+def _slower(diff: Diff) -> str:
+    found = [each for each in diff.speed if each.ratio > 1 + NOTABLE_SPEED]
+    words = " and ".join(f"the {each.what} was {100 * (each.ratio - 1):.0f} % slower" for each in found)
+    return f"{words} in everything" if words else "at equal speed of the machine it is not"
+
+
+def _gained(diff: Diff) -> Sequence[Check]:
+    gained = [each for each in diff.gained if each.significant]
+    message = "; ".join(f"{each.title} ({each.code})" for each in gained)
+    return [
+        Check(
+            name="baseline.findings",
+            limit=0,
+            value=len(gained),
+            unit="count",
+            verdict=OVER if gained else OK,
+            message=message,
+        )
+    ]

@@ -1,0 +1,36 @@
+"""From a profile and a budget to a verdict."""
+
+from __future__ import annotations
+
+from stepscope.errors import StepscopeError
+from stepscope.profile.load import load
+from stepscope.profile.profile import Profile
+from stepscope.report.budget import Budget
+from stepscope.report.diff_build import diff_of
+from stepscope.report.diff_side import side_of
+from stepscope.report.gate import Gate, gate
+from stepscope.report.options import Options
+
+
+def check(
+    profile: Profile,
+    budget: Budget,
+    *,
+    options: Options | None = None,
+    baseline: Profile | None = None,
+    strict: bool = False,
+) -> Gate:
+    """The profile against its budget; the baseline is loaded from where the budget says, unless given."""
+    wanted = options or Options(limit=0)
+    side = side_of(profile, wanted)
+    base = budget.baseline
+    if base is None:
+        return gate(side, budget, strict=strict)
+    if baseline is None:
+        if base.path is None:
+            raise StepscopeError(
+                "The budget has limits against a baseline, and no baseline.",
+                fix='Name one with --baseline PATH, or path = "…" below [baseline].',
+            )
+        baseline = load(base.path)
+    return gate(side, budget, diff_of(side_of(baseline, wanted), side), strict=strict)

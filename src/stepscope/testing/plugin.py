@@ -1,0 +1,88 @@
+"""`@pytest.mark.stepscope(step_time="120 ms", peak_memory="24 GB")`: a test whose steps are recorded and must keep a budget.
+
+This is imported by every run of pytest where stepscope is installed: it imports nothing else until a test asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MARKER = "stepscope"
+WIDTH = 160
+_LINE = (
+    "stepscope(step_time=, step_time_p90=, peak_memory=, parts=, findings=, baseline=, strict=, warmup=1, steps=20): record the steps "
+    "of the test, which ends each with stepscope.step(), and fail if they do not keep this budget"
+)
+_OURS = ("strict", "warmup", "steps")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line("markers", _LINE)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Record the call of a marked test, and judge what was recorded if the test itself passed."""
+    mark = pyfuncitem.get_closest_marker(MARKER)
+    if mark is None:
+        return (yield)
+    if mark.args:
+        pytest.fail("The marker stepscope takes names only, such as step_time='120 ms'.", pytrace=False)
+    limits = _told(lambda: _budget(mark.kwargs, pyfuncitem))
+    folder = _folder(pyfuncitem)
+    with _recording(folder, mark.kwargs):
+        result = yield
+    if not any(folder.iterdir()):
+        pytest.fail("The test has recorded no step: it must call stepscope.step() after each.", pytrace=False)
+    found = _told(lambda: _judged(folder, limits, bool(mark.kwargs.get("strict", False))))
+    if not found.passed:
+        from stepscope.report.gate_text import as_text
+
+        pytest.fail("\n" + as_text(found, WIDTH), pytrace=False)
+    return result
+
+
+def _told(ask: Callable[[], Any]) -> Any:
+    """The answer; what is wrong with a budget or a profile fails the test in words."""
+    from stepscope.errors import StepscopeError
+
+    try:
+        return ask()
+    except StepscopeError as error:
+        words = f"{error.what} {error.fix or ''}"
+    return pytest.fail(words, pytrace=False)
+
+
+def _budget(given: Mapping[str, Any], item: pytest.Function) -> Any:
+    from stepscope.report.budget import budget, with_baseline
+
+    found = budget(
+        {key: value for key, value in given.items() if key not in _OURS}, f"the marker of {item.name}"
+    )
+    if found.baseline is None or found.baseline.path is None or "://" in found.baseline.path:
+        return found
+    return with_baseline(found, str(item.path.parent / found.baseline.path))
+
+
+def _folder(item: pytest.Function) -> Path:
+    factory: pytest.TempPathFactory = item.config._tmp_path_factory  # type: ignore[attr-defined]
+    return factory.mktemp("stepscope")
+
+
+def _recording(folder: Path, given: Mapping[str, Any]) -> Any:
+    import stepscope
+
+    plan = stepscope.schedule(skip=0, warmup=int(given.get("warmup", 1)), active=int(given.get("steps", 20)))
+    return stepscope.profile(folder, schedule=plan)
+
+
+def _judged(folder: Path, limits: Any, strict: bool) -> Any:
+    from stepscope.profile.load import load
+    from stepscope.report.gate_build import check
+
+    return check(load(str(folder)), limits, strict=strict)
