@@ -1,0 +1,387 @@
+"""The trace viewer in a real browser: drawn for every format, moved, searched, selected, arranged and linked to."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.browser.conftest import PATIENCE_MS, Site, Watched
+
+PROFILES = ("kineto_gpu", "xplane_jax", "xplane_tf", "chrome", "tf1_events", "two_ranks")
+COLOURS = """() => {
+  const canvas = document.querySelector(".tl-canvas");
+  const data = new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+  return new Set(data).size;
+}"""
+PAPER = """() => {
+  const canvas = document.querySelector(".tl-canvas");
+  return [...canvas.getContext("2d").getImageData(canvas.width - 2, canvas.height - 2, 1, 1).data];
+}"""
+Show = Callable[..., Any]
+
+
+def until(page: Any, question: str, what: str = "") -> Any:
+    """Ask the page until the answer is true; its own waiting would need eval, which the page forbids."""
+    end = time.monotonic() + PATIENCE_MS / 1000
+    while time.monotonic() < end:
+        found = page.evaluate(question)
+        if found:
+            return found
+        time.sleep(0.03)
+    raise AssertionError(what or f"never true: {question}")
+
+
+def ready(page: Any) -> Any:
+    """Painted, with the rows that come later, and nothing on its way."""
+    until(page, "window.stepscopeTimeline?.firstPaint > 0")
+    until(
+        page,
+        "stepscopeTimeline.ranks[0].layers.length > 0 || stepscopeTimeline.ranks[0].counters.length >= 0",
+    )
+    until(page, "!stepscopeTimeline.tiles.wishes.length && !stepscopeTimeline.tiles.running")
+    return page
+
+
+def with_layers(page: Any) -> Any:
+    """Also with the account."""
+    ready(page)
+    until(page, "stepscopeTimeline.lines.some((line) => line.key.includes('/account/'))")
+    until(page, "!stepscopeTimeline.tiles.wishes.length && !stepscopeTimeline.tiles.running")
+    return page
+
+
+def click_row(page: Any, words: str, share: float) -> None:
+    """Click into the first row of the track with this title, at a share of the view's width."""
+    place = page.evaluate(
+        """([words, share]) => {
+          const timeline = stepscopeTimeline;
+          const line = timeline.lines.find((each) => each.title.includes(words));
+          const box = timeline.elements.overlay.getBoundingClientRect();
+          return [box.left + share * timeline.viewport.width, box.top + line.y - timeline.scroll + 9];
+        }""",
+        [words, share],
+    )
+    page.mouse.click(*place)
+
+
+def asked(site: Site, profile: str, route: str) -> Any:
+    """JSON about a run, once it is read."""
+    end = time.monotonic() + PATIENCE_MS / 1000
+    while time.monotonic() < end:
+        found = site.get(f"api/runs/{site.run(profile)}/{route}")
+        if found.get("state") != "loading":
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"{route} never came")
+
+
+def event_of(site: Site, profile: str, text: str) -> int:
+    """The first event whose name matches."""
+    return int(asked(site, profile, f"timeline/found?q={quote(text)}&at=0&by=1")["id"])
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_format_is_drawn(profile: str, show: Show) -> None:
+    page = ready(show("trace", profile))
+    assert until(page, f"({COLOURS})()") > 4
+    assert page.locator(".tl-line").count() >= 2
+    assert page.locator(".tl-status").inner_text().endswith("events")
+    text = page.locator(".tl").inner_text()
+    assert not re.search(r"\b(undefined|NaN|null|\[object)\b", text)
+
+
+def test_steps_phases_account_and_counters_have_rows_of_their_own(show: Show) -> None:
+    page = with_layers(show("trace", "kineto_gpu"))
+    titles = page.locator(".tl-line .tl-title").all_inner_texts()
+    assert titles[:2] == ["Steps", "Steps on GPU 0"]
+    assert "Account of GPU 0" in titles
+    assert {"busy", "queue depth", "memory allocated"} <= set(titles)
+
+
+def test_keys_move_and_the_link_follows(show: Show) -> None:
+    page = ready(show("trace", "kineto_gpu"))
+    whole = page.evaluate("stepscopeTimeline.viewport.span")
+    page.locator(".tl-overlay").hover(position={"x": 500, "y": 200})
+    page.keyboard.down("w")
+    until(page, f"stepscopeTimeline.viewport.span < {whole} / 3")
+    page.keyboard.up("w")
+    page.wait_for_url(re.compile(r"start=-?\d+&end=-?\d+"))
+    before = page.evaluate("stepscopeTimeline.viewport.start")
+    page.keyboard.down("d")
+    until(page, f"stepscopeTimeline.viewport.start > {before}")
+    page.keyboard.up("d")
+    page.keyboard.press("0")
+    until(page, f"stepscopeTimeline.viewport.span >= {whole}")
+
+
+def test_the_wheel_scrolls_zooms_and_pans(show: Show) -> None:
+    page = ready(show("trace", "kineto_gpu"))
+    page.locator(".tl-overlay").hover(position={"x": 400, "y": 300})
+    page.mouse.wheel(0, 120)
+    until(page, "stepscopeTimeline.scroll > 50")
+    whole = page.evaluate("stepscopeTimeline.viewport.span")
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -600)
+    page.keyboard.up("Control")
+    until(page, f"stepscopeTimeline.viewport.span < {whole}")
+
+
+def test_a_slice_tells_its_arguments_stack_links_op_and_step(show: Show, site: Site) -> None:
+    kernel = event_of(site, "kineto_gpu", "/^void at::/")
+    page = ready(show("trace", "kineto_gpu", event=kernel))
+    drawer = page.locator(".tl-drawer")
+    drawer.get_by_text("launched by").wait_for()
+    drawer.get_by_text("grid").wait_for()
+    drawer.get_by_text("launched from, outermost first").wait_for()
+    drawer.get_by_text("correlation").wait_for()
+    assert drawer.get_by_text(re.compile(r"^step \d+$")).count() == 1
+    links = page.evaluate("stepscopeTimeline.marked.links.map((link) => [link.why, link.direction])")
+    assert ["launch", "from"] in links
+    page.locator(".tl-overlay").focus()
+    page.keyboard.press("[")
+    drawer.get_by_text("launches").wait_for()
+    page.keyboard.press("]")
+    until(page, f"stepscopeTimeline.marked.chosen?.id === {kernel}")
+
+
+def test_arrows_are_drawn_between_launch_and_kernel(show: Show, site: Site) -> None:
+    kernel = event_of(site, "kineto_gpu", "/^void at::/")
+    page = ready(show("trace", "kineto_gpu", event=kernel))
+    page.locator(".tl-drawer").get_by_text("launched by").wait_for()
+    page.keyboard.press("q")
+    until(page, "document.querySelector('.tl-drawer').hidden")
+    strokes = page.evaluate(
+        """async () => {
+          const timeline = stepscopeTimeline;
+          const { ctx } = timeline.painter;
+          const real = ctx.stroke;
+          let paths = 0;
+          ctx.stroke = function (path) { if (path instanceof Path2D) paths += 1; return real.apply(this, arguments); };
+          timeline.frame();
+          delete ctx.stroke;
+          return paths;
+        }"""
+    )
+    assert strokes == 2 * page.evaluate("stepscopeTimeline.marked.links.length")
+    page.keyboard.press("q")
+
+
+def test_forward_and_backward_are_linked(show: Show, site: Site) -> None:
+    found = asked(site, "kineto_gpu", "table/links?filter=forward-backward&limit=1")
+    names = [column["name"] for column in found["columns"]]
+    first = found["rows"][0][names.index("from")]
+    page = ready(show("trace", "kineto_gpu", event=first))
+    page.locator(".tl-drawer").get_by_text("backward", exact=False).first.wait_for()
+    assert "forward-backward" in page.evaluate("stepscopeTimeline.marked.links.map((link) => link.why)")
+
+
+def test_clicks_select_and_keys_go_on_from_there(show: Show) -> None:
+    page = with_layers(show("trace", "kineto_gpu"))
+    click_row(page, "Steps on GPU 0", 0.5)
+    drawer = page.locator(".tl-drawer")
+    drawer.locator("h2").get_by_text(re.compile("^step")).wait_for()
+    first = page.evaluate("stepscopeTimeline.marked.chosen.id")
+    page.keyboard.press(".")
+    until(page, f"stepscopeTimeline.marked.chosen?.id === {first + 1}")
+    page.keyboard.press(",")
+    until(page, f"stepscopeTimeline.marked.chosen?.id === {first}")
+    page.keyboard.press("f")
+    page.keyboard.press("f")
+    until(page, "stepscopeTimeline.viewport.span < 1.5 * stepscopeTimeline.marked.chosen.dur")
+    page.keyboard.press("Shift+M")
+    assert page.evaluate("stepscopeTimeline.marked.marks.length") == 1
+    page.keyboard.press("r")
+    drawer.get_by_text("selected on").wait_for()
+    page.keyboard.press("Escape")
+    until(page, "document.querySelector('.tl-drawer').hidden && !stepscopeTimeline.marked.range")
+
+
+def test_the_account_names_its_cause(show: Show) -> None:
+    page = with_layers(show("trace", "kineto_gpu"))
+    click_row(page, "Account of GPU 0", 0.5)
+    page.locator(".tl-drawer").get_by_text("because of").wait_for()
+    page.locator(".tl-drawer dd .tl-link").first.click()
+    until(page, "stepscopeTimeline.marked.chosen?.layer === 'events'")
+
+
+def test_dragging_selects_a_range_and_adds_it_up(show: Show) -> None:
+    page = with_layers(show("trace", "kineto_gpu"))
+    box = page.locator(".tl-overlay").bounding_box()
+    page.mouse.move(box["x"] + 200, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 400, box["y"] + 300, steps=3)
+    page.mouse.move(box["x"] + 500, box["y"] + 420, steps=3)
+    page.mouse.up()
+    drawer = page.locator(".tl-drawer")
+    drawer.locator("td").first.wait_for()
+    assert "GPU 0" in drawer.locator("h2").inner_text()
+    assert "busy" in drawer.locator("h2").inner_text()
+    drawer.get_by_role("button", name="count", exact=True).click()
+    counts = [
+        int(text.replace(",", "")) for text in drawer.locator("tbody td:nth-child(2)").all_inner_texts()
+    ]
+    assert counts == sorted(counts, reverse=True)
+    drawer.get_by_role("button", name="by track").click()
+    drawer.get_by_text("stream 7").first.wait_for()
+    drawer.get_by_role("button", name="by part").click()
+    drawer.get_by_text("Kernels run on the device.").wait_for()
+    page.wait_for_url(re.compile(r"from=\d+&to=\d+&tracks="))
+    page.reload()
+    ready(page)
+    page.locator(".tl-drawer").get_by_text("selected on").wait_for()
+
+
+def test_shift_and_drag_pans(show: Show) -> None:
+    page = ready(show("trace", "kineto_gpu"))
+    page.evaluate("stepscopeTimeline.viewport.zoom(0.2, 400)")
+    before = page.evaluate("stepscopeTimeline.viewport.start")
+    box = page.locator(".tl-overlay").bounding_box()
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + 400, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 300, box["y"] + 100, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    assert page.evaluate("stepscopeTimeline.viewport.start") > before
+    assert page.evaluate("stepscopeTimeline.marked.range") is None
+
+
+def test_search_finds_what_is_not_on_screen(show: Show, site: Site) -> None:
+    page = ready(show("trace", "kineto_gpu"))
+    low, high = page.evaluate("[stepscopeTimeline.viewport.low, stepscopeTimeline.viewport.high]")
+    page.evaluate(f"stepscopeTimeline.viewport.show({low}, {low + (high - low) / 1000})")
+    total = asked(site, "kineto_gpu", "timeline/search?q=aten::mm")["count"]
+    page.keyboard.press("/")
+    page.keyboard.type("aten::mm")
+    page.keyboard.press("Enter")
+    found = page.locator(".tl-found")
+    found.get_by_text(f"1 of {total}").wait_for()
+    first = page.evaluate("stepscopeTimeline.marked.chosen?.id")
+    page.keyboard.press("Enter")
+    found.get_by_text(f"2 of {total}").wait_for()
+    page.keyboard.press("Shift+Enter")
+    found.get_by_text(f"1 of {total}").wait_for()
+    until(page, f"stepscopeTimeline.marked.chosen?.id === {first}")
+    assert page.evaluate("stepscopeTimeline.minimap.hits.some((count) => count > 0)")
+    page.keyboard.press("Escape")
+    until(page, "stepscopeTimeline.minimap.hits === null")
+
+
+def test_search_that_finds_nothing_says_so(show: Show) -> None:
+    page = ready(show("trace", "kineto_gpu"))
+    page.locator(".tl-search").fill("no such thing")
+    page.locator(".tl-found").get_by_text("nothing found").wait_for()
+
+
+def test_tracks_are_pinned_folded_filtered_and_the_link_keeps_it(show: Show) -> None:
+    page = with_layers(show("trace", "kineto_gpu"))
+    stream = page.locator(".tl-line", has_text="stream 7").first
+    stream.hover()
+    stream.get_by_role("button", name=re.compile("^Pin")).click()
+    until(page, "stepscopeTimeline.lines[0].pinned")
+    page.get_by_role("button", name="Fold main thread").click()
+    page.locator(".tl-filter").fill("main")
+    until(page, "stepscopeTimeline.lines.length === 3")
+    page.wait_for_url(re.compile(r"pinned=.*folded=.*filter=main"))
+    page.reload()
+    ready(page)
+    assert page.evaluate("stepscopeTimeline.lines.map((line) => [line.kind, line.pinned, line.folded])") == [
+        ["track", True, False],
+        ["group", False, False],
+        ["track", False, True],
+    ]
+
+
+def test_tracks_are_moved_with_the_keyboard(show: Show) -> None:
+    page = with_layers(show("trace", "kineto_gpu"))
+    titles = "stepscopeTimeline.lines.filter((line) => line.kind === 'counter').map((line) => line.title)"
+    before = page.evaluate(titles)
+    page.get_by_role("button", name="Fold queue depth").focus()
+    page.keyboard.press("Alt+ArrowUp")
+    until(page, f"JSON.stringify({titles}) !== {str(before)!r}")
+    assert page.evaluate(titles).index("queue depth") < before.index("queue depth")
+
+
+def test_the_minimap_chooses_what_is_shown(show: Show) -> None:
+    page = ready(show("trace", "kineto_gpu"))
+    whole = page.evaluate("stepscopeTimeline.viewport.span")
+    box = page.locator(".tl-minimap").bounding_box()
+    page.mouse.move(box["x"] + 300, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 400, box["y"] + 20, steps=4)
+    page.mouse.up()
+    until(page, f"stepscopeTimeline.viewport.span < {whole} / 3")
+
+
+def test_another_rank_opens_on_the_same_clock(show: Show) -> None:
+    page = ready(show("trace", "two_ranks"))
+    page.keyboard.press("End")
+    page.get_by_role("button", name="Unfold Rank 1").click()
+    until(page, "stepscopeTimeline.ranks[1].layout !== null && stepscopeTimeline.ranks[1].layers.length > 0")
+    until(page, "!stepscopeTimeline.tiles.wishes.length && !stepscopeTimeline.tiles.running")
+    low, high, start, end = page.evaluate(
+        """(() => {
+          const [one, two] = stepscopeTimeline.ranks;
+          const span = (rank) => [rank.layout.start_ns + rank.source.shift, rank.layout.end_ns + rank.source.shift];
+          return [...span(one), ...span(two)];
+        })()"""
+    )
+    assert start < high
+    assert end > low
+
+
+def test_dark_mode_repaints(page: Any, show: Show) -> None:
+    ready(show("trace", "kineto_gpu"))
+    light = page.evaluate(PAPER)
+    page.get_by_role("button", name="Dark").click()
+    until(page, f"String(({PAPER})()) !== '{','.join(map(str, light))}'")
+    assert max(page.evaluate(PAPER)[:3]) < 60
+    page.get_by_role("button", name="Light").click()
+
+
+def test_the_help_shows_the_keys(show: Show) -> None:
+    page = ready(show("trace", "kineto_gpu"))
+    page.keyboard.press("?")
+    page.locator("dialog").get_by_text("zoom in and out at the pointer").wait_for()
+    page.keyboard.press("Escape")
+    page.locator("dialog").wait_for(state="detached")
+
+
+def test_names_from_the_file_are_text(show: Show) -> None:
+    page = ready(show("trace", "hostile", event=3))
+    page.locator(".tl-drawer h2").wait_for()
+    page.locator(".tl-search").fill("<img")
+    page.locator(".tl-found").get_by_text(re.compile(r"\d+ found")).wait_for()
+    page.keyboard.press("Enter")
+    page.locator(".tl-drawer h2").get_by_text("<img src=x").wait_for()
+    assert page.evaluate("window.hacked") is None
+    assert page.locator(".tl img, .tl script, .tl b:has(*)").count() == 0
+
+
+def test_a_server_that_stumbles_is_told_and_asked_again(page: Any, show: Show, watched: Watched) -> None:
+    watched.expected += ["Failed to load resource", "net::ERR"]
+    ready(show("trace", "kineto_gpu"))
+    page.route("**/timeline/tiles?*", lambda route: route.abort())
+    page.evaluate("stepscopeTimeline.viewport.zoom(0.01, 300); stepscopeTimeline.invalidate()")
+    page.locator(".tl-status.error").wait_for()
+    page.unroute("**/timeline/tiles?*")
+    until(page, "!stepscopeTimeline.tiles.wishes.length && !stepscopeTimeline.tiles.running")
+
+
+def test_other_pages_link_here_with_times_and_event(show: Show, site: Site) -> None:
+    layout = asked(site, "kineto_gpu", "timeline/layout")
+    middle = (layout["start_ns"] + layout["end_ns"]) // 2
+    page = ready(show("trace", "kineto_gpu", start=middle, end=middle + 1_000_000, event=5))
+    page.locator(".tl-drawer h2").wait_for()
+    assert page.evaluate("stepscopeTimeline.marked.chosen.id") == 5
+
+
+def test_the_download_for_perfetto_is_offered(show: Show, site: Site) -> None:
+    page = ready(show("trace", "kineto_gpu"))
+    link = page.get_by_text("Open in Perfetto").get_attribute("href")
+    assert link == f"api/runs/{site.run('kineto_gpu')}/chrome"
