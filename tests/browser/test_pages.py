@@ -71,6 +71,7 @@ def test_overview_says_what_to_know_first(show: Callable[..., Any]) -> None:
     assert "4.33×" in verdict
     assert page.locator(".finding").count() == 2
     assert "saves 6.67 ms a step" in page.locator(".finding").first.inner_text()
+    assert page.locator(".finding .more").all_inner_texts() == ["see Device", "see Input pipeline"]
     assert page.locator(".onebar i").count() == 8
     assert page.locator(".panel h3").all_inner_texts() == [
         "Device\nhow?", "Precision\nhow?", "Coverage\nhow?", "Environment\nhow?",

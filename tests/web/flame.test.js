@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { hash, visible } from "../../src/stepscope/web/app/flame.js";
+import { hash, label, visible } from "../../src/stepscope/web/app/flame.js";
 
 test("each box is at least as long as those below it, and belongs to one that is there", () => {
   const { nodes, whole, hidden } = visible({
@@ -27,4 +27,11 @@ test("nothing to draw", () => {
 test("a name always has the same colour", () => {
   assert.equal(hash("aten::mm"), hash("aten::mm"));
   assert.ok(hash("x".repeat(1000)) >= 0);
+});
+
+test("labels are what tells boxes apart", () => {
+  assert.equal(label("torch/nn/modules/module.py(1783): _call_impl"), "_call_impl");
+  assert.equal(label("nn.Module: Block_0"), "Block_0");
+  assert.equal(label("train.py(12): <module>"), "<module>");
+  assert.equal(label("aten::mm"), "aten::mm");
 });

@@ -8,7 +8,7 @@ import { shortName } from "./names.js";
 import { inOrder, part } from "./parts.js";
 import { table } from "./tables.js";
 
-const LETTER = 0.0082; // of the bar, where the page is as narrow as it may be
+const LETTER = 0.0075; // of the bar, where the page is as narrow as it may be
 const BARS = 400;
 
 /** Steps of each rank's critical device, or of one rank's. @param {import("../types").Report} report @param {number | null} [rank] */

@@ -1,5 +1,7 @@
 // Flame graphs: the server's tree made into what Plotly draws.
 
+import { shortName } from "./names.js";
+
 /** @typedef {{ names: string[], nodes: [number, number, number, number, number][], left_out?: number }} Tree */
 /** @typedef {{ id: string, parent: string, name: string, self: number, total: number, calls: number }} Node */
 
@@ -38,6 +40,13 @@ export function visible(tree) {
       });
   });
   return { nodes, whole, hidden: tree.nodes.length - nodes.length };
+}
+
+/** What stands in a box, which is often narrow: the function without its file, the module without its kind. @param {string} name */
+export function label(name) {
+  return shortName(name)
+    .replace(/^\S*\.py\(\d+\): (?=\S)/, "")
+    .replace(/^(nn\.Module|autograd::engine::evaluate_function): (?=\S)/, "");
 }
 
 /** A number for a name, always the same. @param {string} name */

@@ -3,9 +3,9 @@
 import { isLeft } from "../app/api.js";
 import { fill, h } from "../app/dom.js";
 import { figure, plain } from "../app/figure.js";
-import { hash, visible } from "../app/flame.js";
+import { hash, label, visible } from "../app/flame.js";
 import { count, duration, share } from "../app/format.js";
-import { clipped, shortName } from "../app/names.js";
+import { clipped } from "../app/names.js";
 import { helpLink } from "../app/help.js";
 import { empty, failure } from "../app/notice.js";
 import { choice, pageHead } from "../app/pieces.js";
@@ -204,7 +204,7 @@ function drawn(tree, by, measure, words) {
           type: "icicle",
           branchvalues: "total",
           ids: ["all", ...nodes.map((node) => node.id)],
-          labels: ["all", ...nodes.map((node) => plain(clipped(shortName(node.name), 80)))],
+          labels: ["all", ...nodes.map((node) => plain(clipped(label(node.name), 80)))],
           parents: ["", ...nodes.map((node) => node.parent)],
           values: [whole, ...nodes.map((node) => node.total)],
           tiling: { orientation: "v", pad: 1 },

@@ -2,14 +2,13 @@
 
 import { oneBar, partList, stepBars } from "../app/account.js";
 import { fill, h } from "../app/dom.js";
-import { evidence } from "../app/evidence.js";
+import { findings } from "../app/findings.js";
 import { count, duration, format, framework, moment, share, spans, times } from "../app/format.js";
 import { helpLink } from "../app/help.js";
 import { empty, problem } from "../app/notice.js";
 import { heading } from "../app/pieces.js";
 import { headlines, verdict } from "../app/verdict.js";
 
-const TOP = 5;
 const COVERED = /** @type {const} */ (["runtime", "device_time", "memory", "shapes", "stacks", "step_time"]);
 
 /** @type {import("../types").Page} */
@@ -32,7 +31,7 @@ async function render(root, context) {
       ? oneBar(report)
       : empty("No account.", "The profile has no steps and no work on a device or in ops."),
     heading("What to change", "report/findings"),
-    findings(report),
+    findings(report, context),
     report.steps.rows.length ? stepBars(report, context, { rank: context.rank }) : null,
     report.breakdown.length ? [heading("The account by part", "report/account"), partList(report)] : null,
     heading("About this run", "report/index"),
@@ -89,53 +88,6 @@ function problems(report) {
         ? null
         : h("p", { class: "sub" }, "Nothing is wrong with the capture."),
   ];
-}
-
-/** @param {import("../types").Report} report */
-function findings(report) {
-  if (!report.findings.length)
-    return empty("Nothing to change.", "No finding means that nothing here is worth your time.");
-  const all = report.findings.map(finding);
-  const rest = all.slice(TOP);
-  return [...all.slice(0, TOP), rest.length ? h("details", {}, h("summary", {}, `${rest.length} more`), rest) : null];
-}
-
-/** @param {import("../types").Finding} found @param {number} at */
-function finding(found, at) {
-  const figures = evidence(found);
-  const most = found.speedup_max > found.speedup ? `, at most ${times(found.speedup_max)}` : "";
-  return h(
-    "div",
-    { class: "finding" },
-    h("b", {}, String(at + 1)),
-    h(
-      "div",
-      {},
-      h("h3", {}, found.title, h("code", {}, found.code)),
-      h("p", {}, found.detail),
-      found.fix ? h("p", { class: "fix" }, found.fix) : null,
-      figures.length
-        ? h(
-            "details",
-            {},
-            h("summary", {}, "evidence"),
-            h(
-              "dl",
-              {},
-              figures.map(([label, words]) => [h("dt", {}, label), h("dd", {}, words)]),
-            ),
-          )
-        : null,
-    ),
-    found.saves_ns_per_step > 0
-      ? h(
-          "div",
-          { class: "gain" },
-          h("b", {}, times(found.speedup)),
-          h("span", {}, `saves ${duration(found.saves_ns_per_step)} a step${most}`),
-        )
-      : null,
-  );
 }
 
 /** @param {string} title @param {string} help @param {import("../app/dom.js").Content} content */
