@@ -53,7 +53,9 @@ def _shapes(samples: Samples) -> dict[str, dict[str, int]]:
         pl.col("shapes").is_not_null(), pl.col("shapes").str.len_chars() < LONGEST_TEXT
     )
     in_every_step = pl.len() >= len(samples.cells)
-    summed = known.group_by("name", "shapes").agg(pl.col("calls").sum(), every=in_every_step)
+    summed = known.group_by("name", "shapes", maintain_order=True).agg(
+        pl.col("calls").sum(), every=in_every_step
+    )
     summed = summed.filter("every").drop("every")
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for name, shapes, calls in summed.sort("calls", "shapes", descending=[True, False]).iter_rows():

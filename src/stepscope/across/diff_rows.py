@@ -81,7 +81,11 @@ class Measured:
 def vectors(frame: pl.DataFrame, key: Sequence[str], value: str, cells: pl.DataFrame) -> Vectors:
     """For every key its figure in each cell, 0 where it does not occur."""
     places = cells.select(*CELL).with_row_index("place")
-    summed = frame.join(places, on=list(CELL)).group_by(*key, "place").agg(pl.col(value).sum())
+    summed = (
+        frame.join(places, on=list(CELL), maintain_order="left")
+        .group_by(*key, "place", maintain_order=True)
+        .agg(pl.col(value).sum())
+    )
     found: Vectors = {}
     for *name, place, amount in summed.select(*key, "place", value).iter_rows():
         found.setdefault(tuple(name), [0.0] * len(cells))[place] = float(amount or 0)
@@ -114,7 +118,7 @@ def measured(
     a = vectors(frames[0], key, value, ground.a.cells)
     b = vectors(frames[1], key, value, ground.b.cells)
     rows = [_measured(ground, pair, a, b, clock_of, more_noise) for pair in match(a, b, levels)]
-    return sorted(rows, key=lambda each: (-abs(each.row.difference), each.row.name))
+    return sorted(rows, key=lambda each: (-abs(each.row.difference), each.row.name, each.pair.by))
 
 
 def _measured(

@@ -59,8 +59,8 @@ def _add(
 ) -> None:
     both = a_calls.select("key").unique().join(b_calls.select("key").unique(), on="key")
     sides = [calls.join(both, on="key", how="semi") for calls in (a_calls, b_calls)]
-    medians = [side.group_by("key").agg(pl.col("per_call").median()) for side in sides]
-    usual = pl.concat(medians).group_by("key").agg(usual=pl.col("per_call").mean())
+    medians = [side.group_by("key", maintain_order=True).agg(pl.col("per_call").median()) for side in sides]
+    usual = pl.concat(medians).group_by("key", maintain_order=True).agg(usual=pl.col("per_call").mean())
     usual = usual.filter(pl.col("usual") >= SHORTEST_NS)
     if len(usual) < FEWEST_KINDS:
         return
@@ -72,7 +72,11 @@ def _add(
 
 def _per_call(rows: pl.DataFrame, key: list[str], time: str) -> pl.DataFrame:
     """rank, step, key, per_call."""
-    summed = rows.group_by(*CELL, *key).agg(pl.col(time, "calls").sum()).filter(pl.col("calls") > 0)
+    summed = (
+        rows.group_by(*CELL, *key, maintain_order=True)
+        .agg(pl.col(time, "calls").sum())
+        .filter(pl.col("calls") > 0)
+    )
     return summed.select(
         *CELL,
         key=pl.struct(key).hash(),

@@ -74,11 +74,11 @@ def _names(context: RankContext) -> pl.DataFrame:
     names = context.trace.events["name"]
     rows = (
         slices.select("step", "part", "ns", name=names.gather(slices["named_by"]))
-        .group_by("step", "part", "name")
+        .group_by("step", "part", "name", maintain_order=True)
         .agg(pl.col("ns").sum())
         .with_columns(without_address("name").fill_null("(nothing by name)"))
     )
-    sums = rows.group_by("part", "name").agg(pl.col("ns").sum())
+    sums = rows.group_by("part", "name", maintain_order=True).agg(pl.col("ns").sum())
     longest = sums.filter(pl.col("ns").rank("ordinal", descending=True).over("part") <= NAMES_PER_PART)
     return rows.join(longest.select("part", "name"), on=["part", "name"], how="semi")
 
@@ -92,7 +92,7 @@ def _inside(calls: pl.DataFrame) -> pl.DataFrame:
 
 def _ops(context: RankContext) -> pl.DataFrame:
     calls = _inside(context.op_calls)
-    return calls.group_by("step", pl.col("name", "scope", "shapes").cast(pl.String)).agg(
+    return calls.group_by("step", pl.col("name", "scope", "shapes").cast(pl.String), maintain_order=True).agg(
         host_ns=pl.col("host_self_ns").sum(),
         device_ns=pl.col("device_self_ns").sum(),
         calls=(~pl.col("repeated")).sum().cast(pl.Int64),
@@ -103,7 +103,12 @@ def _kernels(context: RankContext) -> pl.DataFrame:
     calls = _launched(context, _inside(context.kernel_calls))
     launch = pl.col("grid").arr.to_list().list.eval(pl.element().cast(pl.String)).list.join("x")
     return calls.group_by(
-        "step", pl.col("name", "op").cast(pl.String), "precision", matrix=pl.col("eligible"), launch=launch
+        "step",
+        pl.col("name", "op").cast(pl.String),
+        "precision",
+        matrix=pl.col("eligible"),
+        launch=launch,
+        maintain_order=True,
     ).agg(ns=pl.col("dur_ns").sum(), calls=pl.len().cast(pl.Int64))
 
 
@@ -116,7 +121,7 @@ def _launched(context: RankContext, calls: pl.DataFrame) -> pl.DataFrame:
 
 def _collectives(context: RankContext) -> pl.DataFrame:
     calls = _inside(collective_calls(context.trace, context.account))
-    return calls.group_by("step", "name", "dtype").agg(
+    return calls.group_by("step", "name", "dtype", maintain_order=True).agg(
         pl.col("bytes", "exposed_ns").sum(), ns=pl.col("dur_ns").sum(), calls=pl.len().cast(pl.Int64)
     )
 

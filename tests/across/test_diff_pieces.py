@@ -1,0 +1,94 @@
+"""What a diff is made of: Student's t, Holm's rule, the bootstrap, matching, batches."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from stepscope.across.diff_batch import _factor
+from stepscope.across.diff_match import KERNELS, OPS, match
+from stepscope.across.diff_noise import draws, noise_of, spread, surely
+from stepscope.across.student import MANY, quantile, two_sided
+
+
+@pytest.mark.parametrize(
+    ("t", "df", "chance"),
+    [(12.706, 1, 0.05), (2.776, 4, 0.05), (2.228, 10, 0.05), (9.925, 2, 0.01), (1.96, MANY, 0.05)],
+)
+def test_student(t: float, df: float, chance: float) -> None:
+    """Against the printed tables."""
+    assert two_sided(t, df) == pytest.approx(chance, rel=2e-3)
+    assert quantile(chance, df) == pytest.approx(t, rel=1e-3)
+
+
+def test_holm() -> None:
+    assert surely([0.001, 0.04, 0.03, 0.9], 0.05) == [True, False, False, False]
+    assert surely([0.001, 0.02, 0.012, 0.9], 0.05) == [True, True, True, False]
+    assert surely([], 0.05) == []
+
+
+def test_the_bootstrap_finds_the_standard_error() -> None:
+    dice = random.Random(1)
+    values = [dice.gauss(100, 10) for _ in range(50)]
+    assert spread(values, draws([0] * 50)) == pytest.approx(10 / 50**0.5, rel=0.25)
+
+
+def test_ranks_that_differ_are_drawn_as_ranks() -> None:
+    """Forty steps of four ranks tell no more of ranks than four ranks do."""
+    ranks = [rank for rank in range(4) for _ in range(10)]
+    values = [100.0 + 10 * rank for rank in ranks]
+    by_rank, by_step = spread(values, draws(ranks)), spread(values, draws([0] * 40))
+    assert by_rank is not None
+    assert by_step is not None
+    assert by_rank > 2 * by_step
+
+
+def test_one_step_has_no_noise_of_its_own() -> None:
+    assert noise_of([1.0], [1.0, 2.0], draws([0]), draws([0, 0]), 0.01) is None
+
+
+def test_false_alarms_are_as_rare_as_promised() -> None:
+    """Equal runs of six noisy steps: 95 % intervals hold 0 in about 95 % of them."""
+    dice = random.Random(2)
+    a_draws, b_draws = draws([0] * 6), draws([0] * 6, seed=7)
+    outside = 0
+    for _ in range(200):
+        a, b = ([dice.gauss(100, 5) for _ in range(6)] for _ in range(2))
+        noise = noise_of(a, b, a_draws, b_draws, 0.0)
+        assert noise is not None
+        outside += abs(sum(b) / 6 - sum(a) / 6) > noise.margin
+    assert outside <= 20
+
+
+def test_ops_are_matched_by_all_then_by_less() -> None:
+    a = [("mm", "l1", "[2]"), ("mm", "l2", "[2]"), ("add", None, "[1]"), ("old", None, None)]
+    b = [("mm", "l1", "[2]"), ("mm", "l2", "[4]"), ("add", None, "[3]"), ("new", None, None)]
+    found = {(pair.a[:1], pair.b[:1]): pair.by for pair in match(a, b, OPS)}
+    assert found == {
+        ((a[0],), (b[0],)): "name, scope and shapes",
+        ((a[1],), (b[1],)): "name and scope",
+        ((a[2],), (b[2],)): "name",
+        ((a[3],), ()): "a",
+        ((), (b[3],)): "b",
+    }
+
+
+def test_another_kernel_of_the_same_op_is_the_same_row() -> None:
+    found = match([("sgemm", "mm", "fp32")], [("hgemm", "mm", "bf16")], KERNELS)
+    assert [(pair.by, len(pair.a), len(pair.b)) for pair in found] == [("op", 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "factor"),
+    [
+        ("[[32, 64], [64, 10]]", "[[64, 64], [64, 10]]", 2),
+        ("[[32, 64]]", "[[48, 64]]", 1.5),
+        ("[[32, 64]]", "[[64, 96]]", None),
+        ("[[32, 64]]", "[[32, 64, 1]]", None),
+        ("[[0, 64]]", "[[8, 64]]", None),
+    ],
+)
+def test_factors_of_shapes(a: str, b: str, factor: float | None) -> None:
+    found = _factor(a, b)
+    assert (float(found) if found is not None else None) == factor
