@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -70,6 +70,8 @@ def report(
     force: ForceOption = False,
     rank: RankOption = None,
     run: RunOption = None,
+    cluster: Annotated[str | None, typer.Option("--cluster", metavar="ADDRESS", help="Read the ranks on the workers of this Dask scheduler, tcp://host:8786.")] = None,
+    workers: Annotated[int | None, typer.Option("--workers", metavar="N", min=0, help="Read the ranks in so many processes of this machine.")] = None,
     no_cache: NoCacheOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -92,11 +94,15 @@ def report(
         _check_target(form, output, force, section)
         rows = ROWS[form] if limit is None else limit
         ops_by = [each.value for each in by or ()]
-        with postponed():  # the tables are stored when the report is there
-            profile = opened(talk, path, rank, run, no_cache)
-            found = build(
-                profile, step=step, step_name=step_name, sections=section, limit=rows, ops_by=ops_by
-            )
+        wanted: dict[str, Any] = {
+            "step": step, "step_name": step_name, "sections": section, "limit": rows, "ops_by": ops_by
+        }  # fmt: skip
+        if cluster is not None or workers is not None:
+            where = workers if cluster is None else cluster
+            found = _elsewhere(talk, path, where, rank=rank, run=run, cache=not no_cache, **wanted)
+        else:
+            with postponed():  # the tables are stored when the report is there
+                found = build(opened(talk, path, rank, run, no_cache), **wanted)
         if form == "text" and output is None:
             _print(talk, found, section, rows)
         elif form == "csv":
@@ -106,6 +112,14 @@ def report(
                 send(written(found, form, sections=section, limit=rows), stream)
         if output is not None:
             talk.note(f"Wrote {output}")
+
+
+def _elsewhere(talk: Talk, path: str, where: str | int | None, **wanted: Any) -> Report:
+    """The report of ranks that are read by other processes, here or on other machines."""
+    from stepscope.cluster.report import report as build
+
+    with talk.progress("Reading") as progress:
+        return build(path, where=where, progress=progress, **wanted)
 
 
 def _check_target(form: str, output: Path | None, force: bool, sections: list[str] | None) -> None:

@@ -1,0 +1,100 @@
+"""A Dask cluster: workers read their own files, what they read stays with them, and only summaries travel.
+
+Every function here is pure, so what a lost worker held is computed again by another one, which Dask sees to by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stepscope.cluster.place import FAN_IN, Progress
+from stepscope.cluster.work import Answer, Task
+from stepscope.errors import StepscopeError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+RETRIES = 2
+CONNECT_SECONDS = 10
+
+
+class OnDask:
+    """The workers of a scheduler: an address, or a client that is connected already."""
+
+    def __init__(self, where: str | Client) -> None:
+        self._is_ours = isinstance(where, str)
+        self._client = connected(where) if isinstance(where, str) else where
+
+    def keep(
+        self, function: Callable[[Task], Answer], tasks: Sequence[Task], progress: Progress
+    ) -> list[Any]:
+        """Futures, whose values stay on the workers."""
+        from distributed import as_completed
+
+        futures = [self._client.submit(function, task, retries=RETRIES, pure=False) for task in tasks]
+        for number, _ in enumerate(as_completed(futures, loop=self._client.loop), 1):
+            progress(number, len(tasks))
+        # Who kills every worker that it is given to is given up; the others go on.
+        bad = {future.key: _why(future) for future in futures if future.status != "finished"}
+        return [
+            Answer(task, error=StepscopeError(f"{task.path} cannot be read: {bad[future.key]}"))
+            if future.key in bad
+            else future
+            for task, future in zip(tasks, futures, strict=True)
+        ]
+
+    def ask(self, function: Callable[..., Any], kept: Sequence[Any], *common: Any) -> list[Any]:
+        """On the workers that hold the values."""
+        shared = [self._client.scatter(each, broadcast=False, hash=False) for each in common]
+        asked = [self._client.submit(function, each, *shared, retries=RETRIES, pure=False) for each in kept]
+        return list(self._client.gather(asked))
+
+    def reduced(
+        self, function: Callable[..., Any], join: Callable[..., Any], kept: Sequence[Any], *common: Any
+    ) -> Any:
+        """In a tree over the workers; only its root comes here."""
+        shared = [self._client.scatter(each, broadcast=False, hash=False) for each in common]
+        level = [self._client.submit(function, each, *shared, retries=RETRIES, pure=False) for each in kept]
+        while len(level) > 1:
+            level = [
+                self._client.submit(join, level[at : at + FAN_IN], retries=RETRIES, pure=False)
+                for at in range(0, len(level), FAN_IN)
+            ]
+        return level[0].result() if level else join([])
+
+    def close(self) -> None:
+        """Leave; a client that was given to us stays connected."""
+        if self._is_ours:
+            self._client.close()
+
+
+def connected(address: str) -> Client:
+    """A client of the scheduler at this address."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise StepscopeError(
+            "A Dask cluster needs distributed, which is not installed.",
+            fix="Try: pip install 'stepscope[dask]'",
+        ) from None
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        line = str(error).split("\n", maxsplit=1)[0] or type(error).__name__
+        raise StepscopeError(
+            f"No Dask scheduler answers at {address}: {line}",
+            fix="Start one with: dask scheduler, and give the address that it prints, such as tcp://host:8786",
+        ) from None
+    if not client.scheduler_info()["workers"]:
+        client.close()
+        raise StepscopeError(
+            f"The Dask scheduler at {address} has no workers.",
+            fix=f"Start some with: dask worker {address} --nthreads 1",
+        )
+    return client
+
+
+def _why(future: Any) -> str:
+    error = future.exception()
+    return f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0]

@@ -1,0 +1,197 @@
+"""The report of a run whose ranks are read elsewhere: the same as if they had been read here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from stepscope.across.arrivals import finished
+from stepscope.across.ranks import Compared, compared, plan
+from stepscope.cluster import work
+from stepscope.cluster.place import Here, Place, Progress
+from stepscope.cluster.processes import Processes
+from stepscope.cluster.work import COLLECTIVES, Answer, Task
+from stepscope.errors import UnreadableFile
+from stepscope.profile.catalog import Catalog, choose, scan
+from stepscope.profile.load import put_together as profile_of
+from stepscope.profile.nothing import nothing_found
+from stepscope.profile.profile import Profile
+from stepscope.profile.ranks import LoadedFile
+from stepscope.profile.runs import Entry, Run
+from stepscope.report.build import Failures, chosen_sections, put_together
+from stepscope.report.model import Report
+from stepscope.report.options import ROWS, Options, parse_steps
+from stepscope.report.sections.collectives import told_of
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+def report(
+    path: str | os.PathLike[str],
+    *,
+    where: str | int | Client | None = None,
+    run: str | None = None,
+    rank: int | Collection[int] | None = None,
+    step: str | None = None,
+    step_name: str | None = None,
+    sections: Collection[str] | None = None,
+    limit: int = ROWS,
+    ops_by: Sequence[str] = (),
+    cache: bool = True,
+    progress: Progress | None = None,
+) -> Report:
+    """The report of the profile at a path, its ranks read by `where`.
+
+    That is the address of a Dask scheduler (`tcp://host:8786`) or a `distributed.Client`; a number of local processes, None
+    for one on each core; or 0 for this process.
+    """
+    options = Options(step_name, parse_steps(step) if step is not None else None, limit, tuple(ops_by))
+    chosen_sections(sections)
+    catalog = scan(path)
+    if not catalog.runs:
+        raise nothing_found(catalog)
+    chosen = choose(catalog, run)
+    ranks = None if rank is None else {rank} if isinstance(rank, int) else set(rank)
+    wanted = None if sections is None else tuple(sections)
+    tasks = [
+        Task(
+            number,
+            _address(entry),
+            number if entry.rank is None else entry.rank,
+            options,
+            wanted,
+            cache=cache,
+        )
+        for number, entry in enumerate(chosen.entries)
+    ]
+    with closing(place_of(where)) as place:
+        job = _Job(place, chosen, catalog, options, wanted, ranks)
+        return job.report(tasks, _in_bytes(progress, chosen) if progress is not None else _quiet)
+
+
+def place_of(where: str | int | Client | None) -> Place:
+    """Where to work."""
+    if where is None or (isinstance(where, int) and where > 0):
+        return Processes(where)
+    if isinstance(where, int):
+        return Here()
+    from stepscope.cluster.on_dask import OnDask
+
+    return OnDask(where)
+
+
+def _in_bytes(progress: Progress, run: Run) -> Progress:
+    """Progress bars count bytes; which of the ranks are done does not matter."""
+    size = sum(entry.size for entry in run.entries)
+    return lambda done, total: progress(size * done // max(1, total), size)
+
+
+def _quiet(done: int, total: int) -> None:
+    pass
+
+
+def _address(entry: Entry) -> str:
+    """What any machine can open."""
+    if entry.filesystem is None:
+        return os.path.abspath(entry.path)  # noqa: PTH100
+    return str(entry.filesystem.unstrip_protocol(entry.path))
+
+
+class _Job:
+    """One run on one place."""
+
+    def __init__(
+        self,
+        place: Place,
+        run: Run,
+        catalog: Catalog,
+        options: Options,
+        sections: tuple[str, ...] | None,
+        ranks: set[int] | None,
+    ) -> None:
+        self._place = place
+        self._run = run
+        self._catalog = catalog
+        self._options = options
+        self._sections = sections
+        self._ranks = ranks
+
+    def report(self, tasks: Sequence[Task], progress: Progress) -> Report:
+        """Read all, number them as their files say, compare, put together."""
+        kept = self._place.keep(work.analyse, tasks, progress)
+        answers: list[Answer] = self._place.ask(work.travelling, kept)
+        profile = self._profile(answers)
+        kept, answers = self._renumbered(profile, kept, answers)
+        order = sorted(
+            (a.rank, at) for at, a in enumerate(answers) if a.error is None and a.rank in profile.ranks
+        )
+        kept, answers = [kept[at] for _, at in order], [answers[at] for _, at in order]
+        found, failures = _collected(answers)
+        wanted = chosen_sections(self._sections)
+        ready: dict[str, Any] = {}
+        if found.get(COLLECTIVES):
+            between = self._compared(kept) if len(answers) > 1 else None
+            ready[COLLECTIVES] = told_of(found[COLLECTIVES], between, self._options)
+        ranks = [answer.rank for answer in answers]
+        made = put_together(profile, self._options, ranks, wanted, found, failures, ready)
+        made.profile.events = sum(answer.events for answer in answers)
+        return made
+
+    def _profile(self, answers: Sequence[Answer]) -> Profile:
+        pairs = list(zip(self._run.entries, answers, strict=True))
+        files = [LoadedFile(entry, answer.light) for entry, answer in pairs if answer.light is not None]
+        failed = [
+            (entry, UnreadableFile(answer.error.what, fix=answer.error.fix))
+            for entry, answer in pairs
+            if answer.error is not None
+        ]
+        if not files:
+            raise failed[0][1]
+        return profile_of(self._run, self._catalog, files, failed, ranks=self._ranks)
+
+    def _renumbered(
+        self, profile: Profile, kept: list[Any], answers: list[Answer]
+    ) -> tuple[list[Any], list[Answer]]:
+        """Those again whose rank turned out to be another one, which only the files of all ranks could tell."""
+        numbers = {id(trace): rank for trace, rank in zip(profile.traces, profile.ranks, strict=True)}
+        wrong = [
+            (at, numbers[id(answer.light)])
+            for at, answer in enumerate(answers)
+            if numbers.get(id(answer.light), answer.rank) != answer.rank
+        ]
+        if not wrong:
+            return kept, answers
+        tasks = [_forced(answers[at].task, rank) for at, rank in wrong]
+        again = self._place.keep(work.analyse, tasks, _quiet)
+        for (at, _), one, answer in zip(wrong, again, self._place.ask(work.travelling, again), strict=True):
+            kept[at], answers[at] = one, answer
+        return kept, answers
+
+    def _compared(self, kept: Sequence[Any]) -> Compared | None:
+        looks = [found for found in self._place.ask(work.look_at, kept) if found is not None]
+        if not any(len(found.counts) for found in looks):
+            return None
+        agreed = plan(looks)
+        meetings = self._place.reduced(work.meet_at, work.join, kept, agreed)
+        done = finished(meetings)
+        waited = [found for found in self._place.ask(work.wait_at, kept, agreed, done) if found is not None]
+        return compared(looks, agreed, meetings, waited)
+
+
+def _forced(task: Task, rank: int) -> Task:
+    return Task(task.place, task.path, rank, task.options, task.sections, True, task.cache, task.spill)
+
+
+def _collected(answers: Sequence[Answer]) -> tuple[dict[str, list[Any]], Failures]:
+    """What each section found on the ranks, in their order, and what failed."""
+    found: dict[str, list[Any]] = {}
+    failures = Failures()
+    for answer in answers:
+        for name, part in (answer.found or {}).items():
+            found.setdefault(name, []).append(part)
+        for line, section in answer.faults:
+            failures.add(line, section, answer.rank)
+    return found, failures

@@ -1,0 +1,152 @@
+"""The work on one rank: from a path to a small result. Runs in any process on any machine that sees the file.
+
+What other ranks have to know of the rank's collectives is asked for in stages (see `across.ranks`); the calls themselves stay
+where they were read: in memory on Dask, in a file beside local processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from stepscope.across.arrivals import joined_meetings
+from stepscope.across.ranks import Calls, Look, Plan, Waited, look, meet, wait
+from stepscope.errors import StepscopeError
+from stepscope.profile.load import load
+from stepscope.report.build import Failures, chosen_sections
+from stepscope.report.options import Options
+from stepscope.report.rank import RankContext
+from stepscope.report.sections.collectives import RankPart
+from stepscope.trace.trace import Trace
+
+COLLECTIVES = "collectives"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One file to be read. `rank` is used where the file does not tell its own, or always if `forced`."""
+
+    place: int
+    path: str
+    rank: int
+    options: Options
+    sections: tuple[str, ...] | None = None
+    forced: bool = False
+    cache: bool = True
+    spill: str | None = None  # a folder for what must not travel
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the report wants of one rank, or why there is nothing. `light` stands for the trace, with a handful of events."""
+
+    task: Task
+    rank: int = 0
+    error: StepscopeError | None = None
+    light: Trace | None = None
+    events: int = 0
+    found: dict[str, Any] | None = None
+    faults: tuple[tuple[str, str], ...] = ()
+    calls: Calls | None = None
+    spilled: str | None = None
+
+
+def analyse(task: Task) -> Answer:
+    """Read the file and ask every section. A file that cannot be read is an answer, too."""
+    try:
+        trace = load(task.path, cache=task.cache).traces[0]
+    except StepscopeError as error:
+        return Answer(task, error=error)
+    except MemoryError:
+        what = f"{task.path} does not fit into memory."
+        return Answer(
+            task, error=StepscopeError(what, fix="Use machines with more memory, or record fewer steps.")
+        )
+    said = trace.info.rank
+    rank = task.rank if task.forced or said is None else said
+    context = RankContext(rank, trace, task.options)
+    failures = Failures()
+    found = {}
+    for section in chosen_sections(task.sections):
+        for answer in failures.caught(section, rank, section.of_rank, context):
+            found[section.name] = answer
+    answer = Answer(
+        task, rank, light=light(trace), events=len(trace.events), found=found, faults=tuple(failures.lines())
+    )
+    return _with_calls(answer)
+
+
+def _with_calls(answer: Answer) -> Answer:
+    """The answer with the calls apart from what travels."""
+    part = (answer.found or {}).get(COLLECTIVES)
+    if not isinstance(part, RankPart) or part.compared is None:
+        return answer
+    calls = part.compared
+    found = {**(answer.found or {}), COLLECTIVES: replace(part, compared=None)}
+    if answer.task.spill is None:
+        return replace(answer, found=found, calls=calls)
+    file = Path(answer.task.spill) / f"{answer.task.place}.arrow"
+    calls.rows.write_ipc(file, compression="uncompressed")
+    empty = replace(calls, rows=calls.rows.clear())
+    return replace(answer, found=found, calls=empty, spilled=str(file))
+
+
+def light(trace: Trace) -> Trace:
+    """A trace with the facts of the whole, and one event for each track and each end of the recording."""
+    events = trace.events
+    end = pl.col("start_ns") + pl.col("dur_ns")
+    long = events.filter(pl.col("dur_ns") > 0)
+    kept = pl.concat(
+        [
+            events.unique("track", keep="first", maintain_order=True),
+            events.filter(pl.col("start_ns") == pl.col("start_ns").min()).head(1),
+            events.filter(end == end.max()).head(1),
+            long.filter(pl.col("start_ns") == pl.col("start_ns").min()).head(1),
+            long.filter(end == end.max()).head(1),
+        ]
+    )
+    tables = {name: trace.tables[name] for name in ("tracks", "traces", "problems")}
+    return Trace({**tables, "events": kept})
+
+
+def travelling(answer: Answer) -> Answer:
+    """What leaves the process: everything but the calls."""
+    return replace(answer, calls=None)
+
+
+def stay(answer: Answer) -> Answer:
+    """What is handed to later stages, where it is handed at all."""
+    return replace(answer, light=None, found=None)
+
+
+def look_at(answer: Answer) -> Look | None:
+    """Stage 1 of `across.ranks`."""
+    calls = _calls(answer)
+    return None if calls is None else look(calls)
+
+
+def meet_at(answer: Answer, plan: Plan) -> pl.DataFrame:
+    """Stage 3."""
+    calls = _calls(answer)
+    return joined_meetings([] if calls is None else [meet(calls, plan)])
+
+
+def wait_at(answer: Answer, plan: Plan, found: pl.DataFrame) -> Waited | None:
+    """Stage 4."""
+    calls = _calls(answer)
+    return None if calls is None else wait(calls, plan, found)
+
+
+def join(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """One node of the tree that puts meetings together."""
+    return joined_meetings(list(frames))
+
+
+def _calls(answer: Answer) -> Calls | None:
+    if answer.calls is None or answer.spilled is None:
+        return answer.calls
+    return replace(answer.calls, rows=pl.read_ipc(answer.spilled))

@@ -1,0 +1,134 @@
+"""The same report wherever ranks are read: here, in local processes, on a real Dask cluster; also when a process dies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import stepscope
+from stepscope.cluster import work
+from stepscope.cluster.place import FAN_IN, tree
+from stepscope.cluster.report import report
+from stepscope.errors import StepscopeError
+from stepscope.report.model import Report
+from tests.cluster import deadly
+from tests.cluster.ranks import write_ranks
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """A scheduler and two worker processes on loopback."""
+    options: dict[str, Any] = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "processes": True,
+        "dashboard_address": None,
+    }
+    with distributed.LocalCluster(**options, host="127.0.0.1", silence_logs=50) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture
+def ranks(tmp_path: Path) -> Path:
+    """Four ranks, of which rank 2 is late."""
+    return write_ranks(tmp_path / "run")
+
+
+def plain(found: Report) -> Any:
+    """All of it, as plain values."""
+    return msgspec.to_builtins(found)
+
+
+def test_the_same_everywhere(ranks: Path, scheduler: str) -> None:
+    here = stepscope.report(ranks)
+    assert here.collectives.straggler is not None
+    assert (here.collectives.straggler.rank, here.collectives.straggler.cause) == (2, "work")
+    for where in (0, 1, scheduler):
+        assert plain(report(ranks, where=where)) == plain(here), where
+
+
+def test_a_client_of_ones_own_stays_connected(ranks: Path, scheduler: str) -> None:
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        assert report(ranks, where=client).profile.ranks == [0, 1, 2, 3]
+        assert client.status == "running"
+
+
+def test_a_broken_file_costs_only_itself(ranks: Path) -> None:
+    """And is told in the same words."""
+    (ranks / "job_rank1.pt.trace.json").write_bytes(b"\x00\x01 no profile at all")
+    here = stepscope.report(ranks)
+    assert here.profile.ranks == [0, 2, 3]
+    assert plain(report(ranks, where=0)) == plain(here)
+    assert {"unreadable-file", "missing-ranks"} <= {problem.code for problem in here.problems}
+
+
+def test_ranks_that_files_dispute(ranks: Path) -> None:
+    """Two files say that they are rank 0; names decide, and those that were read under another number are read again."""
+    for rank in (1, 2):
+        file = ranks / f"job_rank{rank}.pt.trace.json"
+        file.write_text(file.read_text().replace(f'"rank": {rank}', '"rank": 0'))
+    assert plain(report(ranks, where=0)) == plain(stepscope.report(ranks))
+
+
+def test_one_rank_alone(ranks: Path) -> None:
+    assert plain(report(ranks, where=0, rank=3)) == plain(stepscope.report(ranks, rank=3))
+
+
+def test_a_process_that_dies_is_replaced(ranks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One file kills its first reader, another every one: only that is lost."""
+    monkeypatch.setattr(work, "analyse", deadly.analyse)
+    (ranks / "job_rank1.pt.trace.json.kill").touch()
+    (ranks / "job_rank3.pt.trace.json.kills").touch()
+    found = report(ranks, where=2, sections=["collectives"])
+    assert found.profile.ranks == [0, 1, 2]
+    assert found.collectives.straggler is not None and found.collectives.straggler.rank == 2
+    assert any("ended the process" in problem.detail for problem in found.problems)
+
+
+def test_a_worker_that_dies_is_replaced(ranks: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask computes again what it held."""
+    here = stepscope.report(ranks)
+    monkeypatch.setattr(work, "analyse", deadly.analyse)
+    (ranks / "job_rank1.pt.trace.json.kill").touch()
+    assert plain(report(ranks, where=scheduler))["collectives"] == plain(here)["collectives"]
+
+
+def test_progress(ranks: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    report(ranks, where=0, sections=["steps"], progress=lambda done, total: seen.append((done, total)))
+    assert len(seen) == 4 and seen[-1][0] == seen[-1][1] > 0
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [("tcp://127.0.0.1:1", "No Dask scheduler answers"), ("no scheduler", "No Dask scheduler answers")],
+)
+def test_no_scheduler(ranks: Path, address: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One clear message, and what to do."""
+    monkeypatch.setattr("stepscope.cluster.on_dask.CONNECT_SECONDS", 1)
+    with pytest.raises(StepscopeError, match=told) as error:
+        report(ranks, where=address)
+    assert "dask scheduler" in str(error.value)
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    with pytest.raises(StepscopeError):
+        report(tmp_path, where=0)
+
+
+def test_a_tree_puts_a_few_together_at_a_time() -> None:
+    widths: list[int] = []
+
+    def join(items: Any) -> Any:
+        widths.append(len(items))
+        return sum(items)
+
+    assert tree(join, list(range(300))) == sum(range(300))
+    assert max(widths) == FAN_IN
+    assert tree(sum, []) == 0
