@@ -102,7 +102,7 @@ def budget(given: Mapping[str, Any], where: str) -> Budget:
         "findings": _findings,
         "baseline": _baseline,
     }
-    found = Budget(**_fields(given, readers, where, ""))
+    found = Budget(**_fields(given, readers, where))
     if found == Budget():
         raise StepscopeError(f"{where} limits nothing.", fix='Write for instance step_time = "120 ms".')
     return found
@@ -118,12 +118,10 @@ def _baseline(value: Any, where: str) -> Baseline:
         "parts": _parts("share", "ns"),
         "findings": _flag,
     }
-    return Baseline(**_fields(value, readers, where, "baseline."))
+    return Baseline(**_fields(value, readers, where))
 
 
-def _fields(
-    given: Any, readers: Mapping[str, Callable[[Any, str], Any]], where: str, prefix: str
-) -> dict[str, Any]:
+def _fields(given: Any, readers: Mapping[str, Callable[[Any, str], Any]], where: str) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise StepscopeError(
             f"{where} is {given!r}, and should be a table.", fix=f"It may hold {', '.join(readers)}."
@@ -131,9 +129,9 @@ def _fields(
     for key in given:
         if key not in readers:
             raise StepscopeError(
-                f"{where} has the key {prefix}{key}, which means nothing.", fix=_nearest(key, readers)
+                f"{where} has the key {key}, which means nothing.", fix=_nearest(key, readers)
             )
-    return {key: readers[key](value, f"{where}: {prefix}{key}") for key, value in given.items()}
+    return {key: readers[key](value, f"{where}: {key}") for key, value in given.items()}
 
 
 def _nearest(word: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:
@@ -177,7 +175,7 @@ def growth(given: Sequence[str]) -> Baseline:
 
 def _parts(*units: str) -> Callable[[Any, str], dict[str, Limit]]:
     def read(value: Any, where: str) -> dict[str, Limit]:
-        return _fields(value, dict.fromkeys(PARTS, _limit(*units)), where, "")
+        return _fields(value, dict.fromkeys(PARTS, _limit(*units)), where)
 
     return read
 

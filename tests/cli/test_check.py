@@ -1,0 +1,109 @@
+"""`stepscope check`: exact exit codes and messages where budgets are kept, broken, noisy, unknown and wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.inside import stepscope, succeeds
+from tests.cli.run import FIXTURES
+
+MENDED, SLOW = (FIXTURES / "diagnosis" / f"torch_item.{name}.pt.trace.json.gz" for name in ("mended", "slow"))
+
+
+@pytest.fixture
+def budget(tmp_path: Path) -> Path:
+    return tmp_path / "budgets.toml"
+
+
+def test_kept(budget: Path) -> None:
+    budget.write_text(
+        'step_time = "20 ms"\nfindings = ["input-bound"]\n[parts]\nsync = "3 ms"\ncompute = "99 %"\n'
+    )
+    ended = stepscope("check", SLOW, "--budget", budget)
+    assert ended.returncode == 0
+    assert ended.stdout.splitlines()[1].split()[:6] == ["step_time", "20.0", "ms", "14.7", "ms", "876"]
+    assert ended.stdout.endswith("\nPASSED: 4 of 4 limits are kept.\n")
+
+
+def test_broken(budget: Path) -> None:
+    budget.write_text(
+        f'step_time = "10 ms"\npeak_memory = "24 GB"\nfindings = ["device-sync"]\n[parts]\nsync = "1 ms"\n'
+        f'[baseline]\npath = "{MENDED}"\nstep_time = "5 %"\nfindings = true\n[baseline.parts]\ncompute = "5 %"\n'
+    )
+    ended = stepscope("check", SLOW, "--budget", budget)
+    assert ended.returncode == 3
+    lines = [re.sub(r" {2,}", " | ", line.strip()) for line in ended.stdout.splitlines()]
+    assert lines[1:] == [
+        "step_time | 10.0 ms | 14.7 ms | 876 µs | over | over by 4.72 ms",
+        "parts.sync | 1.00 ms | 2.08 ms | 226 µs | over | over by 1.08 ms",
+        "peak_memory | 22.4 GiB | – | unknown | Memory was not recorded.",
+        "findings.device-sync | 0 | 1 | over | The host waits for the device inside the step, worth 2.90 ms a step",
+        "baseline.step_time | +476 µs | +5.19 ms | 1.25 ms | over | over by 4.71 ms",
+        "baseline.parts.compute | +453 µs | −131 µs | 265 µs | ok",
+        "baseline.findings | 0 | 1 | over | The host waits for the device inside the step (device-sync)",
+        "",
+        "FAILED: 6 of 7 limits are not kept.",
+    ]
+
+
+def test_noisy(budget: Path) -> None:
+    """Above the limit by less than the steps differ among themselves: told, and failed only if asked to."""
+    budget.write_text('step_time = "14.5 ms"\n')
+    ended = stepscope("check", SLOW, "--budget", budget)
+    assert ended.returncode == 0
+    assert "noisy    over by 219 µs, which may be chance" in ended.stdout
+    assert ended.stdout.endswith("PASSED: 0 of 1 limits are kept. 1 cannot be told from noise.\n")
+    strict = stepscope("check", SLOW, "--budget", budget, "--strict", "--format", "json")
+    assert strict.returncode == 3
+    found = json.loads(strict.stdout)
+    assert (found["schema"], found["passed"], found["checks"][0]["verdict"]) == (
+        "stepscope.gate/1",
+        False,
+        "noisy",
+    )
+    assert strict.stderr == "FAILED: 1 of 1 limits is not kept.\n"
+
+
+def test_baseline_by_option(budget: Path, tmp_path: Path) -> None:
+    budget.write_text('step_time = "1 s"\n')
+    ended = stepscope(
+        "check", SLOW, "--budget", budget, "--baseline", MENDED, "--format", "md", "-o", tmp_path / "gate.md"
+    )
+    assert ended.returncode == 3
+    assert ended.stderr == "FAILED: 1 of 2 limits is not kept.\n"
+    assert (
+        "| `baseline.step_time` | +476 µs | +5.19 ms | 1.25 ms | ❌ over | over by 4.71 ms |"
+        in (tmp_path / "gate.md").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('step_tim = "1 ms"', "has the key step_tim, which means nothing.\nDid you mean step_time?"),
+        ("step_time = ", "is no TOML"),
+        ('[baseline]\nstep_time = "5 %"', "The budget has limits against a baseline, and no baseline."),
+        ('[baseline]\npath = "nowhere"\nstep_time = "5 %"', "nowhere"),
+    ],
+)
+def test_wrong_budgets(budget: Path, text: str, says: str) -> None:
+    budget.write_text(text)
+    ended = stepscope("check", MENDED, "--budget", budget)
+    assert ended.returncode == 1
+    assert says in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_no_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = stepscope("check", MENDED)
+    assert ended.returncode == 1
+    assert "There is no file budgets.toml." in ended.stderr
+
+
+def test_help() -> None:
+    assert "exit code is 3" in succeeds("check", "--help").replace("\n", " ")

@@ -1,0 +1,78 @@
+"""`stepscope diff` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from stepscope.across.diff_model import Diff
+from tests.cli.inside import stepscope, succeeds
+from tests.cli.run import FIXTURES
+
+MENDED, SLOW = (FIXTURES / "diagnosis" / f"torch_item.{name}.pt.trace.json.gz" for name in ("mended", "slow"))
+SAME = [FIXTURES / "diff" / f"small.none.{number}.pt.trace.json.gz" for number in (0, 1)]
+
+
+def test_in_a_terminal() -> None:
+    text = succeeds("diff", MENDED, SLOW, "-n", "3", "--color", "never")
+    assert "A step takes longer: 9.52 ms → 14.7 ms (+54 %)" in text
+    first = text.split("what explains it\n")[1].splitlines()[0]
+    assert "1.  waiting for the device in aten::_local_scalar_dense" in first
+    assert "+2.08 ms" in first
+    assert "device-sync, worth" in text
+
+
+def test_files_of_every_kind(tmp_path: Path) -> None:
+    """One read for JSON, whose schema it keeps; the others are made from the same object."""
+    for name in ("diff.json", "diff.folded"):
+        succeeds("diff", MENDED, SLOW, "-o", tmp_path / name)
+    found = msgspec.json.decode((tmp_path / "diff.json").read_bytes(), type=Diff)
+    assert found.schema == "stepscope.diff/1"
+    assert found.lines[0].kind == "sync"
+    stacks = (tmp_path / "diff.folded").read_text().splitlines()
+    assert all(len(line.rsplit(" ", 2)) == 3 for line in stacks)
+    refused = stepscope("diff", MENDED, SLOW, "-o", tmp_path / "diff.json")
+    assert refused.returncode == 1
+    assert "exists" in refused.stderr
+
+
+def test_schema() -> None:
+    schema = json.loads(succeeds("diff", "--schema"))
+    assert "Diff" in schema["$defs"]
+
+
+def test_fail_on() -> None:
+    ended = stepscope("diff", MENDED, SLOW, "--fail-on", "5%", "--format", "md")
+    assert ended.returncode == 3
+    assert ended.stdout.startswith("### 🔺 A step takes longer")
+    assert "baseline.step_time" in ended.stderr
+    assert "over     over by 4.71 ms" in ended.stderr
+    assert ended.stderr.endswith("FAILED: 1 of 1 limits is not kept.\n")
+
+
+def test_fail_on_what_may_be_noise() -> None:
+    ended = stepscope("diff", *SAME, "--fail-on", "5%", "--format", "json")
+    assert ended.returncode == 0
+    assert "noisy    over by 4.25 ms, and the host was 65 % slower in everything" in ended.stderr
+    assert ended.stderr.endswith("PASSED: 0 of 1 limits are kept. 1 cannot be told from noise.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("diff", MENDED), 2, "Missing argument 'B'"),
+        (("diff", MENDED, "nowhere"), 1, "nowhere"),
+        (("diff", MENDED, "nix://x/y"), 1, "nix"),
+        (("diff", MENDED, SLOW, "--fail-on", "five"), 1, "is no amount"),
+        (("diff", MENDED, SLOW, "--step", "x"), 1, "is no range of steps"),
+    ],
+)
+def test_bad_input_gives_one_message(arguments: tuple[str | Path, ...], code: int, says: str) -> None:
+    ended = stepscope(*arguments)
+    assert ended.returncode == code
+    assert says in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout == ""
