@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Site, settle
+from tests.browser.conftest import Site, playwright, settle
 
 JOB = """
 import time, stepscope
@@ -49,7 +49,7 @@ def test_record_from_a_job(show: Callable[..., Any], job: int) -> None:
     page.get_by_role("button", name="Record").click()
     page.wait_for_url("**/#/overview?run=*")
     settle(page)
-    assert page.locator("dialog").count() == 0
+    playwright.expect(page.locator("dialog")).to_have_count(0)
     assert "A step takes" in page.locator(".verdict").inner_text()
 
 
@@ -65,4 +65,4 @@ def test_nobody_listens(show: Callable[..., Any], watched: Any) -> None:
     page.get_by_role("button", name="Record").click()
     page.get_by_text("The target must be the number of a process").wait_for()
     page.keyboard.press("Escape")
-    assert page.locator("dialog").count() == 0
+    playwright.expect(page.locator("dialog")).to_have_count(0)

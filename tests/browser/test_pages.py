@@ -122,8 +122,7 @@ def test_flame_graph(show: Callable[..., Any]) -> None:
     page.get_by_text("Host time by call stack").wait_for()
     page.get_by_role("button", name="device").click()
     page.get_by_text("Device time by call stack").wait_for()
-    assert "tree=stack" in page.url
-    assert "measure=device" in page.url
+    page.wait_for_url("**tree=stack**measure=device**")
 
 
 def test_heat_map_of_ranks(show: Callable[..., Any]) -> None:
@@ -131,7 +130,7 @@ def test_heat_map_of_ranks(show: Callable[..., Any]) -> None:
     assert page.locator(".heatmaplayer image, .heatmaplayer .hm").count() > 0
     assert "The other ranks wait for rank 0" in page.locator(".problem").inner_text()
     page.locator("select[aria-label=measure]").select_option("host_collective")
-    assert "measure=host_collective" in page.url
+    page.wait_for_url("**measure=host_collective**")
 
 
 def test_a_step_opens_in_the_trace(show: Callable[..., Any]) -> None:
@@ -148,7 +147,7 @@ def test_memory_is_brushed_and_asked(show: Callable[..., Any]) -> None:
     box = page.locator(".figure .nsewdrag").first.bounding_box()
     page.mouse.click(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.6)
     page.get_by_role("button", name="Back to the peak").wait_for()
-    assert "at=38513623" in page.url
+    page.wait_for_url("**at=38513623**")
     page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 60)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 70, steps=5)

@@ -20,7 +20,7 @@ def test_runs_are_listed_and_searched(show: Callable[..., Any]) -> None:
     assert rows.count() >= 11
     page.get_by_label("search runs").fill("xplane jax")
     expect(rows).to_have_count(1)
-    assert "search=xplane" in page.url
+    page.wait_for_url("**search=xplane**")
     page.get_by_label("search runs").fill("nothing like this")
     page.get_by_text("No run matches.").wait_for()
     page.get_by_label("search runs").fill("kineto_gpu")
@@ -206,4 +206,4 @@ def test_compare_from_the_list(show: Callable[..., Any], site: Site) -> None:
     assert page.locator(".figure[data-drawn=yes]").count() == 2
     page.get_by_role("button", name="Swap").click()
     expect(page.locator(".verdict")).to_contain_text("slower")
-    assert f"a={site.run('after')}" in page.url
+    page.wait_for_url(f"**a={site.run('after')}**")

@@ -22,7 +22,7 @@ def test_sorted_by_the_server(show: Callable[..., Any]) -> None:
     assert names(page) != before
     page.locator("th button", has_text="host self").click()
     playwright.expect(page.locator("th[aria-sort=ascending]")).to_have_text("host self")
-    assert "sort=host_self_ns" in page.url
+    page.wait_for_url("**sort=host_self_ns**")
 
 
 def test_filtered_by_words_and_figures(show: Callable[..., Any]) -> None:
@@ -108,4 +108,4 @@ def test_sql(show: Callable[..., Any], watched: Any) -> None:
     page.locator("textarea").fill("SELECT name FROM events WHERE name = 'nothing'")
     page.get_by_role("button", name="Run", exact=True).click()
     page.get_by_text("No rows, in").wait_for()
-    assert "query=SELECT" in page.url
+    page.wait_for_url("**query=SELECT**")
