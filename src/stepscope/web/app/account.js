@@ -9,6 +9,7 @@ import { inOrder, part } from "./parts.js";
 import { table } from "./tables.js";
 
 const LETTER = 0.0075; // of the bar, where the page is as narrow as it may be
+const PALE = new Set(["python", "host_collective", "profiler", "unrecorded"]); // white words on these cannot be read
 const BARS = 400;
 
 /** Steps of each rank's critical device, or of one rank's. @param {import("../types").Report} report @param {number | null} [rank] */
@@ -34,6 +35,7 @@ export function oneBar(report) {
     h(
       "i",
       {
+        class: PALE.has(row.part) ? "pale" : null,
         style: { flex: `${row.ns} 1 0`, background: `var(--p-${row.part})` },
         "data-tip": `${part(row.part).title}: ${share(row.share)}, ${duration(row.ns / steps)} a step\n${part(row.part).meaning}`,
       },
