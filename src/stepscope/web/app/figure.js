@@ -83,6 +83,7 @@ export function figure(options) {
     options.note ? h("p", { class: "note" }, options.note) : null,
   );
   let isDrawn = false;
+  let isCleared = false;
   let ended = false;
   const draw = async () => {
     try {
@@ -93,12 +94,15 @@ export function figure(options) {
       const layout = { ...frame(options.height ?? 280, plot.clientWidth), ...drawing.layout };
       for (const axis of Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key)))
         layout[axis] = { ...axisStyle(), ...layout[axis] };
-      if (!isDrawn) fill(plot);
+      // Once only: a second call while the first draws would empty what Plotly takes for drawn.
+      if (!isCleared) fill(plot);
+      isCleared = true;
       await library.react(plot, drawing.data, layout, CONFIG);
       if (!isDrawn) listen();
       isDrawn = true;
       element.dataset.drawn = "yes";
     } catch (error) {
+      isCleared = isDrawn;
       fill(
         plot,
         h("p", { class: "cut" }, `The figure could not be drawn: ${error instanceof Error ? error.message : error}`),
