@@ -106,6 +106,17 @@ def _explain(found: dict[str, Series], path: Path) -> None:
         )
 
 
+def one_more(
+    series: Series, tool: Tool, path: Path, settings: dict[str, str] | None = None, *, alone: bool = False
+) -> None:
+    """One more run of the tool; `alone` where it leaves caches beside the file."""
+    if not alone:
+        _one_more(series, tool, path, settings)
+        return
+    with _alone(path) as linked:
+        _one_more(series, tool, linked, settings)
+
+
 def _one_more(series: Series, tool: Tool, path: Path, settings: dict[str, str] | None = None) -> None:
     _say(f"  {path.name}: {series.tool}, run {len(series.runs) + 1}")
     _warm(path)

@@ -1,0 +1,122 @@
+"""The page in a real Chromium without a GPU: when it paints, how long frames and tiles take, what it holds.
+
+The time of a frame is what the page's main thread spends on it as Chromium itself records it: script, layout,
+painting and the rasterising of the canvas. A tile's latency is from asking to having its bytes in the page.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.viewer.server import Served
+from tests.browser.chromium import ARGUMENTS, chromium
+
+SIZE = {"width": 1920, "height": 1680}
+PATIENCE_S = 60
+# Held keys and for how long: in, right, left, out, and so on, over all levels of detail.
+MOVES = (
+    ("w", 1.5), ("d", 0.8), ("a", 0.8), ("w", 1.5), ("d", 0.8), ("s", 1.2), ("a", 0.8), ("s", 2.5),
+    ("w", 2.5), ("a", 0.8), ("s", 2.5),
+)  # fmt: skip
+FRAME = "ProxyMain::BeginMainFrame"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All figures in ms and bytes."""
+
+    first_paint_ms: float
+    frames_ms: list[float]
+    per_second: float
+    tiles_ms: list[float]
+    rows: int
+    page_bytes: int
+    server: dict[str, int]
+
+
+def look(served: Served) -> Seen:
+    """Open the trace, zoom and pan through it."""
+    from playwright.sync_api import sync_playwright
+
+    found = chromium()
+    if found is None:
+        raise SystemExit("There is no Chromium: name one in STEPSCOPE_CHROMIUM.")
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=found, args=list(ARGUMENTS))
+        page = browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
+        first = _first_paint(page, served)
+        _settle(page)
+        page.mouse.move(1000, 700)
+        page.evaluate("stepscopeTimeline.tiles.latencies.length = 0")
+        browser.start_tracing(page=page, categories=["cc", "toplevel"])
+        begun = time.monotonic()
+        rows = _move(page)
+        seconds = time.monotonic() - begun
+        frames = _frames(json.loads(browser.stop_tracing()))
+        seen = Seen(
+            first_paint_ms=first,
+            frames_ms=frames,
+            per_second=len(frames) / seconds,
+            tiles_ms=page.evaluate("stepscopeTimeline.tiles.latencies"),
+            rows=rows,
+            page_bytes=_page_bytes(browser),
+            server=served.memory(),
+        )
+        browser.close()
+    return seen
+
+
+def _first_paint(page: Any, served: Served) -> float:
+    """ms from when the page began to load until slices were on it."""
+    page.goto(served.link(), wait_until="commit")
+    asked = "window.stepscopeTimeline ? stepscopeTimeline.firstPaint : 0"
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        with suppress(Exception):  # the page is still loading
+            found = float(page.evaluate(asked))
+            if found:
+                return found
+        time.sleep(0.02)
+    raise SystemExit("the trace was never painted")
+
+
+def _settle(page: Any) -> None:
+    """Until the rows that come later are there."""
+    end = time.monotonic() + PATIENCE_S
+    asked = "stepscopeTimeline.ranks[0].layers.length >= 2 && !stepscopeTimeline.tiles.running"
+    while time.monotonic() < end and not page.evaluate(asked):
+        time.sleep(0.1)
+    time.sleep(1.5)
+
+
+def _move(page: Any) -> int:
+    """Hold the keys; returns the least number of rows that were in view."""
+    rows = []
+    for key, seconds in MOVES:
+        page.keyboard.down(key)
+        time.sleep(seconds)
+        page.keyboard.up(key)
+        rows.append(int(page.evaluate("stepscopeTimeline.painter.rowsPainted")))
+    return min(rows)
+
+
+def _frames(trace: dict[str, Any]) -> list[float]:
+    events = trace["traceEvents"]
+    return [event["dur"] / 1000 for event in events if event.get("name") == FRAME and event.get("ph") == "X"]
+
+
+def _page_bytes(browser: Any) -> int:
+    """What the page's own process has to itself."""
+    told = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")
+    pids = [each["id"] for each in told["processInfo"] if each["type"] == "renderer"]
+    return max(_private(pid) for pid in pids)
+
+
+def _private(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Private_"))
