@@ -105,7 +105,10 @@ def main(names: list[str]) -> None:
         }
         serve = [sys.executable, "-m", "stepscope", "serve", "runs", "--no-open", "--port", "0"]
         server = subprocess.Popen(serve, cwd=parent, env=env, stdout=subprocess.PIPE, text=True)
-        job = subprocess.Popen([sys.executable, "-c", JOB], env=env, stdout=subprocess.DEVNULL)
+        (Path(parent) / "train.py").write_text(JOB)
+        job = subprocess.Popen(
+            ["python", "train.py"], executable=sys.executable, cwd=parent, env=env, stdout=subprocess.DEVNULL
+        )
         try:
             assert server.stdout is not None
             url = next(found[0] for line in server.stdout if (found := re.search(r"http://\S+/", line)))
