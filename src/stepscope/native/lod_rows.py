@@ -8,6 +8,7 @@ Columns come and go as buffers of uint8, uint16, uint32 or int64. A slice holds 
 from __future__ import annotations
 
 from array import array
+from concurrent.futures import ThreadPoolExecutor
 
 from stepscope.native.checks import need_equal
 
@@ -20,6 +21,8 @@ COMPILED = bool(cython.compiled)
 LANES = 16  # of one depth; what overlaps even more shares the last of them
 BLOCK = 16  # events of the order whose longest is known beforehand
 NONE = 0xFFFFFFFF
+MANY = 1_000_000  # events, from which threads pay
+THREADS = 4
 
 _LANES = cython.declare(cython.Py_ssize_t, LANES)
 _BLOCK = cython.declare(cython.Py_ssize_t, BLOCK)
@@ -155,8 +158,8 @@ def arrange(
     n: cython.Py_ssize_t = len(track)
     order = array("I", bytes(4 * n))
     longest = array("I", [NONE]) * ((n + BLOCK - 1) // BLOCK)
-    layout = _Layout(depth, start, dur, bytearray(n), order, longest)
-    rows: list[tuple[int, int, int, bool]] = []
+    lane = bytearray(n)
+    tracks: list[tuple[int, int]] = []
     first: cython.Py_ssize_t = 0
     last: cython.Py_ssize_t
     while first < n:
@@ -164,6 +167,16 @@ def arrange(
         with cython.nogil:
             while last < n and track[last] == track[first]:
                 last += 1
-        rows += [(track[first], *row) for row in layout.lay(first, last)]
+        tracks.append((first, last))
         first = last
+
+    def lay(span: tuple[int, int]) -> list[tuple[int, int, bool]]:
+        return _Layout(depth, start, dur, lane, order, longest).lay(*span)
+
+    if n < MANY or not COMPILED:
+        laid = [lay(span) for span in tracks]
+    else:  # side by side: tracks share nothing but blocks that are of no use
+        with ThreadPoolExecutor(THREADS) as pool:
+            laid = list(pool.map(lay, tracks))
+    rows = [(track[span[0]], *row) for span, found in zip(tracks, laid, strict=True) for row in found]
     return order, longest, rows

@@ -19,6 +19,12 @@ export class Wide {
     this.source = new Uint16Array(4096);
   }
 
+  /** The width that no more than so many slices reach. @param {number} most */
+  widthOf(most) {
+    if (this.count <= most) return 0;
+    return this.width.slice(0, this.count).sort()[this.count - most];
+  }
+
   /** @param {number} x @param {number} width @param {number} y @param {number} label @param {number} source */
   add(x, width, y, label, source) {
     if (this.count === this.x.length) return; // A screen has no room for more.

@@ -14,10 +14,11 @@ import { ticks } from "./ruler.js";
 /**
  * @typedef {{ viewport: import("./viewport.js").Viewport, lines: Line[], scroll: number, height: number,
  *   tiles: import("./tiles.js").Tiles, counters: import("./counters.js").CounterTiles,
- *   names: (source: Source) => import("./names.js").Names, lit: (source: Source) => Uint8Array | null }} Scene
+ *   names: (source: Source) => import("./names.js").Names, lit: (source: Source) => Uint8Array | null, isMoving: boolean }} Scene
  */
 
 const LABEL_FROM = 26; // pixels
+const LABELS_IN_MOTION = 300; // text is what costs most, and nobody reads it in passing
 
 /** Paints on one canvas. */
 export class Painter {
@@ -201,7 +202,9 @@ export class Painter {
     ctx.font = FONT;
     ctx.textBaseline = "middle";
     let ink = "";
+    const least = scene.isMoving ? wide.widthOf(LABELS_IN_MOTION) : 0;
     for (let at = 0; at < wide.count; at += 1) {
+      if (wide.width[at] < least) continue;
       const name = scene.names(sources[wide.source[at]]).short(wide.label[at]);
       if (!name) continue;
       const room = wide.width[at] / ratio - 6;

@@ -6,7 +6,7 @@ import { BLOCK_ROWS, decodeTile, tileSpan, unitOf } from "./decode.js";
 /** @typedef {import("./types").Block} Block */
 /** @typedef {{ source: Source, level: number, index: number, block: number }} Wish */
 
-const AT_ONCE = 4;
+const AT_ONCE = 2; // more would only wait for one another in the server
 const BLOCKS_OF_REQUEST = 32;
 const MOST_BYTES = 64 << 20;
 const BYTES_OF_BLOCK = 600; // what an empty one takes

@@ -18,6 +18,8 @@ import { Viewport } from "./viewport.js";
 /** @typedef {import("./types").Source} Source */
 /** @typedef {import("./lines.js").RankShown} RankShown */
 
+const REST_MS = 120;
+
 /** State and painting; what people do to it comes from input.js, search.js and selection.js. */
 export class Timeline {
   /** @param {HTMLElement} root @param {import("../types").Context} context */
@@ -64,6 +66,9 @@ export class Timeline {
     this.onUnfoldRank = () => {};
     this.frames = /** @type {number[]} */ ([]);
     this.firstPaint = 0;
+    this.isMoving = false;
+    this.restTimer = 0;
+    this.seen = "";
     /** @type {Promise<void>} when slices are on the screen: everything else may wait for that */
     this.painted = new Promise((done) => { this.onPainted = done; });
     this.scheduled = 0;
@@ -146,6 +151,7 @@ export class Timeline {
     return {
       viewport: this.viewport, lines: this.lines, scroll: this.scroll, height: this.height, tiles: this.tiles,
       counters: this.counters, names: (source) => this.ask.names(source), lit: (source) => this.lit.get(source.id) ?? null,
+      isMoving: this.isMoving,
     };
   }
 
@@ -153,6 +159,7 @@ export class Timeline {
     if (this.stopped || !this.ranks.length) return;
     const begun = performance.now();
     for (const each of this.beforeFrame) each();
+    this.noteMotion();
     const { scene, palette: colours, painter } = this;
     painter.paint(scene);
     this.tracks.update(this.lines, this.scroll, this.height);
@@ -168,6 +175,16 @@ export class Timeline {
       this.firstPaint = performance.now();
       this.onPainted?.();
     }
+  }
+
+  /** Frames that show another time than the one before are in motion; after them comes one at rest. */
+  noteMotion() {
+    const seen = `${this.viewport.start} ${this.viewport.end}`;
+    this.isMoving = this.seen !== "" && seen !== this.seen;
+    this.seen = seen;
+    if (!this.isMoving) return;
+    clearTimeout(this.restTimer);
+    this.restTimer = window.setTimeout(() => this.invalidate(), REST_MS);
   }
 
   /** @param {number} rank */
