@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from stepscope.across.compare import Comparison, Row, Side, compare
+from stepscope.across.compare import Comparison, Row, Side, compare, judged
+from stepscope.across.diff_model import Diff, Rows, Run
+from stepscope.across.diff_model import Row as DiffRow
 from stepscope.report.build import report
 from stepscope.report.model import (
     BreakdownRow,
@@ -123,3 +125,28 @@ def test_without_a_device_host_time_counts() -> None:
     compared = compare(side(ops=Ops(rows=[op("mm", 0, 10)])), side(ops=Ops(rows=[op("mm", 0, 30)])))
     assert compared.ops_measure == "host"
     assert by_name(compared.ops) == {"mm": (5, 15, 10)}
+
+
+def test_the_diff_says_what_is_more_than_chance(compared: Comparison) -> None:
+    def judged_row(name: str, significant: bool) -> DiffRow:
+        return DiffRow(name=name, a=1, b=2, difference=1, noise=0.5, significant=significant)
+
+    diff = Diff(
+        a=Run(path="a"),
+        b=Run(path="b"),
+        verdict="longer",
+        significant=True,
+        step=judged_row("step", True),
+        parts=[judged_row("compute", True)],
+        ops=Rows(rows=[judged_row("mm", False), judged_row("mm", True)]),
+    )
+    found = judged(
+        msgspec.structs.replace(compared, parts=[msgspec.structs.replace(row) for row in compared.parts]),
+        diff,
+    )
+    rows = {row.name: row for row in [*found.parts, *found.ops, *found.figures]}
+    assert found.verdict == "longer"
+    assert (rows["compute"].significant, rows["compute"].noise) == (True, 0.5)
+    assert (rows["mm"].significant, rows["mm"].noise) == (True, None)
+    assert rows["input"].significant is None
+    assert rows["median step"].significant

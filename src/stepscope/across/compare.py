@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
+
+from stepscope.across.diff_model import Diff, Line
+from stepscope.across.diff_model import Row as DiffRow
 
 ROWS = 200
 Report = Mapping[str, Any]
@@ -26,6 +30,8 @@ class Row(msgspec.Struct):
     difference: float
     unit: str = ""
     more: dict[str, list[float | None]] = {}
+    noise: float | None = None
+    significant: bool | None = None  # more than chance; null where that was not judged
 
 
 class Change(msgspec.Struct):
@@ -52,6 +58,9 @@ class Comparison(msgspec.Struct):
     lost: list[Change]
     kept: list[Change]
     steps: dict[str, list[int]]
+    verdict: str = ""
+    lines: list[Line] = []
+    not_comparable: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,33 @@ def compare(a: Side, b: Side) -> Comparison:
         kept=kept,
         steps={"a": _durations(a.report), "b": _durations(b.report)},
     )
+
+
+def judged(found: Comparison, diff: Diff) -> Comparison:
+    """With what the diff of the same runs says: the verdict, what explains it, and which differences are more than chance."""
+    found.verdict, found.lines, found.not_comparable = diff.verdict, diff.lines, diff.not_comparable
+    for rows, known in (
+        (found.parts, diff.parts),
+        (found.ops, diff.ops.rows),
+        (found.kernels, diff.kernels.rows),
+        (found.memory, diff.memory),
+    ):
+        _mark(rows, known)
+    _mark(
+        [row for row in found.figures if row.name == "median step"], [replace(diff.step, name="median step")]
+    )
+    return found
+
+
+def _mark(rows: list[Row], known: list[DiffRow]) -> None:
+    """A name may be in several rows of the diff: it differs if one of them does; noise is told where it is one."""
+    by_name: dict[str, list[DiffRow]] = defaultdict(list)
+    for each in known:
+        by_name[each.name].append(each)
+    for row in rows:
+        same = by_name.get(row.name, [])
+        row.significant = any(each.significant for each in same) if same else None
+        row.noise = same[0].noise if len(same) == 1 else None
 
 
 _FIGURES: tuple[tuple[str, str, Callable[[Report], Any]], ...] = (

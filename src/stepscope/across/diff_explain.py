@@ -112,10 +112,22 @@ def _named(found: Evidence) -> Iterator[Line]:
             yield _line(row, row.part or "", f"{_verb(row.part)} {row.name}")
 
 
+_VERBS = {
+    "sync": "waiting for the device in",
+    "copy": "copying:",
+    "input": "waiting for input in",
+    "python": "Python code:",
+    "compile": "compiling:",
+    "io": "files:",
+    "device_gap": "gap on the device before",
+    "host_collective": "waiting for other ranks in",
+    "profiler": "the profiler:",
+    "unexplained": "unexplained, around",
+}
+
+
 def _verb(part: str | None) -> str:
-    return {"sync": "waiting for the device in", "copy": "copying:", "input": "waiting for input in"}.get(
-        part or "", f"{part}:"
-    )
+    return _VERBS.get(part or "", f"{part}:")
 
 
 def _ops(found: Evidence, told: Sequence[Line]) -> list[Line]:

@@ -81,7 +81,14 @@ def _words(found: Diff) -> Iterator[Markup]:
         items = []
         for line in found.lines:
             figure, of_change = line_figures(line)
-            items.append(tag("li", line.title, tag("b", figure), tag("small", f"{of_change} {line.detail}")))
+            items.append(
+                tag(
+                    "li",
+                    line.title,
+                    tag("b", figure),
+                    tag("small", " · ".join(filter(None, [of_change, line.detail]))),
+                )
+            )
         yield tag("h2", "What explains it")
         yield tag("ol", items, class_="why")
     yield from _findings("Findings gained", found.gained)

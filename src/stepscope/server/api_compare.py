@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from stepscope.across import diff_samples
-from stepscope.across.compare import Side, compare
+from stepscope.across.compare import Side, compare, judged
 from stepscope.report.diff_build import diff_of
 from stepscope.report.diff_side import side_of
 from stepscope.report.options import Options
@@ -19,7 +19,8 @@ from stepscope.server.opened import OpenedRun
 def comparison(a: OpenedRun, b: OpenedRun) -> dict[str, Any]:
     """What differs between them, with the profiles that they are. Made in the background."""
     sides = [_side(run) for run in (a, b)]
-    found: dict[str, Any] = msgspec.to_builtins(compare(*sides))
+    diff = diff_of(_samples(a), _samples(b), limit=0)
+    found: dict[str, Any] = msgspec.to_builtins(judged(compare(*sides), diff))
     for name, run, side in zip("ab", (a, b), sides, strict=True):
         found[name] = {"id": run.listed.id, "name": run.listed.name, "profile": side.report["profile"]}
     return found
