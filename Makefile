@@ -109,9 +109,10 @@ capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, Tensor
 native: $(VENV)/.dev ## only the tests of the hot loops
 	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest tests/native
 
-bench: $(VENV)/.run $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails where we are slower or larger than promised
+bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails where we are slower or larger than promised
 	$(FRAMEWORKS)/bin/python -m benchmarks.overhead
 	$(PY) -m benchmarks $(BENCH)
+	$(PY) -m benchmarks.viewer
 
 soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, and damaged profiles, also under AddressSanitizer
 	$(ASAN) .venv-asan/bin/python -m benchmarks.fuzz --seconds $(FUZZ_SECONDS) --memory 4096

@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.viewer.server import Served
 from tests.browser.chromium import ARGUMENTS, chromium
 
-SIZE = {"width": 1920, "height": 1400}
+SIZE = {"width": 1920, "height": 1560}
 PATIENCE_S = 60
 # Held keys and for how long: in, right, left, out, and so on, over all levels of detail.
 MOVES = (
