@@ -10,9 +10,10 @@ from benchmarks.ranks.case import Case, random_case
 from benchmarks.ranks.make import ELEMENTS, START_UNIX_NS, traces
 from benchmarks.ranks.simulate import Simulated, simulate
 from stepscope.across.ranks import Calls, Compared, compare
+from stepscope.analysis.collective_calls import collective_calls
 from stepscope.report.options import Options
 from stepscope.report.rank import RankContext
-from stepscope.report.sections.collectives import of_rank
+from stepscope.report.sections.collectives import rank_calls
 
 CLOCK_ERROR_NS = 20_000
 
@@ -64,8 +65,10 @@ def _base(source: str, steps: int) -> Base:
 
 
 def _read(simulated: Simulated) -> list[tuple[int, Calls]]:
+    contexts = ((rank, RankContext(rank, trace, Options())) for rank, trace in traces(simulated))
     return [
-        (rank, of_rank(RankContext(rank, trace, Options())).compared) for rank, trace in traces(simulated)
+        (rank, rank_calls(context, collective_calls(context.trace, context.account)))
+        for rank, context in contexts
     ]
 
 

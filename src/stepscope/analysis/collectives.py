@@ -106,9 +106,9 @@ def added_rows(sums: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return rows.sort("total_ns", descending=True, maintain_order=True)
 
 
-def bus_factor() -> pl.Expr:
+def bus_factor(members: str = "group_size") -> pl.Expr:
     """What each rank must send at least, of the operation's size; null where the group's size is not known."""
-    n = pl.col("group_size").cast(pl.Float64)
+    n = pl.col(members).cast(pl.Float64)
     least = (n - 1) / n
     name = pl.col("name")
     return (

@@ -15,8 +15,8 @@ from stepscope.report.options import Options
 from stepscope.report.rows import capped
 
 
-def between_ranks(told: model.Collectives, found: Compared, options: Options) -> None:
-    """Put everything that was compared into the section."""
+def between_ranks(told: model.Collectives, found: Compared, world: int, options: Options) -> None:
+    """Put everything that was compared into the section; `world` is the number of ranks of the job, 0 if unknown."""
     told.matched = len(found.meetings)
     told.straggler = straggler_told(found)
     told.clocks = [_clock(found, rank) for rank in sorted(found.clocks)]
@@ -28,7 +28,7 @@ def between_ranks(told: model.Collectives, found: Compared, options: Options) ->
         model.LateStep(rank=rank, step=step, late_ns=ns)
         for rank, step, ns in capped(late, options.limit).select("rank", "step", "late_ns").iter_rows()
     ]
-    told.worst = _worst(found)
+    told.worst = _worst(found, world)
 
 
 def rank_figures(found: Compared) -> dict[int, dict[str, Any]]:
@@ -48,18 +48,30 @@ def rank_figures(found: Compared) -> dict[int, dict[str, Any]]:
     return rows
 
 
-def transfers(found: Compared) -> pl.DataFrame:
+def _sized(meetings: pl.DataFrame, world: int) -> pl.DataFrame:
+    """With `members`: the size of the group, also where it is not told but every rank of the job took part."""
+    everyone = pl.when(pl.col("ranks") == world).then("ranks")
+    return meetings.with_columns(members=pl.coalesce("group_size", everyone))
+
+
+def transfers(found: Compared, world: int) -> pl.DataFrame:
     """By name, group, group_size and dtype: how long ranks waited in all, and how fast the transfers were without that."""
     sized = pl.col("bytes").is_not_null() & (pl.col("transfer_ns") > 0)
     rate = pl.col("bytes").filter(sized).sum() / pl.col("transfer_ns").filter(sized).sum()
-    rows = found.meetings.group_by("name", "group", "group_size", "dtype").agg(
-        (pl.col("mean_wait_ns") * pl.col("ranks")).sum().alias("wait_ns"),
-        pl.col("transfer_ns").sum(),
-        transfer_gb_per_s=rate,
+    rows = (
+        _sized(found.meetings, world)
+        .group_by("name", "group", "group_size", "dtype")
+        .agg(
+            (pl.col("mean_wait_ns") * pl.col("ranks")).sum().alias("wait_ns"),
+            pl.col("transfer_ns").sum(),
+            pl.when(pl.col("members").n_unique() == 1).then(pl.col("members").first()).alias("members"),
+            transfer_gb_per_s=rate,
+        )
     )
     known = pl.when(pl.col("transfer_gb_per_s").is_finite() & (pl.col("transfer_gb_per_s") > 0))
     rows = rows.with_columns(transfer_gb_per_s=known.then("transfer_gb_per_s"))
-    return rows.with_columns(transfer_bus_gb_per_s=pl.col("transfer_gb_per_s") * bus_factor())
+    bus = pl.col("transfer_gb_per_s") * bus_factor("members")
+    return rows.with_columns(transfer_bus_gb_per_s=bus).drop("members")
 
 
 def straggler_told(found: Compared) -> model.Straggler | None:
@@ -113,10 +125,10 @@ def _waits(found: Compared, options: Options) -> list[model.RankWait]:
     ]
 
 
-def _worst(found: Compared) -> list[model.Meeting]:
+def _worst(found: Compared, world: int) -> list[model.Meeting]:
     seen = pl.concat([rank.arrivals for rank in found.ranks]).sort("arrival_ns", "rank")
     by_key = dict(seen.group_by(*KEY))
-    rows = worst(found.meetings).with_columns(factor=bus_factor())
+    rows = _sized(worst(found.meetings), world).with_columns(factor=bus_factor("members"))
     return [_meeting(row, by_key) for row in rows.iter_rows(named=True)]
 
 

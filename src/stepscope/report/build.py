@@ -19,7 +19,7 @@ from stepscope.report.problems import problems_of
 from stepscope.report.rank import RankContext
 from stepscope.report.section import Section
 from stepscope.report.sections import SECTIONS
-from stepscope.report.straggler import with_straggler
+from stepscope.report.straggler import with_straggler, with_waits
 
 RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of problems
 AT_ONCE = 4
@@ -95,6 +95,7 @@ def put_together(
             fields.update(joined)
     if "findings" in fields and "collectives" in fields and "steps" in fields:
         late, step_ns = fields["collectives"].straggler, fields["steps"].mean_ns
+        with_waits(fields["findings"], fields["collectives"])
         fields["findings"] = with_straggler(fields["findings"], late, step_ns)
     traces = {number: profile.trace(number) for number in ranks}
     failed = [*failures.problems(len(profile.ranks)), *fields.pop("rank_problems", ())]

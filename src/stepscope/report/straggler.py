@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from stepscope.across.matching import SYMMETRIC
 from stepscope.profile.ranks import spans
-from stepscope.report.model import Finding, Straggler
+from stepscope.report.model import Collectives, Finding, Straggler
 from stepscope.units import duration
 
 CODE = "straggler"
 _WAITING = "exposed-collective"
+
+
+def with_waits(findings: Sequence[Finding], told: Collectives) -> None:
+    """Say in `exposed-collective` how much of the ranks' time in matched collectives is waiting for others to come."""
+    matched = [row for row in told.rows if row.wait_ns is not None and row.name in SYMMETRIC]
+    spent = sum(row.total_ns for row in matched)
+    for finding in findings:
+        if finding.code == _WAITING and spent:
+            share = min(1.0, sum(row.wait_ns or 0 for row in matched) / spent)
+            finding.evidence = {**finding.evidence, "wait_share": round(share, 4)}
+            finding.detail += f" {share:.0%} of all ranks' time in collectives is waiting for others to come."
 
 
 def with_straggler(
@@ -114,6 +126,8 @@ _FIXES = {
 
 
 def _fix(found: Straggler) -> str:
+    if len(found.ranks) == 1 and (found.work_ratio or 0) >= _MORE_WORK:
+        return _FIXES["work"].format(rank=found.rank)
     if found.kind == "data-dependent":
         return "The work varies from step to step: bucket batches by length, pack sequences, and spread expensive samples over ranks."
     usual = "Compare the machine of rank {rank} and what runs on it with the others."

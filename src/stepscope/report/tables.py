@@ -7,6 +7,7 @@ from typing import Any
 
 from stepscope.report.model import BreakdownRow, MemoryDevice, PhaseRow, Report, StepRow
 from stepscope.report.parts import part
+from stepscope.report.rank_tables import rank_tables
 from stepscope.report.shown import Kind
 from stepscope.report.summary import own_steps
 from stepscope.report.table import Column, Table, table
@@ -142,6 +143,8 @@ _COLLECTIVES = (
     Column("overlapped_ns", "hidden", "ns", minor=True),
     Column("algorithm_gb_per_s", "algorithm GB/s", "rate", minor=True),
     Column("bus_gb_per_s", "bus GB/s", "rate"),
+    Column("wait_ns", "waits", "ns"),
+    Column("transfer_bus_gb_per_s", "bus GB/s without waits", "rate", minor=True),
 )
 _PHASES = (
     Column("name", "phase", "name"),
@@ -340,6 +343,7 @@ def _collectives(report: Report) -> list[Table]:
     return [
         table("collectives", "operations", _COLLECTIVES, report.collectives.rows),
         table("collectives_ranks", "by rank", columns, ranks),
+        *rank_tables(report.collectives),
     ]
 
 

@@ -35,6 +35,8 @@ SECTIONS = {
     "memory_at_peak": "memory",
     "collectives": "collectives",
     "collectives_ranks": "collectives",
+    "collectives_worst": "collectives",
+    "collectives_clocks": "collectives",
     "coverage": "coverage",
     "coverage_gaps": "coverage",
 }

@@ -31,13 +31,15 @@ class RankPart:
     rows: pl.DataFrame
     sums: RankCollectives
     compared: Calls | None  # None where that stays with whoever read the rank
+    world_size: int | None = None
 
 
 def of_rank(context: RankContext) -> RankPart:
     """The rank's communication."""
     calls = collective_calls(context.trace, context.account)
     sums = collectives(context.trace, context.account, calls)
-    return RankPart(context.rank, collective_sums(calls), sums, rank_calls(context, calls))
+    world = context.whole_trace.info.world_size
+    return RankPart(context.rank, collective_sums(calls), sums, rank_calls(context, calls), world)
 
 
 def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
@@ -62,11 +64,14 @@ def told_of(ranks: Sequence[RankPart], found: Compared | None, options: Options)
     rows = added_rows([rank.rows for rank in ranks])
     if found is not None:
         of_row = ["name", "group", "group_size", "dtype"]
-        rows = rows.join(transfers(found), on=of_row, how="left", nulls_equal=True, maintain_order="left")
+        world = max((rank.world_size or 0 for rank in ranks), default=0)
+        rows = rows.join(
+            transfers(found, world), on=of_row, how="left", nulls_equal=True, maintain_order="left"
+        )
     told = _told(ranks, rows, options)
     if found is not None:
         told.ranks = _rank_rows(ranks, found)
-        between_ranks(told, found, options)
+        between_ranks(told, found, world, options)
     return {"collectives": told, "rank_problems": unequal(found) if found is not None else []}
 
 
