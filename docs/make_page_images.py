@@ -43,6 +43,8 @@ PICTURES: dict[str, tuple[str, str, dict[str, str]]] = {
     "doctor": ("doctor", "before", {}),
     "sql": ("sql", "gpt", {"query": QUERY}),
     "capture": ("overview", "gpt", {}),
+    "trace": ("trace", "gpt", {}),
+    "trace-event": ("trace", "gpt", {"start": "3851362344300000", "end": "3851362344700000", "event": "8887"}),
 }
 
 
@@ -87,7 +89,7 @@ def take(page: Page, url: str, runs: dict[str, str], name: str) -> None:
         page.locator(waiting).first.wait_for(state="detached")
     if name == "capture":
         page.get_by_role("button", name="Capture").click()
-    page.wait_for_timeout(800)
+    page.wait_for_timeout(3000 if target == "trace" else 800)
     page.screenshot(path=IMAGES / f"page-{name}.png")
 
 
