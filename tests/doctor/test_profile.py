@@ -81,6 +81,13 @@ def test_a_good_profile_has_no_failure(tmp_path: Path) -> None:
     assert told(found) <= {"no-stacks", "no-memory"}
 
 
+@pytest.mark.parametrize("framework", ["jax", "tensorflow"])
+def test_no_one_but_pytorch_is_sent_to_its_options(framework: str) -> None:
+    found = diagnose(str(ROOT / "tests" / "fixtures" / framework))
+    remarks = [result for result in found.results if result.code in {"no-stacks", "no-shapes", "no-memory"}]
+    assert [result.fix for result in remarks if "torch.profiler" in result.fix] == []
+
+
 def test_the_sample_has_no_failure() -> None:
     assert diagnose(str(SAMPLE)).failures == []
 

@@ -61,4 +61,5 @@ test("ranks as spans, frameworks as they spell themselves", () => {
 test("how long ago", () => {
   assert.equal(ago(0, 3 * 3600 * 1000), "3 hours ago");
   assert.equal(ago(1e9, 1000), "just now");
+  assert.equal(ago(0, 3.2 * 365.25 * 86400 * 1000), "3 years ago");
 });

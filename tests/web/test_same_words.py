@@ -14,7 +14,7 @@ import pytest
 from stepscope import units
 from stepscope.report import style
 from stepscope.report.parts import PARTS
-from stepscope.report.shown import share, short_name
+from stepscope.report.shown import share, short_name, significant
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "src" / "stepscope" / "web"
@@ -33,11 +33,11 @@ NAMES = [
     "std::pair<int, (anonymous namespace)::X>::f() const",
 ]
 SCRIPT = """
-import {{ duration, size, share }} from "{web}/app/format.js";
+import {{ duration, shown, size, share }} from "{web}/app/format.js";
 import {{ shortName }} from "{web}/app/names.js";
 import {{ PARTS }} from "{web}/app/parts.js";
 const {{ numbers, shares, names }} = {given};
-console.log(JSON.stringify({{ durations: numbers.map(duration), sizes: numbers.map(size), shares: shares.map(share), names: names.map(shortName), parts: PARTS }}));
+console.log(JSON.stringify({{ durations: numbers.map(duration), sizes: numbers.map(size), rates: numbers.map((each) => shown(each, "rate")), shares: shares.map(share), names: names.map(shortName), parts: PARTS }}));
 """
 
 
@@ -58,6 +58,13 @@ def told() -> dict[str, Any]:
 def test_units(told: dict[str, Any]) -> None:
     assert told["durations"] == [units.duration(number) for number in NUMBERS]
     assert told["sizes"] == [units.size(number) for number in NUMBERS]
+
+
+def test_rates_have_no_powers_of_ten(told: dict[str, Any]) -> None:
+    whole = [number for number in NUMBERS if number < 1000 or number % 1000 == 0]
+    rates = dict(zip(NUMBERS, told["rates"], strict=True))
+    assert [rates[number] for number in whole] == [significant(number) for number in whole]
+    assert significant(2169.4) == "2,170"
     assert told["shares"] == [share(value) for value in SHARES]
 
 

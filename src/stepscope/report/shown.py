@@ -74,6 +74,11 @@ def _scaled(value: float) -> str:
     return f"{value:.3g}"
 
 
+def significant(value: float) -> str:
+    """Three significant figures, never as a power of ten: 2,170 and not 2.17e+03."""
+    return f"{float(f'{value:.3g}'):,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.3g}"
+
+
 def _flag(value: bool) -> str:
     return "yes" if value else "no"
 
@@ -90,8 +95,8 @@ _WAYS: dict[str, Callable[[Any], str]] = {
     "count": lambda value: f"{value:,}",
     "share": share,
     "flops": _scaled,
-    "rate": lambda value: f"{value:.3g}",
-    "number": lambda value: f"{value:.3g}",
+    "rate": significant,
+    "number": significant,
     "flag": _flag,
     "extent": _extent,
 }

@@ -17,6 +17,7 @@ LARGE_FILE = 500 << 20
 MANY_EVENTS = 5_000_000
 _NEARLY_ALL = 0.95
 _ON_DEVICES = "TensorFlow and JAX record the allocations of devices; on the CPU there are none. jax.profiler.save_device_memory_profile tells what is held."
+_NO_OPTION = "Nothing to turn on: only PyTorch's profiler has an option for it."
 
 
 @CHECKS.add(
@@ -92,6 +93,10 @@ def huge_trace(subject: Examined) -> Iterator[Sign]:
             yield Sign(f"{trace.info.path} holds {count(len(trace.events))} events.")
 
 
+def _is_torch(subject: Examined) -> bool:
+    return subject.profile is not None and subject.profile.traces[0].info.framework == "pytorch"
+
+
 def _gap(subject: Examined, what: str) -> Iterator[Sign]:
     """What the first rank's coverage says is missing altogether, and why."""
     if subject.profile is None:
@@ -100,7 +105,7 @@ def _gap(subject: Examined, what: str) -> Iterator[Sign]:
     calls = op_calls(trace)
     for gap in coverage(trace, calls, None).gaps if len(calls) else []:
         if gap["what"] == what and float(str(gap["share"])) >= _NEARLY_ALL:
-            yield Sign(str(gap["reason"]), str(gap["fix"]))
+            yield Sign(str(gap["reason"]), str(gap["fix"]) or ("" if _is_torch(subject) else _NO_OPTION))
 
 
 @CHECKS.add(
@@ -141,6 +146,5 @@ def no_memory(subject: Examined) -> Iterator[Sign]:
     """The report's coverage of memory, where there is no allocation at all."""
     if subject.profile is None or not subject.profile.traces[0].memory.is_empty():
         return
-    is_torch = subject.profile.traces[0].info.framework == "pytorch"
     for sign in _gap(subject, "memory"):
-        yield sign if is_torch else Sign(sign.evidence, _ON_DEVICES)
+        yield sign if _is_torch(subject) else Sign(sign.evidence, _ON_DEVICES)

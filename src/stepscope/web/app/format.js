@@ -71,7 +71,8 @@ export function scaled(value) {
 /** Three significant figures without noughts at the end. @param {number} value */
 export function significant(value) {
   if (Number.isInteger(value)) return count(value);
-  return String(Number(value.toPrecision(3)));
+  const rounded = Number(value.toPrecision(3));
+  return Math.abs(rounded) >= 1000 ? count(rounded) : String(rounded);
 }
 
 /** @param {number} value */
@@ -107,6 +108,7 @@ export function moment(unixNs) {
 export function ago(unixNs, nowMs = Date.now()) {
   const seconds = Math.max(0, nowMs / 1000 - unixNs / 1e9);
   const steps = /** @type {[number, string][]} */ ([
+    [365.25 * 86400, "year"],
     [86400, "day"],
     [3600, "hour"],
     [60, "minute"],

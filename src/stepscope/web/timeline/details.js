@@ -3,6 +3,7 @@
 import { isLeft } from "../app/api.js";
 import { fill, h } from "../app/dom.js";
 import { count, duration, share, significant, size } from "../app/format.js";
+import { shortName } from "../app/names.js";
 import { part } from "../app/parts.js";
 
 /** @typedef {import("./selection.js").Selection} Selection */
@@ -44,6 +45,8 @@ function section(title, ...content) {
 /** @param {any} value */
 function plain(value) {
   if (value === null || value === undefined) return "";
+  if (Array.isArray(value) && value.every((each) => typeof each === "number")) return value.join(" × ");
+  if (typeof value === "number") return Number.isInteger(value) ? String(value) : significant(value);
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
@@ -61,7 +64,7 @@ export function showEvent(drawer, event, rank, selection) {
   const about = facts([
     ["duration", event.dur_ns ? duration(event.dur_ns) : "none: a moment"],
     ["self", isOverlong ? `${duration(event.self_ns)} (${share(event.self_ns / event.dur_ns)}), ${count(event.children)} inside` : null],
-    ["start", `${duration(event.start_ns + timeline.shiftOf(rank))} after the begin`],
+    ["start", `${duration(event.start_ns + timeline.shiftOf(rank))} after the beginning`],
     ["kind", event.role ? `${event.kind}, ${event.role}` : event.kind],
     ["category", event.category],
     ["track", event.thread],
@@ -74,7 +77,8 @@ export function showEvent(drawer, event, rank, selection) {
   )));
   const args = h("div", {}, h("h3", {}, "arguments"), h("p", { class: "tl-list" }, "…"));
   fill(drawer, closing(selection), h("div", { class: "tl-details" },
-    h("h2", {}, event.name),
+    h("h2", { "data-tip": event.name }, shortName(event.name)),
+    shortName(event.name) === event.name ? null : h("p", { class: "tl-full" }, event.name),
     h("div", {}, about, links(event, go)),
     h("div", {}, tables, args),
     stack(event, go)));
@@ -118,7 +122,7 @@ export function showSpan(drawer, span, rank, selection) {
   const meaning = span.part ? part(span.part) : null;
   const rows = /** @type {[string, any][]} */ ([
     ["duration", duration(span.dur_ns)],
-    ["start", `${duration(span.start_ns + timeline.shiftOf(rank))} after the begin`],
+    ["start", `${duration(span.start_ns + timeline.shiftOf(rank))} after the beginning`],
     ["meaning", meaning?.meaning ?? span.meaning],
     ["device", span.device],
     ["step", span.step === null || span.step === undefined ? null : h("a", { href: timeline.context.link("steps", { step: span.step }) }, `step ${span.step}`)],

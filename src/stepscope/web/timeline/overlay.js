@@ -35,7 +35,8 @@ export function paintOverlay(ctx, scene, marked, palette, shiftOf) {
     ctx.fillRect(x(mark.start), 0, x(mark.end) - x(mark.start), scene.height);
     ctx.globalAlpha = 1;
   }
-  if (marked.range) paintRange(ctx, x(marked.range.start), x(marked.range.end), scene.height, marked.range.end - marked.range.start, palette);
+  const isRangeInView = marked.range && marked.range.end >= scene.viewport.start && marked.range.start <= scene.viewport.end;
+  if (marked.range && isRangeInView) paintRange(ctx, x(marked.range.start), x(marked.range.end), scene.height, marked.range.end - marked.range.start, palette);
   if (marked.hover) {
     const { hover } = marked;
     const place = heightOf(scene.lines, hover.source.id, hover.row);

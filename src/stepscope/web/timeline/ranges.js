@@ -1,7 +1,7 @@
 // The drawer about a range: totals by name, by track and by part, and how busy the devices were.
 
 import { fill, h } from "../app/dom.js";
-import { count, duration, share } from "../app/format.js";
+import { count, duration, many, share } from "../app/format.js";
 import { shortName } from "../app/names.js";
 import { part } from "../app/parts.js";
 import { closing } from "./details.js";
@@ -55,7 +55,7 @@ export async function showRange(drawer, selection, start, end, tracks, isWanted)
   const { timeline } = selection;
   const ranks = [...new Set(tracks.map((each) => each.rank))];
   const rank = ranks[0] ?? timeline.ranks[0].rank;
-  const title = h("h2", {}, `${duration(end - start)} selected on ${count(tracks.length)} tracks`);
+  const title = h("h2", {}, `${duration(end - start)} selected on ${many(tracks.length, "track")}`);
   const place = h("div", {}, h("p", {}, "Adding up…"));
   fill(drawer, closing(selection), h("div", { class: "tl-range" }, title, place));
   const shift = timeline.shiftOf(rank);
@@ -63,7 +63,7 @@ export async function showRange(drawer, selection, start, end, tracks, isWanted)
   const found = await timeline.ask.range(rank, start - shift, end - shift, own);
   if (!isWanted()) return;
   const busy = found.devices.map((/** @type {any} */ each) => `${each.title} ${share(each.busy_share)} busy`).join(", ");
-  title.textContent = `${duration(end - start)} selected on ${count(own.length)} tracks${ranks.length > 1 ? ` of rank ${rank}` : ""}, ${count(found.events)} events${busy ? ` · ${busy}` : ""}`;
+  title.textContent = `${duration(end - start)} selected on ${many(own.length, "track")}${ranks.length > 1 ? ` of rank ${rank}` : ""}, ${many(found.events, "event")}${busy ? ` · ${busy}` : ""}`;
   const views = /** @type {[string, () => HTMLElement][]} */ ([
     ["by name", () => table(BY_NAME, found.names, "self_ns", (row) => timeline.onSearch(row.name))],
     ["by track", () => table(BY_TRACK, found.tracks, "busy_ns")],
