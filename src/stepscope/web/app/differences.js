@@ -5,7 +5,7 @@ import { count, duration, share, shown, signed, size, UNKNOWN } from "./format.j
 import { helpLink } from "./help.js";
 import { FILTERED, nameCell, sorted } from "./tables.js";
 
-/** @typedef {{ name: string, a: number | null, b: number | null, difference: number, unit: string, more: Record<string, (number | null)[]> }} Row */
+/** @typedef {{ name: string, a: number | null, b: number | null, difference: number, unit: string, more: Record<string, (number | null)[]>, noise?: number | null, significant?: boolean | null }} Row */
 
 const WRITE = /** @type {Record<string, (value: number) => string>} */ ({ ns: duration, bytes: size, share, count });
 const MORE_IS_BETTER = new Set([
@@ -19,7 +19,7 @@ const NEUTRAL = new Set(["steps", "ranks"]);
 
 /** Whether the difference is too small to be called good or bad. @param {Row} row */
 function isNoise(row) {
-  if (!row.difference || NEUTRAL.has(row.name)) return true;
+  if (!row.difference || NEUTRAL.has(row.name) || row.significant === false) return true;
   return (
     Math.abs(row.difference) < 0.01 * (row.unit === "share" ? 1 : Math.max(Math.abs(row.a ?? 0), Math.abs(row.b ?? 0)))
   );
@@ -35,7 +35,8 @@ function difference(row) {
     row.a && row.b !== null && row.unit !== "share" && row.difference
       ? ` (${signed(100 * (row.b / row.a - 1), (value) => `${value.toFixed(1)} %`)})`
       : "";
-  return h("td", { class: `n ${tone}` }, `${signed(row.difference, write)}${ratio}`);
+  const chance = row.noise ? `± ${write(row.noise)} by chance` : null;
+  return h("td", { class: `n ${tone}`, "data-tip": chance }, `${signed(row.difference, write)}${ratio}`);
 }
 
 /**

@@ -4,7 +4,7 @@ import { isLeft } from "../app/api.js";
 import { differences } from "../app/differences.js";
 import { fill, h } from "../app/dom.js";
 import { figure, timeAxis } from "../app/figure.js";
-import { duration } from "../app/format.js";
+import { duration, signed, size } from "../app/format.js";
 import { helpLink } from "../app/help.js";
 import { empty, failure } from "../app/notice.js";
 import { pageHead } from "../app/pieces.js";
@@ -92,6 +92,7 @@ async function render(root, context) {
 function compared(found) {
   return [
     h("p", { class: "verdict" }, sentence(found.figures)),
+    ...why(found),
     h(
       "div",
       { class: "columns" },
@@ -118,6 +119,25 @@ function compared(found) {
       ? differences("Peak memory by kind", found.memory, { help: "report/memory" })
       : empty("No memory.", "Not recorded in these runs."),
   ];
+}
+
+/** What the diff makes of it: whether it is more than chance, and the lines that explain it. @param {any} found */
+function why(found) {
+  const item = (/** @type {any} */ line) =>
+    h(
+      "li",
+      {},
+      line.title,
+      h("b", {}, ` ${signed(line.difference, line.unit === "ns" ? duration : line.unit === "bytes" ? size : String)}`),
+      line.detail ? h("small", { class: "sub" }, ` ${line.detail}`) : null,
+    );
+  return [
+    found.verdict ? h("p", { class: "sub" }, found.verdict) : null,
+    ...found.not_comparable.map((/** @type {string} */ remark) => h("p", { class: "sub" }, remark)),
+    found.lines.length
+      ? h("div", { class: "of" }, h("div", { class: "tools" }, h("h3", {}, "What explains it"), helpLink("diff")), h("ol", { class: "why" }, found.lines.map(item)))
+      : null,
+  ].filter((each) => each !== null);
 }
 
 /** @param {Row[]} figures */
