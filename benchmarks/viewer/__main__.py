@@ -76,10 +76,11 @@ def _print(seen: Seen, events: int) -> None:
     rows = [
         ("frame", "ms", seen.frames_ms),
         ("tile", "ms", seen.tiles_ms),
+        ("in hands", "ms", seen.in_hands_ms),
     ]
     for name, unit, values in rows:
         told = f"median {statistics.median(values):.1f} {unit}, p95 {p95(values):.1f} {unit}, most {max(values):.1f} {unit}"
-        print(f"  {name:6} {told}, {len(values)} of them")
+        print(f"  {name:9} {told}, {len(values)} of them")
     print(f"  {seen.per_second:.0f} frames a second; first paint after {seen.first_paint_ms:.0f} ms")
     server = ", ".join(f"{name} {value / 1e6:.0f} MB" for name, value in seen.server.items())
     print(f"  server: {server}; page: {seen.page_bytes / 1e6:.0f} MB")
