@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
+import polars as pl
+
 import stepscope
 from benchmarks.diff.plant import slower_op
 from stepscope.across.diff_samples import Side
@@ -84,7 +86,11 @@ def slower_ops(sides: Sides) -> Iterator[tuple[str, bool]]:
 
 
 def _largest(side: Side) -> list[str]:
-    by_name = side.samples.ops.group_by("name").sum().sort("device_ns", "name", descending=[True, False])
+    by_name = (
+        side.samples.ops.group_by("name")
+        .agg(pl.col("device_ns").sum())
+        .sort("device_ns", "name", descending=[True, False])
+    )
     return by_name["name"].head(LARGEST_OPS).to_list()
 
 
