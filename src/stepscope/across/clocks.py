@@ -27,6 +27,7 @@ MOST_ANCHORS = 400  # of one rank: more make the error no smaller than the noise
 _ROUNDS = 8
 _FOR_DRIFT = 8
 _SIGNIFICANT = 2.0
+_DOUBT = 3.0
 _STEEPEST = 1e-3
 _TO_SIGMA = 1.4826
 _LEAST_SIGMA_NS = 100.0
@@ -96,7 +97,7 @@ def fit_clocks(found: pl.DataFrame, ranks: Sequence[int]) -> dict[int, Clock]:
     rows = rows.sort("key", "rank")
     first = _spread(rows)
     rows = rows.join(first, on="rank")
-    lines = _refined(rows, first)
+    lines = _significant(_refined(rows, first))
     middle = origin + round(_middle(rows))
     known = {row["rank"]: row for row in lines.iter_rows(named=True)}
     return {rank: _clock(rank, known.get(rank), middle) for rank in ranks}
@@ -197,10 +198,21 @@ def _lines(placed: pl.DataFrame) -> pl.DataFrame:
             offset=pl.when(pl.col("sw") > 0)
             .then((pl.col("sy") - pl.col("drift") * pl.col("sx")) / pl.col("sw"))
             .otherwise("plain"),
-            error=pl.col("sigma") / pl.col("anchors").sqrt(),
+            # Of few ranks, some define the ends and seem to have no noise at all.
+            error=pl.max_horizontal("sigma", pl.col("sigma").median().over("part"))
+            / pl.col("anchors").sqrt(),
         )
         .sort("rank")
     )
+
+
+def _significant(lines: pl.DataFrame) -> pl.DataFrame:
+    """Without offsets that may be noise: the recorded clocks, mostly of one host, are better than that."""
+    here = pl.col("rank") == pl.col("part")
+    of_first = pl.col("error").filter(here).first().over("part")
+    doubt = _DOUBT * (pl.col("error") ** 2 + of_first**2).sqrt()
+    noise = (pl.col("drift") == 0) & (pl.col("offset").abs() < doubt)
+    return lines.with_columns(offset=pl.when(noise).then(0.0).otherwise("offset"))
 
 
 def _relative(lines: pl.DataFrame) -> pl.DataFrame:

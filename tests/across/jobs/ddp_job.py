@@ -1,0 +1,54 @@
+"""One of several processes that train together over gloo on CPUs; one of them does more in each step than the others.
+
+python ddp_job.py OUT INIT_FILE RANK WORLD LATE_RANK HOW
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+import stepscope
+
+SLEEP_SECONDS = 0.15
+STEPS = 8
+
+
+def batches(slowly: bool) -> Iterator[torch.Tensor]:
+    """What the loop is fed with."""
+    for _ in range(STEPS):
+        if slowly:
+            time.sleep(SLEEP_SECONDS)
+        yield torch.randn(16, 64)
+
+
+def main() -> None:
+    """Record five of the steps."""
+    out, init, rank, world, late, how = sys.argv[1:7]
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{init}", rank=int(rank), world_size=int(world))
+    net = DistributedDataParallel(nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8)))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    is_late = rank == late
+    with stepscope.profile(out, schedule=stepscope.schedule(warmup=2, active=5)) as prof:
+        for batch in prof.input(batches(is_late and how == "input")):
+            if is_late and how == "python":
+                with stepscope.annotate("metrics"):
+                    time.sleep(SLEEP_SECONDS)
+            loss = net(batch).square().mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            prof.step()
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
