@@ -44,7 +44,11 @@ PICTURES: dict[str, tuple[str, str, dict[str, str]]] = {
     "sql": ("sql", "gpt", {"query": QUERY}),
     "capture": ("overview", "gpt", {}),
     "trace": ("trace", "gpt", {}),
-    "trace-event": ("trace", "gpt", {"start": "3851362344300000", "end": "3851362344700000", "event": "8887"}),
+    "trace-event": (
+        "trace",
+        "gpt",
+        {"start": "3851362344300000", "end": "3851362344700000", "event": "8887"},
+    ),
 }
 
 

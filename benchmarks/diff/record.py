@@ -36,7 +36,7 @@ class Setting:
     images: bool = False
 
 
-# The noise of runs was measured on the first two (both keep their hosts busy), and tried on the others.
+# The noise of runs was measured on all four: none of them says how a job does that was never seen.
 JOBS = {
     "busy": Setting(width=1024, depth=3, batch=24),
     "small": Setting(width=128, depth=3, batch=4, length=64),

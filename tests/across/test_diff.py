@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Callable
 from functools import cache
 from itertools import combinations
@@ -169,6 +171,35 @@ def test_other_frameworks_are_said_not_to_compare() -> None:
     assert any("A is PyTorch and B is JAX" in remark for remark in found.not_comparable)
     assert found.ops.total == found.kernels.total == 0
     assert found.parts
+
+
+def test_other_world_sizes_compare_per_rank() -> None:
+    ddp = FIXTURES / "capture_gpu" / "torch_ddp"
+    both, one = side(ddp), side_of(stepscope.load(ddp, rank=0), Options(limit=0))
+    found = diff_of(both, one)
+    assert (found.a.ranks, found.b.ranks) == (2, 1)
+    assert len(found.steps["a"]) == 2 * len(found.steps["b"])
+    assert found.collectives.rows[0].name == "all_reduce"
+    assert (found.step.a or 0) == pytest.approx(found.step.b or 0, rel=0.5)
+
+
+def test_steps_that_are_not_marked_are_said_to_be_inferred(tmp_path: Path) -> None:
+    with gzip.open(path_of("torch_copy.slow"), "rt") as file:
+        whole = json.load(file)
+    events = whole["traceEvents"]
+    marks = sorted(each["ts"] for each in events if str(each.get("name")).startswith("ProfilerStep"))
+    whole["traceEvents"] = [
+        each
+        for each in events
+        if "ProfilerStep" not in str(each.get("name")) and float(each.get("ts", 0)) < marks[len(marks) // 2]
+    ]
+    target = tmp_path / f"stepless{SUFFIX}"
+    target.write_bytes(gzip.compress(json.dumps(whole).encode()))
+    found = diff_of(recorded("torch_copy.mended"), side(target))
+    assert found.b.step_source == "inferred"
+    assert found.not_comparable == [
+        "B marks no steps: they are inferred from what repeats, and may be something else."
+    ]
 
 
 def test_flame_graph_of_both() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from stepscope.analysis.account import account
@@ -161,6 +163,14 @@ def test_promises_are_made_without_the_profilers_share() -> None:
     found = told(steps(*busy, *gemm(700, 285)))
     assert found[0].code == "launch-bound"
     assert found[0].speedup < found[0].evidence["speedup_as_recorded"]
+
+
+def test_without_a_device_nothing_is_told_of_kernels() -> None:
+    busy = [f"main  {k}  4  PjitFunction(step)  runtime  -" for k in range(0, 600, 5)]
+    trace = trace_of("\n".join([HEAD, *steps(*busy, "main  620  330  dot  op  -")]), framework="jax")
+    (found,) = findings(replace(case_of(trace), device=None))
+    assert found.code == "launch-bound"
+    assert "kernels" not in found.detail
 
 
 def test_an_outer_op_that_launches_further_in_is_no_fallback() -> None:

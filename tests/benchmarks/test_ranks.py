@@ -57,7 +57,9 @@ def test_the_report_tells_it() -> None:
     assert max(abs(clock.offset_ns) for clock in clocks) > 1_000_000
     assert max(clock.residual_ns or 0 for clock in clocks) < CLOCK_ERROR_NS
     assert "unequal-collectives" in [problem.code for problem in report.problems]
-    assert 5 in {wait.for_rank for wait in report.collectives.waits[:3]}  # and who waited for it in another group
+    assert 5 in {
+        wait.for_rank for wait in report.collectives.waits[:3]
+    }  # and who waited for it in another group
     assert all(sum(row.parts.values()) == row.duration_ns for row in report.steps.rows)
     worst = report.collectives.worst[0]
     assert worst.last_rank == 5 and [arrival.rank for arrival in worst.arrivals][-1] == 5

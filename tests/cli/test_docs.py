@@ -12,7 +12,9 @@ from tests.cli.run import PROFILE, succeeds
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "cli.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("verb", ["info", "query", "export", "diff", "check", "doctor", "run", "capture", "serve"])
+@pytest.mark.parametrize(
+    "verb", ["info", "query", "export", "diff", "check", "doctor", "run", "capture", "serve"]
+)
 def test_every_option_is_documented(verb: str) -> None:
     options = re.findall(r"(?<![\w-])--?[a-z][\w-]*", succeeds(verb, "--help").split("Options:")[1])
     assert [option for option in options if not re.search(rf"`{option}[ `]", PAGE)] == []

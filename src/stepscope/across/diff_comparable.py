@@ -81,6 +81,8 @@ def _steps(a: Run, b: Run) -> Iterator[str]:
     for name, run in (("A", a), ("B", b)):
         if run.step_source == "none":
             yield f"{name} has no steps: its whole recording counts as one, and its noise cannot be told."
+        elif run.step_source == "inferred":
+            yield f"{name} marks no steps: they are inferred from what repeats, and may be something else."
         elif run.steps < 2:
             yield f"{name} has one whole step: its noise cannot be told. Record at least five."
 

@@ -144,10 +144,12 @@ def launch_bound(case: Case) -> Finding | None:
         return None
     work = case.trace.events.filter((pl.col("kind") == "kernel") & pl.col("step").is_not_null())
     per_step, typical = len(work) / max(1, len(case.lengths)), float(work["dur_ns"].median() or 0)  # type: ignore[arg-type]
-    detail = (
-        f"The device idles {case.of_step(ns)} while the host launches {per_step:,.0f} kernels, half of them shorter "
-        f"than {duration(typical)}."
-    )
+    detail = f"The framework's own work between ops takes {case.of_step(ns)}."
+    if len(work):
+        detail = (
+            f"The device idles {case.of_step(ns)} while the host launches {per_step:,.0f} kernels, half of them "
+            f"shorter than {duration(typical)}."
+        )
     evidence = {"kernels_per_step": round(per_step), "median_kernel_ns": typical}
     if _is_eager(case):
         code, title, changed = (

@@ -14,6 +14,8 @@ from stepscope.report import model
 from stepscope.report.options import Options
 from stepscope.report.rows import capped
 
+MOST_ARRIVALS = 256  # of one collective: those that came last
+
 
 def between_ranks(told: model.Collectives, found: Compared, world: int, options: Options) -> None:
     """Put everything that was compared into the section; `world` is the number of ranks of the job, 0 if unknown."""
@@ -149,6 +151,8 @@ def _meeting(row: dict[str, Any], seen: dict[tuple[Any, ...], pl.DataFrame]) -> 
         bus_gb_per_s=rate * factor if rate is not None and factor is not None else None,
         arrivals=[
             model.Arrival(rank=rank, after_ns=at - row["first_ns"], dur_ns=dur)
-            for rank, at, dur in arrivals.select("rank", "arrival_ns", "dur_ns").iter_rows()
+            for rank, at, dur in arrivals.select("rank", "arrival_ns", "dur_ns")
+            .tail(MOST_ARRIVALS)
+            .iter_rows()
         ],
     )

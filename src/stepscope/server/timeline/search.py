@@ -58,12 +58,7 @@ def _first(frame: pl.DataFrame, by: int) -> tuple[int, int]:
 
 
 def hits_of(view: View, text: str) -> pl.Series:
-    """The numbers of the events whose name matches, ascending."""
-    key = f"timeline search {view.rank} {text}"
-    return view.run.kept(key, lambda: _hits(view, text))
-
-
-def _hits(view: View, text: str) -> pl.Series:
+    """The numbers of the events whose name matches, ascending. Not kept: they may be millions, and found in no time."""
     names = view.trace.events["name"]
     known = distinct(names)
     wanted = known.filter(matches(known.cast(pl.String), text)).to_physical()
