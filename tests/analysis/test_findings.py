@@ -130,6 +130,19 @@ def test_data_that_goes_to_the_host_and_back_is_one_finding() -> None:
     assert found[0].evidence["bytes_per_step"] == 2 << 20
 
 
+def test_slow_first_steps_are_warm_up_and_promise_nothing() -> None:
+    lines = ["main  0  5000  ProfilerStep#0  annotation  -", "main  0  4000  compile  annotation  -"]
+    lines += [
+        "main  4000  10  aten::mm  op  -",
+        "main  4000  8  cudaLaunchKernel  runtime  gemm",
+        "stream 7  4010  985  gemm  kernel  -",
+    ]
+    lines += [row for number in range(1, 7) for row in step(number, 4000 + 1000 * number, *gemm(0, 985))]
+    (found,) = told(lines)
+    assert (found.code, found.class_, found.speedup, found.saves_ns_per_step) == ("warm-up", "advice", 1.0, 0)
+    assert found.evidence["steps"] == [0]
+
+
 def test_slow_steps_are_told_apart_from_the_usual_ones() -> None:
     lines = [row for number in range(6) for row in step(number, 1000 * number, *gemm(0, 985))]
     lines += [

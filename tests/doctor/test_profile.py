@@ -43,6 +43,8 @@ DOCTOR_ONLY = {
     "no-stacks",
     "no-memory",
 }
+# Told by the report alone: ranks have to be compared with one another, which takes longer than a doctor should.
+REPORT_ONLY = {"unequal-steps", "unequal-collectives", "ambiguous-groups"}
 # Provoked below by more than a file.
 BY_HAND = {
     "huge-trace", "event-cap", "mostly-python", "analysis-failed", "file-changed", "cache-unwritable", "gzip-bomb", "unreadable",
@@ -98,7 +100,7 @@ def test_codes_are_those_of_the_report() -> None:
     noted = {
         code for path in SOURCES if "capture" in path.parts for code in _troubles(path.read_text("utf-8"))
     }
-    assert set(KNOWN) == documented | noted, "texts for these belong in doctor/profile/known_*.py"
+    assert set(KNOWN) | REPORT_ONLY == documented | noted, "texts for these belong in doctor/profile/known_*.py"
     assert {check.code for check in CHECKS} - set(KNOWN) == DOCTOR_ONLY
     assert not DOCTOR_ONLY & {code for path in SOURCES for code in problem_codes(path.read_text("utf-8"))}
 

@@ -50,6 +50,14 @@ test("focus centres first and fills then", () => {
   assert.ok(found.span < 1.3e7);
 });
 
+test("focus fills also where the end of the trace keeps a slice from the middle", () => {
+  const found = view();
+  found.show(found.low, found.high);
+  found.focus(found.low, found.low + 1e6);
+  found.focus(found.low, found.low + 1e6);
+  assert.ok(found.span < 1.3e6);
+});
+
 test("what is seen already is not moved to", () => {
   const found = view();
   found.show(1e8, 2e8);

@@ -81,6 +81,10 @@ _ADVICE: dict[str, dict[str, str]] = {
         _ANY: "Leave room: gradient checkpointing, lower precision or a smaller batch.",
     },
     "step-outliers": {_ANY: "Look at what the slow steps do that the others do not: checkpoints, evaluation, garbage collection, a cold cache."},
+    "warm-up": {
+        _ANY: "Compilation, autotuning and caches are paid once in a job. To judge the usual step, record later: "
+        "stepscope.schedule(skip=10, active=5), or leave those steps out with --step."
+    },
     "idle-unexplained": {
         "pytorch": "Record with with_stack=True, or put record_function around the code between ops, so that this time gets a name.",
         _ANY: "Annotate the code between operations, so that this time gets a name.",

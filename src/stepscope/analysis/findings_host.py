@@ -22,6 +22,8 @@ _FIRST_CALL_NS = 200_000  # a later call of the same op takes less
 _GRAPH_GAP_NS = 300  # between two kernels of a graph
 _ONE_LAUNCH_NS = 20_000  # of a whole graph or program
 
+_WARM_UP_STEPS = 3  # more slow steps at the beginning are something else
+
 
 def input_bound(case: Case) -> Finding | None:
     """The device waits for the next batch."""
@@ -228,11 +230,14 @@ def step_outliers(case: Case) -> Finding | None:
     names = case.top_names(inside)
     mostly = f", mostly in {names[0]['name']}" if names and names[0]["name"] else ""
     told = ", ".join(map(str, numbers[:5])) + ("…" if len(numbers) > 5 else "")
+    many = len(numbers) > 1
+    average, longest = float(slow["ns"].mean()), float(slow["ns"].max())  # type: ignore[arg-type]
+    at_most = f" and {duration(longest)} at most" if many and longest > 1.2 * average else ""
     detail = (
-        f"Step{'s' if len(numbers) > 1 else ''} {told} took {duration(float(slow['ns'].mean()))} on average"  # type: ignore[arg-type]
+        f"Step{'s' if many else ''} {told} took {duration(average)}{' on average' if many else ''}{at_most}"
         f" where {duration(median)} is usual{mostly}."
     )
-    return Finding(
+    found = Finding(
         code="step-outliers",
         class_="time",
         title="Some steps are much slower than the others",
@@ -243,6 +248,27 @@ def step_outliers(case: Case) -> Finding | None:
         saves_ns_per_step=extra,
         speedup=round(mean / (mean - extra), 3),
         speedup_max=round(mean / (mean - extra), 3),
+    )
+    return _as_warm_up(found, case) if _are_first(case) else found
+
+
+def _are_first(case: Case) -> bool:
+    """Whether the slow steps are the few that the recording begins with, of many."""
+    first = case.lengths.sort("step")["step"].head(len(case.outliers))
+    return len(first) <= _WARM_UP_STEPS and set(first) == set(case.outliers["step"])
+
+
+def _as_warm_up(found: Finding, case: Case) -> Finding:
+    """They are paid once in a job: nothing to save in the others."""
+    return replace(
+        found,
+        code="warm-up",
+        class_="advice",
+        title="The first steps of the recording are warm-up",
+        fix=advice("warm-up", case.trace.info.framework),
+        saves_ns_per_step=0,
+        speedup=1.0,
+        speedup_max=1.0,
     )
 
 

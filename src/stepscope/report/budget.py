@@ -16,7 +16,7 @@ from stepscope.errors import StepscopeError
 FINDINGS = (
     "input-bound", "recompilation", "retracing", "host-python", "device-sync", "round-trip-copy", "cpu-fallback",
     "optimizer-loop", "small-batch", "launch-bound", "eager-execution", "exposed-copy", "exposed-collective", "straggler",
-    "fp32-matmul", "unfused-attention", "layout-conversion", "low-occupancy", "step-outliers", "idle-unexplained",
+    "fp32-matmul", "unfused-attention", "layout-conversion", "low-occupancy", "step-outliers", "warm-up", "idle-unexplained",
     "memory-pressure", "memory-growth",
 )  # fmt: skip
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([^\s\d]*)\s*")

@@ -13,7 +13,7 @@ from stepscope.profile.load import load
 from stepscope.profile.profile import Profile
 from stepscope.profile.ranks import spans
 from stepscope.report.about import about
-from stepscope.report.model import Problem, Report
+from stepscope.report.model import Problem, Report, Steps
 from stepscope.report.options import ROWS, Options, parse_steps
 from stepscope.report.problems import problems_of
 from stepscope.report.rank import RankContext
@@ -93,6 +93,7 @@ def put_together(
     for section in (section for section in wanted if section.name not in (ready or {})):
         for joined in failures.caught(section, None, section.joined, found[section.name], options):
             fields.update(joined)
+    _check_steps(options, fields.get("steps"))
     if "findings" in fields and "collectives" in fields and "steps" in fields:
         late, step_ns = fields["collectives"].straggler, fields["steps"].mean_ns
         with_waits(fields["findings"], fields["collectives"])
@@ -101,6 +102,16 @@ def put_together(
     failed = [*failures.problems(len(profile.ranks)), *fields.pop("rank_problems", ())]
     told = problems_of(profile, ranks, fields.pop("problems", ()), failed)
     return Report(profile=about(profile, traces), problems=told, **fields)
+
+
+def _check_steps(options: Options, steps: Steps | None) -> None:
+    """A range of steps that chooses none of them is a mistake, not an empty report."""
+    if options.steps is not None and steps is not None and steps.source != "none" and not steps.count:
+        first, last = options.steps
+        raise StepscopeError(
+            f"None of the steps {'' if first is None else first}:{'' if last is None else last} was recorded.",
+            fix="Without --step the report lists those that were.",
+        )
 
 
 def _threads() -> int:

@@ -18,6 +18,7 @@ const PAGES = /** @type {Record<string, string>} */ ({
   "layout-conversion": "kernels",
   "low-occupancy": "kernels",
   "step-outliers": "steps",
+  "warm-up": "steps",
   "launch-bound": "device",
   "exposed-copy": "device",
   "round-trip-copy": "device",

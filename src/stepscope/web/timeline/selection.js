@@ -14,6 +14,7 @@ export class Selection {
   /** @param {Timeline} timeline */
   constructor(timeline) {
     this.timeline = timeline;
+    timeline.onShrink = (before) => this.keepInView(before);
     /** @type {{ rank: number, track: number }[]} */
     this.tracks = [];
     this.asked = 0;
@@ -101,6 +102,13 @@ export class Selection {
   async go(rank, layer, id) {
     const event = await this.select(rank, layer, id);
     if (event) this.show();
+  }
+
+  /** The drawer opens over what was selected: what could be seen before still can. @param {number} before the height before */
+  keepInView(before) {
+    const { timeline, chosen } = this;
+    const found = chosen && heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row);
+    if (found && found.y >= timeline.scroll && found.y < timeline.scroll + before) timeline.reveal(found.y, 18);
   }
 
   /** Scrolls and pans to the selected slice. */

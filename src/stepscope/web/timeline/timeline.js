@@ -30,6 +30,8 @@ export class Timeline {
     this.viewport = new Viewport(0, 1);
     this.zero = 0; // when the shown trace begins, in its own time
     this.scroll = 0;
+    /** Called when there is less room than before, with the height before. @type {(before: number) => void} */
+    this.onShrink = () => {};
     this.height = 1;
     this.arrangement = noArrangement();
     /** @type {RankShown[]} */
@@ -104,11 +106,13 @@ export class Timeline {
   resize() {
     const { stage, side, bar } = this.elements;
     const width = Math.max(50, stage.clientWidth - side.offsetWidth - bar.offsetWidth);
+    const before = this.height;
     this.height = Math.max(20, stage.clientHeight);
     this.painter.resize(width, this.height);
     this.minimap.resize(width, this.painter.ratio);
     this.viewport.width = width;
     this.scrollTo(this.scroll);
+    if (this.height < before) this.onShrink(before);
     this.invalidate();
   }
 

@@ -68,10 +68,12 @@ export class Viewport {
   /** Brings a slice into view; if it already is in the middle, it fills the view. @param {number} start @param {number} end */
   focus(start, end) {
     const middle = (start + end) / 2;
-    const isCentred = Math.abs(middle - (this.start + this.end) / 2) < this.span * 0.02;
     const length = Math.max(end - start, SHORTEST_NS);
-    if (isCentred || length > this.span) this.show(start - length * 0.1, end + length * 0.1);
-    else this.show(middle - this.span / 2, middle + this.span / 2);
+    const { start: before, span } = this;
+    this.show(middle - span / 2, middle + span / 2);
+    // As central as the ends of the trace allow, and it was so before.
+    const isCentred = Math.abs(this.start - before) < span * 0.02;
+    if (isCentred || length > span) this.show(start - length * 0.1, end + length * 0.1);
   }
 
   /** Moves no more than needed for these times to be seen. @param {number} start @param {number} end */
