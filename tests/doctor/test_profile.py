@@ -100,7 +100,9 @@ def test_codes_are_those_of_the_report() -> None:
     noted = {
         code for path in SOURCES if "capture" in path.parts for code in _troubles(path.read_text("utf-8"))
     }
-    assert set(KNOWN) | REPORT_ONLY == documented | noted, "texts for these belong in doctor/profile/known_*.py"
+    assert set(KNOWN) | REPORT_ONLY == documented | noted, (
+        "texts for these belong in doctor/profile/known_*.py"
+    )
     assert {check.code for check in CHECKS} - set(KNOWN) == DOCTOR_ONLY
     assert not DOCTOR_ONLY & {code for path in SOURCES for code in problem_codes(path.read_text("utf-8"))}
 

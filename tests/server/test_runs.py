@@ -125,13 +125,13 @@ def test_profiles_behind_a_url() -> None:
     import fsspec
 
     files = fsspec.filesystem("memory")
-    files.pipe("/bucket/run/far.pt.trace.json.gz", SAMPLE.read_bytes())
-    asking = Asking(make_app([Place("memory://bucket")]))
+    files.pipe("/served-bucket/run/far.pt.trace.json.gz", SAMPLE.read_bytes())
+    asking = Asking(make_app([Place("memory://served-bucket")]))
     (run,) = asking.runs().values()
     assert asking.get(f"api/runs/{run['id']}/report").status_code == 200
     assert asking.get(f"api/runs/{run['id']}/table/tracks").get_json()["total"] > 0
     answer = asking.post(f"api/runs/{run['id']}/sql", {"query": "SELECT 1 AS one FROM events"})
     assert answer.status_code in (400, 422)  # nobody else sees what is in this process's memory
     assert asking.get("api/state").get_json()["capture"] is False
-    files.rm("/bucket", recursive=True)
+    files.rm("/served-bucket", recursive=True)
     asking.app.close()
