@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,3 +23,17 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STEPSCOPE_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One Chromium for all tests in a process: Playwright starts only once in each."""
+    from tests.browser.chromium import ARGUMENTS, chromium
+
+    playwright = pytest.importorskip("playwright.sync_api")
+    if chromium() is None:
+        pytest.skip("there is no Chromium here")
+    with playwright.sync_playwright() as started:
+        made = started.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
+        yield made
+        made.close()

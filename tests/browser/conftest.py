@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.chromium import ARGUMENTS, chromium
+from tests.browser.chromium import chromium
 from tests.browser.profiles import lay_out
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -102,15 +102,13 @@ def _ids(site: Site) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def _page(site: Site) -> Iterator[Any]:
+def _page(site: Site, browser: Any) -> Iterator[Any]:
     """One page for all tests, since Plotly alone takes a second to read."""
     playwright.expect.set_options(timeout=PATIENCE_MS)
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
-        context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
-        context.set_default_timeout(PATIENCE_MS)
-        yield context.new_page()
-        browser.close()
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
+    context.set_default_timeout(PATIENCE_MS)
+    yield context.new_page()
+    context.close()
 
 
 @dataclass

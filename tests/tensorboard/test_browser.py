@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.browser.chromium import ARGUMENTS, chromium
 from tests.tensorboard.conftest import PREFIX, Boards
 
 playwright = pytest.importorskip("playwright.sync_api")
 
 PATIENCE_MS = 30_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if chromium() is None:
-        pytest.skip("there is no Chromium here")
-    with playwright.sync_playwright() as started:
-        made = started.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
-        yield made
-        made.close()
 
 
 class Seen:
