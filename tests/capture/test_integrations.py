@@ -30,7 +30,9 @@ def check(found: dict[str, Any], total: int) -> None:
 
 
 @needs("keras", "tensorflow")
-@pytest.mark.parametrize("backend", ["tensorflow", "jax", pytest.param("torch", marks=in_soak)])
+@pytest.mark.parametrize(
+    "backend", ["tensorflow", *(pytest.param(name, marks=in_soak) for name in ("jax", "torch"))]
+)
 def test_keras(tmp_path: Path, backend: str) -> None:
     pytest.importorskip(backend)
     found = told("integrations_job", "keras", tmp_path, KERAS_BACKEND=backend)

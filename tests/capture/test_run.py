@@ -245,6 +245,7 @@ def test_the_jobs_own_profiler_comes_first(
     assert traces(tmp_path / "out") == []
 
 
+@in_soak
 @needs("torch")
 def test_sigterm_inside_the_window(tmp_path: Path) -> None:
     """The window is written, and the exit is the one that the job would have had."""

@@ -26,7 +26,7 @@ from tests.formats.xspace_bytes import PlaneBytes, Ref, number, packed, space
 from tests.native.both import interpreted
 
 # Each example is a whole load. The soak takes as many as its profile says.
-FEWER = settings() if os.environ.get("STEPSCOPE_SOAK") else settings(max_examples=25)
+FEWER = settings() if os.environ.get("STEPSCOPE_SOAK") else settings(max_examples=15)
 WHOLE = space(*gpu_job(), warnings=["late"], hosts=["box"])
 
 

@@ -26,6 +26,9 @@ def facts(profiler: stepscope.Profiler) -> dict[str, Any]:
         "steps": report.steps.count,
         "partial": report.steps.partial,
         "parts": {row.part: row.ns for row in report.breakdown},
+        "unexplained_share_at_best": min(
+            (row.parts.get("unexplained", 0) / row.duration_ns for row in report.steps.rows), default=1.0
+        ),
         "ops": {row.name: [row.calls, row.host_total_ns, row.memory_bytes] for row in report.ops.rows},
         "runtime": report.coverage.runtime,
         "memory": report.coverage.memory,
