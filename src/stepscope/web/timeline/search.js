@@ -16,6 +16,7 @@ export class Search {
     this.selection = selection;
     this.text = "";
     this.total = 0;
+    this.going = Promise.resolve();
     this.asked = 0;
     this.timer = 0;
     const { search, buttons } = timeline.elements;
@@ -97,7 +98,14 @@ export class Search {
   }
 
   /** The next hit, or the one before, from the selection or else from where the view begins. @param {number} by */
-  async go(by) {
+  go(by) {
+    // One after the other: each begins where the one before has ended.
+    this.going = this.going.then(() => this.step(by));
+    return this.going;
+  }
+
+  /** @param {number} by */
+  async step(by) {
     const { timeline, selection } = this;
     if (!this.total) return;
     const { rank } = this;
@@ -106,8 +114,8 @@ export class Search {
     const at = (chosen ? chosen.start : by > 0 ? timeline.viewport.start : timeline.viewport.end) - shift;
     try {
       const hit = await timeline.ask.found(rank, this.text, at, chosen?.id ?? null, by);
-      timeline.elements.found.textContent = `${count(hit.place)} of ${count(this.total)}`;
       await selection.go(rank, "events", hit.id);
+      timeline.elements.found.textContent = `${count(hit.place)} of ${count(this.total)}`;
     } catch (error) {
       if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
     }
