@@ -7,13 +7,14 @@ there, and counts as 0 in the difference.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from stepscope.across.diff_figures import FIGURES
 from stepscope.across.diff_model import Diff, Line
 from stepscope.across.diff_model import Row as DiffRow
 
@@ -120,22 +121,8 @@ def _mark(rows: list[Row], known: list[DiffRow]) -> None:
         row.noise = same[0].noise if len(same) == 1 else None
 
 
-_FIGURES: tuple[tuple[str, str, Callable[[Report], Any]], ...] = (
-    ("median step", "ns", lambda report: report["steps"]["median_ns"]),
-    ("90th percentile of steps", "ns", lambda report: report["steps"]["p90_ns"]),
-    ("steps", "count", lambda report: report["steps"]["count"]),
-    ("device busy", "share", lambda report: report["device"]["busy_share"]),
-    ("model FLOPs utilisation", "share", lambda report: report["device"]["mfu"]),
-    ("tensor cores", "share", lambda report: report["precision"]["tensor_core_share"]),
-    ("exposed input", "share", lambda report: report["input"]["exposed_share"]),
-    ("exposed communication", "share", lambda report: report["collectives"]["exposed_share"]),
-    ("peak memory", "bytes", lambda report: max((d["peak_bytes"] or 0 for d in report["memory"]["devices"] if d["device_kind"] != "cpu"), default=None)),
-    ("ranks", "count", lambda report: len(report["profile"]["ranks"])),
-)  # fmt: skip
-
-
 def _figures(a: Report, b: Report) -> list[Row]:
-    rows = [_row(name, read(a), read(b), unit) for name, unit, read in _FIGURES]
+    rows = [_row(name, read(a), read(b), unit) for name, unit, read in FIGURES]
     return [row for row in rows if row.a is not None or row.b is not None]
 
 

@@ -23,7 +23,7 @@ def _peak(report: Report) -> int | None:
     return max(peaks, default=None)
 
 
-_FIGURES: tuple[tuple[str, str, Callable[[Report], Any]], ...] = (
+FIGURES: tuple[tuple[str, str, Callable[[Report], Any]], ...] = (
     ("median step", "ns", lambda report: report["steps"]["median_ns"]),
     ("90th percentile of steps", "ns", lambda report: report["steps"]["p90_ns"]),
     ("steps", "count", lambda report: report["steps"]["count"]),
@@ -52,7 +52,7 @@ def plain_row(name: str, a: float | None, b: float | None, unit: str) -> Row:
 
 def figures(a: Report, b: Report, batch: Batch | None) -> list[Row]:
     """Those that a run has; with another batch, also the step per sample, in samples of A's batch."""
-    rows = [plain_row(name, read(a), read(b), unit) for name, unit, read in _FIGURES]
+    rows = [plain_row(name, read(a), read(b), unit) for name, unit, read in FIGURES]
     found = [row for row in rows if row.a is not None or row.b is not None]
     step = found[0] if found and found[0].name == "median step" else None
     if batch is not None and step is not None and step.b is not None:

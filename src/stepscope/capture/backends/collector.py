@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from stepscope.capture.backends.stretches import Stretches
 from stepscope.capture.backends.turns import Turn, ours
 
 
-class Collector:
+class Collector(ABC):
     """One session of a framework's profiler; what a framework does itself is for the class of its own."""
 
     name = ""
@@ -61,18 +62,18 @@ class Collector:
         with ours():
             self._let_go()
 
+    @abstractmethod
     def _span_of_step(self, number: int) -> Any:
         """What marks the step, not yet entered."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _synchronize(self) -> None:
         """Wait for what the devices still have to do, so that no work runs into a window or out of it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _stop_recording(self) -> None:
         """The framework's own call."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _let_go(self) -> None:
         """End whatever is open: another profiler wants to record, or something failed."""
-        raise NotImplementedError
