@@ -74,7 +74,16 @@ class TensorFlowBackend(Collector):
         if self._options.sync and self._tf.executing_eagerly():
             experimental = getattr(test, "experimental", None)
             if experimental is not None and hasattr(experimental, "sync_devices"):
-                experimental.sync_devices()
+                try:
+                    experimental.sync_devices()
+                except self._tf.errors.OpError:  # among several workers it also asks for the devices of the others
+                    self._synchronize_own()
+
+    def _synchronize_own(self) -> None:
+        """The devices of this process: a name without a worker means those."""
+        for device in self._tf.config.list_physical_devices():
+            with self._tf.device(device.name.removeprefix("/physical_device:")):
+                self._tf.raw_ops.SyncDevice()
 
     def devices(self) -> list[dict[str, Any]]:
         rows = []
