@@ -89,6 +89,12 @@ def test_size_from_the_inputs_of_the_op() -> None:
         ("multimem_all_reduce_kernel", "all_reduce"),
         ("gloo:broadcast", "broadcast"),
         ("all-gather-start.1", "all_gather"),
+        ("CollectiveReduceV2", "all_reduce"),
+        ("CollectiveReduceScatterV2", "reduce_scatter"),
+        ("CollectiveGatherV2", "all_gather"),
+        ("CollectiveBcastSendV2", "broadcast"),
+        ("CollectiveAllToAllV3", "all_to_all"),
+        ("HorovodAllreduce", "all_reduce"),
         ("wait", None),
     ],
 )
@@ -111,6 +117,45 @@ def test_host_collectives() -> None:
     row = found.rows.row(0, named=True)
     assert (row["name"], row["total_ns"]) == ("all_reduce", 300)
     assert found.kernel_share is None
+
+
+@pytest.mark.parametrize("name", ["all-reduce.3", "CollectiveReduceV2"])
+def test_programs_on_the_host(name: str) -> None:
+    """XLA and TensorFlow on a CPU: the op lasts as long as the collective, and what is inside it is no other."""
+    table = f"host | 100 | 300 | op | {name}\nhost | 110 | 200 | op | {name}\n"
+    row = in_table(STEP + table, device={}).rows.row(0, named=True)
+    assert (row["name"], row["calls"], row["total_ns"], row["exposed_ns"]) == ("all_reduce", 1, 300, 300)
+
+
+def test_the_host_side_of_device_collectives_is_no_call() -> None:
+    found = in_table(EXPOSED + "host | 50 | 5 | op | all-reduce.3\n")
+    assert found.rows["calls"].to_list() == [1]
+
+
+def test_started_and_done() -> None:
+    """XLA's asynchronous collectives are one call, from the start of the first half to the end of the second."""
+    table = """
+        stream 7 | 100 | 10  | kernel | all-reduce-start.1
+        stream 7 | 110 | 10  | kernel | all-reduce-start.2
+        stream 7 | 120 | 200 | kernel | fusion.7
+        stream 7 | 320 | 30  | kernel | all-reduce-done.1
+        stream 7 | 350 | 50  | kernel | all-reduce-done.2
+        """
+    row = in_table(STEP + table).rows.row(0, named=True)
+    assert (row["name"], row["calls"], row["total_ns"]) == ("all_reduce", 2, 250 + 290)
+    assert row["exposed_ns"] == 30 + 50
+
+
+def test_a_line_of_its_own_for_what_runs_meanwhile() -> None:
+    """There the whole is drawn, under the name of its start."""
+    table = """
+        stream 7  | 100 | 10  | kernel | all-reduce-start.1
+        stream 7  | 120 | 200 | kernel | fusion.7
+        stream 7  | 320 | 30  | kernel | all-reduce-done.1
+        stream 13 | 100 | 250 | kernel | all-reduce-start.1
+        """
+    row = in_table(STEP + table).rows.row(0, named=True)
+    assert (row["calls"], row["total_ns"]) == (1, 250)
 
 
 @pytest.mark.corpus

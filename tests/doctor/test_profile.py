@@ -44,7 +44,9 @@ DOCTOR_ONLY = {
     "no-memory",
 }
 # Told by the report alone: ranks have to be compared with one another, which takes longer than a doctor should.
-REPORT_ONLY = {"unequal-steps", "unequal-collectives", "ambiguous-groups"}
+REPORT_ONLY = {
+    "unequal-steps", "unequal-collectives", "ambiguous-groups", "no-collectives", "unmatched-collectives",
+}  # fmt: skip
 # Provoked below by more than a file.
 BY_HAND = {
     "huge-trace", "event-cap", "mostly-python", "analysis-failed", "file-changed", "cache-unwritable", "gzip-bomb", "unreadable",

@@ -1,5 +1,6 @@
 """The same collective on different ranks: by process group and sequence number, else by order within a step.
 
+Compiled programs may run independent collectives in any order: theirs is that of the instructions' names, the same everywhere.
 Ranks that made another number of calls than most in a step cannot be matched there by order, and are left out of it.
 """
 
@@ -31,14 +32,14 @@ KEYED = {
     "exposed_ns": pl.Int64,
 }
 COUNTS = {"lane": pl.UInt64, "place": pl.Int32, "calls": pl.UInt32, "ranks": pl.UInt32, "example": pl.Int32}
-_SAME = ("name", "group", "group_ranks")
+_SAME = ("name", "group", "group_ranks", "device")
 _BY_NUMBER = -1
 _ALL = -2  # the place that stands for the whole recording
 
 
 def keyed(calls: pl.DataFrame, rank: int, shift_ns: int = 0) -> pl.DataFrame:
     """The rank's calls that can be matched, with their key; `calls` are those of `collective_calls`."""
-    rows = calls.filter(pl.col("name").is_in(SYMMETRIC)).sort("start_ns", "event")
+    rows = calls.filter(pl.col("name").is_in(SYMMETRIC)).sort("label", "start_ns", "event")
     numbered = pl.col("sequence").is_not_null()
     place = pl.when(numbered).then(_BY_NUMBER).otherwise(pl.col("step").fill_null(0))
     rows = rows.with_columns(_lanes(rows), place=place)
@@ -58,7 +59,7 @@ def _lanes(rows: pl.DataFrame) -> pl.Series:
     """One number for an operation of a group, the same in every process and on every machine."""
     texts = rows.select(
         pl.concat_str(
-            *(pl.col(name).fill_null("\0") for name in _SAME),
+            *(pl.col(name).cast(pl.String).fill_null("\0") for name in _SAME),
             pl.col("sequence").is_not_null().cast(pl.String),
             separator="\1",
         )

@@ -104,6 +104,7 @@ class Compared:
     ranks: list[Waited]
     late: pl.DataFrame
     straggler: Straggler | None
+    looks: Sequence[Look] = ()
 
 
 def calls_of(calls: pl.DataFrame, rank: int, pace: Pace, shift_ns: int = 0, drift: float = 0.0) -> Calls:
@@ -177,7 +178,8 @@ def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequ
     clocks_mhz = {each.rank: each.pace.clock_mhz for each in looks}
     # Who shares no collective with anybody keeps nobody waiting.
     waited_for = straggler(late, steps, parts, clocks_mhz) if len(done) else None
-    return Compared(plan.clocks, done, len(ambiguous(found)), plan.unusual, list(ranks), late, waited_for)
+    lost = len(ambiguous(found))
+    return Compared(plan.clocks, done, lost, plan.unusual, list(ranks), late, waited_for, looks)
 
 
 def compare(ranks: Mapping[int, Calls]) -> Compared:

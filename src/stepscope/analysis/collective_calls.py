@@ -9,6 +9,7 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.account import Account
+from stepscope.analysis.collective_programs import program_facts
 from stepscope.trace.trace import Trace
 
 CALLS = {
@@ -24,6 +25,8 @@ CALLS = {
     "step": pl.Int32,
     "group_ranks": pl.String,
     "sequence": pl.Int64,
+    "device": pl.Int32,  # which of the rank's devices that have collectives; 0 for the host
+    "label": pl.String,  # the instruction of a compiled program, which is the same on every rank
 }
 # The first that the name contains, underscores and case aside.
 _OPERATIONS = (
@@ -34,6 +37,10 @@ _OPERATIONS = (
     ("allgather", "all_gather"),
     ("alltoall", "all_to_all"),
     ("collectivepermute", "send_recv"),
+    ("collectivereduce", "all_reduce"),
+    ("collectivegather", "all_gather"),
+    ("crossreplicasum", "all_reduce"),
+    ("bcast", "broadcast"),
     ("sendrecv", "send_recv"),
     ("broadcast", "broadcast"),
     ("barrier", "barrier"),
@@ -58,15 +65,30 @@ _REDUCED_TYPE = re.compile(
     r"_(?:Sum|Prod|Min|Max|MinMax|SumPostDiv|PreMulSum)_([a-z0-9_]+?)(?:_RING|_TREE|_NVLS|_COLLNET|_PAT|\(|$)"
 )
 _HOST = r"^(gloo|mpi|ucc):"
+# Instructions of XLA and ops of TensorFlow, which on a CPU last until the collective is done.
+_INSTRUCTION = r"^(ragged-)?(all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast)(-start|-done)?([.\d]|$)"
+_HOST_OP = _INSTRUCTION + r"|^Collective(Reduce|Gather|Bcast|AllToAll|Permute)\w*$"
+_STARTS, _ENDS = r"-start([.\d]|$)", r"-done([.\d]|$)"
 _NAMED = ("name", "group", "group_size", "group_ranks", "sequence")
+# What the code of a compiled program tells of them.
+_PROGRAM = {"group": ("program_group",), "group_size": ("program_size",), "group_ranks": ("program_ranks",)}
 
 
 def collective_calls(trace: Trace, account: Account) -> pl.DataFrame:
     """One row for each collective in the steps, with the columns of CALLS."""
-    calls = pl.concat([_described(trace, found) for found in (_device_calls(trace), _host_calls(trace))])
-    rows = calls.join(_exposed(account), on="event", how="left", maintain_order="left")
-    rows = rows.with_columns(trace.events[name].gather(rows["event"]) for name in ("start_ns", "step"))
+    on_device = _device_calls(trace)
+    found = [on_device, _host_calls(trace), _host_ops(trace) if on_device.is_empty() else on_device.clear()]
+    rows = pl.concat([_described(trace, calls) for calls in found])
+    rows = rows.join(_exposed(account), on="event", how="left", maintain_order="left")
+    rows = rows.with_columns(trace.events["step"].gather(rows["event"]), _device(trace, rows["event"]))
     return rows.with_columns(pl.col("exposed_ns").fill_null(0)).select(*CALLS).cast(CALLS)  # type: ignore[arg-type]
+
+
+def _device(trace: Trace, events: pl.Series) -> pl.Series:
+    """Ranks number their devices each in its own way: here they are counted."""
+    device = trace.tracks["device"].gather(trace.events["track"].gather(events))
+    counted: pl.Series = (device.rank("dense").cast(pl.Int32) - 1).fill_null(0)
+    return counted.alias("device")
 
 
 def operation(name: str) -> str | None:
@@ -80,24 +102,70 @@ def _inside(trace: Trace, events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _device_calls(trace: Trace) -> pl.DataFrame:
-    """event, raw name, op that launched it, dur_ns."""
+    """event, raw name, start_ns, dur_ns, op that launched it."""
     kernels = trace.events.filter((pl.col("kind") == "kernel") & (pl.col("role") == "collective"))
-    rows = _inside(trace, kernels).select(
-        pl.col("id").alias("event"), raw=pl.col("name").cast(pl.String), dur_ns="dur_ns"
+    rows = _whole(_inside(trace, kernels)).select(
+        pl.col("id").alias("event"), raw=pl.col("name").cast(pl.String), start_ns="start_ns", dur_ns="dur_ns"
     )
     return rows.join(trace.kernels.select("event", "op"), on="event", how="left", maintain_order="left")
 
 
+def _whole(events: pl.DataFrame) -> pl.DataFrame:
+    """XLA splits a collective into its start and its end: one call, from the beginning of the one to the end of the other.
+
+    They are paired in order. Where a line of its own shows what runs meanwhile, that is the call.
+    """
+    name = pl.col("name").cast(pl.String)
+    starts, ends = events.filter(name.str.contains(_STARTS)), events.filter(name.str.contains(_ENDS))
+    if starts.is_empty() or ends.is_empty():
+        return events
+    what = pl.concat_str(
+        name.str.replace(r"-(start|done).*$", ""), pl.col("track").cast(pl.String), separator=" "
+    )
+    turn = pl.int_range(pl.len()).over("what")
+    begun, done = (
+        part.sort("start_ns").with_columns(what=what).with_columns(turn=turn) for part in (starts, ends)
+    )
+    pairs = done.join(begun.select("what", "turn", begun_ns="start_ns"), on=["what", "turn"], how="left")
+    start = pl.min_horizontal("start_ns", "begun_ns")
+    joined = pairs.with_columns(start_ns=start, dur_ns=pl.col("start_ns") + pl.col("dur_ns") - start)
+    tracks = ends["track"].unique().implode()
+    rest = events.filter(
+        ~name.str.contains(_ENDS) & ~(name.str.contains(_STARTS) & pl.col("track").is_in(tracks))
+    )
+    # What has a line of its own is drawn there from beginning to end.
+    apart = rest.filter(name.str.contains(_STARTS))
+    return pl.concat([rest, joined.select(events.columns)] if apart.is_empty() else [rest]).sort("start_ns")
+
+
 def _host_calls(trace: Trace) -> pl.DataFrame:
     """gloo and its like: spans on host threads, one for each collective while it runs."""
+    return _on_host(trace, _HOST)
+
+
+def _host_ops(trace: Trace) -> pl.DataFrame:
+    """Ops of programs that run on the CPU, where nothing on a device tells of collectives; ops inside one are not others."""
+    found = _on_host(trace, _HOST_OP, ("op", "span"))
+    track = trace.events["track"].gather(found["event"])
+    end = (pl.col("start_ns") + pl.col("dur_ns")).cum_max().shift(1).over("track")
+    ordered = found.with_columns(track=track).sort(
+        "track", "start_ns", "dur_ns", descending=[False, False, True]
+    )
+    inside = (pl.col("start_ns") < end).fill_null(False)
+    return ordered.filter(~inside).drop("track")
+
+
+def _on_host(trace: Trace, pattern: str, kinds: tuple[str, ...] = ()) -> pl.DataFrame:
     threads = trace.tracks.filter(pl.col("what") == "host")["id"]
     # One after the other: few events are collectives, and only their names are worth looking at.
     spans = trace.events.filter(pl.col("role") == "collective").filter(
-        pl.col("name").cast(pl.String).str.contains(_HOST) & pl.col("track").is_in(threads.implode())
+        pl.col("name").cast(pl.String).str.contains(pattern) & pl.col("track").is_in(threads.implode())
     )
+    spans = spans.filter(pl.col("kind").is_in(kinds)) if kinds else spans
     return _inside(trace, spans).select(
         pl.col("id").alias("event"),
         raw=pl.col("name").cast(pl.String),
+        start_ns="start_ns",
         dur_ns="dur_ns",
         op="id",
     )
@@ -115,6 +183,7 @@ def _described(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     of_op = table.rename({column: f"op_{column}" for column in table.columns})
     rows = calls.join(table, on="event", how="left", maintain_order="left")
     rows = rows.join(of_op, left_on="op", right_on="op_event", how="left", maintain_order="left")
+    rows = rows.join(program_facts(trace, rows["event"]), on="event", how="left", maintain_order="left")
     rows = rows.with_columns(caller=trace.events["parent"].gather(rows["op"]))
     rows = rows.hstack(_by_name(trace, rows))
     for place in ("op", "caller"):
@@ -122,8 +191,12 @@ def _described(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
             {"event": place, "elements": f"{place}_elements", "input": f"{place}_input"}
         )
         rows = rows.join(found, on=place, how="left", maintain_order="left")
-    named = [pl.coalesce(column, f"op_{column}").alias(column) for column in _NAMED]
-    rows = rows.with_columns(*named, dtype=pl.coalesce("dtype", "op_dtype", "op_input", "raw_dtype"))
+    named = [
+        pl.coalesce(column, f"op_{column}", *_PROGRAM.get(column, ())).alias(column) for column in _NAMED
+    ]
+    rows = rows.with_columns(
+        *named, dtype=pl.coalesce("dtype", "op_dtype", "program_dtype", "op_input", "raw_dtype")
+    )
     types = {name: _TYPES.get(name.lower(), (name, None)) for name in rows["dtype"].drop_nulls().unique()}
     item = pl.col("dtype").replace_strict(
         list(types), [size for _, size in types.values()], default=None, return_dtype=pl.Int64
@@ -132,9 +205,10 @@ def _described(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     spelled = {name: operation(name) or name for name in rows["name"].drop_nulls().unique()}
     return rows.with_columns(
         name=pl.coalesce(pl.col("name").replace(spelled), "caller_name", "raw_name", "raw"),
-        bytes=pl.coalesce("bytes", "op_bytes", elements * item),
+        bytes=pl.coalesce("bytes", "op_bytes", "program_bytes", elements * item),
         dtype=pl.col("dtype").replace({name: ours for name, (ours, _) in types.items()}),
-    ).select("event", *_NAMED, "dtype", "bytes", "dur_ns")
+        label=pl.when(pl.col("raw").str.contains(_INSTRUCTION)).then("raw"),
+    ).select("event", *_NAMED, "dtype", "bytes", "start_ns", "dur_ns", "label")
 
 
 def _by_name(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:

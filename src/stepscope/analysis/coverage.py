@@ -111,7 +111,17 @@ def _gaps(trace: Trace, figures: dict[str, float | None], calls: pl.DataFrame) -
             reason, fix = _REASONS[what](trace, share, calls)
             if reason:
                 found.append({"what": what, "share": round(missing, 6), "reason": reason, "fix": fix})
-    return found
+    return [*found, *_no_collectives(trace)]
+
+
+def _no_collectives(trace: Trace) -> list[dict[str, object]]:
+    """A rank of a job of several that never meets the others: something was not recorded."""
+    world = trace.info.world_size or 1
+    if world < 2 or (trace.events["role"] == "collective").any():
+        return []
+    fix = "Record the device as well; on CPUs with host_tracer_level=2."
+    reason = f"The job has {world:,} ranks, and no event of this one is a collective."
+    return [{"what": "collectives", "share": 1.0, "reason": reason, "fix": fix}]
 
 
 Reason = tuple[str, str]

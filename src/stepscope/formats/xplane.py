@@ -12,6 +12,7 @@ from stepscope.errors import UnreadableFile
 from stepscope.formats.hlo import modules
 from stepscope.formats.reader import Format, Progress
 from stepscope.formats.source import Source
+from stepscope.formats.xplane_collectives import collectives
 from stepscope.formats.xplane_decode import Decoded, Meaning, NameTable, decode, decode_stats, name_unnamed
 from stepscope.formats.xplane_derived import derive
 from stepscope.formats.xplane_events import Events
@@ -80,6 +81,7 @@ def _draft(space: Index, path: str) -> Draft:
             kernels=kernels(events, decoded.stats),
             copies=copies(events, decoded.stats),
             memory=memory(events, decoded.stats),
+            collectives=collectives(events, decoded.stats),
             counters=counters(events, line_tracks, decoded.stats),
             modules=_modules(space, name_stats),
             cold=_cold(decoded, known),

@@ -14,7 +14,37 @@ from stepscope.report.model import Problem
 
 def unequal(found: Compared) -> list[Problem]:
     """Ranks with other numbers of calls or steps than most, and groups that cannot be told apart."""
-    return [*_calls(found), *_steps(found), *_groups(found)]
+    return [*_calls(found), *_steps(found), *_groups(found), *_unmatched(found)]
+
+
+def nothing_recorded(ranks: int, world: int) -> Problem:
+    """Ranks of one job must meet somewhere; a profile in which they never do does not show that nobody waits."""
+    return Problem(
+        code="no-collectives",
+        severity="warning" if world > 1 else "info",
+        title="No communication between the ranks was recorded",
+        detail=f"{ranks:,} ranks were loaded, and no event of theirs is a collective: who waits for whom cannot be told, nor "
+        "how far their clocks are apart.",
+        fix="If they train together: record the device (and not only the host), or on CPUs with host_tracer_level=2 and "
+        "a backend whose calls the framework records.",
+        count=ranks,
+    )
+
+
+def _unmatched(found: Compared) -> Iterator[Problem]:
+    """Calls that all wait for each other, and yet none that two ranks have."""
+    calling = [rank.rank for rank in found.looks if len(rank.lanes)]
+    if len(found.meetings) or found.ambiguous or len(calling) < 2:
+        return
+    yield Problem(
+        code="unmatched-collectives",
+        severity="warning",
+        title="No collective of one rank was found on another",
+        detail=f"Ranks {spans(sorted(calling))} have collectives, and none with the group, number or step of another rank's: "
+        "who waits for whom cannot be told.",
+        fix="Record the same steps on all ranks of one job, and load only those.",
+        count=len(calling),
+    )
 
 
 def _calls(found: Compared) -> Iterator[Problem]:

@@ -22,7 +22,11 @@ _RULES: tuple[tuple[str, str], ...] = (
     (
         "collective",
         r"(?i)^(nccl|rccl|oneccl|gloo|ucc|mpi|c10d|hccl)(:|_|dev|kernel|sym)|^record_param_comms$|ncclKernel|ncclDevKernel"
-        r"|^(all-?reduce|all-?gather|reduce-?scatter|all-?to-?all|collective-?permute|collective-?broadcast)([-_.:(]|start|done|thunk|$)"
+        # XLA's instructions, and not the passes of its compiler: all-reduce-start.3 is one, all-reduce-folder is not.
+        r"|^(ragged-?)?(all-?reduce|all-?gather|reduce-?scatter|all-?to-?all|collective-?permute|collective-?broadcast)(-?(start|done)|-scatter)?([_.:(]|thunk|$)"
+        # TensorFlow's ops, its own and Horovod's.
+        r"|^Collective(Reduce|Gather|Bcast|AllToAll|Permute)\w*$|^_?Nccl(AllReduce|AllGather|Reduce|Broadcast|Send|Recv)"
+        r"|^Horovod\w*(reduce|gather|broadcast|alltoall|scatter)\w*$|^CrossReplicaSum$"
         r"|^_(all_gather|reduce_scatter)_base"
         # Kernels that skip NCCL: symmetric memory, serving engines' own all-reduce, device-side libraries.
         r"|cross_device_reduce|multimem_|(one|two)_?shot_all_?reduce|all_?reduce_(fusion_)?kernel|allreduce_fusion|AllReduceKernel"

@@ -20,7 +20,7 @@ from stepscope.report.options import Options
 from stepscope.report.rank import RankContext
 from stepscope.report.rows import capped
 from stepscope.report.section import Section
-from stepscope.report.unequal import unequal
+from stepscope.report.unequal import nothing_recorded, unequal
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ def told_of(ranks: Sequence[RankPart], found: Compared | None, options: Options)
     if not ranks:
         return {"collectives": model.Collectives()}
     rows = added_rows([rank.rows for rank in ranks])
+    world = max((rank.world_size or 0 for rank in ranks), default=0)
     if found is not None:
         of_row = ["name", "group", "group_size", "dtype"]
-        world = max((rank.world_size or 0 for rank in ranks), default=0)
         rows = rows.join(
             transfers(found, world), on=of_row, how="left", nulls_equal=True, maintain_order="left"
         )
@@ -72,7 +72,8 @@ def told_of(ranks: Sequence[RankPart], found: Compared | None, options: Options)
     if found is not None:
         told.ranks = _rank_rows(ranks, found)
         between_ranks(told, found, world, options)
-    return {"collectives": told, "rank_problems": unequal(found) if found is not None else []}
+    silent = [nothing_recorded(len(ranks), world)] if len(ranks) > 1 and rows.is_empty() else []
+    return {"collectives": told, "rank_problems": unequal(found) if found is not None else silent}
 
 
 def _told(ranks: Sequence[RankPart], rows: pl.DataFrame, options: Options) -> model.Collectives:
