@@ -8,12 +8,13 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import stepscope
-from stepscope.report.model import Finding
+from stepscope.report.model import Finding, Report
 
 RECORDED = Path(__file__).parents[2] / "tests" / "fixtures" / "diagnosis"
 NEAR = 0.25
@@ -71,21 +72,26 @@ def recorded(folder: Path, job: dict[str, Any], variant: str) -> Path:
     return next(folder.glob(f"{job['name']}.{variant}.*.gz"))
 
 
-def findings(path: Path) -> list[Finding]:
-    """The report's findings."""
-    found: list[Finding] = stepscope.load(path, cache=False).report().findings
+def reported(path: Path) -> Report:
+    """The report."""
+    found: Report = stepscope.load(path, cache=False).report()
     return found
 
 
-def judge(folder: Path, job: dict[str, Any]) -> Verdict:
+def findings(path: Path) -> list[Finding]:
+    """The report's findings."""
+    return reported(path).findings
+
+
+def judge(folder: Path, job: dict[str, Any], look: Callable[[Path], Report] = reported) -> Verdict:
     """Look at both variants of a job with a planted bottleneck."""
     before, after = job["samples"]
     return Verdict(
         job["name"],
         job["code"],
         job["slow_ns"] / job["mended_ns"] * after / before,
-        findings(recorded(folder, job, "slow")),
-        findings(recorded(folder, job, "mended")),
+        look(recorded(folder, job, "slow")).findings,
+        look(recorded(folder, job, "mended")).findings,
     )
 
 

@@ -83,3 +83,30 @@ def test_workers_that_were_not_recorded() -> None:
 def test_no_loader() -> None:
     found = found_in("track  start  dur  name  kind  launches\nmain  0  100  ProfilerStep#1  annotation  -\n")
     assert (found.share, found.exposed_share, found.verdict) == (0.0, 0.0, "No input pipeline was recorded.")
+
+
+def steps_of(lengths: list[int], waits: int) -> str:
+    """Steps of these lengths that each wait for data first, then launch one kernel that takes the rest."""
+    rows: list[tuple[object, ...]] = [("track", "start", "dur", "name", "kind", "launches")]
+    at = 0
+    for number, length in enumerate(lengths):
+        rows += [
+            ("main", at, length, f"ProfilerStep#{number}", "annotation", "-"),
+            ("main", at, waits, LOADER, "annotation", "-"),
+            ("main", at + waits, 1, "cudaLaunchKernel", "runtime", f"gemm{number}"),
+            ("stream 7", at + waits + 1, length - waits - 1, f"gemm{number}", "kernel", "-"),
+        ]
+        at += length
+    return "\n".join("  ".join(map(str, row)) for row in rows)
+
+
+def test_the_verdict_is_about_the_usual_steps_as_the_finding_is() -> None:
+    """One step that takes a hundred times as long hides the loader in the mean of all."""
+    found = found_in(steps_of([10_000, 100, 100, 100, 100, 100], 40))
+    assert found.exposed_share < 0.03
+    assert found.verdict.startswith(
+        "Input-bound: the device waits for data 40% of the time in usual steps (2% of all"
+    )
+    assert found_in(steps_of([100] * 6, 40)).verdict.startswith(
+        "Input-bound: the device waits for data 40% of the time;"
+    )

@@ -13,6 +13,7 @@ from stepscope.report.html import as_html
 from stepscope.report.markdown import as_markdown
 from stepscope.report.model import Report
 from stepscope.report.terminal import as_text
+from tests.report.promises import broken
 
 CORPUS = os.environ.get("STEPSCOPE_CORPUS")
 pytestmark = [
@@ -49,6 +50,11 @@ def test_the_account_closes(path: str) -> None:
     if rows:
         assert sum(row.ns for row in found.breakdown) == sum(row.duration_ns for row in rows)
     assert all(0 <= row.named_share <= 1 for row in found.breakdown)
+
+
+@pytest.mark.parametrize("path", PROFILES)
+def test_no_report_contradicts_itself(path: str) -> None:
+    assert not broken(of(path))
 
 
 @pytest.mark.parametrize("path", PROFILES)

@@ -5,7 +5,7 @@ Findings own disjoint slices of the account: a rule takes what no rule before it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,15 +15,19 @@ import polars as pl
 from stepscope.analysis.account import Account
 from stepscope.analysis.advice import advice
 from stepscope.analysis.device_peaks import Peaks, peaks
+from stepscope.analysis.follows import FOLLOWING, following
 from stepscope.analysis.memory import DeviceMemory
+from stepscope.analysis.parts import spoken
 from stepscope.analysis.replay import Plan
 from stepscope.analysis.steps import Steps
+from stepscope.analysis.usual import outliers, usual
 from stepscope.trace.trace import Trace
 from stepscope.units import duration
 
 CLASSES = ("capture", "memory", "time", "advice")
 WORTH_TELLING = 0.03  # of the step; below this a finding is noise
 _FITS = 0.3
+TOLD_APART = 0.01  # of the step; less is not worth a sentence
 MOST_SAVED = 0.998  # of a step; nothing takes no time at all
 
 
@@ -73,15 +77,12 @@ class Case:
     @cached_property
     def outliers(self) -> pl.DataFrame:
         """Steps that take over one and a half of the median; none where there are too few to tell."""
-        median = float(self.lengths["ns"].median() or 0)  # type: ignore[arg-type]
-        slow = self.lengths.filter(pl.col("ns") > 1.5 * median)
-        few = len(self.lengths) < 5 or 2 * len(slow) > len(self.lengths)
-        return slow.clear() if few else slow
+        return outliers(self.lengths)
 
     @cached_property
     def slices(self) -> pl.DataFrame:
         """The slices of usual steps: outliers are a finding of their own."""
-        return self.all_slices.filter(~pl.col("step").is_in(self.outliers["step"].implode()))
+        return usual(self.all_slices, self.outliers)
 
     @cached_property
     def unclaimed(self) -> pl.DataFrame:
@@ -158,9 +159,16 @@ class Case:
             for name, ns in ranked.head(count).iter_rows()
         ]
 
+    def by_part(self, owned: pl.DataFrame) -> dict[str, int]:
+        """Time of these slices per step, by part, largest first."""
+        summed = owned.group_by("part").agg(pl.col("ns").sum()).cast({"part": pl.String})
+        ranked = summed.sort(["ns", "part"], descending=[True, False])
+        return {part: int(ns / self.step_count) for part, ns in ranked.iter_rows()}
+
     def of_step(self, ns: float) -> str:
         """`ns` in words: how long, and which share of the step."""
-        return f"{duration(ns)} of {duration(self.step_ns)} per step ({ns / self.step_ns:.0%})"
+        which = "usual step" if len(self.outliers) else "step"
+        return f"{duration(ns)} of {duration(self.step_ns)} per {which} ({ns / self.step_ns:.0%})"
 
 
 def timed(
@@ -172,18 +180,27 @@ def timed(
     detail: str,
     evidence: dict[str, Any] | None = None,
     owned_ns: int | None = None,
+    follow: Sequence[str] = FOLLOWING,
 ) -> Finding:
     """A finding that saves what the changed plan saves; it owns its slices from now on."""
-    case.claim(owned)
-    owned_ns = case.per_step(owned) if owned_ns is None else owned_ns
+    mine = case.per_step(owned) if owned_ns is None else owned_ns
     told = {"names": case.top_names(owned), **(evidence or {})}
     if not case.replay_fits:
-        saved = case.unprofiled_ns * owned_ns / case.step_ns
-        return saving(case, code, owned_ns, saved, owned_ns, title, detail, {**told, "estimate": "account"})
+        case.claim(owned)
+        saved = case.unprofiled_ns * mine / case.step_ns
+        return saving(case, code, mine, saved, mine, title, detail, {**told, "estimate": "account"})
     # Shares of the played step: where the replay is a little off, it is so before and after the change.
     saved = case.unprofiled_ns * (1 - changed.step_ns() / case.played_ns)
     raw = case.step_ns * (1 - changed.as_recorded().step_ns() / case.recorded_ns)
-    return saving(case, code, owned_ns, saved, raw, title, detail, told)
+    also = following(case.unclaimed, owned, (max(saved, raw) - mine) * case.step_count, follow)
+    case.claim(pl.concat([owned, also]))
+    more = case.per_step(also)
+    if more >= TOLD_APART * case.step_ns:
+        told["follows"] = case.by_part(also)
+        detail += (
+            f" {duration(more)} of {' and '.join(map(spoken, told['follows']))} right beside it would go too."
+        )
+    return saving(case, code, mine + more, saved, raw, title, detail, told)
 
 
 def saving(
@@ -198,11 +215,11 @@ def saving(
 ) -> Finding:
     """A finding with its time and speed-up; `raw` is what the steps as recorded would save."""
     length = case.unprofiled_ns
-    saved = min(max(0.0, saved), MOST_SAVED * length)
-    raw = min(max(0.0, raw), MOST_SAVED * case.step_ns)
-    # What the change also hides was never the finding's own; the bound is never below the estimate.
+    saved = min(max(0.0, saved), MOST_SAVED * length, owned_ns)
+    raw = min(max(0.0, raw), MOST_SAVED * case.step_ns, owned_ns)
+    # Without the profiler's share the same time is more of the step; the bound is never below the estimate.
     bound = max(saved / length, raw / case.step_ns, min(owned_ns / case.step_ns, MOST_SAVED))
-    usual = case.step_count / max(1, len(case.lengths))
+    of_all = case.step_count / max(1, len(case.lengths))
     return Finding(
         code=code,
         class_="time",
@@ -210,8 +227,8 @@ def saving(
         detail=detail,
         fix=advice(code, case.trace.info.framework),
         evidence={**evidence, "speedup_as_recorded": round(case.step_ns / (case.step_ns - raw), 3)},
-        share=round(owned_ns / case.step_ns * usual, 4),
-        saves_ns_per_step=int(saved * usual),
+        share=round(owned_ns / case.step_ns, 4),
+        saves_ns_per_step=int(saved * of_all),
         speedup=round(length / (length - saved), 3),
         speedup_max=round(1 / (1 - bound), 3),
     )
@@ -224,6 +241,7 @@ def of_part(
     title: str,
     changed: Callable[[], Plan],
     least: float = WORTH_TELLING,
+    follow: Sequence[str] = FOLLOWING,
 ) -> Finding | None:
     """A finding that owns time of some part, if that is enough to tell; only then is the change looked at."""
     ns = case.per_step(owned)
@@ -231,4 +249,4 @@ def of_part(
         return None
     names = case.top_names(owned)
     mostly = f", mostly in {names[0]['name']}" if names and names[0]["name"] else ""
-    return timed(case, code, owned, changed(), title, f"{case.of_step(ns)}{mostly}.")
+    return timed(case, code, owned, changed(), title, f"{case.of_step(ns)}{mostly}.", follow=follow)

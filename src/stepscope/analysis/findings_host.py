@@ -9,6 +9,7 @@ import polars as pl
 from stepscope.analysis.advice import advice
 from stepscope.analysis.causes import host_codes
 from stepscope.analysis.finding import Case, Finding, of_part, timed
+from stepscope.analysis.follows import FOLLOWING
 from stepscope.analysis.replay import Plan
 from stepscope.analysis.timeline import within
 from stepscope.native.lineage import COMPILE
@@ -19,6 +20,7 @@ from stepscope.units import duration
 _PAUSE_NS = 100_000
 _TRACES = r"trace_to_jaxpr|create_pjit_jaxpr|infer_params|graph_building|func_graph"
 _FIRST_CALL_NS = 200_000  # a later call of the same op takes less
+_TRIALS = (*FOLLOWING, "compute", "copy", "python")  # a compiler tries its programs on the device
 _GRAPH_GAP_NS = 300  # between two kernels of a graph
 _ONE_LAUNCH_NS = 20_000  # of a whole graph or program
 
@@ -46,8 +48,12 @@ def recompilation(case: Case) -> Finding | None:
 
     tracing = owned.filter(pl.col("name").cast(pl.String).str.contains(_TRACES))
     if int(tracing["ns"].sum()) > 0.5 * int(owned["ns"].sum()):
-        return of_part(case, "retracing", owned, "Functions are traced again during the steps", changed)
-    return of_part(case, "recompilation", owned, "Programs are compiled during the steps", changed)
+        return of_part(
+            case, "retracing", owned, "Functions are traced again during the steps", changed, follow=_TRIALS
+        )
+    return of_part(
+        case, "recompilation", owned, "Programs are compiled during the steps", changed, follow=_TRIALS
+    )
 
 
 def _compiled(case: Case) -> Plan:

@@ -1,20 +1,22 @@
 """The input pipeline: how much of the step it took, how much of that the device waited for, and which stage is slow.
 
 `share` is the time in which a host thread that feeds the loop was inside the loader, over the steps' time.
-`exposed_share` is the part `input` of the account: the device had nothing else to do. A stage is an event name inside
-the loader; its self time leaves out the stages inside it.
+`exposed_share` is the part `input` of the account: the device had nothing else to do. The verdict looks at the usual steps, as
+the finding `input-bound` does: a step that compiles for a minute says nothing of the loader. A stage is an event name
+inside the loader; its self time leaves out the stages inside it.
 """
 
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from stepscope.analysis.account import Account
 from stepscope.analysis.steps import Steps
+from stepscope.analysis.usual import outliers, usual
 from stepscope.native import intervals, order
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.scopes import ancestors
@@ -35,23 +37,55 @@ _KINDS: tuple[tuple[str, str], ...] = (
 
 
 @dataclass(frozen=True)
+class Waited:
+    """Time the device waited for data, of all time; and the same of the usual steps."""
+
+    input_ns: int = 0
+    all_ns: int = 0
+    usual_input_ns: int = 0
+    usual_ns: int = 0
+
+    @property
+    def share(self) -> float:
+        """Of all steps: the part `input` of the account."""
+        return self.input_ns / self.all_ns if self.all_ns else 0.0
+
+    @property
+    def usual_share(self) -> float:
+        """Of the usual steps."""
+        return self.usual_input_ns / self.usual_ns if self.usual_ns else 0.0
+
+
+@dataclass(frozen=True)
 class InputPipeline:
     """Named as in the report; `stages`: name, kind, total_ns, self_ns, calls."""
 
-    share: float
-    exposed_share: float
+    loader_ns: int
+    step_ns: int
+    waited: Waited
     stages: pl.DataFrame
     verdict: str
 
+    @property
+    def share(self) -> float:
+        """Of the time of the steps on the host, how much was in the loader."""
+        return round(min(1.0, self.loader_ns / self.step_ns), 6) if self.step_ns else 0.0
+
+    @property
+    def exposed_share(self) -> float:
+        """Of the time of the steps, how long the device waited."""
+        return round(self.waited.share, 6)
+
 
 def input_pipeline(trace: Trace, steps: Steps, account: Account | None) -> InputPipeline:
-    """The loader's share and its stages, whatever loader it was."""
+    """The loader's share and its stages, whatever loader it was; `account` is that of the device that counts."""
     inside = _inside(trace)
     step_ns = int((steps.host["end_ns"] - steps.host["start_ns"]).sum()) if len(steps.host) else 0
-    share = min(1.0, _loop_time(trace, inside, steps) / step_ns) if step_ns else 0.0
-    exposed = _exposed(account)
+    waited = _waited(account)
     stages = _with_workers(_stages(trace, inside), trace)
-    return InputPipeline(round(share, 6), round(exposed, 6), stages, _verdict(share, exposed, stages))
+    found = InputPipeline(_loop_time(trace, inside, steps), step_ns, waited, stages, "")
+    has_device = bool((trace.tracks["what"] == "device").any())
+    return replace(found, verdict=_verdict(found.share, waited, stages, has_device))
 
 
 def _inside(trace: Trace) -> pl.DataFrame:
@@ -80,12 +114,16 @@ def _loop_time(trace: Trace, inside: pl.DataFrame, steps: Steps) -> int:
     return int(intervals.total(*intervals.intersect(*left, *right)))
 
 
-def _exposed(account: Account | None) -> float:
+def _waited(account: Account | None) -> Waited:
     if account is None or account.slices.is_empty():
-        return 0.0
+        return Waited()
     parts = account.parts
-    total = int(parts["ns"].sum())
-    return int(parts.filter(pl.col("part") == "input")["ns"].sum()) / total if total else 0.0
+    slow = outliers(parts.group_by("step").agg(pl.col("ns").sum()))
+    return Waited(*_input_and_all(parts), *_input_and_all(usual(parts, slow)))
+
+
+def _input_and_all(parts: pl.DataFrame) -> tuple[int, int]:
+    return int(parts.filter(pl.col("part") == "input")["ns"].sum()), int(parts["ns"].sum())
 
 
 def _stages(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
@@ -136,9 +174,33 @@ def _kind(name: pl.Expr) -> pl.Expr:
     return found
 
 
-def _verdict(share: float, exposed: float, stages: pl.DataFrame) -> str:
-    if stages.is_empty():
+def _verdict(share: float, waited: Waited, stages: pl.DataFrame, has_device: bool) -> str:
+    exposed = waited.usual_share
+    if stages.is_empty() and exposed < MODERATE:
         return "No input pipeline was recorded."
+    who = "the device" if has_device else "the step"
+    waits = f"{who} waits for data {exposed:.0%} of the time{_beside_all(waited)}"
+    worst = f"; {_slowest(stages)}" if len(stages) else ""
+    if exposed >= HIGH:
+        return f"Input-bound: {waits}{worst}."
+    if exposed >= MODERATE:
+        return f"Partly input-bound: {waits}{worst}."
+    if waited.share >= MODERATE:
+        return f"Not input-bound, but in a few slow steps: {waits}."
+    if share >= MODERATE:
+        meanwhile = "the device is busy meanwhile" if has_device else "other threads compute meanwhile"
+        return f"Not input-bound: the loader takes {share:.0%} of the step, but {meanwhile}."
+    return "Not input-bound."
+
+
+def _beside_all(waited: Waited) -> str:
+    """What slow steps make of the share, where that is another figure."""
+    if round(waited.usual_share, 2) == round(waited.share, 2):
+        return ""
+    return f" in usual steps ({waited.share:.0%} of all, with the slow ones)"
+
+
+def _slowest(stages: pl.DataFrame) -> str:
     # Waiting for a worker is no reason: what the worker does is.
     at_work = stages.filter(pl.col("kind") != "wait")
     is_told = stages["name"].str.starts_with(WORKER).any()
@@ -146,10 +208,4 @@ def _verdict(share: float, exposed: float, stages: pl.DataFrame) -> str:
     worst = f"the slowest stage is {slowest['name']} ({slowest['kind']})"
     if stages["name"].str.contains(_WORKERS).any() and not is_told:
         worst += "; what the loader's worker processes did was not recorded"
-    if exposed >= HIGH:
-        return f"Input-bound: the device waits for data {exposed:.0%} of the time; {worst}."
-    if exposed >= MODERATE:
-        return f"Partly input-bound: the device waits for data {exposed:.0%} of the time; {worst}."
-    if share >= MODERATE:
-        return f"Not input-bound: the loader takes {share:.0%} of the step, but the device is busy meanwhile."
-    return "Not input-bound."
+    return worst

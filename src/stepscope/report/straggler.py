@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stepscope.across.matching import SYMMETRIC
+from stepscope.analysis.finding import MOST_SAVED
+from stepscope.analysis.parts import spoken
 from stepscope.profile.ranks import spans
 from stepscope.report.model import Collectives, Finding, Straggler
+from stepscope.report.sections.findings import order
 from stepscope.units import duration
 
 CODE = "straggler"
@@ -32,18 +35,12 @@ def with_straggler(
         return list(findings)
     mine = _finding(found, step_ns)
     rest = [_without(finding, mine, step_ns) if finding.code == _WAITING else finding for finding in findings]
-    told = [finding for finding in rest if finding is not None]
-    before = [
-        finding
-        for finding in told
-        if finding.class_ != "time" or finding.saves_ns_per_step > mine.saves_ns_per_step
-    ]
-    return [*before, mine, *(finding for finding in told if finding not in before)]
+    return sorted((mine, *(finding for finding in rest if finding is not None)), key=order)
 
 
 def _finding(found: Straggler, step_ns: int) -> Finding:
-    late = found.late_ns_per_step
-    speedup = round(step_ns / max(1, step_ns - late), 4)
+    late = min(found.late_ns_per_step, int(MOST_SAVED * step_ns))
+    speedup = round(step_ns / (step_ns - late), 4)
     return Finding(
         code=CODE,
         class_="time",
@@ -64,7 +61,7 @@ def _finding(found: Straggler, step_ns: int) -> Finding:
             "parts": found.parts,
         }
         | ({} if found.work_ratio is None else {"work_ratio": found.work_ratio}),
-        share=found.share,
+        share=round(late / step_ns, 4),
         saves_ns_per_step=late,
         speedup=speedup,
         speedup_max=speedup,
@@ -101,7 +98,7 @@ def _why(found: Straggler) -> Iterator[str]:
     """What takes the rank longer than the others, where that is known."""
     part = next((part for part, ns in found.parts.items() if ns > 0), None)
     if part is not None:
-        took = f"In those steps its {part} takes {duration(found.parts[part])} longer than on the other ranks"
+        took = f"In those steps its {spoken(part)} takes {duration(found.parts[part])} longer than on the other ranks"
         yield f"{took}{_CAUSES.get(found.cause or '', '')}."
     if found.work_ratio is not None and found.work_ratio >= _MORE_WORK:
         yield f"Its kernels have {found.work_ratio:.1f} times the blocks of those on the other ranks."
@@ -136,13 +133,15 @@ def _fix(found: Straggler) -> str:
 
 def _without(finding: Finding, mine: Finding, step_ns: int) -> Finding | None:
     """What is left of the communication itself; nothing, if all of it was waiting."""
-    saves = finding.saves_ns_per_step - mine.saves_ns_per_step
     share = finding.share - mine.share
     if share <= 0:
         return None
-    finding.share = share
-    finding.saves_ns_per_step = max(0, saves)
-    finding.speedup = min(finding.speedup, round(step_ns / max(1, step_ns - max(0, saves)), 4))
-    finding.speedup_max = min(finding.speedup_max, round(1 / max(1e-6, 1 - share), 4))
+    # The shares are of one rank's step and of the mean of all: what is left saves no more than it takes by either.
+    saves = max(0, min(finding.saves_ns_per_step - mine.saves_ns_per_step, int(share * step_ns)))
+    left = 1.0 if not finding.saves_ns_per_step else saves / finding.saves_ns_per_step
+    finding.share = round(share, 4)
+    finding.saves_ns_per_step = saves
+    finding.speedup = round(1 / (1 - left * (1 - 1 / finding.speedup)), 4)
+    finding.speedup_max = max(finding.speedup, min(finding.speedup_max, round(1 / max(1e-6, 1 - share), 4)))
     finding.detail += f" Without the wait for rank {mine.evidence['rank']}, which is a finding of its own, {share:.0%} are left."
     return finding

@@ -37,20 +37,21 @@ def joined(ranks: Sequence[list[tuple[int, Finding]]], options: Options) -> Mapp
     for rank, finding in (pair for found in ranks for pair in found):
         by_code.setdefault(finding.code, []).append((rank, finding))
     told = [_told(found, len(ranks)) for found in by_code.values()]
-    return {"findings": sorted(told, key=_order)}
+    return {"findings": sorted(told, key=order)}
 
 
 def _told(found: list[tuple[int, Finding]], ranks: int) -> Finding:
-    rank, worst = min(found, key=lambda pair: _order(pair[1]))
+    rank, worst = min(found, key=lambda pair: order(pair[1]))
     if ranks > 1:
         others = [number for number, _ in found if number != rank]
         also = f" Also on rank{'s' if len(others) > 1 else ''} {spans(others)}." if others else ""
         worst.detail = f"On rank {rank}: {worst.detail}{also}"
-        worst.evidence = {**worst.evidence, "ranks": sorted([rank, *others])}
+        worst.evidence = {**worst.evidence, "rank": rank, "ranks": sorted([rank, *others])}
     return worst
 
 
-def _order(finding: Finding) -> tuple[int, int, float]:
+def order(finding: Finding) -> tuple[int, int, float]:
+    """What threatens the run first, then by time saved."""
     return CLASSES.index(finding.class_), -finding.saves_ns_per_step, -finding.share
 
 
