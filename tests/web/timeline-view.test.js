@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { curveOf, paintCurve } from "../../src/stepscope/web/timeline/curve.js";
 import { niceStep, ticks, tickText } from "../../src/stepscope/web/timeline/ruler.js";
 import { SHORTEST_NS, Viewport } from "../../src/stepscope/web/timeline/viewport.js";
 
@@ -102,4 +103,21 @@ test("marks of the ruler lie at round times with as many figures as they need", 
   const { marks } = ticks(0, 1e9, 1000);
   assert.deepEqual(marks.slice(0, 3).map((mark) => mark.text), ["0 ms", "200 ms", "400 ms"]);
   assert.ok(ticks(0, 1e9, 1e9).marks.length <= 200);
+});
+
+test("a curve has the greatest value of each column, and keeps its level where nothing is told", () => {
+  const tile = { begin: 0, step: 10, places: Int32Array.of(-1, 2, 3), lows: Float32Array.of(1, 1, 1), highs: Float32Array.of(1, 9, 4), lasts: Float32Array.of(1, 2, 4) };
+  const curve = curveOf([tile], 0, 20, 6);
+  assert.deepEqual([...curve.highs], [1, 9, 4, 4, 4, 4]);
+  assert.deepEqual([...curve.lasts], [1, 4, 4, 4, 4, 4]);
+  assert.equal(curve.count, 6);
+  assert.deepEqual([...curveOf([], 0, 20, 6).lasts], [0, 0, 0, 0, 0, 0]);
+  assert.equal(curveOf([], 0, 20, 6).count, 0);
+});
+
+test("a curve is an edge with an area below it", () => {
+  const pixels = new Uint32Array(4 * 3);
+  paintCurve(pixels, 0, 3, 4, { highs: Float32Array.of(0, 3, 1), lasts: Float32Array.of(0, 1, 1), count: 3 }, 3, 7, 8);
+  const lines = [0, 1, 2, 3].map((y) => [...pixels.slice(3 * y, 3 * y + 3)]);
+  assert.deepEqual(lines, [[0, 8, 0], [0, 8, 0], [0, 8, 8], [8, 8, 7]]);
 });

@@ -37,6 +37,7 @@ def serve(
     Profiles that appear while it runs are found. Nobody but this machine is let in, unless --host says otherwise.
     """
     with session(quiet, False, color) as talk:
+        from stepscope.server.ahead import open_ahead
         from stepscope.server.app import make_app
         from stepscope.server.runs import Place, check_place
         from stepscope.server.serve import listen
@@ -53,6 +54,7 @@ def serve(
         talk.note("Ctrl+C ends it.")
         if not no_open and _has_screen():
             webbrowser.open(link)
+        open_ahead(app)
         serving.run()
 
 

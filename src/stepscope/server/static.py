@@ -25,6 +25,7 @@ TYPES = {
     ".md": "text/markdown; charset=utf-8",
 }
 _TOKEN = re.compile(rb'(<meta\s+name="stepscope-token"\s+content=")[^"]*(")')
+_IMPORTED = re.compile(r'^import .* from "\./(\w+\.js)";', re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
@@ -42,10 +43,22 @@ _lock = threading.Lock()
 
 
 def page(token: str) -> StaticFile:
-    """index.html with the token that its POSTs must carry."""
+    """index.html with the token that its POSTs must carry, and all modules of the shell named at once."""
     found = web_file("index.html")
     data = _TOKEN.sub(rb"\g<1>" + escape(token).encode() + rb"\g<2>", found.data)
+    data = data.replace(b"</head>", _module_links() + b"</head>", 1)
     return StaticFile(data, found.content_type, _tag(data))
+
+
+@cache
+def _module_links() -> bytes:
+    """Without them the browser finds each module only after it has read the one that imports it."""
+    names, todo = ["main.js"], ["main.js"]
+    while todo:
+        found = _IMPORTED.findall((WEB / "app" / todo.pop()).read_text(encoding="utf-8"))
+        new = [name for name in dict.fromkeys(found) if name not in names]
+        names, todo = names + new, todo + new
+    return "".join(f'  <link rel="modulepreload" href="web/app/{name}">\n' for name in names).encode()
 
 
 def web_file(path: str) -> StaticFile:

@@ -76,7 +76,9 @@ class TensorFlowBackend(Collector):
             if experimental is not None and hasattr(experimental, "sync_devices"):
                 try:
                     experimental.sync_devices()
-                except self._tf.errors.OpError:  # among several workers it also asks for the devices of the others
+                except (
+                    self._tf.errors.OpError
+                ):  # among several workers it also asks for the devices of the others
                     self._synchronize_own()
 
     def _synchronize_own(self) -> None:

@@ -1,7 +1,8 @@
 // Counters: their tiles, and how they are drawn.
 
 import { size, share, significant } from "../app/format.js";
-import { BUCKETS, tileSpan, tilesOf } from "./decode.js";
+import { curveOf } from "./curve.js";
+import { tileSpan, tilesOf } from "./decode.js";
 import { FONT } from "./labels.js";
 
 /** @typedef {import("./types").CounterTile} CounterTile */
@@ -115,44 +116,24 @@ export function valueAt(tiles, time) {
 }
 
 /**
- * @param {CanvasRenderingContext2D} ctx @param {Line} line @param {import("./painter.js").Scene} scene @param {number} width
- * @param {import("./colours.js").Palette} palette @param {boolean} mayAsk
+ * The curve of a counter as far as it is at hand, and the greatest value in view.
+ * @param {Line} line @param {import("./painter.js").Scene} scene @param {number} columns of pixels @param {boolean} mayAsk
  */
-export function paintCounter(ctx, line, scene, width, palette, mayAsk) {
+export function counterCurve(line, scene, columns, mayAsk) {
   const counter = /** @type {import("./types").CounterShown} */ (line.counter);
+  const { viewport } = scene;
   // A step coarser than slices: a curve needs no more than a point a pixel.
-  const tiles = tilesFor(scene, line, scene.viewport.level(1) + 1, mayAsk);
-  const top = line.y - scene.scroll + 3;
-  const height = line.height - 8;
+  const tiles = tilesFor(scene, line, viewport.level(1) + 1, mayAsk);
   const most = greatest(tiles, counter.unit === "share" ? 1 : 1e-9);
-  const y = (/** @type {number} */ value) => top + height - (Math.max(0, value) / most) * height;
-  ctx.beginPath();
-  ctx.moveTo(0, top + height);
-  let level = top + height;
-  let x = 0;
-  for (const tile of tiles) {
-    for (let at = 0; at < tile.places.length; at += 1) {
-      const place = tile.places[at];
-      x = Math.max(0, scene.viewport.x(tile.begin + Math.max(0, place) * tile.step));
-      if (x > width) break;
-      ctx.lineTo(x, level);
-      if (place >= 0 && tile.highs[at] !== tile.lasts[at]) ctx.lineTo(x, y(tile.highs[at]));
-      level = y(tile.lasts[at]);
-      ctx.lineTo(x, level);
-    }
-  }
-  const end = Math.min(width, scene.viewport.x(Math.max(...tiles.map((tile) => tile.begin + BUCKETS * tile.step), scene.viewport.start)));
-  ctx.lineTo(Math.max(x, end), level);
-  ctx.lineTo(Math.max(x, end), top + height);
-  ctx.closePath();
-  ctx.globalAlpha = 0.35;
-  ctx.fillStyle = palette.accent;
-  ctx.fill();
-  ctx.globalAlpha = 1;
-  ctx.strokeStyle = palette.accent;
-  ctx.lineWidth = 1;
-  ctx.stroke();
-  if (!tiles.length || line.folded) return;
+  return { curve: curveOf(tiles, viewport.start, viewport.span / columns, columns), most };
+}
+
+/**
+ * The greatest value in view, in words.
+ * @param {CanvasRenderingContext2D} ctx @param {Line} line @param {number} top @param {number} most @param {import("./colours.js").Palette} palette
+ */
+export function paintGreatest(ctx, line, top, most, palette) {
+  const counter = /** @type {import("./types").CounterShown} */ (line.counter);
   const text = counterText(most, counter.unit);
   ctx.font = FONT;
   ctx.textBaseline = "top";

@@ -2,7 +2,9 @@
 
 import { blocksFor, likelyNext } from "./blocks.js";
 import { paintRow, Wide } from "./bitmap.js";
-import { paintCounter } from "./counters.js";
+import { packed } from "./colours.js";
+import { counterCurve, paintGreatest } from "./counters.js";
+import { paintCurve } from "./curve.js";
 import { BLOCK_ROWS } from "./decode.js";
 import { FONT, Labels } from "./labels.js";
 import { GROUP_HEIGHT, ROW } from "./lines.js";
@@ -17,8 +19,11 @@ import { ticks } from "./ruler.js";
  *   names: (source: Source) => import("./names.js").Names, lit: (source: Source) => Uint8Array | null, isMoving: boolean }} Scene
  */
 
+const CURVE_TOP = 3; // pixels above a curve, and all that its line has beside it
+const CURVE_ROOM = 8;
+const AREA = 0x59; // of 255: how much of the accent the area below a curve takes
 const LABEL_FROM = 26; // pixels
-const LABELS_IN_MOTION = 300; // text is what costs most, and nobody reads it in passing
+const LABELS_IN_MOTION = 200; // text is what costs most, and nobody reads it in passing
 
 /** Paints on one canvas. */
 export class Painter {
@@ -41,11 +46,15 @@ export class Painter {
     /** @type {import("./colours.js").Palette | null} */
     this.palette = null;
     this.dimmed = new Uint32Array(0);
+    this.edge = 0;
+    this.area = 0;
   }
 
   /** @param {import("./colours.js").Palette} palette */
   use(palette) {
     this.palette = palette;
+    this.edge = packed(palette.accent);
+    this.area = ((this.edge & 0xffffff) | (AREA << 24)) >>> 0;
     const back = Number.parseInt(palette.paper.slice(1), 16);
     this.dimmed = palette.pixels.map((pixel) => {
       const mix = (/** @type {number} */ shift, /** @type {number} */ paper) => Math.round(((pixel >>> shift) & 255) * 0.22 + paper * 0.78);
@@ -60,6 +69,9 @@ export class Painter {
     this.canvas.height = Math.max(1, Math.round(height * this.ratio));
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
+    // Its pixels are the screen's: a browser without a GPU copies them as they are instead of filtering each of them.
+    const isExact = this.ratio === (window.devicePixelRatio || 1);
+    this.canvas.style.imageRendering = isExact ? "pixelated" : "auto";
     this.image = null;
   }
 
@@ -86,10 +98,10 @@ export class Painter {
     ctx.fillRect(0, 0, this.canvas.width, this.canvas.height);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.paintBands(scene, visible, width);
-    const { wishes, likely, sources } = this.paintSlices(scene, visible);
+    const { wishes, likely, sources, curves } = this.paintSheet(scene, visible);
     this.paintNames(scene, sources);
-    for (const line of visible) {
-      if (line.kind === "counter") paintCounter(ctx, line, scene, width, palette, wishes.length === 0);
+    for (const { line, top, most } of curves) {
+      if (most > 0 && !line.folded) paintGreatest(ctx, line, top, most, palette);
     }
     scene.tiles.want(wishes, likely);
   }
@@ -117,11 +129,14 @@ export class Painter {
     }
   }
 
-  /** @param {Scene} scene @param {Line[]} visible */
-  paintSlices(scene, visible) {
+  /** Slices and curves, by way of the sheet. @param {Scene} scene @param {Line[]} visible */
+  paintSheet(scene, visible) {
     const runs = visible.filter((line) => line.source && line.kind !== "counter" && line.rows > 0).map((line) => runOf(line, scene));
     this.rowsPainted = runs.reduce((sum, run) => sum + run.count, 0);
-    this.room(this.rowsPainted);
+    const counters = visible.filter((line) => line.kind === "counter" && line.source);
+    const heights = counters.map((line) => Math.max(1, Math.round((line.height - CURVE_ROOM) * this.ratio)));
+    const lines = heights.reduce((sum, height) => sum + height, this.rowsPainted);
+    this.room(lines);
     this.wide.count = 0;
     /** @type {Wish[]} */
     const wishes = [];
@@ -135,11 +150,19 @@ export class Painter {
       this.paintRun(scene, run, at, wishes, shown, sources.length - 1);
       at += run.count;
     }
-    this.stretch(runs);
+    const curves = counters.map((line, number) => {
+      const height = heights[number];
+      const { curve, most } = counterCurve(line, scene, this.canvas.width, wishes.length === 0);
+      paintCurve(this.pixels, at * this.canvas.width, this.canvas.width, height, curve, most, this.area, this.edge);
+      at += height;
+      return { line, top: line.y - scene.scroll + CURVE_TOP, from: at - height, height, most: curve.count ? most : 0 };
+    });
+    this.stretch(runs, curves, lines);
     const { start, end } = scene.viewport;
     const level = scene.viewport.level(this.ratio);
-    const likely = [...shown].flatMap(([source, blocks]) => likelyNext(source, [...blocks], start, end, level));
-    return { wishes, likely, sources };
+    // Nothing is guessed in motion: the next frame would guess again.
+    const likely = scene.isMoving ? [] : [...shown].flatMap(([source, blocks]) => likelyNext(source, [...blocks], start, end, level));
+    return { wishes, likely, sources, curves };
   }
 
   /**
@@ -176,19 +199,23 @@ export class Painter {
     }
   }
 
-  /** Puts the bitmap on the screen, each of its lines as high as a row. @param {ReturnType<typeof runOf>[]} runs */
-  stretch(runs) {
+  /**
+   * Puts the sheet on the screen: each line of slices as high as a row, curves as they are.
+   * @param {ReturnType<typeof runOf>[]} runs @param {{ top: number, from: number, height: number }[]} curves @param {number} lines
+   */
+  stretch(runs, curves, lines) {
     const { ctx, sheet } = this;
     const palette = /** @type {import("./colours.js").Palette} */ (this.palette);
-    if (!this.image || !this.rowsPainted) return;
+    if (!this.image || !lines) return;
     const width = this.canvas.width;
-    this.sheetCtx.putImageData(this.image, 0, 0, 0, 0, width, this.rowsPainted);
+    this.sheetCtx.putImageData(this.image, 0, 0, 0, 0, width, lines);
     ctx.imageSmoothingEnabled = false;
     let at = 0;
     for (const run of runs) {
       ctx.drawImage(sheet, 0, at, width, run.count, 0, run.y, width / this.ratio, run.count * ROW);
       at += run.count;
     }
+    for (const { top, from, height } of curves) ctx.drawImage(sheet, 0, from, width, height, 0, top, width / this.ratio, height / this.ratio);
     for (const run of runs) {
       ctx.fillStyle = run.isStrip ? palette.card : palette.paper;
       for (let row = 1; row <= run.count; row += 1) ctx.fillRect(0, run.y + row * ROW - 1, width / this.ratio, 1);

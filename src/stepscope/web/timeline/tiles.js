@@ -39,6 +39,7 @@ export class Tiles {
     /** @type {Wish[]} */
     this.guesses = [];
     this.quietTimer = 0;
+    this.pumpTimer = 0;
     this.isStopped = false;
     this.bytes = 0;
     this.running = 0;
@@ -51,6 +52,7 @@ export class Tiles {
   stop() {
     this.isStopped = true;
     clearTimeout(this.quietTimer);
+    clearTimeout(this.pumpTimer);
   }
 
   /** @param {Source} source @param {number} level @param {number} index @param {number} block */
@@ -74,7 +76,9 @@ export class Tiles {
     this.guesses = guesses;
     clearTimeout(this.quietTimer);
     if (!this.wishes.length && guesses.length) this.quietTimer = window.setTimeout(() => this.guess(), QUIET_MS);
-    this.pump();
+    // After the frame that wants them: to send a request takes a millisecond or two of it.
+    clearTimeout(this.pumpTimer);
+    if (this.wishes.length) this.pumpTimer = window.setTimeout(() => this.pump());
   }
 
   /** @param {Wish[]} wishes */

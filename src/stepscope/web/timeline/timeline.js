@@ -19,6 +19,7 @@ import { Viewport } from "./viewport.js";
 /** @typedef {import("./lines.js").RankShown} RankShown */
 
 const REST_MS = 120;
+const SPAN_EVERY_MS = 150;
 
 /** State and painting; what people do to it comes from input.js, search.js and selection.js. */
 export class Timeline {
@@ -71,6 +72,7 @@ export class Timeline {
     this.isMoving = false;
     this.restTimer = 0;
     this.seen = "";
+    this.toldSpan = 0;
     /** @type {Promise<void>} when slices are on the screen: everything else may wait for that */
     this.painted = new Promise((done) => { this.onPainted = done; });
     this.scheduled = 0;
@@ -170,8 +172,7 @@ export class Timeline {
     paintOverlay(painter.ctx, scene, this.marked, colours, (rank) => this.shiftOf(rank));
     this.minimap.paint(scene, colours, painter.ratio, this.lines);
     paintRuler(this.elements.ruler, this.viewport.width, painter.ratio, scene, colours);
-    const shown = `${duration(this.viewport.span)} shown`;
-    if (this.elements.span.textContent !== shown) this.elements.span.textContent = shown;
+    this.tellSpan(begun);
     if (this.minimap.wishes?.length) this.tiles.want([...this.tiles.wishes, ...this.minimap.wishes], this.tiles.guesses);
     this.frames.push(performance.now() - begun);
     if (this.frames.length > 5000) this.frames.splice(0, 1000);
@@ -179,6 +180,15 @@ export class Timeline {
       this.firstPaint = performance.now();
       this.onPainted?.();
     }
+  }
+
+  /** How much time is in view: in motion only now and then, as every change costs a layout. @param {number} now */
+  tellSpan(now) {
+    if (this.isMoving && now - this.toldSpan < SPAN_EVERY_MS) return;
+    const shown = `${duration(this.viewport.span)} shown`;
+    if (this.elements.span.textContent === shown) return;
+    this.elements.span.textContent = shown;
+    this.toldSpan = now;
   }
 
   /** Frames that show another time than the one before are in motion; after them comes one at rest. */

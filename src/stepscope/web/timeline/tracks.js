@@ -19,12 +19,18 @@ export class Tracks {
     this.inner = h("div", {});
     side.append(this.inner);
     this.shown = "";
+    /** @type {Line[]} what was shown last, from where and how much of it */
+    this.lines = [];
+    this.scroll = -1;
+    this.height = -1;
     /** @type {string | null} */
     this.dragged = null;
   }
 
   /** @param {Line[]} lines @param {number} scroll @param {number} height */
   update(lines, scroll, height) {
+    if (lines === this.lines && scroll === this.scroll && height === this.height) return;
+    Object.assign(this, { lines, scroll, height });
     const first = lineAt(lines, scroll);
     let last = first;
     while (last < lines.length && lines[last].y < scroll + height) last += 1;
