@@ -68,7 +68,6 @@ def test_one_rank_of_several(tmp_path: Path) -> None:
     folder = two_ranks(tmp_path / "in")
     succeeds("export", folder, "--to", "chrome", "--rank", "1", "-o", tmp_path / "one.json")
     assert len(load(tmp_path / "one.json").events) == 6
-    assert "Choose one with --rank" in stepscope("export", folder, "--to", "chrome", "-o", "-").stderr
 
 
 def test_parquet(tmp_path: Path) -> None:

@@ -58,8 +58,8 @@ class Clock:
     def common(self, column: str) -> pl.Expr:
         """The time by the first rank's clock."""
         time = pl.col(column)
-        bent = ((time - self.middle_ns).cast(pl.Float64) * self.drift).round().cast(pl.Int64)
-        return time - self.offset_ns - bent
+        bent = (time - self.offset_ns - self.middle_ns).cast(pl.Float64) * self.drift
+        return time - self.offset_ns - bent.round().cast(pl.Int64)
 
 
 def anchors(rows: pl.DataFrame) -> pl.DataFrame:

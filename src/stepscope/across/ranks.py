@@ -128,10 +128,20 @@ def plan(looks: Sequence[Look]) -> Plan:
     """Stage 2."""
     counted = added_counts([each.counts for each in looks])
     most = usual(counted)
-    ends = only_usual(pl.concat([pl.DataFrame(schema=ANCHORS), *(each.anchors for each in looks)]), most)
-    clocks = fit_clocks(ends, [each.rank for each in looks])
+    clocks = _fitted({each.rank: each.anchors for each in looks}, most)
     by_clock = comparable({each.rank: each.lanes for each in looks}, clocks)
     return Plan(clocks, most, unusual(counted), by_clock)
+
+
+def clocks_by_calls(calls: Mapping[int, pl.DataFrame]) -> dict[int, Clock]:
+    """Only the clocks, from the rows of `keyed` of each rank."""
+    most = usual(added_counts([counts(rows) for rows in calls.values()]))
+    return _fitted({rank: anchors(rows) for rank, rows in calls.items()}, most)
+
+
+def _fitted(ends: Mapping[int, pl.DataFrame], most: pl.DataFrame) -> dict[int, Clock]:
+    rows = only_usual(pl.concat([pl.DataFrame(schema=ANCHORS), *ends.values()]), most)
+    return fit_clocks(rows, list(ends))
 
 
 def meet(calls: Calls, plan: Plan) -> pl.DataFrame:

@@ -76,12 +76,20 @@ _PROGRAM = {"group": ("program_group",), "group_size": ("program_size",), "group
 
 def collective_calls(trace: Trace, account: Account) -> pl.DataFrame:
     """One row for each collective in the steps, with the columns of CALLS."""
+    rows = recorded_calls(trace).drop("exposed_ns")
+    rows = rows.join(_exposed(account), on="event", how="left", maintain_order="left")
+    return rows.with_columns(pl.col("exposed_ns").fill_null(0)).select(*CALLS).cast(CALLS)  # type: ignore[arg-type]
+
+
+def recorded_calls(trace: Trace) -> pl.DataFrame:
+    """The same without an account: nothing is known to be exposed."""
     on_device = _device_calls(trace)
     found = [on_device, _host_calls(trace), _host_ops(trace) if on_device.is_empty() else on_device.clear()]
     rows = pl.concat([_described(trace, calls) for calls in found])
-    rows = rows.join(_exposed(account), on="event", how="left", maintain_order="left")
-    rows = rows.with_columns(trace.events["step"].gather(rows["event"]), _device(trace, rows["event"]))
-    return rows.with_columns(pl.col("exposed_ns").fill_null(0)).select(*CALLS).cast(CALLS)  # type: ignore[arg-type]
+    rows = rows.with_columns(
+        trace.events["step"].gather(rows["event"]), _device(trace, rows["event"]), exposed_ns=pl.lit(0)
+    )
+    return rows.select(*CALLS).cast(CALLS)  # type: ignore[arg-type]
 
 
 def _device(trace: Trace, events: pl.Series) -> pl.Series:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stepscope.cli.console import Color, session
+from stepscope.cli.console import Color, Talk, session
 from stepscope.cli.options import (
     ColorOption,
     ForceOption,
@@ -23,6 +23,9 @@ from stepscope.cli.options import (
 )
 from stepscope.errors import StepscopeError
 
+if TYPE_CHECKING:
+    from stepscope.profile.profile import Profile
+
 
 class Target(str, Enum):
     """What to write."""
@@ -35,6 +38,7 @@ def export(
     path: ProfilePath,
     to: Annotated[Target, typer.Option("--to", help="chrome: JSON for Perfetto. parquet: a folder with a file per table.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="OUT", help="Where to; named after PATH by default, in the current folder. - is stdout. A name that ends in .gz is packed.")] = None,
+    merge: Annotated[bool, typer.Option("--merge", help="Chrome: one file with all ranks, their clocks aligned by the collectives.")] = False,
     force: ForceOption = False,
     rank: RankOption = None,
     run: RunOption = None,
@@ -46,24 +50,63 @@ def export(
     """Write a profile for other tools.
 
     Chrome trace JSON opens in Perfetto, and in stepscope again with nothing lost. With several ranks it is a folder with
-    a file per rank. Parquet is a folder with a file per table.
+    a file per rank; or one file for Perfetto, with --merge or if OUT ends in .json or .json.gz or is -, in which the ranks'
+    clocks are aligned by their collectives. Parquet is a folder with a file per table.
     """
     with session(quiet, verbose, color) as talk:
         from stepscope.profile import export as writer
 
-        if output == Path("-"):
+        to_stdout = output == Path("-")
+        if merge and to is Target.parquet:
+            raise StepscopeError(
+                "--merge is for Chrome traces.", fix="In Parquet all ranks are together anyway."
+            )
+        if to_stdout:
             _refuse_stdout(to)
-            profile = opened(talk, path, rank, run, no_cache)
-            writer.chrome_to(profile, sys.stdout.buffer)
-            return
-        if output is not None:
+        elif output is not None:
             writer.check_target(output, to.value, force)
         profile = opened(talk, path, rank, run, no_cache)
+        several = to is Target.chrome and len(profile.traces) > 1
+        one_file = merge or to_stdout or (output is not None and writer.is_one_file(output))
+        if several and one_file:
+            _merged(
+                talk,
+                profile,
+                None if to_stdout else output or writer.default_name(profile, to.value, True),
+                force,
+            )
+            return
+        if to_stdout:
+            writer.chrome_to(profile, sys.stdout.buffer)
+            return
         target = output or writer.default_name(profile, to.value)
         written = writer.WRITERS[to.value](profile, target, force)
         talk.note(f"Wrote {written}")
         if to is Target.chrome:
             talk.note("Open it at ui.perfetto.dev, or again with stepscope.")
+
+
+def _merged(talk: Talk, profile: Profile, target: Path | None, force: bool) -> None:
+    """All ranks in one file, or on stdout."""
+    from stepscope.formats.export_merged import RankPart
+    from stepscope.profile import export as writer
+    from stepscope.report.common_time import placed_words, rank_times, told
+
+    times = rank_times(profile)
+    parts = [
+        RankPart(rank, trace, times[rank].common)
+        for rank, trace in zip(profile.ranks, profile.traces, strict=True)
+    ]
+    clocks = told([times[rank] for rank in profile.ranks])
+    if target is None:
+        writer.merged_to(parts, clocks, sys.stdout.buffer)
+    else:
+        talk.note(f"Wrote {writer.merged(parts, clocks, target, force)}")
+    talk.note(placed_words(list(times.values())))
+    if target is not None:
+        talk.note(
+            "Open it at ui.perfetto.dev. For stepscope, export a file per rank: without --merge, to a folder."
+        )
 
 
 def _refuse_stdout(to: Target) -> None:

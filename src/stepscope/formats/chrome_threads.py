@@ -22,23 +22,29 @@ class Thread:
     thread_name: str
 
 
-def threads(tracks: pl.DataFrame, lanes_in_use: pl.DataFrame) -> list[Thread]:
-    """A thread per track, its further lanes behind it. `lanes_in_use` has track and lane."""
+def threads(
+    tracks: pl.DataFrame, lanes_in_use: pl.DataFrame, before: int = 0, prefix: str = ""
+) -> list[Thread]:
+    """A thread per track, its further lanes behind it. `lanes_in_use` has track and lane.
+
+    Ids begin after `before`; names of processes with `prefix`.
+    """
     lanes: dict[int, list[int]] = {}
     for track, lane in lanes_in_use.sort("track", "lane").rows():
         lanes.setdefault(track, []).append(lane)
     nameless = [dict.fromkeys(tracks.columns) | {"id": track} for track in lanes if track not in tracks["id"]]
     rows = [*tracks.to_dicts(), *nameless]
     owners = list(dict.fromkeys((row["process"], row["pid"]) for row in rows))
-    pids = {owner: number for number, owner in enumerate(owners, 1)}
+    pids = {owner: number for number, owner in enumerate(owners, before + 1)}
     # Numbered after all processes: a thread that has its process's number would count as its main thread.
-    tid = len(owners)
+    tid = before + len(owners)
     found = []
     for row in rows:
         for lane in [0, *(each for each in lanes.get(row["id"], []) if each)]:
             tid += 1
             pid = pids[(row["process"], row["pid"])]
-            found.append(Thread(pid, tid, row["id"], lane, _process_name(row), _thread_name(row, lane)))
+            process = prefix + _process_name(row)
+            found.append(Thread(pid, tid, row["id"], lane, process, _thread_name(row, lane)))
     return found
 
 

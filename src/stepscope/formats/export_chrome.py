@@ -47,18 +47,25 @@ def chrome_text(trace: Trace) -> Iterator[str]:
     lane = lanes(trace.events)
     in_use = trace.events.select("track", lane=lane).unique()
     found = chrome_threads.threads(trace.tracks, in_use)
-    shift = _first_time(trace)
+    shift = first_time(trace)
     yield _head(trace, found, shift)
+    yield from content(trace, lane, found, shift)
+    yield _tail(trace)
+
+
+def content(
+    trace: Trace, lane: pl.Series, found: list[chrome_threads.Thread], shift: int, flows: str = ""
+) -> Iterator[str]:
+    """The trace's events, from the names of its threads on; `flows` is put behind the names of its flows."""
     yield ",\n".join(chrome_threads.metadata(found))
     where = chrome_threads.frame(found)
     for first in range(0, len(trace.events), EVENTS_PER_CHUNK):
         chunk = trace.events.slice(first, EVENTS_PER_CHUNK).with_columns(
             lane=lane.slice(first, EVENTS_PER_CHUNK)
         )
-        yield from _joined(_event_lines(trace, _placed(chunk, where, shift)))
+        yield from _joined(_event_lines(trace, _placed(chunk, where, shift), flows))
     for counters in trace.counters.iter_slices(EVENTS_PER_CHUNK):
         yield from _joined(_counter_lines(counters, where, shift))
-    yield _tail(trace)
 
 
 def _joined(lines: pl.Series) -> Iterator[str]:
@@ -67,7 +74,8 @@ def _joined(lines: pl.Series) -> Iterator[str]:
         yield str(lines.str.join(",\n").item())
 
 
-def _first_time(trace: Trace) -> int:
+def first_time(trace: Trace) -> int:
+    """When the first event or counter is."""
     times = [trace.events["start_ns"].min(), trace.counters["time_ns"].min()]
     return min((int(time) for time in times if isinstance(time, int)), default=0)
 
@@ -99,15 +107,15 @@ def _placed(chunk: pl.DataFrame, where: pl.DataFrame, shift: int) -> pl.DataFram
     return placed.with_columns(place=pl.concat_str(place, microseconds(pl.col("start_ns") - shift)))
 
 
-def _event_lines(trace: Trace, placed: pl.DataFrame) -> pl.Series:
+def _event_lines(trace: Trace, placed: pl.DataFrame, flows: str) -> pl.Series:
     first, last = int(placed["id"][0]), int(placed["id"][-1])
     texts = placed
     for table in EVENT_TABLES:
         rows = trace.tables[table].filter(pl.col("event").is_between(first, last))
         texts = _with_text(texts, table, _row_texts(table, rows))
     texts = _with_text(texts, "cold", _cold_texts(trace, first, last))
-    texts = _with_text(texts, "starts", _flow_ends(trace.links, placed, "from", '{"ph":"s"'))
-    texts = _with_text(texts, "ends", _flow_ends(trace.links, placed, "to", '{"ph":"f","bp":"e"'))
+    texts = _with_text(texts, "starts", _flow_ends(trace.links, placed, "from", '{"ph":"s"', flows))
+    texts = _with_text(texts, "ends", _flow_ends(trace.links, placed, "to", '{"ph":"f","bp":"e"', flows))
     is_instant = (pl.col("dur_ns") == 0) & pl.col("kind").cast(pl.String).is_in(_INSTANT_KINDS)
     duration = pl.concat_str(pl.lit('{"ph":"X","dur":'), microseconds(pl.col("dur_ns")))
     line = [
@@ -208,12 +216,14 @@ def _inside(text: bytes) -> str:
     return whole.strip()[1:-1].strip()
 
 
-def _flow_ends(links: pl.DataFrame, placed: pl.DataFrame, end: str, opening: str) -> pl.DataFrame:
+def _flow_ends(
+    links: pl.DataFrame, placed: pl.DataFrame, end: str, opening: str, suffix: str
+) -> pl.DataFrame:
     """The flow events that stand behind each event, as text."""
     first, last = int(placed["id"][0]), int(placed["id"][-1])
     here = links.filter(pl.col(end).is_between(first, last)).with_columns(event=end)
     pair = pl.col("from").cast(pl.Int64) * 2**32 + pl.col("to")
-    why = pl.col("why").cast(pl.String)
+    why = pl.col("why").cast(pl.String) + suffix
     named = [
         pl.lit(f'{opening},"id":'),
         pair,

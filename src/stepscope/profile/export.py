@@ -1,16 +1,16 @@
-"""Profiles for other tools: Chrome trace JSON, a file per rank; Parquet, a file per table."""
+"""Profiles for other tools: Chrome trace JSON, a file per rank or one for all; Parquet, a file per table."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, cast
 
 import polars as pl
 
-from stepscope.errors import StepscopeError
 from stepscope.formats.export_chrome import chrome_text
+from stepscope.formats.export_merged import RankPart, merged_text
 from stepscope.profile.profile import Profile
 from stepscope.profile.whole_files import ready_folder, refuse_existing, whole_file
 from stepscope.trace.schema import TABLES
@@ -38,13 +38,19 @@ def chrome(profile: Profile, target: Path, force: bool = False) -> Path:
 
 def chrome_to(profile: Profile, stream: IO[bytes]) -> None:
     """One rank's Chrome trace JSON, not packed."""
-    if len(profile.traces) > 1:
-        raise StepscopeError(
-            "There are several ranks, and one stream holds one.",
-            fix="Choose one with --rank, or name a folder with -o.",
-        )
-    for piece in chrome_text(profile.traces[0]):
-        stream.write(piece.encode())
+    _send(chrome_text(profile.traces[0]), stream)
+
+
+def merged(
+    parts: Sequence[RankPart], clocks: Sequence[dict[str, object]], target: Path, force: bool = False
+) -> Path:
+    """All ranks as one Chrome trace JSON. A name in .gz is packed."""
+    return _file(merged_text(parts, clocks), target, force)
+
+
+def merged_to(parts: Sequence[RankPart], clocks: Sequence[dict[str, object]], stream: IO[bytes]) -> None:
+    """The same, not packed."""
+    _send(merged_text(parts, clocks), stream)
 
 
 def parquet(profile: Profile, target: Path, force: bool = False) -> Path:
@@ -61,13 +67,13 @@ def parquet(profile: Profile, target: Path, force: bool = False) -> Path:
 WRITERS: dict[str, Callable[[Profile, Path, bool], Path]] = {"chrome": chrome, "parquet": parquet}
 
 
-def default_name(profile: Profile, to: str) -> Path:
+def default_name(profile: Profile, to: str, merge: bool = False) -> Path:
     """A name in the current folder that tells what it came from."""
     last = profile.name.rstrip("/").rsplit("/", 1)[-1]
     stem = re.sub(r"[^\w.-]+", "_", _ENDINGS.sub("", last)).strip("._") or "profile"
     if to == "parquet":
         return Path(f"{stem}.tables")
-    return Path(f"{stem}.chrome.json.gz" if len(profile.traces) == 1 else f"{stem}.chrome")
+    return Path(f"{stem}.chrome.json.gz" if merge or len(profile.traces) == 1 else f"{stem}.chrome")
 
 
 def check_target(target: Path, to: str, force: bool) -> None:
@@ -76,16 +82,25 @@ def check_target(target: Path, to: str, force: bool) -> None:
         refuse_existing(target, force)
 
 
+def is_one_file(target: Path) -> bool:
+    """Whether the name is that of a Chrome trace, and not of a folder."""
+    return not target.is_dir() and bool(re.search(r"\.json(\.gz)?$", target.name))
+
+
 def _chrome_file(trace: Trace, path: Path, force: bool) -> Path:
+    return _file(chrome_text(trace), path, force)
+
+
+def _file(pieces: Iterable[str], path: Path, force: bool) -> Path:
     with whole_file(path, force) as file:
         if path.suffix == ".gz":
             with gzip.open(file, "wb", compresslevel=_GZIP_LEVEL) as packed:  # type: ignore[no-untyped-call, unused-ignore]
-                _send(trace, cast("IO[bytes]", packed))
+                _send(pieces, cast("IO[bytes]", packed))
         else:
-            _send(trace, file)
+            _send(pieces, file)
     return path
 
 
-def _send(trace: Trace, file: IO[bytes]) -> None:
-    for piece in chrome_text(trace):
+def _send(pieces: Iterable[str], file: IO[bytes]) -> None:
+    for piece in pieces:
         file.write(piece.encode())
