@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,21 @@ from stepscope.trace.schema import EVENT_REFERENCES
 from stepscope.trace.trace import Trace, TraceInfo
 
 FIXTURES = Path(__file__).resolve().parents[2] / "tests" / "fixtures"
+_DIAGNOSIS, _HELD_OUT = FIXTURES / "diagnosis", FIXTURES / "diagnosis_heldout"
 # Real single-rank recordings whose steps are made of different things.
 SOURCES = {
-    "loader": FIXTURES / "diagnosis" / "torch_loader.slow.pt.trace.json.gz",
-    "metrics": FIXTURES / "diagnosis" / "torch_metrics.slow.pt.trace.json.gz",
-    "transformer": FIXTURES / "diagnosis_heldout" / "heldout-torch-gpt-attention.mended.pt.trace.json.gz",
-    "dense": FIXTURES / "diagnosis" / "torch_fp32_matmul.slow.pt.trace.json.gz",
+    "loader": _DIAGNOSIS / "torch_loader.slow.pt.trace.json.gz",
+    "own_loader": _DIAGNOSIS / "torch_own_loader.slow.pt.trace.json.gz",
+    "resnet_loader": _HELD_OUT / "heldout-torch-resnet-loader.slow.pt.trace.json.gz",
+    "metrics": _DIAGNOSIS / "torch_metrics.slow.pt.trace.json.gz",
+    "transformer": _HELD_OUT / "heldout-torch-gpt-attention.mended.pt.trace.json.gz",
+    "bert": _HELD_OUT / "heldout-torch-bert-precision.mended.pt.trace.json.gz",
+    "cells": _HELD_OUT / "heldout-torch-lstm-cells.slow.pt.trace.json.gz",
+    "dense": _DIAGNOSIS / "torch_fp32_matmul.slow.pt.trace.json.gz",
+    "bf16": _DIAGNOSIS / "torch_healthy_bf16.mended.pt.trace.json.gz",
+    "convolutions": _DIAGNOSIS / "torch_healthy_convolutions.mended.pt.trace.json.gz",
+    "jax": _DIAGNOSIS / "jax_healthy_mlp.mended.xplane.pb.gz",
+    "jax_python": _DIAGNOSIS / "jax_input.slow.xplane.pb.gz",
 }
 _BUSY = ("compute", "copy", "collective")
 _KEPT_DEPTH = 2  # deeper host events change nothing that is asked here, and there are many
@@ -49,7 +59,8 @@ class Base:
         return {part: int(lengths[np.array(self.part) == part].sum()) for part in set(self.part)}
 
 
-def base(name: str, steps: int = 12, places: tuple[float, ...] = (0.5, 0.75, 0.97)) -> Base:
+@cache
+def base_of(name: str, steps: int = 12, places: tuple[float, ...] = (0.5, 0.75, 0.97)) -> Base:
     """The trace of this name with that many steps, and places for collectives at these shares of each."""
     trace = repeated(_thinned(stepscope.load(SOURCES[name], cache=False).traces[0]), steps)
     found = find_steps(trace)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 KINDS = ("healthy", "always", "sometimes", "data-dependent")
-CAUSES = ("compute", "input", "python", "dispatch", "work")  # work: more of it, and not slower
+# What makes somebody late, and recordings in which there is such a thing. work: more of it, and not slower.
+SOURCES_OF = {
+    "compute": ("dense", "transformer", "bf16", "convolutions", "bert", "jax"),
+    "work": ("dense", "transformer", "bf16", "convolutions", "bert", "jax"),
+    "input": ("loader", "own_loader", "resnet_loader"),
+    "python": ("metrics", "jax_python"),
+    "dispatch": ("transformer", "cells"),
+}
+EVERYONE = sorted({source for sources in SOURCES_OF.values() for source in sources})
+MOST_OFFSET_NS = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -19,30 +28,47 @@ class Case:
     ranks: int = 64
     steps: int = 12
     kind: str = "healthy"
-    rank: int | None = None  # who is late
+    rank: int | None = None  # who is late; None of data-dependent cases in which all batches are uneven
     cause: str | None = None
     late_share: float = 0.15
-    jitter: float = 0.005  # spread of every part of every step of every rank
-    noise_ns: int = 4_000  # of the ends of a collective, one-sided
-    offset_ns: int = 50_000_000  # clocks differ by at most so much
-    drift_ppm: float = 20.0
-    group: int = 8  # ranks of one inner group
+    late_steps: tuple[int, ...] = ()
+    # What varies on healthy ranks too.
+    jitter: float = (
+        0.005  # of every rank and step, and of each of its parts; its tails are heavier than normal
+    )
+    common: float = 0.0  # of a step, on all ranks alike
+    lasting: float = 0.0  # of a rank, in all steps alike
+    hiccups: float = 0.0  # chance of a rank to be late once in a step, by `hiccup` on average
+    hiccup: float = 0.03
+    # Collectives and clocks.
+    pattern: str = "hybrid"
     numbered: bool = True  # whether collectives carry sequence numbers
+    group: int = 8  # ranks of one inner group
+    noise_ns: int = 4_000  # of the ends of a collective, one-sided
+    outliers: float = 0.0  # share of ends that are late by 20 times the noise
+    offset_ns: int = MOST_OFFSET_NS  # clocks differ by at most so much
+    drift_ppm: float = 20.0
+    # What the files lack.
     missing: tuple[int, ...] = ()
-    short: tuple[int, ...] = ()  # ranks whose recording lacks the first collectives
-    late_steps: tuple[int, ...] = field(default=())
+    short: dict[int, int] = field(default_factory=dict)  # by rank: how many of the first collectives
+    ended: dict[int, int] = field(default_factory=dict)  # by rank: how many of the last steps
+
+    @property
+    def healthy(self) -> Case:
+        """The same, and nobody late."""
+        return replace(self, kind="healthy", rank=None, cause=None, late_steps=())
 
 
 def random_case(seed: int, kind: str, ranks: int = 64, steps: int = 12) -> Case:
     """A case of this kind; the same for the same seed."""
     chance = np.random.default_rng(seed)
     cause, source = _cause(chance, kind)
-    missing = tuple(int(r) for r in chance.choice(ranks, size=int(chance.integers(0, 4)), replace=False))
+    missing = _some(chance, list(range(ranks)), 3)
     present = [rank for rank in range(ranks) if rank not in missing]
-    late = int(chance.choice(present)) if kind in ("always", "sometimes") else None
+    one = kind in ("always", "sometimes") or (kind == "data-dependent" and bool(chance.random() < 0.5))
+    late = int(chance.choice(present)) if one else None
     others = [rank for rank in present if rank != late]
-    often = int(chance.integers(3, max(4, steps // 2 + 1)))
-    when = tuple(sorted(int(s) for s in chance.choice(steps, size=often, replace=False)))
+    share, when = _lateness(chance, kind, steps)
     return Case(
         seed=seed,
         source=source,
@@ -51,31 +77,42 @@ def random_case(seed: int, kind: str, ranks: int = 64, steps: int = 12) -> Case:
         kind=kind,
         rank=late,
         cause=cause,
-        # Who is late in few steps must be so by much, to cost as much as the finding wants.
-        late_share=float(chance.uniform(0.2, 0.6) if kind == "sometimes" else chance.uniform(0.08, 0.4)),
-        jitter=float(chance.uniform(0.001, 0.012)),
-        noise_ns=int(chance.integers(1_000, 10_000)),
-        offset_ns=int(chance.choice([0, 1_000_000, 50_000_000])),
-        drift_ppm=float(chance.choice([0.0, 5.0, 50.0])),
-        group=int(chance.choice([4, 8, 16])),
+        late_share=share,
+        late_steps=when if late is not None else (),
+        jitter=float(chance.uniform(0.001, 0.02)),
+        common=float(chance.choice([0.0, 0.05])),
+        lasting=float(chance.uniform(0.0, 0.005)),
+        hiccups=float(chance.choice([0.0, 0.005])),
+        pattern=str(chance.choice(["hybrid", "ddp", "fsdp", "no world"])),
         numbered=bool(chance.random() < 0.7),
+        group=min(ranks, int(chance.choice([4, 8, 16]))),
+        noise_ns=int(chance.integers(1_000, 10_000)),
+        outliers=float(chance.choice([0.0, 0.02])),
+        offset_ns=int(chance.choice([0, 1_000_000, MOST_OFFSET_NS])),
+        drift_ppm=float(chance.choice([0.0, 5.0, 50.0])),
         missing=missing,
-        short=tuple(int(r) for r in chance.choice(others, size=int(chance.integers(0, 3)), replace=False)),
-        late_steps=tuple(range(steps)) if kind == "always" else when if kind == "sometimes" else (),
+        short={rank: int(chance.integers(1, 6)) for rank in _some(chance, others, 2)},
+        ended={rank: int(chance.integers(1, 4)) for rank in _some(chance, others, 2)},
     )
 
 
+def _some(chance: np.random.Generator, ranks: list[int], most: int) -> tuple[int, ...]:
+    count = int(chance.integers(0, most + 1))
+    return tuple(sorted(int(rank) for rank in chance.choice(ranks, size=count, replace=False)))
+
+
 def _cause(chance: np.random.Generator, kind: str) -> tuple[str | None, str]:
-    """What makes somebody late, and a recording in which there is such a thing."""
-    sources = {
-        "compute": ("dense", "transformer"),
-        "work": ("dense", "transformer"),
-        "input": ("loader",),
-        "python": ("metrics",),
-        "dispatch": ("transformer",),
-    }
     if kind == "healthy":
-        return None, str(chance.choice(["dense", "transformer", "loader", "metrics"]))
-    causes = {"data-dependent": ("work",), "sometimes": ("compute", "input", "python", "dispatch")}
-    cause = str(chance.choice(causes.get(kind, CAUSES)))
-    return cause, str(chance.choice(sources[cause]))
+        return None, str(chance.choice(EVERYONE))
+    causes = {"data-dependent": ["work"], "sometimes": ["compute", "input", "python", "dispatch"]}
+    cause = str(chance.choice(causes.get(kind, list(SOURCES_OF))))
+    return cause, str(chance.choice(SOURCES_OF[cause]))
+
+
+def _lateness(chance: np.random.Generator, kind: str, steps: int) -> tuple[float, tuple[int, ...]]:
+    """By how much, and when: in every step, or in a quarter to a half of them."""
+    if kind == "always":
+        return float(chance.uniform(0.06, 0.4)), tuple(range(steps))
+    often = int(chance.integers(max(2, steps // 4), steps // 2 + 1))
+    when = tuple(sorted(int(step) for step in chance.choice(steps, size=often, replace=False)))
+    return float(chance.uniform(0.12, 0.6)), when

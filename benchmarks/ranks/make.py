@@ -8,13 +8,23 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from benchmarks.ranks.base import Floats, Ints
+from benchmarks.ranks.base import Floats, Ints, base_of
 from benchmarks.ranks.simulate import Meeting, Simulated
 from stepscope.trace.schema import TABLES, conform
 from stepscope.trace.trace import Trace
 
 START_UNIX_NS = 1_790_000_000_000_000_000
 ELEMENTS = 1 << 20
+_ARGUMENTS = "(ncclDevKernelArgsStorage<4096ul>)"
+_KERNELS = {
+    "all_reduce": f"ncclDevKernel_AllReduce_Sum_f32_RING_LL{_ARGUMENTS}",
+    "barrier": f"ncclDevKernel_AllReduce_Sum_f32_RING_LL{_ARGUMENTS}",  # as NCCL has it
+    "all_gather": f"ncclDevKernel_AllGather_RING_LL{_ARGUMENTS}",
+    "reduce_scatter": f"ncclDevKernel_ReduceScatter_Sum_f32_RING_LL{_ARGUMENTS}",
+    "all_to_all": f"ncclDevKernel_SendRecv{_ARGUMENTS}",
+    "send_recv": f"ncclDevKernel_SendRecv{_ARGUMENTS}",
+    "broadcast": f"ncclDevKernel_Broadcast_RING_LL{_ARGUMENTS}",
+}
 
 
 def traces(simulated: Simulated) -> Iterator[tuple[int, Trace]]:
@@ -26,7 +36,7 @@ def traces(simulated: Simulated) -> Iterator[tuple[int, Trace]]:
 
 def trace_of(simulated: Simulated, rank: int) -> Trace:
     """The trace of one rank."""
-    base = simulated.base.trace
+    base = _recorded(simulated, rank)
     events = base.events
     start = events["start_ns"].to_numpy().astype(np.int64)
     end = start + events["dur_ns"].to_numpy()
@@ -47,13 +57,19 @@ def trace_of(simulated: Simulated, rank: int) -> Trace:
     return Trace(
         {
             **{name: base.tables[name] for name in ("links", "ops", "copies")},
-            "kernels": _kernels(simulated, rank),
+            "kernels": _kernels(simulated, rank, base),
             "tracks": pl.concat([base.tracks, track]),
             "events": pl.concat([moved, ours]),
             "collectives": _collectives(simulated, meetings, len(events)),
             "traces": info.frame(),
         }
     )
+
+
+def _recorded(simulated: Simulated, rank: int) -> Trace:
+    """What the rank does; some were recorded for fewer steps."""
+    case = simulated.case
+    return base_of(case.source, case.steps - case.ended.get(rank, 0)).trace
 
 
 def by_clock(simulated: Simulated, rank: int, true_ns: Floats) -> Ints:
@@ -75,8 +91,11 @@ def _moved(simulated: Simulated, rank: int, times: Ints, side: str) -> Floats:
 
 def _of_rank(simulated: Simulated, rank: int) -> Iterator[tuple[Meeting, int]]:
     """The meetings of the rank with its place among their members."""
-    skipped = 1 if rank in simulated.case.short else 0
+    skipped = simulated.case.short.get(rank, 0)
+    steps = simulated.case.steps - simulated.case.ended.get(rank, 0)
     for meeting in simulated.meetings:
+        if meeting.step >= steps:
+            return
         place = int(np.searchsorted(meeting.members, rank))
         if place < len(meeting.members) and meeting.members[place] == rank:
             if skipped:
@@ -90,15 +109,11 @@ def _collective_events(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     start = by_clock(simulated, rank, np.array([m.arrival[place] for m, place in meetings]))
     end = by_clock(simulated, rank, np.array([m.end[place] for m, place in meetings]))
-    kernels = {
-        "all_reduce": "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
-        "broadcast": "ncclDevKernel_Broadcast_RING_LL",
-    }
     rows = pl.DataFrame(
         {
             "id": np.arange(first_id, first_id + len(meetings)),
             "track": np.full(len(meetings), track),
-            "name": [f"{kernels[m.name]}(ncclDevKernelArgsStorage<4096ul>)" for m, _ in meetings],
+            "name": [_KERNELS[m.name] for m, _ in meetings],
             "kind": ["kernel"] * len(meetings),
             "role": ["collective"] * len(meetings),
             "start_ns": start,
@@ -116,13 +131,13 @@ def _collective_events(
     )
 
 
-def _kernels(simulated: Simulated, rank: int) -> pl.DataFrame:
+def _kernels(simulated: Simulated, rank: int, base: Trace) -> pl.DataFrame:
     """More work means more blocks."""
-    kernels = simulated.base.trace.kernels
+    kernels = base.kernels
     if np.all(simulated.grown[rank] == 1.0):
         return kernels
     numbers = pl.Series(simulated.base.steps, dtype=pl.Int32)
-    step = simulated.base.trace.events["step"].gather(kernels["event"])
+    step = base.events["step"].gather(kernels["event"])
     factor = step.replace_strict(
         numbers, pl.Series(simulated.grown[rank]), default=1.0, return_dtype=pl.Float64
     )
