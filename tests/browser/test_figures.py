@@ -22,3 +22,34 @@ def _late(route: Any) -> None:
     """Long enough for the curve to come first and to ask for a second drawing."""
     time.sleep(1.5)
     route.continue_()
+
+
+def test_arrow_keys_go_through_the_marks_and_enter_opens_one(page: Any, site: Site) -> None:
+    page.goto(site.link("steps", "kineto_gpu"))
+    plot = page.locator(".figure[data-drawn=yes]", has_text="Distribution").locator(".plot")
+    plot.focus()
+    assert "Arrow keys" in (plot.get_attribute("aria-label") or "")
+    told = page.locator(".figure .told:not(:empty)")
+    page.keyboard.press("ArrowRight")
+    first = told.inner_text()
+    assert first.startswith("step ")
+    page.keyboard.press("ArrowRight")
+    assert told.inner_text().startswith("step ") and told.inner_text() != first
+    page.keyboard.press("Enter")
+    page.wait_for_url("**#/trace?*start=*")
+
+
+def test_the_flame_graph_by_keyboard(page: Any, site: Site) -> None:
+    page.goto(site.link("ops", "kineto_gpu", view="flame"))
+    plot = page.locator(".figure[data-drawn=yes] .plot")
+    plot.focus()
+    for key in ("Home", "ArrowDown", "ArrowDown"):
+        page.keyboard.press(key)
+    told = page.locator(".figure .told").inner_text()
+    assert "itself" in told
+    assert page.locator("g.slice.at").count() == 1
+    boxes = page.locator("g.slice").count()
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"document.querySelectorAll('g.slice').length !== {boxes}")
+    page.keyboard.press("Escape")
+    assert page.locator("g.slice.at").count() == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.browser.conftest import playwright, settle
+from tests.browser.conftest import Site, playwright, settle
 
 
 def names(page: Any) -> list[str]:
@@ -109,3 +109,15 @@ def test_sql(show: Callable[..., Any], watched: Any) -> None:
     page.get_by_role("button", name="Run", exact=True).click()
     page.get_by_text("No rows, in").wait_for()
     page.wait_for_url("**query=SELECT**")
+
+
+def test_ops_by_call_stack_as_table_and_flame_graph(page: Any, site: Site) -> None:
+    page.goto(site.link("ops", "kineto_gpu"))
+    table = page.locator("[data-table=ops]")
+    table.get_by_role("button", name="call stack").click()
+    table.locator("td.name", has_text="←").first.wait_for()
+    assert "by=stack" in page.url
+    page.get_by_role("link", name="as a flame graph").click()
+    page.locator(".figure[data-drawn=yes]", has_text="by call stack").wait_for()
+    page.reload()
+    page.locator(".figure[data-drawn=yes]", has_text="by call stack").wait_for()

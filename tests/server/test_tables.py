@@ -151,6 +151,20 @@ def test_split_by_shapes(asking: Asking) -> None:
     assert split["total"] > plain["total"]
 
 
+def test_split_by_stack(asking: Asking) -> None:
+    run = asking.id_of()
+    whole = asking.get(f"api/runs/{run}/table/ops?limit=1000").get_json()
+    split = asking.get(f"api/runs/{run}/table/ops?by=stack&limit=1000&filter=name:aten::copy_").get_json()
+    names = [column["name"] for column in split["columns"]]
+    assert "stack" not in [column["name"] for column in whole["columns"]]
+    assert split["total"] > whole["total"]
+    calls, stack = names.index("calls"), names.index("stack")
+    (copies,) = (row for row in whole["rows"] if row[0] == "aten::copy_")
+    at = [column["name"] for column in whole["columns"]].index("calls")
+    assert sum(row[calls] for row in split["rows"]) == copies[at]
+    assert any(" ← " in row[stack] for row in split["rows"])
+
+
 def test_paging_sorting_filtering_over_http(asking: Asking) -> None:
     path = f"api/runs/{asking.id_of()}/table/events?sort=dur_ns&desc=1&filter=kind:kernel"
     first: dict[str, Any] = asking.get(f"{path}&limit=5").get_json()

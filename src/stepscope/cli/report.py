@@ -38,6 +38,7 @@ class By(str, Enum):
     scope = "scope"
     shapes = "shapes"
     placement = "placement"
+    stack = "stack"
 
 
 class Format(str, Enum):

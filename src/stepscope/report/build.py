@@ -44,7 +44,7 @@ def report(
 
     `step` chooses steps (`"7"`, or `"3:8"` with both ends), `step_name` the annotation that marks them, `rank` some of
     the ranks and `sections` some of the sections; long lists have at most `limit` rows, 0 for all. `ops_by` splits
-    ops further: by scope, shapes or placement.
+    ops further: by scope, shapes, placement or stack.
     """
     options = Options(step_name, parse_steps(step) if step is not None else None, limit, tuple(ops_by))
     with later.postponed():

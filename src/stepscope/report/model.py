@@ -177,6 +177,7 @@ class OpRow(msgspec.Struct, kw_only=True):
     shapes: str | None = None
     share: float | None = None  # of device time, or of host time where there is no device
     forward: str | None = None  # of a backward op: the op whose gradient it computes
+    stack: str | None = None  # where ops are split by it: Python frames around the calls, the innermost first
 
 
 class KernelRow(msgspec.Struct, kw_only=True):

@@ -290,6 +290,7 @@ def _ops(report: Report) -> list[Table]:
     """What the ops were split by stands beside their names, the rest at the end."""
     found = report.ops
     words = [Column(key, key, kind, minor=key not in found.by) for key, kind in _OP_WORDS]
+    words += [Column("stack", "stack", "name")] if "stack" in found.by else []
     ahead = [column for column in words if not column.minor]
     behind = [column for column in words if column.minor]
     return [table("ops", "ops", (_OP, *ahead, *_OPS, *behind), found.rows, total=found.total, bar="share")]

@@ -17,7 +17,7 @@ from stepscope.trace.schema import TABLES
 MOST_ROWS = 1_000
 ROWS = 50
 LONGEST_FILTER = 500
-OPS_BY = ("scope", "shapes", "placement")
+OPS_BY = ("scope", "shapes", "placement", "stack")
 # The report's tables, and the sections they are in.
 SECTIONS = {
     "steps": "steps",

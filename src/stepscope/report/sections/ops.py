@@ -10,6 +10,7 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.ops import ops_table
+from stepscope.analysis.stacks import stacks_of
 from stepscope.report.model import OpRow, Ops
 from stepscope.report.options import Options
 from stepscope.report.rank import RankContext
@@ -25,7 +26,10 @@ _WORDS = ("scope", "placement", "execution", "shapes", "forward")
 
 def of_rank(context: RankContext) -> pl.DataFrame:
     """The ops of the rank's steps, summed."""
-    found = ops_table(context.op_calls, ("name", *context.options.ops_by))
+    calls, by = context.op_calls, context.options.ops_by
+    if "stack" in by:
+        calls = calls.with_columns(stack=stacks_of(context.trace, calls["event"]))
+    found = ops_table(calls, ("name", *by))
     return _with_changes(found, context.trace.info.capture.get("ops"))
 
 

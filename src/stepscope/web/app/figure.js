@@ -1,6 +1,7 @@
 // Figures by Plotly, which is loaded when the first one is drawn. Colours follow the theme; nothing is fetched from elsewhere.
 
 import { fill, h } from "./dom.js";
+import { figureKeys } from "./figurekeys.js";
 import { helpLink } from "./help.js";
 import { colour, onThemeChange } from "./theme.js";
 
@@ -68,6 +69,7 @@ export function figure(options) {
     { class: "plot", style: { height: `${options.height ?? 280}px` } },
     h("p", { class: "wait" }, "Drawing …"),
   );
+  const keys = figureKeys(plot, options);
   const element = h(
     "figure",
     { class: "figure" },
@@ -80,6 +82,7 @@ export function figure(options) {
       helpLink(options.help),
     ),
     plot,
+    keys.told,
     options.note ? h("p", { class: "note" }, options.note) : null,
   );
   let isDrawn = false;
@@ -100,6 +103,7 @@ export function figure(options) {
       await library.react(plot, drawing.data, layout, CONFIG);
       if (!isDrawn) listen();
       isDrawn = true;
+      keys.drawn(drawing.data);
       element.dataset.drawn = "yes";
     } catch (error) {
       isCleared = isDrawn;

@@ -27,6 +27,7 @@ const GROUPS = /** @type {[string, string][]} */ ([
   ["shapes", "shapes"],
   ["scope", "module or scope"],
   ["placement", "placement"],
+  ["stack", "call stack"],
 ]);
 
 /** @type {import("../types").Page} */
@@ -88,11 +89,17 @@ function opsTable(context) {
           if (!by.delete(name)) by.add(name);
           /** @type {HTMLElement} */ (event.currentTarget).setAttribute("aria-pressed", String(by.has(name)));
           context.setParams({ by: [...by].join(",") });
+          drawn.hidden = !by.has("stack");
           table.reload();
         },
       },
       title,
     ),
+  );
+  const drawn = h(
+    "a",
+    { class: "more", href: context.link("ops", { view: "flame", tree: "stack" }), hidden: !by.has("stack") },
+    "as a flame graph",
   );
   const table = serverTable(context, {
     name: "ops",
@@ -106,6 +113,7 @@ function opsTable(context) {
         { class: "row", role: "group", "aria-label": "group by", style: { margin: "0", gap: "6px" } },
         h("small", {}, "group by"),
         boxes,
+        drawn,
       ),
     ],
   });

@@ -1,0 +1,159 @@
+// The marks of a figure in the order of the eye, for those who go through them by keyboard: what each says, and which comes next.
+
+/**
+ * @typedef {object} Mark
+ * @property {number} curve
+ * @property {any} point  its number in the curve; row and column in a heat map
+ * @property {string} words
+ * @property {any} [x]
+ * @property {any} [y]
+ * @property {string} [id]  of a box in a tree
+ *
+ * @typedef {object} Marks
+ * @property {number} count
+ * @property {Mark | null} first
+ * @property {(at: Mark, key: string) => Mark | null} next  null where there is none in that direction
+ */
+
+const FORWARD = /** @type {Record<string, number>} */ ({ ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1 });
+const TENTH = 10; // a page is a tenth of the figure
+export const KEYS = new Set([...Object.keys(FORWARD), "Home", "End", "PageUp", "PageDown"]);
+
+/** All marks of what Plotly draws. @param {any[]} data @returns {Marks} */
+export function marksOf(data) {
+  if (data[0]?.type === "icicle") return tree(data[0]);
+  const isAcross = data.some((curve) => curve.type === "bar" && curve.orientation === "h");
+  const groups = data[0]?.type === "heatmap" ? columns(data[0]) : data[0]?.type === "box" ? ranked(data) : places(data);
+  // In a stack the next one is above, in a heat map below.
+  const [along, across] = isAcross ? ["ArrowDown", "ArrowRight"] : ["ArrowRight", data[0]?.type === "bar" ? "ArrowUp" : "ArrowDown"];
+  return grid(groups, along, across);
+}
+
+/** @param {Mark[][]} groups @param {string} along  the key to the next group @param {string} across  the key to the next in a group @returns {Marks} */
+function grid(groups, along, across) {
+  const found = groups.filter((group) => group.length);
+  const page = Math.max(1, Math.round(found.length / TENTH));
+  const isAlong = (/** @type {string} */ key) => FORWARD[key] && /Right|Left/.test(key) === /Right|Left/.test(along);
+  const next = (/** @type {Mark} */ at, /** @type {string} */ key) => {
+    const group = found.findIndex((each) => each.includes(at));
+    const place = found[group]?.indexOf(at) ?? 0;
+    /** @param {number} to */
+    const go = (to) => {
+      const there = found[Math.max(0, Math.min(found.length - 1, to))];
+      return there.find((mark) => mark.curve === at.curve && row(mark) === row(at)) ?? there[Math.min(place, there.length - 1)];
+    };
+    if (key === "Home") return go(0);
+    if (key === "End") return go(found.length - 1);
+    if (key === "PageUp" || key === "PageDown") return go(group + (key === "PageDown" ? page : -page));
+    if (isAlong(key)) return found[group + FORWARD[key]] ? go(group + FORWARD[key]) : null;
+    return found[group]?.[place + FORWARD[key] * FORWARD[across]] ?? null;
+  };
+  const count = found.reduce((sum, group) => sum + group.length, 0);
+  return { count, first: found[0]?.[0] ?? null, next };
+}
+
+/** @param {Mark} mark */
+function row(mark) {
+  return Array.isArray(mark.point) ? mark.point[0] : 0;
+}
+
+/** Bars and curves: what lies at the same place is a group. @param {any[]} data @returns {Mark[][]} */
+function places(data) {
+  /** @type {Map<any, Mark[]>} */
+  const groups = new Map();
+  data.forEach((curve, at) => {
+    const isFlat = curve.type === "bar" && curve.orientation === "h";
+    const [where, value] = isFlat ? [curve.y, curve.x] : [curve.x, curve.y];
+    (where ?? []).forEach((/** @type {any} */ place, /** @type {number} */ number) => {
+      if (value[number] === null || (curve.type === "bar" && !value[number])) return;
+      const mark = { curve: at, point: number, x: curve.x[number], y: curve.y[number], words: words(curve, number) };
+      groups.set(place, [...(groups.get(place) ?? []), mark]);
+    });
+  });
+  const keys = [...groups.keys()];
+  if (keys.every((key) => typeof key === "number")) keys.sort((a, b) => a - b);
+  return keys.map((key) => groups.get(key) ?? []);
+}
+
+/** Points of boxes, by value; one group for the shortest of each, and so on. @param {any[]} data @returns {Mark[][]} */
+function ranked(data) {
+  const curves = data.map((curve, at) =>
+    curve.x
+      .map((/** @type {number} */ x, /** @type {number} */ number) => ({
+        curve: at,
+        point: number,
+        x,
+        y: curve.y[number],
+        words: words(curve, number),
+      }))
+      .sort((/** @type {Mark} */ a, /** @type {Mark} */ b) => a.x - b.x),
+  );
+  const longest = Math.max(0, ...curves.map((curve) => curve.length));
+  return Array.from({ length: longest }, (_, at) => curves.flatMap((curve) => (curve[at] ? [curve[at]] : [])));
+}
+
+/** Cells of a heat map, by column. @param {any} curve @returns {Mark[][]} */
+function columns(curve) {
+  return curve.x.map((/** @type {any} */ x, /** @type {number} */ column) =>
+    curve.y.map((/** @type {any} */ y, /** @type {number} */ line) => ({
+      curve: 0,
+      point: [line, column],
+      x,
+      y,
+      words: unescaped(String(curve.text?.[line]?.[column] ?? `${y}, ${x}: ${curve.z[line][column]}`)),
+    })),
+  );
+}
+
+/** Boxes inside boxes: down to the largest inside, up to the one around, sideways to the next inside the same. @param {any} curve @returns {Marks} */
+function tree(curve) {
+  /** @type {Map<string, Mark>} */
+  const byId = new Map();
+  /** @type {Map<string, Mark[]>} */
+  const inside = new Map();
+  curve.ids.forEach((/** @type {string} */ id, /** @type {number} */ at) => {
+    const mark = { curve: 0, point: at, id, words: unescaped(String(curve.text?.[at] ?? curve.labels[at])) };
+    byId.set(id, mark);
+    const parent = curve.parents[at];
+    inside.set(parent, [...(inside.get(parent) ?? []), mark]);
+  });
+  for (const marks of inside.values()) marks.sort((a, b) => curve.values[b.point] - curve.values[a.point]);
+  const next = (/** @type {Mark} */ at, /** @type {string} */ key) => {
+    const parent = curve.parents[at.point];
+    if (key === "Home") return byId.get(curve.ids[0]) ?? null;
+    if (key === "ArrowUp") return byId.get(parent) ?? null;
+    if (key === "ArrowDown") return inside.get(at.id ?? "")?.[0] ?? null;
+    const beside = inside.get(parent) ?? [];
+    if (key === "End") return beside[beside.length - 1] ?? null;
+    return FORWARD[key] ? (beside[beside.indexOf(at) + FORWARD[key]] ?? null) : null;
+  };
+  return { count: byId.size, first: byId.get(curve.ids[0]) ?? null, next };
+}
+
+/** What Plotly shows of a mark when the mouse is over it, as text. @param {any} curve @param {number} at */
+function words(curve, at) {
+  if (curve.hovertemplate) return filled(String(curve.hovertemplate), curve, at);
+  if (Array.isArray(curve.text)) return unescaped(String(curve.text[at]));
+  return `${curve.name ?? ""} ${curve.x[at]}: ${curve.y[at]}`.trim();
+}
+
+/** @param {string} template @param {any} curve @param {number} at */
+function filled(template, curve, at) {
+  const [shown, extra = ""] = template.replace("</extra>", "").split("<extra>");
+  const write = (/** @type {string} */ text) =>
+    text.replace(/%\{(x|y|customdata\[(\d+)\])(?::,?\.(\d+)f)?\}/g, (_, what, place, digits) => {
+      const value = place === undefined ? curve[what][at] : curve.customdata[at][Number(place)];
+      return digits === undefined || typeof value !== "number" ? String(value) : value.toFixed(Number(digits));
+    });
+  return unescaped([write(shown), write(extra)].filter(Boolean).join(", "));
+}
+
+/** @param {string} text */
+function unescaped(text) {
+  return text
+    .replace(/<br>/g, "; ")
+    .replace(/<[^>]*>/g, "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&");
+}
