@@ -82,7 +82,8 @@ def clock_error_ns(simulated: Simulated, found: Compared) -> int:
             shown, wanted = (
                 true * (1 + simulated.drift[each]) + simulated.offset[each] for each in (rank, first)
             )
-            common = shown - clock.offset_ns - clock.drift * (shown - (clock.middle_ns - START_UNIX_NS))
+            straight = shown - clock.offset_ns
+            common = straight - clock.drift * (straight - (clock.middle_ns - START_UNIX_NS))
             worst = max(worst, abs(common - wanted))
     return round(worst)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import stepscope
-from benchmarks.ranks.base import base
+from benchmarks.ranks.base import base_of
 from benchmarks.ranks.case import Case, random_case
 from benchmarks.ranks.make import traces
 from benchmarks.ranks.score import CLOCK_ERROR_NS, score
@@ -17,7 +17,7 @@ from stepscope.report.model import Report
 
 LATE = Case(
     seed=3, source="loader", ranks=8, steps=6, kind="always", rank=5, cause="input", late_share=0.2, group=4,
-    missing=(2,), short=(6,), late_steps=tuple(range(6)), drift_ppm=50.0,
+    missing=(2,), short={6: 1}, late_steps=tuple(range(6)), drift_ppm=50.0,
 )  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def test_truth_is_found(seed: int, kind: str) -> None:
 
 def report_of(case: Case) -> Report:
     """The report of a case, as a user gets it."""
-    made = dict(traces(simulate(case, base(case.source, case.steps))))
+    made = dict(traces(simulate(case, base_of(case.source, case.steps))))
     profile = Profile("synthetic", list(made.values()), list(made))
     report: Report = stepscope.report(
         profile, sections=["steps", "breakdown", "collectives", "findings"], limit=0
@@ -73,7 +73,9 @@ def test_the_report_tells_it() -> None:
 
 
 def test_nobody_is_named_where_all_is_well() -> None:
-    report = report_of(replace(LATE, kind="healthy", rank=None, cause=None, missing=(), short=()))
+    report = report_of(
+        replace(LATE, kind="healthy", rank=None, cause=None, missing=(), short={}, late_steps=())
+    )
     assert report.collectives.straggler is None
     assert not {"straggler"} & {finding.code for finding in report.findings}
     assert not [problem for problem in report.problems if problem.code.startswith("unequal")]

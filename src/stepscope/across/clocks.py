@@ -2,7 +2,7 @@
 
 Only all-reduces and barriers count. The end of such a call by rank r is e + offset_r + drift_r · (e − middle) + noise, with
 the same true end e for all its ranks. Offsets spread from the first rank over shared calls; then ends (the median over
-ranks) and lines (least squares that forget outliers) are fitted in turn. Drift is kept only where it is significant.
+ranks) and lines (least squares that forget outliers) are fitted in turn. Clocks drift if any of them does so significantly.
 What differs between ranks in every call alike cannot be told from an offset: no method without a second clock can.
 """
 
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from stepscope.across.matching import KEY, TOGETHER
+from stepscope.across.student import MANY, quantile
 
 ANCHORS = {
     "key": pl.UInt64,
@@ -24,11 +25,12 @@ ANCHORS = {
     "calls": pl.UInt32,
 }
 MOST_ANCHORS = 400  # of one rank: more make the error no smaller than the noise of the rest
-_ROUNDS = 8
+_ROUNDS = 12
 _FOR_DRIFT = 8
-_SIGNIFICANT = 2.0
+_CHANCE = 0.01
 _DOUBT = 3.0
 _STEEPEST = 1e-3
+_LATE_COUNTS = 0.4  # ends come late for noise, never early: the early ones tell more
 _TO_SIGMA = 1.4826
 _LEAST_SIGMA_NS = 100.0
 
@@ -97,7 +99,10 @@ def fit_clocks(found: pl.DataFrame, ranks: Sequence[int]) -> dict[int, Clock]:
     rows = rows.sort("key", "rank")
     first = _spread(rows)
     rows = rows.join(first, on="rank")
-    lines = _significant(_refined(rows, first))
+    lines = _refined(rows, first, bent=True)
+    if not _any_drifts(lines):
+        lines = _refined(rows, first, bent=False)
+    lines = _significant(lines)
     middle = origin + round(_middle(rows))
     known = {row["rank"]: row for row in lines.iter_rows(named=True)}
     return {rank: _clock(rank, known.get(rank), middle) for rank in ranks}
@@ -146,8 +151,8 @@ def _middle(rows: pl.DataFrame) -> float:
     return (float(ends.min()) + float(ends.max())) / 2  # type: ignore[arg-type]
 
 
-def _refined(rows: pl.DataFrame, first: pl.DataFrame) -> pl.DataFrame:
-    """rank, part, offset, drift, residual, error, anchors."""
+def _refined(rows: pl.DataFrame, first: pl.DataFrame, bent: bool) -> pl.DataFrame:
+    """rank, part, offset, drift and its error, residual, error, anchors; `bent` if clocks may drift."""
     middle = _middle(rows)
     lines = first.with_columns(drift=pl.lit(0.0))
     base = rows.select("key", "rank", "y")
@@ -160,15 +165,16 @@ def _refined(rows: pl.DataFrame, first: pl.DataFrame) -> pl.DataFrame:
         placed = placed.join(ends, on="key").with_columns(
             x=pl.col("end") - middle, miss=by_common - pl.col("end"), off=pl.col("y") - pl.col("end")
         )
-        lines = _relative(_lines(placed))
+        lines = _relative(_lines(placed, bent))
     return lines
 
 
-def _lines(placed: pl.DataFrame) -> pl.DataFrame:
+def _lines(placed: pl.DataFrame, bent: bool) -> pl.DataFrame:
     """The line of each rank through its offsets, in which a point counts the less the further it was from the last line."""
     sigma = (pl.col("miss").abs().median().over("rank") * _TO_SIGMA).clip(_LEAST_SIGMA_NS)
     distance = pl.col("miss") / (4.685 * sigma)
-    weight = pl.when(distance.abs() < 1).then((1 - distance**2) ** 2).otherwise(0.0)
+    near = pl.when(distance.abs() < 1).then((1 - distance**2) ** 2).otherwise(0.0)
+    weight = near * pl.when(pl.col("miss") > 0).then(_LATE_COUNTS).otherwise(1.0)
     w, x, y = pl.col("w"), pl.col("x"), pl.col("off")
     sums = (
         placed.with_columns(w=weight, sigma=sigma)
@@ -181,29 +187,28 @@ def _lines(placed: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
     inner = pl.col("sxx") - pl.col("sx") ** 2 / pl.col("sw")
     slope = (pl.col("sxy") - pl.col("sx") * pl.col("sy") / pl.col("sw")) / inner
-    sure = (
-        (pl.col("anchors") >= _FOR_DRIFT)
-        & (inner > 0)
-        & (slope.abs() < _STEEPEST)
-        & (slope.abs() > _SIGNIFICANT * pl.col("sigma") / inner.sqrt())
-    )
+    told = (pl.col("anchors") >= _FOR_DRIFT) & (inner > 0) & (slope.abs() < _STEEPEST) & pl.lit(bent)
+    # Of few ranks, some define the ends and seem to have no noise at all.
+    noise = pl.max_horizontal("sigma", pl.col("sigma").median().over("part"))
+    offset = (pl.col("sy") - pl.col("drift") * pl.col("sx")) / pl.col("sw")
     return (
-        sums.with_columns(drift=pl.when(sure).then(slope).otherwise(0.0))
-        .select(
-            "rank",
-            "part",
-            "drift",
-            "residual",
-            "anchors",
-            offset=pl.when(pl.col("sw") > 0)
-            .then((pl.col("sy") - pl.col("drift") * pl.col("sx")) / pl.col("sw"))
-            .otherwise("plain"),
-            # Of few ranks, some define the ends and seem to have no noise at all.
-            error=pl.max_horizontal("sigma", pl.col("sigma").median().over("part"))
-            / pl.col("anchors").sqrt(),
+        sums.with_columns(
+            drift=pl.when(told).then(slope).otherwise(0.0),
+            drift_error=pl.when(told).then(noise / inner.sqrt()),
+            error=noise / pl.col("anchors").sqrt(),
         )
+        .with_columns(offset=pl.when(pl.col("sw") > 0).then(offset).otherwise("plain"))
+        .select("rank", "part", "offset", "drift", "drift_error", "residual", "error", "anchors")
         .sort("rank")
     )
+
+
+def _any_drifts(lines: pl.DataFrame) -> bool:
+    """Whether any clock drifts by more than noise would make one of so many seem to; then all may, if only by little."""
+    here = pl.col("rank") == pl.col("part")
+    of_first = pl.col("drift_error").filter(here).first().over("part").fill_null(0.0)
+    far = pl.col("drift").abs() / (pl.col("drift_error") ** 2 + of_first**2).sqrt()
+    return float(lines.select(far.max()).item() or 0.0) > quantile(_CHANCE / max(1, len(lines)), MANY)
 
 
 def _significant(lines: pl.DataFrame) -> pl.DataFrame:
