@@ -90,7 +90,7 @@ def test_every_format_is_drawn(profile: str, show: Show) -> None:
     page = ready(show("trace", profile))
     assert until(page, f"({COLOURS})()") > 4
     assert page.locator(".tl-line").count() >= 2
-    assert page.locator(".tl-status").inner_text().endswith("events")
+    assert re.match(r"[\d,]+ events", page.locator(".tl-status").inner_text())
     text = page.locator(".tl").inner_text()
     assert not re.search(r"\b(undefined|NaN|null|\[object)\b", text)
 
@@ -318,21 +318,48 @@ def test_the_minimap_chooses_what_is_shown(show: Show) -> None:
     until(page, f"stepscopeTimeline.viewport.span < {whole} / 3")
 
 
+ENDS = """async () => {
+  const { ask, ranks } = stepscopeTimeline;
+  const found = [];
+  for (const { rank, source } of ranks) {
+    const hit = await ask.found(rank, "gloo:all_reduce", -1e15, null, 1);
+    const event = await ask.event(rank, "events", hit.id);
+    found.push(event.start_ns + event.dur_ns + source.shift);
+  }
+  return found;
+}"""
+
+
 def test_another_rank_opens_on_the_same_clock(show: Show) -> None:
+    """Matching collectives end together on the screen, within what is said to be left."""
     page = ready(show("trace", "two_ranks"))
     page.keyboard.press("End")
     page.get_by_role("button", name="Unfold Rank 1").click()
     until(page, "stepscopeTimeline.ranks[1].layout !== null && stepscopeTimeline.ranks[1].layers.length > 0")
     until(page, "!stepscopeTimeline.tiles.wishes.length && !stepscopeTimeline.tiles.running")
-    low, high, start, end = page.evaluate(
-        """(() => {
-          const [one, two] = stepscopeTimeline.ranks;
-          const span = (rank) => [rank.layout.start_ns + rank.source.shift, rank.layout.end_ns + rank.source.shift];
-          return [...span(one), ...span(two)];
-        })()"""
+    page.locator(".tl-status").get_by_text(re.compile(r"Rank 1 aligned by \d+ collectives, ± ")).wait_for()
+    clock = page.evaluate("stepscopeTimeline.ranks[1].layout.clock")
+    one, two = page.evaluate(ENDS)
+    assert clock["collectives"] > 2
+    assert abs(one - two) <= 10 * clock["residual_ns"] + 1_000
+
+
+def test_search_goes_on_in_the_next_rank(show: Show) -> None:
+    """Hits of a rank that nobody opened are counted, and found: the rank opens for them."""
+    page = ready(show("trace", "two_ranks"))
+    page.locator(".tl-search").fill("gloo:all_reduce")
+    page.locator(".tl-found").get_by_text(re.compile(r"\d+ found in 2 ranks")).wait_for()
+    titles = page.evaluate(
+        "stepscopeTimeline.lines.filter((line) => line.kind === 'rank').map((line) => line.title)"
     )
-    assert start < high
-    assert end > low
+    counts = [int(re.findall(r"· (\d+) found", title)[0]) for title in titles]
+    assert min(counts) > 0
+    page.keyboard.press("Shift+Enter")  # from the end of what is shown: the last hit of rank 0
+    page.locator(".tl-found").get_by_text(f"{counts[0]} of {sum(counts)} · rank 0").wait_for()
+    page.keyboard.press("Enter")
+    page.locator(".tl-found").get_by_text(f"{counts[0] + 1} of {sum(counts)} · rank 1").wait_for()
+    assert page.evaluate("stepscopeTimeline.marked.chosen.rank") == 1
+    until(page, "stepscopeTimeline.lit.size === 2", "the hits of the other rank are not lit")
 
 
 def test_dark_mode_repaints(page: Any, show: Show) -> None:

@@ -41,6 +41,13 @@ class RankTime:
         bent = ((own - self.middle_ns).cast(pl.Float64) * self.drift).round().cast(pl.Int64)
         return own + self.shift_ns - bent
 
+    def own(self, common: pl.Expr) -> pl.Expr:
+        """And back."""
+        if not self.drift:
+            return common - self.shift_ns
+        straight = (common - self.shift_ns - self.middle_ns).cast(pl.Float64) / (1 - self.drift)
+        return straight.round().cast(pl.Int64) + self.middle_ns
+
 
 def rank_times(profile: Profile) -> dict[int, RankTime]:
     """Of all ranks of the profile. One rank alone keeps its time."""

@@ -10,7 +10,7 @@ from stepscope.errors import StepscopeError
 from stepscope.server.app import App
 from stepscope.server.listed import ListedRun
 from stepscope.server.opened import NotYet, OpenedRun
-from stepscope.server.timeline.view import View
+from stepscope.server.timeline.view import view_at
 
 # Reading more than this costs more than a guess is worth; what is in the cache is only mapped.
 MOST_BYTES = 64 << 20
@@ -34,8 +34,7 @@ def _open_newest(app: App) -> None:
             return
         run = _opened(app, newest)
         if run is not None:
-            rank = run.profile.ranks[0]
-            _ = View(run, rank, run.profile.traces[0]).extent
+            _ = view_at(run, run.profile.ranks[0]).extent
     except StepscopeError:  # whoever asks for it is told
         pass
     except Exception:  # a guess that went wrong is no reason to end the server

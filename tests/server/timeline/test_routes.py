@@ -9,8 +9,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from stepscope.server.timeline.extent import Extent, shift_between
-from stepscope.trace.trace import Trace, TraceInfo
 from tests.server.timeline.conftest import Viewer
 
 Make = Callable[..., Viewer]
@@ -34,18 +32,6 @@ def test_devices_come_before_the_host_and_the_main_thread_before_others(viewer: 
     assert [group["what"] for group in groups][:2] == ["device", "host"]
     assert groups[0]["title"].startswith("GPU 0")
     assert groups[1]["tracks"][0]["title"].startswith("main thread")
-
-
-def test_ranks_are_put_on_one_clock() -> None:
-    def trace(base: int, offset: int = 0) -> Trace:
-        return Trace({"traces": TraceInfo(base_unix_ns=base, clock_offset_ns=offset).frame()})
-
-    here, there = Extent(100, 200), Extent(100, 200)
-    assert shift_between(trace(1000), here, trace(1030), there) == 30
-    assert shift_between(trace(1000), here, trace(1030, -10), there) == 20
-    # Clocks that put the two apart are not believed, nor is one that is not set.
-    assert shift_between(trace(1000), here, trace(10**15), there) == 0
-    assert shift_between(trace(0), here, trace(1030), Extent(150, 250)) == -50
 
 
 def a_kernel(one: Viewer) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def counter_tile(view: View, name: str, level: int, index: int) -> bytes | None:
     """One tile; None if there is no such counter."""
     if name not in {each.id for each in known_counters(view)}:
         return None
-    samples = view.run.kept(f"timeline counter {view.rank} {name}", lambda: lean(_samples(view.trace, name)))
+    samples = view.run.kept(f"timeline counter {view.name} {name}", lambda: lean(_samples(view.trace, name)))
     begin = tiles.begin_of(level, index)
     if samples.is_share:
         return _shares(samples.table, begin, level)
@@ -124,7 +124,7 @@ def counter_tile(view: View, name: str, level: int, index: int) -> bytes | None:
 
 def known_counters(view: View) -> list[CounterShown]:
     """All counters of a rank."""
-    return view.run.kept(f"timeline counters {view.rank}", lambda: counters_of(view.trace))
+    return view.run.kept(f"timeline counters {view.name}", lambda: counters_of(view.trace))
 
 
 def _samples(trace: Trace, name: str) -> Samples:

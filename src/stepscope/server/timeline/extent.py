@@ -1,4 +1,4 @@
-"""When a trace begins and ends, and how far the clocks of two ranks are apart."""
+"""When a trace begins and ends."""
 
 from __future__ import annotations
 
@@ -37,20 +37,3 @@ def _span(trace: Trace, store: Store, number: int) -> tuple[int, int]:
     events = trace.events.select("start_ns", "dur_ns")
     start = int(events["start_ns"][store.order[first]])
     return start, max(sum(events.row(store.order[at])) for at in ends)
-
-
-def shift_between(shown: Trace, shown_extent: Extent, other: Trace, other_extent: Extent) -> int:
-    """What to add to the other's times to have them in the shown one's.
-
-    Clocks that put the two apart are not believed: then both begin at the same moment.
-    """
-    one, two = shown.info, other.info
-    begin = shown_extent.start_ns - other_extent.start_ns
-    if not one.base_unix_ns or not two.base_unix_ns:
-        return begin
-    shift = (two.base_unix_ns + two.clock_offset_ns) - (one.base_unix_ns + one.clock_offset_ns)
-    apart = (
-        other_extent.start_ns + shift > shown_extent.end_ns
-        or other_extent.end_ns + shift < shown_extent.start_ns
-    )
-    return begin if apart else shift

@@ -46,7 +46,7 @@ class Layer:
 
 def layer_of(view: View, name: str) -> Layer:
     """The layer; NotYet while it is worked out."""
-    return view.run.later(f"timeline {name} {view.rank}", lambda: lean(_make(view, name)), _STAGES[name])
+    return view.run.later(f"timeline {name} {view.name}", lambda: lean(_make(view, name)), _STAGES[name])
 
 
 _STAGES = {"steps": "finding steps", "phases": "finding phases", "account": "working out the account"}
@@ -55,7 +55,7 @@ _STAGES = {"steps": "finding steps", "phases": "finding phases", "account": "wor
 def _make(view: View, name: str) -> Layer:
     if name == "account":
         return _account(view.trace, view.rank)
-    steps = view.run.kept(f"timeline found steps {view.rank}", lambda: find_steps(view.trace))
+    steps = view.run.kept(f"timeline found steps {view.name}", lambda: find_steps(view.trace))
     return _steps(view.trace, steps) if name == "steps" else _phases(view.trace, steps)
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import msgspec
 
+from stepscope.server.opened import OpenedRun
 from stepscope.server.request import BadRequest, Query, Refused
 from stepscope.server.routes import FOREVER, Answer, Ask, Binary, Json, RunRoute
 from stepscope.server.timeline import tiles
+from stepscope.server.timeline.alignment import beside
 from stepscope.server.timeline.counters import counter_tile, known_counters
 from stepscope.server.timeline.details import event_arguments, event_details
-from stepscope.server.timeline.extent import shift_between
 from stepscope.server.timeline.layers import LAYERS, layer_of, part_totals, span_details
 from stepscope.server.timeline.layout import groups_of
 from stepscope.server.timeline.ranges import totals
-from stepscope.server.timeline.search import LONGEST_TEXT, found, search
+from stepscope.server.timeline.search import LONGEST_TEXT, counts_of_ranks, found, search
 from stepscope.server.timeline.store import Store
-from stepscope.server.timeline.view import View, need_key, view_of
+from stepscope.server.timeline.view import View, need_key, rank_of, view_at, view_of
 
 NAMES_OF_PAGE = 1024
 COMPRESSED_FROM = 1024
@@ -25,28 +26,36 @@ MOST_TRACKS = 2_000
 
 def layout(ask: Ask) -> Answer:
     """The tracks of one rank, and how its time relates to that of another (`beside`)."""
-    view = view_of(ask.run, ask.query)
-    beside = view_of(ask.run, ask.query, "beside") if ask.query.has("beside") else view
-    shift = 0
-    if beside.rank != view.rank:
-        shift = shift_between(beside.trace, beside.extent, view.trace, view.extent)
+    run, query = ask.run, ask.query
+    rank = rank_of(run, query, "rank")
+    shown = rank_of(run, query, "beside") if query.has("beside") else rank
+    placed = beside(run, rank, shown)
+    moved = shown if placed.is_bent else None
+    view = view_at(run, rank, moved)
     info = view.trace.info
     return Json(
         {
-            "key": ask.run.key,
+            "key": run.key,
             "rank": view.rank,
-            "ranks": ask.run.profile.ranks,
-            "shift_ns": shift,
+            "ranks": run.profile.ranks,
+            "shift_ns": placed.shift_ns,
+            "moved": moved,
+            "clock": placed.clock,
             "start_ns": view.extent.start_ns,
             "end_ns": view.extent.end_ns,
             "base_unix_ns": str(info.base_unix_ns) if info.base_unix_ns else None,
             "events": len(view.trace.events),
+            "events_of_all": run.kept("events of all ranks", lambda: _events_of_all(run)),
             "rows": len(view.store.rows),
             "names": len(view.store.names),
             "groups": groups_of(view.trace, view.store),
             "layers": LAYERS,
         }
     )
+
+
+def _events_of_all(run: OpenedRun) -> int:
+    return sum(len(trace.events) for trace in run.profile.traces)
 
 
 def names(ask: Ask) -> Answer:
@@ -135,6 +144,13 @@ def search_all(ask: Ask) -> Answer:
     return Json(search(view_of(ask.run, ask.query), _text(ask.query)))
 
 
+def search_ranks(ask: Ask) -> Answer:
+    """How many events of every rank match."""
+    run, text = ask.run, _text(ask.query)
+    found = run.later(f"timeline hits {text}", lambda: counts_of_ranks(run, text), "searching")
+    return Json({"count": sum(each["count"] for each in found), "ranks": found})
+
+
 def search_next(ask: Ask) -> Answer:
     """The hit after or before a moment or an event."""
     query = ask.query
@@ -205,6 +221,7 @@ ROUTES: tuple[RunRoute, ...] = (
     RunRoute("timeline/arguments", arguments),
     RunRoute("timeline/neighbour", neighbour),
     RunRoute("timeline/search", search_all),
+    RunRoute("timeline/hits", search_ranks),
     RunRoute("timeline/found", search_next),
     RunRoute("timeline/range", range_totals),
     RunRoute("timeline/parts", range_parts),

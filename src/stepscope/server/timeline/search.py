@@ -7,9 +7,11 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.server.opened import OpenedRun
 from stepscope.server.request import BadRequest, Refused
 from stepscope.server.timeline.view import View
 from stepscope.trace.lookup import distinct
+from stepscope.trace.trace import Trace
 
 BINS = 512
 MOST_NAMES = 5_000
@@ -18,7 +20,7 @@ LONGEST_TEXT = 300
 
 def search(view: View, text: str) -> dict[str, Any]:
     """How many events bear a name that matches, how many of them begin when, and the numbers of the names."""
-    hits = hits_of(view, text)
+    hits = hits_of(view.trace, text)
     low, high = view.extent.start_ns, view.extent.end_ns
     width = max(1, high - low)
     starts = view.trace.events["start_ns"].gather(hits)
@@ -30,9 +32,26 @@ def search(view: View, text: str) -> dict[str, Any]:
     return {"count": len(hits), "histogram": histogram, "names": _name_numbers(view, text)}
 
 
+def counts_of_ranks(run: OpenedRun, text: str) -> list[dict[str, int]]:
+    """How many events of each rank bear a name that matches."""
+    profile = run.profile
+    return [
+        {"rank": rank, "count": _count(trace, text)}
+        for rank, trace in zip(profile.ranks, profile.traces, strict=True)
+    ]
+
+
+def _count(trace: Trace, text: str) -> int:
+    is_wanted = _wanted_codes(trace, text)
+    return 0 if is_wanted is None else int(is_wanted.gather(trace.events["name"].to_physical()).sum())
+
+
 def found(view: View, text: str, at: int, event: int | None, by: int) -> dict[str, Any]:
-    """The hit after (`by` 1) or before (-1) a moment; from an event on, the one that follows it. Goes round at the ends."""
-    hits = hits_of(view, text)
+    """The hit after (`by` 1) or before (-1) a moment; from an event on, the one that follows it.
+
+    Goes round at the ends, and says so: there may be other ranks.
+    """
+    hits = hits_of(view.trace, text)
     if hits.is_empty():
         raise Refused("Nothing is found.", status=404)
     frame = pl.DataFrame({"id": hits, "start": view.trace.events["start_ns"].gather(hits)})
@@ -47,7 +66,7 @@ def found(view: View, text: str, at: int, event: int | None, by: int) -> dict[st
     first = chosen.sort("start", "id", descending=by < 0).row(0) if len(chosen) < 64 else _first(chosen, by)
     number, start = first
     before = frame.filter((pl.col("start") < start) | ((pl.col("start") == start) & (pl.col("id") < number)))
-    return {"id": number, "start_ns": start, "place": len(before) + 1}
+    return {"id": number, "start_ns": start, "place": len(before) + 1, "around": side.is_empty()}
 
 
 def _first(frame: pl.DataFrame, by: int) -> tuple[int, int]:
@@ -57,18 +76,24 @@ def _first(frame: pl.DataFrame, by: int) -> tuple[int, int]:
     return int(ids.min() if by > 0 else ids.max()), int(start)  # type: ignore[arg-type]
 
 
-def hits_of(view: View, text: str) -> pl.Series:
+def hits_of(trace: Trace, text: str) -> pl.Series:
     """The numbers of the events whose name matches, ascending. Not kept: they may be millions, and found in no time."""
-    names = view.trace.events["name"]
-    known = distinct(names)
-    wanted = known.filter(matches(known.cast(pl.String), text)).to_physical()
-    if wanted.is_empty():
+    is_wanted = _wanted_codes(trace, text)
+    if is_wanted is None:
         return pl.Series("id", [], dtype=pl.UInt32)
-    codes = names.to_physical()
-    size = int(known.to_physical().max()) + 1  # type: ignore[arg-type]
-    is_wanted = pl.repeat(False, size, dtype=pl.Boolean, eager=True).scatter(wanted, True)
+    codes = trace.events["name"].to_physical()
     ids: pl.Series = is_wanted.gather(codes).fill_null(False).arg_true().cast(pl.UInt32)
     return ids.alias("id")
+
+
+def _wanted_codes(trace: Trace, text: str) -> pl.Series | None:
+    """By the code of each name, whether it matches; None where none does."""
+    known = distinct(trace.events["name"])
+    wanted = known.filter(matches(known.cast(pl.String), text)).to_physical()
+    if wanted.is_empty():
+        return None
+    size = int(known.to_physical().max()) + 1  # type: ignore[arg-type]
+    return pl.repeat(False, size, dtype=pl.Boolean, eager=True).scatter(wanted, True)
 
 
 def _name_numbers(view: View, text: str) -> list[int]:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from stepscope.profile.stored import let_go
 from stepscope.server.opened import OpenedRun
 from stepscope.server.request import BadRequest, Query, Refused
+from stepscope.server.timeline.alignment import moved_trace
 from stepscope.server.timeline.extent import Extent, extent_of
 from stepscope.server.timeline.store import Store, store_of
 from stepscope.trace.trace import Trace
@@ -18,21 +19,22 @@ HIGHEST_RANK = 1_000_000
 
 @dataclass(frozen=True)
 class View:
-    """A rank and its trace."""
+    """A rank and its trace; `name` tells what is kept of it from what is kept of others."""
 
     run: OpenedRun
     rank: int
     trace: Trace
+    name: str
 
     @property
     def store(self) -> Store:
         """Its events in rows."""
-        return self.run.kept(f"timeline store {self.rank}", lambda: lean(store_of(self.trace)))
+        return self.run.kept(f"timeline store {self.name}", lambda: lean(store_of(self.trace)))
 
     @property
     def extent(self) -> Extent:
         """When it begins and ends."""
-        return self.run.kept(f"timeline extent {self.rank}", lambda: extent_of(self.trace, self.store))
+        return self.run.kept(f"timeline extent {self.name}", lambda: extent_of(self.trace, self.store))
 
     def event(self, number: int) -> int:
         """The number of an event, if there is one."""
@@ -47,13 +49,26 @@ def lean(value: T) -> T:
     return value
 
 
-def view_of(run: OpenedRun, query: Query, name: str = "rank") -> View:
-    """Of the rank that is asked for, else the first."""
+def view_of(run: OpenedRun, query: Query) -> View:
+    """Of the rank that is asked for, else the first; in the time of the rank `moved`, where that is asked for."""
+    moved = rank_of(run, query, "moved") if query.has("moved") else None
+    return view_at(run, rank_of(run, query, "rank"), moved)
+
+
+def view_at(run: OpenedRun, rank: int, shown: int | None = None) -> View:
+    """Of a rank, in its own time or in that of another one that is shown."""
+    if shown is None or shown == rank:
+        return View(run, rank, run.profile.trace(rank), str(rank))
+    return View(run, rank, moved_trace(run, rank, shown), f"{rank} moved to {shown}")
+
+
+def rank_of(run: OpenedRun, query: Query, name: str) -> int:
+    """The rank that is asked for, else the first."""
     ranks = run.profile.ranks
     rank = query.integer(name, 0, HIGHEST_RANK, ranks[0])
     if rank not in ranks:
         raise Refused(f"There is no rank {rank}.", status=404, where=name)
-    return View(run, rank, run.profile.traces[ranks.index(rank)])
+    return rank
 
 
 def need_key(run: OpenedRun, query: Query) -> None:

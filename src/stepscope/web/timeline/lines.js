@@ -1,11 +1,13 @@
 // The picture from top to bottom: pinned tracks, then for each rank its derived rows, counters and groups of tracks.
 
+import { count, duration } from "../app/format.js";
+
 /** @typedef {import("./types").Line} Line */
 /** @typedef {import("./types").Layout} Layout */
 /** @typedef {import("./types").Source} Source */
 /** @typedef {import("./types").TrackShown} TrackShown */
 /** @typedef {{ name: string, title: string, source: Source, rows: import("./types").LayerRow[] }} LayerShown */
-/** @typedef {{ rank: number, layout: Layout | null, source: Source | null, layers: LayerShown[], notes: string[], counters: import("./types").CounterShown[] }} RankShown */
+/** @typedef {{ rank: number, layout: Layout | null, source: Source | null, layers: LayerShown[], notes: string[], counters: import("./types").CounterShown[], hits?: number }} RankShown */
 /** @typedef {{ folded: Set<string>, pinned: string[], filter: string, order: Map<string, string[]> }} Arrangement */
 
 export const ROW = 18;
@@ -67,6 +69,29 @@ export function inOrder(items, keyOf, order) {
   return [...items].sort((a, b) => (place.get(keyOf(a)) ?? 1e9) - (place.get(keyOf(b)) ?? 1e9));
 }
 
+/** Its number, and how many hits of the search it has. @param {RankShown} rank */
+function rankTitle(rank) {
+  return rank.hits === undefined ? `Rank ${rank.rank}` : `Rank ${rank.rank} · ${count(rank.hits)} found`;
+}
+
+/** How the rank got its place in time, and how good that is. @param {import("./types").ClockShown | null} clock */
+export function clockWords(clock) {
+  if (!clock) return "";
+  if (clock.aligned_by === "begin") return "Its clock does not tell when it ran: it begins with the shown rank.";
+  if (clock.aligned_by !== "collectives" || clock.residual_ns === null) return "By its recorded clock: it shares no all-reduce or barrier with the shown rank.";
+  const drift = clock.drift_ppm ? ` and ${clock.drift_ppm} ppm` : "";
+  const off = clock.offset_ns || drift ? `Its clock was ${duration(clock.offset_ns)}${drift} off` : "Its clock agrees";
+  return `${off}, by the ends of ${count(clock.collectives)} collectives: those end within ${duration(clock.residual_ns)} of each other.`;
+}
+
+/** The same in a few words. @param {number} rank @param {import("./types").ClockShown | null} clock */
+export function clockShort(rank, clock) {
+  if (!clock) return "";
+  if (clock.aligned_by === "begin") return `Rank ${rank} begins with the shown one`;
+  if (clock.aligned_by !== "collectives" || clock.residual_ns === null) return `Rank ${rank} by its recorded clock`;
+  return `Rank ${rank} aligned by ${count(clock.collectives)} collectives, ± ${duration(clock.residual_ns)}`;
+}
+
 /** @param {RankShown} rank @param {Arrangement} state @returns {Line[]} */
 function rankLines(rank, state) {
   const found = [...layerLines(rank)];
@@ -115,7 +140,7 @@ export function buildLines(ranks, state) {
     if (ranks.length > 1) {
       const key = `r${rank.rank}`;
       const folded = rank.layout === null || state.folded.has(key);
-      found.push(line({ kind: "rank", key, title: `Rank ${rank.rank}`, height: GROUP_HEIGHT + 4, folded }));
+      found.push(line({ kind: "rank", key, title: rankTitle(rank), detail: clockWords(rank.layout?.clock ?? null), height: GROUP_HEIGHT + 4, folded }));
       if (folded) continue;
     }
     found.push(...rankLines(rank, state));

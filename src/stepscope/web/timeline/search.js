@@ -1,10 +1,43 @@
-// Search over the whole trace: how many hits there are and when, the next and the one before, and others dimmed.
+// Search over the whole trace and all ranks: how many hits there are and when, the next and the one before, and others dimmed.
 
 import { isLeft } from "../app/api.js";
 import { count } from "../app/format.js";
 
 /** @typedef {import("./timeline.js").Timeline} Timeline */
 /** @typedef {import("./selection.js").Selection} Selection */
+/** @typedef {import("./lines.js").RankShown} RankShown */
+/** @typedef {{ count: number, histogram: number[], names: number[] }} Found of one rank */
+
+const BINS = 512;
+const FAR_NS = 2 ** 52; // before or after everything
+
+/**
+ * When hits of several ranks lie, as bins of all that can be shown.
+ * @param {{ histogram: number[], start: number, end: number }[]} found with the times of the first bin's begin and the last one's end
+ * @param {number} low @param {number} high
+ */
+export function joinedBins(found, low, high) {
+  const bins = new Array(BINS).fill(0);
+  for (const { histogram, start, end } of found) {
+    const width = (end - start) / histogram.length;
+    histogram.forEach((number, at) => {
+      if (!number) return;
+      const place = Math.floor(((start + (at + 0.5) * width - low) / (high - low)) * BINS);
+      bins[Math.min(BINS - 1, Math.max(0, place))] += number;
+    });
+  }
+  return bins;
+}
+
+/** The rank with hits after this one, or before it; from the last on to the first. @param {number[]} ranks @param {Map<number, number>} counts @param {number} rank @param {number} by */
+export function nextRank(ranks, counts, rank, by) {
+  const at = ranks.indexOf(rank);
+  for (let step = 1; step <= ranks.length; step += 1) {
+    const next = ranks[(at + by * step + step * ranks.length) % ranks.length];
+    if (counts.get(next)) return next;
+  }
+  return rank;
+}
 
 const WAIT_MS = 250;
 
@@ -16,6 +49,9 @@ export class Search {
     this.selection = selection;
     this.text = "";
     this.total = 0;
+    /** @type {Map<number, number>} hits by rank */
+    this.counts = new Map();
+    this.searched = 0; // how many ranks were open when it was searched
     this.going = Promise.resolve();
     this.asked = 0;
     this.timer = 0;
@@ -28,6 +64,9 @@ export class Search {
     buttons.next.addEventListener("click", () => this.go(1));
     buttons.previous.addEventListener("click", () => this.go(-1));
     buttons.next.disabled = buttons.previous.disabled = true;
+    timeline.beforeFrame.push(() => {
+      if (this.text && this.searched && this.openRanks().length !== this.searched) this.run(this.text);
+    });
     timeline.onSearch = (text) => {
       search.value = text;
       this.run(text);
@@ -58,43 +97,73 @@ export class Search {
     }
   }
 
+  openRanks() {
+    return this.timeline.ranks.filter((rank) => rank.layout !== null);
+  }
+
   /** @param {string} text */
   async run(text) {
     const { timeline } = this;
     const turn = (this.asked += 1);
     this.text = text;
     this.total = 0;
+    this.counts.clear();
     if (!text.trim()) {
-      this.show("", null, null);
+      this.show("", []);
       return;
     }
     timeline.elements.found.textContent = "…";
     try {
-      const found = await timeline.ask.search(this.rank, text);
+      const ranks = this.openRanks();
+      this.searched = ranks.length;
+      const [all, ...found] = await Promise.all([
+        timeline.ranks.length > 1 ? timeline.ask.hits(text) : null,
+        ...ranks.map((rank) => timeline.ask.search(rank.rank, text)),
+      ]);
       if (turn !== this.asked) return;
-      this.total = found.count;
-      this.show(found.count ? `${count(found.count)} found` : "nothing found", found.histogram, found.names);
+      for (const each of all?.ranks ?? ranks.map((rank, at) => ({ rank: rank.rank, count: found[at].count }))) this.counts.set(each.rank, each.count);
+      this.total = [...this.counts.values()].reduce((sum, each) => sum + each, 0);
+      this.show(this.words(), ranks.map((rank, at) => ({ rank, found: found[at] })));
     } catch (error) {
       if (isLeft(error) || turn !== this.asked) return;
-      this.show(error instanceof Error ? error.message : String(error), null, null);
+      this.show(error instanceof Error ? error.message : String(error), []);
     }
   }
 
-  /** @param {string} words @param {number[] | null} histogram @param {number[] | null} names */
-  show(words, histogram, names) {
+  words() {
+    if (!this.total) return "nothing found";
+    const ranks = [...this.counts.values()].filter(Boolean).length;
+    return `${count(this.total)} found${this.counts.size > 1 ? ` in ${ranks === 1 ? "one rank" : `${count(ranks)} ranks`}` : ""}`;
+  }
+
+  /** @param {string} words @param {{ rank: RankShown, found: Found }[]} hits of the ranks that are open */
+  show(words, hits) {
     const { timeline } = this;
     const { found, buttons } = timeline.elements;
     found.textContent = words;
     buttons.next.disabled = buttons.previous.disabled = this.total === 0;
-    timeline.minimap.hits = histogram;
     timeline.lit.clear();
-    if (names?.length) {
+    for (const { rank, found: { names } } of hits) {
+      if (!names.length) continue;
       const lit = new Uint8Array(Math.max(...names) + 1);
       for (const name of names) lit[name] = 1;
-      timeline.lit.set(`${this.rank}`, lit);
+      timeline.lit.set(`${rank.rank}`, lit);
     }
+    timeline.minimap.hits = this.bins(hits);
+    for (const rank of timeline.ranks) rank.hits = timeline.ranks.length > 1 ? this.counts.get(rank.rank) : undefined;
+    if (timeline.ranks.length > 1) timeline.arrange();
     timeline.onChange();
     timeline.invalidate();
+  }
+
+  /** @param {{ rank: RankShown, found: Found }[]} hits */
+  bins(hits) {
+    const { low, high } = this.timeline.viewport;
+    const placed = hits.flatMap(({ rank, found }) => {
+      if (!rank.layout || !rank.source) return [];
+      return [{ histogram: found.histogram, start: rank.layout.start_ns + rank.source.shift, end: rank.layout.end_ns + rank.source.shift }];
+    });
+    return placed.length ? joinedBins(placed, low, high) : null;
   }
 
   /** The next hit, or the one before, from the selection or else from where the view begins. @param {number} by */
@@ -108,16 +177,56 @@ export class Search {
   async step(by) {
     const { timeline, selection } = this;
     if (!this.total) return;
-    const { rank } = this;
-    const shift = timeline.shiftOf(rank);
-    const chosen = selection.chosen?.layer === "events" ? selection.chosen : null;
-    const at = (chosen ? chosen.start : by > 0 ? timeline.viewport.start : timeline.viewport.end) - shift;
     try {
-      const hit = await timeline.ask.found(rank, this.text, at, chosen?.id ?? null, by);
+      const { rank, hit } = await this.following(by);
       await selection.go(rank, "events", hit.id);
-      timeline.elements.found.textContent = `${count(hit.place)} of ${count(this.total)}`;
+      this.unfoldGroup();
+      timeline.elements.found.textContent = this.placeWords(rank, hit.place);
     } catch (error) {
       if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
     }
+  }
+
+  /** The hit that follows in the same rank; after its last one, the first of the next rank. @param {number} by */
+  async following(by) {
+    const { timeline, selection } = this;
+    let { rank } = this;
+    const chosen = selection.chosen?.layer === "events" ? selection.chosen : null;
+    const at = (chosen ? chosen.start : by > 0 ? timeline.viewport.start : timeline.viewport.end) - timeline.shiftOf(rank);
+    let hit = this.counts.get(rank) ? await timeline.ask.found(rank, this.text, at, chosen?.id ?? null, by) : null;
+    const next = nextRank(timeline.ranks.map((each) => each.rank), this.counts, rank, by);
+    if (!hit || (hit.around && next !== rank)) {
+      rank = next;
+      await this.openRank(rank);
+      hit = await timeline.ask.found(rank, this.text, by > 0 ? -FAR_NS : FAR_NS, null, by);
+    }
+    return { rank, hit };
+  }
+
+  /** @param {number} rank */
+  async openRank(rank) {
+    const { timeline } = this;
+    const shown = timeline.ranks.find((each) => each.rank === rank);
+    if (shown && !shown.layout) await timeline.onUnfoldRank(shown);
+    if (timeline.arrangement.folded.delete(`r${rank}`)) timeline.arrange();
+  }
+
+  /** A hit in a group that is folded can be seen only when it is not. */
+  unfoldGroup() {
+    const { timeline, selection } = this;
+    const { chosen } = selection;
+    const groups = timeline.ranks.find((each) => each.rank === chosen?.rank)?.layout?.groups ?? [];
+    const group = groups.find((each) => each.tracks.some((track) => track.id === chosen?.track));
+    if (!group || !timeline.arrangement.folded.delete(`r${chosen?.rank}/g/${group.id}`)) return;
+    timeline.arrange();
+    selection.show();
+  }
+
+  /** Which of all hits it is, in the order of the ranks on the screen. @param {number} rank @param {number} place within the rank */
+  placeWords(rank, place) {
+    const ranks = this.timeline.ranks.map((each) => each.rank);
+    const before = ranks.slice(0, ranks.indexOf(rank)).reduce((sum, each) => sum + (this.counts.get(each) ?? 0), 0);
+    const where = ranks.length > 1 ? ` · rank ${rank}` : "";
+    return `${count(before + place)} of ${count(this.total)}${where}`;
   }
 }

@@ -7,9 +7,15 @@ export interface GroupShown { id: string; title: string; what: string; device: n
 
 export interface Layout {
   key: string; rank: number; ranks: number[]; shift_ns: number; start_ns: number; end_ns: number;
-  base_unix_ns: string | null; events: number; rows: number; names: number; groups: GroupShown[];
+  base_unix_ns: string | null; events: number; events_of_all: number; rows: number; names: number; groups: GroupShown[];
   layers: string[];
+  /** The rank on whose clock the events were put, where a shift alone does not do. */
+  moved: number | null;
+  clock: ClockShown | null;
 }
+
+/** How a rank was put beside the shown one, and how far matching collectives still end apart. */
+export interface ClockShown { aligned_by: "collectives" | "recorded" | "begin"; offset_ns: number; residual_ns: number | null; collectives: number; drift_ppm: number }
 
 export interface CounterShown { id: string; title: string; unit: string; group: string | null; detail: string }
 

@@ -5,6 +5,7 @@ import { h } from "../app/dom.js";
 import { count } from "../app/format.js";
 import { showHelp } from "./help.js";
 import { Keys } from "./keys.js";
+import { clockShort } from "./lines.js";
 import { readPlace, writePlace } from "./link.js";
 import { listen } from "./pointer.js";
 import { Search } from "./search.js";
@@ -107,7 +108,7 @@ function open(timeline, layout, place) {
   };
   foldMany(timeline, layout);
   if (!layout.events) timeline.elements.stage.append(h("p", { class: "tl-message" }, "The recording holds no events. The Doctor page says why that may be."));
-  timeline.tell(`${count(layout.events)} events`);
+  timeline.tell(layout.ranks.length > 1 ? `${count(layout.events_of_all)} events of ${count(layout.ranks.length)} ranks, ${count(layout.events)} of rank ${layout.rank}` : `${count(layout.events)} events`);
   timeline.resize();
   timeline.arrange();
   addLayers(timeline, timeline.ranks[0], layout.layers);
@@ -135,7 +136,7 @@ async function unfold(timeline, rank, beside) {
     viewport.low = Math.min(viewport.low, rank.layout.start_ns + rank.source.shift);
     viewport.high = Math.max(viewport.high, rank.layout.end_ns + rank.source.shift);
     timeline.arrange();
-    timeline.tell("");
+    timeline.tell(clockShort(rank.rank, rank.layout.clock));
     addLayers(timeline, rank, rank.layout.layers);
   } catch (error) {
     if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
