@@ -47,14 +47,14 @@ def test_collectives_end_together_on_the_screen(ranks: Viewer, shown: int) -> No
     own = ends(ranks, ranks.get("layout", rank=shown))
     for rank in set(OFFSETS) - {shown}:
         layout = ranks.get("layout", rank=rank, beside=shown)
-        drifts = DRIFTS[rank] != 0 or DRIFTS[shown] != 0
-        assert layout["moved"] == (shown if drifts else None)
-        assert all(abs(here - there) < 100 for here, there in zip(own, ends(ranks, layout), strict=True))
+        if DRIFTS[rank] != DRIFTS[shown]:
+            assert (layout["moved"], layout["shift_ns"]) == (shown, 0)
+        assert all(abs(here - there) < 500 for here, there in zip(own, ends(ranks, layout), strict=True))
         clock = layout["clock"]
         assert clock["aligned_by"] == "collectives" and clock["collectives"] == STEPS
-        assert clock["residual_ns"] < 100
+        assert clock["residual_ns"] < 500
         assert clock["offset_ns"] == pytest.approx(OFFSETS[rank] - OFFSETS[shown], abs=2_000)
-        assert clock["drift_ppm"] == pytest.approx((DRIFTS[rank] - DRIFTS[shown]) * 1e6, abs=0.1)
+        assert clock["drift_ppm"] == pytest.approx((DRIFTS[rank] - DRIFTS[shown]) * 1e6, abs=1)
 
 
 def test_tiles_of_a_moved_rank_are_in_its_new_time(ranks: Viewer) -> None:

@@ -19,6 +19,7 @@ from stepscope.trace.trace import Trace
 
 # Above that, only the two ranks in question are looked at: reading all of them would take longer than anybody waits.
 MANY_EVENTS = 20_000_000
+LEAST_BEND_NS = 500  # less than any collective's end tells
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,18 @@ def beside(run: OpenedRun, rank: int, shown: int) -> Beside:
         "collectives": mine.anchors,
         "drift_ppm": round((mine.drift - theirs.drift) * 1e6, 3),
     }
-    if mine.drift or theirs.drift:
+    if _bend_ns(run.profile.trace(rank), mine, theirs) >= LEAST_BEND_NS:
         return Beside(0, True, clock)
     return Beside(mine.shift_ns - theirs.shift_ns, False, clock)
+
+
+def _bend_ns(trace: Trace, mine: RankTime, theirs: RankTime) -> float:
+    """How far the clocks drift apart from the middle of the recording to its ends."""
+    if trace.events.is_empty():
+        return 0.0
+    start = pl.col("start_ns")
+    span = int(trace.events.select(start.max() - start.min()).item())
+    return abs(mine.drift - theirs.drift) * span / 2
 
 
 def _offset(run: OpenedRun, mine: RankTime, theirs: RankTime) -> int:
