@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stepscope.cluster.place import FAN_IN, Progress
-from stepscope.cluster.work import Answer, Task
+from stepscope.cluster.work import Answer, Task, travelling
 from stepscope.errors import StepscopeError
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ class OnDask:
             else future
             for task, future in zip(tasks, futures, strict=True)
         ]
+
+    def answers(self, kept: Sequence[Any]) -> list[Answer]:
+        """From the workers to here, without the calls."""
+        return self.ask(travelling, kept)
 
     def ask(self, function: Callable[..., Any], kept: Sequence[Any], *common: Any) -> list[Any]:
         """On the workers that hold the values."""

@@ -122,7 +122,7 @@ class _Job:
     def report(self, tasks: Sequence[Task], progress: Progress) -> Report:
         """Read all, number them as their files say, compare, put together."""
         kept = self._place.keep(work.analyse, tasks, progress)
-        answers: list[Answer] = self._place.ask(work.travelling, kept)
+        answers = self._place.answers(kept)
         profile = self._profile(answers)
         kept, answers = self._renumbered(profile, kept, answers)
         order = sorted(
@@ -133,7 +133,7 @@ class _Job:
         wanted = chosen_sections(self._sections)
         ready: dict[str, Any] = {}
         if found.get(COLLECTIVES):
-            between = self._compared(kept) if len(answers) > 1 else None
+            between = self._compared(kept, answers) if len(answers) > 1 else None
             ready[COLLECTIVES] = told_of(found[COLLECTIVES], between, self._options)
         ranks = [answer.rank for answer in answers]
         made = put_together(profile, self._options, ranks, wanted, found, failures, ready)
@@ -166,12 +166,12 @@ class _Job:
             return kept, answers
         tasks = [_forced(answers[at].task, rank) for at, rank in wrong]
         again = self._place.keep(work.analyse, tasks, _quiet)
-        for (at, _), one, answer in zip(wrong, again, self._place.ask(work.travelling, again), strict=True):
+        for (at, _), one, answer in zip(wrong, again, self._place.answers(again), strict=True):
             kept[at], answers[at] = one, answer
         return kept, answers
 
-    def _compared(self, kept: Sequence[Any]) -> Compared | None:
-        looks = [found for found in self._place.ask(work.look_at, kept) if found is not None]
+    def _compared(self, kept: Sequence[Any], answers: Sequence[Answer]) -> Compared | None:
+        looks = [answer.look for answer in answers if answer.look is not None]
         if not any(len(found.counts) for found in looks):
             return None
         agreed = plan(looks)

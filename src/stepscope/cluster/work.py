@@ -51,6 +51,7 @@ class Answer:
     events: int = 0
     found: dict[str, Any] | None = None
     faults: tuple[tuple[str, str], ...] = ()
+    look: Look | None = None  # what the others have to know of its collectives at first
     calls: Calls | None = None
     spilled: str | None = None
 
@@ -85,14 +86,14 @@ def _with_calls(answer: Answer) -> Answer:
     part = (answer.found or {}).get(COLLECTIVES)
     if not isinstance(part, RankPart) or part.compared is None:
         return answer
-    calls = part.compared
+    calls, seen = part.compared, look(part.compared)
     found = {**(answer.found or {}), COLLECTIVES: replace(part, compared=None)}
     if answer.task.spill is None:
-        return replace(answer, found=found, calls=calls)
+        return replace(answer, found=found, look=seen, calls=calls)
     file = Path(answer.task.spill) / f"{answer.task.place}.arrow"
     calls.rows.write_ipc(file, compression="uncompressed")
     empty = replace(calls, rows=calls.rows.clear())
-    return replace(answer, found=found, calls=empty, spilled=str(file))
+    return replace(answer, found=found, look=seen, calls=empty, spilled=str(file))
 
 
 def light(trace: Trace) -> Trace:
@@ -120,13 +121,7 @@ def travelling(answer: Answer) -> Answer:
 
 def stay(answer: Answer) -> Answer:
     """What is handed to later stages, where it is handed at all."""
-    return replace(answer, light=None, found=None)
-
-
-def look_at(answer: Answer) -> Look | None:
-    """Stage 1 of `across.ranks`."""
-    calls = _calls(answer)
-    return None if calls is None else look(calls)
+    return replace(answer, light=None, found=None, look=None)
 
 
 def meet_at(answer: Answer, plan: Plan) -> pl.DataFrame:
