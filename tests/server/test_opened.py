@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from stepscope.profile import later
 from stepscope.profile.catalog import scan
 from stepscope.profile.load import load_run
 from stepscope.profile.profile import Profile
@@ -21,6 +22,7 @@ from stepscope.server.listed import ListedRun, listed
 from stepscope.server.opened import Limits, NotYet, Opened, OpenedRun
 from stepscope.server.request import Refused
 from stepscope.server.sizes import size_of
+from stepscope.server.timeline.view import view_at
 from stepscope.server.values import Values, Workers
 from tests.server.conftest import SAMPLE
 
@@ -183,3 +185,38 @@ def test_sizes() -> None:
     assert size_of(pl.DataFrame({"a": range(1000)})) >= 8000
     assert size_of({"a": [bytes(1000)], "b": memoryview(bytes(500))}) > 1500
     assert size_of(Limits()) > 0
+
+
+def test_what_the_viewer_keeps_counts_as_memory(store: Opened, tmp_path: Path) -> None:
+    """Rows of the picture with what native code holds of them, and arguments that were unpacked for somebody."""
+    (listed_run,) = runs_in(tmp_path, 1)
+    load_run(listed_run.run)
+    later.wait()
+    run = got(store, listed_run)
+    rank = run.profile.ranks[0]
+    events = len(run.profile.trace(rank).events)
+    before = run.bytes
+    made = view_at(run, rank).store
+    order, longest, roles = 4 * events, events // 4, events
+    assert size_of(made) == made.nbytes >= order + longest + roles
+    assert run.bytes >= before + made.nbytes
+    before = run.bytes
+    run.kept("arguments", lambda: run.profile.trace(rank).arguments(0))
+    unpacked = sum(frame.estimated_size() for frame in run.profile.trace(rank).cold.values())
+    assert unpacked > 10_000
+    assert run.bytes >= before + 0.9 * unpacked  # names count once for all
+
+
+def test_unpacked_arguments_go_when_there_is_no_room(store: Opened, tmp_path: Path) -> None:
+    (listed_run,) = runs_in(tmp_path, 1)
+    load_run(listed_run.run)
+    later.wait()
+    run = got(store, listed_run)
+    arguments = run.profile.traces[0].arguments(0)
+    run.kept("a", lambda: 1)
+    run.kept("b", lambda: 2)
+    full = run.bytes
+    assert run.forget_oldest() and run.forget_oldest()
+    assert not run.forget_oldest()
+    assert run.bytes < full - 10_000
+    assert run.profile.traces[0].arguments(0) == arguments

@@ -151,7 +151,8 @@ def _with(trace: Trace, found: Sidecar | None, capture: dict[str, Any], problems
     for problem in problems:
         noted.add(problem)
     changed = {"traces": info.frame(), "problems": pl.concat([trace.problems, noted.frame()])}
-    tables = LazyFrames(tuple(TABLES), lambda name: changed[name] if name in changed else trace.tables[name])
+    own = trace.tables
+    tables = LazyFrames(tuple(TABLES), lambda name: changed[name] if name in changed else own[name], own)
     return Trace.over(tables if found is None else _corrected(tables, found), trace.cold)
 
 
@@ -167,7 +168,7 @@ def _corrected(tables: Mapping[str, pl.DataFrame], found: Sidecar) -> Mapping[st
             return _launched_by_custom_ops(tables, found)
         return tables[name]
 
-    return LazyFrames(tuple(TABLES), read)
+    return LazyFrames(tuple(TABLES), read, tables)
 
 
 def _is_custom(events: pl.DataFrame, tracks: pl.DataFrame, found: Sidecar) -> pl.Series:

@@ -219,12 +219,19 @@ def _let_go(data: mmap.mmap) -> None:
 
 
 class LazyFrames(Mapping[str, pl.DataFrame]):
-    """Frames by name, each read on first use and then kept."""
+    """Frames by name, each read on first use and then kept; `over` has those that others are made of."""
 
-    def __init__(self, names: tuple[str, ...], read: Callable[[str], pl.DataFrame]) -> None:
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        read: Callable[[str], pl.DataFrame],
+        over: Mapping[str, pl.DataFrame] | None = None,
+    ) -> None:
+        self.over = over
         self._names = names
         self._read = read
         self._frames: dict[str, pl.DataFrame] = {}
+        self._bytes: dict[str, int] = {}
         self._lock = threading.Lock()
 
     def __getitem__(self, name: str) -> pl.DataFrame:
@@ -233,13 +240,33 @@ class LazyFrames(Mapping[str, pl.DataFrame]):
         with self._lock:
             if name not in self._frames:
                 self._frames[name] = self._read(name)
+                self._bytes[name] = _copied_bytes(name, self._frames[name])
             return self._frames[name]
+
+    @property
+    def nbytes(self) -> int:
+        """What the frames that were read take in memory; numbers lie in the mapped file, which is the system's to drop."""
+        with self._lock:
+            return sum(self._bytes.values())
+
+    def forget(self) -> None:
+        """Let go of all that was read; whoever asks again reads again."""
+        with self._lock:
+            self._frames.clear()
+            self._bytes.clear()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+def _copied_bytes(name: str, frame: pl.DataFrame) -> int:
+    """Of a table that is read in place only the names, which are decoded; all of any other frame."""
+    plain = name in TABLES and is_plain(name)
+    columns = [each for each in frame.get_columns() if not plain or _is_coded(each.dtype)]
+    return sum(int(each.to_physical().estimated_size()) for each in columns)
 
 
 def lazily(stored: StoredTrace, path: str, reload: Callable[[], Trace]) -> Trace:

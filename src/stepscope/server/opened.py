@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -16,10 +16,10 @@ from stepscope.errors import StepscopeError
 from stepscope.profile import later
 from stepscope.profile.load import load_run
 from stepscope.profile.profile import Profile
+from stepscope.profile.stored import LazyFrames
 from stepscope.server.listed import ListedRun
 from stepscope.server.request import Refused
 from stepscope.server.values import Limits, NotYet, Progress, Values, Workers, in_time
-from stepscope.trace.schema import TABLES
 
 T = TypeVar("T")
 
@@ -42,7 +42,9 @@ class OpenedRun:
     def use(self, profile: Profile) -> None:
         """Another copy of the same content."""
         self.profile = profile
-        self._tables_bytes = sum(_in_memory(trace.tables) for trace in profile.traces)
+        self._tables_bytes = sum(
+            _in_memory(trace.tables) + _in_memory(trace.cold) for trace in profile.traces
+        )
 
     @property
     def is_in_memory(self) -> bool:
@@ -63,16 +65,31 @@ class OpenedRun:
 
     @property
     def bytes(self) -> int:
-        """What it takes in memory. Tables mapped from the cache are the system's to drop, and do not count."""
-        return self._tables_bytes + self._values.bytes
+        """What it takes in memory. Columns mapped from the cache are the system's to drop, and do not count."""
+        read = sum(frames.nbytes for frames in self._read_frames())
+        return self._tables_bytes + read + self._values.bytes
 
     def forget_oldest(self) -> bool:
-        """Let go of the value that was not asked for longest; False if there is but one."""
-        return self._values.forget_oldest()
+        """Let go of the value that was not asked for longest, in the end of unpacked arguments; False if nothing is left."""
+        if self._values.forget_oldest():
+            return True
+        unpacked = [trace.cold for trace in self.profile.traces if isinstance(trace.cold, LazyFrames)]
+        had = sum(frames.nbytes for frames in unpacked) > 0
+        for frames in unpacked:
+            frames.forget()
+        return had
+
+    def _read_frames(self) -> Iterator[LazyFrames]:
+        """Frames that were read from the cache so far."""
+        for trace in self.profile.traces:
+            yield from (each for each in (trace.tables, trace.cold) if isinstance(each, LazyFrames))
 
 
-def _in_memory(tables: Mapping[str, pl.DataFrame]) -> int:
-    return sum(int(tables[name].estimated_size()) for name in TABLES) if isinstance(tables, dict) else 0
+def _in_memory(frames: Mapping[str, pl.DataFrame] | None) -> int:
+    """Of frames that were not read from the cache, also below those that notes beside the trace corrected."""
+    if isinstance(frames, LazyFrames):
+        return _in_memory(frames.over)
+    return sum(int(frame.estimated_size()) for frame in (frames or {}).values())
 
 
 @dataclass

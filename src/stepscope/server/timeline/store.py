@@ -21,6 +21,7 @@ from stepscope.trace.trace import Trace
 LABEL_BITS = 24  # of a label are the number of its name, the others its style
 MOST_NAMES = 1 << LABEL_BITS
 NAMELESS = "(without a name)"
+_BYTES_OF_ROW = 120
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,13 @@ class Store:
     first: array[int] = field(repr=False)
     names: pl.Series = field(repr=False)
     labels: Callable[[array[int]], array[int]] = field(repr=False)
+    held: int = 0  # bytes that only the native rows and the labels hold
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory beside the tables that it was made of."""
+        columns = sum(len(each) * each.itemsize for each in (self.order, self.first))
+        return columns + int(self.names.estimated_size()) + self.held + _BYTES_OF_ROW * len(self.rows)
 
     def row_of(self, event: int, track: int, depth: int, start: int) -> int | None:
         """The row that shows an event."""
@@ -66,14 +74,19 @@ def store_of(trace: Trace) -> Store:
     """All events of a trace."""
     events = trace.events
     names, number_of, style_of = _names(events["name"])
-    codes = [buffer(_codes(events[name])) for name in ("name", "kind", "role")]
+    coded = [_codes(events[name]) for name in ("name", "kind", "role")]
+    codes = [buffer(each) for each in coded]
+    filled = sum(
+        int(each.estimated_size()) for each in coded if events[each.name].null_count()
+    )  # else they are the tables'
 
     def labels(ids: array[int]) -> array[int]:
         name, kind, role = codes
         return lod.labels(ids, name, kind, role, buffer(number_of), style_of, styles.OF_KIND, styles.OF_ROLE)
 
     columns = [buffer(events[name]) for name in ("track", "depth", "start_ns", "dur_ns")]
-    return _store(arrange(*columns), columns[2], columns[3], names, labels)
+    held = filled + int(number_of.estimated_size()) + len(style_of)
+    return _store(arrange(*columns), columns[2], columns[3], names, labels, held)
 
 
 def store_of_spans(spans: pl.DataFrame, names: list[str]) -> Store:
@@ -86,7 +99,8 @@ def store_of_spans(spans: pl.DataFrame, names: list[str]) -> Store:
     def labels(ids: array[int]) -> array[int]:
         return array("I", label.gather(series("ids", ids, pl.UInt32)))
 
-    return _store(arranged, start, dur, pl.Series(names, dtype=pl.String), labels)
+    held = int(label.estimated_size()) + 16 * len(spans)
+    return _store(arranged, start, dur, pl.Series(names, dtype=pl.String), labels, held)
 
 
 def _store(
@@ -95,11 +109,13 @@ def _store(
     dur: Any,
     names: pl.Series,
     labels: Callable[[array[int]], array[int]],
+    held: int,
 ) -> Store:
     order, longest, rows = arranged
     first = array("I", accumulate((row[2] for row in rows), initial=0))
     native = Rows(start, dur, order, longest, first, bytes(row[3] for row in rows))
-    return Store([Row(*row) for row in rows], native, order, first, names, labels)
+    held += len(longest) * longest.itemsize + len(rows)
+    return Store([Row(*row) for row in rows], native, order, first, names, labels, held)
 
 
 def _codes(column: pl.Series) -> pl.Series:
