@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +40,48 @@ def server(framework: str) -> Iterator[str]:
         process.communicate()
 
 
+class Page:
+    """`stepscope serve` over a folder, asked as its page asks."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as answer:
+            found = re.search(r'name="stepscope-token" content="([^"]+)"', answer.read().decode())
+        assert found is not None
+        self._token = found[1]
+
+    def ask(self, path: str, body: dict[str, object] | None = None) -> Any:
+        """JSON; with a body it is sent."""
+        headers = {"X-Stepscope-Token": self._token, "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self._url + path, data, headers)
+        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+            return json.load(answer)
+
+    def until(self, path: str, is_done: Callable[[Any], bool]) -> Any:
+        """The first answer that is wanted."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not is_done(found := self.ask(path)):
+            assert time.monotonic() < deadline, found
+            time.sleep(0.1)
+        return found
+
+
+@contextmanager
+def page(folder: Path) -> Iterator[Page]:
+    folder.mkdir()
+    command = [sys.executable, "-m", "stepscope", "serve", str(folder), "--no-open", "--port", "0"]
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        found = next(re.search(r"http://[^\s#]+", line) for line in process.stdout if "http://" in line)
+        assert found is not None
+        yield Page(found[0])
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def capture(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "stepscope", "capture", *map(str, words)]
     return subprocess.run(
@@ -57,6 +104,7 @@ def test_the_profile_is_sent_or_written(tmp_path: Path, framework: str) -> None:
         (note,) = sidecars(tmp_path / "out")
         assert (note["backend"], note["server"]) == ("server", address)
         assert len(stepscope.load(tmp_path / "out").events) > 10
+        _recorded_by_the_page(tmp_path / "page", framework, address)
         written = capture(tmp_path, f"grpc://{address}", "--seconds", 0.4, "--remote", tmp_path / "theirs")
         assert written.returncode == 0, written.stderr
         (path,) = traces(tmp_path / "theirs")
@@ -65,6 +113,20 @@ def test_the_profile_is_sent_or_written(tmp_path: Path, framework: str) -> None:
             capture(tmp_path, address, f"localhost:{free_port()}", "--seconds", 0.2, "-o", "some").returncode
             == 0
         )
+
+
+def _recorded_by_the_page(folder: Path, framework: str, address: str) -> None:
+    """An order by POST, its progress, and the result as a run with a report and a trace."""
+    with page(folder) as shown:
+        order = shown.ask("api/capture", {"target": address, "duration_ms": 400})
+        told = shown.until(f"api/capture/{order['id']}", lambda each: each["state"] in ("done", "failed"))
+        assert told["state"] == "done", told
+        report = shown.until(f"api/runs/{told['run']}/report", lambda each: "profile" in each)
+        assert report["profile"]["framework"] == framework
+        assert report["profile"]["events"] > 10
+        assert not [problem for problem in report["problems"] if problem["severity"] == "error"]
+        layout = shown.until(f"api/runs/{told['run']}/timeline/layout", lambda each: "key" in each)
+        assert any(group["tracks"] for group in layout["groups"])
 
 
 @needs("grpc")

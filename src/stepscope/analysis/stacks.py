@@ -40,7 +40,8 @@ def _is_frame(trace: Trace) -> pl.Series:
     if (kind == "python").any():
         return kind == "python"
     name = trace.events["name"].cast(pl.String)
-    return (kind == "annotation") & ~name.str.contains(_STEP).fill_null(False)
+    marks: pl.Series = (kind == "annotation") & ~name.str.contains(_STEP).fill_null(False)
+    return marks
 
 
 def _with_outer(frames: pl.Series, around: pl.Series) -> pl.DataFrame:
@@ -86,7 +87,8 @@ def _without_address(names: pl.Series) -> pl.Series:
     """Methods of two objects are the same frame."""
     known = names.unique()
     texts = known.cast(pl.String).str.replace_all(_ADDRESS, "")
-    return names.replace_strict(known, texts, return_dtype=pl.String)
+    found: pl.Series = names.replace_strict(known, texts, return_dtype=pl.String)
+    return found
 
 
 def _texts(names: list[str], above: list[int]) -> list[str]:
