@@ -1,8 +1,8 @@
 """How far the clock of each rank is from that of the first, by collectives that all ranks leave at the same moment.
 
 Only all-reduces and barriers count. The end of such a call by rank r is e + offset_r + drift_r · (e − middle) + noise, with
-the same true end e for all its ranks. Offsets spread from the first rank over shared calls; then ends (the median over
-ranks) and lines (least squares that forget outliers) are fitted in turn. Clocks drift if any of them does so significantly.
+the same true end e for all its ranks. Noise makes ends late and never early. Offsets spread from the first rank over shared
+calls; then ends and lines are fitted in turn, each where a fifth of what it rests on is earlier. Clocks drift if any of them does so significantly.
 What differs between ranks in every call alike cannot be told from an offset: no method without a second clock can.
 """
 
@@ -25,12 +25,13 @@ ANCHORS = {
     "calls": pl.UInt32,
 }
 MOST_ANCHORS = 400  # of one rank: more make the error no smaller than the noise of the rest
-_ROUNDS = 12
+_ROUNDS = 20
 _FOR_DRIFT = 8
 _CHANCE = 0.01
 _DOUBT = 3.0
 _STEEPEST = 1e-3
-_LATE_COUNTS = 0.4  # ends come late for noise, never early: the early ones tell more
+_EARLY = 0.2  # ends come late for noise, never early: the earliest fifth tells most, and is no single outlier
+_NEAR = 0.1  # standard deviations: nearer ones count alike
 _TO_SIGMA = 1.4826
 _LEAST_SIGMA_NS = 100.0
 
@@ -161,7 +162,7 @@ def _refined(rows: pl.DataFrame, first: pl.DataFrame, bent: bool) -> pl.DataFram
         by_common = (
             pl.col("y") - pl.col("offset") - pl.col("drift") * (pl.col("y") - pl.col("offset") - middle)
         )
-        ends = placed.group_by("key").agg(end=by_common.median())
+        ends = placed.group_by("key").agg(end=by_common.quantile(_EARLY, "linear"))
         placed = placed.join(ends, on="key").with_columns(
             x=pl.col("end") - middle, miss=by_common - pl.col("end"), off=pl.col("y") - pl.col("end")
         )
@@ -170,11 +171,10 @@ def _refined(rows: pl.DataFrame, first: pl.DataFrame, bent: bool) -> pl.DataFram
 
 
 def _lines(placed: pl.DataFrame, bent: bool) -> pl.DataFrame:
-    """The line of each rank through its offsets, in which a point counts the less the further it was from the last line."""
+    """The line of each rank below which a fifth of its offsets lie, by weights that follow from the last line."""
     sigma = (pl.col("miss").abs().median().over("rank") * _TO_SIGMA).clip(_LEAST_SIGMA_NS)
-    distance = pl.col("miss") / (4.685 * sigma)
-    near = pl.when(distance.abs() < 1).then((1 - distance**2) ** 2).otherwise(0.0)
-    weight = near * pl.when(pl.col("miss") > 0).then(_LATE_COUNTS).otherwise(1.0)
+    side = pl.when(pl.col("miss") > 0).then(_EARLY).otherwise(1 - _EARLY)
+    weight = side / (pl.col("miss").abs() / sigma + _NEAR)
     w, x, y = pl.col("w"), pl.col("x"), pl.col("off")
     sums = (
         placed.with_columns(w=weight, sigma=sigma)
