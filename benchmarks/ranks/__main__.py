@@ -40,7 +40,12 @@ def main() -> int:
     os.environ["POLARS_MAX_THREADS"] = "1"
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.workers, mp_context=spawn) as pool:
-        rows = [_shown(row) for row in pool.map(scored, wanted)]
+        rows = []
+        for row in pool.map(scored, wanted):
+            rows.append(_shown(row))
+            if len(rows) % 20 == 0:
+                right = sum(each.right for each in rows)
+                print(f"{len(rows)} of {len(wanted)} read, {right} rightly", file=sys.stderr, flush=True)
     promises = _promises(rows)
     for promise in promises:
         print(promise.line())
