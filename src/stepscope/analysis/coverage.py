@@ -183,7 +183,9 @@ def _no_stacks(trace: Trace, share: float | None, calls: pl.DataFrame) -> Reason
         return "Ops of the autograd engine run on threads without a Python stack.", ""
     if len(trace.modules):
         return "Ops of compiled programs run without a Python stack.", ""
-    return "Ops of a graph run on the framework's own threads, without a Python stack.", ""
+    if trace.info.framework == "tensorflow":
+        return "Ops of a graph run on the framework's own threads, without a Python stack.", ""
+    return "Nothing around these ops was recorded.", "Record with stacks, or annotate the code around them."
 
 
 def _no_step_time(trace: Trace, share: float | None, calls: pl.DataFrame) -> Reason:

@@ -198,9 +198,13 @@ def timed(
     if more >= TOLD_APART * case.step_ns:
         told["follows"] = case.by_part(also)
         detail += (
-            f" {duration(more)} of {' and '.join(map(spoken, told['follows']))} right beside it would go too."
+            f" {duration(more)} of {' and '.join(map(_time_of, told['follows']))} beside it would go too."
         )
     return saving(case, code, mine + more, saved, raw, title, detail, told)
+
+
+def _time_of(part: str) -> str:
+    return "unexplained time" if part == "unexplained" else spoken(part)
 
 
 def saving(

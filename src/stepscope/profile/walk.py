@@ -17,6 +17,7 @@ from stepscope.profile.paths import Location, full_url, missing, no_permission, 
 
 # A path such as / or a home folder holds millions of files that are none of ours.
 FILES_LOOKED_AT = 500_000
+_MARKERS = ".stepscope-runs"  # of capture/runs.py
 _NOT_ENTERED = {"__pycache__", "node_modules", "site-packages", "dist-packages"}
 
 
@@ -88,6 +89,8 @@ class Walk:
 
     def _names_in(self, path: str, facts: os.stat_result) -> list[str]:
         name = path.rsplit("/", 1)[-1]
+        if name == _MARKERS:  # our own, and always there beside recordings
+            return []
         if self.folders and (name in _NOT_ENTERED or (name.startswith(".") and name.strip("."))):
             self._skip(path, "a folder that holds no profiles, by its name")
             return []

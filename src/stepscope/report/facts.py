@@ -70,8 +70,8 @@ def _input(report: Report) -> Iterator[Fact]:
 def _precision(report: Report) -> Iterator[Fact]:
     found = report.precision
     if found.shares:
-        yield _share("on tensor cores", found.tensor_core_share, "of compute time")
-        yield _share("could be on tensor cores", found.eligible_share, "of compute time")
+        able = "" if found.eligible_share is None else f", of {share(found.eligible_share)} that could be"
+        yield _share("on tensor cores", found.tensor_core_share, f"of compute time{able}")
 
 
 def _device(report: Report) -> Iterator[Fact]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from stepscope import units
 from stepscope.profile.ranks import spans
 from stepscope.report.model import Report
@@ -15,6 +17,17 @@ def headline(report: Report) -> list[str]:
     ]
 
 
+def brief(report: Report) -> str:
+    """What an interactive Python shows: which report this is, and how to see it."""
+    first = (
+        f"{len(report.findings)} findings, the first: {report.findings[0].code}"
+        if report.findings
+        else "no findings"
+    )
+    name = report.profile.name or report.profile.path
+    return f"<stepscope report of {name}: {', '.join((*headline(report), first))}; print(report) shows it>"
+
+
 def figures(report: Report) -> list[str]:
     """Steps and use of the device."""
     return [piece for piece in (ranks(report), steps(report), _busy(report), _mfu(report)) if piece]
@@ -22,11 +35,15 @@ def figures(report: Report) -> list[str]:
 
 def devices(report: Report) -> str:
     """How many of which."""
-    named = [
-        f"{device['count']} × {device['name']}" if device.get("count", 1) > 1 else str(device.get("name"))
-        for device in report.profile.devices
-    ]
-    return ", ".join(named) or "no device"
+    return ", ".join(map(_in_use, report.profile.devices)) or "no device"
+
+
+def _in_use(device: dict[str, Any]) -> str:
+    """How many there are; of a machine with more than were used, how many were."""
+    name, count, used = str(device.get("name")), device.get("count", 1), device.get("used", 0)
+    if 0 < used < count:
+        return f"{name} ({used} of {count} used)"
+    return f"{count} × {name}" if count > 1 else name
 
 
 def ranks(report: Report) -> str:

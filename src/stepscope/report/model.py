@@ -480,6 +480,14 @@ class Report(msgspec.Struct, kw_only=True):
 
         return as_text(self)
 
+    def __repr__(self) -> str:
+        from stepscope.report.headline import brief
+
+        return brief(self)
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("profile", self.profile.name)]
+
     def _repr_html_(self) -> str:
         from stepscope.report.html import fragment
 

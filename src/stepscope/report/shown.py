@@ -18,6 +18,7 @@ _LAMBDA = re.compile(
     r"(::)?\{lambda\([^)]*\)#\d+\}(::operator\(\)\([^)]*\))?( const)?|::operator\(\)\([^)]*\)( const)?"
 )
 _NAMESPACE = re.compile(r"\(anonymous namespace\)::|\b[a-z_]\w*::(?=[\w({~])")
+_LEAST_RATE = 0.001
 _SCALES = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 
 
@@ -79,6 +80,11 @@ def significant(value: float) -> str:
     return f"{float(f'{value:.3g}'):,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.3g}"
 
 
+def _rate(value: float) -> str:
+    """GB/s; what is there but next to nothing is shown as such."""
+    return f"< {_LEAST_RATE}" if 0 < value < _LEAST_RATE else significant(value)
+
+
 def _flag(value: bool) -> str:
     return "yes" if value else "no"
 
@@ -95,7 +101,7 @@ _WAYS: dict[str, Callable[[Any], str]] = {
     "count": lambda value: f"{value:,}",
     "share": share,
     "flops": _scaled,
-    "rate": significant,
+    "rate": _rate,
     "number": significant,
     "flag": _flag,
     "extent": _extent,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stepscope import units
+from stepscope.analysis.parts import PARTS, spoken
 from stepscope.report.model import BreakdownRow, Finding, Report, StepRow
 from stepscope.report.parts import part
 from stepscope.report.shown import share
@@ -81,7 +82,7 @@ def _words(key: str, value: Any) -> str:
         return ", ".join(_words(key, each) for each in value)
     if isinstance(value, dict):
         name = str(value.get("name", ""))
-        rest = [f"{_label(each)} {_words(each, figure)}" for each, figure in value.items() if each != "name"]
+        rest = [_figure(each, figure) for each, figure in value.items() if each != "name"]
         return f"{name} ({', '.join(rest)})" if name and rest else name or ", ".join(rest)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
@@ -90,6 +91,13 @@ def _words(key: str, value: Any) -> str:
     if "bytes" in key.split("_"):
         return units.size(value)
     return share(value) if key.endswith("share") else f"{value:,}"
+
+
+def _figure(key: str, value: Any) -> str:
+    """Of several; a part of the account is told with its time."""
+    if key in PARTS and isinstance(value, int):
+        return f"{spoken(key)} {units.duration(value)}"
+    return f"{_label(key)} {_words(key, value)}"
 
 
 def gain(finding: Finding) -> str:

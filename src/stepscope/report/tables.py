@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stepscope.report.model import BreakdownRow, MemoryDevice, PhaseRow, Report, StepRow
+import msgspec
+
+from stepscope.report.model import BreakdownRow, MemoryDevice, OpRow, PhaseRow, Report, StepRow
 from stepscope.report.parts import part
 from stepscope.report.rank_tables import rank_tables
 from stepscope.report.shown import Kind
@@ -293,7 +295,16 @@ def _ops(report: Report) -> list[Table]:
     words += [Column("stack", "stack", "name")] if "stack" in found.by else []
     ahead = [column for column in words if not column.minor]
     behind = [column for column in words if column.minor]
-    return [table("ops", "ops", (_OP, *ahead, *_OPS, *behind), found.rows, total=found.total, bar="share")]
+    rows = [_op(row) for row in found.rows]
+    return [table("ops", "ops", (_OP, *ahead, *_OPS, *behind), rows, total=found.total, bar="share")]
+
+
+def _op(row: OpRow) -> dict[str, Any]:
+    """The host only launches a compiled program as a whole: of its ops it has no time, which is not a time of nothing."""
+    found: dict[str, Any] = msgspec.structs.asdict(row)
+    if row.execution == "graph" and row.device_total_ns and not row.host_total_ns:
+        found |= {"host_self_ns": None, "host_total_ns": None}
+    return found
 
 
 def _kernels(report: Report) -> list[Table]:

@@ -47,10 +47,11 @@ class View:
         if not sort or not self.frame.columns:  # a table without rows may have no columns either
             return rows
         if sort not in self.frame.columns:
-            raise BadRequest(f"There is no column {sort[:60]!r} to sort by.", where="sort")
+            fix = f"The columns are {', '.join(self.frame.columns)}."
+            raise BadRequest(f"There is no column {sort[:60]!r} to sort by.", where="parameter sort", fix=fix)
         values = self.frame[sort]
         if isinstance(values.dtype, pl.List | pl.Array | pl.Struct | pl.Binary):
-            raise BadRequest(f"{sort} cannot be sorted by.", where="sort")
+            raise BadRequest(f"{sort} cannot be sorted by.", where="parameter sort")
         if rows is not None:
             values = values.gather(rows)
         if isinstance(values.dtype, pl.Categorical | pl.Enum):

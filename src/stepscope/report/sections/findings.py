@@ -45,9 +45,14 @@ def _told(found: list[tuple[int, Finding]], ranks: int) -> Finding:
     if ranks > 1:
         others = [number for number, _ in found if number != rank]
         also = f" Also on rank{'s' if len(others) > 1 else ''} {spans(others)}." if others else ""
-        worst.detail = f"On rank {rank}: {worst.detail}{also}"
+        worst.detail = f"On rank {rank}: {_lowered(worst.detail)}{also}"
         worst.evidence = {**worst.evidence, "rank": rank, "ranks": sorted([rank, *others])}
     return worst
+
+
+def _lowered(detail: str) -> str:
+    """For the middle of a sentence; names keep their capitals."""
+    return detail[0].lower() + detail[1:] if detail[:4] in ("The ", "Step") else detail
 
 
 def order(finding: Finding) -> tuple[int, int, float]:

@@ -1,16 +1,19 @@
 // The account of a step: as one bar, as bars over the steps, and as a list of parts with the names behind them.
 
-import { h } from "./dom.js";
+import { isLeft } from "./api.js";
+import { fill, h } from "./dom.js";
 import { figure, timeAxis } from "./figure.js";
 import { count, duration, share } from "./format.js";
 import { helpLink } from "./help.js";
 import { shortName } from "./names.js";
+import { failure } from "./notice.js";
 import { inOrder, part } from "./parts.js";
 import { table } from "./tables.js";
 
 const LETTER = 0.0075; // of the bar, where the page is as narrow as it may be
 const PALE = new Set(["python", "host_collective", "profiler", "unrecorded"]); // white words on these cannot be read
 const BARS = 400;
+const MOST_NAMES = 1000; // as many as the server sends at once
 
 /** Steps of each rank's critical device, or of one rank's. @param {import("../types").Report} report @param {number | null} [rank] */
 export function ownRows(report, rank = null) {
@@ -30,18 +33,6 @@ export function basis(report) {
 /** @param {import("../types").Report} report */
 export function oneBar(report) {
   const rows = inOrder(report.breakdown).filter((row) => row.ns > 0);
-  const steps = Math.max(1, ownRows(report).length);
-  const pieces = rows.map((row) =>
-    h(
-      "i",
-      {
-        class: PALE.has(row.part) ? "pale" : null,
-        style: { flex: `${row.ns} 1 0`, background: `var(--p-${row.part})` },
-        "data-tip": `${part(row.part).title}: ${share(row.share)}, ${duration(row.ns / steps)} a step\n${part(row.part).meaning}`,
-      },
-      label(row),
-    ),
-  );
   return h(
     "figure",
     { class: "figure" },
@@ -52,34 +43,39 @@ export function oneBar(report) {
       h("small", {}, `share of time, ${basis(report)}`),
       helpLink("report/breakdown"),
     ),
-    h(
-      "div",
-      {
-        class: "onebar",
-        role: "img",
-        "aria-label": rows.map((row) => `${part(row.part).title} ${share(row.share)}`).join(", "),
-      },
-      pieces,
-    ),
-    h(
-      "ul",
-      { class: "legend" },
-      rows.map((row) =>
-        h(
-          "li",
-          { "data-tip": part(row.part).meaning },
-          swatch(row.part),
-          `${part(row.part).title} ${share(row.share)}`,
-        ),
-      ),
-    ),
+    bar(rows, Math.max(1, ownRows(report).length)),
   );
 }
 
-/** What stands in a piece of the bar, if there is room for it. @param {import("../types").BreakdownRow} row */
-function label(row) {
+/** Parts beside each other, each as long as it takes, and what each is. @param {import("../types").BreakdownRow[]} rows @param {number} steps */
+export function bar(rows, steps) {
+  const whole = rows.reduce((sum, row) => sum + row.share, 0) || 1;
+  const pieces = rows.map((row) =>
+    h(
+      "i",
+      {
+        class: PALE.has(row.part) ? "pale" : null,
+        style: { flex: `${row.ns} 1 0`, background: `var(--p-${row.part})` },
+        "data-tip": `${part(row.part).title}: ${share(row.share)}, ${duration(row.ns / steps)} a step\n${part(row.part).meaning}`,
+      },
+      label(row, whole),
+    ),
+  );
+  const words = rows.map((row) => `${part(row.part).title} ${share(row.share)}`);
+  return [
+    h("div", { class: "onebar", role: "img", "aria-label": words.join(", ") }, pieces),
+    h(
+      "ul",
+      { class: "legend" },
+      rows.map((row, at) => h("li", { "data-tip": part(row.part).meaning }, swatch(row.part), words[at])),
+    ),
+  ];
+}
+
+/** What stands in a piece of the bar, if there is room for it. @param {import("../types").BreakdownRow} row @param {number} whole */
+function label(row, whole) {
   const words = `${part(row.part).title} ${share(row.share)}`;
-  return row.share >= LETTER * (words.length + 1) ? words : "";
+  return row.share / whole >= LETTER * (words.length + 1) ? words : "";
 }
 
 /** @param {string} name */
@@ -160,22 +156,21 @@ export function openStep(context, row) {
   context.go("trace", { start: row.start_ns, end: row.start_ns + row.duration_ns, rank: row.rank });
 }
 
-/** All parts, busy ones first; the one that costs most is open. @param {import("../types").Report} report */
-export function partList(report) {
+/** All parts, busy ones first; the one that costs most is open. @param {import("../types").Report} report @param {import("../types").Context} context */
+export function partList(report, context) {
   const rows = inOrder(report.breakdown);
   const steps = Math.max(1, ownRows(report).length);
   const worst = rows.find((row) => !part(row.part).isBusy && row.share >= 0.05);
   return h(
     "div",
     { class: "parts" },
-    rows.map((row) => onePart(row, steps, row === worst)),
+    rows.map((row) => onePart(row, steps, row === worst, context)),
   );
 }
 
-/** @param {import("../types").BreakdownRow} row @param {number} steps @param {boolean} isOpen */
-function onePart(row, steps, isOpen) {
+/** @param {import("../types").BreakdownRow} row @param {number} steps @param {boolean} isOpen @param {import("../types").Context} context */
+function onePart(row, steps, isOpen, context) {
   const names = [...new Set(row.names.map((each) => shortName(each.name)))].slice(0, 3).join(", ");
-  const rows = row.names.map((each) => ({ ...each, share: row.ns ? each.ns / row.ns : 0 }));
   return h(
     "details",
     { open: isOpen },
@@ -194,14 +189,40 @@ function onePart(row, steps, isOpen) {
       h("span", { class: "names" }, names),
     ),
     h("p", {}, `${part(row.part).meaning} ${share(row.named_share)} of this time has a name.`),
-    rows.length ? table({ columns: NAMES, rows, total: row.names_total }) : null,
+    row.names.length ? namesOf(row, steps, context) : null,
   );
+}
+
+/** Whom the part's time is charged to: the longest, and the rest on demand. @param {import("../types").BreakdownRow} row @param {number} steps @param {import("../types").Context} context */
+function namesOf(row, steps, context) {
+  /** @param {{ ns: number }[]} names */
+  const written = (names) =>
+    names.map((each) => ({ ...each, ns: each.ns / steps, share: row.ns ? each.ns / row.ns : 0 }));
+  const room = h("div", {}, table({ columns: NAMES, rows: written(row.names) }));
+  if (row.names_total <= row.names.length) return room;
+  const load = async () => {
+    try {
+      const query = { rank: context.rank, filter: `part:${row.part}`, limit: MOST_NAMES };
+      const page = await context.api.get(`api/runs/${context.run}/table/breakdown_names`, query);
+      const keys = page.columns.map((/** @type {import("../types").Column} */ column) => column.name);
+      const all = page.rows.map((/** @type {any[]} */ values) =>
+        Object.fromEntries(values.map((value, at) => [keys[at], value])),
+      );
+      const mine = all.filter((/** @type {any} */ each) => each.part === row.part);
+      fill(room, table({ columns: NAMES, rows: written(mine), total: row.names_total }));
+    } catch (error) {
+      if (!isLeft(error)) fill(room, failure(error, load));
+    }
+  };
+  const words = `show all ${count(row.names_total)} names; these are the ${count(row.names.length)} longest`;
+  room.append(h("button", { type: "button", onclick: load }, words));
+  return room;
 }
 
 const NAMES = [
   { key: "name", title: "name", kind: "name" },
-  { key: "detail", title: "at or in", kind: "name" },
+  { key: "detail", title: "mostly at or in", kind: "name", tip: "Where a wait was asked for, or what was slow inside" },
   { key: "thread", title: "thread" },
-  { key: "ns", title: "time", kind: "ns" },
+  { key: "ns", title: "per step", kind: "ns" },
   { key: "share", title: "of the part", kind: "share", bar: true },
 ];

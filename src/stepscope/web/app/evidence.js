@@ -1,6 +1,7 @@
 // The figures that a finding rests on, in words, as the report in the terminal has them.
 
 import { count, duration, share, size } from "./format.js";
+import { part, PARTS } from "./parts.js";
 
 /** What is measured; the unit is told with the figure. @param {string} key */
 function label(key) {
@@ -17,7 +18,11 @@ function words(key, value) {
     const name = String(value.name ?? "");
     const rest = Object.entries(value)
       .filter(([each]) => each !== "name")
-      .map(([each, figure]) => `${label(each)} ${words(each, figure)}`.trim());
+      .map(([each, figure]) =>
+        Object.hasOwn(PARTS, each) && typeof figure === "number"
+          ? `${part(each).title} ${duration(figure)}`
+          : `${label(each)} ${words(each, figure)}`.trim(),
+      );
     return name && rest.length ? `${name} (${rest.join(", ")})` : name || rest.join(", ");
   }
   if (typeof value !== "number") return String(value);

@@ -14,6 +14,7 @@ const SCALES = /** @type {[number, string][]} */ ([
   [1e6, "M"],
   [1e3, "k"],
 ]);
+const LEAST_RATE = 0.001;
 const FRAMEWORKS = /** @type {Record<string, string>} */ ({ pytorch: "PyTorch", tensorflow: "TensorFlow", jax: "JAX" });
 const FORMATS = /** @type {Record<string, string>} */ ({
   kineto: "Kineto",
@@ -48,6 +49,23 @@ export function size(bytes) {
   return unit === 0 ? `${value.toFixed(0)} B` : `${threeFigures(value)} ${BYTES[unit]}`;
 }
 
+/** The version of something, with the numbers of CUDA and CUPTI as people know them. @param {string} name @param {any} value @returns {[string, string]} */
+export function version(name, value) {
+  const title = name
+    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .replaceAll("_", " ")
+    .replace(/ version$/i, "")
+    .toLowerCase()
+    .replace(/\b(cuda|cupti|nccl|cpu|gpu)\b/g, (word) => word.toUpperCase());
+  const written = String(value);
+  const digits = /^(cuda )?(\d{4,6})$/.exec(written);
+  if (!digits || !/CUDA|CUPTI|GPU/.test(title)) return [title, written];
+  const number = Number(digits[2]);
+  // CUDA counts 1000 for a major version, CUPTI since version 13 ten times that.
+  const [major, minor] = number >= 100_000 ? [1e4, 100] : [1e3, 10];
+  return [title, `${digits[1] ?? ""}${Math.floor(number / major)}.${Math.floor((number % major) / minor)}`];
+}
+
 /** 1,234,567. @param {number} value */
 export function count(value) {
   return value.toLocaleString("en-US", { maximumFractionDigits: 3 });
@@ -73,6 +91,11 @@ export function significant(value) {
   if (Number.isInteger(value)) return count(value);
   const rounded = Number(value.toPrecision(3));
   return Math.abs(rounded) >= 1000 ? count(rounded) : String(rounded);
+}
+
+/** GB/s; what is there but next to nothing is shown as such. @param {number} value */
+function rate(value) {
+  return value > 0 && value < LEAST_RATE ? `< ${LEAST_RATE}` : significant(value);
 }
 
 /** @param {number} value */
@@ -144,7 +167,7 @@ const WAYS = /** @type {Record<string, (value: any) => string>} */ ({
   count,
   share,
   flops: scaled,
-  rate: significant,
+  rate,
   number: significant,
   flag: (value) => (value ? "yes" : "no"),
   extent: (value) => (Array.isArray(value) ? value.join("×") : String(value)),

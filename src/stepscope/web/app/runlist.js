@@ -4,6 +4,9 @@ import { fill, h } from "./dom.js";
 import { ago, count, format, many, size } from "./format.js";
 import { problem } from "./notice.js";
 
+const NOTHING =
+  "No profile was found here. Record one with `stepscope run -- python train.py`, or with the profiler of your framework into this folder: it appears here by itself.";
+
 /** Whether all words are in the run's name, place or format. @param {import("../types").Run} run @param {string} words */
 export function matches(run, words) {
   const text = `${run.name} ${run.place} ${run.format} ${run.id} ${run.state}`.toLowerCase();
@@ -105,7 +108,7 @@ export function runList(options) {
           h(
             "td",
             { class: "none", colspan: heads.length },
-            scanning ? "Looking for profiles …" : runs.length ? "No run matches." : "No profile was found.",
+            scanning ? "Looking for profiles …" : runs.length ? "No run matches." : NOTHING,
           ),
         ),
       );

@@ -104,7 +104,7 @@ export function serverTable(context, options) {
       fill(trouble);
       draw(page);
     } catch (error) {
-      if (!isLeft(error) && mine === turnNumber) fill(trouble, failure(error));
+      if (!isLeft(error) && mine === turnNumber) fill(trouble, failure(error), isAsked() ? plainly : null);
     } finally {
       if (mine === turnNumber) element.classList.remove("busy");
     }
@@ -122,6 +122,19 @@ export function serverTable(context, options) {
     );
     void load();
   };
+  const isAsked = () => Boolean(state.sort || state.filter || state.offset);
+  const plainly = h(
+    "button",
+    {
+      type: "button",
+      onclick: () => {
+        Object.assign(state, { sort: "", desc: false, filter: "", offset: 0 });
+        search.value = "";
+        change();
+      },
+    },
+    "Show the table without order and filter",
+  );
   const turn = (/** @type {number} */ by) => {
     state.offset = Math.max(0, state.offset + by);
     change();

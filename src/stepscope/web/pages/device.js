@@ -1,5 +1,6 @@
 // How the devices were used: busy over time, the launch queue, and copies.
 
+import { bar, ownRows } from "../app/account.js";
 import { fill, h } from "../app/dom.js";
 import { figure, timeAxis } from "../app/figure.js";
 import { count, duration, share, significant } from "../app/format.js";
@@ -46,18 +47,7 @@ async function render(root, context) {
       : empty("No curve of the device's use.", "The profile has too little device work."),
     heading("Why the device was idle", "report/breakdown"),
     idle.length
-      ? h(
-          "ul",
-          { class: "legend", style: { fontSize: "13px" } },
-          idle.map((row) =>
-            h(
-              "li",
-              { "data-tip": part(row.part).meaning },
-              h("i", { class: "swatch", style: { background: `var(--p-${row.part})` } }),
-              `${part(row.part).title} ${share(row.share)}`,
-            ),
-          ),
-        )
+      ? [h("p", { class: "sub" }, "Shares of step time."), bar(idle, Math.max(1, ownRows(report).length))]
       : h("p", { class: "sub" }, "It never was."),
     heading("The launch queue", "report/device"),
     queue(report),

@@ -70,7 +70,7 @@ function device(context, found, name) {
     ["of the peak known", found.known_share === null ? null : share(found.known_share)],
   ]);
   const live = h("div", {});
-  const atPeak = () => fill(live, ...liveAt(`Live at the peak`, found.at_peak, found.peak_bytes, found.at_peak_total));
+  const atPeak = () => fill(live, ...liveAt(`Live at the peak of ${name}`, found.at_peak, found.peak_bytes, found.at_peak_total));
   atPeak();
   return [
     told,

@@ -3,7 +3,7 @@
 import { oneBar, partList, stepBars } from "../app/account.js";
 import { fill, h } from "../app/dom.js";
 import { findings } from "../app/findings.js";
-import { count, duration, format, framework, moment, share, spans, times } from "../app/format.js";
+import { count, duration, format, framework, moment, share, spans, times, version } from "../app/format.js";
 import { helpLink } from "../app/help.js";
 import { empty, problem } from "../app/notice.js";
 import { heading } from "../app/pieces.js";
@@ -33,7 +33,7 @@ async function render(root, context) {
     heading("What to change", "report/findings"),
     findings(report, context),
     report.steps.rows.length ? stepBars(report, context, { rank: context.rank }) : null,
-    report.breakdown.length ? [heading("The account by part", "report/account"), partList(report)] : null,
+    report.breakdown.length ? [heading("The account by part", "report/account"), partList(report, context)] : null,
     heading("About this run", "report/index"),
     h("div", { class: "panels" }, device(report), precision(report), coverage(report), environment(report)),
   );
@@ -43,7 +43,7 @@ async function render(root, context) {
 function header(report) {
   const { profile } = report;
   const devices = profile.devices
-    .map((each) => ((each.count ?? 1) > 1 ? `${each.count} × ${each.name}` : each.name))
+    .map(inUse)
     .join(", ");
   const about = [
     framework(profile.framework),
@@ -63,6 +63,12 @@ function header(report) {
       about.filter(Boolean).map((each) => h("span", {}, each)),
     ),
   ];
+}
+
+/** How many of which; of a machine with more of them than were used, those that were. @param {import("../types").Report["profile"]["devices"][number]} device */
+function inUse({ name, count: all = 1, used = 0 }) {
+  if (used && used < all) return `${name} (${used} of ${all} used)`;
+  return all > 1 ? `${all} × ${name}` : name;
 }
 
 /** @param {import("../types").Report} report */
@@ -134,12 +140,10 @@ function device(report) {
 function precision(report) {
   const { shares, tensor_core_share, eligible_share } = report.precision;
   const rows = Object.entries(shares).sort((a, b) => b[1] - a[1]);
-  const notes = [
-    tensor_core_share === null ? "" : `${share(tensor_core_share)} of compute time is on tensor cores`,
-    eligible_share === null ? "" : `${share(eligible_share)} could be`,
-  ]
-    .filter(Boolean)
-    .join("; ");
+  const notes =
+    tensor_core_share === null
+      ? ""
+      : `${share(tensor_core_share)} of compute time is on tensor cores${eligible_share === null ? "" : `, of ${share(eligible_share)} that could be`}`;
   return panel(
     "Precision",
     "report/precision",
@@ -162,7 +166,7 @@ function coverage(report) {
     h(
       "li",
       {},
-      h("b", {}, `${gap.what.replace("_", " ")}, ${share(gap.share)} missing: `),
+      h("b", {}, `${gap.what.replaceAll("_", " ")}, ${share(gap.share)} missing: `),
       gap.reason,
       gap.fix ? ` → ${gap.fix}` : "",
     ),
@@ -203,7 +207,7 @@ function environment(report) {
     ],
     ["with profiler", inflation],
     ["hosts", profile.hosts.join(", ")],
-    ...Object.entries(profile.versions).map(([name, value]) => [name.replaceAll("_", " "), String(value)]),
+    ...Object.entries(profile.versions).map(([name, value]) => version(name, value)),
     ["recorded with", options.join(", ")],
   ]).filter(([, value]) => value);
   return panel(
