@@ -98,7 +98,8 @@ def _why(found: Straggler) -> Iterator[str]:
     """What takes the rank longer than the others, where that is known."""
     part = next((part for part, ns in found.parts.items() if ns > 0), None)
     if part is not None:
-        took = f"In those steps its {spoken(part)} takes {duration(found.parts[part])} longer than on the other ranks"
+        what = "time outside of all recorded events is" if part == "unexplained" else f"{spoken(part)} takes"
+        took = f"In those steps its {what} {duration(found.parts[part])} longer than on the other ranks"
         yield f"{took}{_CAUSES.get(found.cause or '', '')}."
     if found.work_ratio is not None and found.work_ratio >= _MORE_WORK:
         yield f"Its kernels have {found.work_ratio:.1f} times the blocks of those on the other ranks."
@@ -118,6 +119,8 @@ _FIXES = {
     "work": "Give all ranks the same amount of work: compare batch sizes and sequence lengths of rank {rank} with the others.",
     "clock": "Look at the GPU of rank {rank}: its temperature, power limit and clocks (nvidia-smi -q -d PERFORMANCE).",
     "compute": "The same kernels take longer on rank {rank}: look at its GPU's clocks, temperature and power limit, and for other processes on it.",
+    "unexplained": "Rank {rank} does something that was not recorded, mostly its program's own code between operations: name it with stepscope.annotate, "
+    "and look for logging, metrics, checkpoints and data that only it works on.",
     "compile": "Rank {rank} compiles while the others wait: share the compilation cache, and pad inputs to few shapes.",
 }
 

@@ -32,18 +32,25 @@ def nothing_recorded(ranks: int, world: int) -> Problem:
 
 
 def _unmatched(found: Compared) -> Iterator[Problem]:
-    """Calls that all wait for each other, and yet none that two ranks have."""
-    calling = [rank.rank for rank in found.looks if len(rank.lanes)]
-    if len(found.meetings) or found.ambiguous or len(calling) < 2:
+    """Collectives in which ranks wait for each other, and yet none that two ranks have."""
+    calling = sorted(look.rank for look in found.looks if look.lanes)
+    silent = sorted(look.rank for look in found.looks if not look.lanes)
+    if len(found.meetings) or found.ambiguous or not calling:
         return
+    detail = (
+        f"Ranks {spans(calling)} have collectives in their steps, ranks {spans(silent)} none: these have none at all, or theirs run "
+        "after the steps that began them."
+        if silent
+        else f"Ranks {spans(calling)} have collectives, and none with the group, number or step of another rank's."
+    )
     yield Problem(
         code="unmatched-collectives",
         severity="warning",
         title="No collective of one rank was found on another",
-        detail=f"Ranks {spans(sorted(calling))} have collectives, and none with the group, number or step of another rank's: "
-        "who waits for whom cannot be told.",
-        fix="Record the same steps on all ranks of one job, and load only those.",
-        count=len(calling),
+        detail=f"{detail} Who waits for whom cannot be told.",
+        fix="Record the same steps on all ranks of one job, and load only those. Where work runs behind the host, let each recorded step wait "
+        "for its result: jax.block_until_ready(loss), loss.item(), loss.numpy().",
+        count=len(silent) or len(calling),
     )
 
 
