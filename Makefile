@@ -113,6 +113,8 @@ bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails
 	$(FRAMEWORKS)/bin/python -m benchmarks.overhead
 	$(PY) -m benchmarks $(BENCH)
 	$(PY) -m benchmarks.viewer
+	$(PY) -m benchmarks.ranks
+	$(PY) -m benchmarks.ranks.scale
 
 soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, and damaged profiles, also under AddressSanitizer
 	$(ASAN) .venv-asan/bin/python -m benchmarks.fuzz --seconds $(FUZZ_SECONDS) --memory 4096
