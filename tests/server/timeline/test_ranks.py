@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 import stepscope
 from stepscope.server.app import make_app
 from stepscope.server.runs import Place
-from tests.formats.test_export_merged import DRIFTS, OFFSETS, STEPS, recorded
+from tests.formats.test_export_merged import DRIFTS, OFFSETS, STEPS, ends_by_rank, recorded
 from tests.server.conftest import Asking
 from tests.server.timeline.conftest import Viewer
 
@@ -92,3 +94,15 @@ def test_hits_go_round_within_a_rank_and_say_so(ranks: Viewer) -> None:
 def test_events_of_all_ranks_are_counted(ranks: Viewer) -> None:
     layout = ranks.get("layout")
     assert layout["events_of_all"] == len(OFFSETS) * layout["events"]
+
+
+def test_all_ranks_as_one_file(ranks: Viewer) -> None:
+    """For Perfetto, on one clock; one rank where one is asked for."""
+    answer = ranks.asking.get(f"api/runs/{ranks.id}/chrome?rank=all")
+    document = json.loads(gzip.decompress(answer.get_data()))
+    assert "job.chrome.json.gz" in answer.headers["Content-Disposition"]
+    found = ends_by_rank(document, "gloo:all_reduce")
+    assert sorted(found) == sorted(OFFSETS)
+    assert all(max(same) - min(same) < 0.5 for same in zip(*map(sorted, found.values()), strict=True))
+    one = json.loads(gzip.decompress(ranks.asking.get(f"api/runs/{ranks.id}/chrome?rank=2").get_data()))
+    assert one["stepscope"]["info"]["rank"] == 2

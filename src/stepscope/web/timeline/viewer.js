@@ -47,6 +47,7 @@ export async function start(root, context, asked) {
   try {
     const layout = await asked;
     open(timeline, layout, place);
+    if (layout.ranks.length > 1 && context.rank === null) offerAll(timeline, context, layout.ranks.length);
     told.stepscopeTimeline = timeline;
     timeline.elements.search.value = place.q;
     if (place.q) search.run(place.q);
@@ -73,6 +74,13 @@ function listenToButtons(timeline, root, context) {
     timeline.arrangement.filter = filter.value;
     timeline.arrange();
   });
+}
+
+/** With all ranks in view, the file for Perfetto has all of them. @param {Timeline} timeline @param {import("../types").Context} context @param {number} ranks */
+function offerAll(timeline, context, ranks) {
+  const { download } = timeline.elements.buttons;
+  download.setAttribute("href", context.api.url(`api/runs/${encodeURIComponent(context.run)}/chrome`, { rank: "all" }));
+  download.dataset.tip = `Downloads a Chrome trace of all ${count(ranks)} ranks on one clock: drop it on ui.perfetto.dev or chrome://tracing`;
 }
 
 /** The selection of the link. @param {Timeline} timeline @param {Selection} selection @param {import("./link.js").Place} place @param {Layout} layout */
