@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Sequence
 
+import polars as pl
 import pytest
 
 from stepscope.across.diff_batch import _factor
 from stepscope.across.diff_match import KERNELS, OPS, match
-from stepscope.across.diff_noise import draws, noise_of, spread, surely
+from stepscope.across.diff_noise import Draws, RunNoise, noise_of, spread, surely
+from stepscope.across.diff_noise import draws as draws_of
 from stepscope.across.student import MANY, quantile, two_sided
+
+
+def draws(ranks: Sequence[int], seed: int = 1, recordings: Sequence[int] | None = None) -> Draws:
+    cells = pl.DataFrame({"recording": recordings or [0] * len(ranks), "rank": ranks})
+    return draws_of(cells, seed)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +54,7 @@ def test_ranks_that_differ_are_drawn_as_ranks() -> None:
 
 
 def test_one_step_has_no_noise_of_its_own() -> None:
-    assert noise_of([1.0], [1.0, 2.0], draws([0]), draws([0, 0]), 0.01) is None
+    assert noise_of([1.0], [1.0, 2.0], draws([0]), draws([0, 0]), RunNoise(0.01)) is None
 
 
 def test_false_alarms_are_as_rare_as_promised() -> None:
@@ -55,10 +64,42 @@ def test_false_alarms_are_as_rare_as_promised() -> None:
     outside = 0
     for _ in range(200):
         a, b = ([dice.gauss(100, 5) for _ in range(6)] for _ in range(2))
-        noise = noise_of(a, b, a_draws, b_draws, 0.0)
+        noise = noise_of(a, b, a_draws, b_draws, RunNoise())
         assert noise is not None
         outside += abs(sum(b) / 6 - sum(a) / 6) > noise.margin
     assert outside <= 20
+
+
+def test_what_was_not_there_has_not_come_by_scatter() -> None:
+    """Noise that grows with a figure doubles it easily, and makes nothing of nothing."""
+    twice, new = (
+        noise_of(first, [2.0, 2.1] * 3, draws([0] * 6), draws([0] * 6, 7), RunNoise(scatter=0.5))
+        for first in ([1.0, 1.1] * 3, [0.0] * 6)
+    )
+    assert twice is not None
+    assert new is not None
+    assert twice.chance(1.0) > 0.1
+    assert new.chance(2.05) < 1e-6
+    assert twice.error == pytest.approx(0.5 / math.log(2.05 / 1.05), rel=0.05)
+
+
+def test_more_recordings_show_what_recordings_differ_by() -> None:
+    """Steady steps, unsteady recordings: with one of each the difference may be chance, with six it is not, unless they differ."""
+    run = RunNoise(0.1)
+
+    def chance(a_means: Sequence[float], b_means: Sequence[float]) -> float:
+        sides = [[mean + step / 100 for mean in means for step in range(4)] for means in (a_means, b_means)]
+        drawn = [
+            draws([0] * len(side), seed, [place // 4 for place in range(len(side))])
+            for seed, side in enumerate(sides)
+        ]
+        noise = noise_of(sides[0], sides[1], drawn[0], drawn[1], run)
+        assert noise is not None
+        return noise.chance(sum(b_means) / len(b_means) - sum(a_means) / len(a_means))
+
+    assert chance([10], [12]) > 0.05
+    assert chance([10] * 6, [12] * 6) < 0.001
+    assert chance([6, 14, 9, 11, 13, 7], [12, 16, 8, 11, 15, 10]) > 0.05
 
 
 def test_ops_are_matched_by_all_then_by_less() -> None:

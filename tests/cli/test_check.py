@@ -25,7 +25,7 @@ def test_kept(budget: Path) -> None:
     )
     ended = stepscope("check", SLOW, "--budget", budget)
     assert ended.returncode == 0
-    assert ended.stdout.splitlines()[1].split()[:6] == ["step_time", "20.0", "ms", "14.7", "ms", "876"]
+    assert ended.stdout.splitlines()[1].split()[:6] == ["step_time", "20.0", "ms", "14.7", "ms", "937"]
     assert ended.stdout.endswith("\nPASSED: 4 of 4 limits are kept.\n")
 
 
@@ -38,11 +38,11 @@ def test_broken(budget: Path) -> None:
     assert ended.returncode == 3
     lines = [re.sub(r" {2,}", " | ", line.strip()) for line in ended.stdout.splitlines()]
     assert lines[1:] == [
-        "step_time | 10.0 ms | 14.7 ms | 876 µs | over | over by 4.72 ms",
+        "step_time | 10.0 ms | 14.7 ms | 937 µs | over | over by 4.72 ms",
         "parts.sync | 1.00 ms | 2.08 ms | 226 µs | over | over by 1.08 ms",
         "peak_memory | 22.4 GiB | – | unknown | Memory was not recorded.",
         "findings.device-sync | 0 | 1 | over | The host waits for the device inside the step, worth 2.90 ms a step",
-        "baseline.step_time | +476 µs | +5.19 ms | 1.25 ms | over | over by 4.71 ms",
+        "baseline.step_time | +476 µs | +5.19 ms | 2.00 ms | over | over by 4.71 ms",
         "baseline.parts.compute | +453 µs | −131 µs | 265 µs | ok",
         "baseline.findings | 0 | 1 | over | The host waits for the device inside the step (device-sync)",
         "",
@@ -76,7 +76,7 @@ def test_baseline_by_option(budget: Path, tmp_path: Path) -> None:
     assert ended.returncode == 3
     assert ended.stderr == "FAILED: 1 of 2 limits is not kept.\n"
     assert (
-        "| `baseline.step_time` | +476 µs | +5.19 ms | 1.25 ms | ❌ over | over by 4.71 ms |"
+        "| `baseline.step_time` | +476 µs | +5.19 ms | 2.00 ms | ❌ over | over by 4.71 ms |"
         in (tmp_path / "gate.md").read_text()
     )
 

@@ -34,8 +34,8 @@ def test_kept():
 
 @pytest.mark.stepscope(step_time="1 ms")
 def test_broken():
-    for _ in range(4):
-        time.sleep(0.01)
+    for _ in range(9):
+        time.sleep(0.02)
         stepscope.step()
 
 @pytest.mark.stepscope(step_tiem="1 ms")
@@ -82,13 +82,13 @@ def ran(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_example_for_ci_runs(tmp_path: Path) -> None:
-    """Main is recorded first; the branch is four times as slow, and stopped by its budget."""
+    """Main is recorded first; the branch is eight times as slow, and stopped by its budget."""
     record, compare, gate = commands()
     train = tmp_path / "train.py"
     train.write_text(TRAIN.format(seconds=0.01))
     main = ran(record.replace("profiles/new", "profiles/main"), tmp_path)
     assert main.returncode == 0, main.stderr
-    train.write_text(TRAIN.format(seconds=0.04))
+    train.write_text(TRAIN.format(seconds=0.08))
     (tmp_path / "budgets.toml").write_text(
         'step_time = "30 ms"\n[baseline]\npath = "profiles/main"\nstep_time = "50 %"\n'
     )
@@ -99,7 +99,7 @@ def test_the_example_for_ci_runs(tmp_path: Path) -> None:
     judged = ran(gate, tmp_path)
     assert judged.returncode == 3, judged.stderr
     assert "FAILED: 2 of 2 limits are not kept.\n" in judged.stdout
-    assert re.search(r"step_time +30\.0 ms +4\d\.\d ms .+ over ", judged.stdout)
+    assert re.search(r"step_time +30\.0 ms +\d+(\.\d)? ms .+ over ", judged.stdout)
 
 
 def test_the_example_of_a_budget_is_right() -> None:

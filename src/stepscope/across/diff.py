@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-import polars as pl
+from collections.abc import Collection, Mapping, Sequence
 
 from stepscope.across.diff_batch import batch_of
-from stepscope.across.diff_comparable import remarks, run_of, same_frameworks
+from stepscope.across.diff_calls import calls_that_differ, now_and_then
+from stepscope.across.diff_comparable import remarks, run_of, same_frameworks, steps_wait
 from stepscope.across.diff_explain import Evidence, explain
 from stepscope.across.diff_figures import figures, findings, memory_rows
 from stepscope.across.diff_flame import flame
@@ -23,8 +22,9 @@ from stepscope.across.diff_rows import (
     summed,
     vectors,
 )
-from stepscope.across.diff_samples import Samples, Side
+from stepscope.across.diff_samples import Side
 from stepscope.across.diff_speed import DEVICE, HOST, NEITHER, clock_of, speeds
+from stepscope.across.diff_tail import tail_of
 from stepscope.across.diff_verdict import verdict
 from stepscope.analysis.parts import PARTS
 
@@ -37,7 +37,8 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
     """B against A; lists of rows have at most `limit`, 0 for all."""
     runs = run_of(a), run_of(b)
     ground = Ground(a.samples, b.samples, speeds(a.samples, b.samples))
-    comparable = same_frameworks(*runs)
+    waits = steps_wait(a, b)
+    comparable = same_frameworks(*runs) and waits
     step = step_row(ground, {part: clock_of(part) for part in PARTS})
     parts = measured(
         ground,
@@ -48,7 +49,7 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
         lambda key: clock_of(str(key[0])),
         lambda key, _: ground.runs.of_part(str(key[0])),
     )
-    judge(ground, [step, *parts])
+    judge(ground, [step, *(each for each in parts if waits or each.row.name != "host_compute")])
     names = measured(
         ground,
         "names",
@@ -60,17 +61,19 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
     )
     judge(ground, names)
     measure = _measure(ground)
-    ops = _ops(ground, measure) if comparable else []
+    passing = now_and_then(ground, runs[0].framework, measure)
+    ops = _ops(ground, measure, passing) if comparable else []
     by_name = (
         measured(ground, "ops", ["name"], f"{measure}_ns", EXACT, lambda _: measure) if comparable else []
     )
-    judge(ground, by_name)
+    judge(ground, [each for each in by_name if each.row.name not in passing])
     kernels = _kernels(ground) if comparable else []
     precision = _precision(ground)
     collectives = measured(ground, "collectives", ["name", "dtype"], "ns", EXACT, lambda _: NEITHER)
     judge(ground, collectives)
     memory = memory_rows(a.samples, b.samples)
-    batch = batch_of(a.samples, b.samples) if comparable else None
+    batch = batch_of(a, b) if comparable else None
+    tail = tail_of(a.samples, b.samples) if waits else None
     for each in names:
         each.row.part = (each.pair.b or each.pair.a)[0][1]
     evidence = Evidence(
@@ -83,8 +86,9 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
         collectives=_plain(collectives),
         memory=memory,
         precision=precision,
-        calls=_calls(ground) if comparable else [],
+        calls=calls_that_differ(ground, passing) if comparable else [],
         batch=batch,
+        tail=tail,
     )
     lines = explain(evidence)
     families = (parts, names, ops, kernels, collectives)
@@ -98,9 +102,10 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
         significant=significant,
         step=step.row,
         lines=lines,
-        not_comparable=list(remarks(*runs, a.samples, b.samples)),
+        not_comparable=list(remarks(*runs, a, b)),
         speed=ground.speeds.found,
         batch=batch,
+        tail=tail,
         figures=figures(a.report, b.report, batch),
         parts=_plain(parts),
         names=_rows(names, limit),
@@ -127,9 +132,9 @@ def _measure(ground: Ground) -> str:
     return DEVICE if all(has) else HOST
 
 
-def _ops(ground: Ground, measure: str) -> list[Measured]:
+def _ops(ground: Ground, measure: str, passing: Collection[str]) -> list[Measured]:
     rows = measured(ground, "ops", _OP, f"{measure}_ns", OPS, lambda _: measure)
-    judge(ground, rows)
+    judge(ground, [each for each in rows if each.row.name not in passing])
     calls = [vectors(side.ops, _OP, "calls", side.cells) for side in (ground.a, ground.b)]
     for each in rows:
         key = (each.pair.b or each.pair.a)[0]
@@ -162,43 +167,11 @@ def _count(row: Row, pair: Pair, calls: Sequence[Mapping[Key, list[float]]], gro
 
 
 def _precision(ground: Ground) -> list[Row]:
-    """Device time of matrix products by their number format."""
-    of_matrices = Ground(_only_matrices(ground.a), _only_matrices(ground.b), ground.speeds)
-    rows = measured(of_matrices, "kernels", ["precision"], "ns", EXACT, lambda _: DEVICE)
+    """Time of matrix products by their number format."""
+    clock = DEVICE if all(side.kernels["ns"].sum() for side in (ground.a, ground.b)) else HOST
+    rows = measured(ground, "products", ["precision"], "ns", EXACT, lambda _: clock)
     judge(ground, rows)
     return _plain(rows)
-
-
-def _only_matrices(samples: Samples) -> Samples:
-    kernels = samples.kernels.filter(pl.col("matrix").fill_null(False))
-    return Samples(**{**samples.__dict__, "kernels": kernels})
-
-
-def _calls(ground: Ground) -> list[Row]:
-    """Ops called equally often in each step of a run, and not as often in those of the other; first those of one run."""
-    counted: list[dict[Key, list[float]]] = [
-        vectors(side.ops, ["name"], "calls", side.cells) for side in (ground.a, ground.b)
-    ]
-    rows = []
-    for key in {**counted[0], **counted[1]}:
-        values = [
-            found.get(key, [0.0] * len(side.cells))
-            for found, side in zip(counted, (ground.a, ground.b), strict=True)
-        ]
-        steady = all(len(each) > 1 and min(each) == max(each) for each in values)
-        if steady and values[0][0] != values[1][0]:
-            ours, theirs = values[0][0], values[1][0]
-            rows.append(
-                Row(
-                    name=str(key[0]),
-                    a=ours,
-                    b=theirs,
-                    difference=theirs - ours,
-                    unit="calls",
-                    significant=True,
-                )
-            )
-    return sorted(rows, key=lambda row: (bool(row.a and row.b), -abs(row.difference), row.name))
 
 
 def _plain(rows: Sequence[Measured]) -> list[Row]:

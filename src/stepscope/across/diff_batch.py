@@ -1,15 +1,20 @@
-"""Whether the two runs have another batch: the shapes of the same ops differ by one factor, in some of their dimensions."""
+"""Whether the two runs have another batch: the shapes of the same ops differ by one factor, in some of their dimensions.
+
+Where shapes were not recorded, an input pipeline that puts samples together tells: by how many of them it takes for a step.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
 import polars as pl
 
 from stepscope.across.diff_model import Batch
-from stepscope.across.diff_samples import Samples
+from stepscope.across.diff_samples import Samples, Side
 
 # Of the time (or calls) of ops whose shapes differ, so much must differ by the same factor.
 ENOUGH = 0.6
@@ -17,12 +22,51 @@ ENOUGH = 0.6
 LARGEST, SIMPLE = 4096, 8
 NEARLY_ALL = 0.9
 OF_ALL_CALLS = 0.2  # a batch is in every activation
+# Of an input pipeline: calls of stages are off by those of a batch that was begun before the recording or ended after it.
+NEARLY = 0.03
+FEWEST_SAMPLES = 2  # in a batch
 LONGEST_TEXT = 400
 MOST_SHAPES = 40
 _NUMBER = re.compile(r"\d+")
 
 
-def batch_of(a: Samples, b: Samples) -> Batch | None:
+def batch_of(a: Side, b: Side) -> Batch | None:
+    """What shapes tell, else what the input pipelines do."""
+    if all(side.samples.ops["shapes"].count() for side in (a, b)):
+        return _by_shapes(a.samples, b.samples)
+    return _by_input(a.report, b.report)
+
+
+def _by_input(a: Mapping[str, Any], b: Mapping[str, Any]) -> Batch | None:
+    """The factor between the samples of a step, if all stages before the batch have the same and it is a simple one."""
+    ours, theirs = _samples_a_step(a), _samples_a_step(b)
+    ratios = {name: theirs[name] / ours[name] for name in ours.keys() & theirs.keys()}
+    if not ratios or max(ratios.values()) - min(ratios.values()) > NEARLY * min(ratios.values()):
+        return None
+    mean = sum(ratios.values()) / len(ratios)
+    factor = Fraction(mean).limit_denominator(SIMPLE)
+    if factor == 1 or not factor or abs(mean / factor - 1) > NEARLY:
+        return None
+    name = min(ratios)
+    example = f"{name} is called {ours[name]:.0f} times a step in A, {theirs[name]:.0f} in B"
+    return Batch(ratio=float(factor), share=1.0, example=example)
+
+
+def _samples_a_step(report: Mapping[str, Any]) -> dict[str, float]:
+    """Calls a step of the stages that make single samples: those of a pipeline with a batch stage, called far more often."""
+    stages = report["input"]["stages"]
+    steps = max(1, report["steps"]["count"])
+    batches = [stage["calls"] for stage in stages if stage["kind"] == "batch"]
+    if not batches:
+        return {}
+    return {
+        stage["name"]: stage["calls"] / steps
+        for stage in stages
+        if stage["name"].startswith("Iterator::") and stage["calls"] > FEWEST_SAMPLES * max(batches)
+    }
+
+
+def _by_shapes(a: Samples, b: Samples) -> Batch | None:
     """The factor that most of the ops with other shapes have in common, or None."""
     ours, theirs = _shapes(a), _shapes(b)
     votes: Counter[Fraction] = Counter()

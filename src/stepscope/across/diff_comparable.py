@@ -10,6 +10,7 @@ from stepscope.across.diff_samples import Samples, Side
 
 # As devices are described by the formats.
 _DEVICE_NAMES = ("name", "gpu_device_name", "device_type", "plane")
+MOST_OUTSIDE = 0.5
 _FRAMEWORKS = {"pytorch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
 
 
@@ -18,6 +19,7 @@ def run_of(side: Side) -> Run:
     profile, steps = side.report["profile"], side.report["steps"]
     return Run(
         path=profile["path"],
+        paths=list(side.paths),
         name=profile["name"],
         framework=profile["framework"],
         devices=sorted({_device(each) for each in profile["devices"]}),
@@ -39,8 +41,20 @@ def same_frameworks(a: Run, b: Run) -> bool:
     return a.framework == b.framework or None in (a.framework, b.framework)
 
 
-def remarks(a: Run, b: Run, ours: Samples, theirs: Samples) -> Iterator[str]:
+def steps_wait(a: Side, b: Side) -> bool:
+    """Whether the ops of a step are in that step: a host that hands work to other threads may end its steps long before."""
+    return max(a.outside, b.outside) <= MOST_OUTSIDE
+
+
+def remarks(a: Run, b: Run, first: Side, second: Side) -> Iterator[str]:
     """What the reader must know before comparing."""
+    ours, theirs = first.samples, second.samples
+    for name, side in (("A", first), ("B", second)):
+        if side.outside > MOST_OUTSIDE:
+            yield (
+                f"The steps of {name} do not wait for their work: {100 * side.outside:.0f} % of its ops' time lies outside of "
+                "them, so ops and compute are not compared. Let each step wait for its result (jax.block_until_ready)."
+            )
     if not same_frameworks(a, b):
         yield (
             f"A is {_FRAMEWORKS.get(str(a.framework), a.framework)} and B is {_FRAMEWORKS.get(str(b.framework), b.framework)}: "

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from stepscope.across.diff_model import Batch, Line, Row
+from stepscope.across.diff_model import Batch, Line, Row, Tail
 
 LINES = 8
 CALL_LINES = 3
 NEARLY_ALL = 0.8
 SAME_CAUSE = 0.5  # of the change of matching ops: what a batch or a precision must explain to be named for it
+WORTH_A_WAIT = 0.1  # a wait that is less of the dispatch beside it has not caused that
 _BUSY_BY_OP = ("compute", "host_compute")
 
 
@@ -33,12 +34,13 @@ class Evidence:
     precision: Sequence[Row]
     calls: Sequence[Row]
     batch: Batch | None
+    tail: Tail | None = None
 
 
 def explain(found: Evidence) -> list[Line]:
     """At most LINES of them."""
     general = [*_batch(found), *_precision(found)]
-    timed = [*_named(found), *_collectives(found)]
+    timed = [*_named(found), *_collectives(found), *_tail(found)]
     timed += _ops(found, timed)
     timed += _kernels(found, timed)
     timed += _unnamed_parts(found, timed)
@@ -57,7 +59,11 @@ def _causes_first(lines: list[Line]) -> list[Line]:
     largest = max(waits, key=lambda line: abs(line.difference), default=None)
     if largest is None:
         return lines
-    caused = [line for line in lines if line.kind == "dispatch" and line.difference * largest.difference > 0]
+    caused = [
+        line
+        for line in lines
+        if line.kind == "dispatch" and 0 < WORTH_A_WAIT * line.difference / largest.difference < 1
+    ]
     rest = [line for line in lines if line not in caused]
     at = rest.index(largest) + 1
     for line in caused:
@@ -103,6 +109,35 @@ def _precision(found: Evidence) -> Iterator[Line]:
         relative=difference / gone.a if gone.a else None,
         name="precision",
     )
+
+
+def _tail(found: Evidence) -> Iterator[Line]:
+    tail = found.tail
+    if tail is not None and tail.significant:
+        yield Line(
+            title=slow_steps(tail),
+            kind="tail",
+            difference=tail.b_excess_ns - tail.a_excess_ns,
+            detail=caused_by(tail),
+            name="slow steps",
+        )
+
+
+def slow_steps(tail: Tail) -> str:
+    """How many of how many."""
+    (most, slow, steps), (few, others, among) = sorted(
+        [("A", tail.a_slow, tail.a_steps), ("B", tail.b_slow, tail.b_steps)], key=lambda side: -side[1]
+    )
+    rest = f"none of {few}'s {among}" if not others else f"{others} of {few}'s {among}"
+    take = "takes" if slow == 1 else "take"
+    return f"{slow} of {most}'s {steps} steps {take} {tail.times:.3g} times as long, {rest}"
+
+
+def caused_by(tail: Tail) -> str:
+    """What most of that time goes to."""
+    if tail.part is None:
+        return ""
+    return f"mostly {_verb(tail.part)} {tail.name}" if tail.name else f"mostly {tail.part}"
 
 
 def _named(found: Evidence) -> Iterator[Line]:
@@ -197,7 +232,7 @@ def _calls(found: Evidence, told: Sequence[Line]) -> Iterator[Line]:
         return
     for row in [row for row in found.calls if row.name not in names][:CALL_LINES]:
         yield Line(
-            title=f"{row.name} is called {_times(row.a)} a step in A, {_times(row.b)} in B",
+            title=_how_often(row),
             kind="calls",
             difference=row.difference,
             unit="calls",
@@ -205,8 +240,15 @@ def _calls(found: Evidence, told: Sequence[Line]) -> Iterator[Line]:
         )
 
 
+def _how_often(row: Row) -> str:
+    if not row.a or not row.b:
+        here, count = ("B", row.b) if row.b else ("A", row.a)
+        return f"{row.name} is called {_times(count)} a step in {here} only"
+    return f"{row.name} is called {_times(row.a)} a step in A, {_times(row.b)} in B"
+
+
 def _times(count: float | None) -> str:
-    return "never" if not count else "once" if count == 1 else f"{count:g} times"
+    return "once" if count == 1 else f"{count:g} times"
 
 
 def _memory(found: Evidence) -> Iterator[Line]:

@@ -14,9 +14,10 @@ SCHEMA = "stepscope.diff/1"
 
 
 class Run(msgspec.Struct, kw_only=True):
-    """One of the two runs."""
+    """One of the two runs. `paths`: of all its recordings, where it has several; the rest is told of the first."""
 
     path: str
+    paths: list[str] = []
     name: str = ""
     framework: str | None = None
     devices: list[str] = []
@@ -66,7 +67,7 @@ class Line(msgspec.Struct, kw_only=True):
     """One reason for the change, in words; `share` is of the change of the step."""
 
     title: str
-    kind: str  # batch, precision, op, kernel, collective, memory, calls, or the part of the account
+    kind: str  # batch, precision, op, kernel, collective, memory, calls, tail, or the part of the account
     difference: float
     unit: str = "ns"
     noise: float | None = None
@@ -90,6 +91,24 @@ class Batch(msgspec.Struct, kw_only=True):
     ratio: float
     share: float
     example: str = ""
+
+
+class Tail(msgspec.Struct, kw_only=True):
+    """Steps that are slow once in a while: how many of how many, what they add to the mean step, and by what they do.
+
+    `times`: as long as the usual step, in the run that has more of them; `part` and `name` took most of that.
+    """
+
+    a_slow: int
+    b_slow: int
+    a_steps: int
+    b_steps: int
+    a_excess_ns: float
+    b_excess_ns: float
+    times: float
+    part: str | None = None
+    name: str | None = None
+    significant: bool = False
 
 
 class FindingChange(msgspec.Struct, kw_only=True):
@@ -136,6 +155,7 @@ class Diff(msgspec.Struct, kw_only=True):
     not_comparable: list[str] = []
     speed: list[Speed] = []
     batch: Batch | None = None
+    tail: Tail | None = None  # where a run has steps that are slow once in a while
     figures: list[Row] = []
     parts: list[Row] = []
     names: Rows = msgspec.field(default_factory=Rows)  # what the parts went to, the device's own work aside

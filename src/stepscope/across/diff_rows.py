@@ -11,19 +11,19 @@ import polars as pl
 
 from stepscope.across.diff_match import Key, Level, Pair, match
 from stepscope.across.diff_model import Row
-from stepscope.across.diff_noise import Draws, Noise, draws, noise_of, surely
-from stepscope.across.diff_runs import LAGGING, RUN_NOISE_UNKNOWN, Amount, Runs
+from stepscope.across.diff_noise import Draws, Noise, RunNoise, draws, noise_of, surely
+from stepscope.across.diff_runs import LAGGING, RUN_NOISE_UNKNOWN, Runs
 from stepscope.across.diff_samples import CELL, Samples
-from stepscope.across.diff_speed import HOST, Speeds
+from stepscope.across.diff_speed import HOST, SLIVER, Speeds
 
 # Of the risk that a pair of equal runs shows any significant difference, each kind of rows has a part.
 LEVEL = 0.05 / 6
 # Figures below this share of the step are not judged; nor are differences below the other.
-SMALL = 0.004
+SMALL = SLIVER
 LEAST = 0.002
 
 Vectors = dict[Key, list[float]]
-MoreNoise = Callable[[Key, float], Amount]
+NoiseOf = Callable[[Key, float], RunNoise]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Ground:
     @cached_property
     def draws(self) -> tuple[Draws, Draws]:
         """The resamples of both runs: the same for all figures, so that sums stay sums."""
-        return draws(self.a.cells["rank"].to_list()), draws(self.b.cells["rank"].to_list(), seed=7)
+        return draws(self.a.cells), draws(self.b.cells, seed=7)
 
     @cached_property
     def step_ns(self) -> float:
@@ -111,13 +111,13 @@ def measured(
     value: str,
     levels: Sequence[Level],
     clock_of: Callable[[Key], str],
-    more_noise: MoreNoise | None = None,
+    noise_by: NoiseOf | None = None,
 ) -> list[Measured]:
-    """One for each pair of rows, the largest difference first. `more_noise`: what runs differ by, given the key and size."""
+    """One for each pair of rows, the largest difference first. `noise_by`: what runs differ by, given the key and size."""
     frames = [getattr(side, table) for side in (ground.a, ground.b)]
     a = vectors(frames[0], key, value, ground.a.cells)
     b = vectors(frames[1], key, value, ground.b.cells)
-    rows = [_measured(ground, pair, a, b, clock_of, more_noise) for pair in match(a, b, levels)]
+    rows = [_measured(ground, pair, a, b, clock_of, noise_by) for pair in match(a, b, levels)]
     return sorted(rows, key=lambda each: (-abs(each.row.difference), each.row.name, each.pair.by))
 
 
@@ -127,7 +127,7 @@ def _measured(
     a: Vectors,
     b: Vectors,
     clock_of: Callable[[Key], str],
-    more_noise: MoreNoise | None,
+    noise_by: NoiseOf | None,
 ) -> Measured:
     name = (pair.b or pair.a)[0]
     clock = clock_of(name)
@@ -138,9 +138,8 @@ def _measured(
     even = ground.even(ours, clock, "a"), ground.even(theirs, clock, "b")
     row.at_equal_speed = mean(even[1]) - mean(even[0])
     larger = max(abs(row.a or 0), abs(row.b or 0))
-    share, least = more_noise(name, larger) if more_noise else (0.0, 0.0)
-    share = max(share, ground.runs.by_clock(clock))
-    noise = noise_of(*even, *ground.draws, share, least) if larger >= SMALL * ground.step_ns else None
+    run = noise_by(name, larger) if noise_by else ground.runs.of_op(clock)
+    noise = noise_of(*even, *ground.draws, run) if larger >= SMALL * ground.step_ns else None
     row.noise = noise.margin if noise else None
     return Measured(row, pair, noise, clock)
 
@@ -194,6 +193,6 @@ def step_row(ground: Ground, parts: Mapping[str, str]) -> Measured:
             sizes[clock] = max(sizes.get(clock, 0.0), 0.0) + mean(even) / 2
         sums.append(total)
     row.at_equal_speed = mean(sums[1]) - mean(sums[0])
-    noise = noise_of(sums[0], sums[1], *ground.draws, *ground.runs.of_step(sizes))
+    noise = noise_of(sums[0], sums[1], *ground.draws, ground.runs.of_step(sizes))
     row.noise = noise.margin if noise else None
     return Measured(row, Pair((), (), "step"), noise, HOST)

@@ -1,9 +1,10 @@
 """How fast host and device were in each step, so that a slower machine is not taken for slower code.
 
 The same call takes longer when the host's clock is lower or a neighbour is busy, or when the device throttles. Speed of a
-step = the median over all kinds of calls that both runs have of (its time per call in the step / its usual time per call
+step = the median over kinds of calls that both runs have of (its time per call in the step / its usual time per call
 in both runs). One op that got slower does not move that median, whatever its share of the time. A kind is an op's name
-on the host (with its shapes where the host computes), and kernel, op and grid on the device.
+on the host (with its shapes where the host computes), and kernel, op and grid on the device. Where enough kinds take more
+than a sliver of the step, only those count: a busy neighbour costs long calls more than short ones.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import polars as pl
 
 from stepscope.across.diff_model import Speed
 from stepscope.across.diff_samples import CELL, Samples
+from stepscope.across.diff_scatter import Scatter, scatter
 
 FEWEST_KINDS = 8
+SLIVER = 0.004  # of the step
 # Shorter calls are as long as the profiler's own record of them.
 SHORTEST_NS = 1_000
 DEVICE, HOST, NEITHER = "device", "host", ""
@@ -26,11 +29,15 @@ _OF_PARTS = {
 
 @dataclass(frozen=True)
 class Speeds:
-    """By run, a factor for each of its cells and for host and device; 1 is the usual. Empty where it is not known."""
+    """By run, a factor for each of its cells and for host and device; 1 is the usual. Empty where it is not known.
+
+    `scatter`: what times of names differ by from recording to recording, beside the speed; see `diff_scatter`.
+    """
 
     a: dict[str, list[float]]
     b: dict[str, list[float]]
     found: list[Speed]
+    scatter: dict[str, Scatter]
 
     def knows(self, what: str) -> bool:
         """Whether the speed of host or device could be told."""
@@ -46,32 +53,50 @@ def speeds(a: Samples, b: Samples) -> Speeds:
     """Of the host by its ops, of the device by its kernels."""
     has_device = bool(a.kernels["ns"].sum() and b.kernels["ns"].sum())
     op_key = ["name"] if has_device else ["name", "shapes"]
-    found = Speeds({}, {}, [])
-    _add(found, HOST, _per_call(a.ops, op_key, "host_ns"), _per_call(b.ops, op_key, "host_ns"), a, b)
+    found = Speeds({}, {}, [], {})
+    _add(found, HOST, [_calls(side.ops, op_key, "name", "host_ns") for side in (a, b)], (a, b))
     if has_device:
         key = ["name", "op", "launch"]
-        _add(found, DEVICE, _per_call(a.kernels, key, "ns"), _per_call(b.kernels, key, "ns"), a, b)
+        _add(found, DEVICE, [_calls(side.kernels, key, "op", "ns") for side in (a, b)], (a, b))
     return found
 
 
-def _add(
-    found: Speeds, what: str, a_calls: pl.DataFrame, b_calls: pl.DataFrame, a: Samples, b: Samples
-) -> None:
-    both = a_calls.select("key").unique().join(b_calls.select("key").unique(), on="key")
-    sides = [calls.join(both, on="key", how="semi") for calls in (a_calls, b_calls)]
-    medians = [side.group_by("key", maintain_order=True).agg(pl.col("per_call").median()) for side in sides]
-    usual = pl.concat(medians).group_by("key", maintain_order=True).agg(usual=pl.col("per_call").mean())
-    usual = usual.filter(pl.col("usual") >= SHORTEST_NS)
+def _add(found: Speeds, what: str, all_calls: list[pl.DataFrame], sides: tuple[Samples, Samples]) -> None:
+    both = all_calls[0].select("key").unique().join(all_calls[1].select("key").unique(), on="key")
+    calls = [each.join(both, on="key", how="semi") for each in all_calls]
+    usual = _usual(calls, sides)
     if len(usual) < FEWEST_KINDS:
         return
-    factors = [_by_cell(side, usual, samples.cells) for side, samples in zip(sides, (a, b), strict=True)]
+    factors = [_by_cell(each, usual, side.cells) for each, side in zip(calls, sides, strict=True)]
     found.a[what], found.b[what] = factors
     means = [sum(values) / len(values) for values in factors]
     found.found.append(Speed(what=what, ratio=round(means[1] / means[0], 4), kinds=len(usual)))
+    spread = scatter([each.join(usual, on="key", how="semi") for each in calls], sides, factors)
+    if spread is not None:
+        found.scatter[what] = spread
 
 
-def _per_call(rows: pl.DataFrame, key: list[str], time: str) -> pl.DataFrame:
-    """rank, step, key, per_call."""
+def _usual(calls: list[pl.DataFrame], sides: tuple[Samples, Samples]) -> pl.DataFrame:
+    """key, usual: the time per call of the kinds that tell the speed."""
+    step = max(float(side.cells["ns"].mean() or 0) for side in sides)  # type: ignore[arg-type]
+    each = [
+        rows.group_by("key", maintain_order=True).agg(
+            pl.col("per_call").median(), share=pl.col("ns").sum() / max(1, len(side.cells)) / max(step, 1.0)
+        )
+        for rows, side in zip(calls, sides, strict=True)
+    ]
+    usual = (
+        pl.concat(each)
+        .group_by("key", maintain_order=True)
+        .agg(usual=pl.col("per_call").mean(), share=pl.col("share").max())
+        .filter(pl.col("usual") >= SHORTEST_NS)
+    )
+    long = usual.filter(pl.col("share") >= SLIVER)
+    return long if len(long) >= FEWEST_KINDS else usual
+
+
+def _calls(rows: pl.DataFrame, key: list[str], name: str, time: str) -> pl.DataFrame:
+    """recording, rank, step, key, name, ns, calls, per_call."""
     summed = (
         rows.group_by(*CELL, *key, maintain_order=True)
         .agg(pl.col(time, "calls").sum())
@@ -79,7 +104,10 @@ def _per_call(rows: pl.DataFrame, key: list[str], time: str) -> pl.DataFrame:
     )
     return summed.select(
         *CELL,
+        "calls",
         key=pl.struct(key).hash(),
+        name=pl.coalesce(pl.col(name), pl.col("name")),
+        ns=pl.col(time),
         per_call=pl.col(time) / pl.col("calls"),
     )
 

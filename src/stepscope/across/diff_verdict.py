@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from stepscope import units
-from stepscope.across.diff_model import Diff, Speed
+from stepscope.across.diff_explain import caused_by, slow_steps
+from stepscope.across.diff_model import Diff, Speed, Tail
+from stepscope.across.diff_tail import NOTABLE
 
 NOTABLE_SPEED = 0.03
 NOTABLE_CHANGE = 0.1
@@ -11,7 +13,7 @@ NOTABLE_CHANGE = 0.1
 
 def verdict(found: Diff) -> str:
     """Whether the step takes longer, whether that is more than noise, and what the machine had to do with it."""
-    words = [_step(found)]
+    words = [_step(found), *_tail(found.tail, found.step.b or 0.0)]
     notable = [each for each in found.speed if abs(each.ratio - 1) >= NOTABLE_SPEED]
     words += [_speed(each) for each in notable]
     if notable:
@@ -19,6 +21,18 @@ def verdict(found: Diff) -> str:
     if not found.significant:
         words.append("Nothing else differs by more than chance.")
     return " ".join(words)
+
+
+def _tail(tail: Tail | None, step_ns: float) -> list[str]:
+    """What rare slow steps make of it: the mean hardly tells of them."""
+    if tail is None:
+        return []
+    if tail.significant:
+        by = caused_by(tail)
+        return [f"{slow_steps(tail)}{f', {by}' if by else ''}."]
+    if abs(tail.b_excess_ns - tail.a_excess_ns) < NOTABLE * step_ns:
+        return []
+    return [f"{slow_steps(tail)}: too few to tell whether that is chance."]
 
 
 def _step(found: Diff) -> str:
@@ -29,6 +43,8 @@ def _step(found: Diff) -> str:
     noise = f", ± {units.duration(step.noise)} by chance" if step.noise is not None else ""
     if step.significant:
         return f"A step takes {'longer' if step.difference > 0 else 'less time'}: {change}{noise}."
+    if found.tail is not None and found.tail.significant:
+        return f"A step took {change} on average, by a few that are slow."
     if step.noise is not None and abs(step.difference) > step.noise:
         even = units.duration(step.at_equal_speed or 0)
         return f"A step took {change}, but at equal speed of host and device it differs by {even}{noise}: no more than chance."

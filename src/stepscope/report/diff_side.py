@@ -10,6 +10,7 @@ import polars as pl
 
 from stepscope.across.diff_samples import Samples, Side, in_form, together
 from stepscope.analysis.collective_calls import collective_calls
+from stepscope.analysis.kernel_names_types import of_op
 from stepscope.analysis.memory import DeviceMemory
 from stepscope.profile import later
 from stepscope.profile.profile import Profile
@@ -20,18 +21,36 @@ from stepscope.report.rows import without_address
 
 # Of the account, by rank: what is left out is far too small to explain anything.
 NAMES_PER_PART = 100
-_CELL = ["rank", "step"]
 # Their time is the device's own, and is told by op or by collective.
+# Ops whose number format decides how fast they are.
+_PRODUCT = r"(?i)mm\b|matmul|linear|conv(?:[^e]|$)|\bdot|attention"
 _NOT_BY_NAME = ("compute", "host_compute", "collective")
 
 
 def side_of(profile: Profile, options: Options, ranks: Sequence[int] | None = None) -> Side:
     """The run, each rank looked at once."""
     found: list[Samples] = []
+    outside: list[float] = []
+
+    def look(context: RankContext) -> None:
+        found.append(samples_of(context))
+        outside.append(_outside(context))
+
     with later.postponed():
-        told = build(profile, options, ranks, also=lambda context: found.append(samples_of(context)))
+        told = build(profile, options, ranks, also=look)
     report: dict[str, Any] = msgspec.to_builtins(told)
-    return Side(together(found), report)
+    return Side(together(found), report, max(outside, default=0.0))
+
+
+def _outside(context: RankContext) -> float:
+    """The share of op time that lies in no step, where the host computes and steps are told."""
+    calls = context.op_calls
+    if calls["device_self_ns"].sum() or not len(context.windows.windows):
+        return 0.0
+    total, outside = (
+        float(rows["host_self_ns"].sum()) for rows in (calls, calls.filter(pl.col("step").is_null()))
+    )
+    return outside / total if total else 0.0
 
 
 def samples_of(context: RankContext) -> Samples:
@@ -40,6 +59,7 @@ def samples_of(context: RankContext) -> Samples:
     whole = windows.filter(~pl.col("partial"))
     windows = whole if len(whole) else windows
     rank = pl.lit(context.rank, dtype=pl.Int32).alias("rank")
+    first = pl.lit(0, dtype=pl.Int32).alias("recording")
     cells = windows.select(rank, "step", ns=pl.col("end_ns") - pl.col("start_ns"))
     tables = {
         "cells": cells,
@@ -47,6 +67,7 @@ def samples_of(context: RankContext) -> Samples:
         "names": _names(context),
         "ops": _ops(context),
         "kernels": _kernels(context),
+        "products": _products(context),
         "collectives": _collectives(context),
         "memory": _memory(context.memory),
     }
@@ -54,7 +75,7 @@ def samples_of(context: RankContext) -> Samples:
     found = {}
     for name, frame in tables.items():
         kept = frame.filter(pl.col("step").is_in(counted)) if "step" in frame.columns else frame
-        found[name] = in_form(name, kept.with_columns(rank))
+        found[name] = in_form(name, kept.with_columns(first, rank))
     return Samples(**found)
 
 
@@ -106,10 +127,23 @@ def _kernels(context: RankContext) -> pl.DataFrame:
         "step",
         pl.col("name", "op").cast(pl.String),
         "precision",
-        matrix=pl.col("eligible"),
         launch=launch,
         maintain_order=True,
     ).agg(ns=pl.col("dur_ns").sum(), calls=pl.len().cast(pl.Int64))
+
+
+def _products(context: RankContext) -> pl.DataFrame:
+    """Matrix products by number format: of the device's kernels, or of the host's ops where it has none."""
+    calls = _launched(context, _inside(context.kernel_calls))
+    if len(calls):
+        found = calls.filter(pl.col("eligible").fill_null(False)).select("step", "precision", ns="dur_ns")
+    else:
+        ops = _inside(context.op_calls).select("step", "name", "dtypes", ns="host_self_ns")
+        ops = ops.filter(pl.col("name").cast(pl.String).str.contains(_PRODUCT), pl.col("ns") > 0)
+        types = {text: of_op(text) for text in ops["dtypes"].cast(pl.String).unique()}
+        precision = pl.Series("precision", [types[text] for text in ops["dtypes"].cast(pl.String)], pl.String)
+        found = ops.with_columns(precision.fill_null("unknown")).drop("name", "dtypes")
+    return found.group_by("step", "precision", maintain_order=True).agg(pl.col("ns").sum())
 
 
 def _launched(context: RankContext, calls: pl.DataFrame) -> pl.DataFrame:

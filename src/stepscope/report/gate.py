@@ -86,10 +86,11 @@ def _gate(path: str, diff: Diff | None, checks: list[Check], strict: bool) -> Ga
 
 def _absolute(side: Side, budget: Budget) -> Iterator[Check]:
     steps = side.report["steps"]
-    noise = _step_noise(side)
     if budget.step_time is not None:
+        noise = _step_noise(side, of_median=True)
         yield _judged("step_time", budget.step_time, steps["median_ns"], noise, "The profile has no steps.")
     if budget.step_time_p90 is not None:
+        noise = _step_noise(side)
         yield _judged(
             "step_time_p90", budget.step_time_p90, steps["p90_ns"], noise, "The profile has no steps."
         )
@@ -128,16 +129,16 @@ def _verdict(excess: float, noise: float | None, unit: str) -> tuple[str, str]:
     return OVER, f"over by {amount(excess, unit)}"
 
 
-def _step_noise(side: Side) -> float | None:
-    """What the mean step may be off by, 95 of 100 times."""
-    ground = Ground(side.samples, side.samples, Speeds({}, {}, []))
+def _step_noise(side: Side, *, of_median: bool = False) -> float | None:
+    """What the mean or the median step may be off by, 95 of 100 times."""
+    ground = Ground(side.samples, side.samples, Speeds({}, {}, [], {}))
     sizes: dict[str, float] = {}
     for (part,), values in vectors(side.samples.parts, ["part"], "ns", side.samples.cells).items():
         clock = clock_of(str(part))
         sizes[clock] = sizes.get(clock, 0.0) + sum(values)
-    share = ground.runs.of_step(sizes)[0] / 2 if sizes else 0.0
+    share = ground.runs.of_step(sizes).share / 2 if sizes else 0.0
     found = noise_of_one(
-        side.samples.cells["ns"].to_list(), draws(side.samples.cells["rank"].to_list()), share
+        side.samples.cells["ns"].to_list(), draws(side.samples.cells), share, of_median=of_median
     )
     return found.margin if found else None
 
@@ -147,7 +148,7 @@ def _part(side: Side, part: str, limit: Limit) -> Check:
     values = vectors(side.samples.parts, ["part"], "ns", cells).get((part,), [0.0] * len(cells))
     if limit.unit == "share":
         values = [value / whole if whole else 0.0 for value, whole in zip(values, cells["ns"], strict=True)]
-    noise = noise_of_one(values, draws(cells["rank"].to_list()), 0.0)
+    noise = noise_of_one(values, draws(cells), 0.0)
     value = sum(values) / len(values) if values else None
     return _judged(
         f"parts.{part}", limit, value, noise.margin if noise else None, "The profile has no steps."

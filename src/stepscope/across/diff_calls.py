@@ -1,0 +1,60 @@
+"""How often ops are called in a step, and whether the profile can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from stepscope.across.diff_model import Row
+from stepscope.across.diff_rows import Ground, Vectors, mean, vectors
+from stepscope.across.diff_speed import HOST
+
+# TensorFlow records an op of the host while it thinks that it is expensive: which of the short ones it does is chance.
+SHORT_NS = 100_000
+
+
+def now_and_then(ground: Ground, framework: str | None, measure: str) -> set[str]:
+    """Names of ops that TensorFlow recorded in one run more often than in the other, and that are so short that this says nothing."""
+    if framework != "tensorflow" or measure != HOST:
+        return set()
+    calls, times = _by_name(ground, "calls"), _by_name(ground, "host_ns")
+    found = set()
+    for key in {**calls[0], **calls[1]}:
+        counts = [mean(each.get(key, [])) for each in calls]
+        # By the quickest step: in others the machine may have been busy with something else.
+        quickest = min(
+            time / count
+            for counted, timed in zip(calls, times, strict=True)
+            for count, time in zip(counted.get(key, []), timed.get(key, []), strict=True)
+            if count
+        )
+        if counts[0] != counts[1] and quickest < SHORT_NS:
+            found.add(str(key[0]))
+    return found
+
+
+def calls_that_differ(ground: Ground, passing: Collection[str]) -> list[Row]:
+    """Ops called equally often in each step of a run, and not as often in those of the other; first those of one run."""
+    counted = _by_name(ground, "calls")
+    sides = ground.a, ground.b
+    rows = []
+    for key in {**counted[0], **counted[1]}:
+        values = [found.get(key, [0.0] * len(side.cells)) for found, side in zip(counted, sides, strict=True)]
+        steady = all(len(each) > 1 and min(each) == max(each) for each in values)
+        ours, theirs = values[0][:1], values[1][:1]
+        if steady and ours != theirs and key[0] not in passing:
+            difference = theirs[0] - ours[0]
+            rows.append(
+                Row(
+                    name=str(key[0]),
+                    a=ours[0],
+                    b=theirs[0],
+                    difference=difference,
+                    unit="calls",
+                    significant=True,
+                )
+            )
+    return sorted(rows, key=lambda row: (bool(row.a and row.b), -abs(row.difference), row.name))
+
+
+def _by_name(ground: Ground, what: str) -> list[Vectors]:
+    return [vectors(side.ops, ["name"], what, side.cells) for side in (ground.a, ground.b)]
