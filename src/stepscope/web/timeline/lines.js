@@ -89,7 +89,7 @@ export function clockShort(rank, clock) {
   if (!clock) return "";
   if (clock.aligned_by === "begin") return `Rank ${rank} begins with the shown one`;
   if (clock.aligned_by !== "collectives" || clock.residual_ns === null) return `Rank ${rank} by its recorded clock`;
-  return `Rank ${rank} aligned by ${count(clock.collectives)} collectives, ± ${duration(clock.residual_ns)}`;
+  return `Rank ${rank} ± ${duration(clock.residual_ns)} by ${count(clock.collectives)} collectives`;
 }
 
 /** @param {RankShown} rank @param {Arrangement} state @returns {Line[]} */
@@ -140,7 +140,7 @@ export function buildLines(ranks, state) {
     if (ranks.length > 1) {
       const key = `r${rank.rank}`;
       const folded = rank.layout === null || state.folded.has(key);
-      found.push(line({ kind: "rank", key, title: rankTitle(rank), detail: clockWords(rank.layout?.clock ?? null), height: GROUP_HEIGHT + 4, folded }));
+      found.push(line({ kind: "rank", key, title: rankTitle(rank), detail: clockWords(rank.layout?.clock ?? null), events: rank.layout?.events ?? 0, height: GROUP_HEIGHT + 4, folded }));
       if (folded) continue;
     }
     found.push(...rankLines(rank, state));

@@ -116,7 +116,7 @@ function open(timeline, layout, place) {
   };
   foldMany(timeline, layout);
   if (!layout.events) timeline.elements.stage.append(h("p", { class: "tl-message" }, "The recording holds no events. The Doctor page says why that may be."));
-  timeline.tell(layout.ranks.length > 1 ? `${count(layout.events_of_all)} events of ${count(layout.ranks.length)} ranks, ${count(layout.events)} of rank ${layout.rank}` : `${count(layout.events)} events`);
+  timeline.tell(layout.ranks.length > 1 ? `${count(layout.events_of_all)} events of ${count(layout.ranks.length)} ranks` : `${count(layout.events)} events`);
   timeline.resize();
   timeline.arrange();
   addLayers(timeline, timeline.ranks[0], layout.layers);
