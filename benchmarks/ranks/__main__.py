@@ -37,6 +37,7 @@ def main() -> int:
     )
     wanted = [(seed, at, KINDS[at % len(KINDS)], options.ranks) for at in range(options.cases)]
     wanted += [(seed, at, "healthy", options.ranks) for at in range(10_000, 10_000 + options.healthy)]
+    wanted.sort(key=lambda each: each[1] % 10_000)  # in turns, so that also the first half tells all
     os.environ["POLARS_MAX_THREADS"] = "1"
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.workers, mp_context=spawn) as pool:

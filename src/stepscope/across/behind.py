@@ -8,6 +8,7 @@ from statistics import median
 import polars as pl
 
 from stepscope.across.lateness import COLLECTIVE
+from stepscope.across.pace import BESIDE
 
 At = Collection[tuple[int, int]]  # steps and ranks
 MORE_WORK = 1.1  # times the blocks of the others: below, padding and rounding make as much
@@ -48,7 +49,9 @@ class Behind:
                     sums[part] = sums.get(part, 0.0) + mine - others
         ranked = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
         return {
-            part: round(ns / len(at)) for part, ns in ranked if part not in COLLECTIVE and round(ns / len(at))
+            part: round(ns / len(at))
+            for part, ns in ranked
+            if part not in (*COLLECTIVE, BESIDE) and round(ns / len(at))
         }
 
     def had_more_work(self, at: At) -> bool:

@@ -1,11 +1,12 @@
 """How late each rank was in each step, by what it did and by what the others waited.
 
-Work of a rank in a step = the step − its time in exposed collectives. Late = the smaller of (its work − the median work of
-the others) and (the median time of the others in collectives − its own, in this step and the next): more to do, and waited for,
-at once or after what it did at the end of the step. That needs no clocks,
-counts no delay twice however many collectives it passes through, and blames nobody for a wait of his own. Where collectives run
-on the host (gloo, MPI), a device's account does not tell when the host came; there a rank is late by what it came after the second
-last, in each step the sum over collectives one after the other, and the most of those that ran at the same time.
+Work of a rank in a step = the step − its waits: the time in exposed collectives during which it does not work on. Late = the
+smaller of (its work − the median work of the others) and (the median wait of the others − its own, in this step and the next):
+more to do, and waited for, at once or after what it did at the end of the step. That needs no clocks, counts no delay twice
+however many collectives it passes through, and blames nobody for a wait of his own. Where collectives run on the host (gloo,
+MPI), a device's account does not tell when the host came, and one or two steps do not tell who began them late;
+there a rank is late by what it came after the second last, in each step the sum over collectives one after the other, and the
+most of those that ran at the same time.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ LATE = {
 }
 _COMPARED = {**{name: dtype for name, dtype in LATE.items() if name != "late_ns"}, "waited_for": pl.Int64}
 COLLECTIVE = ("collective", "host_collective")
+FEW_STEPS = 3  # fewer do not tell: who was late before them shows only in arrivals
 
 
 def lateness(steps: pl.DataFrame, parts: pl.DataFrame, margins: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -38,7 +40,8 @@ def lateness(steps: pl.DataFrame, parts: pl.DataFrame, margins: pl.DataFrame | N
     rows = rows.with_columns(work_ns=pl.col("dur_ns") - pl.col("waits")).sort("step", "rank")
     frames = [_of_step(group) for group in rows.partition_by("step", maintain_order=True) if len(group) > 1]
     found = _waited_for_later(pl.concat([pl.DataFrame(schema=_COMPARED), *frames]))
-    return found if margins is None or not on_host(parts) else _by_margins(found, margins)
+    by_arrivals = on_host(parts) or found["step"].n_unique() < FEW_STEPS
+    return _by_margins(found, margins) if margins is not None and by_arrivals else found
 
 
 def _waited_for_later(rows: pl.DataFrame) -> pl.DataFrame:

@@ -17,6 +17,8 @@ STEPS = {
     "dur_ns": pl.Int64,
     "blocks": pl.Float64,  # of all kernels that compute: the amount of work, where launch shapes are known
 }
+BESIDE = "beside"  # what is a collective in the account, and yet no wait
+_COLLECTIVE, _AT_WORK = "collective", ("compute", "copy")
 PARTS = {"rank": pl.Int32, "step": pl.Int32, "part": pl.String, "ns": pl.Int64}
 
 
@@ -36,8 +38,8 @@ def pace(trace: Trace, account: Account, windows: pl.DataFrame, rank: int, devic
     steps = mine.select("step", "start_ns", dur_ns=pl.col("end_ns") - pl.col("start_ns"))
     steps = steps.join(_blocks(trace), on="step", how="left", maintain_order="left")
     length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns")
-    slices = account.slices.filter(pl.col("device").eq_missing(device))
-    parts = slices.group_by("step", pl.col("part").cast(pl.String)).agg(length)
+    slices = _waits_apart(trace, account.slices.filter(pl.col("device").eq_missing(device)))
+    parts = slices.group_by("step", "part").agg(length)
     parts = parts.join(mine.select("step"), on="step", how="semi").sort("step", "part")
     number = pl.lit(rank, dtype=pl.Int32).alias("rank")
     clock, heat = _gpu(trace.info.capture, device)
@@ -47,6 +49,16 @@ def pace(trace: Trace, account: Account, windows: pl.DataFrame, rank: int, devic
         clock,
         heat,
     )
+
+
+def _waits_apart(trace: Trace, slices: pl.DataFrame) -> pl.DataFrame:
+    """The slices with the part `BESIDE` where a collective runs alone, but the rank works on before it ends: nobody waits there."""
+    rows = slices.sort("start_ns").with_columns(pl.col("part").cast(pl.String))
+    named = rows["named_by"].cast(pl.UInt32)
+    end = trace.events["start_ns"].gather(named) + trace.events["dur_ns"].gather(named)
+    at_work = pl.when(pl.col("part").is_in(_AT_WORK)).then("start_ns").backward_fill()
+    goes_on = (pl.col("part") == _COLLECTIVE) & (at_work < end).fill_null(False)
+    return rows.with_columns(part=pl.when(goes_on).then(pl.lit(BESIDE)).otherwise("part"))
 
 
 def _blocks(trace: Trace) -> pl.DataFrame:

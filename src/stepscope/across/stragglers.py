@@ -15,11 +15,11 @@ import polars as pl
 
 from stepscope.across.behind import Behind
 from stepscope.across.late_steps import LateSteps, late_steps
+from stepscope.across.lateness import FEW_STEPS as ENOUGH_STEPS
 
 ALWAYS, SOMETIMES, DATA, UNCLEAR = "always", "sometimes", "data-dependent", "unclear"
 NEARLY_ALL = 0.8
 MOST_OF_IT = 0.5
-ENOUGH_STEPS = 3
 
 
 @dataclass(frozen=True)
