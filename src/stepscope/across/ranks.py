@@ -42,6 +42,8 @@ from stepscope.across.stragglers import Straggler, straggler
 WORST = 20  # collectives of which every arrival is told
 WAITS = {"rank": pl.Int32, "last_rank": pl.Int32, "name": pl.String, "wait_ns": pl.Int64, "calls": pl.Int64}
 MARGINS = {"rank": pl.Int32, "step": pl.Int32, "margin_ns": pl.Int64}
+OPERATION = ("name", "group", "group_size", "dtype")
+HISTOGRAM = {name: KEYED[name] for name in OPERATION} | {"bin": pl.Int32, "arrivals": pl.Int64}
 ARRIVALS = {name: KEYED[name] for name in KEY} | {
     "rank": pl.Int32,
     "arrival_ns": pl.Int64,
@@ -91,6 +93,7 @@ class Waited:
     waits: pl.DataFrame
     margins: pl.DataFrame
     arrivals: pl.DataFrame
+    histogram: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,20 @@ def wait(calls: Calls, plan: Plan, found: pl.DataFrame) -> Waited:
         waits=summed.select(*WAITS).cast(WAITS),  # type: ignore[arg-type]
         margins=_margins(rows),
         arrivals=seen.cast(ARRIVALS),  # type: ignore[arg-type]
+        histogram=_histogram(rows),
     )
+
+
+def _histogram(rows: pl.DataFrame) -> pl.DataFrame:
+    """How many arrivals waited how long, for each operation."""
+    found = rows.group_by(*OPERATION, bin=bin_of("wait_ns")).agg(arrivals=pl.len())
+    return found.select(*HISTOGRAM).cast(HISTOGRAM).sort(*HISTOGRAM)  # type: ignore[arg-type]
+
+
+def bin_of(column: str) -> pl.Expr:
+    """0 below a microsecond, then one bin for each doubling."""
+    microseconds = (pl.col(column) // 1000).cast(pl.Float64)
+    return pl.when(microseconds < 1).then(0).otherwise(microseconds.log(2).floor() + 1).cast(pl.Int32)
 
 
 def worst(found: pl.DataFrame) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from stepscope.across.matching import KEY
-from stepscope.across.ranks import Compared, worst
+from stepscope.across.ranks import HISTOGRAM, OPERATION, Compared, bin_of, worst
 from stepscope.analysis.collectives import bus_factor
 from stepscope.report import model
 from stepscope.report.options import Options
@@ -73,7 +73,24 @@ def transfers(found: Compared, world: int) -> pl.DataFrame:
     known = pl.when(pl.col("transfer_gb_per_s").is_finite() & (pl.col("transfer_gb_per_s") > 0))
     rows = rows.with_columns(transfer_gb_per_s=known.then("transfer_gb_per_s"))
     bus = pl.col("transfer_gb_per_s") * bus_factor("members")
-    return rows.with_columns(transfer_bus_gb_per_s=bus).drop("members")
+    rows = rows.with_columns(transfer_bus_gb_per_s=bus).drop("members")
+    return rows.join(_histograms(found), on=OPERATION, how="left", nulls_equal=True, maintain_order="left")
+
+
+def _histograms(found: Compared) -> pl.DataFrame:
+    """By operation the arrivals of all ranks by how long they waited, as a list without zeros at its end."""
+    every = pl.concat([pl.DataFrame(schema=HISTOGRAM), *(rank.histogram for rank in found.ranks)])
+    sums = every.group_by(*OPERATION, "bin").agg(pl.col("arrivals").sum())
+    told = [
+        (key, _counted(dict(rows.select("bin", "arrivals").iter_rows())))
+        for key, rows in sums.group_by(*OPERATION)
+    ]
+    schema = {name: HISTOGRAM[name] for name in OPERATION} | {"wait_histogram": pl.List(pl.Int64)}
+    return pl.DataFrame([(*key, counts) for key, counts in told], schema=schema, orient="row")
+
+
+def _counted(counts: dict[int, int]) -> list[int]:
+    return [counts.get(at, 0) for at in range(max(counts, default=-1) + 1)]
 
 
 def straggler_told(found: Compared) -> model.Straggler | None:
@@ -134,6 +151,11 @@ def _worst(found: Compared, world: int) -> list[model.Meeting]:
     return [_meeting(row, by_key) for row in rows.iter_rows(named=True)]
 
 
+def _spread(arrivals: pl.DataFrame, first_ns: int) -> list[int]:
+    after = arrivals.select(after_ns=pl.col("arrival_ns") - first_ns).select(bin=bin_of("after_ns"))["bin"]
+    return _counted(dict(after.value_counts().iter_rows()))
+
+
 def _meeting(row: dict[str, Any], seen: dict[tuple[Any, ...], pl.DataFrame]) -> model.Meeting:
     arrivals = seen[tuple(row[name] for name in KEY)]
     transfer, size, factor = row["transfer_ns"], row["bytes"], row["factor"]
@@ -149,6 +171,7 @@ def _meeting(row: dict[str, Any], seen: dict[tuple[Any, ...], pl.DataFrame]) -> 
         exposed_share=round(row["exposed_ns"] / row["total_ns"], 6) if row["total_ns"] else None,
         algorithm_gb_per_s=rate,
         bus_gb_per_s=rate * factor if rate is not None and factor is not None else None,
+        spread_histogram=_spread(arrivals, row["first_ns"]),
         arrivals=[
             model.Arrival(rank=rank, after_ns=at - row["first_ns"], dur_ns=dur)
             for rank, at, dur in arrivals.select("rank", "arrival_ns", "dur_ns")

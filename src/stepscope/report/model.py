@@ -325,6 +325,8 @@ class CollectiveRow(msgspec.Struct, kw_only=True):
     transfer_ns: int | None = None
     transfer_gb_per_s: float | None = None
     transfer_bus_gb_per_s: float | None = None
+    # Arrivals of ranks that waited less than 1 µs, from 1 to 2, from 2 to 4 and so on.
+    wait_histogram: list[int] | None = None
 
 
 class Arrival(msgspec.Struct, kw_only=True):
@@ -354,6 +356,8 @@ class Meeting(msgspec.Struct, kw_only=True):
     exposed_share: float | None = None
     algorithm_gb_per_s: float | None = None  # of the transfer
     bus_gb_per_s: float | None = None
+    # Ranks that came less than 1 µs after the first, from 1 to 2, from 2 to 4 and so on.
+    spread_histogram: list[int] = []
     arrivals: list[Arrival] = []
 
 
