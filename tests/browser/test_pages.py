@@ -143,7 +143,7 @@ def test_a_step_opens_in_the_trace(show: Callable[..., Any]) -> None:
 
 def test_memory_is_brushed_and_asked(show: Callable[..., Any]) -> None:
     page = show("memory", "kineto_gpu")
-    assert page.get_by_role("heading", name="Live at the peak: 102 MiB").count() == 1
+    assert page.get_by_role("heading", name="Live at the peak of gpu 0: 102 MiB").count() == 1
     box = page.locator(".figure .nsewdrag").first.bounding_box()
     page.mouse.click(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.6)
     page.get_by_role("button", name="Back to the peak").wait_for()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.browser.conftest import Site, playwright, settle
+from tests.browser.conftest import Site, Watched, playwright, settle
 
 
 def names(page: Any) -> list[str]:
@@ -114,10 +114,39 @@ def test_sql(show: Callable[..., Any], watched: Any) -> None:
 def test_ops_by_call_stack_as_table_and_flame_graph(page: Any, site: Site) -> None:
     page.goto(site.link("ops", "kineto_gpu"))
     table = page.locator("[data-table=ops]")
-    table.get_by_role("button", name="call stack").click()
+    page.get_by_role("button", name="call stack").click()
     table.locator("td.name", has_text="←").first.wait_for()
     assert "by=stack" in page.url
     page.get_by_role("link", name="as a flame graph").click()
     page.locator(".figure[data-drawn=yes]", has_text="by call stack").wait_for()
     page.reload()
     page.locator(".figure[data-drawn=yes]", has_text="by call stack").wait_for()
+
+
+def test_an_order_that_is_impossible_is_told_and_left(page: Any, site: Site, watched: Watched) -> None:
+    """The link of another version, or a mistyped one."""
+    watched.expected.append("400")
+    page.goto("about:blank")
+    page.goto(site.link("ops", "kineto_gpu", sort="nix"))
+    trouble = page.locator("[role=alert]")
+    playwright.expect(trouble).to_contain_text("There is no column 'nix'")
+    playwright.expect(trouble).to_contain_text("The columns are name, calls")
+    assert page.locator(".pager").is_hidden()
+    page.get_by_role("button", name="without order and filter").click()
+    page.locator("[data-table=ops] tbody td", has_text="aten::copy_").first.wait_for()
+    assert "sort" not in page.url and page.locator("[role=alert]").count() == 0
+
+
+def test_all_names_behind_a_part(show: Callable[..., Any]) -> None:
+    page = show("overview", "kineto_gpu")
+    opened = page.locator(".parts details[open]")
+    assert opened.locator("tbody tr").count() == 10
+    opened.get_by_role("button", name="show all").click()
+    opened.get_by_role("button", name="show all").wait_for()  # the table folds what is long
+    opened.get_by_role("button", name="show all").click()
+    playwright.expect(opened.locator("tbody tr").nth(100)).to_be_attached()
+
+
+def test_a_promise_tells_what_the_profiler_adds(show: Callable[..., Any]) -> None:
+    page = show("overview", "kineto_gpu")
+    playwright.expect(page.locator(".finding .gain").first).to_contain_text("with the profiler")

@@ -198,7 +198,7 @@ def timed(
     if more >= TOLD_APART * case.step_ns:
         told["follows"] = case.by_part(also)
         detail += (
-            f" {duration(more)} of {' and '.join(map(_time_of, told['follows']))} beside it would go too."
+            f" {duration(more)} beside it, mostly {_time_of(next(iter(told['follows'])))}, would go too."
         )
     return saving(case, code, mine + more, saved, raw, title, detail, told)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from stepscope import units
 from stepscope.profile.ranks import spans
 from stepscope.report.model import Report
 from stepscope.report.shown import framework, moment, share
+
+_TENSORFLOW = re.compile(r"^/job:.*/device:(\w+):(\d+)$")  # as TensorFlow writes a device
 
 
 def headline(report: Report) -> list[str]:
@@ -40,7 +43,8 @@ def devices(report: Report) -> str:
 
 def _in_use(device: dict[str, Any]) -> str:
     """How many there are; of a machine with more than were used, how many were."""
-    name, count, used = str(device.get("name")), device.get("count", 1), device.get("used", 0)
+    name = _TENSORFLOW.sub(r"\1 \2", str(device.get("name")))
+    count, used = device.get("count", 1), device.get("used", 0)
     if 0 < used < count:
         return f"{name} ({used} of {count} used)"
     return f"{count} × {name}" if count > 1 else name

@@ -12,6 +12,7 @@ from stepscope.report.model import BreakdownRow, Finding, Report, StepRow
 from stepscope.report.parts import part
 from stepscope.report.shown import share
 
+_LEAST_GAIN = 1.005  # less is written as 1.00×
 _TELLING = 0.03  # a promise as recorded that differs by less says nothing more
 
 
@@ -107,4 +108,6 @@ def gain(finding: Finding) -> str:
     if isinstance(recorded, float) and abs(recorded / finding.speedup - 1) > _TELLING:
         notes.append(f"{recorded:.2f}× with the profiler")
     more = f" ({', '.join(notes)})" if notes else ""
+    if finding.speedup < _LEAST_GAIN:
+        return f"by itself it hardly saves time{more}"
     return f"saves {units.duration(finding.saves_ns_per_step)} a step: {finding.speedup:.2f}× as fast{more}"

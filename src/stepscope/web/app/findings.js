@@ -27,6 +27,7 @@ const PAGES = /** @type {Record<string, string>} */ ({
   "eager-execution": "ops",
   "small-batch": "ops",
 });
+const LEAST_GAIN = 1.005; // less is written as 1.00×
 const TELLING = 0.03; // as in the terminal: a smaller difference between two promises is none
 const RECORDED =
   "Profiling makes the host slower. The promise is for the job as it runs; this is what the recorded steps would gain.";
@@ -71,6 +72,8 @@ function gain(found) {
   if (found.saves_ns_per_step <= 0) return null;
   const most = found.speedup_max > found.speedup ? `, at most ${times(found.speedup_max)}` : "";
   const saved = `saves ${duration(found.saves_ns_per_step)} a step${most}`;
+  if (found.speedup < LEAST_GAIN)
+    return h("div", { class: "gain" }, h("span", {}, `by itself it hardly saves time${most}`));
   const recorded = found.evidence.speedup_as_recorded;
   const differs = typeof recorded === "number" && Math.abs(recorded / found.speedup - 1) > TELLING;
   return h(

@@ -104,7 +104,9 @@ export function serverTable(context, options) {
       fill(trouble);
       draw(page);
     } catch (error) {
-      if (!isLeft(error) && mine === turnNumber) fill(trouble, failure(error), isAsked() ? plainly : null);
+      if (isLeft(error) || mine !== turnNumber) return;
+      fill(trouble, failure(error), isAsked() ? plainly : null);
+      frame.hidden = pager.hidden = !body.childElementCount;
     } finally {
       if (mine === turnNumber) element.classList.remove("busy");
     }

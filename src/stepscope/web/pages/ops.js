@@ -48,7 +48,7 @@ async function render(root, context) {
     return;
   }
   const room = h("div", {});
-  const show = (/** @type {string} */ view) => fill(room, view === "flame" ? flame(context) : opsTable(context));
+  const show = (/** @type {string} */ view) => fill(room, view === "flame" ? flame(context) : opsTable(context, report.ops.rows));
   const view = context.params.get("view") === "flame" ? "flame" : "table";
   fill(
     root,
@@ -74,8 +74,8 @@ async function render(root, context) {
   show(view);
 }
 
-/** @param {import("../types").Context} context */
-function opsTable(context) {
+/** @param {import("../types").Context} context @param {import("../types").Report["ops"]["rows"]} rows */
+function opsTable(context, rows) {
   const by = new Set(
     (context.params.get("by") ?? "").split(",").filter((each) => GROUPS.some(([name]) => name === each)),
   );
@@ -107,17 +107,25 @@ function opsTable(context) {
     title: "Ops",
     query: () => ({ by: [...by].join(",") }),
     why: "No ops were recorded.",
-    tools: [
-      h(
-        "span",
-        { class: "row", role: "group", "aria-label": "group by", style: { margin: "0", gap: "6px" } },
-        h("small", {}, "group by"),
-        boxes,
-        drawn,
-      ),
-    ],
+    hide: nowhere(rows),
   });
-  return table;
+  return [
+    h(
+      "div",
+      { class: "row", role: "group", "aria-label": "group by", style: { gap: "6px" } },
+      h("small", {}, "group by"),
+      boxes,
+      drawn,
+    ),
+    table,
+  ];
+}
+
+/** Times that no op has: on a device that is not there, or on a host that launches whole programs. @param {import("../types").Report["ops"]["rows"]} rows */
+function nowhere(rows) {
+  return ["host", "device"]
+    .filter((side) => !rows.some((row) => row[/** @type {"host_total_ns" | "device_total_ns"} */ (`${side}_total_ns`)]))
+    .flatMap((side) => [`${side}_self_ns`, `${side}_total_ns`]);
 }
 
 /** @param {import("../types").Context} context */

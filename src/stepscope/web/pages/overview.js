@@ -66,7 +66,8 @@ function header(report) {
 }
 
 /** How many of which; of a machine with more of them than were used, those that were. @param {import("../types").Report["profile"]["devices"][number]} device */
-function inUse({ name, count: all = 1, used = 0 }) {
+function inUse({ name: given, count: all = 1, used = 0 }) {
+  const name = given.replace(/^\/job:.*\/device:(\w+):(\d+)$/, "$1 $2"); // as TensorFlow writes a device
   if (used && used < all) return `${name} (${used} of ${all} used)`;
   return all > 1 ? `${all} × ${name}` : name;
 }

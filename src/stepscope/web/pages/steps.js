@@ -57,14 +57,19 @@ async function render(root, context) {
       help: helpLink("report/steps"),
       title: "All steps",
       why: "No steps were found.",
-      hide: report.steps.rows.every((row) => row.rank === own[0]?.rank && row.device === own[0]?.device)
-        ? ["rank", "device"]
-        : [],
+      hide: same(report.steps.rows),
       write: { start_ns: (value) => `+${duration(Number(value) - first)}` },
       rowTip: "Enter or click: open this step in the trace",
       onRow: (row) => openStep(context, /** @type {any} */ (row)),
     }),
   );
+}
+
+/** Columns that say the same in every row. @param {import("../types").StepRow[]} rows */
+function same(rows) {
+  const isOne = (/** @type {"rank" | "device"} */ key) => new Set(rows.map((row) => row[key])).size < 2;
+  const found = rows.some((row) => row.partial || row.outlier) ? [] : ["note"];
+  return [...found, ...(isOne("rank") ? ["rank"] : []), ...(isOne("device") ? ["device"] : [])];
 }
 
 /** @param {number | null} ns */
