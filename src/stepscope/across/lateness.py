@@ -40,7 +40,7 @@ def lateness(steps: pl.DataFrame, parts: pl.DataFrame, margins: pl.DataFrame | N
     rows = rows.with_columns(work_ns=pl.col("dur_ns") - pl.col("waits")).sort("step", "rank")
     frames = [_of_step(group) for group in rows.partition_by("step", maintain_order=True) if len(group) > 1]
     found = _waited_for_later(pl.concat([pl.DataFrame(schema=_COMPARED), *frames]))
-    by_arrivals = on_host(parts) or found["step"].n_unique() < FEW_STEPS
+    by_arrivals = on_host(parts) or _behind_the_host(parts) or found["step"].n_unique() < FEW_STEPS
     return _by_margins(found, margins) if margins is not None and by_arrivals else found
 
 
@@ -56,6 +56,11 @@ def on_host(parts: pl.DataFrame) -> bool:
     """Whether most waiting for others is done by hosts."""
     time = {name: int(parts.filter(pl.col("part") == name)["ns"].sum()) for name in COLLECTIVE}
     return time["host_collective"] > time["collective"]
+
+
+def _behind_the_host(parts: pl.DataFrame) -> bool:
+    """Programs on CPUs that run after the steps that asked for them: their waits are in no step's account."""
+    return not {"compute", *COLLECTIVE} & set(parts["part"].unique())
 
 
 def _by_margins(found: pl.DataFrame, margins: pl.DataFrame) -> pl.DataFrame:

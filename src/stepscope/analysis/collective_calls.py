@@ -10,6 +10,7 @@ import polars as pl
 
 from stepscope.analysis.account import Account
 from stepscope.analysis.collective_programs import program_facts
+from stepscope.analysis.collective_runs import program_runs
 from stepscope.trace.trace import Trace
 
 CALLS = {
@@ -68,10 +69,24 @@ _HOST = r"^(gloo|mpi|ucc):"
 # Instructions of XLA and ops of TensorFlow, which on a CPU last until the collective is done.
 _INSTRUCTION = r"^(ragged-)?(all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast)(-start|-done)?([.\d]|$)"
 _HOST_OP = _INSTRUCTION + r"|^Collective(Reduce|Gather|Bcast|AllToAll|Permute)\w*$"
+# What is known of a call before its facts are looked for.
+_FOUND = (
+    pl.col("id").alias("event"),
+    pl.col("name").cast(pl.String).alias("raw"),
+    pl.col("start_ns"),
+    pl.col("dur_ns"),
+    pl.col("step"),
+    pl.lit(None, dtype=pl.Int64).alias("run"),
+)
 _STARTS, _ENDS = r"-start([.\d]|$)", r"-done([.\d]|$)"
 _NAMED = ("name", "group", "group_size", "group_ranks", "sequence")
 # What the code of a compiled program tells of them.
-_PROGRAM = {"group": ("program_group",), "group_size": ("program_size",), "group_ranks": ("program_ranks",)}
+_PROGRAM = {
+    "group": ("program_group",),
+    "group_size": ("program_size",),
+    "group_ranks": ("program_ranks",),
+    "sequence": ("run",),
+}
 
 
 def collective_calls(trace: Trace, account: Account) -> pl.DataFrame:
@@ -86,9 +101,7 @@ def recorded_calls(trace: Trace) -> pl.DataFrame:
     on_device = _device_calls(trace)
     found = [on_device, _host_calls(trace), _host_ops(trace) if on_device.is_empty() else on_device.clear()]
     rows = pl.concat([_described(trace, calls) for calls in found])
-    rows = rows.with_columns(
-        trace.events["step"].gather(rows["event"]), _device(trace, rows["event"]), exposed_ns=pl.lit(0)
-    )
+    rows = rows.with_columns(_device(trace, rows["event"]), exposed_ns=pl.lit(0))
     return rows.select(*CALLS).cast(CALLS)  # type: ignore[arg-type]
 
 
@@ -110,11 +123,9 @@ def _inside(trace: Trace, events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _device_calls(trace: Trace) -> pl.DataFrame:
-    """event, raw name, start_ns, dur_ns, op that launched it."""
+    """event, raw name, start_ns, dur_ns, step, run of its program, op that launched it."""
     kernels = trace.events.filter((pl.col("kind") == "kernel") & (pl.col("role") == "collective"))
-    rows = _whole(_inside(trace, kernels)).select(
-        pl.col("id").alias("event"), raw=pl.col("name").cast(pl.String), start_ns="start_ns", dur_ns="dur_ns"
-    )
+    rows = _whole(_inside(trace, kernels)).select(*_FOUND)
     return rows.join(trace.kernels.select("event", "op"), on="event", how="left", maintain_order="left")
 
 
@@ -148,34 +159,26 @@ def _whole(events: pl.DataFrame) -> pl.DataFrame:
 
 def _host_calls(trace: Trace) -> pl.DataFrame:
     """gloo and its like: spans on host threads, one for each collective while it runs."""
-    return _on_host(trace, _HOST)
+    return _inside(trace, _on_host(trace, _HOST)).select(*_FOUND, op="id")
 
 
 def _host_ops(trace: Trace) -> pl.DataFrame:
     """Ops of programs that run on the CPU, where nothing on a device tells of collectives; ops inside one are not others."""
-    found = _on_host(trace, _HOST_OP, ("op", "span"))
-    track = trace.events["track"].gather(found["event"])
+    found = _on_host(trace, _HOST_OP).filter(pl.col("kind").is_in(["op", "span"]))
     end = (pl.col("start_ns") + pl.col("dur_ns")).cum_max().shift(1).over("track")
-    ordered = found.with_columns(track=track).sort(
-        "track", "start_ns", "dur_ns", descending=[False, False, True]
-    )
-    inside = (pl.col("start_ns") < end).fill_null(False)
-    return ordered.filter(~inside).drop("track")
+    ordered = found.sort("track", "start_ns", "dur_ns", descending=[False, False, True])
+    outer = ordered.filter(~(pl.col("start_ns") < end).fill_null(False))
+    runs = program_runs(trace, outer["id"]).rename({"event": "id", "run": "run_of"})
+    rows = outer.join(runs, on="id", how="left", maintain_order="left")
+    rows = _inside(trace, rows.with_columns(step=pl.coalesce("launched_in", "step")))
+    return rows.select(*_FOUND, op="id").with_columns(run=rows["run_of"])
 
 
-def _on_host(trace: Trace, pattern: str, kinds: tuple[str, ...] = ()) -> pl.DataFrame:
+def _on_host(trace: Trace, pattern: str) -> pl.DataFrame:
     threads = trace.tracks.filter(pl.col("what") == "host")["id"]
     # One after the other: few events are collectives, and only their names are worth looking at.
-    spans = trace.events.filter(pl.col("role") == "collective").filter(
+    return trace.events.filter(pl.col("role") == "collective").filter(
         pl.col("name").cast(pl.String).str.contains(pattern) & pl.col("track").is_in(threads.implode())
-    )
-    spans = spans.filter(pl.col("kind").is_in(kinds)) if kinds else spans
-    return _inside(trace, spans).select(
-        pl.col("id").alias("event"),
-        raw=pl.col("name").cast(pl.String),
-        start_ns="start_ns",
-        dur_ns="dur_ns",
-        op="id",
     )
 
 
@@ -216,7 +219,7 @@ def _described(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
         bytes=pl.coalesce("bytes", "op_bytes", "program_bytes", elements * item),
         dtype=pl.col("dtype").replace({name: ours for name, (ours, _) in types.items()}),
         label=pl.when(pl.col("raw").str.contains(_INSTRUCTION)).then("raw"),
-    ).select("event", *_NAMED, "dtype", "bytes", "start_ns", "dur_ns", "label")
+    ).select("event", *_NAMED, "dtype", "bytes", "start_ns", "dur_ns", "step", "label")
 
 
 def _by_name(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
