@@ -66,6 +66,14 @@ def test_stages() -> None:
     assert int(stages["self_ns"].sum()) == 60_000
 
 
+def test_a_piece_of_work_has_its_kind() -> None:
+    """An op inside `__getitem__` is preprocessing; what lies in the loader alone is not known."""
+    text = BOUND.replace("PIL/Image.py(3): open       python", "aten::normal_               op    ")
+    kinds = dict(found_in(text).stages.select("name", "kind").iter_rows())
+    assert kinds["aten::normal_"] == "preprocess"
+    assert kinds[LOADER] == "other"
+
+
 def test_a_stage_inside_itself_counts_once() -> None:
     text = BOUND.replace("aten::stack                 op    ", "data.py(7): __getitem__     python").replace(
         "main         50    8", "main         36   10"

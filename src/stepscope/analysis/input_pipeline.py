@@ -35,6 +35,8 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("preprocess", r"(?i)__getitem__|transform|decode|augment|resize|crop|normalize|::(Parallel)?Map|::Filter|Parse|tokeniz|preprocess"),
 )  # fmt: skip
 
+_WORK = ("read", "preprocess", "batch")
+
 
 @dataclass(frozen=True)
 class Waited:
@@ -135,18 +137,34 @@ def _stages(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
         self_ns=self_ns.gather(inside["id"]), above=events["name"].gather(inside["parent"])
     )
     outer = (pl.col("above") != pl.col("name")).fill_null(True)
+    kinds = _kinds(events, inside)
+    rows = rows.with_columns(kind=kinds.gather(rows["id"])).sort("self_ns", descending=True)
     name = pl.col("name").cast(pl.String)
-    grouped = rows.group_by(name).agg(
+    grouped = rows.group_by(name, maintain_order=True).agg(
+        pl.col("kind").first(),
         pl.col("dur_ns").filter(outer).sum().alias("total_ns"),
         pl.col("self_ns").sum(),
         pl.len().alias("calls"),
     )
     return (
-        grouped.with_columns(kind=_kind(pl.col("name")))
-        .sort(["self_ns", "name"], descending=[True, False])
+        grouped.sort(["self_ns", "name"], descending=[True, False])
         .head(STAGES)
         .select("name", "kind", "total_ns", "self_ns", "calls")
     )
+
+
+def _kinds(events: pl.DataFrame, inside: pl.DataFrame) -> pl.Series:
+    """By event, its kind: by its name, else that of the work it is a piece of, such as an op inside `__getitem__`."""
+    known = inside["name"].unique()
+    named = pl.DataFrame({"name": known}).select("name", kind=_kind(pl.col("name").cast(pl.String)))
+    of_event = pl.repeat(None, len(events), dtype=pl.String, eager=True)
+    told = inside.select("id", "name").join(named, on="name", maintain_order="left")
+    of_event = of_event.scatter(told["id"], told["kind"])
+    around = ancestors(events, of_event.is_in(_WORK).fill_null(False))
+    inherited = of_event.gather(around)
+    return pl.select(
+        pl.when(of_event == "other").then(pl.coalesce(inherited, of_event)).otherwise(of_event)
+    ).to_series()
 
 
 def _with_workers(stages: pl.DataFrame, trace: Trace) -> pl.DataFrame:
