@@ -1,7 +1,7 @@
 """Small jobs of three frameworks on the CPU, recorded through our capture as anybody would: what tells whether the diff cries wolf.
 
 A job is a function that makes `step()` and batches of a size; the frameworks are imported only in the process that runs one. What the diff
-supposes of noise was mended on what FIRST and SECOND showed; those of THIRD, in `cpu_jobs_fresh`, were looked at only to confirm it.
+supposes of noise was mended on what FIRST, SECOND and THIRD showed; those of FOURTH were recorded afterwards, to confirm it.
 """
 
 from __future__ import annotations

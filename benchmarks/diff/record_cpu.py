@@ -1,4 +1,4 @@
-"""Records the jobs of `cpu_jobs` and `cpu_jobs_fresh` through our capture: `python -m benchmarks.diff.record_cpu OUT` writes `OUT/JOB.CHANGE.NUMBER/`.
+"""Records the jobs of `cpu_jobs` and its like through our capture: `python -m benchmarks.diff.record_cpu OUT` writes `OUT/JOB.CHANGE.NUMBER/`.
 
 Each recording is a process of its own, and jobs take turns, so that recordings of one job lie apart in time as they do in life.
 """
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import stepscope
-from benchmarks.diff.cpu_jobs_fresh import JOBS
+from benchmarks.diff.cpu_jobs_fourth import JOBS
 
 STEPS = 10
 WARM_UP = 6

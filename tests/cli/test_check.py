@@ -42,8 +42,8 @@ def test_broken(budget: Path) -> None:
         "parts.sync | 1.00 ms | 2.08 ms | 226 µs | over | over by 1.08 ms",
         "peak_memory | 22.4 GiB | – | unknown | Memory was not recorded.",
         "findings.device-sync | 0 | 1 | over | The host waits for the device inside the step, worth 2.90 ms a step",
-        "baseline.step_time | +476 µs | +5.19 ms | 2.00 ms | over | over by 4.71 ms",
-        "baseline.parts.compute | +453 µs | −131 µs | 299 µs | ok",
+        "baseline.step_time | +476 µs | +5.19 ms | 2.05 ms | over | over by 4.71 ms",
+        "baseline.parts.compute | +453 µs | −131 µs | 321 µs | ok",
         "baseline.findings | 0 | 1 | over | The host waits for the device inside the step (device-sync)",
         "",
         "FAILED: 6 of 7 limits are not kept.",
@@ -76,7 +76,7 @@ def test_baseline_by_option(budget: Path, tmp_path: Path) -> None:
     assert ended.returncode == 3
     assert ended.stderr == "FAILED: 1 of 2 limits is not kept.\n"
     assert (
-        "| `baseline.step_time` | +476 µs | +5.19 ms | 2.00 ms | ❌ over | over by 4.71 ms |"
+        "| `baseline.step_time` | +476 µs | +5.19 ms | 2.05 ms | ❌ over | over by 4.71 ms |"
         in (tmp_path / "gate.md").read_text()
     )
 

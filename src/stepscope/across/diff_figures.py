@@ -9,9 +9,12 @@ import polars as pl
 
 from stepscope.across.diff_model import Batch, FindingChange, Row
 from stepscope.across.diff_samples import Samples
+from stepscope.across.diff_speed import HOST
 
 # Peaks of one job are nearly the same in every run; a caching allocator rounds them.
 MEMORY_LEAST = 0.02
+# What a host holds at once depends on how its threads happen to run.
+HOST_MEMORY_LEAST = 0.3
 MEMORY_LEAST_BYTES = 1 << 20
 # Of the step: what a finding must be worth for its coming or going to mean something.
 FINDING_LEAST = 0.03
@@ -67,7 +70,8 @@ def memory_rows(a: Samples, b: Samples) -> list[Row]:
         plain_row(name, peaks[0].get(name), peaks[1].get(name), "bytes") for name in {**peaks[0], **peaks[1]}
     ]
     for row in rows:
-        least = max(MEMORY_LEAST_BYTES, MEMORY_LEAST * max(row.a or 0, row.b or 0))
+        share = HOST_MEMORY_LEAST if row.name == HOST else MEMORY_LEAST
+        least = max(MEMORY_LEAST_BYTES, share * max(row.a or 0, row.b or 0))
         row.significant = row.a is not None and row.b is not None and abs(row.difference) > least
     return sorted(rows, key=lambda row: (-abs(row.difference), row.name))
 

@@ -21,6 +21,7 @@ OP_NOISE = {DEVICE: 0.015, HOST: 0.015, NEITHER: 0.1}
 RUN_NOISE = {DEVICE: 0.015, HOST: 0.06, NEITHER: 0.1}
 RUN_NOISE_UNKNOWN = {DEVICE: 0.03, HOST: 0.15, NEITHER: 0.1}
 SPEED_NOISE = 0.06
+WRONG_SPEED = 0.5  # of its logarithm
 LAG_SHARE = 0.5
 # The device waits for a host that is behind: these come and go with its speed.
 LAGGING = ("dispatch", "python", "unexplained")
@@ -79,7 +80,11 @@ class Runs:
         return (RUN_NOISE if known else RUN_NOISE_UNKNOWN)[clock]
 
     def _scatter(self, clock: str) -> Scatter:
-        return self.speeds.scatter.get(clock, Scatter())
+        """With what may be wrong about the speed: the further it is from 1, the less it is the same for all calls."""
+        found = self.speeds.scatter.get(clock, Scatter())
+        ratio = next((each.ratio for each in self.speeds.found if each.what == clock), 1.0)
+        wrong = WRONG_SPEED * abs(math.log(max(ratio, 0.001)))
+        return Scatter(math.hypot(found.of_one, wrong), math.hypot(found.of_all, wrong))
 
     @property
     def _lag_ns(self) -> float:

@@ -54,14 +54,22 @@ def speeds(a: Samples, b: Samples) -> Speeds:
     has_device = bool(a.kernels["ns"].sum() and b.kernels["ns"].sum())
     op_key = ["name"] if has_device else ["name", "shapes"]
     found = Speeds({}, {}, [], {})
-    _add(found, HOST, [_calls(side.ops, op_key, "name", "host_ns") for side in (a, b)], (a, b))
+    calls = [_calls(side.ops, op_key, "name", "host_ns") for side in (a, b)]
+    _add(found, HOST, calls, (a, b), [] if has_device else [_waits(side) for side in (a, b)])
     if has_device:
         key = ["name", "op", "launch"]
-        _add(found, DEVICE, [_calls(side.kernels, key, "op", "ns") for side in (a, b)], (a, b))
+        _add(found, DEVICE, [_calls(side.kernels, key, "op", "ns") for side in (a, b)], (a, b), [])
     return found
 
 
-def _add(found: Speeds, what: str, all_calls: list[pl.DataFrame], sides: tuple[Samples, Samples]) -> None:
+def _add(
+    found: Speeds,
+    what: str,
+    all_calls: list[pl.DataFrame],
+    sides: tuple[Samples, Samples],
+    more: list[pl.DataFrame],
+) -> None:
+    """`more`: names that tell of scatter, though not of speed."""
     both = all_calls[0].select("key").unique().join(all_calls[1].select("key").unique(), on="key")
     calls = [each.join(both, on="key", how="semi") for each in all_calls]
     usual = _usual(calls, sides)
@@ -71,9 +79,23 @@ def _add(found: Speeds, what: str, all_calls: list[pl.DataFrame], sides: tuple[S
     found.a[what], found.b[what] = factors
     means = [sum(values) / len(values) for values in factors]
     found.found.append(Speed(what=what, ratio=round(means[1] / means[0], 4), kinds=len(usual)))
-    spread = scatter([each.join(usual, on="key", how="semi") for each in calls], sides, factors)
+    told = [each.join(usual, on="key", how="semi") for each in calls]
+    if more:
+        told = [pl.concat([ops, names], how="diagonal") for ops, names in zip(told, more, strict=True)]
+    spread = scatter(told, sides, factors)
     if spread is not None:
-        found.scatter[what] = spread
+        # What a neighbour takes from a host that computes it takes from all names at once: nothing averages out.
+        found.scatter[what] = Scatter(spread.of_one, spread.of_one) if more else spread
+
+
+def _waits(side: Samples) -> pl.DataFrame:
+    """What the account names, in the form of calls: where the host computes, it makes these as well."""
+    step = float(side.cells["ns"].sum())
+    long = side.names.group_by("part", "name").agg(pl.col("ns").sum()).filter(pl.col("ns") >= SLIVER * step)
+    kept = side.names.join(long, on=["part", "name"], how="semi", nulls_equal=True)
+    return kept.select(
+        *CELL, "ns", calls=pl.lit(1, dtype=pl.Int64), name=pl.concat_str("part", "name", separator=": ")
+    )
 
 
 def _usual(calls: list[pl.DataFrame], sides: tuple[Samples, Samples]) -> pl.DataFrame:

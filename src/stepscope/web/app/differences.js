@@ -1,11 +1,11 @@
-// Tables of what differs between two runs: before, after and the difference, good or bad.
+// Tables of what differs between two runs: A, B and the difference, good or bad.
 
 import { fill, h } from "./dom.js";
 import { count, duration, share, shown, signed, size, UNKNOWN } from "./format.js";
 import { helpLink } from "./help.js";
 import { FILTERED, nameCell, sorted } from "./tables.js";
 
-/** @typedef {{ name: string, a: number | null, b: number | null, difference: number, unit: string, more: Record<string, (number | null)[]>, noise?: number | null, significant?: boolean | null }} Row */
+/** @typedef {{ name: string, a: number | null, b: number | null, difference: number, unit: string, noise: number | null, significant: boolean, scope?: string | null, shapes?: string | null, part?: string | null, op?: string | null, note?: string }} Row */
 
 const WRITE = /** @type {Record<string, (value: number) => string>} */ ({ ns: duration, bytes: size, share, count });
 const MORE_IS_BETTER = new Set([
@@ -17,12 +17,11 @@ const MORE_IS_BETTER = new Set([
 ]);
 const NEUTRAL = new Set(["steps", "ranks"]);
 
-/** Whether the difference is too small to be called good or bad. @param {Row} row */
+/** Whether the difference may be chance; shares are not judged, and are told if they differ by a point. @param {Row} row */
 function isNoise(row) {
-  if (!row.difference || NEUTRAL.has(row.name) || row.significant === false) return true;
-  return (
-    Math.abs(row.difference) < 0.01 * (row.unit === "share" ? 1 : Math.max(Math.abs(row.a ?? 0), Math.abs(row.b ?? 0)))
-  );
+  if (!row.difference || NEUTRAL.has(row.name)) return true;
+  if (row.unit !== "share") return !row.significant;
+  return Math.abs(row.difference) < 0.01;
 }
 
 /** The difference, good or bad; nothing where one of the two is not known. @param {Row} row */
@@ -39,10 +38,18 @@ function difference(row) {
   return h("td", { class: `n ${tone}`, "data-tip": chance }, `${signed(row.difference, write)}${ratio}`);
 }
 
+/** The name, and below it what tells rows of one name apart. @param {Row} row */
+function named(row) {
+  const cell = nameCell(row.name);
+  const more = [row.scope, row.shapes, row.op ? `of ${row.op}` : null, row.note].filter(Boolean).join(" · ");
+  if (more) cell.append(h("small", { class: "sub told", "data-tip": more }, more));
+  return cell;
+}
+
 /**
  * @param {string} title
  * @param {Row[]} all
- * @param {{ help: string, total?: number, name?: (name: string) => HTMLTableCellElement }} options
+ * @param {{ help: string, total?: number, name?: (row: Row) => HTMLTableCellElement }} options
  */
 export function differences(title, all, options) {
   const body = h("tbody");
@@ -64,8 +71,8 @@ export function differences(title, all, options) {
   });
   const heads = [
     ["name", ""],
-    ["a", "before"],
-    ["b", "after"],
+    ["a", "A"],
+    ["b", "B"],
     ["difference", "difference"],
   ].map(([name, words]) =>
     h(
@@ -86,7 +93,7 @@ export function differences(title, all, options) {
     ),
   );
   const draw = () => {
-    const found = all.filter((row) => row.name.toLowerCase().includes(search.value.toLowerCase()));
+    const found = all.filter((row) => `${row.name} ${row.scope ?? ""} ${row.shapes ?? ""}`.toLowerCase().includes(search.value.toLowerCase()));
     const ordered = key ? /** @type {Row[]} */ (sorted(found, key, falls)) : found;
     heads.forEach((head, at) => {
       if (["name", "a", "b", "difference"][at] === key)
@@ -99,7 +106,7 @@ export function differences(title, all, options) {
         h(
           "tr",
           {},
-          options.name ? options.name(row.name) : nameCell(row.name),
+          options.name ? options.name(row) : named(row),
           [row.a, row.b].map((value) =>
             h("td", { class: value === null ? "none n" : "n" }, value === null ? UNKNOWN : shown(value, row.unit)),
           ),

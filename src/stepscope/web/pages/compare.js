@@ -1,7 +1,8 @@
-// Two runs side by side: what each costs per step, and what the change brought.
+// Two runs side by side: what explains the change, and what each costs per step. A and B as in `stepscope diff A B`.
 
 import { isLeft } from "../app/api.js";
 import { differences } from "../app/differences.js";
+import { diffFlame } from "../app/diffflame.js";
 import { fill, h } from "../app/dom.js";
 import { figure, timeAxis } from "../app/figure.js";
 import { duration, signed, size } from "../app/format.js";
@@ -46,7 +47,7 @@ async function render(root, context) {
           "Choose two runs.",
           context.runs().length < 2
             ? "Only one run is here: record another, or serve a folder with several."
-            : "Differences are of the second to the first: what it takes more or less.",
+            : "Differences are of B to A: what B takes more (+) or less (−).",
         ),
       );
       return;
@@ -62,11 +63,11 @@ async function render(root, context) {
   const draw = () =>
     fill(
       controls,
-      select("before", a, (value) => {
+      select("A", a, (value) => {
         a = value;
         change();
       }),
-      select("after", b, (value) => {
+      select("B", b, (value) => {
         b = value;
         change();
       }),
@@ -91,64 +92,78 @@ async function render(root, context) {
 /** @param {any} found */
 function compared(found) {
   return [
-    h("p", { class: "verdict" }, sentence(found.figures)),
-    ...why(found),
-    h(
-      "div",
-      { class: "columns" },
-      h("div", {}, differences("Figures", found.figures, { help: "report/steps", name: (name) => h("td", {}, name) })),
-      h("div", {}, findings(found)),
-    ),
+    h("p", { class: "verdict" }, found.verdict),
+    ...found.not_comparable.map((/** @type {string} */ remark) => h("p", { class: "sub" }, remark)),
+    h("div", { class: "columns" }, h("div", {}, why(found)), h("div", {}, findings(found))),
+    ...[diffFlame(found.flame)].filter((each) => each !== null),
     parts(found.parts),
     steps(found.steps),
+    differences("Figures", [stepRow(found.step), ...found.figures], {
+      help: "report/steps",
+      name: (row) => h("td", {}, row.name),
+    }),
     differences("Parts of a step", found.parts, {
       help: "report/breakdown",
-      name: (name) =>
+      name: (row) =>
         h(
           "td",
-          { "data-tip": part(name).meaning },
-          h("i", { class: "swatch", style: { background: `var(--p-${name})` } }),
-          part(name).title,
+          { "data-tip": part(row.name).meaning },
+          h("i", { class: "swatch", style: { background: `var(--p-${row.name})` } }),
+          part(row.name).title,
         ),
     }),
-    differences(`Ops, ${found.ops_measure} time per step`, found.ops, { help: "report/ops", total: found.ops_total }),
-    found.kernels.length
-      ? differences("Kernels, time per step", found.kernels, { help: "report/kernels", total: found.kernels_total })
-      : empty("No kernels.", "Neither run recorded work on a device."),
-    found.memory.length
-      ? differences("Peak memory by kind", found.memory, { help: "report/memory" })
-      : empty("No memory.", "Not recorded in these runs."),
+    ...listing("What the device waited for", found.names, "report/breakdown", (row) =>
+      h("td", { class: "name" }, `${part(row.part ?? "").title}: ${row.name}`),
+    ),
+    ...listing(`Ops, ${found.ops_measure} time per step`, found.ops, "report/ops"),
+    ...listing("Kernels, time per step", found.kernels, "report/kernels"),
+    ...listing("Collectives, time per step", found.collectives, "report/collectives"),
+    ...listing("Matrix products by precision", { rows: found.precision, total: 0 }, "report/device"),
+    ...listing("Peak memory", { rows: found.memory, total: 0 }, "report/memory"),
   ];
 }
 
-/** What the diff makes of it: whether it is more than chance, and the lines that explain it. @param {any} found */
+/** A table where there are rows.
+ * @param {string} title @param {{ rows: Row[], total: number }} all @param {string} help @param {(row: Row) => HTMLTableCellElement} [name] */
+function listing(title, all, help, name) {
+  return all.rows.length ? [differences(title, all.rows, { help, total: all.total, name })] : [];
+}
+
+/** The mean step, which parts sum to. @param {Row} step @returns {Row} */
+function stepRow(step) {
+  return { ...step, name: "mean step" };
+}
+
+/** The few lines that explain the change, the largest first. @param {any} found */
 function why(found) {
   const item = (/** @type {any} */ line) =>
     h(
       "li",
       {},
       line.title,
-      h("b", {}, ` ${signed(line.difference, line.unit === "ns" ? duration : line.unit === "bytes" ? size : String)}`),
-      line.detail ? h("small", { class: "sub" }, ` ${line.detail}`) : null,
+      h("b", {}, ` ${signed(line.difference, line.unit === "ns" ? duration : line.unit === "bytes" ? size : times)}`),
+      h(
+        "small",
+        { class: "sub" },
+        [line.share > 0 && line.share < 10 ? `${(100 * line.share).toFixed(0)} % of the change` : "", line.detail]
+          .filter(Boolean)
+          .map((words) => ` · ${words}`)
+          .join(""),
+      ),
     );
-  return [
-    found.verdict ? h("p", { class: "sub" }, found.verdict) : null,
-    ...found.not_comparable.map((/** @type {string} */ remark) => h("p", { class: "sub" }, remark)),
+  return h(
+    "div",
+    { class: "of" },
+    h("div", { class: "tools" }, h("h3", {}, "What explains it"), helpLink("diff")),
     found.lines.length
-      ? h("div", { class: "of" }, h("div", { class: "tools" }, h("h3", {}, "What explains it"), helpLink("diff")), h("ol", { class: "why" }, found.lines.map(item)))
-      : null,
-  ].filter((each) => each !== null);
+      ? h("ol", { class: "why" }, found.lines.map(item))
+      : h("p", { class: "sub" }, "Nothing differs by more than chance."),
+  );
 }
 
-/** @param {Row[]} figures */
-function sentence(figures) {
-  const step = figures.find((row) => row.name === "median step");
-  if (!step || !step.a || !step.b) return "The steps of the two cannot be compared: at least one run has none.";
-  const ratio = step.a / step.b;
-  if (Math.abs(ratio - 1) < 0.01) return `Both take the same time: ${duration(step.a)} and ${duration(step.b)} a step.`;
-  return ratio > 1
-    ? `The second is ${ratio.toFixed(2)}× as fast: ${duration(step.b)} a step instead of ${duration(step.a)}.`
-    : `The second is slower: ${duration(step.b)} a step instead of ${duration(step.a)}, ${(1 / ratio).toFixed(2)}× as long.`;
+/** @param {number} calls */
+function times(calls) {
+  return `${calls} ${calls === 1 ? "call" : "calls"}`;
 }
 
 /** @param {any} found */
@@ -170,7 +185,7 @@ function findings(found) {
     { class: "of" },
     h("div", { class: "tools" }, h("h3", {}, "Findings"), helpLink("report/findings")),
     any
-      ? [list("Mended", found.lost, "better"), list("New", found.gained, "worse"), list("Still there", found.kept, "")]
+      ? [list("Only in A", found.lost, "better"), list("Only in B", found.gained, "worse"), list("In both", found.kept, "")]
       : h("p", { class: "sub" }, "Neither run has a finding."),
   );
 }
@@ -178,7 +193,7 @@ function findings(found) {
 /** @param {{ a_saves_ns: number | null, b_saves_ns: number | null }} change */
 function saves(change) {
   const [a, b] = [change.a_saves_ns, change.b_saves_ns].map((ns) => (ns ? duration(ns) : ""));
-  const words = a && b ? `worth ${a} a step before, ${b} after` : a || b ? `worth ${a || b} a step` : "";
+  const words = a && b ? `worth ${a} a step in A, ${b} in B` : a || b ? `worth ${a || b} a step` : "";
   return h("small", { class: "sub" }, ` ${words}`);
 }
 
@@ -206,7 +221,7 @@ function parts(found) {
         type: "bar",
         orientation: "h",
         name: part(row.name).title,
-        y: ["before", "after"],
+        y: ["A", "B"],
         x: [(row.a ?? 0) / scale, (row.b ?? 0) / scale],
         marker: { color: colour(`p-${row.name}`) },
         text: [row.a, row.b].map((value) => `${part(row.name).title}: ${value === null ? "nothing" : duration(value)}`),
@@ -217,7 +232,7 @@ function parts(found) {
         barmode: "stack",
         yaxis: { autorange: "reversed", type: "category" },
         xaxis: { title: { text: `time per step [${unit}]` } },
-        margin: { l: 60, r: 16, t: 46, b: 44 },
+        margin: { l: 30, r: 16, t: 46, b: 44 },
       },
     }),
   });
@@ -234,8 +249,8 @@ function steps(both) {
     height: 230,
     draw: (colour) => ({
       data: /** @type {["a" | "b", string, string][]} */ ([
-        ["a", "before", "p-device_gap"],
-        ["b", "after", "p-compute"],
+        ["a", "A", "p-device_gap"],
+        ["b", "B", "p-compute"],
       ]).map(([side, name, tint]) => ({
         type: "scatter",
         mode: "lines+markers",
