@@ -4,7 +4,7 @@ import { makeApi } from "./api.js";
 import { openCapture } from "./capture.js";
 import { fill, h } from "./dom.js";
 import { makeFrame } from "./frame.js";
-import { failure, problem, progressBox } from "./notice.js";
+import { failure, nothingFound, problem, progressBox } from "./notice.js";
 import { entry } from "./pages.js";
 import { changed, integer, parse, write } from "./route.js";
 import * as theme from "./theme.js";
@@ -68,7 +68,7 @@ async function run(root, state) {
     frame.view.className = "view";
     frame.view.parentElement?.scrollTo(0, 0);
     if (isMissing) fill(frame.view, watch.all().scanning ? looking() : vanished(null));
-    else if (target.needsRun && !id) fill(frame.view, ...withoutRun());
+    else if (target.needsRun && !id) fill(frame.view, ...withoutRun(!watch.runs().length && !watch.all().scanning));
     else {
       const onRanks = (/** @type {number[]} */ ranks) => frame.tellRanks(id, ranks);
       end = showView({ page, params, about, state, watch, root: frame.view, navigate, again: show, onRanks });
@@ -142,14 +142,17 @@ function linksFrom(here, navigate, watch) {
   };
 }
 
-function withoutRun() {
+/** @param {boolean} isEmpty  there is none to choose from */
+function withoutRun(isEmpty) {
   return [
-    problem(
-      "info",
-      "No run is chosen",
-      "This page is about one run.",
-      "Choose one in the header, or in the list of runs.",
-    ),
+    isEmpty
+      ? nothingFound()
+      : problem(
+          "info",
+          "No run is chosen",
+          "This page is about one run.",
+          "Choose one in the header, or in the list of runs.",
+        ),
     h("p", {}, h("a", { href: "#/runs" }, "All runs")),
   ];
 }

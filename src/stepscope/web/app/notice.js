@@ -8,6 +8,16 @@ export function empty(what, why = "", ...more) {
   return h("div", { class: "empty" }, h("b", {}, what), why ? ` ${why}` : "", ...more);
 }
 
+/** A folder without profiles. */
+export function nothingFound() {
+  return empty(
+    "No profile was found.",
+    "Record one into the folder that is served, with your framework's profiler or with ",
+    h("code", {}, "stepscope run -- python train.py"),
+    ". It appears here by itself.",
+  );
+}
+
 /** @param {string} severity @param {string} title @param {string} detail @param {string} [fix] @param {...import("./dom.js").Content} more */
 export function problem(severity, title, detail, fix = "", ...more) {
   const known = ["error", "warning", "info", "good", "ok"].includes(severity) ? severity : "info";

@@ -2,10 +2,7 @@
 
 import { fill, h } from "./dom.js";
 import { ago, count, format, many, size } from "./format.js";
-import { problem } from "./notice.js";
-
-const NOTHING =
-  "No profile was found here. Record one with `stepscope run -- python train.py`, or with the profiler of your framework into this folder: it appears here by itself.";
+import { nothingFound, problem } from "./notice.js";
 
 /** Whether all words are in the run's name, place or format. @param {import("../types").Run} run @param {string} words */
 export function matches(run, words) {
@@ -83,11 +80,12 @@ export function runList(options) {
     body,
   );
   const left = h("div", {});
+  const frame = h("div", { class: "table" }, table);
   const element = h(
     "div",
     { class: "of runs" },
     h("div", { class: "tools" }, search, told),
-    h("div", { class: "table" }, table),
+    frame,
     left,
   );
 
@@ -108,11 +106,13 @@ export function runList(options) {
           h(
             "td",
             { class: "none", colspan: heads.length },
-            scanning ? "Looking for profiles …" : runs.length ? "No run matches." : NOTHING,
+            scanning ? "Looking for profiles …" : runs.length ? "No run matches." : "No profile was found.",
           ),
         ),
       );
-    fill(left, skipped.length && !options.brief ? leftOut(skipped) : null);
+    const isEmpty = !runs.length && !scanning && !options.brief;
+    frame.hidden = isEmpty;
+    fill(left, isEmpty ? nothingFound() : null, skipped.length && !options.brief ? leftOut(skipped) : null);
   };
   draw();
   // Drawn anew only when there is something new: the keyboard's place in the list would be lost.
