@@ -22,7 +22,7 @@ from stepscope.cli.options import (
     opened,
 )
 from stepscope.cli.output import destination, send
-from stepscope.errors import StepscopeError
+from stepscope.errors import StepscopeError, UnreadableFile
 from stepscope.profile.whole_files import ready_folder, refuse_existing, whole_file
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def report(
     force: ForceOption = False,
     rank: RankOption = None,
     run: RunOption = None,
-    cluster: Annotated[str | None, typer.Option("--cluster", metavar="ADDRESS", help="Read the ranks on the workers of this Dask scheduler, tcp://host:8786.")] = None,
-    workers: Annotated[int | None, typer.Option("--workers", metavar="N", min=0, help="Read the ranks in so many processes of this machine.")] = None,
+    cluster: Annotated[str | None, typer.Option("--cluster", metavar="ADDRESS", help="Read the ranks on the workers of this Dask scheduler: tcp://host:8786, or its scheduler file.")] = None,
+    workers: Annotated[int | None, typer.Option("--workers", metavar="N", min=0, help="Read the ranks in so many processes of this machine, 0 for none; without, one for each core if there is much to read.")] = None,
     no_cache: NoCacheOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -102,8 +102,11 @@ def report(
             where = workers if cluster is None else cluster
             found = _elsewhere(talk, path, where, rank=rank, run=run, cache=not no_cache, **wanted)
         else:
-            with postponed():  # the tables are stored when the report is there
-                found = build(opened(talk, path, rank, run, no_cache), **wanted)
+            many = _by_processes(talk, path, run=run, cache=not no_cache, **wanted) if rank is None else None
+            if many is None:
+                with postponed():  # the tables are stored when the report is there
+                    many = build(opened(talk, path, rank, run, no_cache), **wanted)
+            found = many
         if form == "text" and output is None:
             _print(talk, found, section, rows)
         elif form == "csv":
@@ -113,6 +116,18 @@ def report(
                 send(written(found, form, sections=section, limit=rows), stream)
         if output is not None:
             talk.note(f"Wrote {output}")
+
+
+def _by_processes(talk: Talk, path: str, **wanted: Any) -> Report | None:
+    """The report by a process for each core, where that is faster; None also where nothing of the newest run can be read."""
+    from stepscope.cluster.report import worth_processes
+
+    if not worth_processes(path, wanted["run"]):
+        return None
+    try:
+        return _elsewhere(talk, path, None, **wanted)
+    except (UnreadableFile, OSError, NotImplementedError):  # or no processes can be had here
+        return None
 
 
 def _elsewhere(talk: Talk, path: str, where: str | int | None, **wanted: Any) -> Report:

@@ -5,8 +5,12 @@ Every function here is pure, so what a lost worker held is computed again by ano
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from stepscope.cluster.place import FAN_IN, Progress
 from stepscope.cluster.work import Answer, Task, travelling
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 
 RETRIES = 2
 CONNECT_SECONDS = 10
+_ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://(\[[0-9a-fA-F:.%]+\]|[^\s/:\[\]]+):\d{1,5}/?")
 
 
 class OnDask:
@@ -73,8 +78,30 @@ class OnDask:
             self._client.close()
 
 
-def connected(address: str) -> Client:
-    """A client of the scheduler at this address."""
+def address_of(text: str) -> str:
+    """A scheduler's address as Dask wants it, also from the file that `dask scheduler --scheduler-file` writes."""
+    found = text.strip()
+    if found.endswith(".json"):
+        try:
+            found = str(msgspec.json.decode(Path(found).read_bytes())["address"])
+        except (OSError, msgspec.DecodeError, KeyError, TypeError):
+            raise StepscopeError(
+                f"{text} is no scheduler file.",
+                fix="Write one with: dask scheduler --scheduler-file FILE.json",
+            ) from None
+    if "://" not in found:
+        found = f"tcp://{found}"
+    if not _ADDRESS.fullmatch(found):
+        raise StepscopeError(
+            f"{text!r} is no address of a Dask scheduler.",
+            fix="Give the one that dask scheduler prints, such as tcp://host:8786, or its scheduler file.",
+        )
+    return found
+
+
+def connected(text: str) -> Client:
+    """A client of the scheduler at this address, or of this scheduler file."""
+    address = address_of(text)
     try:
         from distributed import Client
     except ImportError:

@@ -13,7 +13,7 @@ from stepscope.cluster import work
 from stepscope.cluster.place import Here, Place, Progress
 from stepscope.cluster.processes import Processes
 from stepscope.cluster.work import COLLECTIVES, Answer, Task
-from stepscope.errors import UnreadableFile
+from stepscope.errors import StepscopeError, UnreadableFile
 from stepscope.profile.catalog import Catalog, choose, scan
 from stepscope.profile.load import put_together as profile_of
 from stepscope.profile.nothing import nothing_found
@@ -27,6 +27,10 @@ from stepscope.report.sections.collectives import told_of
 
 if TYPE_CHECKING:
     from distributed import Client
+
+LIKE_BYTES = 4 << 20  # what a rank costs besides reading its bytes, in bytes
+WORTH_BYTES = 64 << 20
+_PATTERN = set("*?[")
 
 
 def report(
@@ -70,6 +74,27 @@ def report(
     with closing(place_of(where)) as place:
         job = _Job(place, chosen, catalog, options, wanted, ranks)
         return job.report(tasks, _in_bytes(progress, chosen) if progress is not None else _quiet)
+
+
+def worth_processes(path: str | os.PathLike[str], run: str | None = None) -> bool:
+    """Whether processes of their own save time: several ranks on this machine's disks, and enough to read.
+
+    A process takes about a second to start; a small rank takes a third of that, as long as reading some megabytes.
+    """
+    several = os.path.isdir(path) or _PATTERN & set(os.fspath(path))  # noqa: PTH112
+    if not several or (os.cpu_count() or 1) < 2:
+        return False
+    try:
+        catalog = scan(path)
+        if not catalog.runs:
+            return False
+        chosen = choose(catalog, run)
+    except StepscopeError:
+        return False  # which is told where it is read
+    local = all(entry.filesystem is None for entry in chosen.entries)
+    return (
+        local and len(chosen.entries) > 1 and sum(e.size + LIKE_BYTES for e in chosen.entries) >= WORTH_BYTES
+    )
 
 
 def place_of(where: str | int | Client | None) -> Place:

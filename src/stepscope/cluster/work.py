@@ -67,6 +67,9 @@ def analyse(task: Task) -> Answer:
         return Answer(
             task, error=StepscopeError(what, fix="Use machines with more memory, or record fewer steps.")
         )
+    except Exception as error:  # a file of another's making must not cost the others
+        what = f"{task.path} cannot be read: {type(error).__name__}: {error}"
+        return Answer(task, error=StepscopeError(what))
     said = trace.info.rank
     rank = task.rank if task.forced or said is None else said
     context = RankContext(rank, trace, task.options)

@@ -14,6 +14,12 @@ from stepscope.formats.packed import GZIP_MAGIC, READ_BYTES, Unpacker
 from stepscope.trace.problems import Problem, Problems
 
 PIECE_BYTES = 1 << 24
+_NO_ACCESS = ("credential", "permission", "forbidden", "denied", "unauthorized", "token", "401", "403")
+_CREDENTIALS = {
+    "s3": "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "gs": "Run: gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS",
+    "hdfs": "Run: kinit",
+}
 
 
 class Source:
@@ -96,15 +102,37 @@ class Source:
         self.bytes_read = unpacker.packed
 
     def _open(self) -> AbstractContextManager[IO[bytes]]:
-        with _in_words(self.path):
-            if self.filesystem is not None:
+        if self.filesystem is not None:
+            with _remotely(self.path):
                 return cast("AbstractContextManager[IO[bytes]]", self.filesystem.open(self.path, "rb"))
+        with _in_words(self.path):
             if not stat.S_ISREG(mode := Path(self.path).stat().st_mode) and not stat.S_ISDIR(mode):
                 # A pipe would wait for a writer, and a device has no end.
                 raise UnreadableFile(
                     f"{self.path} is a pipe or a device, not a file", fix="Copy it to a file first."
                 )
             return Path(self.path).open("rb")
+
+
+@contextmanager
+def _remotely(path: str) -> Iterator[None]:
+    """Every filesystem has errors of its own."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise UnreadableFile(f"No such file: {path}") from None
+    except Exception as error:
+        what = f"Cannot open {path}: {type(error).__name__}: {error}"
+        raise UnreadableFile(what, fix=access_hint(path, error)) from None
+
+
+def access_hint(url: str, error: Exception) -> str | None:
+    """What to do where credentials are missing or do not suffice; None for other errors."""
+    told = f"{type(error).__name__} {error}".lower()
+    if not any(word in told for word in _NO_ACCESS):
+        return None
+    how = _CREDENTIALS.get(url.split("://", 1)[0], "Give the credentials that fsspec's filesystem wants")
+    return f"{how}, here and on the machines that read the files."
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from stepscope.errors import StepscopeError, UnreadableFile
+from stepscope.formats.source import access_hint
 from stepscope.profile.names import natural
 from stepscope.profile.paths import Location, full_url, missing, no_permission, posix
 
@@ -121,7 +122,8 @@ class Walk:
         except StepscopeError:
             raise
         except Exception as error:  # every filesystem has errors of its own
-            raise StepscopeError(f"Cannot list {path}: {type(error).__name__}: {error}") from None
+            what = f"Cannot list {path}: {type(error).__name__}: {error}"
+            raise StepscopeError(what, fix=access_hint(path, error)) from None
         self.folders += len({file.rsplit("/", 1)[0] for file in listed})
         for file in sorted(listed, key=natural):
             self.files += 1
