@@ -65,7 +65,7 @@ export class Search {
     buttons.previous.addEventListener("click", () => this.go(-1));
     buttons.next.disabled = buttons.previous.disabled = true;
     timeline.beforeFrame.push(() => {
-      if (this.text && this.searched && this.openRanks().length !== this.searched) this.run(this.text);
+      if (this.text && this.searched && this.openRanks().length !== this.searched) this.again();
     });
     timeline.onSearch = (text) => {
       search.value = text;
@@ -114,20 +114,33 @@ export class Search {
     }
     timeline.elements.found.textContent = "…";
     try {
-      const ranks = this.openRanks();
-      this.searched = ranks.length;
-      const [all, ...found] = await Promise.all([
-        timeline.ranks.length > 1 ? timeline.ask.hits(text) : null,
-        ...ranks.map((rank) => timeline.ask.search(rank.rank, text)),
-      ]);
+      const [all, found] = await Promise.all([timeline.ranks.length > 1 ? timeline.ask.hits(text) : null, this.inOpenRanks()]);
       if (turn !== this.asked) return;
-      for (const each of all?.ranks ?? ranks.map((rank, at) => ({ rank: rank.rank, count: found[at].count }))) this.counts.set(each.rank, each.count);
+      for (const each of all?.ranks ?? found.map(({ rank, found: { count: number } }) => ({ rank: rank.rank, count: number }))) this.counts.set(each.rank, each.count);
       this.total = [...this.counts.values()].reduce((sum, each) => sum + each, 0);
-      this.show(this.words(), ranks.map((rank, at) => ({ rank, found: found[at] })));
+      this.show(this.words(), found);
     } catch (error) {
       if (isLeft(error) || turn !== this.asked) return;
       this.show(error instanceof Error ? error.message : String(error), []);
     }
+  }
+
+  /** After a rank was opened: its hits are lit and marked, too. */
+  async again() {
+    const turn = this.asked;
+    try {
+      const found = await this.inOpenRanks();
+      if (turn === this.asked) this.show(null, found);
+    } catch (error) {
+      if (!isLeft(error)) this.timeline.tell(error instanceof Error ? error.message : String(error), true);
+    }
+  }
+
+  /** @returns {Promise<{ rank: RankShown, found: Found }[]>} */
+  inOpenRanks() {
+    const ranks = this.openRanks();
+    this.searched = ranks.length;
+    return Promise.all(ranks.map(async (rank) => ({ rank, found: await this.timeline.ask.search(rank.rank, this.text) })));
   }
 
   words() {
@@ -136,11 +149,11 @@ export class Search {
     return `${count(this.total)} found${this.counts.size > 1 ? ` in ${ranks === 1 ? "one rank" : `${count(ranks)} ranks`}` : ""}`;
   }
 
-  /** @param {string} words @param {{ rank: RankShown, found: Found }[]} hits of the ranks that are open */
+  /** @param {string | null} words null to leave those that are there @param {{ rank: RankShown, found: Found }[]} hits of the ranks that are open */
   show(words, hits) {
     const { timeline } = this;
     const { found, buttons } = timeline.elements;
-    found.textContent = words;
+    if (words !== null) found.textContent = words;
     buttons.next.disabled = buttons.previous.disabled = this.total === 0;
     timeline.lit.clear();
     for (const { rank, found: { names } } of hits) {
