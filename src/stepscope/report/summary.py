@@ -86,7 +86,7 @@ def _words(key: str, value: Any) -> str:
         rest = [_figure(each, figure) for each, figure in value.items() if each != "name"]
         return f"{name} ({', '.join(rest)})" if name and rest else name or ", ".join(rest)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
+        return spoken(value) if value in PARTS else str(value)
     if "ns" in key.split("_"):
         return units.duration(value)
     if "bytes" in key.split("_"):

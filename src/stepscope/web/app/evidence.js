@@ -25,7 +25,7 @@ function words(key, value) {
       );
     return name && rest.length ? `${name} (${rest.join(", ")})` : name || rest.join(", ");
   }
-  if (typeof value !== "number") return String(value);
+  if (typeof value !== "number") return Object.hasOwn(PARTS, value) ? part(value).title : String(value);
   const units = key.split("_");
   if (units.includes("ns")) return duration(value);
   if (units.includes("bytes")) return size(value);
