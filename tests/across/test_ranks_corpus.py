@@ -17,6 +17,8 @@ pytestmark = [
     pytest.mark.skipif(CORPUS is None, reason="wants the corpus of real traces"),
 ]
 PROFILES = {"h200/ddp_rank*.pt.trace.json.gz": 1, "public/dlrm_8ranks": 7}
+# Rank 1 has four times the batch, in all steps; one step tells no kind.
+KINDS = {1: ("always", "work"), 7: ("unclear", "dispatch")}
 
 
 @cache
@@ -32,6 +34,7 @@ def test_who_is_late(path: str, late: int) -> None:
     found = of(path).collectives
     assert found.straggler is not None and found.straggler.rank == late
     assert found.straggler.last > found.straggler.matched / 2
+    assert (found.straggler.kind, found.straggler.cause) == KINDS[late]
     finding = next(finding for finding in of(path).findings if finding.code == "straggler")
     assert finding.evidence["rank"] == late and finding.evidence["parts"]
     assert max(clock.residual_ns or 0 for clock in found.clocks) < 100_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from random import Random
 
 import polars as pl
 import pytest
@@ -78,6 +79,28 @@ def test_the_same_work_takes_longer_now_and_then() -> None:
     """In turn, too, but the kernels have no more blocks."""
     late = found(lambda rank, step: {"compute": 250} if rank == step % 4 else {})
     assert late is not None and (late.kind, late.cause) == ("sometimes", "compute")
+
+
+def test_more_work_in_all_steps_is_no_uneven_batch() -> None:
+    """Though it is waited for in one step only: a larger batch, and not another one in each step."""
+    late = found(
+        lambda rank, step: {"compute": 400 * rank, "input": 390 * (1 - rank) * (step != 1)}, 2, 4, True
+    )
+    assert late is not None and (late.rank, late.kind, late.cause) == (1, "always", "work")
+
+
+def test_one_hiccup_is_no_straggler() -> None:
+    """However long: of many ranks it hit some one."""
+    assert found(lambda rank, step: {"python": 900} if (rank, step) == (3, 4) else {}, ranks=16) is None
+
+
+def test_noise_names_nobody() -> None:
+    """Of many ranks one is always last, and of noisy ones by much."""
+    noise = Random(1)
+    drawn = {(rank, step): round(noise.gauss(0, 30)) for rank in range(64) for step in range(10)}
+    assert found(lambda rank, step: {"compute": drawn[rank, step]}, ranks=64) is None
+    late = found(lambda rank, step: {"compute": drawn[rank, step] + (120 if rank == 7 else 0)}, ranks=64)
+    assert late is not None and (late.ranks, late.kind) == ((7,), "always")
 
 
 def test_one_step_tells_no_kind() -> None:

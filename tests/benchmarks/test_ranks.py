@@ -11,7 +11,7 @@ from benchmarks.ranks.base import base_of
 from benchmarks.ranks.case import Case, random_case
 from benchmarks.ranks.make import traces
 from benchmarks.ranks.score import CLOCK_ERROR_NS, score
-from benchmarks.ranks.simulate import simulate
+from benchmarks.ranks.simulate import cost, simulate
 from stepscope.profile.profile import Profile
 from stepscope.report.model import Report
 
@@ -29,6 +29,22 @@ def test_truth_is_found(seed: int, kind: str) -> None:
     assert found.right, found
     assert found.clock_error_ns < CLOCK_ERROR_NS
     assert found.bus_error < 0.001
+
+
+def test_who_works_on_beside_a_collective_does_not_wait() -> None:
+    """All-reduces run beside a step full of gaps; while others wait in them, they launch their kernels all the same."""
+    late = replace(
+        LATE,
+        source="cells",
+        kind="sometimes",
+        cause="dispatch",
+        late_share=0.5,
+        late_steps=(1, 3, 5),
+        pattern="ddp",
+    )
+    found = score(late)
+    assert (found.kind, found.ranks, found.cause) == ("sometimes", (5,), "dispatch")
+    assert found.share == pytest.approx(cost(late, base_of(late.source, late.steps)), rel=0.2)
 
 
 def report_of(case: Case) -> Report:

@@ -28,7 +28,7 @@ from stepscope.report.sections.collectives import told_of
 if TYPE_CHECKING:
     from distributed import Client
 
-LIKE_BYTES = 4 << 20  # what a rank costs besides reading its bytes, in bytes
+LIKE_BYTES = 2 << 20  # what a rank costs besides reading its bytes, in bytes
 WORTH_BYTES = 64 << 20
 _PATTERN = set("*?[")
 

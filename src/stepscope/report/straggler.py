@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stepscope.across.matching import SYMMETRIC
+from stepscope.across.stragglers import NEARLY_ALL
 from stepscope.analysis.finding import MOST_SAVED
 from stepscope.analysis.parts import spoken
 from stepscope.profile.ranks import spans
@@ -79,7 +80,9 @@ def _title(found: Straggler) -> str:
 
 def _late(found: Straggler) -> str:
     often = {
-        "always": "in nearly every step",
+        "always": "in nearly every step"
+        if found.steps_late >= NEARLY_ALL * found.steps
+        else "with more to compute in all steps",
         "unclear": f"in {found.steps_late} of {found.steps} steps, which are too few to say whether always",
     }.get(found.kind, f"now and then, in {found.steps_late} of {found.steps} steps")
     worst = (
@@ -96,7 +99,8 @@ def _late(found: Straggler) -> str:
 
 def _why(found: Straggler) -> Iterator[str]:
     """What takes the rank longer than the others, where that is known."""
-    part = next((part for part, ns in found.parts.items() if ns > 0), None)
+    longest = next((part for part, ns in found.parts.items() if ns > 0), None)
+    part = "compute" if found.cause in _CAUSES and found.parts.get("compute", 0) > 0 else longest
     if part is not None:
         what = "time outside of all recorded events is" if part == "unexplained" else f"{spoken(part)} takes"
         took = f"In those steps its {what} {duration(found.parts[part])} longer than on the other ranks"
