@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from stepscope.report.model import Report, json_schema
+from stepscope.report.model import Report
 
 _ALWAYS = ("schema", "profile", "problems", "steps")
 
@@ -22,7 +22,7 @@ def as_json(report: Report, *, sections: Collection[str] | None = None) -> str:
 
 def schema_text() -> str:
     """The JSON schema of a report."""
-    return _written(json_schema())
+    return _written(msgspec.json.schema(Report))
 
 
 def _written(value: dict[str, Any]) -> str:

@@ -496,8 +496,3 @@ class Report(msgspec.Struct, kw_only=True):
         from stepscope.report.html import fragment
 
         return fragment(self)
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON schema of a report."""
-    return msgspec.json.schema(Report)
