@@ -13,8 +13,11 @@ import stepscope
 from stepscope.cluster import work
 from stepscope.cluster.place import FAN_IN, tree
 from stepscope.cluster.report import report
+from stepscope.cluster.sides import side
 from stepscope.errors import StepscopeError
+from stepscope.report.diff_build import diff_of
 from stepscope.report.model import Report
+from stepscope.report.options import Options
 from tests.cluster import deadly
 from tests.cluster.ranks import write_ranks
 
@@ -105,15 +108,11 @@ def test_progress(ranks: Path) -> None:
     assert len(seen) == 4 and seen[-1][0] == seen[-1][1] > 0
 
 
-@pytest.mark.parametrize(
-    ("address", "told"),
-    [("tcp://127.0.0.1:1", "No Dask scheduler answers"), ("no scheduler", "No Dask scheduler answers")],
-)
-def test_no_scheduler(ranks: Path, address: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_scheduler(ranks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One clear message, and what to do."""
     monkeypatch.setattr("stepscope.cluster.on_dask.CONNECT_SECONDS", 1)
-    with pytest.raises(StepscopeError, match=told) as error:
-        report(ranks, where=address)
+    with pytest.raises(StepscopeError, match="No Dask scheduler answers") as error:
+        report(ranks, where="tcp://127.0.0.1:1")
     assert "dask scheduler" in str(error.value)
 
 
@@ -132,3 +131,10 @@ def test_a_tree_puts_a_few_together_at_a_time() -> None:
     assert tree(join, list(range(300))) == sum(range(300))
     assert max(widths) == FAN_IN
     assert tree(sum, []) == 0
+
+
+def test_a_side_of_a_diff(ranks: Path, tmp_path: Path) -> None:
+    """What the diff wants of a run is the same, too."""
+    other = write_ranks(tmp_path / "other", late=1)
+    before, after = (side(path, Options(limit=0), where=0) for path in (ranks, other))
+    assert plain(diff_of(before, after)) == plain(stepscope.diff(ranks, other))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from stepscope.across.arrivals import finished
@@ -23,6 +24,7 @@ from stepscope.profile.runs import Entry, Run
 from stepscope.report.build import Failures, chosen_sections, put_together
 from stepscope.report.model import Report
 from stepscope.report.options import ROWS, Options, parse_steps
+from stepscope.report.rank import RankContext
 from stepscope.report.sections.collectives import told_of
 
 if TYPE_CHECKING:
@@ -53,26 +55,42 @@ def report(
     for one on each core; or 0 for this process.
     """
     options = Options(step_name, parse_steps(step) if step is not None else None, limit, tuple(ops_by))
+    wanted = None if sections is None else tuple(sections)
+    return looked(path, options, where, run, rank, wanted, cache, progress)[0]
+
+
+def looked(
+    path: str | os.PathLike[str],
+    options: Options,
+    where: str | int | Client | None = None,
+    run: str | None = None,
+    rank: int | Collection[int] | None = None,
+    sections: tuple[str, ...] | None = None,
+    cache: bool = True,
+    progress: Progress | None = None,
+    also: Callable[[RankContext], Any] | None = None,
+) -> tuple[Report, list[Any]]:
+    """The report, and what `also` gives for each of its ranks: a function that can be named, of a small result."""
     chosen_sections(sections)
     catalog = scan(path)
     if not catalog.runs:
         raise nothing_found(catalog)
     chosen = choose(catalog, run)
     ranks = None if rank is None else {rank} if isinstance(rank, int) else set(rank)
-    wanted = None if sections is None else tuple(sections)
     tasks = [
         Task(
             number,
             _address(entry),
             number if entry.rank is None else entry.rank,
             options,
-            wanted,
+            sections,
             cache=cache,
+            also=also,
         )
         for number, entry in enumerate(chosen.entries)
     ]
     with closing(place_of(where)) as place:
-        job = _Job(place, chosen, catalog, options, wanted, ranks)
+        job = _Job(place, chosen, catalog, options, sections, ranks)
         return job.report(tasks, _in_bytes(progress, chosen) if progress is not None else _quiet)
 
 
@@ -144,7 +162,7 @@ class _Job:
         self._sections = sections
         self._ranks = ranks
 
-    def report(self, tasks: Sequence[Task], progress: Progress) -> Report:
+    def report(self, tasks: Sequence[Task], progress: Progress) -> tuple[Report, list[Any]]:
         """Read all, number them as their files say, compare, put together."""
         kept = self._place.keep(work.analyse, tasks, progress)
         answers = self._place.answers(kept)
@@ -163,7 +181,7 @@ class _Job:
         ranks = [answer.rank for answer in answers]
         made = put_together(profile, self._options, ranks, wanted, found, failures, ready)
         made.profile.events = sum(answer.events for answer in answers)
-        return made
+        return made, [answer.more for answer in answers]
 
     def _profile(self, answers: Sequence[Answer]) -> Profile:
         pairs = list(zip(self._run.entries, answers, strict=True))
@@ -189,7 +207,7 @@ class _Job:
         ]
         if not wrong:
             return kept, answers
-        tasks = [_forced(answers[at].task, rank) for at, rank in wrong]
+        tasks = [replace(answers[at].task, rank=rank, forced=True) for at, rank in wrong]
         again = self._place.keep(work.analyse, tasks, _quiet)
         for (at, _), one, answer in zip(wrong, again, self._place.answers(again), strict=True):
             kept[at], answers[at] = one, answer
@@ -204,10 +222,6 @@ class _Job:
         done = finished(meetings)
         waited = [found for found in self._place.ask(work.wait_at, kept, agreed, done) if found is not None]
         return compared(looks, agreed, meetings, waited)
-
-
-def _forced(task: Task, rank: int) -> Task:
-    return Task(task.place, task.path, rank, task.options, task.sections, True, task.cache, task.spill)
 
 
 def _collected(answers: Sequence[Answer]) -> tuple[dict[str, list[Any]], Failures]:

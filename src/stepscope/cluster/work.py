@@ -6,7 +6,7 @@ where they were read: in memory on Dask, in a file beside local processes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ class Task:
     forced: bool = False
     cache: bool = True
     spill: str | None = None  # a folder for what must not travel
+    also: Callable[[RankContext], Any] | None = None  # what else is wanted of the rank
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Answer:
     look: Look | None = None  # what the others have to know of its collectives at first
     calls: Calls | None = None
     spilled: str | None = None
+    more: Any = None  # what `also` of the task gave
 
 
 def analyse(task: Task) -> Answer:
@@ -81,7 +83,7 @@ def analyse(task: Task) -> Answer:
     answer = Answer(
         task, rank, light=light(trace), events=len(trace.events), found=found, faults=tuple(failures.lines())
     )
-    return _with_calls(answer)
+    return _with_calls(replace(answer, more=task.also(context) if task.also is not None else None))
 
 
 def _with_calls(answer: Answer) -> Answer:
@@ -124,7 +126,7 @@ def travelling(answer: Answer) -> Answer:
 
 def stay(answer: Answer) -> Answer:
     """What is handed to later stages, where it is handed at all."""
-    return replace(answer, light=None, found=None, look=None)
+    return replace(answer, light=None, found=None, look=None, more=None)
 
 
 def meet_at(answer: Answer, plan: Plan) -> pl.DataFrame:

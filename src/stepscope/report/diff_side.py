@@ -34,7 +34,7 @@ def side_of(profile: Profile, options: Options, ranks: Sequence[int] | None = No
 
     def look(context: RankContext) -> None:
         found.append(samples_of(context))
-        outside.append(_outside(context))
+        outside.append(outside_steps(context))
 
     with later.postponed():
         told = build(profile, options, ranks, also=look)
@@ -42,7 +42,7 @@ def side_of(profile: Profile, options: Options, ranks: Sequence[int] | None = No
     return Side(together(found), report, max(outside, default=0.0))
 
 
-def _outside(context: RankContext) -> float:
+def outside_steps(context: RankContext) -> float:
     """The share of op time that lies in no step, where the host computes and steps are told."""
     calls = context.op_calls
     if calls["device_self_ns"].sum() or not len(context.windows.windows):

@@ -1,0 +1,40 @@
+"""A run as the diff wants it, its ranks read elsewhere: the same as if they had been read here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from stepscope.across.diff_samples import Samples, Side, together
+from stepscope.cluster.place import Progress
+from stepscope.cluster.report import looked
+from stepscope.report.diff_side import outside_steps, samples_of
+from stepscope.report.options import Options
+from stepscope.report.rank import RankContext
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+def side(
+    path: str | os.PathLike[str],
+    options: Options,
+    *,
+    where: str | int | Client | None = None,
+    rank: int | Collection[int] | None = None,
+    cache: bool = True,
+    progress: Progress | None = None,
+) -> Side:
+    """One side of a diff; `where` as in `cluster.report.report`."""
+    told, seen = looked(path, options, where, rank=rank, cache=cache, progress=progress, also=_of_rank)
+    report = msgspec.to_builtins(told)
+    return Side(
+        together([samples for samples, _ in seen]), report, max((share for _, share in seen), default=0.0)
+    )
+
+
+def _of_rank(context: RankContext) -> tuple[Samples, float]:
+    return samples_of(context), outside_steps(context)
