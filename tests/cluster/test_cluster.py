@@ -16,7 +16,6 @@ from stepscope.cluster.report import report
 from stepscope.cluster.sides import side
 from stepscope.errors import StepscopeError
 from stepscope.report.diff_build import diff_of
-from stepscope.report.model import Report
 from stepscope.report.options import Options
 from tests.cluster import deadly
 from tests.cluster.ranks import write_ranks
@@ -43,7 +42,7 @@ def ranks(tmp_path: Path) -> Path:
     return write_ranks(tmp_path / "run")
 
 
-def plain(found: Report) -> Any:
+def plain(found: Any) -> Any:
     """All of it, as plain values."""
     return msgspec.to_builtins(found)
 
