@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from stepscope.across.diff_samples import Samples, Side, together
+from stepscope.across.diff import ROWS
+from stepscope.across.diff_samples import Samples, Side, repeated, together
 from stepscope.cluster.place import Progress
 from stepscope.cluster.report import looked
+from stepscope.report.diff_build import Diff, diff_of
 from stepscope.report.diff_side import outside_steps, samples_of
-from stepscope.report.options import Options
+from stepscope.report.options import Options, parse_steps
 from stepscope.report.rank import RankContext
 
 if TYPE_CHECKING:
@@ -34,6 +36,29 @@ def side(
     return Side(
         together([samples for samples, _ in seen]), report, max((share for _, share in seen), default=0.0)
     )
+
+
+def diff(
+    a: Sequence[str],
+    b: Sequence[str],
+    *,
+    where: str | int | Client | None = None,
+    step: str | None = None,
+    step_name: str | None = None,
+    rank: int | Collection[int] | None = None,
+    limit: int = ROWS,
+    cache: bool = True,
+    progress: Progress | None = None,
+) -> Diff:
+    """B against A, each some recordings of one job, as `stepscope.diff` has it."""
+    options = Options(step_name, parse_steps(step) if step is not None else None, 0)
+    before, after = (
+        repeated(
+            [side(path, options, where=where, rank=rank, cache=cache, progress=progress) for path in paths]
+        )
+        for paths in (a, b)
+    )
+    return diff_of(before, after, limit)
 
 
 def _of_rank(context: RankContext) -> tuple[Samples, float]:
