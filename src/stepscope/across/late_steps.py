@@ -91,10 +91,10 @@ class LateSteps:
 
     def saved(self, ranks: Collection[int]) -> int:
         """What all steps would have saved had these ranks come with the last of the others."""
-        lost = 0
+        lost, these = 0, set(ranks)
         for by_rank in self.by_step.values():
-            mine = max((ns for rank, ns in by_rank.items() if rank in ranks), default=0)
-            others = max((ns for rank, ns in by_rank.items() if rank not in ranks), default=0)
+            mine = max((ns for rank, ns in by_rank.items() if rank in these), default=0)
+            others = max((ns for rank, ns in by_rank.items() if rank not in these), default=0)
             lost += max(0, mine - others)
         return lost
 

@@ -106,7 +106,7 @@ def _in_turn(found: LateSteps, behind: Behind) -> Straggler | None:
 
     For nobody can be named, and of many ranks one has a hiccup now and then.
     """
-    last = {(step, rank) for step, rank in found.last.items() if step in found.clearly_in(rank)}
+    last = {(step, rank) for step, rank in found.last.items() if found.by_step[step][rank] > found.clearly_ns}
     if found.steps < ENOUGH_STEPS or len(last) < 2 or found.lost(found.noise_of_last_ns) < 2 * found.worth_ns:
         return None
     return _several(found, behind, last, SOMETIMES, sum(found.by_step[step][rank] for step, rank in last))
