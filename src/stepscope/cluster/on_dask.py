@@ -30,28 +30,30 @@ class OnDask:
     def __init__(self, where: str | Client) -> None:
         self._is_ours = isinstance(where, str)
         self._client = connected(where) if isinstance(where, str) else where
+        self._told: dict[str, Answer] = {}
 
     def keep(
         self, function: Callable[[Task], Answer], tasks: Sequence[Task], progress: Progress
     ) -> list[Any]:
-        """Futures, whose values stay on the workers."""
+        """Futures, whose values stay on the workers; what travels of them comes while others are still at work."""
         from distributed import as_completed
 
         futures = [self._client.submit(function, task, retries=RETRIES, pure=False) for task in tasks]
-        for number, _ in enumerate(as_completed(futures, loop=self._client.loop), 1):
+        told = [self._client.submit(travelling, each, retries=RETRIES, pure=False) for each in futures]
+        of = {summary.key: future.key for summary, future in zip(told, futures, strict=True)}
+        for number, summary in enumerate(as_completed(told, loop=self._client.loop), 1):
+            if summary.status == "finished":
+                self._told[of[summary.key]] = summary.result()
             progress(number, len(tasks))
         # Who kills every worker that it is given to is given up; the others go on.
-        bad = {future.key: _why(future) for future in futures if future.status != "finished"}
         return [
-            Answer(task, error=StepscopeError(f"{task.path} cannot be read: {bad[future.key]}"))
-            if future.key in bad
-            else future
+            future if future.key in self._told else _given_up(task, future)
             for task, future in zip(tasks, futures, strict=True)
         ]
 
     def answers(self, kept: Sequence[Any]) -> list[Answer]:
-        """From the workers to here, without the calls."""
-        return self.ask(travelling, kept)
+        """They have come already."""
+        return [each if isinstance(each, Answer) else self._told.pop(each.key) for each in kept]
 
     def ask(self, function: Callable[..., Any], kept: Sequence[Any], *common: Any) -> list[Any]:
         """On the workers that hold the values."""
@@ -126,6 +128,7 @@ def connected(text: str) -> Client:
     return client
 
 
-def _why(future: Any) -> str:
+def _given_up(task: Task, future: Any) -> Answer:
     error = future.exception()
-    return f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0]
+    line = f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0]
+    return Answer(task, error=StepscopeError(f"{task.path} cannot be read: {line}"))
