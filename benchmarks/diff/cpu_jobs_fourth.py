@@ -21,13 +21,11 @@ def torch_generator(batch: int) -> tuple[Step, Iterator[Any]]:
 
     def step(real: Any) -> object:
         fake = maker(torch.randn(real.shape[0], 16))
-        for optimizer, loss in (
-            (optimizers[1], judge(fake.detach()).mean() - judge(real).mean()),
-            (optimizers[0], -judge(fake).mean()),
-        ):
-            optimizer.zero_grad()
+        for turn in (1, 0):
+            loss = judge(fake.detach()).mean() - judge(real).mean() if turn else -judge(fake).mean()
+            optimizers[turn].zero_grad()
             loss.backward()
-            optimizer.step()
+            optimizers[turn].step()
         return fake
 
     return step, made(lambda: torch.randn(batch, 256))

@@ -16,7 +16,7 @@ import pytest
 import stepscope
 from benchmarks.diff.plant import slower_op
 from stepscope.across.diff_model import Diff
-from stepscope.across.diff_samples import Side
+from stepscope.across.diff_samples import Side, repeated
 from stepscope.report.diff_build import diff_of
 from stepscope.report.diff_side import side_of
 from stepscope.report.options import Options
@@ -179,6 +179,29 @@ def test_per_sample_where_the_batch_differs() -> None:
     assert figures["median step per batch of A's size"].b == pytest.approx(
         (figures["median step"].b or 0) / 2
     )
+
+
+def test_recordings_of_each_side_tell_what_chance_does() -> None:
+    """Twice three of one job do not differ; a planted wait is found, and figures are means over all recordings."""
+    ours, theirs = (repeated([recorded(f"conv.none.{number}") for number in each]) for each in ((0, 5), (6,)))
+    found = diff_of(ours, theirs)
+    assert (len(found.a.paths), found.b.paths) == (2, [])
+    assert not found.significant
+    assert len(found.steps["a"]) == 12
+    both = repeated([recorded("busy.none.0"), recorded("busy.none.3")])
+    assert diff_of(both, recorded("busy.sync.1")).lines[0].kind == "sync"
+    assert diff_of(both, recorded("busy.fp32.0")).lines[0].kind == "precision"
+
+
+def test_memory_of_many_devices_is_that_of_the_fullest() -> None:
+    base = recorded("torch_pressure.mended")
+    one = base.samples.memory.filter(pl.col("name") == "gpu 0")
+    many = pl.concat(
+        one.with_columns(name=pl.lit(f"gpu {number}"), peak_bytes=pl.lit(number + 1 << 30, dtype=pl.Int64))
+        for number in range(8)
+    )
+    found = diff_of(base, Side(replace(base.samples, memory=many), base.report)).memory
+    assert [(row.name, row.b) for row in found if row.b] == [("the fullest gpu", 8 << 30)]
 
 
 def test_the_speed_of_the_host_is_told() -> None:

@@ -53,6 +53,13 @@ def test_fail_on() -> None:
     assert ended.stderr.endswith("FAILED: 1 of 1 limits is not kept.\n")
 
 
+def test_several_recordings_of_a_side() -> None:
+    more = FIXTURES / "diff" / "small.none.5.pt.trace.json.gz"
+    text = succeeds("diff", *SAME, "--also-a", more, "-n", "1", "--color", "never")
+    assert "12 steps in 2 recordings" in text.splitlines()[0]
+    assert "what explains it" not in text
+
+
 def test_fail_on_what_may_be_noise() -> None:
     ended = stepscope("diff", *SAME, "--fail-on", "5%", "--format", "json")
     assert ended.returncode == 0

@@ -56,7 +56,7 @@ def _samples_a_step(report: Mapping[str, Any]) -> dict[str, float]:
     """Calls a step of the stages that make single samples: those of a pipeline with a batch stage, called far more often."""
     stages = report["input"]["stages"]
     steps = max(1, report["steps"]["count"])
-    batches = [stage["calls"] for stage in stages if stage["kind"] == "batch" or "Batch" in stage["name"]]
+    batches = [stage["calls"] for stage in stages if "Batch" in stage["name"]]
     if not batches:
         return {}
     return {

@@ -53,7 +53,7 @@ def remarks(a: Run, b: Run, first: Side, second: Side) -> Iterator[str]:
         if side.outside > MOST_OUTSIDE:
             yield (
                 f"The steps of {name} do not wait for their work: {100 * side.outside:.0f} % of its ops' time lies outside of "
-                "them, so ops and compute are not compared. Let each step wait for its result (jax.block_until_ready)."
+                "them, so only whole steps are compared. Let each step wait for its result (jax.block_until_ready)."
             )
     if not same_frameworks(a, b):
         yield (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import polars as pl
@@ -18,6 +20,9 @@ HOST_MEMORY_LEAST = 0.3
 MEMORY_LEAST_BYTES = 1 << 20
 # Of the step: what a finding must be worth for its coming or going to mean something.
 FINDING_LEAST = 0.03
+# Rows of a memory for each device up to so many; of more of them only the fullest matters.
+MOST_DEVICES = 4
+_NUMBER = re.compile(r" \d+(?= |$)")
 Report = Mapping[str, Any]
 
 
@@ -64,8 +69,12 @@ def figures(a: Report, b: Report, batch: Batch | None) -> list[Row]:
 
 
 def memory_rows(a: Samples, b: Samples) -> list[Row]:
-    """The highest peak over ranks, by memory."""
-    peaks = [_peaks(side) for side in (a, b)]
+    """The highest peak over ranks, by memory; where a run has more than MOST_DEVICES of a kind, of the fullest."""
+    both = [_peaks(side) for side in (a, b)]
+    crowded = {
+        kind for peaks in both for kind, count in Counter(map(_kind, peaks)).items() if count > MOST_DEVICES
+    }
+    peaks = [_fullest(each, crowded) for each in both]
     rows = [
         plain_row(name, peaks[0].get(name), peaks[1].get(name), "bytes") for name in {**peaks[0], **peaks[1]}
     ]
@@ -74,6 +83,20 @@ def memory_rows(a: Samples, b: Samples) -> list[Row]:
         least = max(MEMORY_LEAST_BYTES, share * max(row.a or 0, row.b or 0))
         row.significant = row.a is not None and row.b is not None and abs(row.difference) > least
     return sorted(rows, key=lambda row: (-abs(row.difference), row.name))
+
+
+def _kind(name: str) -> str:
+    """gpu 3 → gpu."""
+    return _NUMBER.sub("", name)
+
+
+def _fullest(peaks: Mapping[str, int], crowded: Collection[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, peak in peaks.items():
+        kind = _kind(name)
+        shown = f"the fullest {kind}" if kind in crowded else name
+        found[shown] = max(peak, found.get(shown, 0))
+    return found
 
 
 def _peaks(samples: Samples) -> dict[str, int]:

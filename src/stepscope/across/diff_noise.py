@@ -2,7 +2,8 @@
 
 The mean over steps is drawn again RESAMPLES times: ranks with replacement, and in each of them its steps. That shows how
 steady a run is within itself. Few steps say little about their own spread: a bootstrap over n of them is widened by
-√(n/(n−1)) and judged by Student's t. Two recordings of one job differ by more (another process, other memory, another
+√(n/(n−1)) and judged by Student's t. Where both runs recorded the same steps, and these go up and down together (the first
+is slow in both, the third has a longer batch), each is compared with its like. Two recordings of one job differ by more (another process, other memory, another
 clock): that is `RunNoise`, from `diff_runs` and `diff_scatter`, or from the recordings themselves where there are several.
 """
 
@@ -25,13 +26,15 @@ CONFIDENCE = 0.05
 SCATTER_DF = 5.0
 # What is known of runs in general counts as so many recordings more.
 PRIOR_DF = 4.0
+# Steps of one number go together only if their correlation is that unlikely to be chance.
+FEWEST_PAIRS, CONFIDENCE_OF_PAIRS = 4, 0.01
 
 
 @dataclass(frozen=True)
 class Draws:
     """Which cells each resample takes; `clusters` is how many independent things were drawn from.
 
-    `recording`: of each cell, where there are several recordings.
+    `recording`: of each cell, where there are several recordings. `steps`: rank and number of each cell.
     """
 
     places: pl.Series
@@ -39,6 +42,7 @@ class Draws:
     each: int
     clusters: int
     recording: tuple[int, ...] = ()
+    steps: tuple[tuple[int, int], ...] = ()
 
     @property
     def recordings(self) -> int:
@@ -100,7 +104,8 @@ def draws(cells: pl.DataFrame, seed: int = SEED) -> Draws:
     ]
     clusters = len(by_rank) if max(map(len, ranks.values()), default=0) > 3 else len(recording)
     told = tuple(recording) if len(ranks) > 1 else ()
-    return Draws(pl.Series(drawn, dtype=pl.UInt32), resamples, each, clusters, told)
+    steps_of = tuple(cells.select("rank", "step").iter_rows()) if "step" in cells.columns else ()
+    return Draws(pl.Series(drawn, dtype=pl.UInt32), resamples, each, clusters, told, steps_of)
 
 
 def spread(values: Sequence[float], drawn: Draws, *, of_median: bool = False) -> float | None:
@@ -120,14 +125,36 @@ def noise_of(
     errors = [spread(values, drawn) for values, drawn in ((a, a_draws), (b, b_draws))]
     if errors[0] is None or errors[1] is None:
         return None
-    within = math.hypot(errors[0], errors[1])
+    within, freedom = math.hypot(errors[0], errors[1]), a_draws.clusters + b_draws.clusters - 2
+    paired = _paired(a, b) if a_draws.steps and a_draws.steps == b_draws.steps else None
+    if paired is not None and paired < within:
+        within, freedom = paired, len(a) - 1
     means = _mean(a), _mean(b)
     scattered = run.scatter * _between(*means)
     steady = math.hypot(run.share * max(map(abs, means)), run.least)
     scattered, steady = _repeated((a, a_draws), (b, b_draws), scattered, steady)
     error = math.hypot(within, scattered, steady)
-    freedom = a_draws.clusters + b_draws.clusters - 2
     return Noise(error, _freedom(error, (within, freedom), (scattered, SCATTER_DF)))
+
+
+def _paired(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """The standard error of the mean difference of steps of one number; None unless these go up and down together."""
+    count = len(a)
+    if count < FEWEST_PAIRS:
+        return None
+    means = _mean(a), _mean(b)
+    squares = [
+        sum((value - mean) ** 2 for value in values) for values, mean in zip((a, b), means, strict=True)
+    ]
+    both = sum((x - means[0]) * (y - means[1]) for x, y in zip(a, b, strict=True))
+    if not squares[0] or not squares[1]:
+        return None
+    alike = min(1.0, both / math.sqrt(squares[0] * squares[1]))
+    enough = quantile(CONFIDENCE_OF_PAIRS, count - 2)
+    if alike <= 0 or alike * math.sqrt(count - 2) < enough * math.sqrt(1 - alike * alike):
+        return None
+    away = [y - x - means[1] + means[0] for x, y in zip(a, b, strict=True)]
+    return math.sqrt(sum(value * value for value in away) / (count - 1) / count)
 
 
 def _between(a: float, b: float) -> float:

@@ -19,7 +19,7 @@ from stepscope.across.diff_speed import DEVICE, HOST, NEITHER, Speeds, clock_of
 # Of one op, where the scatter of the others is known; of sums of many, where it is; and where nothing is.
 OP_NOISE = {DEVICE: 0.015, HOST: 0.015, NEITHER: 0.1}
 RUN_NOISE = {DEVICE: 0.015, HOST: 0.06, NEITHER: 0.1}
-RUN_NOISE_UNKNOWN = {DEVICE: 0.03, HOST: 0.15, NEITHER: 0.1}
+RUN_NOISE_UNKNOWN = {DEVICE: 0.02, HOST: 0.15, NEITHER: 0.1}
 SPEED_NOISE = 0.06
 WRONG_SPEED = 0.5  # of its logarithm
 LAG_SHARE = 0.5

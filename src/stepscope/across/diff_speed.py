@@ -1,10 +1,10 @@
 """How fast host and device were in each step, so that a slower machine is not taken for slower code.
 
 The same call takes longer when the host's clock is lower or a neighbour is busy, or when the device throttles. Speed of a
-step = the median over kinds of calls that both runs have of (its time per call in the step / its usual time per call
-in both runs). One op that got slower does not move that median, whatever its share of the time. A kind is an op's name
-on the host (with its shapes where the host computes), and kernel, op and grid on the device. Where enough kinds take more
-than a sliver of the step, only those count: a busy neighbour costs long calls more than short ones.
+step = the median over ops that both runs have of (their time in the step / what the same calls usually take in both runs).
+One op that got slower does not move that median, whatever its share of the time or of the kernels. Calls are the same if they are
+of one kind: an op's name on the host (with its shapes where the host computes), and kernel, op and grid on the device. Where
+enough kinds take more than a sliver of the step, only those count: a busy neighbour costs long calls more than short ones.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from stepscope.across.diff_samples import CELL, Samples
 from stepscope.across.diff_scatter import Scatter, scatter
 
 FEWEST_KINDS = 8
+FEWEST_NAMES = 3
 SLIVER = 0.004  # of the step
 # Shorter calls are as long as the profiler's own record of them.
 SHORTEST_NS = 1_000
@@ -73,7 +74,10 @@ def _add(
     both = all_calls[0].select("key").unique().join(all_calls[1].select("key").unique(), on="key")
     calls = [each.join(both, on="key", how="semi") for each in all_calls]
     usual = _usual(calls, sides)
-    if len(usual) < FEWEST_KINDS:
+    if (
+        len(usual) < FEWEST_KINDS
+        and calls[0].join(usual, on="key", how="semi")["name"].n_unique() < FEWEST_NAMES
+    ):
         return
     factors = [_by_cell(each, usual, side.cells) for each, side in zip(calls, sides, strict=True)]
     found.a[what], found.b[what] = factors
@@ -135,8 +139,9 @@ def _calls(rows: pl.DataFrame, key: list[str], name: str, time: str) -> pl.DataF
 
 
 def _by_cell(calls: pl.DataFrame, usual: pl.DataFrame, cells: pl.DataFrame) -> list[float]:
-    ratio = pl.col("per_call") / pl.col("usual")
-    by_cell = calls.join(usual, on="key").group_by(*CELL).agg(factor=ratio.median())
+    usually = (pl.col("usual") * pl.col("calls")).sum()
+    by_name = calls.join(usual, on="key").group_by(*CELL, "name").agg(factor=pl.col("ns").sum() / usually)
+    by_cell = by_name.group_by(*CELL).agg(pl.col("factor").median())
     found: list[float] = (
         cells.join(by_cell, on=list(CELL), how="left", maintain_order="left")["factor"]
         .fill_null(1.0)

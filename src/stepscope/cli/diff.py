@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -50,6 +50,8 @@ def _print_schema(wanted: bool) -> None:
 def diff(
     a: Annotated[str, typer.Argument(metavar="A", help="The profile to compare with: a file, a folder, a pattern in quotes, or a URL.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The profile that may be better or worse.")],
+    also_a: Annotated[list[str] | None, typer.Option("--also-a", metavar="PATH", help="Another recording of A; may be given several times. Recordings of the same job tell what chance does.")] = None,
+    also_b: Annotated[list[str] | None, typer.Option("--also-b", metavar="PATH", help="Another recording of B.")] = None,
     output_format: Annotated[Format | None, typer.Option("--format", help="How to write it; by the name of FILE, else text.")] = None,
     step: Annotated[str | None, typer.Option("--step", metavar="A:B", help="Only the steps A to B, both included; one number for one step.")] = None,
     step_name: Annotated[str | None, typer.Option("--step-name", metavar="NAME", help="The annotation that marks the steps.")] = None,
@@ -59,6 +61,8 @@ def diff(
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there instead of to stdout.")] = None,
     force: ForceOption = False,
     rank: RankOption = None,
+    cluster: Annotated[str | None, typer.Option("--cluster", metavar="ADDRESS", help="Read the ranks on the workers of this Dask scheduler: tcp://host:8786, or its scheduler file.")] = None,
+    workers: Annotated[int | None, typer.Option("--workers", metavar="N", min=0, help="Read the ranks in so many processes of this machine.")] = None,
     no_cache: NoCacheOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -79,8 +83,14 @@ def diff(
         form = output_format.value if output_format else form_of(output)
         _check_target(form, output, force)
         rows = ROWS[form] if limit is None else limit
-        profiles = [opened(talk, path, rank, None, no_cache) for path in (a, b)]
-        found = compare(profiles[0], profiles[1], step=step, step_name=step_name, limit=rows)
+        runs = [[first, *(more or ())] for first, more in ((a, also_a), (b, also_b))]
+        wanted: dict[str, Any] = {"step": step, "step_name": step_name, "limit": rows}
+        if cluster is not None or workers is not None:
+            where = workers if cluster is None else cluster
+            found = _elsewhere(talk, runs, where, rank=rank, cache=not no_cache, **wanted)
+        else:
+            profiles = [[opened(talk, path, rank, None, no_cache) for path in run] for run in runs]
+            found = compare(profiles[0], profiles[1], **wanted)
         if form == "text" and output is None:
             _print(talk, found, rows)
         else:
@@ -90,6 +100,14 @@ def diff(
             talk.note(f"Wrote {output}")
         if limits is not None:
             _fail(talk, gate_of(found, limits, strict=strict))
+
+
+def _elsewhere(talk: Talk, runs: list[list[str]], where: str | int | None, **wanted: Any) -> Diff:
+    """The diff by ranks that are read by other processes, here or on other machines."""
+    from stepscope.cluster.sides import diff as compare
+
+    with talk.progress("Reading") as progress:
+        return compare(runs[0], runs[1], where=where, progress=progress, **wanted)
 
 
 def _check_target(form: str, output: Path | None, force: bool) -> None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from stepscope.across import diff_model
 from stepscope.across.diff import ROWS
 from stepscope.across.diff import diff as compared
-from stepscope.across.diff_samples import Side
+from stepscope.across.diff_samples import Side, repeated
+from stepscope.errors import StepscopeError
 from stepscope.profile.load import load
 from stepscope.profile.profile import Profile
 from stepscope.report.diff_side import side_of
 from stepscope.report.options import Options, parse_steps
 
 AnyProfile = Profile | str | os.PathLike[str]
+AnyRun = AnyProfile | Sequence[AnyProfile]
 
 
 class Diff(diff_model.Diff, kw_only=True):
@@ -39,18 +41,21 @@ class Diff(diff_model.Diff, kw_only=True):
 
 
 def diff(
-    a: AnyProfile,
-    b: AnyProfile,
+    a: AnyRun,
+    b: AnyRun,
     *,
     step: str | None = None,
     step_name: str | None = None,
     rank: int | Collection[int] | None = None,
     limit: int = ROWS,
 ) -> Diff:
-    """B against A, per step and rank. `step`, `step_name` and `rank` as in `report`; lists have `limit` rows, 0 for all."""
+    """B against A, per step and rank. Each may be a list of recordings of the same job: then these tell what chance does.
+
+    `step`, `step_name` and `rank` as in `report`; lists of rows have `limit` of them, 0 for all.
+    """
     options = Options(step_name, parse_steps(step) if step is not None else None, 0)
     ranks = None if rank is None else [rank] if isinstance(rank, int) else sorted(rank)
-    sides = [_side(each, options, ranks) for each in (a, b)]
+    sides = [_run(each, options, ranks) for each in (a, b)]
     return diff_of(sides[0], sides[1], limit)
 
 
@@ -58,6 +63,14 @@ def diff_of(a: Side, b: Side, limit: int = ROWS) -> Diff:
     """Of runs whose samples are known."""
     found = compared(a, b, limit)
     return Diff(**{name: getattr(found, name) for name in found.__struct_fields__})
+
+
+def _run(recordings: AnyRun, options: Options, ranks: list[int] | None) -> Side:
+    if isinstance(recordings, Profile | str | os.PathLike):
+        return _side(recordings, options, ranks)
+    if not recordings:
+        raise StepscopeError("A list of recordings is empty.", fix="Name at least one profile for each side.")
+    return repeated([_side(each, options, ranks) for each in recordings])
 
 
 def _side(profile: AnyProfile, options: Options, ranks: list[int] | None) -> Side:

@@ -106,6 +106,8 @@ def about(run: Run) -> str:
     steps = f"{run.steps:,} step{'s' if run.steps != 1 else ''}" + (
         f" on {run.ranks:,} ranks" if run.ranks > 1 else ""
     )
+    if len(run.paths) > 1:
+        steps += f" in {len(run.paths)} recordings"
     devices = f"{len(run.devices)} × " if len(run.devices) > 1 else ""
     return " · ".join(
         filter(None, [framework(run.framework), devices + (run.devices[0] if run.devices else ""), steps])
