@@ -118,3 +118,13 @@ def test_the_verdict_is_about_the_usual_steps_as_the_finding_is() -> None:
     assert found_in(steps_of([100] * 6, 40)).verdict.startswith(
         "Input-bound: the device waits for data 40% of the time;"
     )
+
+
+def test_an_annotation_that_makes_the_batch_is_the_pipeline() -> None:
+    """A loop of one's own has no loader, and the account charges its annotation: finding, verdict and stages agree."""
+    text = BOUND.replace(LOADER, "load batch").replace("data.py(7): __getitem__", "own.py(7): make        ")
+    found = found_in(text)
+    assert found.exposed_share == pytest.approx(0.6, abs=0.02)
+    assert found.share == pytest.approx(0.6)
+    assert "load batch" in found.stages["name"].to_list()
+    assert found.verdict.startswith("Input-bound: the device waits for data 6")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,18 @@ def _report(findings: list[Finding]) -> Report:
     row = StepRow(rank=0, device=0, step=1, start_ns=0, duration_ns=1000, parts={})
     steps = Steps(count=1, mean_ns=1000, critical_devices={"0": 0}, rows=[row])
     return Report(profile=Profile(path="", ranks=[0, 1]), findings=findings, steps=steps)
+
+
+def test_a_program_without_a_framework_gets_no_advice_on_launches(tmp_path: Path) -> None:
+    """Spans of a tool that nobody knows are its work; nothing is launched."""
+    events = [
+        {"name": f"job {i % 7}", "ph": "X", "ts": 1000 * i, "dur": 800 + i % 11, "pid": 1, "tid": i % 3}
+        for i in range(90)
+    ]
+    path = tmp_path / "simple.trace.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    found = report(path)
+    assert not broken(found)
+    assert {row.part for row in found.breakdown} <= {"host_compute", "unexplained"}
+    assert not [each.code for each in found.findings if each.class_ == "time"]
+    assert all("device" not in each.title.lower() for each in found.findings)

@@ -81,6 +81,13 @@ class Charger:
         left, claimed = self._ask_others(spans, computes, only="host_compute")
         return left, claimed
 
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether no framework runs here: the spans of a program of its own are its work, not the way to it."""
+        info = self.trace.info
+        is_foreign = info.format == "chrome" and info.framework is None
+        return is_foreign and not (self.trace.events["kind"] == "op").any()
+
     def _with_names(self, pieces: pl.DataFrame) -> pl.DataFrame:
         """Where nothing came before, meanwhile or next, the marker around it is the last resort."""
         unnamed = pieces.filter(pl.col("named_by").is_null())
@@ -101,7 +108,8 @@ class Charger:
         cause = pl.col("cause")
         if self.host_only:
             computing = pl.when("computes").then(part("host_compute"))
-            cause = computing.when(cause == "sync").then(part("dispatch")).otherwise(cause)
+            busy = "host_compute" if self._is_plain else "dispatch"
+            cause = computing.when(cause.is_in(["sync", "dispatch"])).then(part(busy)).otherwise(cause)
         wanted = ["cause", "computes", "named_by", "detail", "leads_to_op", "api"]
         causes = pl.DataFrame([self.causes[name].gather(event) for name in wanted])
         named = causes.with_columns(named_by=self._op_that_follows(pieces, causes))

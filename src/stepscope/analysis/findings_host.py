@@ -287,6 +287,8 @@ def idle_unexplained(case: Case) -> Finding | None:
     detail = f"The device idles {case.of_step(ns)} and nothing was recorded on the host meanwhile."
     changed = case.plan.with_host((pl.col("cause") == "unexplained") & (pl.col("recorded_ns") >= _PAUSE_NS))
     title = "The device idles, and the profile does not say why"
+    if case.device is None:
+        title, detail = (text.replace("The device idles", "Nothing runs") for text in (title, detail))
     found = timed(case, "idle-unexplained", owned, changed, title, detail)
     # What it is must be known before anyone can promise that it goes away.
     return replace(found, class_="advice")

@@ -81,7 +81,7 @@ class InputPipeline:
 
 def input_pipeline(trace: Trace, steps: Steps, account: Account | None) -> InputPipeline:
     """The loader's share and its stages, whatever loader it was; `account` is that of the device that counts."""
-    inside = _inside(trace)
+    inside = _inside(trace, account)
     step_ns = int((steps.host["end_ns"] - steps.host["start_ns"]).sum()) if len(steps.host) else 0
     waited = _waited(account)
     stages = _with_workers(_stages(trace, inside), trace)
@@ -90,10 +90,10 @@ def input_pipeline(trace: Trace, steps: Steps, account: Account | None) -> Input
     return replace(found, verdict=_verdict(found.share, waited, stages, has_device))
 
 
-def _inside(trace: Trace) -> pl.DataFrame:
-    """Host events of the loader: those with its role and all below them; `root` for the outermost."""
+def _inside(trace: Trace, account: Account | None) -> pl.DataFrame:
+    """Host events of the loader and all below them; `root` for the outermost."""
     events = trace.events
-    is_input = (events["role"] == "input").fill_null(False)
+    is_input = _is_input(trace, account)
     above = ancestors(events, is_input)
     host = trace.tracks.filter(pl.col("what") == "host")["id"]
     found = events.select("id", "track", "name", "kind", "start_ns", "dur_ns", "parent", "step").with_columns(
@@ -101,6 +101,15 @@ def _inside(trace: Trace) -> pl.DataFrame:
     )
     counted = pl.col("within") & pl.col("track").is_in(host.implode()) & (pl.col("dur_ns") > 0)
     return found.filter(counted)
+
+
+def _is_input(trace: Trace, account: Account | None) -> pl.Series:
+    """Events with the loader's role; where none has it, those that the account charges input to, such as an annotation."""
+    by_role = (trace.events["role"] == "input").fill_null(False)
+    if by_role.any() or account is None:
+        return by_role
+    named = account.slices.filter(pl.col("part") == "input")["named_by"].drop_nulls().unique()
+    return by_role.scatter(named, True) if len(named) else by_role
 
 
 def _loop_time(trace: Trace, inside: pl.DataFrame, steps: Steps) -> int:
