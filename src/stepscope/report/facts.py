@@ -63,7 +63,8 @@ def _input(report: Report) -> Iterator[Fact]:
     found = report.input
     if found.stages:
         yield _share("in the loader", found.share, "of step time")
-        yield _share("the device waits", found.exposed_share, "of step time")
+        who = "step" if report.device.busy_share is None and not report.profile.devices else "device"
+        yield _share(f"the {who} waits", found.exposed_share, "of step time")
     yield VERDICT, found.verdict
 
 

@@ -24,7 +24,7 @@ export const page = { name: "input", title: "Input pipeline", render };
 
 /** @param {HTMLElement} root @param {import("../types").Context} context */
 async function render(root, context) {
-  const { input, findings } = await context.report();
+  const { input, findings, device } = await context.report();
   const finding = findings.find((each) => each.code === "input-bound");
   const head = [
     pageHead("Input pipeline", "page/input"),
@@ -46,7 +46,7 @@ async function render(root, context) {
     ...head,
     facts([
       ["in the loader", `${share(input.share)} of step time`],
-      ["the device waits for it", `${share(input.exposed_share)} of step time`],
+      [`the ${device.busy_share === null ? "step" : "device"} waits for it`, `${share(input.exposed_share)} of step time`],
     ]),
     finding
       ? h(
