@@ -20,6 +20,7 @@ from stepscope.report.options import Options
 from tests.cluster import deadly
 from tests.cluster.ranks import write_ranks
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 
@@ -32,7 +33,11 @@ def scheduler() -> Iterator[str]:
         "processes": True,
         "dashboard_address": None,
     }
-    with distributed.LocalCluster(**options, host="127.0.0.1", silence_logs=50) as cluster:
+    # A task that ended two workers is given up, to save the time of more.
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(**options, host="127.0.0.1", silence_logs=50) as cluster,
+    ):
         yield cluster.scheduler_address
 
 
@@ -94,11 +99,15 @@ def test_a_process_that_dies_is_replaced(ranks: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_worker_that_dies_is_replaced(ranks: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dask computes again what it held."""
+    """Dask computes again what it held; who kills every worker costs nobody but himself."""
     here = stepscope.report(ranks)
     monkeypatch.setattr(work, "analyse", deadly.analyse)
     (ranks / "job_rank1.pt.trace.json.kill").touch()
     assert plain(report(ranks, where=scheduler))["collectives"] == plain(here)["collectives"]
+    (ranks / "job_rank3.pt.trace.json.kills").touch()
+    found = report(ranks, where=scheduler, sections=["collectives"])
+    assert found.profile.ranks == [0, 1, 2]
+    assert any("KilledWorker" in problem.detail for problem in found.problems)
 
 
 def test_progress(ranks: Path) -> None:

@@ -38,18 +38,36 @@ class OnDask:
         """Futures, whose values stay on the workers; what travels of them comes while others are still at work."""
         from distributed import as_completed
 
-        futures = [self._client.submit(function, task, retries=RETRIES, pure=False) for task in tasks]
-        told = [self._client.submit(travelling, each, retries=RETRIES, pure=False) for each in futures]
+        futures = self._submitted(function, tasks)
+        told = self._submitted(travelling, futures)
         of = {summary.key: future.key for summary, future in zip(told, futures, strict=True)}
         for number, summary in enumerate(as_completed(told, loop=self._client.loop), 1):
             if summary.status == "finished":
                 self._told[of[summary.key]] = summary.result()
             progress(number, len(tasks))
-        # Who kills every worker that it is given to is given up; the others go on.
         return [
-            future if future.key in self._told else _given_up(task, future)
+            future if future.key in self._told else self._alone(function, task, future)
             for task, future in zip(tasks, futures, strict=True)
         ]
+
+    def _submitted(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        return [self._client.submit(function, each, retries=RETRIES, pure=False) for each in items]
+
+    def _alone(self, function: Callable[[Task], Answer], task: Task, failed: Any) -> Any:
+        """Once more, while nothing else runs: Dask also suspects what only waited on a worker that died.
+
+        Who kills every worker that it is given to is given up; the others go on.
+        """
+        from distributed import KilledWorker, as_completed
+
+        if isinstance(failed.exception(), KilledWorker):
+            [failed] = self._submitted(function, [task])
+            [summary] = self._submitted(travelling, [failed])
+            for done in as_completed([summary], loop=self._client.loop):
+                if done.status == "finished":
+                    self._told[failed.key] = done.result()
+                    return failed
+        return _given_up(task, failed)
 
     def answers(self, kept: Sequence[Any]) -> list[Answer]:
         """They have come already."""
