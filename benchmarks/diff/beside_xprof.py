@@ -1,7 +1,8 @@
 """A slower kernel beside XProf: what its pages list for two runs, and what our diff says first.
 
-`python -m benchmarks.diff.beside_xprof A.xplane.pb.gz B.xplane.pb.gz KERNEL FACTOR` with XProf and TensorFlow installed. A and B are two recordings
-of one job; the kernel is made slower in B. XProf compares two runs by showing its pages for both: what is not listed cannot be compared.
+`python -m benchmarks.diff.beside_xprof [A.xplane.pb.gz B.xplane.pb.gz [KERNEL [FACTOR]]]` with XProf and TensorFlow installed. A and B are two recordings
+of one job, or the same one; a kernel is made slower in B: the first that is not among the ten longest, unless told. XProf compares two runs by
+showing its pages for both: what is not listed cannot be compared.
 """
 
 from __future__ import annotations
@@ -17,11 +18,17 @@ import stepscope
 from benchmarks.diff.plant_xplane import kernels_by_time, opened, slower_kernel
 
 TOP = 10
+FIXTURES = Path(__file__).parent.parent.parent / "tests" / "fixtures" / "diagnosis"
+# Two recordings of one job.
+RECORDED = [str(FIXTURES / f"jax_{name}.mended.xplane.pb.gz") for name in ("attention", "healthy_attention")]
 
 
 def main() -> None:
     """Prints what each of them shows."""
-    sources, kernel, factor = sys.argv[1:3], sys.argv[3], float(sys.argv[4])
+    given = sys.argv[1:]
+    sources = given[:2] or RECORDED
+    kernel = given[2] if len(given) > 2 else kernels_by_time(opened(Path(sources[1])))[TOP][0]
+    factor = float(given[3]) if len(given) > 3 else 3.0
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for name, source in zip("ab", sources, strict=True):

@@ -81,6 +81,14 @@ def test_baseline_by_option(budget: Path, tmp_path: Path) -> None:
     )
 
 
+def test_a_baseline_of_another_framework_is_said_to_be_one(budget: Path) -> None:
+    jax = FIXTURES / "diagnosis" / "jax_sync.mended.xplane.pb.gz"
+    budget.write_text(f'[baseline]\npath = "{jax}"\nstep_time = "500 %"\n')
+    ended = stepscope("check", MENDED, "--budget", budget)
+    assert ended.returncode == 0
+    assert ended.stdout.count("A is JAX and B is PyTorch: their ops and kernels have other names") == 1
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -88,6 +96,13 @@ def test_baseline_by_option(budget: Path, tmp_path: Path) -> None:
         ("step_time = ", "is no TOML"),
         ('[baseline]\nstep_time = "5 %"', "The budget has limits against a baseline, and no baseline."),
         ('[baseline]\npath = "nowhere"\nstep_time = "5 %"', "nowhere"),
+        ('findings = ["device-snyc"]', "has device-snyc, which is no finding.\nDid you mean device-sync?"),
+        ('[parts]\nsnyc = "1 ms"', "has the key snyc, which means nothing.\nDid you mean sync?"),
+        (
+            'step_time = "5 GB"',
+            "is '5 GB', which is no amount.\nWrite a number and its unit, such as \"120 ms\".",
+        ),
+        ("", "limits nothing."),
     ],
 )
 def test_wrong_budgets(budget: Path, text: str, says: str) -> None:

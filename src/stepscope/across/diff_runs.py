@@ -26,7 +26,7 @@ LAG_SHARE = 0.5
 # The device waits for a host that is behind: these come and go with its speed.
 LAGGING = ("dispatch", "python", "unexplained")
 # To which name a short gap falls, or whether to none, is partly chance.
-VAGUE = ("dispatch", "unexplained")
+VAGUE = ("dispatch", "unexplained", "device_gap")
 VAGUE_NOISE, NAMED_NOISE = 0.25, 0.12
 UNEXPLAINED_OF_STEP = 0.01
 # What a host takes for the same calls differs by this in any case: caches, branch predictors, the profiler's own records.

@@ -45,6 +45,7 @@ class Gate(msgspec.Struct, kw_only=True):
     passed: bool
     strict: bool = False
     checks: list[Check] = []
+    remarks: list[str] = []  # what of the profile and its baseline cannot be compared
 
     @property
     def summary(self) -> str:
@@ -70,7 +71,9 @@ def gate(side: Side, budget: Budget, diff: Diff | None = None, *, strict: bool =
 
 def gate_of(diff: Diff, base: Baseline, *, strict: bool = False) -> Gate:
     """Of a diff alone: what may have grown from A to B."""
-    return _gate(diff.b.path, diff, against(diff, base), strict)
+    found = _gate(diff.b.path, diff, against(diff, base), strict)
+    found.remarks = []  # the diff itself has told them
+    return found
 
 
 def _gate(path: str, diff: Diff | None, checks: list[Check], strict: bool) -> Gate:
@@ -78,6 +81,7 @@ def _gate(path: str, diff: Diff | None, checks: list[Check], strict: bool) -> Ga
     return Gate(
         path=path,
         baseline=diff.a.path if diff is not None else None,
+        remarks=list(diff.not_comparable) if diff is not None else [],
         passed=not any(check.verdict in failing for check in checks),
         strict=strict,
         checks=checks,

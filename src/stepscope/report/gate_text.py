@@ -11,6 +11,7 @@ from stepscope.report.diff_cells import amount, change
 from stepscope.report.gate import NOISY, OK, Check, Gate
 from stepscope.report.grid import lines
 from stepscope.report.markdown import code, text
+from stepscope.report.terminal_words import wrapped
 from stepscope.safe import safe
 
 HEAD = ("limit", "at most", "measured", "± by chance", "verdict", "")
@@ -30,6 +31,8 @@ def gate_lines(found: Gate, width: int) -> Iterator[Text]:
         rows, [False, True, True, True, False, False], [False, False, False, False, False, True], width
     )
     yield Text()
+    for remark in found.remarks:
+        yield from (Text(line.plain, "yellow") for line in wrapped(safe(remark), width, "  ", "! "))
     yield Text(found.summary, "bold green" if found.passed else "bold red")
 
 
@@ -45,7 +48,8 @@ def as_markdown(found: Gate) -> str:
         for name, most, value, noise, verdict, message in map(cells, found.checks)
     ]
     head = ["| " + " | ".join(HEAD) + " |", "|---|---:|---:|---:|---|---|"]
-    return "\n".join([f"**{text(found.summary)}**", "", *head, *rows]) + "\n"
+    remarks = [line for remark in found.remarks for line in ("", text(remark))]
+    return "\n".join([f"**{text(found.summary)}**", "", *head, *rows, *remarks]) + "\n"
 
 
 def as_json(found: Gate) -> str:
