@@ -68,6 +68,11 @@ def test_names_of_other_files(name: str, reason: str) -> None:
         ({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "start_ts": 1, "nodes": []}, "", "an execution trace"),
         ({"images": [], "annotations": []}, "", "JSON, but no trace"),
         ([1, 2], "", "JSON, but no trace"),
+        (
+            {"schema": "stepscope.report/1", "x": '"schemaVersion"'},
+            "",
+            "what stepscope says of a profile (a report)",
+        ),
     ],
 )
 def test_json_by_its_first_bytes(document: object, hint: str, reason: str) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from stepscope.across.diff_model import Diff, Row, Run
+from stepscope.report.diff_html import as_html as diff_as_html
 from stepscope.report.html import as_html
 from stepscope.report.model import OpRow
 from tests.report.handmade import KERNEL, MS, report
@@ -47,6 +49,14 @@ def test_the_policy_lets_our_script_run(tmp_path: Path) -> None:
     ended = opened(page_with_many_ops(), tmp_path)
     assert '<html lang="en" class="stepscope js">' in ended.stdout
     assert "Refused" not in ended.stderr
+    assert "CONSOLE" not in ended.stderr
+
+
+def test_the_script_runs_on_a_diff_too(tmp_path: Path) -> None:
+    row = Row(name="step", a=1e6, b=2e6, difference=1e6, relative=1.0, noise=1e4, significant=True)
+    found = Diff(a=Run(path="a"), b=Run(path="b"), verdict="Longer.", significant=True, step=row, parts=[row])
+    ended = opened(diff_as_html(found), tmp_path)
+    assert '<button id="theme" type="button">' in ended.stdout  # the script has shown it
     assert "CONSOLE" not in ended.stderr
 
 

@@ -101,7 +101,13 @@ def by_content(head: bytes) -> Verdict:
 _KINETO_KEYS = (b'"deviceProperties"', b'"schemaVersion"', b'"distributedInfo"', b'"baseTimeNanoseconds"')
 
 
+_OURS = re.compile(rb'\{\s*"schema"\s*:\s*"stepscope\.(\w+)/')
+
+
 def _json(text: bytes) -> Verdict:
+    ours = _OURS.match(text)
+    if ours is not None:
+        return Verdict(reason=f"what stepscope says of a profile (a {ours[1].decode()}), not a profile")
     if any(key in text for key in _KINETO_KEYS):
         return Verdict("kineto")
     if (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from stepscope.across.diff_model import Diff, FindingChange
 from stepscope.report.diff_cells import Listing, about, cells, finding_words, line_figures, listings, title_of
 from stepscope.report.diff_flame_svg import flame_svg
-from stepscope.report.html import policy
+from stepscope.report.html import policy, theme_button
 from stepscope.report.markup import Markup, join, tag
 from stepscope.report.style import asset, content_style, page_style
 
@@ -38,6 +38,7 @@ def as_html(found: Diff, *, limit: int = ROWS) -> str:
     body = tag(
         "body",
         tag("header", tag("div", tag("h1", title), _runs(found))),
+        tag("nav", tag("div", theme_button())),
         tag(
             "main",
             list(_sections(found, limit)),

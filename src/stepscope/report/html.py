@@ -107,8 +107,12 @@ def _cards(report: Report) -> Iterator[tuple[str, str]]:
 
 def _nav(names: list[str]) -> Markup:
     links = tag("p", [tag("a", TITLES[name], href=f"#{name}") for name in names])
-    theme = tag("button", "light / dark", id="theme", type="button", hidden=True)
-    return tag("nav", tag("div", links, theme))
+    return tag("nav", tag("div", links, theme_button()))
+
+
+def theme_button() -> Markup:
+    """Light or dark; the script of the page shows it."""
+    return tag("button", "light / dark", id="theme", type="button", hidden=True)
 
 
 def _section(name: str, content: Content) -> Markup:

@@ -11,6 +11,8 @@ import { inOrder, part } from "../app/parts.js";
 import { serverTable } from "../app/servertable.js";
 import { clocksTable, waitsFigure, worstTable } from "../app/waits.js";
 
+const OWN = "own";
+
 /** @type {import("../types").Page} */
 export const page = { name: "collectives", title: "Communication", render };
 
@@ -79,6 +81,11 @@ function straggler(report) {
   );
 }
 
+/** Steps of ranks that wait for one another last equally long: what a rank does itself tells it apart. @param {import("../types").StepRow} row */
+function ownWork(row) {
+  return Math.max(0, row.duration_ns - (row.parts.collective ?? 0) - (row.parts.host_collective ?? 0));
+}
+
 /** @param {import("../types").Report} report @param {import("../types").Context} context */
 function heat(report, context) {
   const rows = ownRows(report);
@@ -86,20 +93,25 @@ function heat(report, context) {
   const steps = [...new Set(rows.map((row) => row.step))].sort((a, b) => a - b);
   const found = new Map(rows.map((row) => [`${row.rank} ${row.step}`, row]));
   const parts = inOrder(report.breakdown).map((row) => row.part);
-  let measure = context.params.get("measure") ?? "duration";
-  if (measure !== "duration" && !parts.includes(measure)) measure = "duration";
-  const value = (/** @type {import("../types").StepRow | undefined} */ row) =>
-    row ? (measure === "duration" ? row.duration_ns : (row.parts[measure] ?? 0)) : null;
+  const isMeasure = (/** @type {string | null} */ name) => name === "duration" || parts.includes(name ?? "");
+  const asked = context.params.get("measure");
+  let measure = asked !== null && isMeasure(asked) ? asked : OWN;
+  const value = (/** @type {import("../types").StepRow | undefined} */ row) => {
+    if (!row) return null;
+    if (measure === OWN) return ownWork(row);
+    return measure === "duration" ? row.duration_ns : (row.parts[measure] ?? 0);
+  };
   const select = h(
     "select",
     {
       "aria-label": "measure",
       onchange: () => {
         measure = select.value;
-        context.setParams({ measure: measure === "duration" ? null : measure });
+        context.setParams({ measure: measure === OWN ? null : measure });
         void drawing.redraw();
       },
     },
+    h("option", { value: OWN }, "own work: the step without communication"),
     h("option", { value: "duration" }, "step time"),
     parts.map((name) => h("option", { value: name }, part(name).title)),
   );
@@ -129,8 +141,9 @@ function heat(report, context) {
             hoverinfo: "text",
             colorscale: [
               [0, colour("card")],
-              [1, colour(measure === "duration" ? "accent" : `p-${measure}`)],
+              [1, colour(measure === "duration" || measure === OWN ? "accent" : `p-${measure}`)],
             ],
+            zmin: 0,
             colorbar: { title: { text: unit, side: "right" }, thickness: 12, outlinewidth: 0 },
             xgap: 1,
             ygap: 1,
