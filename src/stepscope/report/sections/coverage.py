@@ -32,14 +32,17 @@ def of_rank(context: RankContext) -> RankCoverage:
 
 
 def joined(parts: Sequence[RankCoverage], options: Options) -> Mapping[str, Any]:
-    """Means over the ranks; a gap is told once, with the largest share that any rank misses."""
+    """Means over the ranks, of gaps as of shares: together they are all there is. A gap is told once."""
     ranks = [part.found for part in parts]
     shares = {name: _mean([getattr(rank, name) for rank in ranks]) for name in _FIGURES}
     gaps: dict[tuple[str, str], Gap] = {}
     for row in (row for rank in ranks for row in rank.gaps):
         gap = msgspec.convert(row, Gap)
-        before = gaps.get((gap.what, gap.reason))
-        gaps[gap.what, gap.reason] = gap if before is None or gap.share > before.share else before
+        known = sum(getattr(rank, gap.what, 0.0) is not None for rank in ranks)
+        before = gaps.setdefault((gap.what, gap.reason), msgspec.structs.replace(gap, share=0.0))
+        before.share += gap.share / max(known, 1)
+    for gap in gaps.values():
+        gap.share = round(gap.share, 6)
     return {"coverage": Coverage(**shares, gaps=[*gaps.values(), *_missing_ranks(parts)])}
 
 
