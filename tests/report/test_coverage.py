@@ -9,9 +9,9 @@ from stepscope.report.sections.coverage import RankCoverage, joined
 
 
 def _rank(stacks: float | None) -> RankCoverage:
-    missing = (
-        [] if stacks in (None, 1.0) else [{"what": "stacks", "share": 1 - (stacks or 0), "reason": "none"}]
-    )
+    missing: list[dict[str, object]] = []
+    if stacks is not None and stacks < 1:
+        missing = [{"what": "stacks", "share": 1 - stacks, "reason": "none"}]
     return RankCoverage(Coverage(1.0, 1.0, 1.0, 1.0, stacks, 1.0, missing), None)
 
 
