@@ -50,6 +50,17 @@ def test_waits_by_a_common_clock() -> None:
     assert found.ranks[0].waits.rows() == [(0, 1, "all_reduce", 120, 2)]
 
 
+@pytest.mark.parametrize("name", ["all_reduce", "all_gather"])
+def test_a_call_that_waits_for_its_own_device_has_not_come(name: str) -> None:
+    """Rank 1 enters first, and its data is ready last; by the clock, and by common ends."""
+    found = compared(
+        calls((1, name, 120, 80), (2, name, 320, 80)),
+        calls((1, name, 100, 100), (2, name, 300, 100), held_ns=70),
+    )
+    assert [(rank.last, rank.late_ns, rank.wait_ns) for rank in found.ranks] == [(0, 0, 100), (2, 100, 0)]
+    assert found.meetings["transfer_ns"].to_list() == [30, 30]
+
+
 def test_without_a_shared_end_times_are_compared() -> None:
     """An all-gather tells no clock: who spends least time in it came last."""
     found = compared(

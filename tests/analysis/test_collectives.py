@@ -10,7 +10,7 @@ import pytest
 
 import stepscope
 from stepscope.analysis.account import account
-from stepscope.analysis.collective_calls import operation
+from stepscope.analysis.collective_calls import operation, recorded_calls
 from stepscope.analysis.collectives import Collectives, collectives
 from stepscope.analysis.steps import find_steps
 from stepscope.trace.trace import Trace
@@ -50,6 +50,26 @@ def test_exposed_and_overlapped() -> None:
     assert (row["algorithm_gb_per_s"], row["bus_gb_per_s"]) == (4.0, 4.0 * 2 * 3 / 4)
     assert found.exposed_share == pytest.approx(0.05)
     assert found.kernel_share == pytest.approx(0.5)
+
+
+def test_a_host_collective_begins_when_the_device_has_its_data() -> None:
+    """gloo's thread first waits for the queue and the copy to the host; the wait for the copy back is the result's."""
+    table = (
+        STEP
+        + """
+        host     | 100 | 400 | annotation | gloo:all_reduce
+        host     | 110 | 150 | runtime    | cudaStreamSynchronize
+        host     | 400 |  10 | runtime    | cudaMemcpyAsync -> 5
+        host     | 420 |  70 | runtime    | cudaStreamSynchronize
+        stream 7 | 415 |  60 | copy       | Memcpy HtoD
+        host     | 600 | 100 | annotation | gloo:all_reduce
+        host     | 610 |  10 | runtime    | cudaMemcpyAsync -> 8
+        stream 7 | 640 |  20 | copy       | Memcpy DtoH
+        host     | 800 | 100 | annotation | gloo:all_reduce
+        """
+    )
+    trace = gpu_trace(table, copies={5: {"direction": "HtoD"}, 8: {"direction": "DtoH"}})
+    assert recorded_calls(trace).sort("start_ns")["held_ns"].to_list() == [160, 60, 0]
 
 
 def test_a_name_is_all_that_is_known() -> None:

@@ -1,8 +1,8 @@
 """When each rank came to each collective, reduced so that any number of ranks can be put together pairwise.
 
-With clocks that agree, a rank comes when its call starts; elsewhere all ranks are taken to leave together, so that who
-spent least time in the call came last. Wait of a rank = the last arrival − its own. Transfer = the time that the last one
-spent in the call, for it waited for nobody.
+With clocks that agree, a rank comes when its call starts, and a host's call of device tensors once its own device has computed
+them; elsewhere all ranks are taken to leave together, so that who spent least time in the call came last. Wait of a rank = the
+last arrival − its own. Transfer = the time that the last one spent in the call from then on, for it waited for nobody.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def arrivals(rows: pl.DataFrame, clock: Clock, by_clock: Collection[int]) -> pl.
     """The rows of one rank with `arrival_ns`: by the common clock, or before a common end."""
     is_by_clock = pl.col("lane").is_in(pl.Series(sorted(by_clock), dtype=pl.UInt64).implode())
     arrival = pl.when(is_by_clock).then(clock.common("start_ns")).otherwise(-pl.col("dur_ns"))
-    return rows.with_columns(arrival_ns=arrival)
+    return rows.with_columns(arrival_ns=arrival + pl.col("held_ns"))
 
 
 def meetings(rows: pl.DataFrame) -> pl.DataFrame:
@@ -53,7 +53,7 @@ def meetings(rows: pl.DataFrame) -> pl.DataFrame:
         last_ns="arrival_ns",
         last_rank="rank",
         second_ns=pl.lit(None),
-        transfer_ns="dur_ns",
+        transfer_ns=pl.col("dur_ns") - pl.col("held_ns"),
         sum_ns=pl.lit(0.0),
         origin_ns="arrival_ns",
     ).cast(MEETINGS)  # type: ignore[arg-type]
@@ -104,6 +104,6 @@ def waits(rows: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
     rows = rows.join(there, on=KEY, maintain_order="left")
     wait = (pl.col("last_ns") - pl.col("arrival_ns")).clip(0)
     return rows.with_columns(
-        wait_ns=pl.min_horizontal(wait, "dur_ns"),
+        wait_ns=pl.min_horizontal(wait, pl.col("dur_ns") - pl.col("held_ns")),
         late_ns=pl.when(pl.col("last_rank") == pl.col("rank")).then("late_ns").otherwise(0),
     )

@@ -30,6 +30,7 @@ KEYED = {
     "start_ns": pl.Int64,
     "dur_ns": pl.Int64,
     "exposed_ns": pl.Int64,
+    "held_ns": pl.Int64,  # of its time: until the rank itself was ready
 }
 COUNTS = {"lane": pl.UInt64, "place": pl.Int32, "calls": pl.UInt32, "ranks": pl.UInt32, "example": pl.Int32}
 _SAME = ("name", "group", "group_ranks", "device")
@@ -52,6 +53,7 @@ def keyed(calls: pl.DataFrame, rank: int, shift_ns: int = 0) -> pl.DataFrame:
         *("name", "group", "group_size", "dtype", "bytes", "step"),
         pl.col("start_ns") + shift_ns,
         *("dur_ns", "exposed_ns"),
+        pl.col("held_ns").fill_null(0),
     ).cast(KEYED)  # type: ignore[arg-type]
 
 

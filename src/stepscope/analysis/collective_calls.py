@@ -9,6 +9,7 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.account import Account
+from stepscope.analysis.collective_held import held
 from stepscope.analysis.collective_programs import program_facts
 from stepscope.analysis.collective_runs import program_runs
 from stepscope.trace.trace import Trace
@@ -22,6 +23,7 @@ CALLS = {
     "bytes": pl.Int64,
     "dur_ns": pl.Int64,
     "exposed_ns": pl.Int64,
+    "held_ns": pl.Int64,  # from its start until the device had computed what a host collective sends
     "start_ns": pl.Int64,
     "step": pl.Int32,
     "group_ranks": pl.String,
@@ -99,9 +101,13 @@ def collective_calls(trace: Trace, account: Account) -> pl.DataFrame:
 def recorded_calls(trace: Trace) -> pl.DataFrame:
     """The same without an account: nothing is known to be exposed."""
     on_device = _device_calls(trace)
-    found = [on_device, _host_calls(trace), _host_ops(trace) if on_device.is_empty() else on_device.clear()]
+    on_host = _host_calls(trace)
+    found = [on_device, on_host, _host_ops(trace) if on_device.is_empty() else on_device.clear()]
     rows = pl.concat([_described(trace, calls) for calls in found])
-    rows = rows.with_columns(_device(trace, rows["event"]), exposed_ns=pl.lit(0))
+    rows = rows.join(held(trace, on_host["event"]), on="event", how="left", maintain_order="left")
+    rows = rows.with_columns(
+        _device(trace, rows["event"]), pl.col("held_ns").fill_null(0), exposed_ns=pl.lit(0)
+    )
     return rows.select(*CALLS).cast(CALLS)  # type: ignore[arg-type]
 
 
