@@ -14,6 +14,7 @@ from stepscope.across.diff_model import Batch, Line, Row, Tail
 LINES = 8
 CALL_LINES = 3
 NEARLY_ALL = 0.8
+HARDLY, NOTABLE = 0.01, 0.2  # of the time of matrix products
 SAME_CAUSE = 0.5  # of the change of matching ops: what a batch or a precision must explain to be named for it
 WORTH_A_WAIT = 0.1  # a wait that is less of the dispatch beside it has not caused that
 _BUSY_BY_OP = ("compute", "host_compute")
@@ -95,7 +96,9 @@ def _per_sample(step: Row, ratio: float) -> str:
 
 def _precision(found: Evidence) -> Iterator[Line]:
     """Device time that went from one number format of matrix products to another."""
-    moved = [row for row in found.precision if row.significant and row.name != "unknown"]
+    known = [row for row in found.precision if row.name != "unknown"]
+    whole = sum(row.a or 0 for row in known) or 1.0, sum(row.b or 0 for row in known) or 1.0
+    moved = [row for row in known if row.significant or _is_new(row, whole)]
     gone = max((row for row in moved if row.difference < 0), key=lambda row: -row.difference, default=None)
     come = max((row for row in moved if row.difference > 0), key=lambda row: row.difference, default=None)
     if gone is None or come is None or (gone.b or 0) > SAME_CAUSE * (gone.a or 0):
@@ -109,6 +112,12 @@ def _precision(found: Evidence) -> Iterator[Line]:
         relative=difference / gone.a if gone.a else None,
         name="precision",
     )
+
+
+def _is_new(row: Row, whole: tuple[float, float]) -> bool:
+    """Which formats there are is no matter of chance, however long they take: one run has it, the other as good as not."""
+    less, more = sorted([(row.a or 0) / whole[0], (row.b or 0) / whole[1]])
+    return less < HARDLY and more > NOTABLE
 
 
 def _tail(found: Evidence) -> Iterator[Line]:
