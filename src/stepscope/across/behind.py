@@ -60,16 +60,16 @@ class Behind:
         time = sum(self._growth(step, rank, "compute") for step, rank in at)
         return blocks > 0 and time > 0 and blocks >= _GREW_WITH * time
 
-    def always_more_work(self, rank: int, late_ns: float) -> bool:
-        """Whether it has more to compute in all steps alike, and that takes at least half of what it is late by."""
+    def more_work_ns(self, rank: int) -> int:
+        """How much longer it computes in each step, if it has more to compute in all steps alike; else 0."""
         steps = sorted({step for step, _ in self._of(rank)})
         growth = [self._growth(step, rank, _BLOCKS) for step in steps]
         typical = median(growth) if growth else 0.0
         varies = median(abs(each - typical) for each in growth) if growth else 0.0
-        if typical < MORE_WORK - 1 or varies > _ALIKE * typical:
-            return False
         at = [(step, rank) for step in steps]
-        return self.had_more_work(at) and 2 * self.longer(at).get("compute", 0) >= late_ns
+        if typical < MORE_WORK - 1 or varies > _ALIKE * typical or not self.had_more_work(at):
+            return 0
+        return max(0, self.longer(at).get("compute", 0))
 
     def work_ratio(self, rank: int) -> float | None:
         """Blocks of the rank's kernels to those of the others, over all steps."""

@@ -75,11 +75,15 @@ def _always(found: LateSteps, behind: Behind) -> Straggler | None:
 def _one(found: LateSteps, behind: Behind) -> Straggler | None:
     """One rank that is late more often than chance has it, though not in every step."""
     worst = max(found.alone, key=lambda rank: (found.alone[rank], -rank), default=None)
-    if worst is None or found.alone[worst] < found.worth_ns:
+    if worst is None:
         return None
-    saved = found.alone[worst]
-    if behind.always_more_work(worst, saved / found.steps):
+    saved, work = found.alone[worst], behind.more_work_ns(worst) * found.steps
+    # Of a few steps waits alone are not exact enough; what there is more to do is, where half of it was waited for.
+    enough = saved >= found.worth_ns or (work >= found.worth_ns and 2 * saved >= work)
+    if enough and 2 * work >= saved:
         return _told(found, behind, worst, [worst], ALWAYS, saved, cause="work")
+    if saved < found.worth_ns:
+        return None
     if not (found.steadily(worst) or found.more_often_than_chance(worst) or _of_few(found, worst, saved)):
         return None
     at = {(step, worst) for step in found.late_in(worst)}

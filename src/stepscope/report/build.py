@@ -136,7 +136,9 @@ def chosen_sections(names: Collection[str] | None) -> Sequence[Section]:
         raise StepscopeError(
             f"There is no section {unknown[0]}.", fix=f"The sections are {', '.join(SECTION_NAMES)}."
         )
-    return [section for section in SECTIONS if section.name in names or section.name in ALWAYS]
+    # Who the other ranks wait for is a finding that comes of the collectives.
+    also = ("collectives",) if "findings" in names else ()
+    return [section for section in SECTIONS if section.name in (*names, *ALWAYS, *also)]
 
 
 def _chosen_ranks(profile: Profile, rank: int | Collection[int] | None) -> list[int]:
