@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import polars as pl
 import pytest
 
-from stepscope.across.diff_batch import _factor
+from stepscope.across.diff_batch import _by_input, _factor
 from stepscope.across.diff_match import KERNELS, OPS, match
 from stepscope.across.diff_noise import Draws, RunNoise, noise_of, spread, surely
 from stepscope.across.diff_noise import draws as draws_of
@@ -133,3 +133,31 @@ def test_another_kernel_of_the_same_op_is_the_same_row() -> None:
 def test_factors_of_shapes(a: str, b: str, factor: float | None) -> None:
     found = _factor(a, b)
     assert (float(found) if found is not None else None) == factor
+
+
+def pipeline(samples: int, batch_stage: str = "Iterator::BatchV2") -> dict[str, object]:
+    """Of ten steps; one sample more was begun."""
+    calls = {"Iterator::Prefetch": 10, batch_stage: 11, "Iterator::Shuffle": 10 * samples + 1}
+    stages = [{"name": name, "kind": "other", "calls": count} for name, count in calls.items()]
+    return {"steps": {"count": 10}, "input": {"stages": stages}}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "factor"), [(128, 256, 2), (96, 32, 1 / 3), (128, 128, None), (128, 131, None)]
+)
+def test_batches_by_the_input_pipeline(a: int, b: int, factor: float | None) -> None:
+    found = _by_input(pipeline(a), pipeline(b, "Iterator::MapAndBatch"))
+    assert (found.ratio if found else None) == (pytest.approx(factor) if factor else None)
+
+
+def test_steps_of_one_number_are_compared_with_their_like() -> None:
+    """Both go up and down by a third: a difference of 2 % in each is no accident. In another order it may be one."""
+    steps = [100.0, 140.0, 95.0, 130.0, 120.0, 90.0]
+    cells = pl.DataFrame({"recording": [0] * 6, "rank": [0] * 6, "step": range(6)})
+    drawn = draws_of(cells), draws_of(cells, 7)
+    together = noise_of(steps, [1.02 * step for step in steps], *drawn, RunNoise())
+    apart = noise_of(steps, [1.02 * step for step in reversed(steps)], *drawn, RunNoise())
+    assert together is not None
+    assert apart is not None
+    assert together.chance(2.25) < 0.001
+    assert apart.chance(2.25) > 0.5
