@@ -154,6 +154,45 @@ def test_its_time_is_no_longer_the_collectives() -> None:
     assert with_straggler([_waits(0.3, 30)], None, 100)[0].share == 0.3
 
 
+def test_with_and_without_the_profiler_are_of_the_same_time() -> None:
+    """What is left without the wait, both times: 0.4 of 0.8 of the step."""
+    waits = _waits(0.8, 80)
+    waits.speedup, waits.evidence = 5.0, {"speedup_as_recorded": 5.0}
+    left = with_straggler([waits], _told(40, 0.4), step_ns=100)[1]
+    both = (left.speedup, left.evidence["speedup_as_recorded"])
+    assert both == pytest.approx((1 / 0.6, 1 / 0.6), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("cause", "part", "code"),
+    [
+        ("input", "input", "input-bound"),
+        ("python", "python", "host-python"),
+        ("work", "compute", "fp32-matmul"),
+        ("dispatch", "dispatch", "launch-bound"),
+    ],
+)
+def test_the_cause_of_the_late_rank_is_no_time_of_its_own(cause: str, part: str, code: str) -> None:
+    def own(rank: int, code: str) -> Finding:
+        evidence = {"rank": rank}
+        return Finding(code=code, class_="time", title="", detail="", evidence=evidence, saves_ns_per_step=35)
+
+    slow = _told(30, 0.3, kind="always", cause=cause, ranks=[1], parts={part: 31})
+    told = with_straggler([own(1, code), own(0, code), own(1, "memory-growth")], slow, 100)
+    same = {(finding.code, finding.evidence["rank"]): finding for finding in told}
+    assert same[code, 1].evidence["same_time_as"] == "straggler"
+    assert same[code, 1].evidence["same_ns_per_step"] == 30
+    assert "30 ns of it is the same time" in same[code, 1].detail
+    assert "same_time_as" not in {**same[code, 0].evidence, **same["memory-growth", 1].evidence}
+
+
+def test_more_work_explains_only_computing() -> None:
+    """Its dispatch takes longest, and that it has more to compute is told beside."""
+    late = _told(30, 0.3, kind="always", cause="work", ranks=[1], parts={"dispatch": 30}, work_ratio=2.0)
+    detail = with_straggler([], late, 100)[0].detail
+    assert "its dispatch takes 30 ns longer than on the other ranks." in detail
+
+
 def test_words() -> None:
     """The finding says who, how often and why, and what to do about that."""
     told = _told(30, 0.3, kind="always", cause="work", ranks=[1], parts={"compute": 30}, work_ratio=2.0)

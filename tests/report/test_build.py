@@ -15,7 +15,7 @@ from stepscope.errors import StepscopeError
 from stepscope.profile.load import load
 from stepscope.profile.profile import Profile
 from stepscope.report import build as module
-from stepscope.report.build import RAISE, SECTION_NAMES, report
+from stepscope.report.build import RAISE, SECTION_NAMES, chosen_sections, report
 from stepscope.report.json_text import as_json
 from stepscope.report.model import Report
 from stepscope.report.sections import SECTIONS
@@ -125,6 +125,14 @@ def test_some_sections(sample: Profile) -> None:
     assert not found.memory.devices
     with pytest.raises(StepscopeError, match="no section nonsense"):
         report(sample, sections=["nonsense"])
+
+
+@pytest.mark.parametrize("name", ["findings", "problems"])
+def test_a_section_is_the_same_whichever_are_shown(two_ranks: Profile, name: str) -> None:
+    """Stragglers and ranks that differ show only between ranks, which is the section of collectives."""
+    assert getattr(report(two_ranks, sections=[name]), name) == getattr(report(two_ranks), name)
+    assert "collectives" in {section.name for section in chosen_sections([name])}
+    assert "collectives" not in {section.name for section in chosen_sections([name], several=False)}
 
 
 def test_every_section_has_a_place() -> None:

@@ -61,8 +61,8 @@ def build(
     also: Callable[[RankContext], None] | None = None,
 ) -> Report:
     """The report, rank by rank: what one rank needed is let go before the next one is looked at, and after `also` saw it."""
-    wanted = chosen_sections(sections)
     ranks = _chosen_ranks(profile, rank)
+    wanted = chosen_sections(sections, several=len(ranks) > 1)
     failures = Failures()
     found: dict[str, list[Any]] = {section.name: [] for section in wanted}
     with ThreadPoolExecutor(_threads(), thread_name_prefix="stepscope-report") as pool:
@@ -127,8 +127,8 @@ def _slowest_first(sections: Sequence[Section]) -> list[Section]:
     )
 
 
-def chosen_sections(names: Collection[str] | None) -> Sequence[Section]:
-    """The sections of these names, and those that are always told; all for None."""
+def chosen_sections(names: Collection[str] | None, several: bool = True) -> Sequence[Section]:
+    """The sections of these names, those that are always told, and for `several` ranks what those ask for; all for None."""
     if names is None:
         return SECTIONS
     unknown = sorted(set(names).difference(SECTION_NAMES))
@@ -136,8 +136,8 @@ def chosen_sections(names: Collection[str] | None) -> Sequence[Section]:
         raise StepscopeError(
             f"There is no section {unknown[0]}.", fix=f"The sections are {', '.join(SECTION_NAMES)}."
         )
-    # Who the other ranks wait for is a finding that comes of the collectives.
-    also = ("collectives",) if "findings" in names else ()
+    # Who the other ranks wait for is a finding that comes of the collectives; that ranks differ in their calls is a problem.
+    also = ("collectives",) if several and {"findings", "problems"} & set(names) else ()
     return [section for section in SECTIONS if section.name in (*names, *ALWAYS, *also)]
 
 

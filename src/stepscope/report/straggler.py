@@ -35,8 +35,25 @@ def with_straggler(
     if found is None or not step_ns:
         return list(findings)
     mine = _finding(found, step_ns)
+    for finding in findings:
+        _say_the_same(finding, found, mine)
     rest = [_without(finding, mine, step_ns) if finding.code == _WAITING else finding for finding in findings]
     return sorted((mine, *(finding for finding in rest if finding is not None)), key=order)
+
+
+def _say_the_same(finding: Finding, found: Straggler, mine: Finding) -> None:
+    """What makes the late rank late is a finding of its own, too: its time is saved once, not twice."""
+    cause = "compute" if found.cause in _COMPUTING else found.cause or ""
+    if finding.evidence.get("rank") not in found.ranks or finding.code not in _OF_CAUSE.get(cause, ()):
+        return
+    same = min(finding.saves_ns_per_step, mine.saves_ns_per_step, found.parts.get(cause, 0))
+    if same <= 0:
+        return
+    finding.evidence = {**finding.evidence, "same_time_as": CODE, "same_ns_per_step": same}
+    finding.detail += (
+        f" {duration(same)} of it is the same time that the others wait for rank {finding.evidence['rank']}, a finding "
+        "of its own: it can be saved only once."
+    )
 
 
 def _finding(found: Straggler, step_ns: int) -> Finding:
@@ -104,7 +121,7 @@ def _why(found: Straggler) -> Iterator[str]:
     if part is not None:
         what = "time outside of all recorded events is" if part == "unexplained" else f"{spoken(part)} takes"
         took = f"In those steps its {what} {duration(found.parts[part])} longer than on the other ranks"
-        yield f"{took}{_CAUSES.get(found.cause or '', '')}."
+        yield f"{took}{_CAUSES.get(found.cause or '', '') if part == 'compute' else ''}."
     if found.work_ratio is not None and found.work_ratio >= _MORE_WORK:
         yield f"Its kernels have {found.work_ratio:.1f} times the blocks of those on the other ranks."
 
@@ -114,6 +131,19 @@ _CAUSES = {
     "work": ", for it has more to compute",
     "clock": ", for its GPU runs at a lower clock",
     "compute": ", though it has no more to compute",
+}
+_COMPUTING = ("work", "clock", "compute")
+# What owns the time of a part of the account.
+_OF_CAUSE = {
+    "input": ("input-bound",),
+    "python": ("host-python",),
+    "io": ("host-python",),
+    "dispatch": ("launch-bound", "eager-execution", "optimizer-loop", "small-batch"),
+    "sync": ("device-sync",),
+    "compile": ("recompilation", "retracing"),
+    "copy": ("exposed-copy", "round-trip-copy", "cpu-fallback"),
+    "compute": ("fp32-matmul", "unfused-attention", "layout-conversion", "low-occupancy", "small-batch"),
+    "unexplained": ("idle-unexplained",),
 }
 _FIXES = {
     "input": "Look at the input pipeline of rank {rank}: its disk, its share of files, its loader's workers and their cores.",
@@ -146,6 +176,12 @@ def _without(finding: Finding, mine: Finding, step_ns: int) -> Finding | None:
     # The shares are of one rank's step and of the mean of all: what is left saves no more than it takes by either.
     saves = max(0, min(finding.saves_ns_per_step - mine.saves_ns_per_step, int(share * step_ns)))
     left = 1.0 if not finding.saves_ns_per_step else saves / finding.saves_ns_per_step
+    recorded = finding.evidence.get("speedup_as_recorded")
+    if recorded:  # with the profiler, and without the wait as well
+        finding.evidence = {
+            **finding.evidence,
+            "speedup_as_recorded": round(1 / (1 - left * (1 - 1 / recorded)), 3),
+        }
     finding.share = round(share, 4)
     finding.saves_ns_per_step = saves
     finding.speedup = round(1 / (1 - left * (1 - 1 / finding.speedup)), 4)
