@@ -337,7 +337,9 @@ def test_another_rank_opens_on_the_same_clock(show: Show) -> None:
     page.get_by_role("button", name="Unfold Rank 1").click()
     until(page, "stepscopeTimeline.ranks[1].layout !== null && stepscopeTimeline.ranks[1].layers.length > 0")
     until(page, "!stepscopeTimeline.tiles.wishes.length && !stepscopeTimeline.tiles.running")
-    page.locator(".tl-status").get_by_text(re.compile(r"Rank 1 ± .+ by \d+ collectives")).wait_for()
+    page.locator(".tl-status").get_by_text(
+        re.compile(r"Rank 1 aligned to ±.+ \(\d+ collectives\)")
+    ).wait_for()
     clock = page.evaluate("stepscopeTimeline.ranks[1].layout.clock")
     one, two = page.evaluate(ENDS)
     assert clock["collectives"] > 2
@@ -412,3 +414,22 @@ def test_the_download_for_perfetto_is_offered(show: Show, site: Site) -> None:
     page = ready(show("trace", "kineto_gpu"))
     link = page.get_by_text("Open in Perfetto").get_attribute("href")
     assert link == f"api/runs/{site.run('kineto_gpu')}/chrome"
+
+
+def test_fold_all_brings_the_ranks_together_and_back(show: Show) -> None:
+    page = with_layers(show("trace", "two_ranks"))
+    height = page.evaluate("stepscopeTimeline.linesHeight")
+    page.get_by_role("button", name="Fold all groups").click()
+    assert page.evaluate("stepscopeTimeline.linesHeight") < height / 2
+    page.get_by_role("button", name="Unfold Rank 1").wait_for()
+    page.get_by_role("button", name="Fold all groups").click()
+    assert page.evaluate("stepscopeTimeline.linesHeight") == height
+
+
+def test_a_filter_that_nothing_matches_says_so(show: Show) -> None:
+    page = with_layers(show("trace", "two_ranks"))
+    page.get_by_label("Show only tracks whose names hold this").fill("no such track")
+    page.get_by_text("No track matches “no such track” in the unfolded ranks.").wait_for()
+    assert page.evaluate("stepscopeTimeline.lines.map((line) => line.title)") == ["Rank 0", "Rank 1"]
+    page.get_by_label("Show only tracks whose names hold this").fill("step")
+    page.get_by_text("No track matches").wait_for(state="hidden")

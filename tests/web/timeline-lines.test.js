@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { greatest, valueAt } from "../../src/stepscope/web/timeline/counters.js";
 import { heightOf, rowAt, tracksBetween } from "../../src/stepscope/web/timeline/hits.js";
-import { buildLines, lineAt, noArrangement, ROW } from "../../src/stepscope/web/timeline/lines.js";
+import { buildLines, clockShort, foldable, lineAt, noArrangement, nothingMatches, ROW } from "../../src/stepscope/web/timeline/lines.js";
 import { readPlace, writePlace } from "../../src/stepscope/web/timeline/link.js";
 
 const source = { id: "0", query: {}, shift: 0, rank: 0, layer: "events" };
@@ -52,6 +52,26 @@ test("the filter keeps tracks and the headings above them", () => {
   assert.deepEqual(titles(buildLines(ranks(), { ...noArrangement(), filter: "nothing" })), []);
 });
 
+test("the filter keeps the headings of ranks, and finds what folded groups hold", () => {
+  const state = { ...noArrangement(), filter: "thread 2", folded: new Set(["r0/g/process 1"]) };
+  assert.deepEqual(titles(buildLines(ranks(2), state)), ["Rank 0", "python", "Rank 1"]);
+  const folded = buildLines(ranks(2), { ...noArrangement(), filter: "thread 2", folded: new Set(["r0"]) });
+  assert.deepEqual(titles(folded), ["Rank 0", "Rank 1"]);
+  assert.equal(nothingMatches(folded.lines, "thread 2"), true);
+  assert.equal(nothingMatches(folded.lines, " "), false);
+  assert.equal(nothingMatches(buildLines(ranks(), state).lines, "thread 2"), false);
+});
+
+test("all folded, each rank is its derived rows and one strip a group", () => {
+  const folded = new Set(foldable(ranks(2), noArrangement()));
+  assert.deepEqual(titles(buildLines(ranks(2), { ...noArrangement(), folded })), ["Rank 0", "Steps", "GPU 0", "python", "Rank 1"]);
+  assert.deepEqual(foldable(ranks(2), { ...noArrangement(), folded }), [...folded]);
+});
+
+test("how well clocks agree is told in words", () => {
+  assert.equal(clockShort(3, { aligned_by: "collectives", residual_ns: 64_900, collectives: 20, offset_ns: 0, drift_ppm: 0 }), "Rank 3 aligned to ±64.9 µs (20 collectives)");
+});
+
 test("tracks can be put in another order", () => {
   const order = new Map([["r0/g/process 1", ["r0/t3", "r0/t1", "r0/t2"]]]);
   assert.deepEqual(titles(buildLines(ranks(), { ...noArrangement(), order })).slice(-3), ["thread 3", "thread 1", "thread 2"]);
@@ -79,6 +99,8 @@ test("a range has the tracks that it touches", () => {
   assert.deepEqual(tracksBetween(lines, -1, Infinity).map((each) => each.track), [0, 1, 2, 3]);
   const second = lines.find((line) => line.track === 2);
   assert.deepEqual(tracksBetween(lines, second.y + 1, second.y + 2), [{ rank: 0, track: 2 }]);
+  const folded = buildLines(ranks(), { ...noArrangement(), folded: new Set(["r0/g/process 1"]) }).lines;
+  assert.deepEqual(tracksBetween(folded, -1, Infinity).map((each) => each.track), [0, 1, 2, 3]);
 });
 
 test("a counter's value is that of the last sample before", () => {

@@ -35,7 +35,7 @@ test("the next rank is one with hits, and after the last comes the first", () =>
 test("how a rank was placed is said, with the error that is left", () => {
   const clock = { aligned_by: /** @type {const} */ ("collectives"), offset_ns: 48_000_000, residual_ns: 2_390, collectives: 1_200, drift_ppm: 40 };
   assert.equal(clockWords(clock), "Its clock was 48.0 ms and 40 ppm off, by the ends of 1,200 collectives: those end within 2.39 µs of each other.");
-  assert.equal(clockShort(1, clock), "Rank 1 ± 2.39 µs by 1,200 collectives");
+  assert.equal(clockShort(1, clock), "Rank 1 aligned to ±2.39 µs (1,200 collectives)");
   assert.match(clockWords({ ...clock, aligned_by: "recorded" }), /recorded clock/);
   assert.match(clockShort(1, { ...clock, aligned_by: "begin" }), /begins with/);
   assert.equal(clockWords(null), "");

@@ -64,13 +64,15 @@ export function heightOf(lines, source, row) {
   return null;
 }
 
-/** The tracks between two heights. @param {Line[]} lines @param {number} low @param {number} high */
+/** The tracks between two heights, all those of a folded group too. @param {Line[]} lines @param {number} low @param {number} high */
 export function tracksBetween(lines, low, high) {
   /** @type {{ rank: number, track: number }[]} */
   const found = [];
   for (const line of lines) {
-    if (line.kind !== "track" || line.track === null || !line.source) continue;
-    if (line.y < high && line.y + line.height > low) found.push({ rank: line.source.rank, track: line.track });
+    if (!line.source || line.y >= high || line.y + line.height <= low) continue;
+    const { rank } = line.source;
+    if (line.kind === "group" && line.folded) found.push(...line.inside.map((track) => ({ rank, track })));
+    else if (line.kind === "track" && line.track !== null) found.push({ rank, track: line.track });
   }
   return found;
 }

@@ -27,7 +27,7 @@ export function noArrangement() {
 function line(given) {
   return {
     detail: "", y: 0, height: ROW, row: 0, rows: 0, allRows: 0, source: null, counter: null, folded: false,
-    pinned: false, events: 0, track: null, ...given,
+    pinned: false, events: 0, track: null, inside: [], ...given,
   };
 }
 
@@ -89,7 +89,7 @@ export function clockShort(rank, clock) {
   if (!clock) return "";
   if (clock.aligned_by === "begin") return `Rank ${rank} begins with the shown one`;
   if (clock.aligned_by !== "collectives" || clock.residual_ns === null) return `Rank ${rank} by its recorded clock`;
-  return `Rank ${rank} ± ${duration(clock.residual_ns)} by ${count(clock.collectives)} collectives`;
+  return `Rank ${rank} aligned to ±${duration(clock.residual_ns)} (${count(clock.collectives)} collectives)`;
 }
 
 /** @param {RankShown} rank @param {Arrangement} state @returns {Line[]} */
@@ -105,27 +105,60 @@ function rankLines(rank, state) {
     found.push(line({
       kind: "group", key, title: group.title, detail: `${group.tracks.length} tracks`, height: GROUP_HEIGHT, folded, events,
       source: folded ? rank.source : null, row: first.row, rows: folded ? 1 : 0, allRows: 1,
+      inside: group.tracks.map((track) => track.id),
     }));
-    if (folded) continue;
     const inside = [...counterLines(rank, group.id, state), ...group.tracks.map((track) => trackLine(rank, track, state))];
     found.push(...inOrder(inside, (each) => each.key, state.order.get(key)));
   }
   return found;
 }
 
-/** @param {Line[]} found @param {string} filter */
+/**
+ * The tracks whose names hold all words, the groups above them, and every rank: a folded one may hold more.
+ * @param {Line[]} found @param {string} filter
+ */
 function matching(found, filter) {
   const words = filter.trim().toLowerCase().split(/\s+/).filter(Boolean);
   if (!words.length) return found;
   /** @param {Line} each */
-  const matches = (each) => words.every((word) => `${each.title} ${each.detail}`.toLowerCase().includes(word));
+  const matches = (each) => isTrack(each) && words.every((word) => `${each.title} ${each.detail}`.toLowerCase().includes(word));
   return found.filter((each, at) => {
-    if (each.kind === "track" || each.kind === "counter") return matches(each);
-    if (each.kind === "note") return false;
+    if (each.kind !== "group") return each.kind === "rank" || matches(each);
     const rest = found.slice(at + 1);
-    const end = rest.findIndex((other) => other.kind === each.kind || other.kind === "rank");
-    return rest.slice(0, end < 0 ? undefined : end).some((other) => other.kind !== "group" && other.kind !== "rank" && matches(other));
+    const end = rest.findIndex((other) => other.kind === "group" || other.kind === "rank");
+    return rest.slice(0, end < 0 ? undefined : end).some(matches);
   });
+}
+
+/** @param {Line} each */
+function isTrack(each) {
+  return each.kind === "track" || each.kind === "counter";
+}
+
+/** Without what lies below folded headings. @param {Line[]} found */
+function unfolded(found) {
+  let isRankFolded = false;
+  let isGroupFolded = false;
+  return found.filter((each) => {
+    if (each.kind === "rank") {
+      isRankFolded = each.folded;
+      isGroupFolded = false;
+      return true;
+    }
+    if (each.kind === "group") isGroupFolded = each.folded;
+    return !isRankFolded && (each.kind === "group" || !isGroupFolded);
+  });
+}
+
+/** Whether a filter leaves nothing but headings of ranks. @param {Line[]} lines @param {string} filter */
+export function nothingMatches(lines, filter) {
+  return filter.trim() !== "" && lines.every((each) => each.kind === "rank");
+}
+
+/** Everything that "Fold all" folds: the groups of all ranks that were read, then their tracks and counters. @param {RankShown[]} ranks @param {Arrangement} state */
+export function foldable(ranks, state) {
+  const all = ranks.flatMap((rank) => rankLines(rank, state));
+  return [...all.filter((each) => each.kind === "group"), ...all.filter((each) => isTrack(each) && each.allRows > 1)].map((each) => each.key);
 }
 
 /**
@@ -141,7 +174,6 @@ export function buildLines(ranks, state) {
       const key = `r${rank.rank}`;
       const folded = rank.layout === null || state.folded.has(key);
       found.push(line({ kind: "rank", key, title: rankTitle(rank), detail: clockWords(rank.layout?.clock ?? null), events: rank.layout?.events ?? 0, height: GROUP_HEIGHT + 4, folded }));
-      if (folded) continue;
     }
     found.push(...rankLines(rank, state));
   }
@@ -150,7 +182,7 @@ export function buildLines(ranks, state) {
     .filter((each) => each !== undefined)
     .map((each) => ({ ...each, pinned: true }));
   found = found.filter((each) => !state.pinned.includes(each.key));
-  const all = [...pinned, ...matching(found, state.filter)];
+  const all = [...pinned, ...unfolded(matching(found, state.filter))];
   let y = 0;
   for (const each of all) {
     each.y = y;

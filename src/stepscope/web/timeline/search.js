@@ -193,7 +193,6 @@ export class Search {
     try {
       const { rank, hit } = await this.following(by);
       await selection.go(rank, "events", hit.id);
-      this.unfoldGroup();
       timeline.elements.found.textContent = this.placeWords(rank, hit.place);
     } catch (error) {
       if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
@@ -222,17 +221,6 @@ export class Search {
     const shown = timeline.ranks.find((each) => each.rank === rank);
     if (shown && !shown.layout) await timeline.onUnfoldRank(shown);
     if (timeline.arrangement.folded.delete(`r${rank}`)) timeline.arrange();
-  }
-
-  /** A hit in a group that is folded can be seen only when it is not. */
-  unfoldGroup() {
-    const { timeline, selection } = this;
-    const { chosen } = selection;
-    const groups = timeline.ranks.find((each) => each.rank === chosen?.rank)?.layout?.groups ?? [];
-    const group = groups.find((each) => each.tracks.some((track) => track.id === chosen?.track));
-    if (!group || !timeline.arrangement.folded.delete(`r${chosen?.rank}/g/${group.id}`)) return;
-    timeline.arrange();
-    selection.show();
   }
 
   /** Which of all hits it is, in the order of the ranks on the screen. @param {number} rank @param {number} place within the rank */

@@ -116,6 +116,7 @@ export class Selection {
     const { timeline, chosen } = this;
     if (!chosen) return;
     timeline.viewport.reveal(chosen.start, chosen.start + chosen.dur);
+    timeline.unfoldGroup(chosen.rank, chosen.track);
     const key = chosen.track === null ? "" : `r${chosen.rank}/t${chosen.track}`;
     const place = heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row);
     if (place && !place.isExact && timeline.arrangement.folded.delete(key)) timeline.arrange();

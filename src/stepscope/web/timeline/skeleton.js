@@ -25,7 +25,7 @@ export function build(root) {
     previous: button("‹", "The hit before", "Shift+Enter"),
     next: button("›", "The next hit", "Enter"),
     whole: button("Whole trace", "Show the whole trace", "0"),
-    fold: button("Fold all", "Fold all tracks to one row, or unfold them"),
+    fold: button("Fold all", "Fold all groups and tracks to one row each, or unfold them"),
     download: h("a", { class: "tl-button", "data-tip": "Downloads a Chrome trace: drop it on ui.perfetto.dev or chrome://tracing" }, "Open in Perfetto"),
     help: button("?", "Keys and mouse", "?"),
   };
@@ -40,7 +40,8 @@ export function build(root) {
   const drawer = h("section", { class: "tl-drawer", hidden: true, "aria-label": "Details" });
   const grip = h("div", { class: "tl-grip", role: "separator", "aria-orientation": "horizontal", "aria-label": "Height of the details", hidden: true });
   const status = h("div", { class: "tl-status", role: "status", "aria-live": "polite" });
-  const stage = h("div", { class: "tl-stage" }, side, h("div", { class: "tl-picture" }, canvas, overlay), bar);
+  const nothing = h("p", { class: "tl-message", role: "status", hidden: true });
+  const stage = h("div", { class: "tl-stage" }, side, h("div", { class: "tl-picture" }, canvas, overlay), bar, nothing);
   const toolbar = h("div", { class: "tl-toolbar" },
     search, found, buttons.previous, buttons.next, filter, h("span", { class: "tl-grow" }), status, buttons.whole, buttons.fold, buttons.download, buttons.help);
   const frame = h("div", { class: "tl" },
@@ -48,7 +49,7 @@ export function build(root) {
     h("div", { class: "tl-top" }, h("div", { class: "tl-corner" }, span), h("div", { class: "tl-maps" }, minimap, ruler)),
     stage, grip, drawer);
   root.append(frame);
-  return { frame, search, found, filter, buttons, minimap, ruler, span, side, canvas, overlay, bar, spacer, drawer, grip, status, stage };
+  return { frame, search, found, filter, buttons, minimap, ruler, span, side, canvas, overlay, bar, spacer, drawer, grip, status, stage, nothing };
 }
 
 /** @typedef {ReturnType<typeof build>} Elements */

@@ -5,7 +5,7 @@ import { onThemeChange } from "../app/theme.js";
 import { palette } from "./colours.js";
 import { CounterTiles } from "./counters.js";
 import { hitAt } from "./hits.js";
-import { buildLines, noArrangement } from "./lines.js";
+import { buildLines, foldable, noArrangement, nothingMatches } from "./lines.js";
 import { Minimap, paintRuler } from "./minimap.js";
 import { paintOverlay } from "./overlay.js";
 import { Painter } from "./painter.js";
@@ -102,6 +102,7 @@ export class Timeline {
   /** @param {string} words @param {boolean} [isError] */
   tell(words, isError = false) {
     this.elements.status.textContent = words;
+    this.elements.status.dataset.tip = words; // a narrow window cuts it
     this.elements.status.classList.toggle("error", isError);
   }
 
@@ -123,6 +124,8 @@ export class Timeline {
     const { lines, height } = buildLines(this.ranks, this.arrangement);
     this.lines = lines;
     this.linesHeight = height;
+    this.elements.nothing.hidden = !nothingMatches(lines, this.arrangement.filter);
+    this.elements.nothing.textContent = `No track matches “${this.arrangement.filter.trim()}”${this.ranks.length > 1 ? " in the unfolded ranks" : ""}.`;
     this.elements.spacer.style.height = `${height + 40}px`;
     this.scrollTo(this.scroll);
     this.onChange();
@@ -223,13 +226,20 @@ export class Timeline {
     this.arrange();
   }
 
-  /** All tracks to one row, or back. */
+  /** All groups and tracks to one row each, so that ranks come together; or back. */
   foldAll() {
     const { folded } = this.arrangement;
-    const keys = this.lines.filter((line) => line.kind === "track" && line.allRows > 1).map((line) => line.key);
+    const keys = foldable(this.ranks, this.arrangement);
     const isFolded = keys.every((key) => folded.has(key));
     for (const key of keys) if (isFolded) folded.delete(key); else folded.add(key);
     this.arrange();
+  }
+
+  /** A slice in a group that is folded can be seen only when it is not. @param {number} rank @param {number | null} track */
+  unfoldGroup(rank, track) {
+    const groups = this.ranks.find((each) => each.rank === rank)?.layout?.groups ?? [];
+    const group = groups.find((each) => each.tracks.some((one) => one.id === track));
+    if (group && this.arrangement.folded.delete(`r${rank}/g/${group.id}`)) this.arrange();
   }
 
   /** @param {string} key */

@@ -64,6 +64,8 @@ export interface Line {
   pinned: boolean;
   events: number;
   track: number | null;
+  /** Of a group its tracks. */
+  inside: number[];
 }
 
 /** A slice under the pointer. */
