@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import polars as pl
 import pytest
 
@@ -135,6 +137,35 @@ def test_clocks_through_several_groups() -> None:
         calls((1, "all_reduce", 0, 10), **first), middle, calls((1, "all_reduce", 7_600, 10), **second)
     )
     assert [clock.offset_ns for clock in found.clocks.values()] == [0, 500, 7_500]
+
+
+def _drifting(ppm: float, apart_ns: int, noise_ns: int, seed: int = 0) -> Compared:
+    """Three ranks with 24 all-reduces; the clock of rank 1 drifts, ends are late by up to the noise."""
+    chance = Random(seed)
+
+    def shown(rank: int, number: int) -> int:
+        end = (number + 1) * apart_ns
+        return end + round(end * ppm * 1e-6 * (rank == 1)) + chance.randint(0, noise_ns)
+
+    return compared(
+        *(
+            calls(*((number, "all_reduce", shown(rank, number) - 1000, 1000) for number in range(24)))
+            for rank in range(3)
+        )
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_short_and_noisy_recording_tells_no_drift(seed: int) -> None:
+    """Half a second in which ends are up to 0.4 ms late: hundreds of ppm would be noise."""
+    clocks = _drifting(0.0, 20_000_000, 400_000, seed).clocks
+    assert [clock.drift for clock in clocks.values()] == [0.0, 0.0, 0.0]
+
+
+def test_clocks_drift_by_what_clocks_do() -> None:
+    found = _drifting(50.0, 1_000_000_000, 20_000).clocks
+    assert [round(clock.drift * 1e6) for clock in found.values()] == [0, 50, 0]
+    assert [clock.drift for clock in _drifting(749.0, 20_000_000, 5_000).clocks.values()] == [0.0, 0.0, 0.0]
 
 
 def test_recorded_offsets_are_used() -> None:

@@ -2,7 +2,8 @@
 
 Only all-reduces and barriers count. The end of such a call by rank r is e + offset_r + drift_r · (e − middle) + noise, with
 the same true end e for all its ranks. Noise makes ends late and never early. Offsets spread from the first rank over shared
-calls; then ends and lines are fitted in turn, each where a fifth of what it rests on is earlier. Clocks drift if any of them does so significantly.
+calls; then ends and lines are fitted in turn, each where a fifth of what it rests on is earlier. Clocks drift if any of them does so significantly,
+by no more than clocks do, and where the recording is long and quiet enough to tell: else none does.
 What differs between ranks in every call alike cannot be told from an offset: no method without a second clock can.
 """
 
@@ -29,7 +30,9 @@ _ROUNDS = 20
 _FOR_DRIFT = 8
 _CHANCE = 0.01
 _DOUBT = 3.0
-_STEEPEST = 1e-3
+_STEEPEST = 1e-3  # while lines are still sought
+_MOST_DRIFT = 2e-4  # quartz is at most 100 ppm off, and two may be so either way
+_TELLS_DRIFT = 1e-4 / 3  # a greater standard error cannot tell what a clock may drift from noise
 _EARLY = 0.2  # ends come late for noise, never early: the earliest fifth tells most, and is no single outlier
 _NEAR = 0.1  # standard deviations: nearer ones count alike
 _TO_SIGMA = 1.4826
@@ -100,9 +103,11 @@ def fit_clocks(found: pl.DataFrame, ranks: Sequence[int]) -> dict[int, Clock]:
     rows = rows.sort("key", "rank")
     first = _spread(rows)
     rows = rows.join(first, on="rank")
-    lines = _refined(rows, first, bent=True)
-    if not _any_drifts(lines):
-        lines = _refined(rows, first, bent=False)
+    lines = _refined(rows, first, bent=first["rank"])
+    believed = lines.filter((pl.col("drift").abs() <= _MOST_DRIFT) & (pl.col("drift_error") <= _TELLS_DRIFT))
+    drifting = believed["rank"] if _any_drifts(believed, len(lines)) else first["rank"].clear()
+    if len(drifting) < len(first):
+        lines = _refined(rows, first, bent=drifting)
     lines = _significant(lines)
     middle = origin + round(_middle(rows))
     known = {row["rank"]: row for row in lines.iter_rows(named=True)}
@@ -152,8 +157,8 @@ def _middle(rows: pl.DataFrame) -> float:
     return (float(ends.min()) + float(ends.max())) / 2  # type: ignore[arg-type]
 
 
-def _refined(rows: pl.DataFrame, first: pl.DataFrame, bent: bool) -> pl.DataFrame:
-    """rank, part, offset, drift and its error, residual, error, anchors; `bent` if clocks may drift."""
+def _refined(rows: pl.DataFrame, first: pl.DataFrame, bent: pl.Series) -> pl.DataFrame:
+    """rank, part, offset, drift and its error, residual, error, anchors; `bent` are the ranks whose clocks may drift."""
     middle = _middle(rows)
     lines = first.with_columns(drift=pl.lit(0.0))
     base = rows.select("key", "rank", "y")
@@ -170,7 +175,7 @@ def _refined(rows: pl.DataFrame, first: pl.DataFrame, bent: bool) -> pl.DataFram
     return lines
 
 
-def _lines(placed: pl.DataFrame, bent: bool) -> pl.DataFrame:
+def _lines(placed: pl.DataFrame, bent: pl.Series) -> pl.DataFrame:
     """The line of each rank below which a fifth of its offsets lie, by weights that follow from the last line."""
     sigma = (pl.col("miss").abs().median().over("rank") * _TO_SIGMA).clip(_LEAST_SIGMA_NS)
     side = pl.when(pl.col("miss") > 0).then(_EARLY).otherwise(1 - _EARLY)
@@ -187,7 +192,8 @@ def _lines(placed: pl.DataFrame, bent: bool) -> pl.DataFrame:
     )  # fmt: skip
     inner = pl.col("sxx") - pl.col("sx") ** 2 / pl.col("sw")
     slope = (pl.col("sxy") - pl.col("sx") * pl.col("sy") / pl.col("sw")) / inner
-    told = (pl.col("anchors") >= _FOR_DRIFT) & (inner > 0) & (slope.abs() < _STEEPEST) & pl.lit(bent)
+    may = pl.col("rank").is_in(bent.implode())
+    told = (pl.col("anchors") >= _FOR_DRIFT) & (inner > 0) & (slope.abs() < _STEEPEST) & may
     # Of few ranks, some define the ends and seem to have no noise at all.
     noise = pl.max_horizontal("sigma", pl.col("sigma").median().over("part"))
     offset = (pl.col("sy") - pl.col("drift") * pl.col("sx")) / pl.col("sw")
@@ -203,12 +209,12 @@ def _lines(placed: pl.DataFrame, bent: bool) -> pl.DataFrame:
     )
 
 
-def _any_drifts(lines: pl.DataFrame) -> bool:
+def _any_drifts(lines: pl.DataFrame, ranks: int) -> bool:
     """Whether any clock drifts by more than noise would make one of so many seem to; then all may, if only by little."""
     here = pl.col("rank") == pl.col("part")
     of_first = pl.col("drift_error").filter(here).first().over("part").fill_null(0.0)
     far = pl.col("drift").abs() / (pl.col("drift_error") ** 2 + of_first**2).sqrt()
-    return float(lines.select(far.max()).item() or 0.0) > quantile(_CHANCE / max(1, len(lines)), MANY)
+    return float(lines.select(far.max()).item() or 0.0) > quantile(_CHANCE / max(1, ranks), MANY)
 
 
 def _significant(lines: pl.DataFrame) -> pl.DataFrame:
