@@ -186,6 +186,20 @@ def test_the_cause_of_the_late_rank_is_no_time_of_its_own(cause: str, part: str,
     assert "same_time_as" not in {**same[code, 0].evidence, **same["memory-growth", 1].evidence}
 
 
+@pytest.mark.parametrize(
+    ("last", "steps_late", "words"),
+    [
+        (6, 2, "comes last to 6 of 20 collectives, now and then, in 2 of 10 steps"),
+        (18, 2, "18 of 20 collectives, mostly by little, in 2 of 10 steps by more than steps vary anyway"),
+        (18, 0, "18 of 20 collectives, by little each time"),
+    ],
+)
+def test_how_often_is_in_line_with_the_kind(last: int, steps_late: int, words: str) -> None:
+    late = _told(30, 0.3, kind="sometimes", ranks=[1])
+    late.last, late.matched, late.steps_late, late.steps = last, 20, steps_late, 10
+    assert words in with_straggler([], late, 100)[0].detail
+
+
 def test_more_work_explains_only_computing() -> None:
     """Its dispatch takes longest, and that it has more to compute is told beside."""
     late = _told(30, 0.3, kind="always", cause="work", ranks=[1], parts={"dispatch": 30}, work_ratio=2.0)

@@ -137,6 +137,8 @@ def _told(
     cause: str | None = None,
 ) -> Straggler:
     late_at = at or {(step, rank) for rank in ranks for step in found.late_in(rank)}
+    # Who is late by little each time is so in the steps in which it was the last.
+    late_at = late_at or {(step, rank) for step, rank in found.last.items() if rank in ranks}
     parts = behind.longer(late_at)
     return Straggler(
         rank=worst,

@@ -101,7 +101,7 @@ def _late(found: Straggler) -> str:
         if found.steps_late >= NEARLY_ALL * found.steps
         else "with more to compute in all steps",
         "unclear": f"in {found.steps_late} of {found.steps} steps, which are too few to say whether always",
-    }.get(found.kind, f"now and then, in {found.steps_late} of {found.steps} steps")
+    }.get(found.kind, _now_and_then(found))
     worst = (
         ""
         if len(found.ranks) < 2
@@ -112,6 +112,18 @@ def _late(found: Straggler) -> str:
         f"{duration(found.late_ns_per_step)} per step ({found.share:.0%})."
     )
     return text[0].upper() + text[1:]
+
+
+def _now_and_then(found: Straggler) -> str:
+    """Who comes last nearly always, and is seldom late by much, is not late now and then."""
+    steps = f"{found.steps_late} of {found.steps} steps"
+    if found.last < NEARLY_ALL * found.matched or found.steps_late >= NEARLY_ALL * found.steps:
+        return f"now and then, in {steps}"
+    return (
+        f"mostly by little, in {steps} by more than steps vary anyway"
+        if found.steps_late
+        else "by little each time"
+    )
 
 
 def _why(found: Straggler) -> Iterator[str]:
