@@ -206,6 +206,9 @@ def test_compare_from_the_list(show: Callable[..., Any], site: Site) -> None:
     assert "device-sync" in page.locator("li.better").inner_text()
     assert page.locator(".figure[data-drawn=yes]").count() == 3
     assert page.locator(".figure h3").first.inner_text() == "Where device time grew and shrank"
+    mean_step = page.locator("tr", has_text="mean step").locator("td")
+    assert mean_step.nth(4).inner_text().startswith("± ")
+    assert page.locator("tr", has_text="median step").locator("td.better").count() == 1
     page.get_by_role("button", name="Swap").click()
     expect(page.locator(".verdict")).to_contain_text("A step takes longer: 9.52 ms")
     page.wait_for_url(f"**a={site.run('after')}**")

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import msgspec
+import polars as pl
 import pytest
 
 from stepscope.doctor.diagnose import diagnose
@@ -15,6 +16,7 @@ from stepscope.profile.load import load
 from stepscope.report.build import report
 from stepscope.report.diff_build import diff
 from stepscope.server import api_sql
+from stepscope.server.api_compare import each_step
 from stepscope.server.documents import document
 from stepscope.server.listed import listed
 from stepscope.server.request import Refused
@@ -90,6 +92,16 @@ def test_memory_of_a_stretch_and_at_a_moment(asking: Asking) -> None:
 def test_memory_where_none_was_recorded(asking: Asking) -> None:
     found = asking.get(f"api/runs/{asking.id_of('jax.xplane.pb.gz')}/memory").get_json()
     assert found["timeline"] == [] or found["device"]
+
+
+def test_steps_of_several_ranks_are_one_line() -> None:
+    cells = pl.DataFrame(
+        {"recording": [0] * 4, "rank": [0, 0, 1, 1], "step": [6, 7, 6, 7], "ns": [10, 40, 30, 20]}
+    )
+    assert each_step(cells) == [
+        {"ns": 20.0, "slowest_ns": 30, "slowest": 1, "ranks": 2},
+        {"ns": 30.0, "slowest_ns": 40, "slowest": 0, "ranks": 2},
+    ]
 
 
 def test_compare(asking: Asking) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import polars as pl
 
 from stepscope.across.diff_samples import Side
 from stepscope.report.diff_build import diff_of
@@ -15,10 +16,24 @@ from stepscope.server.opened import OpenedRun
 
 def comparison(a: OpenedRun, b: OpenedRun) -> dict[str, Any]:
     """The diff, with the runs as the page lists them. Made in the background."""
-    found: dict[str, Any] = msgspec.to_builtins(diff_of(_side(a), _side(b)))
+    sides = {"a": _side(a), "b": _side(b)}
+    found: dict[str, Any] = msgspec.to_builtins(diff_of(sides["a"], sides["b"]))
     for name, run in zip("ab", (a, b), strict=True):
         found[name] |= {"id": run.listed.id, "name": run.listed.name}
+    found["each_step"] = {name: each_step(side.samples.cells) for name, side in sides.items()}
     return found
+
+
+def each_step(cells: pl.DataFrame) -> list[dict[str, Any]]:
+    """Every step once, however many ranks took part: the mean over them, and the slowest."""
+    slowest = pl.col("rank").sort_by("ns").last()
+    return (
+        cells.group_by("recording", "step")
+        .agg(pl.col("ns").mean(), slowest_ns=pl.col("ns").max(), slowest=slowest, ranks=pl.len())
+        .sort("recording", "step")
+        .drop("recording", "step")
+        .to_dicts()
+    )
 
 
 def difference(a: OpenedRun, b: OpenedRun) -> bytes:

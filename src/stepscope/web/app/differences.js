@@ -15,6 +15,14 @@ const MORE_IS_BETTER = new Set([
   "SM efficiency",
   "occupancy",
 ]);
+/** @type {[keyof Row, string, string | null][]} */
+const COLUMNS = [
+  ["name", "name", null],
+  ["a", "A", null],
+  ["b", "B", null],
+  ["difference", "difference", "Of B to A. Coloured where it is more than chance"],
+  ["noise", "± by chance", "How much two runs of the same code may differ"],
+];
 const NEUTRAL = new Set(["steps", "ranks"]);
 
 /** Whether the difference may be chance; shares are not judged, and are told if they differ by a point. @param {Row} row */
@@ -34,8 +42,12 @@ function difference(row) {
     row.a && row.b !== null && row.unit !== "share" && row.difference
       ? ` (${signed(100 * (row.b / row.a - 1), (value) => `${value.toFixed(1)} %`)})`
       : "";
-  const chance = row.noise ? `± ${write(row.noise)} by chance` : null;
-  return h("td", { class: `n ${tone}`, "data-tip": chance }, `${signed(row.difference, write)}${ratio}`);
+  return h("td", { class: `n ${tone}` }, `${signed(row.difference, write)}${ratio}`);
+}
+
+/** What the difference may be by chance; nothing where that was not measured. @param {Row} row */
+function chance(row) {
+  return h("td", { class: row.noise ? "n sub" : "none n" }, row.noise ? `± ${shown(row.noise, row.unit)}` : UNKNOWN);
 }
 
 /** The name, and below it what tells rows of one name apart. @param {Row} row */
@@ -69,15 +81,11 @@ export function differences(title, all, options) {
       draw();
     },
   });
-  const heads = [
-    ["name", ""],
-    ["a", "A"],
-    ["b", "B"],
-    ["difference", "difference"],
-  ].map(([name, words]) =>
+  const columns = COLUMNS.filter(([name]) => name !== "noise" || all.some((row) => row.noise));
+  const heads = columns.map(([name, words, tip]) =>
     h(
       "th",
-      { scope: "col", class: name === "name" ? null : "n" },
+      { scope: "col", class: name === "name" ? null : "n", "data-tip": tip },
       h(
         "button",
         {
@@ -88,7 +96,7 @@ export function differences(title, all, options) {
             draw();
           },
         },
-        words || "name",
+        words,
       ),
     ),
   );
@@ -96,7 +104,7 @@ export function differences(title, all, options) {
     const found = all.filter((row) => `${row.name} ${row.scope ?? ""} ${row.shapes ?? ""}`.toLowerCase().includes(search.value.toLowerCase()));
     const ordered = key ? /** @type {Row[]} */ (sorted(found, key, falls)) : found;
     heads.forEach((head, at) => {
-      if (["name", "a", "b", "difference"][at] === key)
+      if (columns[at][0] === key)
         head.setAttribute("aria-sort", falls ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
     });
@@ -111,6 +119,7 @@ export function differences(title, all, options) {
             h("td", { class: value === null ? "none n" : "n" }, value === null ? UNKNOWN : shown(value, row.unit)),
           ),
           difference(row),
+          columns.length === COLUMNS.length ? chance(row) : null,
         ),
       ),
     );

@@ -97,8 +97,8 @@ function compared(found) {
     h("div", { class: "columns" }, h("div", {}, why(found)), h("div", {}, findings(found))),
     ...[diffFlame(found.flame)].filter((each) => each !== null),
     parts(found.parts),
-    steps(found.steps),
-    differences("Figures", [stepRow(found.step), ...found.figures], {
+    steps(found.each_step),
+    differences("Figures", [stepRow(found.step), ...found.figures.map((/** @type {Row} */ row) => judged(row, found))], {
       help: "report/steps",
       name: (row) => h("td", {}, row.name),
     }),
@@ -134,8 +134,22 @@ function stepRow(step) {
   return { ...step, name: "mean step" };
 }
 
+/**
+ * Figures that are taken from a sample as a whole are as sure as what they follow: the mean step, and the memory of a device.
+ * @param {Row} row @param {any} found @returns {Row}
+ */
+function judged(row, found) {
+  if (row.significant) return row;
+  if (row.unit === "ns")
+    return { ...row, significant: found.step.significant && row.difference * found.step.difference > 0 && Math.abs(row.difference) > (found.step.noise ?? 0) };
+  const device = found.memory.find((/** @type {Row} */ each) => each.a === row.a && each.b === row.b);
+  return row.unit === "bytes" && device ? { ...row, significant: device.significant } : row;
+}
+
 /** The few lines that explain the change, the largest first. @param {any} found */
 function why(found) {
+  const hasChanged = found.step.significant || Boolean(found.tail?.significant);
+  const title = hasChanged ? "What explains it" : "What differs all the same";
   const item = (/** @type {any} */ line) =>
     h(
       "li",
@@ -145,7 +159,7 @@ function why(found) {
       h(
         "small",
         { class: "sub" },
-        [line.share > 0 && line.share < 10 ? `${(100 * line.share).toFixed(0)} % of the change` : "", line.detail]
+        [line.share > 0 ? `${(100 * line.share).toFixed(0)} % of the change` : "", line.detail]
           .filter(Boolean)
           .map((words) => ` · ${words}`)
           .join(""),
@@ -154,10 +168,10 @@ function why(found) {
   return h(
     "div",
     { class: "of" },
-    h("div", { class: "tools" }, h("h3", {}, "What explains it"), helpLink("diff")),
+    h("div", { class: "tools" }, h("h3", {}, title), helpLink("diff")),
     found.lines.length
       ? h("ol", { class: "why" }, found.lines.map(item))
-      : h("p", { class: "sub" }, "Nothing differs by more than chance."),
+      : h("p", { class: "sub" }, hasChanged ? "No part of it changed by more than chance." : "Nothing differs by more than chance."),
   );
 }
 
@@ -238,12 +252,17 @@ function parts(found) {
   });
 }
 
-/** @param {{ a: number[], b: number[] }} both */
+/** @typedef {{ ns: number, slowest_ns: number, slowest: number, ranks: number }} StepOfAll */
+
+/** One line a side, the mean over its ranks. @param {{ a: StepOfAll[], b: StepOfAll[] }} both */
 function steps(both) {
-  if (!both.a.length && !both.b.length) return empty("No steps.", "Neither run has steps.");
-  const { scale, unit } = timeAxis(Math.max(...both.a, ...both.b, 1));
+  const all = [...both.a, ...both.b];
+  if (!all.length) return empty("No steps.", "Neither run has steps.");
+  const { scale, unit } = timeAxis(Math.max(...all.map((each) => each.ns)));
+  const told = (/** @type {string} */ side, /** @type {StepOfAll} */ each, /** @type {number} */ at) =>
+    `${side}, step ${at + 1}: ${duration(each.ns)}${each.ranks > 1 ? `, mean of ${each.ranks} ranks; rank ${each.slowest} takes ${duration(each.slowest_ns)}` : ""}`;
   return figure({
-    title: "Step times of both",
+    title: all.some((each) => each.ranks > 1) ? "Step times of both, mean over ranks" : "Step times of both",
     unit,
     help: "report/steps",
     height: 230,
@@ -256,10 +275,10 @@ function steps(both) {
         mode: "lines+markers",
         name,
         x: both[side].map((_, at) => at + 1),
-        y: both[side].map((ns) => ns / scale),
+        y: both[side].map((each) => each.ns / scale),
         line: { color: colour(tint), width: 1.5 },
         marker: { size: 5 },
-        text: both[side].map((ns, at) => `${name}, step ${at + 1}: ${duration(ns)}`),
+        text: both[side].map((each, at) => told(name, each, at)),
         hoverinfo: "text",
       })),
       layout: {
