@@ -12,6 +12,7 @@ from stepscope.across.diff_figures import figures, findings, memory_rows
 from stepscope.across.diff_flame import flame
 from stepscope.across.diff_match import EXACT, KERNELS, OPS, Key, Pair
 from stepscope.across.diff_model import Diff, Row, Rows
+from stepscope.across.diff_ranks import rank_changes
 from stepscope.across.diff_rows import (
     Ground,
     Measured,
@@ -89,6 +90,7 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
         calls=calls_that_differ(ground, passing) if comparable else [],
         batch=batch,
         tail=tail,
+        ranks=rank_changes(ground, step.row, _plain(parts)) if waits else [],
     )
     lines = explain(evidence)
     families = (parts, names, ops, kernels, collectives)
@@ -193,5 +195,5 @@ def _explained(found: Diff) -> float | None:
     step = found.step.difference
     if not timed or not step:
         return None
-    first = [line for line in timed if line.kind in ("batch", "precision")] or timed
+    first = [line for line in timed if line.kind in ("batch", "precision") or line.ranks] or timed
     return round(sum(line.difference for line in first) / step, 4)

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from stepscope import units
 from stepscope.across.diff_model import Batch, Line, Row, Tail
+from stepscope.across.diff_ranks import WAITS, RankChange
 
 LINES = 8
 CALL_LINES = 3
+LIKELY = 3
 NEARLY_ALL = 0.8
 HARDLY, NOTABLE = 0.01, 0.2  # of the time of matrix products
 SAME_CAUSE = 0.5  # of the change of matching ops: what a batch or a precision must explain to be named for it
+WHOLE = 1.1  # of the change: by a little more than all of it a line may be off; calls beside each other take far more
 WORTH_A_WAIT = 0.1  # a wait that is less of the dispatch beside it has not caused that
 _BUSY_BY_OP = ("compute", "host_compute")
 
@@ -36,6 +40,7 @@ class Evidence:
     calls: Sequence[Row]
     batch: Batch | None
     tail: Tail | None = None
+    ranks: Sequence[RankChange] = ()
 
 
 def explain(found: Evidence) -> list[Line]:
@@ -46,12 +51,64 @@ def explain(found: Evidence) -> list[Line]:
     timed += _kernels(found, timed)
     timed += _unnamed_parts(found, timed)
     timed = _causes_first(sorted(timed, key=lambda line: -abs(line.difference)))
-    step = found.step.difference
     general.sort(key=lambda line: -abs(line.difference))
-    lines = [*general, *timed]
+    by_rank = [_of_ranks(change) for change in found.ranks]
+    if found.step.significant and not (general or by_rank or timed):
+        timed = _largest_parts(found)
+    if by_rank:
+        _wait_for_them(timed)
+    lines = [*general, *by_rank, *timed]
     for line in lines:
-        line.share = round(line.difference / step, 4) if step and line.unit == "ns" else None
+        line.share = _share(line, found.step)
     return [*lines, *_calls(found, lines), *_memory(found)][:LINES]
+
+
+def _share(line: Line, step: Row) -> float | None:
+    """Of the step's change, if that is one."""
+    if not step.significant or not step.difference or line.unit != "ns":
+        return None
+    share = line.difference / step.difference
+    return round(min(share, 1.0), 4) if share <= WHOLE else None
+
+
+def _of_ranks(change: RankChange) -> Line:
+    """What only some ranks do; the others wait for them."""
+    numbers = ", ".join(map(str, change.ranks))
+    who = f"rank {numbers}" if len(change.ranks) == 1 else f"ranks {numbers}"
+    alone = next((row for row in change.names if row.difference / change.difference > SAME_CAUSE), None)
+    title = change.part
+    if alone is not None:
+        title = f"{_verb(change.part)} {alone.name}"
+    most = [
+        f"{row.name} {'+' if row.difference > 0 else '−'}{units.duration(abs(row.difference))}"
+        for row in change.names
+    ]
+    where = f"on {len(change.ranks)} of {change.of_ranks} ranks"
+    return Line(
+        title=f"{who}: {title}",
+        kind=change.part,
+        difference=change.difference,
+        noise=change.noise,
+        detail=where if alone is not None else ", ".join([where, *most]),
+        name=alone.name if alone is not None else change.part,
+        ranks=list(change.ranks),
+    )
+
+
+def _wait_for_them(lines: Sequence[Line]) -> None:
+    """Waiting that a slow rank makes the others do is told as that."""
+    for line in lines:
+        if line.kind in WAITS:
+            line.detail = line.detail or "the other ranks wait there"
+
+
+def _largest_parts(found: Evidence) -> list[Line]:
+    """Where the step changed for sure and no part of it by itself: what it most likely is."""
+    same_way = [row for row in found.parts if row.difference * found.step.difference > 0]
+    lines = [_line(row, row.name, _mostly(row, found.names)) for row in same_way[:LIKELY]]
+    for line in lines:
+        line.detail = "by itself this may be chance"
+    return lines
 
 
 def _causes_first(lines: list[Line]) -> list[Line]:

@@ -64,7 +64,11 @@ class Rows(msgspec.Struct, kw_only=True):
 
 
 class Line(msgspec.Struct, kw_only=True):
-    """One reason for the change, in words; `share` is of the change of the step."""
+    """One reason for the change, in words.
+
+    `share` is of the change of the step; null where that may be chance, and where calls beside each other took more than it is.
+    `ranks`: those that changed, where not all did; then the difference is that of these.
+    """
 
     title: str
     kind: str  # batch, precision, op, kernel, collective, memory, calls, tail, or the part of the account
@@ -75,6 +79,7 @@ class Line(msgspec.Struct, kw_only=True):
     share: float | None = None
     detail: str = ""
     name: str | None = None
+    ranks: list[int] = []
 
 
 class Speed(msgspec.Struct, kw_only=True):

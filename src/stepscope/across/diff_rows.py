@@ -158,12 +158,12 @@ def row_of(name: str, a: Sequence[float] | None, b: Sequence[float] | None, unit
     )
 
 
-def judge(ground: Ground, rows: Sequence[Measured]) -> None:
+def judge(ground: Ground, rows: Sequence[Measured], level: float = LEVEL) -> None:
     """Mark what is no accident. What is too small to matter is not tested, and so takes nothing from the others."""
     tested = [
         each for each in rows if max(abs(each.row.a or 0), abs(each.row.b or 0)) >= SMALL * ground.step_ns
     ]
-    sure = surely([_chance(ground, each) for each in tested], LEVEL)
+    sure = surely([_chance(ground, each) for each in tested], level)
     for each, is_sure in zip(tested, sure, strict=True):
         matters = abs(each.row.at_equal_speed or 0) >= LEAST * ground.step_ns
         each.row.significant = is_sure and matters

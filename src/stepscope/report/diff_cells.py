@@ -90,14 +90,18 @@ def clipped(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
+def why_title(found: Diff) -> str:
+    """What the lines are: reasons for a change of the step, or what differs though the step does not for sure."""
+    changed = found.step.significant or (found.tail is not None and found.tail.significant)
+    return "what explains it" if changed else "what differs all the same"
+
+
 def line_figures(line: Line) -> tuple[str, str]:
     """The difference, and its share of the step's change."""
     relative = f" ({signed_share(line.relative)})" if line.relative is not None else ""
     if line.unit == "calls":
         return f"{line.difference:+g} calls", ""
-    of_change = (
-        f"{100 * line.share:.0f} % of the change" if line.share is not None and 0 < line.share < 10 else ""
-    )
+    of_change = f"{100 * line.share:.0f} % of the change" if line.share is not None and line.share > 0 else ""
     return change(line.difference, line.unit) + relative, of_change
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stepscope.across.diff_model import Diff, FindingChange
-from stepscope.report.diff_cells import Listing, about, cells, finding_words, line_figures, listings, title_of
+from stepscope.report.diff_cells import (
+    Listing,
+    about,
+    cells,
+    finding_words,
+    line_figures,
+    listings,
+    title_of,
+    why_title,
+)
 from stepscope.report.diff_flame_svg import flame_svg
 from stepscope.report.html import policy, theme_button
 from stepscope.report.markup import Markup, join, tag
@@ -90,7 +99,7 @@ def _words(found: Diff) -> Iterator[Markup]:
                     tag("small", " · ".join(filter(None, [of_change, line.detail]))),
                 )
             )
-        yield tag("h2", "What explains it")
+        yield tag("h2", why_title(found).capitalize())
         yield tag("ol", items, class_="why")
     yield from _findings("Findings gained", found.gained)
     yield from _findings("Findings lost", found.lost)

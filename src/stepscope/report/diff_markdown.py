@@ -14,6 +14,7 @@ from stepscope.report.diff_cells import (
     line_figures,
     listings,
     title_of,
+    why_title,
 )
 from stepscope.report.markdown import code, text
 
@@ -35,7 +36,7 @@ def _lines(found: Diff, limit: int) -> Iterator[str]:
     yield from (f"- ⚠️ {text(remark)}" for remark in found.not_comparable)
     if found.lines:
         yield ""
-        yield "| | what explains it | difference | |"
+        yield f"| | {why_title(found)} | difference | |"
         yield "|---:|---|---:|---|"
         for number, line in enumerate(found.lines, 1):
             figure, of_change = line_figures(line)

@@ -17,6 +17,7 @@ from stepscope.report.diff_cells import (
     line_figures,
     listings,
     title_of,
+    why_title,
 )
 from stepscope.report.grid import lines
 from stepscope.report.terminal_words import cut, heading, wrapped
@@ -58,7 +59,7 @@ def _remarks(found: Diff, width: int) -> Iterator[Text]:
 def _why(found: Diff, width: int) -> Iterator[Text]:
     if not found.lines:
         return
-    yield from heading("what explains it")
+    yield from heading(why_title(found))
     rows = []
     for number, line in enumerate(found.lines, 1):
         figure, of_change = line_figures(line)
