@@ -57,7 +57,7 @@ _ADVICE: dict[str, dict[str, str]] = {
         _ANY: "Copy the next batch while the device computes, from pinned memory.",
     },
     "exposed-collective": {
-        "pytorch": "Overlap communication with the backward pass (DDP does unless buckets are too large: try bucket_cap_mb=25; FSDP: forward_prefetch, backward_prefetch), accumulate gradients, or compress them.",
+        "pytorch": "Overlap communication with the backward pass (DDP does unless buckets are too large: try bucket_cap_mb=10, its default is 25; FSDP: forward_prefetch, backward_prefetch), accumulate gradients, or compress them.",
         _ANY: "Overlap communication with computation, or communicate less often.",
     },
     "fp32-matmul": {
