@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from stepscope import units
+from stepscope.report.memory_words import notes
 from stepscope.report.model import Report
 from stepscope.report.shown import share
-from stepscope.report.tables import where
 
 Fact = tuple[str, str]
 VERDICT = "verdict"  # a sentence that needs no label
@@ -93,8 +93,7 @@ def _device(report: Report) -> Iterator[Fact]:
 
 
 def _memory(report: Report) -> Iterator[Fact]:
-    for device in report.memory.devices:
-        yield where(report, device), device.note
+    yield from notes(report)
 
 
 def _collectives(report: Report) -> Iterator[Fact]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from stepscope.report.model import BreakdownRow, MemoryDevice, OpRow, PhaseRow, Report, StepRow
+from stepscope.report.memory_words import fullness, where
+from stepscope.report.model import BreakdownRow, OpRow, PhaseRow, Report, StepRow
 from stepscope.report.parts import part
 from stepscope.report.rank_tables import rank_tables
 from stepscope.report.shown import Kind
@@ -328,7 +329,7 @@ def _memory(report: Report) -> list[Table]:
     rows = [{"where": where, **{key: getattr(found, key) for key in figures}} for where, found in devices]
     live = [
         {"where": where, "kind": row.kind, "op": row.op, "scope": row.scope, "bytes": row.bytes}
-        for where, found in devices
+        for where, found in sorted(devices, key=lambda device: fullness(device[1]), reverse=True)
         for row in found.at_peak
     ]
     total = sum(max(found.at_peak_total, len(found.at_peak)) for _, found in devices)
@@ -336,14 +337,6 @@ def _memory(report: Report) -> list[Table]:
         table("memory", "memory", _MEMORY, rows),
         table("memory_at_peak", "live at the peak", _LIVE, live, total=total),
     ]
-
-
-def where(report: Report, found: MemoryDevice) -> str:
-    """What to call the memory of a device, or of the host."""
-    number = "" if found.device is None or found.device_kind == "cpu" else f" {found.device}"
-    program = " program" if found.source == "hlo" else ""
-    name = ("host" if found.device_kind == "cpu" else found.device_kind) + number + program
-    return f"{name} of rank {found.rank}" if len(report.profile.ranks) > 1 else name
 
 
 def _collectives(report: Report) -> list[Table]:

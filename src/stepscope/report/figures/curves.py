@@ -9,9 +9,9 @@ from stepscope import units
 from stepscope.report.figures.axes import BOTTOM, TOP, Frame, binary_ticks, duration_words, grid, ticks, under
 from stepscope.report.figures.figure import Figure
 from stepscope.report.markup import Markup, join, tag
+from stepscope.report.memory_words import where
 from stepscope.report.model import MemoryDevice, Report
 from stepscope.report.shown import share
-from stepscope.report.tables import where
 
 PANELS = 8
 _HEIGHT = 110

@@ -61,3 +61,14 @@ export function whereOf(report, found) {
   const name = `${found.device_kind === "cpu" ? "host" : found.device_kind}${number}${found.source === "hlo" ? " program" : ""}`;
   return report.profile.ranks.length > 1 ? `${name} of rank ${found.rank}` : name;
 }
+
+/** The fullest device is the one to look at: by what it has, else by what it took. The host comes last. @param {import("../types").MemoryDevice[]} devices */
+export function fullest(devices) {
+  const full = (/** @type {import("../types").MemoryDevice} */ each) =>
+    [Number(each.device_kind !== "cpu"), each.capacity_bytes ? (each.peak_bytes ?? 0) / each.capacity_bytes : 0, each.peak_bytes ?? 0];
+  const isFuller = (/** @type {number[]} */ one, /** @type {number[]} */ other) => {
+    const at = one.findIndex((value, place) => value !== other[place]);
+    return at >= 0 && one[at] > other[at];
+  };
+  return devices.reduce((best, each, at) => (isFuller(full(each), full(devices[best])) ? at : best), 0);
+}

@@ -6,7 +6,7 @@ import { figure, sizeAxis, timeAxis } from "../app/figure.js";
 import { duration, share, signed, size } from "../app/format.js";
 import { liveAt } from "../app/live.js";
 import { empty, failure } from "../app/notice.js";
-import { choice, facts, pageHead, whereOf } from "../app/pieces.js";
+import { choice, facts, fullest, pageHead, whereOf } from "../app/pieces.js";
 import { integer } from "../app/route.js";
 
 const POINTS = 3000;
@@ -31,7 +31,8 @@ async function render(root, context) {
     return;
   }
   const names = devices.map((found) => whereOf(report, found));
-  let at = Math.max(0, names.indexOf(context.params.get("device") ?? ""));
+  let at = names.indexOf(context.params.get("device") ?? "");
+  if (at < 0) at = fullest(devices);
   const room = h("div", {});
   const show = () => fill(room, ...device(context, devices[at], names[at]));
   fill(
