@@ -8,6 +8,7 @@ from random import Random
 import polars as pl
 import pytest
 
+from stepscope.across.kernel_work import Ratios, kernel_work, ratios
 from stepscope.across.lateness import lateness, others_median
 from stepscope.across.pace import PARTS, STEPS
 from stepscope.across.stragglers import Straggler, straggler
@@ -205,6 +206,35 @@ def test_more_work_explains_only_computing() -> None:
     late = _told(30, 0.3, kind="always", cause="work", ranks=[1], parts={"dispatch": 30}, work_ratio=2.0)
     detail = with_straggler([], late, 100)[0].detail
     assert "its dispatch takes 30 ns longer than on the other ranks." in detail
+
+
+def test_larger_kernels_and_more_of_them_are_told_apart() -> None:
+    """Eight times the batch in the same four kernels, and thirty launches of another one: not sixty times the blocks."""
+    same = [("gemm", 8.0)] * 4
+    rows = {0: same, 1: [("gemm", 64.0)] * 4 + [("extra", 100.0)] * 30, 2: same}
+    tables = [
+        kernel_work(
+            pl.DataFrame([(*row, 0) for row in found], schema=["name", "blocks", "step"], orient="row"), rank
+        )
+        for rank, found in rows.items()
+    ]
+    found = ratios(pl.concat(tables), 1)
+    assert (found.blocks, found.launches) == (8.0, 8.5)
+    assert ratios(tables[1], 1) == Ratios()
+    told = _told(
+        30,
+        0.3,
+        kind="always",
+        cause="work",
+        ranks=[1],
+        work_ratio=102.0,
+        blocks_per_launch_ratio=8.0,
+        launches_ratio=8.5,
+    )
+    finding = with_straggler([], told, 100)[0]
+    assert "8.0 times the blocks of the same ones" in finding.detail and "102" not in finding.detail
+    assert "launches 8.5 times as many kernels" in finding.detail
+    assert finding.evidence["launches_ratio"] == 8.5
 
 
 def test_words() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
+from stepscope.across.kernel_work import KERNELS, kernel_work, shaped
 from stepscope.analysis.account import Account
 from stepscope.trace.trace import Trace
 
@@ -24,19 +25,22 @@ PARTS = {"rank": pl.Int32, "step": pl.Int32, "part": pl.String, "ns": pl.Int64}
 
 @dataclass(frozen=True)
 class Pace:
-    """`steps`: STEPS, `parts`: PARTS; of the rank's critical device. Clock and heat of its GPU where somebody looked."""
+    """`steps`: STEPS, `parts`: PARTS; of the rank's critical device. `kernels`: KERNELS. Clock and heat of its GPU where somebody looked."""
 
     steps: pl.DataFrame
     parts: pl.DataFrame
     clock_mhz: float | None = None
     celsius: float | None = None
+    kernels: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=KERNELS))
 
 
 def pace(trace: Trace, account: Account, windows: pl.DataFrame, rank: int, device: int | None) -> Pace:
     """The whole steps of the rank; `windows` are those of its steps."""
     mine = windows.filter(pl.col("device").eq_missing(device) & ~pl.col("partial").fill_null(False))
     steps = mine.select("step", "start_ns", dur_ns=pl.col("end_ns") - pl.col("start_ns"))
-    steps = steps.join(_blocks(trace), on="step", how="left", maintain_order="left")
+    work = shaped(trace)
+    blocks = work.group_by("step").agg(pl.col("blocks").sum())
+    steps = steps.join(blocks, on="step", how="left", maintain_order="left")
     length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns")
     slices = _waits_apart(trace, account.slices.filter(pl.col("device").eq_missing(device)))
     parts = slices.group_by("step", "part").agg(length)
@@ -48,6 +52,7 @@ def pace(trace: Trace, account: Account, windows: pl.DataFrame, rank: int, devic
         parts.select(number, "step", "part", "ns").cast(PARTS),  # type: ignore[arg-type]
         clock,
         heat,
+        kernel_work(work, rank),
     )
 
 
@@ -59,17 +64,6 @@ def _waits_apart(trace: Trace, slices: pl.DataFrame) -> pl.DataFrame:
     at_work = pl.when(pl.col("part").is_in(_AT_WORK)).then("start_ns").backward_fill()
     goes_on = (pl.col("part") == _COLLECTIVE) & (at_work < end).fill_null(False)
     return rows.with_columns(part=pl.when(goes_on).then(pl.lit(BESIDE)).otherwise("part"))
-
-
-def _blocks(trace: Trace) -> pl.DataFrame:
-    """step, blocks."""
-    shaped = trace.kernels.filter(pl.col("grid").is_not_null()).select("event", "grid")
-    rows = shaped.with_columns(trace.events[name].gather(shaped["event"]) for name in ("step", "role"))
-    size = pl.lit(1.0)
-    for axis in range(3):
-        size = size * pl.col("grid").arr.get(axis).cast(pl.Float64)
-    computing = rows.filter(pl.col("step").is_not_null() & (pl.col("role") != "collective").fill_null(True))
-    return computing.group_by("step").agg(blocks=size.sum())
 
 
 def _gpu(capture: dict[str, Any], device: int | None) -> tuple[float | None, float | None]:

@@ -10,7 +10,7 @@ Only what stages 1, 3 and 4 give leaves the process that read the rank. `compare
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -24,6 +24,7 @@ from stepscope.across.arrivals import (
     waits,
 )
 from stepscope.across.clocks import ANCHORS, Clock, anchors, fit_clocks
+from stepscope.across.kernel_work import ratios
 from stepscope.across.lateness import lateness
 from stepscope.across.matching import (
     KEY,
@@ -204,6 +205,9 @@ def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequ
     clocks_mhz = {each.rank: each.pace.clock_mhz for each in looks}
     # Who shares no collective with anybody keeps nobody waiting.
     waited_for = straggler(late, steps, parts, clocks_mhz) if len(done) else None
+    if waited_for is not None:
+        kernels = pl.concat([each.pace.kernels for each in looks])
+        waited_for = replace(waited_for, kernels=ratios(kernels, waited_for.rank))
     lost = len(ambiguous(found))
     return Compared(plan.clocks, done, lost, plan.unusual, list(ranks), late, waited_for, looks)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from stepscope.across.behind import Behind
+from stepscope.across.kernel_work import Ratios
 from stepscope.across.late_steps import LateSteps, late_steps
 from stepscope.across.lateness import FEW_STEPS as ENOUGH_STEPS
 
@@ -41,6 +42,7 @@ class Straggler:
     cause: str | None = None
     parts: Mapping[str, int] = field(default_factory=dict)
     work_ratio: float | None = None
+    kernels: Ratios = field(default_factory=Ratios)
 
     @property
     def always(self) -> bool:

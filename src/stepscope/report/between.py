@@ -103,15 +103,21 @@ def straggler_told(found: Compared) -> model.Straggler | None:
     names = (
         last.group_by("name").agg(pl.col("late_ns").sum()).sort("late_ns", "name", descending=[True, False])
     )
-    ratio = late.work_ratio
+    facts = asdict(late)
+    kernels = facts.pop("kernels")
+    ratios = {
+        "work_ratio": late.work_ratio,
+        "blocks_per_launch_ratio": kernels["blocks"],
+        "launches_ratio": kernels["launches"],
+    }
     return model.Straggler(
         **{
-            **asdict(late),
+            **facts,
             "ranks": list(late.ranks),
             "parts": dict(late.parts),
             "share": round(late.share, 6),
         }
-        | {"work_ratio": None if ratio is None else round(ratio, 3)},
+        | {name: None if ratio is None else round(ratio, 3) for name, ratio in ratios.items()},
         last=mine.last,
         matched=mine.matched,
         always=late.always,

@@ -409,7 +409,9 @@ class Straggler(msgspec.Struct, kw_only=True):
     )
     ranks: list[int] = []  # all that are late like it
     parts: dict[str, int] = {}  # what each part takes longer than on other ranks, per late step
-    work_ratio: float | None = None  # blocks of its kernels / those of the other ranks
+    work_ratio: float | None = None  # blocks of all its kernels / those of the other ranks
+    blocks_per_launch_ratio: float | None = None  # of each launch of the kernels that others have, too
+    launches_ratio: float | None = None  # kernels that it launches / those of the other ranks
 
 
 class Collectives(msgspec.Struct, kw_only=True):

@@ -78,7 +78,7 @@ def _finding(found: Straggler, step_ns: int) -> Finding:
             "names": found.names,
             "parts": found.parts,
         }
-        | ({} if found.work_ratio is None else {"work_ratio": found.work_ratio}),
+        | {name: getattr(found, name) for name in _RATIOS if getattr(found, name) is not None},
         share=round(late / step_ns, 4),
         saves_ns_per_step=late,
         speedup=speedup,
@@ -134,10 +134,21 @@ def _why(found: Straggler) -> Iterator[str]:
         what = "time outside of all recorded events is" if part == "unexplained" else f"{spoken(part)} takes"
         took = f"In those steps its {what} {duration(found.parts[part])} longer than on the other ranks"
         yield f"{took}{_CAUSES.get(found.cause or '', '') if part == 'compute' else ''}."
-    if found.work_ratio is not None and found.work_ratio >= _MORE_WORK:
-        yield f"Its kernels have {found.work_ratio:.1f} times the blocks of those on the other ranks."
+    yield from _more_work(found)
 
 
+def _more_work(found: Straggler) -> Iterator[str]:
+    """Larger launches and more of them are told apart; where neither is known, or others run, all blocks together."""
+    larger, more = found.blocks_per_launch_ratio or 0, found.launches_ratio or 0
+    if larger >= _MORE_WORK:
+        yield f"Its kernels have {larger:.1f} times the blocks of the same ones on the other ranks."
+    if more >= _MORE_WORK:
+        yield f"It launches {more:.1f} times as many kernels as they do."
+    if max(larger, more) < _MORE_WORK <= (found.work_ratio or 0):
+        yield f"Its kernels have, all together, {found.work_ratio:.1f} times the blocks of those on the other ranks."
+
+
+_RATIOS = ("work_ratio", "blocks_per_launch_ratio", "launches_ratio")
 _MORE_WORK = 1.1
 _CAUSES = {
     "work": ", for it has more to compute",

@@ -107,7 +107,7 @@ export interface Report {
     straggler: null | {
       rank: number; late_ns: number; late_ns_per_step: number; share: number; last: number; matched: number;
       steps_late: number; steps: number; always: boolean; names: string[];
-      kind?: string; cause?: string | null; work_ratio?: number | null;
+      kind?: string; cause?: string | null; work_ratio?: number | null; blocks_per_launch_ratio?: number | null; launches_ratio?: number | null;
     };
     waits?: { rank: number; for_rank: number; wait_ns: number; calls: number }[];
     worst?: {
