@@ -37,9 +37,10 @@ _KERNEL = ("name", "op", "precision")
 def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
     """B against A; lists of rows have at most `limit`, 0 for all."""
     runs = run_of(a), run_of(b)
-    ground = Ground(a.samples, b.samples, speeds(a.samples, b.samples))
     waits = steps_wait(a, b)
     comparable = same_frameworks(*runs) and waits
+    batch = batch_of(a, b) if comparable else None
+    ground = Ground(a.samples, b.samples, speeds(a.samples, b.samples, same_work=batch is None))
     step = step_row(ground, {part: clock_of(part) for part in PARTS})
     parts = measured(
         ground,
@@ -73,7 +74,6 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
     collectives = measured(ground, "collectives", ["name", "dtype"], "ns", EXACT, lambda _: NEITHER)
     judge(ground, collectives)
     memory = memory_rows(a.samples, b.samples)
-    batch = batch_of(a, b) if comparable else None
     tail = tail_of(a.samples, b.samples) if waits else None
     for each in names:
         each.row.part = (each.pair.b or each.pair.a)[0][1]

@@ -133,12 +133,11 @@ def _batch(found: Evidence) -> Iterator[Line]:
     if found.batch is None or found.batch.ratio == 1:
         return
     ratio = found.batch.ratio
-    changed = [row for row in found.ops if row.significant]
     more = f"{ratio:g} times the batch" if ratio > 1 else f"a batch of {ratio:.2g} of the size"
     yield Line(
         title=f"B has {more}",
         kind="batch",
-        difference=sum(row.difference for row in changed or found.ops),
+        difference=sum(row.difference for row in found.ops),
         detail=f"{found.batch.example}; per sample the step takes {_per_sample(found.step, ratio)}.",
         name="batch",
     )

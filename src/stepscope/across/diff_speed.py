@@ -5,6 +5,8 @@ step = the median over ops that both runs have of (their time in the step / what
 One op that got slower does not move that median, whatever its share of the time or of the kernels. Calls are the same if they are
 of one kind: an op's name on the host (with its shapes where the host computes), and kernel, op and grid on the device. Where
 enough kinds take more than a sliver of the step, only those count: a busy neighbour costs long calls more than short ones.
+Of runs with another batch, the same grid is not the same work (a kernel of as many blocks as the device has takes longer for more):
+there only ops of the same shapes tell, such as those of an optimizer. Where too few do, no speed of the device is told.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from stepscope.across.diff_scatter import Scatter, scatter
 FEWEST_KINDS = 8
 FEWEST_NAMES = 3
 SLIVER = 0.004  # of the step
+SAME_GRIDS = 0.5  # of the time of kernels that both have
 # Shorter calls are as long as the profiler's own record of them.
 SHORTEST_NS = 1_000
 DEVICE, HOST, NEITHER = "device", "host", ""
@@ -50,17 +53,34 @@ def clock_of(part: str) -> str:
     return _OF_PARTS.get(part, HOST)
 
 
-def speeds(a: Samples, b: Samples) -> Speeds:
-    """Of the host by its ops, of the device by its kernels."""
+def speeds(a: Samples, b: Samples, *, same_work: bool = True) -> Speeds:
+    """Of the host by its ops, of the device by its kernels; by ops of the same shapes where the batch is another."""
     has_device = bool(a.kernels["ns"].sum() and b.kernels["ns"].sum())
     op_key = ["name"] if has_device else ["name", "shapes"]
     found = Speeds({}, {}, [], {})
     calls = [_calls(side.ops, op_key, "name", "host_ns") for side in (a, b)]
     _add(found, HOST, calls, (a, b), [] if has_device else [_waits(side) for side in (a, b)])
-    if has_device:
+    if has_device and same_work and _has_same_grids(a, b):
         key = ["name", "op", "launch"]
         _add(found, DEVICE, [_calls(side.kernels, key, "op", "ns") for side in (a, b)], (a, b), [])
+    elif has_device:
+        same = [side.ops.filter(pl.col("shapes").is_not_null(), pl.col("device_ns") > 0) for side in (a, b)]
+        _add(
+            found, DEVICE, [_calls(ops, ["name", "shapes"], "name", "device_ns") for ops in same], (a, b), []
+        )
     return found
+
+
+def _has_same_grids(a: Samples, b: Samples) -> bool:
+    """Whether kernels that both have were mostly launched alike: else they do other work, also where no shapes tell so."""
+    key = ["name", "op"]
+    sides = [side.kernels.group_by(*key, "launch").agg(pl.col("ns").sum()) for side in (a, b)]
+    for ours, theirs in (sides, sides[::-1]):
+        common = ours.join(theirs, on=key, how="semi", nulls_equal=True)
+        alike = common.join(theirs, on=[*key, "launch"], how="semi", nulls_equal=True)
+        if int(alike["ns"].sum()) < SAME_GRIDS * int(common["ns"].sum()):
+            return False
+    return True
 
 
 def _add(
