@@ -15,6 +15,7 @@ from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
 from stepscope.profile import catalog as catalogs
 from stepscope.profile import walk
 from stepscope.profile.catalog import Catalog, choose, scan
+from stepscope.profile.load import load
 from tests.profile.tiny import kineto, put
 
 RUN = "plugins/profile/2026_11_14_23_49_41"
@@ -36,6 +37,28 @@ def test_every_layout_in_one_folder(tmp_path: Path) -> None:
     assert len(catalog.runs) == 9
     assert catalog.skipped == []
     assert (catalog.looked_at, catalog.folders) == (9, 8)
+
+
+@pytest.mark.parametrize(
+    "copy",
+    ["copy.pt.trace.json", "vm_1.1694128201545_copy.pt.trace.json", "vm_9.1694128201545.pt.trace.json"],
+)
+def test_a_copy_of_a_rank_is_no_rank_and_no_run(tmp_path: Path, copy: str) -> None:
+    put(tmp_path, "vm_1.1694128201545.pt.trace.json", content=kineto(rank=0, world_size=2))
+    put(tmp_path, "vm_2.1694128201545.pt.trace.json", content=kineto(rank=1, world_size=2))
+    put(tmp_path, copy, content=kineto(rank=0, world_size=2))
+    catalog = scan(tmp_path)
+    assert [len(run.entries) for run in catalog.runs] == [2]
+    assert skipped(catalog) == {copy: "a copy of vm_1.1694128201545.pt.trace.json"}
+    profile = load(tmp_path, cache=False)
+    assert profile.ranks == [0, 1]
+    assert [Path(each.path).name for each in profile.skipped] == [copy]
+
+
+def test_equal_files_that_know_no_rank_are_not_taken_for_copies(tmp_path: Path) -> None:
+    put(tmp_path, "a/one.json", "a/two.json", content=kineto())
+    put(tmp_path, "b/rank0.json", "b/rank1.json", content=kineto(rank=0, world_size=2))
+    assert skipped(scan(tmp_path)) == {}
 
 
 def test_ranks_are_told_by_names_and_folders(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.profile.ranks import LoadedFile, assign, missing_ranks, spans
+from stepscope.profile.ranks import LoadedFile, assign, missing_ranks, spans, without_doubles
 from stepscope.profile.runs import entry
 from stepscope.trace.trace import Trace, TraceInfo
 
@@ -57,6 +57,23 @@ def test_the_first_keeps_a_rank_that_names_do_not_settle() -> None:
     found, problems = assigned(loaded("a.json", 0), loaded("b.json", 0), loaded("c.json", 1))
     assert found == {0: "a.json", 1: "c.json", 2: "b.json"}
     assert problems == ["a.json and b.json are all rank 0. All but the first got other numbers."]
+
+
+def test_of_two_files_of_one_rank_of_a_known_job_one_is_taken() -> None:
+    files = [loaded("a.json", 0, 2), loaded("b.json", 0, 2), loaded("c.json", 1, 2)]
+    kept, left, problem = without_doubles(files)
+    assert [file.entry.path for file in kept] == ["a.json", "c.json"]
+    assert [(file.entry.path, why) for file, why in left] == [("b.json", "rank 0 is a.json already")]
+    assert problem is not None
+    assert problem.detail == "a.json and b.json are all rank 0. Only the first was taken."
+
+
+def test_ranks_that_were_told_wrong_are_kept() -> None:
+    all_say_zero = [loaded("a.json", 0, 2), loaded("b.json", 0, 2)]
+    named = [loaded("rank0.json", 0, 3), loaded("rank1.json", 0, 3), loaded("rank2.json", 1, 3)]
+    strangers = [loaded("a.json", 0), loaded("b.json", 0), loaded("c.json", 1)]
+    for files in (all_say_zero, named, strangers):
+        assert without_doubles(files) == (files, [], None)
 
 
 def test_missing_ranks() -> None:

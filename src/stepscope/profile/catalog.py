@@ -12,6 +12,7 @@ from typing import IO, cast
 
 from stepscope.errors import StepscopeError, UnreadableFile
 from stepscope.profile import skips
+from stepscope.profile.copies import rank_inside, without_copies
 from stepscope.profile.paths import Location, locate
 from stepscope.profile.runs import Entry, Run, entry, group, in_profile_folder, name_runs
 from stepscope.profile.sidecars import is_sidecar, note_captures
@@ -42,12 +43,13 @@ def scan(path: str | os.PathLike[str]) -> Catalog:
     walk = Walk(location)
     entries, sidecars = _entries(walk, location)
     entries, twins = _without_twins(entries)
+    entries, copies = without_copies(entries)
     entries = _with_ranks_inside(note_captures(entries, sidecars))
     is_folder = walk.folders > 0 and not location.is_pattern
     return Catalog(
         path=location.path,
         runs=name_runs(group(entries), _root(location), saw_whole_folders=is_folder),
-        skipped=[*walk.skipped, *twins],
+        skipped=[*walk.skipped, *twins, *copies],
         looked_at=walk.files,
         folders=walk.folders,
     )
@@ -124,19 +126,14 @@ def _with_ranks_inside(entries: list[Entry]) -> list[Entry]:
     return [told.get(item.path, item) for item in entries]
 
 
-_DISTRIBUTED = re.compile(
-    rb'"distributedInfo"[^{}]*\{[^{}]*?"rank":\s*(\d{1,6})\b[^{}]*?"world_size":\s*(\d{1,6})\b'
-)
-
-
 def _with_rank_inside(item: Entry) -> Entry:
     try:
-        found = _DISTRIBUTED.search(item.source().head(skips.HEAD_BYTES))
+        found = rank_inside(item.source())
     except Exception:  # whatever is wrong with the file is told when it is read
         return item
     if found is None:
         return item
-    rank, world = int(found[1]), int(found[2])
+    rank, world = found
     return replace(item, rank=rank, who=(rank,), template=f"{item.folder}/* of {world}")
 
 

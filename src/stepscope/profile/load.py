@@ -17,7 +17,7 @@ from stepscope.profile.cache import Cache, Identity, identify
 from stepscope.profile.catalog import Catalog, choose, scan
 from stepscope.profile.nothing import nothing_found
 from stepscope.profile.profile import Profile
-from stepscope.profile.ranks import LoadedFile, assign, missing_ranks, spans
+from stepscope.profile.ranks import LoadedFile, assign, missing_ranks, spans, without_doubles
 from stepscope.profile.runs import Entry, Run
 from stepscope.profile.sidecars import attach
 from stepscope.profile.walk import Skipped
@@ -115,6 +115,7 @@ def put_together(
     ranks: set[int] | None = None,
 ) -> Profile:
     """The profile of files that were read, here or elsewhere, and what is to be said of it."""
+    files, doubles, double = without_doubles(files)
     ranked, doubts = assign(files)
     if ranks is not None:
         ranked = _only(ranked, ranks, run)
@@ -122,6 +123,7 @@ def put_together(
     others = [other for other in catalog.runs if other is not run]
     problems = Problems()
     for problem in (
+        double,
         *doubts,
         missing_ranks(ranked, was_chosen=was_chosen),
         *more,
@@ -137,7 +139,11 @@ def put_together(
         traces=[trace for _, trace in ranked],
         ranks=[number for number, _ in ranked],
         problems=problems,
-        skipped=[*catalog.skipped, *(_skipped(entry, error) for entry, error in failures)],
+        skipped=[
+            *catalog.skipped,
+            *(_skipped(entry, error) for entry, error in failures),
+            *(Skipped(file.entry.path, reason) for file, reason in doubles),
+        ],
         other_runs=others,
     )
 

@@ -28,10 +28,42 @@ def assign(files: Sequence[LoadedFile]) -> tuple[list[tuple[int, Trace]], list[P
     twice = _repeated(claims)
     if twice:
         believe_names = None not in named and not _repeated(named)
-        problems.append(_same_rank(files, claims, twice, believe_names=believe_names))
+        outcome = (
+            "The ranks in the file names were used."
+            if believe_names
+            else "All but the first got other numbers."
+        )
+        problems.append(_same_rank(files, claims, twice, outcome))
         claims = named if believe_names else _first_claims(claims)
     numbered = zip(_filled(claims), (file.trace for file in files), strict=True)
     return sorted(numbered, key=lambda pair: pair[0]), problems
+
+
+def without_doubles(
+    files: Sequence[LoadedFile],
+) -> tuple[list[LoadedFile], list[tuple[LoadedFile, str]], Problem | None]:
+    """Of several files of one rank the first, and why the others were left out.
+
+    Only where they know the job: one that says it is rank 0 of 4, as another does, is none of the other three. Where all say
+    the same, they were told wrong, and there are as many ranks as files.
+    """
+    said = [file.trace.info.rank for file in files]
+    named = [file.entry.rank for file in files]
+    twice = _repeated(said)
+    world = max((file.trace.info.world_size or 0 for file in files), default=0)
+    are_told_wrong = len(set(said)) == 1 and len(files) <= world
+    if not twice or world < 2 or are_told_wrong or (None not in named and not _repeated(named)):
+        return list(files), [], None
+    first: dict[int | None, LoadedFile] = {}
+    for rank, file in zip(said, files, strict=True):
+        first.setdefault(rank, file)
+    kept = [file for rank, file in zip(said, files, strict=True) if rank is None or first[rank] is file]
+    left = [
+        (file, f"rank {rank} is {first[rank].entry.name} already")
+        for rank, file in zip(said, files, strict=True)
+        if rank is not None and first[rank] is not file
+    ]
+    return kept, left, _same_rank(files, said, twice, "Only the first was taken.")
 
 
 def _repeated(claims: Sequence[int | None]) -> list[int]:
@@ -55,13 +87,10 @@ def _filled(claims: Sequence[int | None]) -> list[int]:
 
 
 def _same_rank(
-    files: Sequence[LoadedFile], claims: Sequence[int | None], twice: list[int], *, believe_names: bool
+    files: Sequence[LoadedFile], claims: Sequence[int | None], twice: list[int], outcome: str
 ) -> Problem:
     rank = twice[0]
     names = [file.entry.name for file, claim in zip(files, claims, strict=True) if claim == rank]
-    outcome = (
-        "The ranks in the file names were used." if believe_names else "All but the first got other numbers."
-    )
     others = f", and so on for {len(twice) - 1} more ranks" if len(twice) > 1 else ""
     return Problem(
         "duplicate-rank",
