@@ -82,6 +82,10 @@ def test_collectives_end_together(tmp_path: Path) -> None:
     for clock in clocks:
         # The offset is that in the middle of the calls, which is not quite ours.
         assert clock["shift_ns"] == pytest.approx(BASE_NS - OFFSETS[clock["rank"]], abs=500)
+    again = stepscope.load(tmp_path / "all.json", cache=False)
+    told_once = [each for each in stepscope.report(again).problems if each.code == "two-workers"]
+    assert [each.title for each in told_once] == ["Several ranks are in one file"]
+    assert told_once[0].detail.startswith("stepscope export --merge wrote it, for Perfetto: 4 ranks")
 
 
 def test_each_rank_has_processes_of_its_own(tmp_path: Path) -> None:

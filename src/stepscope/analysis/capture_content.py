@@ -51,7 +51,9 @@ def _only_warm_up(trace: Trace, steps: Steps) -> Iterator[Problem]:
 
 
 def _two_workers(trace: Trace) -> Iterator[Problem]:
-    """Several processes mark steps of their own."""
+    """Several processes mark steps of their own, and the reader did not say so already."""
+    if "two-workers" in trace.problems["code"]:
+        return
     marking = trace.events.filter(pl.col("role") == "step")["track"].unique()
     hosts = trace.tracks.filter((pl.col("what") == "host") & pl.col("id").is_in(marking.implode()))
     processes = hosts["pid"].drop_nulls().unique().sort().to_list()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from stepscope.errors import UnreadableFile
 from stepscope.formats.chrome import chrome_draft
+from stepscope.formats.export_merged import RANKS
 from stepscope.formats.foreign import READABLE, describe_json
 from stepscope.formats.json_scan import scan
 from stepscope.formats.kineto import is_kineto, kineto_draft
@@ -12,6 +15,7 @@ from stepscope.formats.source import Source
 from stepscope.formats.stepscope_chrome import exported_draft
 from stepscope.formats.stepscope_header import exported_header
 from stepscope.trace.draft import Draft
+from stepscope.trace.problems import Problem
 
 
 def _matches(head: bytes, name: str) -> bool:
@@ -29,9 +33,26 @@ def _read(source: Source, progress: Progress) -> Draft:
         )
     if ours is not None:
         return exported_draft(found, ours, source.path)
-    if is_kineto(found):
-        return kineto_draft(found, source.path)
-    return chrome_draft(found, source.path)
+    draft = kineto_draft(found, source.path) if is_kineto(found) else chrome_draft(found, source.path)
+    _note_merged(draft, found.header)
+    return draft
+
+
+def _note_merged(draft: Draft, header: dict[str, Any]) -> None:
+    """Our own export of several ranks in one file is for Perfetto: ids of calls are told apart by file, not by rank."""
+    other = header.get("otherData")
+    ranks = other.get(RANKS) if isinstance(other, dict) else None
+    if isinstance(ranks, list) and ranks:
+        draft.problems.add(
+            Problem(
+                "two-workers",
+                "Several ranks are in one file",
+                "stepscope export --merge wrote it, for Perfetto: {count} ranks as if they were one worker. Times are added up, and calls "
+                "and kernels of different ranks are mixed up.",
+                "Load the profile it was made from; for a copy that stepscope can read, export a file per rank: without --merge.",
+                count=len(ranks),
+            )
+        )
 
 
 FORMAT = Format("chrome-json", _matches, _read)
