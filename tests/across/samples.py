@@ -20,7 +20,7 @@ def rank_samples(
             "recording": 0, "rank": rank, "step": step, "part": "compute", "name": name, "scope": None, "precision": "fp32",
             "shapes": shape if shapes else None, "host_ns": HOST_NS, "calls": 1,
             "device_ns": round(ns * (1 + step / 1000)), "ns": round(ns * (1 + step / 1000)),
-            "op": name, "launch": grid, "dtype": "float", "bytes": 0, "exposed_ns": 0, "peak_bytes": 0, "reserved_bytes": 0,
+            "op": name, "link_ns": 0, "link_bytes": 0, "launch": grid, "dtype": "float", "bytes": 0, "exposed_ns": 0, "peak_bytes": 0, "reserved_bytes": 0,
         }
         for step in range(steps)
         for name, (shape, grid, ns) in ops.items()

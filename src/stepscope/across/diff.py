@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from stepscope.across import diff_link as link
 from stepscope.across.diff_batch import batch_of
 from stepscope.across.diff_calls import calls_that_differ, now_and_then
 from stepscope.across.diff_comparable import remarks, run_of, same_frameworks, steps_wait
@@ -49,7 +50,7 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
         "ns",
         EXACT,
         lambda key: clock_of(str(key[0])),
-        lambda key, _: ground.runs.of_part(str(key[0])),
+        link.of_parts(ground),
     )
     judge(ground, [step, *(parts if waits else [])])
     names = measured(
@@ -66,7 +67,17 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
     passing = now_and_then(ground, runs[0].framework, measure)
     ops = _ops(ground, measure, passing) if comparable else []
     by_name = (
-        measured(ground, "ops", ["name"], f"{measure}_ns", EXACT, lambda _: measure) if comparable else []
+        measured(
+            ground,
+            "ops",
+            ["name"],
+            f"{measure}_ns",
+            EXACT,
+            lambda _: measure,
+            link.of_ops(ground, ["name"], measure),
+        )
+        if comparable
+        else []
     )
     judge(ground, [each for each in by_name if each.row.name not in passing])
     kernels = _kernels(ground) if comparable else []
@@ -135,7 +146,8 @@ def _measure(ground: Ground) -> str:
 
 
 def _ops(ground: Ground, measure: str, passing: Collection[str]) -> list[Measured]:
-    rows = measured(ground, "ops", _OP, f"{measure}_ns", OPS, lambda _: measure)
+    noise = link.of_ops(ground, _OP, measure)
+    rows = measured(ground, "ops", _OP, f"{measure}_ns", OPS, lambda _: measure, noise)
     judge(ground, [each for each in rows if each.row.name not in passing])
     calls = [vectors(side.ops, _OP, "calls", side.cells) for side in (ground.a, ground.b)]
     for each in rows:

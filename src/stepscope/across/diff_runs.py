@@ -42,20 +42,21 @@ class Runs:
     shorter_step_ns: float
     lagging_ns: float
 
-    def of_op(self, clock: str) -> RunNoise:
-        """Of an op or a kernel."""
+    def of_op(self, clock: str, link: float = 0.0) -> RunNoise:
+        """Of an op or a kernel; `link` is what its copies between host and device differ by, see `diff_link`."""
         known = clock in self.speeds.scatter or clock == NEITHER
-        return RunNoise(
-            (OP_NOISE if known else RUN_NOISE_UNKNOWN)[clock], scatter=self._scatter(clock).of_one
-        )
+        share = math.hypot((OP_NOISE if known else RUN_NOISE_UNKNOWN)[clock], link)
+        return RunNoise(share, scatter=self._scatter(clock).of_one)
 
-    def of_part(self, part: str) -> RunNoise:
+    def of_part(self, part: str, link: float = 0.0) -> RunNoise:
         """Of a part of the account."""
         clock = clock_of(part)
         share, least = self._by_clock(clock), self._lag_ns if part in LAGGING else 0.0
         if part == "unexplained":
             share, least = VAGUE_NOISE, math.hypot(least, UNEXPLAINED_OF_STEP * self.step_ns)
-        return RunNoise(share, math.hypot(least, _least(clock)), self._scatter(clock).of_all)
+        return RunNoise(
+            math.hypot(share, link), math.hypot(least, _least(clock)), self._scatter(clock).of_all
+        )
 
     def of_name(self, part: str, larger: float) -> RunNoise:
         """Of a name in a part, with its share of what the host's speed is worth."""

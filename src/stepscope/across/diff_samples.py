@@ -16,7 +16,7 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
     "names": {**CELL, "part": pl.String, "name": pl.String, "ns": pl.Int64},
     "ops": {
         **CELL, "name": pl.String, "scope": pl.String, "shapes": pl.String,
-        "host_ns": pl.Int64, "device_ns": pl.Int64, "calls": pl.Int64,
+        "host_ns": pl.Int64, "device_ns": pl.Int64, "calls": pl.Int64, "link_ns": pl.Int64, "link_bytes": pl.Int64,
     },
     "kernels": {
         **CELL, "name": pl.String, "op": pl.String, "launch": pl.String, "precision": pl.String,
@@ -33,6 +33,7 @@ class Samples:
     """Tables of one rank, or of all: a row per recording, rank, step and whatever the table is about.
 
     `cells` are the steps that count. Ops and kernels are by the step that launched them; `launch` is a kernel's grid.
+    `link_ns` and `link_bytes`: of an op's device time, what copies between host and device took, and what they moved.
     `products` are matrix products and convolutions: on the device, or on the host where there is none.
     """
 

@@ -34,7 +34,7 @@ _TEXTS = ("scope", "shapes", "dtypes", "concrete_inputs", "placement")
 def op_calls(trace: Trace) -> pl.DataFrame:
     """One row per call of an op: event, name, step, scope, shapes, dtypes, placement, execution and its costs."""
     events = trace.events
-    work = _launched_work(trace)
+    work = launched_work(trace)
     hosts = _host_calls(trace, work)
     rows = hosts.with_columns(work_of_ops(hosts))
     programs = program_ops(trace)
@@ -144,7 +144,7 @@ def ops_table(calls: pl.DataFrame, by: tuple[str, ...] = ("name",)) -> pl.DataFr
     return grouped.sort(["device_self_ns", "host_self_ns"], descending=True, maintain_order=True)
 
 
-def _launched_work(trace: Trace) -> pl.DataFrame:
+def launched_work(trace: Trace) -> pl.DataFrame:
     """event, op, ns, track of the device work that ops launched."""
     events = trace.events
     launches = trace.links.filter(pl.col("why") == "launch")

@@ -12,6 +12,7 @@ from stepscope.across.diff_samples import Samples, Side, in_form, together
 from stepscope.analysis.collective_calls import collective_calls
 from stepscope.analysis.kernel_names_types import of_op
 from stepscope.analysis.memory import DeviceMemory
+from stepscope.analysis.ops import launched_work
 from stepscope.profile import later
 from stepscope.profile.profile import Profile
 from stepscope.report.build import build
@@ -24,6 +25,7 @@ NAMES_PER_PART = 100
 # Their time is the device's own, and is told by op or by collective.
 # Ops whose number format decides how fast they are.
 _PRODUCT = r"(?i)mm\b|matmul|linear|conv(?:[^e]|$)|\bdot|attention"
+_HOST_LINK = ("HtoD", "DtoH")
 _NOT_BY_NAME = ("compute", "host_compute", "collective")
 
 
@@ -112,12 +114,23 @@ def _inside(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ops(context: RankContext) -> pl.DataFrame:
-    calls = _inside(context.op_calls)
+    calls = _inside(context.op_calls).join(
+        _over_the_link(context), on="event", how="left", maintain_order="left"
+    )
     return calls.group_by("step", pl.col("name", "scope", "shapes").cast(pl.String), maintain_order=True).agg(
         host_ns=pl.col("host_self_ns").sum(),
         device_ns=pl.col("device_self_ns").sum(),
         calls=(~pl.col("repeated")).sum().cast(pl.Int64),
+        link_ns=pl.col("link_ns").sum(),
+        link_bytes=pl.col("link_bytes").sum(),
     )
+
+
+def _over_the_link(context: RankContext) -> pl.DataFrame:
+    """event, link_ns, link_bytes: what the copies between host and device took that an op launched."""
+    between = context.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(_HOST_LINK))
+    work = launched_work(context.trace).join(between.select("event", "bytes"), on="event")
+    return work.group_by(event="op").agg(link_ns=pl.col("ns").sum(), link_bytes=pl.col("bytes").sum())
 
 
 def _kernels(context: RankContext) -> pl.DataFrame:
