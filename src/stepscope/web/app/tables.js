@@ -4,6 +4,7 @@ import { fill, h } from "./dom.js";
 import { count, NUMERIC, shown, UNKNOWN } from "./format.js";
 import { clipped, shortName } from "./names.js";
 import { part, PARTS } from "./parts.js";
+import { BETWEEN, ownFrame } from "./stack.js";
 
 export const FILTERED = 10; // rows from which on a table can be filtered
 const FOLDED = 15;
@@ -51,6 +52,24 @@ function tipOf(value, kind) {
 
 /** A name, shortened; all of it on hover, and below itself after a click. @param {string} name */
 export function nameCell(name) {
+  const own = name.includes(BETWEEN) ? ownFrame(name) : null;
+  return own === null ? shortened(name) : stackCell(name, own);
+}
+
+/** A stack: the user's own code on top, which is what can be changed; below it all frames. @param {string} stack @param {string} own */
+function stackCell(stack, own) {
+  const frames = h("small", { class: "frames" }, stack);
+  const text = h("td", { class: "name", "data-tip": clipped(stack.split(BETWEEN).join("\n← "), LONGEST), tabindex: 0 }, h("div", {}, own), frames);
+  const open = () => text.classList.toggle("open");
+  text.addEventListener("click", open);
+  text.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") open();
+  });
+  return text;
+}
+
+/** @param {string} name */
+function shortened(name) {
   const brief = shortName(name);
   const long = brief !== name || name.length > WORDS;
   const text = h(
