@@ -73,7 +73,8 @@ def _why(found: Diff, width: int) -> Iterator[Text]:
                 Text(safe(line.detail), "dim"),
             ]
         )
-    yield from lines(rows, [True, False, True, True, False], [False, True, False, False, True], width)
+    flexible = [False, True, False, False, True]
+    yield from lines(rows, [True, False, True, True, False], flexible, width, keep_ends=1)
 
 
 def _findings(title: str, changes: list[FindingChange], style: str, width: int) -> Iterator[Text]:
@@ -99,7 +100,7 @@ def _table(listing: Listing, width: int) -> Iterator[Text]:
                 *(Text(cell, style if place == 2 else "") for place, cell in enumerate(figures)),
             ]
         )
-    yield from lines(rows, [False, False, *[True] * 5], [False, True, *[False] * 5], width)
+    yield from lines(rows, [False, False, *[True] * 5], [False, True, *[False] * 5], width, keep_ends=1)
     yield from cut(listing.total, len(listing.rows), listing.title)
 
 

@@ -12,19 +12,37 @@ NARROWEST = 8
 
 
 def lines(
-    rows: Sequence[Sequence[Text]], right: Sequence[bool], flexible: Sequence[bool], width: int
+    rows: Sequence[Sequence[Text]],
+    right: Sequence[bool],
+    flexible: Sequence[bool],
+    width: int,
+    *,
+    keep_ends: int | None = None,
 ) -> Iterator[Text]:
-    """The rows; `right` says which columns stand to the right, `flexible` which may be clipped to fit the width."""
+    """The rows; `right` says which columns stand to the right, `flexible` which may be clipped to fit the width.
+
+    `keep_ends`: a column that is clipped in the middle, as long names that begin alike are told apart by their ends.
+    """
     if not rows:
         return
     widths = [max(row[i].cell_len for row in rows) for i in range(len(right))]
     widths = _fitted(widths, flexible, width - INDENT - GAP * (len(widths) - 1))
     for row in rows:
         line = Text(" " * INDENT)
-        for cell, space, to_right in zip(row, widths, right, strict=True):
-            line.append_text(_padded(cell, space, to_right)).append(" " * GAP)
+        for column, (cell, space, to_right) in enumerate(zip(row, widths, right, strict=True)):
+            clipped = _without_middle(cell, space) if column == keep_ends else cell
+            line.append_text(_padded(clipped, space, to_right)).append(" " * GAP)
         line.rstrip()
         yield line
+
+
+def _without_middle(cell: Text, width: int) -> Text:
+    """Of a text that is too long its begin and its end."""
+    if cell.cell_len <= width or width < NARROWEST:
+        return cell
+    end = (width - 1) // 2
+    begin = cell[: width - 1 - end]
+    return Text.assemble(begin, "…", cell[len(cell) - end :])
 
 
 def _padded(cell: Text, width: int, to_right: bool) -> Text:
