@@ -9,7 +9,8 @@ from stepscope.across.diff_batch import batch_of
 from stepscope.across.diff_calls import calls_that_differ, now_and_then
 from stepscope.across.diff_comparable import remarks, run_of, same_frameworks, steps_wait
 from stepscope.across.diff_explain import Evidence, explain
-from stepscope.across.diff_figures import figures, findings, memory_rows
+from stepscope.across.diff_figures import figures, memory_rows, other_peaks
+from stepscope.across.diff_findings import findings
 from stepscope.across.diff_flame import flame
 from stepscope.across.diff_match import EXACT, KERNELS, OPS, Key, Pair
 from stepscope.across.diff_model import Diff, Row, Rows
@@ -91,7 +92,7 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
     evidence = Evidence(
         step=step.row,
         parts=_plain(parts),
-        names=_plain(names),
+        names=_plain(names) if same_frameworks(*runs) else [],
         ops=_plain(ops),
         ops_by_name=_plain(by_name),
         kernels=_plain(kernels),
@@ -134,6 +135,7 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
         steps={name: side.samples.cells["ns"].to_list() for name, side in (("a", a), ("b", b))},
         flame=flame(a.samples, b.samples, measure),
     )
+    other_peaks(found.figures, lines)
     found.explained_share = _explained(found)
     found.verdict = verdict(found)
     return found

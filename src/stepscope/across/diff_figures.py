@@ -1,15 +1,15 @@
-"""What the two reports say as single figures: steps, shares, peaks of memory, findings."""
+"""What the two reports say as single figures: steps, shares, peaks of memory."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from stepscope.across.diff_model import Batch, FindingChange, Row
+from stepscope.across.diff_model import Batch, Line, Row
 from stepscope.across.diff_samples import Samples
 from stepscope.across.diff_speed import HOST
 
@@ -18,10 +18,9 @@ MEMORY_LEAST = 0.02
 # What a host holds at once depends on how its threads happen to run.
 HOST_MEMORY_LEAST = 0.3
 MEMORY_LEAST_BYTES = 1 << 20
-# Of the step: what a finding must be worth for its coming or going to mean something.
-FINDING_LEAST = 0.03
 # Rows of a memory for each device up to so many; of more of them only the fullest matters.
 MOST_DEVICES = 4
+UTILISATION = "model FLOPs utilisation"
 _NUMBER = re.compile(r" \d+(?= |$)")
 Report = Mapping[str, Any]
 
@@ -36,7 +35,7 @@ FIGURES: tuple[tuple[str, str, Callable[[Report], Any]], ...] = (
     ("90th percentile of steps", "ns", lambda report: report["steps"]["p90_ns"]),
     ("steps", "count", lambda report: report["steps"]["count"]),
     ("device busy", "share", lambda report: report["device"]["busy_share"]),
-    ("model FLOPs utilisation", "share", lambda report: report["device"]["mfu"]),
+    (UTILISATION, "share", lambda report: report["device"]["mfu"]),
     ("tensor cores", "share", lambda report: report["precision"]["tensor_core_share"]),
     ("exposed input", "share", lambda report: report["input"]["exposed_share"]),
     ("exposed communication", "share", lambda report: report["collectives"]["exposed_share"]),
@@ -66,6 +65,14 @@ def figures(a: Report, b: Report, batch: Batch | None) -> list[Row]:
     if batch is not None and step is not None and step.b is not None:
         found.insert(1, plain_row("median step per batch of A's size", step.a, step.b / batch.ratio, "ns"))
     return found
+
+
+def other_peaks(rows: Sequence[Row], lines: Sequence[Line]) -> None:
+    """Utilisation is of the peak of the number format: with another one it is of another peak."""
+    changed = next((line.title for line in lines if line.kind == "precision"), None)
+    for row in rows:
+        if row.name == UTILISATION and changed is not None and row.a is not None and row.b is not None:
+            row.note = f"of another peak: {changed.removeprefix('matrix products run in ')}"
 
 
 def memory_rows(a: Samples, b: Samples) -> list[Row]:
@@ -102,42 +109,3 @@ def _fullest(peaks: Mapping[str, int], crowded: Collection[str]) -> dict[str, in
 def _peaks(samples: Samples) -> dict[str, int]:
     known = samples.memory.filter(pl.col("peak_bytes").is_not_null())
     return dict(known.group_by("name").agg(pl.col("peak_bytes").max()).sort("name").iter_rows())
-
-
-Changes = tuple[list[FindingChange], list[FindingChange], list[FindingChange]]
-
-
-def findings(a: Report, b: Report, is_changed: bool) -> Changes:
-    """Gained by B, lost by B, and those that both have; findings of one code are one.
-
-    A finding near its threshold comes and goes: it counts as a change only where it is worth something and the runs differ.
-    """
-    ours, theirs = _by_code(a), _by_code(b)
-    gained = [
-        FindingChange(code=code, title=title, b_saves_ns=saves, significant=is_changed and _matters(saves, b))
-        for code, (title, saves) in theirs.items()
-        if code not in ours
-    ]
-    lost = [
-        FindingChange(code=code, title=title, a_saves_ns=saves, significant=is_changed and _matters(saves, a))
-        for code, (title, saves) in ours.items()
-        if code not in theirs
-    ]
-    kept = [
-        FindingChange(code=code, title=title, a_saves_ns=ours[code][1], b_saves_ns=saves)
-        for code, (title, saves) in theirs.items()
-        if code in ours
-    ]
-    return gained, lost, kept
-
-
-def _matters(saves: int, report: Report) -> bool:
-    return saves >= FINDING_LEAST * (report["steps"]["mean_ns"] or 0)
-
-
-def _by_code(report: Report) -> dict[str, tuple[str, int]]:
-    found: dict[str, tuple[str, int]] = {}
-    for row in report["findings"]:
-        title, saves = found.get(row["code"], (row["title"], 0))
-        found[row["code"]] = title, saves + row["saves_ns_per_step"]
-    return found

@@ -117,7 +117,7 @@ class Tail(msgspec.Struct, kw_only=True):
 
 
 class FindingChange(msgspec.Struct, kw_only=True):
-    """A finding, and what it would save per step in each run that has it."""
+    """A finding, and what it would save per step in each run that has it. Of one that both have, `significant` says it is worth far more in one."""
 
     code: str
     title: str

@@ -21,10 +21,10 @@ FINDINGS = (
 )  # fmt: skip
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([^\s\d]*)\s*")
 _TIMES = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9}
-_SIZES = {
+SIZES = {
     "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
 }  # fmt: skip
-_UNITS = (("ns", _TIMES), ("bytes", _SIZES), ("share", {"%": 0.01}))
+_UNITS = (("ns", _TIMES), ("bytes", SIZES), ("share", {"%": 0.01}))
 _EXAMPLES = {"ns": '"120 ms"', "bytes": '"24 GB"', "share": '"5 %"'}
 
 
@@ -34,6 +34,7 @@ class Limit:
 
     amount: float
     unit: str
+    said: str = field(default="", compare=False)  # as it was written
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def limit(value: Any, where: str, *units: str) -> Limit:
     found = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
     for unit, scales in _UNITS:
         if found and unit in units and found[2] in scales:
-            return Limit(float(found[1]) * scales[found[2]], unit)
+            return Limit(float(found[1]) * scales[found[2]], unit, f"{found[1]} {found[2]}")
     raise StepscopeError(
         f"{where} is {value!r}, which is no amount.", fix=f"Write a number and its unit, such as {examples}."
     )

@@ -77,6 +77,8 @@ def title_of(row: Row, table: str) -> str:
     if table == "parts":
         return part(row.name).title
     name = short_name(row.name)
+    if table == "figures" and row.note:
+        return f"{name} ({row.note})"
     if table == "names" and row.part:
         return f"{part(row.part).title}: {name}"
     if table == "ops":
@@ -120,6 +122,9 @@ def about(run: Run) -> str:
 
 def finding_words(changed: FindingChange) -> str:
     """A finding with what it is worth."""
+    if changed.a_saves_ns is not None and changed.b_saves_ns is not None:
+        worth = f"worth {units.duration(changed.a_saves_ns)} a step in A, {units.duration(changed.b_saves_ns)} in B"
+        return f"{changed.title} ({changed.code}, {worth})"
     saves = changed.b_saves_ns if changed.b_saves_ns is not None else changed.a_saves_ns
     worth = f", worth {units.duration(saves)} a step" if saves else ""
     return f"{changed.title} ({changed.code}{worth})"

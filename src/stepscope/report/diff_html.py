@@ -103,6 +103,7 @@ def _words(found: Diff) -> Iterator[Markup]:
         yield tag("ol", items, class_="why")
     yield from _findings("Findings gained", found.gained)
     yield from _findings("Findings lost", found.lost)
+    yield from _findings("Findings that grew or shrank", found.kept)
 
 
 def _findings(title: str, changes: list[FindingChange]) -> Iterator[Markup]:

@@ -44,6 +44,7 @@ def _lines(found: Diff, limit: int) -> Iterator[str]:
             yield f"| {number} | {title} | {figure} | {of_change or text(clipped(line.detail, LONGEST_NAME))} |"
     yield from _findings("Findings gained", found.gained)
     yield from _findings("Findings lost", found.lost)
+    yield from _findings("Findings that grew or shrank", found.kept)
     for listing in listings(found, limit):
         if listing.rows:
             yield from _table(listing)

@@ -44,6 +44,7 @@ def diff_lines(found: Diff, width: int, *, limit: int = ROWS) -> Iterator[Text]:
     yield from _why(found, width)
     yield from _findings("findings that B has and A has not", found.gained, "red", width)
     yield from _findings("findings that B no longer has", found.lost, "green", width)
+    yield from _findings("findings of both that grew or shrank", found.kept, "", width)
     for listing in listings(found, limit):
         yield from _table(listing, width)
     yield from _legend(found)

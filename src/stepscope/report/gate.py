@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from stepscope import units
+from stepscope.across.diff_comparable import same_frameworks
 from stepscope.across.diff_model import Diff, Row
 from stepscope.across.diff_noise import draws, noise_of_one
 from stepscope.across.diff_rows import Ground, vectors
@@ -21,6 +22,7 @@ from stepscope.report.budget import Baseline, Budget, Limit
 from stepscope.report.diff_cells import amount
 
 SCHEMA = "stepscope.gate/1"
+OTHER_FRAMEWORK = "A and B are of different frameworks: limits hold one program against another one."
 OVER, NOISY, UNKNOWN, OK = "over", "noisy", "unknown", "ok"
 
 
@@ -34,6 +36,7 @@ class Check(msgspec.Struct, kw_only=True):
     noise: float | None = None
     verdict: str
     message: str
+    said: str = ""  # the limit as it was written
 
 
 class Gate(msgspec.Struct, kw_only=True):
@@ -55,9 +58,15 @@ class Gate(msgspec.Struct, kw_only=True):
             for check in self.checks
         )
         noisy = sum(check.verdict == NOISY for check in self.checks)
-        remark = f" {noisy} cannot be told from noise." if noisy and not self.strict else ""
+        exceeded = f"{noisy} limit{' is' if noisy == 1 else 's are'} exceeded, but that may be chance"
+        remark = f" {exceeded[0].upper()}{exceeded[1:]}." if noisy and not self.strict else ""
+        if self.passed and noisy:
+            kept = len(self.checks) - noisy
+            return f"PASSED: {exceeded}" + (
+                f"; {kept} of {len(self.checks)} {'is' if kept == 1 else 'are'} kept." if kept else "."
+            )
         if self.passed:
-            return f"PASSED: {len(self.checks) - noisy} of {len(self.checks)} limits are kept.{remark}"
+            return f"PASSED: {len(self.checks)} of {len(self.checks)} limits are kept."
         return f"FAILED: {failed} of {len(self.checks)} limits {'is' if failed == 1 else 'are'} not kept.{remark}"
 
 
@@ -72,7 +81,8 @@ def gate(side: Side, budget: Budget, diff: Diff | None = None, *, strict: bool =
 def gate_of(diff: Diff, base: Baseline, *, strict: bool = False) -> Gate:
     """Of a diff alone: what may have grown from A to B."""
     found = _gate(diff.b.path, diff, against(diff, base), strict)
-    found.remarks = []  # the diff itself has told them
+    # What else cannot be compared, the diff itself has told.
+    found.remarks = [] if same_frameworks(diff.a, diff.b) else [OTHER_FRAMEWORK]
     return found
 
 
@@ -110,7 +120,13 @@ def _absolute(side: Side, budget: Budget) -> Iterator[Check]:
 def _judged(name: str, limit: Limit, value: float | None, noise: float | None, missing: str) -> Check:
     if value is None:
         return Check(
-            name=name, limit=limit.amount, value=None, unit=limit.unit, verdict=UNKNOWN, message=missing
+            name=name,
+            limit=limit.amount,
+            value=None,
+            unit=limit.unit,
+            verdict=UNKNOWN,
+            message=missing,
+            said=limit.said,
         )
     excess = value - limit.amount
     verdict, message = _verdict(excess, noise, limit.unit)
@@ -122,6 +138,7 @@ def _judged(name: str, limit: Limit, value: float | None, noise: float | None, m
         noise=noise,
         verdict=verdict,
         message=message,
+        said=limit.said,
     )
 
 
@@ -228,6 +245,7 @@ def _grown(name: str, row: Row | None, limit: Limit, diff: Diff) -> Check:
         noise=row.noise,
         verdict=verdict,
         message=message,
+        said=limit.said if limit.unit != "share" else "",
     )
 
 

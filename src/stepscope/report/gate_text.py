@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 from rich.text import Text
 
+from stepscope.report.budget import SIZES
 from stepscope.report.diff_cells import amount, change
 from stepscope.report.gate import NOISY, OK, Check, Gate
 from stepscope.report.grid import lines
@@ -57,11 +58,23 @@ def as_json(found: Gate) -> str:
     return msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n"
 
 
+def _as_said(check: Check, grows: bool) -> tuple[str, str]:
+    """A limit of 24 GB is not known again as 22.4 GiB: both figures in the unit that it was written in."""
+    unit = check.said.split()[1]
+    sign = "+" if grows else ""
+    if check.value is None:
+        return sign + check.said, "–"
+    value = check.value / SIZES[unit]
+    return sign + check.said, f"{'−' if value < 0 else sign}{abs(value):,.4g} {unit}"
+
+
 def cells(check: Check) -> tuple[str, str, str, str, str, str]:
     """As the head says. What may grow is told with its sign."""
     grows = check.name.startswith("baseline.") and check.unit != "count"
     say = change if grows else amount
     most = say(check.limit, check.unit) if check.limit is not None else ""
     value = say(check.value, check.unit) if check.value is not None else "–"
+    if check.unit == "bytes" and check.said:
+        most, value = _as_said(check, grows)
     noise = amount(check.noise, check.unit) if check.noise is not None else ""
     return check.name, most, value, noise, check.verdict, check.message
