@@ -17,8 +17,10 @@ import stepscope
 from benchmarks.diff.plant import slower_op
 from stepscope.across.diff_model import Diff
 from stepscope.across.diff_samples import Side, repeated
+from stepscope.report.budget import Baseline, Limit
 from stepscope.report.diff_build import diff_of
 from stepscope.report.diff_side import side_of
+from stepscope.report.gate import OTHER_FRAMEWORK, gate_of
 from stepscope.report.options import Options
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -222,6 +224,10 @@ def test_other_frameworks_are_said_not_to_compare() -> None:
     assert any("A is PyTorch and B is JAX" in remark for remark in found.not_comparable)
     assert found.ops.total == found.kernels.total == 0
     assert found.parts
+    assert all(
+        line.kind in ("precision", "memory", "tail") or line.title == line.kind for line in found.lines
+    )
+    assert gate_of(found, Baseline(step_time=Limit(0.05, "share"))).remarks == [OTHER_FRAMEWORK]
 
 
 def test_other_world_sizes_compare_per_rank() -> None:
