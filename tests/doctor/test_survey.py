@@ -242,6 +242,7 @@ def with_tensorboard(tmp_path_factory: pytest.TempPathFactory) -> str:
         "pip",
         "install",
         "-q",
+        "--no-compile",
         "--target",
         str(place),
         "tensorboard",

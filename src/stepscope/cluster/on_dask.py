@@ -45,29 +45,39 @@ class OnDask:
             if summary.status == "finished":
                 self._told[of[summary.key]] = summary.result()
             progress(number, len(tasks))
-        return [
-            future if future.key in self._told else self._alone(function, task, future)
+        kept = [
+            future if future.key in self._told else self._alone(function, task)
             for task, future in zip(tasks, futures, strict=True)
         ]
+        return [self._held(function, *each) for each in zip(tasks, kept, strict=True)]
 
     def _submitted(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         return [self._client.submit(function, each, retries=RETRIES, pure=False) for each in items]
 
-    def _alone(self, function: Callable[[Task], Answer], task: Task, failed: Any) -> Any:
+    def _alone(self, function: Callable[[Task], Answer], task: Task) -> Any:
         """Once more, while nothing else runs: Dask also suspects what only waited on a worker that died.
 
         Who kills every worker that it is given to is given up; the others go on.
         """
-        from distributed import KilledWorker, as_completed
+        from distributed import as_completed
 
-        if isinstance(failed.exception(), KilledWorker):
-            [failed] = self._submitted(function, [task])
-            [summary] = self._submitted(travelling, [failed])
-            for done in as_completed([summary], loop=self._client.loop):
-                if done.status == "finished":
-                    self._told[failed.key] = done.result()
-                    return failed
-        return _given_up(task, failed)
+        [again] = self._submitted(function, [task])
+        [summary] = self._submitted(travelling, [again])
+        for done in as_completed([summary], loop=self._client.loop):
+            if done.status == "finished":
+                self._told[again.key] = done.result()
+                return again
+        return _given_up(task, summary)
+
+    def _held(self, function: Callable[[Task], Answer], task: Task, kept: Any) -> Any:
+        """The value is with a worker: what one held that died later is made again, now that nobody kills any more."""
+        from distributed import KilledWorker
+
+        if isinstance(kept, Answer) or not isinstance(kept.exception(), KilledWorker):
+            return kept
+        [again] = self._submitted(function, [task])
+        self._told[again.key] = self._told.pop(kept.key)
+        return again
 
     def answers(self, kept: Sequence[Any]) -> list[Answer]:
         """They have come already."""
