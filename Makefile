@@ -104,7 +104,7 @@ endif
 
 capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, TensorFlow, JAX and others
 	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile \
-	  tests/capture/test_run.py tests/capture/test_docs.py tests/capture tests/across/test_processes.py
+	  tests/across/test_processes.py tests/capture/test_run.py tests/capture/test_docs.py tests/capture
 
 native: $(VENV)/.dev ## only the tests of the hot loops
 	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest tests/native

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 # No deadlines: the machines that run this are slow and shared. The soak looks elsewhere every time.
 settings.register_profile(
-    "test", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=30
+    "test", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=20
 )
 settings.register_profile("soak", settings.get_profile("test"), derandomize=False, max_examples=5_000)
 settings.load_profile("soak" if os.environ.get("STEPSCOPE_SOAK") else "test")
