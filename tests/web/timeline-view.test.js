@@ -111,6 +111,7 @@ test("a curve has the greatest value of each column, and keeps its level where n
   assert.deepEqual([...curve.highs], [1, 9, 4, 4, 4, 4]);
   assert.deepEqual([...curve.lasts], [1, 4, 4, 4, 4, 4]);
   assert.equal(curve.count, 6);
+  assert.deepEqual([...curveOf([tile], 25, 20, 2).highs], [4, 4], "a peak before the view is not in it");
   assert.deepEqual([...curveOf([], 0, 20, 6).lasts], [0, 0, 0, 0, 0, 0]);
   assert.equal(curveOf([], 0, 20, 6).count, 0);
 });

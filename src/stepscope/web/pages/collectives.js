@@ -144,6 +144,7 @@ function heat(report, context) {
               [1, colour(measure === "duration" || measure === OWN ? "accent" : `p-${measure}`)],
             ],
             zmin: 0,
+            zmax: Math.max(...cells.flat().map((each) => each ?? 0), 1) / scale,
             colorbar: { title: { text: unit, side: "right" }, thickness: 12, outlinewidth: 0 },
             xgap: 1,
             ygap: 1,

@@ -25,8 +25,12 @@ export function curveOf(tiles, start, scale, columns) {
   for (const tile of tiles) {
     for (let at = 0; at < tile.places.length; at += 1) {
       const place = tile.places[at];
-      const column = Math.max(0, Math.floor((tile.begin + Math.max(0, place) * tile.step - start) / scale));
+      const column = Math.floor((tile.begin + Math.max(0, place) * tile.step - start) / scale);
       if (column >= columns) break;
+      if (column < 0) { // only the level that it leaves is in view
+        level = tile.lasts[at];
+        continue;
+      }
       until(column + 1);
       if (place >= 0 && tile.highs[at] > highs[column]) highs[column] = tile.highs[at];
       level = tile.lasts[at];
