@@ -118,18 +118,9 @@ def _absolute(side: Side, budget: Budget) -> Iterator[Check]:
 
 
 def _judged(name: str, limit: Limit, value: float | None, noise: float | None, missing: str) -> Check:
-    if value is None:
-        return Check(
-            name=name,
-            limit=limit.amount,
-            value=None,
-            unit=limit.unit,
-            verdict=UNKNOWN,
-            message=missing,
-            said=limit.said,
-        )
-    excess = value - limit.amount
-    verdict, message = _verdict(excess, noise, limit.unit)
+    verdict, message = (
+        (UNKNOWN, missing) if value is None else _verdict(value - limit.amount, noise, limit.unit)
+    )
     return Check(
         name=name,
         limit=limit.amount,
