@@ -106,7 +106,7 @@ def main(names: list[str]) -> None:
         lay_out(folder)
         env = os.environ | {
             "PYTHONPATH": str(ROOT / "src"),
-            "XDG_RUNTIME_DIR": parent,
+            "STEPSCOPE_SOCKETS": f"{parent}/s",
             "STEPSCOPE_CACHE": f"{parent}/cache",
         }
         serve = [sys.executable, "-m", "stepscope", "serve", "runs", "--no-open", "--port", "0"]

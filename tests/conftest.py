@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,14 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Loaded traces are cached in a folder that goes away with the test session."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STEPSCOPE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_sockets() -> Iterator[None]:
+    """Jobs that listen are not found by tests that run beside these. The name is short: an address has few bytes."""
+    with tempfile.TemporaryDirectory(prefix="ss") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STEPSCOPE_SOCKETS", folder)
         yield
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 import warnings
@@ -36,7 +34,6 @@ class Site:
 
     url: str
     folder: Path
-    runtime: Path  # where jobs that listen have their sockets
     ids: dict[str, str] = field(default_factory=dict)
 
     def get(self, path: str) -> Any:
@@ -62,19 +59,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         warnings.warn(NO_BROWSER, stacklevel=1)
         pytest.skip(NO_BROWSER)
     folder = lay_out(tmp_path_factory.mktemp("profiles"))
-    with tempfile.TemporaryDirectory() as runtime:
-        env = os.environ | {"XDG_RUNTIME_DIR": runtime}
-        command = [sys.executable, "-m", "stepscope", "serve", str(folder), "--no-open", "--port", "0"]
-        process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
-        try:
-            found = Site(_address(process), folder, Path(runtime))
-            found.ids = _ids(found)
-            yield found
-        finally:
-            process.terminate()
-            process.wait(20)
-            if process.stdout is not None:
-                process.stdout.close()
+    command = [sys.executable, "-m", "stepscope", "serve", str(folder), "--no-open", "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        found = Site(_address(process), folder)
+        found.ids = _ids(found)
+        yield found
+    finally:
+        process.terminate()
+        process.wait(20)
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 def _address(process: subprocess.Popen[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Site, playwright, settle
+from tests.browser.conftest import playwright, settle
 
 JOB = """
 import time, stepscope
@@ -25,10 +24,9 @@ while time.monotonic() < end:
 
 
 @pytest.fixture
-def job(site: Site) -> Iterator[int]:
+def job() -> Iterator[int]:
     """A plain loop that listens; its number."""
-    env = os.environ | {"XDG_RUNTIME_DIR": str(site.runtime)}
-    process = subprocess.Popen([sys.executable, "-c", JOB], env=env, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-c", JOB], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         assert process.stdout.readline(), "it listens"

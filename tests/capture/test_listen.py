@@ -22,10 +22,19 @@ from tests.capture.running import JOBS, PATIENCE_SECONDS, environment, needs, si
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Sockets of these tests lie apart from the user's, under a short name."""
-    with tempfile.TemporaryDirectory() as runtime:
-        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+    """Sockets of each of these tests lie apart from all others, under a short name."""
+    with tempfile.TemporaryDirectory(prefix="ss") as folder:
+        monkeypatch.setenv("STEPSCOPE_SOCKETS", folder)
         yield tmp_path
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Nobody named a folder: a place of this user's is looked for, and here it is an empty one."""
+    with tempfile.TemporaryDirectory(prefix="ss") as folder:
+        monkeypatch.delenv("STEPSCOPE_SOCKETS")
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield Path(folder)
 
 
 @contextmanager
@@ -160,7 +169,12 @@ def test_a_socket_that_was_left_behind(place: Path) -> None:
     assert not left.exists()
 
 
-def test_folders_of_others_are_not_used(place: Path) -> None:
+def test_the_folder_of_the_user(runtime: Path) -> None:
+    assert sockets.own_folder() == runtime / "stepscope"
+    assert sockets.is_ours(runtime / "stepscope")
+
+
+def test_folders_of_others_are_not_used(runtime: Path) -> None:
     folder = sockets.folders()[0]
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
@@ -168,8 +182,20 @@ def test_folders_of_others_are_not_used(place: Path) -> None:
     assert sockets.own_folder() != folder
 
 
-def test_names_too_long_for_a_socket(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    deep = place / ("d" * 90)
+def test_a_named_folder_is_the_only_one(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_to_all = place / "open"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    monkeypatch.setenv("STEPSCOPE_SOCKETS", str(open_to_all))
+    assert sockets.folders() == [open_to_all]
+    with pytest.raises(sockets.NotOurs, match="others may use it"):
+        sockets.own_folder()
+    monkeypatch.setenv("STEPSCOPE_SOCKETS", str(place / "new"))
+    assert sockets.is_ours(sockets.own_folder())
+
+
+def test_names_too_long_for_a_socket(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = runtime / ("d" * 90)
     deep.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(deep))
     assert all("ddd" not in str(folder) for folder in sockets.folders())

@@ -26,7 +26,13 @@ class NotOurs(OSError):
 
 
 def folders() -> list[Path]:
-    """Where a socket may lie, the best place first. A job and its user may have been started with other environments."""
+    """Where a socket may lie, the best place first. A job and its user may have been started with other environments.
+
+    Whoever names a folder means that one alone: it is how a job in a container and its user outside meet.
+    """
+    named = os.environ.get("STEPSCOPE_SOCKETS")
+    if named:
+        return [Path(named)]
     found = []
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     for each in (runtime, f"/run/user/{os.getuid()}"):
@@ -41,10 +47,10 @@ def own_folder() -> Path:
     trouble: OSError | None = None
     for folder in folders():
         try:
-            folder.mkdir(mode=0o700, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if is_ours(folder):
                 return folder
-            trouble = NotOurs(f"{folder} belongs to someone else, or others may use it")
+            trouble = NotOurs(f"{folder} belongs to someone else, or others may use it (see chmod 700)")
         except OSError as error:
             trouble = error
     raise trouble or NotOurs("there is no folder for sockets")
