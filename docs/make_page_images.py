@@ -1,30 +1,29 @@
 """Makes the pictures of the page in docs/images. Run it after the page has changed; it needs Chromium and playwright.
 
-python docs/make_page_images.py [NAME …]
+python -m docs.make_page_images [NAME …]
 """
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from playwright.sync_api import Page, ViewportSize, sync_playwright
+
+from tests.browser.chromium import ARGUMENTS, chromium
+from tests.browser.serving import serving
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 FIXTURES = ROOT / "tests" / "fixtures"
 SIZE = ViewportSize(width=1280, height=760)
-QUIET = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
 JOB = "import stepscope, time\nprint(stepscope.listen(), flush=True)\nwhile True:\n    time.sleep(0.01)\n    stepscope.step()\n"
 QUERY = "SELECT name, COUNT(*) AS calls, SUM(dur_ns) AS total_ns\nFROM events\nWHERE kind = 'kernel'\nGROUP BY name\nORDER BY total_ns DESC\nLIMIT 20"
 # What each picture shows: the page, the run, and more of its link.
@@ -66,18 +65,6 @@ def lay_out(folder: Path) -> None:
     shutil.copytree(FIXTURES / "tensorflow", folder / "tensorflow")
 
 
-def ids(url: str, folder: Path) -> dict[str, str]:
-    """Runs by their folders, once all are found."""
-    wanted = {path.name for path in folder.iterdir()}
-    while True:
-        with urllib.request.urlopen(f"{url}api/runs") as answer:
-            found: dict[str, Any] = json.load(answer)
-        known = {run["name"].split("/")[0]: str(run["id"]) for run in found["runs"]}
-        if wanted <= known.keys():
-            return known
-        time.sleep(0.2)
-
-
 def take(page: Page, url: str, runs: dict[str, str], name: str) -> None:
     """One picture."""
     target, run, more = PICTURES[name]
@@ -97,39 +84,40 @@ def take(page: Page, url: str, runs: dict[str, str], name: str) -> None:
     page.screenshot(path=IMAGES / f"page-{name}.png")
 
 
+@contextmanager
+def listening(folder: Path, env: dict[str, str]) -> Iterator[None]:
+    """A job to record from, under a name that a reader understands."""
+    (folder / "train.py").write_text(JOB)
+    command = ["python", "train.py"]
+    job = subprocess.Popen(
+        command, executable=sys.executable, cwd=folder, env=os.environ | env, stdout=subprocess.DEVNULL
+    )
+    try:
+        yield
+    finally:
+        job.kill()
+        job.wait()
+
+
 def main(names: list[str]) -> None:
     """All pictures, or those named."""
-    browser_path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
-    with tempfile.TemporaryDirectory() as parent:
+    with tempfile.TemporaryDirectory() as parent, sync_playwright() as started:
         folder = Path(parent) / "runs"
         folder.mkdir()
         lay_out(folder)
-        env = os.environ | {
+        env = {
             "PYTHONPATH": str(ROOT / "src"),
             "STEPSCOPE_SOCKETS": f"{parent}/s",
             "STEPSCOPE_CACHE": f"{parent}/cache",
         }
-        serve = [sys.executable, "-m", "stepscope", "serve", "runs", "--no-open", "--port", "0"]
-        server = subprocess.Popen(serve, cwd=parent, env=env, stdout=subprocess.PIPE, text=True)
-        (Path(parent) / "train.py").write_text(JOB)
-        job = subprocess.Popen(
-            ["python", "train.py"], executable=sys.executable, cwd=parent, env=env, stdout=subprocess.DEVNULL
-        )
-        try:
-            assert server.stdout is not None
-            url = next(found[0] for line in server.stdout if (found := re.search(r"http://\S+/", line)))
-            runs = ids(url, folder)
-            with sync_playwright() as started:
-                browser = started.chromium.launch(executable_path=browser_path, args=QUIET.split())
-                page = browser.new_page(viewport=SIZE, color_scheme="light")
-                for name in names or PICTURES:
-                    take(page, url, runs, name)
-                browser.close()
-        finally:
-            server.terminate()
-            job.kill()
-            server.wait()
-            job.wait()
+        with listening(Path(parent), env), serving("runs", env, Path(parent)) as served:
+            wanted = {path.name for path in folder.iterdir()}
+            runs = served.runs(lambda found: wanted <= found.keys())
+            browser = started.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
+            page = browser.new_page(viewport=SIZE, color_scheme="light")
+            for name in names or PICTURES:
+                take(page, served.url, runs, name)
+            browser.close()
 
 
 if __name__ == "__main__":

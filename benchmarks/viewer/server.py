@@ -1,20 +1,13 @@
-"""`stepscope serve` in a process of its own, and how much memory it takes."""
+"""The server of the viewer's benchmark, and how much memory it takes."""
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-PATIENCE_S = 60
+from tests.browser import serving as started
 
 
 @dataclass(frozen=True)
@@ -39,38 +32,6 @@ class Served:
 @contextmanager
 def serving(folder: Path, cache: Path) -> Iterator[Served]:
     """A fresh server over the folder."""
-    command = [sys.executable, "-m", "stepscope", "serve", str(folder), "--no-open", "--port", "0"]
-    process = subprocess.Popen(
-        command, env=os.environ | {"STEPSCOPE_CACHE": str(cache)}, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        url = _address(process)
-        yield Served(url, _run(url), process.pid)
-    finally:
-        process.terminate()
-        process.wait(20)
-        if process.stdout is not None:
-            process.stdout.close()
-
-
-def _address(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    said = ""
-    for line in process.stdout:
-        said += line
-        found = re.search(r"http://\S+", said)
-        if found:
-            return found[0].rstrip("/") + "/"
-    raise SystemExit(f"the server said only: {said}")
-
-
-def _run(url: str) -> str:
-    """The id of the one run below the folder."""
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        with urllib.request.urlopen(f"{url}api/runs", timeout=PATIENCE_S) as answer:
-            runs = json.load(answer)["runs"]
-        if runs:
-            return str(runs[0]["id"])
-        time.sleep(0.1)
-    raise SystemExit("the server found no run")
+    with started.serving(folder, {"STEPSCOPE_CACHE": str(cache)}) as server:
+        (run,) = server.runs(bool).values()
+        yield Served(server.url, run, server.pid)

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
-import subprocess
-import sys
 import time
-import urllib.request
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,27 +14,33 @@ import pytest
 
 from tests.browser.chromium import chromium
 from tests.browser.profiles import lay_out
+from tests.browser.serving import Served, serving
 
 playwright = pytest.importorskip("playwright.sync_api")
 
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000  # a machine that does much else at the same time
+UNDRAWN = ".figure:not([data-drawn]):has(> .plot)"
 NO_BROWSER = (
     "NO BROWSER: the tests of the page are skipped. Install Chromium, or name one in STEPSCOPE_CHROMIUM."
 )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Site:
-    """A running server: where it is, what it shows, and the process."""
+    """A running server over a folder, with its runs by the folders that they are in."""
 
-    url: str
+    served: Served
     folder: Path
-    ids: dict[str, str] = field(default_factory=dict)
+    ids: dict[str, str]
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return self.served.url
 
     def get(self, path: str) -> Any:
         """JSON of the server."""
-        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
-            return json.load(answer)
+        return self.served.get(path)
 
     def run(self, folder: str) -> str:
         """The id of the run below this folder."""
@@ -59,41 +60,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         warnings.warn(NO_BROWSER, stacklevel=1)
         pytest.skip(NO_BROWSER)
     folder = lay_out(tmp_path_factory.mktemp("profiles"))
-    command = [sys.executable, "-m", "stepscope", "serve", str(folder), "--no-open", "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        found = Site(_address(process), folder)
-        found.ids = _ids(found)
-        yield found
-    finally:
-        process.terminate()
-        process.wait(20)
-        if process.stdout is not None:
-            process.stdout.close()
-
-
-def _address(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    said = ""
-    for line in process.stdout:
-        said += line
-        link = re.search(r"http://\S+", said)
-        if link:
-            return link[0].rstrip("/") + "/"
-    raise AssertionError(f"the server said only: {said}")
-
-
-def _ids(site: Site) -> dict[str, str]:
-    """Runs by the folder that they are in, once the server has found them all."""
-    wanted = {path.name for path in site.folder.iterdir()}
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        runs = site.get("api/runs")["runs"]
-        found = {run["name"].split("/")[0]: run["id"] for run in runs}
-        if wanted <= found.keys():
-            return found
-        time.sleep(0.2)
-    raise AssertionError(f"of {wanted} the server found {found}")
+    with serving(folder) as served:
+        wanted = {path.name for path in folder.iterdir()}
+        yield Site(served, folder, served.runs(lambda found: wanted <= found.keys()))
 
 
 @pytest.fixture(scope="session")
@@ -160,9 +129,20 @@ def show(page: Any, site: Site) -> Callable[..., Any]:
     return opened
 
 
+def until(page: Any, question: str, what: str = "") -> Any:
+    """Ask the page until the answer is true; its own waiting would need eval, which the page forbids."""
+    end = time.monotonic() + PATIENCE_MS / 1000
+    while time.monotonic() < end:
+        found = page.evaluate(question)
+        if found:
+            return found
+        time.sleep(0.03)
+    raise AssertionError(what or f"never true: {question}")
+
+
 def settle(page: Any) -> None:
     """Wait for what loads: the view, its tables and its figures."""
     page.locator(".room > *, .view > .problem, .view > [role=alert]").first.wait_for(state="attached")
     page.locator(".loading").first.wait_for(state="detached")
-    for waiting in (".of.busy", ".wait"):
+    for waiting in (".of.busy", ".wait", UNDRAWN):
         playwright.expect(page.locator(waiting)).to_have_count(0)

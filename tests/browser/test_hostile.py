@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import settle, until
 from tests.browser.profiles import MARKUP
 from tests.browser.test_pages import PAGES
 
@@ -36,6 +36,18 @@ def test_flame_graph_of_hostile_names(show: Callable[..., Any]) -> None:
     page = show("ops", "hostile", view="flame", tree="stack")
     labels = page.locator(".iciclelayer text").all_text_contents()
     assert any("<img" in label or "<script>" in label for label in labels), labels[:20]
+    assert page.evaluate(MADE) == 0
+    assert page.evaluate("() => window.hacked") is None
+
+
+def test_headings_and_arguments_in_the_trace_are_text(show: Callable[..., Any]) -> None:
+    page = show("trace", "hostile", event=3)
+    until(page, "window.stepscopeTimeline?.firstPaint > 0 && !stepscopeTimeline.arriving")
+    page.locator(".tl-drawer dl").first.wait_for()
+    assert any("<img" in title for title in page.locator(".tl-title").all_text_contents())
+    page.keyboard.press("Control+a")
+    page.locator(".tl-range td").first.wait_for()
+    assert "<script>" in page.locator(".tl-range").inner_text()
     assert page.evaluate(MADE) == 0
     assert page.evaluate("() => window.hacked") is None
 

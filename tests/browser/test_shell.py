@@ -7,7 +7,7 @@ import urllib.request
 from collections.abc import Callable
 from typing import Any
 
-from tests.browser.conftest import Site, playwright, settle
+from tests.browser.conftest import Site, playwright, settle, until
 from tests.browser.profiles import FIXTURES
 from tests.browser.test_pages import PAGES
 
@@ -63,8 +63,7 @@ def test_dark_and_light(show: Callable[..., Any], page: Any) -> None:
     light, light_axis = page.evaluate(paper), page.evaluate(axis)
     page.get_by_role("button", name="change to dark colours").click()
     assert page.evaluate(paper) == "rgb(20, 23, 28)" != light
-    page.wait_for_timeout(300)
-    assert page.evaluate(axis) != light_axis, "figures follow"
+    until(page, f"({axis})() !== {light_axis!r}", "figures follow")
     page.reload()
     settle(page)
     assert page.evaluate(paper) == "rgb(20, 23, 28)", "it is remembered"
@@ -126,16 +125,16 @@ def test_a_profile_that_changes_and_vanishes(show: Callable[..., Any], site: Sit
     page = show("overview", "vanishing")
     target = site.folder / "vanishing" / "gone.pt.trace.json.gz"
     shutil.copy(FIXTURES / "kineto" / "cuda_graph.pt.trace.json.gz", target)
-    until(page, page.get_by_role("button", name="Show the new one"))
+    looked_again(page, page.get_by_role("button", name="Show the new one"))
     page.get_by_role("button", name="Show the new one").click()
     settle(page)
     target.unlink()
-    until(page, page.get_by_text("is not there"))
+    looked_again(page, page.get_by_text("is not there"))
     shutil.copy(FIXTURES / "kineto" / "streams.pt.trace.json.gz", target)
-    until(page, page.locator(".verdict"))
+    looked_again(page, page.locator(".verdict"))
 
 
-def until(page: Any, wanted: Any) -> None:
+def looked_again(page: Any, wanted: Any) -> None:
     """The page looks every few seconds, and whenever its reader comes back to it: let them come back often."""
     for _ in range(60):
         if wanted.count():
@@ -158,11 +157,10 @@ def test_the_server_does_not_answer(show: Callable[..., Any], watched: Any) -> N
 
 
 def test_loading_shows_progress(page: Any, site: Site) -> None:
-    held = {"answers": 3}
+    held = {"yes": True}
 
     def slowly(route: Any) -> None:
-        if held["answers"]:
-            held["answers"] -= 1
+        if held["yes"]:
             body = '{"state": "loading", "progress": {"stage": "reading", "done": 1000, "total": 4000}}'
             route.fulfill(status=202, content_type="application/json", body=body)
         else:
@@ -172,6 +170,7 @@ def test_loading_shows_progress(page: Any, site: Site) -> None:
     page.goto(site.link("overview", "kineto_gpu"))
     page.reload()
     expect(page.locator(".loading")).to_contain_text("reading: 25 %")
+    held["yes"] = False
     page.locator(".verdict").wait_for()
 
 
@@ -204,7 +203,7 @@ def test_compare_from_the_list(show: Callable[..., Any], site: Site) -> None:
     why = page.locator("ol.why li").first.inner_text()
     assert why.startswith("waiting for the device in aten::_local_scalar_dense −2.08 ms · 40 % of the change")
     assert "device-sync" in page.locator("li.better").inner_text()
-    assert page.locator(".figure[data-drawn=yes]").count() == 3
+    expect(page.locator(".figure[data-drawn=yes]")).to_have_count(3)
     assert page.locator(".figure h3").first.inner_text() == "Where device time grew and shrank"
     mean_step = page.locator("tr", has_text="mean step").locator("td")
     assert mean_step.nth(4).inner_text().startswith("± ")

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.browser.conftest import PATIENCE_MS, Site, Watched
+from tests.browser.conftest import PATIENCE_MS, Site, Watched, until
 
 PROFILES = ("kineto_gpu", "xplane_jax", "xplane_tf", "chrome", "tf1_events", "two_ranks")
 COLOURS = """() => {
@@ -25,24 +25,10 @@ PAPER = """() => {
 Show = Callable[..., Any]
 
 
-def until(page: Any, question: str, what: str = "") -> Any:
-    """Ask the page until the answer is true; its own waiting would need eval, which the page forbids."""
-    end = time.monotonic() + PATIENCE_MS / 1000
-    while time.monotonic() < end:
-        found = page.evaluate(question)
-        if found:
-            return found
-        time.sleep(0.03)
-    raise AssertionError(what or f"never true: {question}")
-
-
 def ready(page: Any) -> Any:
-    """Painted, with the rows that come later, and nothing on its way."""
+    """Painted, with the rows that come later, and nothing on its way: rows that come would move what a test clicks on."""
     until(page, "window.stepscopeTimeline?.firstPaint > 0")
-    until(
-        page,
-        "stepscopeTimeline.ranks[0].layers.length > 0 || stepscopeTimeline.ranks[0].counters.length >= 0",
-    )
+    until(page, "!stepscopeTimeline.arriving")
     until(page, "!stepscopeTimeline.tiles.wishes.length && !stepscopeTimeline.tiles.running")
     return page
 
@@ -50,8 +36,7 @@ def ready(page: Any) -> Any:
 def with_layers(page: Any) -> Any:
     """Also with the account."""
     ready(page)
-    until(page, "stepscopeTimeline.lines.some((line) => line.key.includes('/account/'))")
-    until(page, "!stepscopeTimeline.tiles.wishes.length && !stepscopeTimeline.tiles.running")
+    assert page.evaluate("stepscopeTimeline.lines.some((line) => line.key.includes('/account/'))")
     return page
 
 
@@ -424,6 +409,44 @@ def test_fold_all_brings_the_ranks_together_and_back(show: Show) -> None:
     page.get_by_role("button", name="Unfold Rank 1").wait_for()
     page.get_by_role("button", name="Fold all groups").click()
     assert page.evaluate("stepscopeTimeline.linesHeight") == height
+
+
+def test_all_ranks_come_below_one_another(show: Show, site: Site) -> None:
+    """One click reads the others, folded; a range is then added up over all of them, and the link keeps it."""
+    page = ready(show("trace", "two_ranks"))
+    page.get_by_role("button", name="All ranks").click()
+    until(page, "stepscopeTimeline.ranks.every((rank) => rank.layout)")
+    ready(page)
+    assert page.get_by_role("button", name="All ranks").is_hidden()
+    kinds = page.evaluate(
+        "stepscopeTimeline.lines.filter((line) => line.kind === 'group').map((line) => line.folded)"
+    )
+    assert len(kinds) >= 2 and all(kinds)
+    page.wait_for_url(re.compile(r"open=1&.*folded=all|folded=all&.*open=1"))
+    page.locator(".tl-overlay").focus()
+    page.keyboard.press("Control+a")
+    page.locator(".tl-drawer h2").get_by_text(re.compile(r"of 2 ranks, [\d,]+ events")).wait_for()
+    events = page.locator(".tl-drawer h2").inner_text()
+    page.reload()
+    until(page, "window.stepscopeTimeline?.ranks.every((rank) => rank.layout)")
+    page.locator(".tl-drawer h2").get_by_text(events).wait_for()
+    page.get_by_text("Unfold all").click()
+    assert not page.evaluate("stepscopeTimeline.lines.some((line) => line.folded)")
+
+
+def test_a_key_that_goes_up_as_another_letter_is_let_go(show: Show) -> None:
+    """Shift goes up before the key: the browser then tells = where it told + before."""
+    page = ready(show("trace", "kineto_gpu"))
+    page.evaluate(
+        """() => {
+          const tell = (type, key) => document.dispatchEvent(new KeyboardEvent(type, { key, code: "Equal", bubbles: true }));
+          tell("keydown", "+");
+          tell("keyup", "=");
+        }"""
+    )
+    before = page.evaluate("stepscopeTimeline.viewport.span")
+    page.wait_for_timeout(150)
+    assert page.evaluate("stepscopeTimeline.viewport.span") == before
 
 
 def test_a_filter_that_nothing_matches_says_so(show: Show) -> None:

@@ -23,7 +23,7 @@ collect_ignore_glob = [] if find_spec("tensorboard") else ["test_*.py"]
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "src" / "stepscope" / "samples" / "tiny_gpt.pt.trace.json.gz"
-_DEAD_AFTER_S = 60.0
+_DEAD_AFTER_S = 180.0
 
 
 class Board:

@@ -10,7 +10,7 @@ from tests.tensorboard.conftest import PREFIX, Boards
 
 playwright = pytest.importorskip("playwright.sync_api")
 
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
 
 
 class Seen:

@@ -21,7 +21,7 @@ def listing(board: Board) -> dict[str, Any]:
     return found
 
 
-def until(ask: Any, wanted: Any, seconds: float = 30.0) -> Any:
+def until(ask: Any, wanted: Any, seconds: float = 120.0) -> Any:
     """Ask until the answer is what is wanted."""
     deadline = time.monotonic() + seconds
     while True:

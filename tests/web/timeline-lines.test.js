@@ -114,8 +114,8 @@ test("a counter's value is that of the last sample before", () => {
 
 test("a link brings back what it was made of", () => {
   const place = {
-    start: 5, end: 70, event: 12, of: null, layer: "account", from: null, to: null, tracks: [], rank: null,
-    pinned: ["r0/t2", "r0/c/busy 0"], folded: ["r0/g/device 0"], filter: "main", q: "gemm & co",
+    start: 5, end: 70, event: 12, of: null, layer: "account", from: null, to: null, tracks: [], rank: null, open: [3, 1],
+    pinned: ["r0/t2", "r0/c/busy 0", "r0/c/temperature, 100 %2C"], folded: ["r0/g/device 0"], filter: "main", q: "gemm & co",
   };
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(writePlace(place, false))) if (value !== null && value !== undefined) params.set(name, String(value));

@@ -29,6 +29,7 @@ _OTHERS = {
     "faint": ("#667080", "#99a3b1"),
     "rule": ("#e1e5ea", "#2c333d"),
     "accent": ("#2f6fde", "#5b93f5"),
+    "on-accent": ("#ffffff", "#0b0d10"),
     "error": ("#c92a2a", "#ff6b6b"),
     "warning": ("#b35c00", "#ffa94d"),
     "good": ("#1e7d34", "#5bc878"),
@@ -44,9 +45,15 @@ def asset(name: str) -> str:
 
 
 @cache
+def theme_style() -> str:
+    """All colours by their names, light and dark, for whatever is of the class stepscope."""
+    return "\n".join(_themes())
+
+
+@cache
 def figure_style() -> str:
     """What a figure needs, on a page or alone."""
-    return "\n".join([*_colours(), asset("figure.css")])
+    return "\n".join([*_themes(), *_classes(), asset("figure.css")])
 
 
 @cache
@@ -69,12 +76,15 @@ def _scoped(line: str) -> str:
     return ", ".join(f".stepscope {selector.strip()}" for selector in selectors.split(",")) + brace + rest
 
 
-def _colours() -> Iterator[str]:
+def _themes() -> Iterator[str]:
     light, dark = (";".join(f"--{name}:{pair[i]}" for name, pair in _pairs().items()) for i in (0, 1))
     yield f".stepscope,svg.alone{{{light}}}"
     yield f"@media (prefers-color-scheme:dark){{.stepscope:not([data-theme=light]),svg.alone{{{dark}}}}}"
     yield f".stepscope[data-theme=dark]{{{dark}}}"
     yield f"@media print{{.stepscope{{{light}}}}}"
+
+
+def _classes() -> Iterator[str]:
     for name in _pairs():
         if name[:2] in ("p-", "q-", "m-"):
             yield f".stepscope .{name},svg.alone .{name}{{fill:var(--{name});background:var(--{name});stroke:var(--{name})}}"

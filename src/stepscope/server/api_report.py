@@ -9,7 +9,7 @@ from stepscope.report.model import Report
 from stepscope.report.options import ROWS
 from stepscope.server.opened import OpenedRun
 from stepscope.server.request import Query
-from stepscope.server.routes import Answer, Ask, Binary, RunRoute
+from stepscope.server.routes import Answer, Ask, Binary, Json, RunRoute
 
 HIGHEST_RANK = 1_000_000
 LONGEST_NAME = 500
@@ -34,6 +34,11 @@ def whole_report(
     return run.later(name, lambda: _report(run, rank, step, step_name, limit=0))
 
 
+def ranks(ask: Ask) -> Answer:
+    """Which there are; the report of one rank does not tell."""
+    return Json({"ranks": list(ask.run.profile.ranks)})
+
+
 def wishes(query: Query) -> tuple[int | None, str | None, str | None]:
     """Of which rank, of which steps, and what marks these."""
     rank = query.maybe_integer("rank", 0, HIGHEST_RANK)
@@ -51,4 +56,4 @@ def _report(
     return report(run.profile, rank=rank, step=step, step_name=step_name, limit=limit)
 
 
-ROUTES = (RunRoute("report", report_json),)
+ROUTES = (RunRoute("report", report_json), RunRoute("ranks", ranks))

@@ -11,9 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from zlib import crc32
 
+from stepscope.report.style import theme_style
 from stepscope.server.request import Refused
 
 WEB = Path(__file__).resolve().parent.parent / "web"
+THEME = "style/theme.css"  # no file: the report has the same colours
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -63,6 +65,8 @@ def _module_links() -> bytes:
 
 def web_file(path: str) -> StaticFile:
     """A file below web/: plain names only, so that no path leads elsewhere."""
+    if path == THEME:
+        return _theme()
     parts = path.split("/")
     if len(parts) > 6 or not all(_NAME.fullmatch(part) for part in parts):
         raise _missing()
@@ -70,6 +74,12 @@ def web_file(path: str) -> StaticFile:
     if found.suffix not in TYPES:
         raise _missing()
     return _file(found, TYPES[found.suffix])
+
+
+@cache
+def _theme() -> StaticFile:
+    data = theme_style().encode()
+    return StaticFile(data, TYPES[".css"], _tag(data))
 
 
 def plotly() -> StaticFile:

@@ -13,6 +13,7 @@ import { table } from "./tables.js";
 const LETTER = 0.0075; // of the bar, where the page is as narrow as it may be
 const PALE = new Set(["python", "host_collective", "profiler", "unrecorded"]); // white words on these cannot be read
 const BARS = 400;
+const NAMED_RANKS = 12; // more have no room for more than their number
 const MOST_NAMES = 1000; // as many as the server sends at once
 
 /** Steps of each rank's critical device, or of one rank's. @param {import("../types").Report} report @param {number | null} [rank] */
@@ -128,7 +129,7 @@ export function stepBars(report, context, options) {
       layout: {
         barmode: "stack",
         bargap: rows.length > 60 ? 0.05 : 0.25,
-        xaxis: { title: { text: "step" }, type: "category", nticks: 20 },
+        xaxis: several ? rankAxis(rows, labels) : { title: { text: "step" }, type: "category", nticks: 20 },
         yaxis: { title: { text: `time [${unit}]` } },
         shapes: report.steps.median_ns
           ? [
@@ -149,6 +150,22 @@ export function stepBars(report, context, options) {
       openStep(context, rows[event.points[0].pointIndex]);
     },
   });
+}
+
+/** One mark for each rank, in the middle of its steps. @param {import("../types").StepRow[]} rows @param {string[]} labels */
+function rankAxis(rows, labels) {
+  const ranks = [...new Set(rows.map((row) => row.rank))];
+  const middle = (/** @type {number} */ rank) => {
+    const first = rows.findIndex((row) => row.rank === rank);
+    const many = rows.filter((row) => row.rank === rank).length;
+    return labels[first + Math.floor((many - 1) / 2)];
+  };
+  return {
+    title: { text: "the steps of each rank" },
+    type: "category",
+    tickvals: ranks.map(middle),
+    ticktext: ranks.map((rank) => (ranks.length > NAMED_RANKS ? String(rank) : `rank ${rank}`)),
+  };
 }
 
 /** @param {import("../types").Context} context @param {import("../types").StepRow} row */

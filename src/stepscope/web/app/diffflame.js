@@ -1,9 +1,8 @@
 // The differential flame graph: ops below their scopes, as wide as the longer of both times; red is more in B, blue is less.
 
-import { figure, plain } from "./figure.js";
-import { label, visible } from "./flame.js";
+import { visible } from "./flame.js";
 import { duration, signed } from "./format.js";
-import { clipped } from "./names.js";
+import { flameFigure } from "./icicle.js";
 
 /** Parent, name, A's and B's own time, A's and B's with all below. @typedef {[number, number, number, number, number, number]} Node */
 /** @typedef {{ measure: string, names: string[], nodes: Node[], left_out: number }} Flame */
@@ -37,55 +36,19 @@ export function diffFlame(flame) {
   const [a, b] = [4, 5].map((at) => tops.reduce((sum, node) => sum + node[at], 0));
   const words = (/** @type {number} */ ours, /** @type {number} */ theirs) =>
     `A ${duration(ours)}, B ${duration(theirs)} a step (${signed(theirs - ours, duration)})`;
-  /** @type {Map<string, number>} */
-  const depths = new Map([["all", 1]]);
-  for (const node of nodes) depths.set(node.id, (depths.get(node.parent) ?? 1) + 1);
-  const left = hidden + flame.left_out;
-  return figure({
+  return flameFigure({
     title: `Where ${flame.measure} time grew and shrank`,
     unit: "width is the longer of both; red is more in B, blue is less",
     help: "diff",
-    height: Math.min(700, Math.max(140, 40 + 26 * Math.max(...depths.values()))),
-    note: `Click a box to zoom in, the bar at the top to zoom out.${left ? ` ${left} boxes that are too narrow to see are left out; the table has their ops.` : ""}`,
-    draw: (colour) => ({
-      data: [
-        {
-          type: "icicle",
-          branchvalues: "total",
-          ids: ["all", ...nodes.map((node) => node.id)],
-          labels: ["all ops", ...nodes.map((node) => plain(clipped(label(node.name), 80)))],
-          parents: ["", ...nodes.map((node) => node.parent)],
-          values: [whole, ...nodes.map((node) => node.total)],
-          tiling: { orientation: "v", pad: 1 },
-          pathbar: { visible: true, thickness: 22 },
-          maxdepth: 60,
-          sort: false,
-          marker: {
-            colors: [
-              colour("card"),
-              ...both.map((node) => {
-                const way = change(node[4], node[5]);
-                return mixed(colour("rule"), colour(way > 0 ? "p-dispatch" : "accent"), Math.min(1, Math.abs(way) / FULL));
-              }),
-            ],
-            line: { width: 0 },
-          },
-          text: [
-            words(a, b),
-            ...nodes.map((node, at) => `${plain(clipped(node.name, 200))}<br>${words(both[at][4], both[at][5])}`),
-          ],
-          hoverinfo: "text",
-          textinfo: "label",
-          textfont: { size: 11, color: colour("ink") },
-          insidetextfont: { size: 11, color: colour("ink") },
-        },
-      ],
-      layout: {
-        margin: { l: 0, r: 0, t: 6, b: 6 },
-        uniformtext: { minsize: 10, mode: "hide" },
-        xaxis: { visible: false },
-        yaxis: { visible: false },
-      },
-    }),
+    highest: 700,
+    tree: { nodes, whole },
+    hidden: hidden + flame.left_out,
+    root: ["all ops", words(a, b)],
+    words: (_, at) => words(both[at][4], both[at][5]),
+    paint: (_, at, colour) => {
+      const way = change(both[at][4], both[at][5]);
+      return mixed(colour("rule"), colour(way > 0 ? "p-dispatch" : "accent"), Math.min(1, Math.abs(way) / FULL));
+    },
+    ink: "ink",
   });
 }

@@ -4,15 +4,15 @@ import { count, duration, share, size } from "./format.js";
 import { part, PARTS } from "./parts.js";
 
 /** What is measured; the unit is told with the figure. @param {string} key */
-function label(key) {
+export function label(key) {
   return key
     .split("_")
     .filter((word) => word !== "ns" && word !== "bytes")
     .join(" ");
 }
 
-/** @param {string} key @param {any} value @returns {string} */
-function words(key, value) {
+/** The figure with the unit that its name ends with. @param {string} key @param {any} value @returns {string} */
+export function words(key, value) {
   if (Array.isArray(value)) return value.map((each) => words(key, each)).join(", ");
   if (value !== null && typeof value === "object") {
     const name = String(value.name ?? "");

@@ -43,7 +43,9 @@ export function figureKeys(plot, options) {
     /** What is drawn now. @param {any[]} data */
     drawn: (data) => {
       marks = marksOf(data);
-      at = null;
+      // Drawn anew, for another size or theme: whoever goes through the marks stays where they are.
+      at = at && marks.same(at);
+      if (at) show();
       const opens = options.onClick ? " Enter opens one." : data[0]?.type === "icicle" ? " Enter zooms." : "";
       plot.setAttribute("aria-label", `${options.title}: ${marks.count} marks. Arrow keys go through them.${opens}`);
     },

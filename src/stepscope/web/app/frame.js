@@ -72,6 +72,7 @@ export function makeFrame(root, watch, links, state) {
   );
 
   let shownRun = "";
+  let chosenRank = /** @type {number | null} */ (null);
   const openMenu = () => {
     const list = runList({ watch, current: shownRun, link: links.run, brief: true });
     const box = h("div", { class: "popover", role: "dialog", "aria-label": "runs" }, list.element);
@@ -98,7 +99,7 @@ export function makeFrame(root, watch, links, state) {
     list.focus();
   };
 
-  /** Which ranks a run has, once its report has told; until then they are counted. @type {Map<string, number[]>} */
+  /** Which ranks a run has, once it is read; until then they are counted. @type {Map<string, number[]>} */
   const ranks = new Map();
   /** @param {number[]} numbers @param {number | null} chosen */
   const showRanks = (numbers, chosen) => {
@@ -114,6 +115,7 @@ export function makeFrame(root, watch, links, state) {
   /** @param {import("../types").Run | null} run @param {string} page @param {number | null} chosen */
   const show = (run, page, chosen) => {
     shownRun = run?.id ?? "";
+    chosenRank = chosen;
     name.textContent = run ? run.name : "choose a run";
     picker.dataset.tip = run ? `${run.place}\n${run.name}` : "";
     showRanks(ranks.get(run?.id ?? "") ?? Array.from({ length: run?.ranks ?? 0 }, (_, at) => at), chosen);
@@ -128,7 +130,7 @@ export function makeFrame(root, watch, links, state) {
     show,
     tellRanks: (/** @type {string} */ run, /** @type {number[]} */ numbers) => {
       ranks.set(run, numbers);
-      showRanks(numbers, null);
+      if (run === shownRun) showRanks(numbers, chosenRank);
     },
     banner: (/** @type {HTMLElement | null} */ content) => fill(banner, content),
   };

@@ -13,6 +13,7 @@
  * @property {number} count
  * @property {Mark | null} first
  * @property {(at: Mark, key: string) => Mark | null} next  null where there is none in that direction
+ * @property {(at: Mark) => Mark | null} same  the mark of an earlier drawing in this one
  */
 
 const FORWARD = /** @type {Record<string, number>} */ ({ ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1 });
@@ -48,8 +49,9 @@ function grid(groups, along, across) {
     if (isAlong(key)) return found[group + FORWARD[key]] ? go(group + FORWARD[key]) : null;
     return found[group]?.[place + FORWARD[key] * FORWARD[across]] ?? null;
   };
-  const count = found.reduce((sum, group) => sum + group.length, 0);
-  return { count, first: found[0]?.[0] ?? null, next };
+  const all = found.flat();
+  const same = (/** @type {Mark} */ at) => all.find((mark) => mark.curve === at.curve && String(mark.point) === String(at.point)) ?? null;
+  return { count: all.length, first: all[0] ?? null, next, same };
 }
 
 /** @param {Mark} mark */
@@ -127,7 +129,7 @@ function tree(curve) {
     if (key === "End") return beside[beside.length - 1] ?? null;
     return FORWARD[key] ? (beside[beside.indexOf(at) + FORWARD[key]] ?? null) : null;
   };
-  return { count: byId.size, first: byId.get(curve.ids[0]) ?? null, next };
+  return { count: byId.size, first: byId.get(curve.ids[0]) ?? null, next, same: (at) => byId.get(at.id ?? "") ?? null };
 }
 
 /** What Plotly shows of a mark when the mouse is over it, as text. @param {any} curve @param {number} at */

@@ -1,4 +1,4 @@
-// The parts of the account in words, as report/parts.py has them (tests/web checks that they agree); theme.css has their colours.
+// The parts of the account in words, as report/parts.py has them (tests/web checks that they agree); report/style.py has their colours.
 
 /** @typedef {{ title: string, meaning: string, isBusy: boolean }} Part */
 

@@ -25,14 +25,17 @@ export function facts(pairs) {
     : null;
 }
 
+const BUTTONS = 8; // more are a list
+
 /**
- * Buttons of which one is pressed.
+ * Buttons of which one is pressed; a list where they are many.
  * @param {string} label
  * @param {[string, string][]} choices  value and title
  * @param {string} chosen
  * @param {(value: string) => void} onChoose
  */
 export function choice(label, choices, chosen, onChoose) {
+  if (choices.length > BUTTONS) return list(label, choices, chosen, onChoose);
   const buttons = choices.map(([value, title]) =>
     h(
       "button",
@@ -53,6 +56,17 @@ export function choice(label, choices, chosen, onChoose) {
     h("span", { class: "sub" }, label),
     buttons,
   );
+}
+
+/** @param {string} label @param {[string, string][]} choices @param {string} chosen @param {(value: string) => void} onChoose */
+function list(label, choices, chosen, onChoose) {
+  const select = h(
+    "select",
+    { onchange: () => onChoose(select.value) },
+    choices.map(([value, title]) => h("option", { value }, title)),
+  );
+  select.value = chosen;
+  return h("label", { class: "row", style: { margin: "0" } }, h("span", { class: "sub" }, label), select);
 }
 
 /** What to call the memory of a device, or of the host. @param {import("../types").Report} report @param {import("../types").MemoryDevice} found */

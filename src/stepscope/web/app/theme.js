@@ -67,7 +67,7 @@ export function start() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => apply(remembered()));
 }
 
-/** The value of a colour by its name in theme.css. @param {string} name */
+/** The value of a colour by its name in report/style.py. @param {string} name */
 export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim() || "#888888";
 }

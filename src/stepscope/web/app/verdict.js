@@ -33,7 +33,7 @@ function use(report) {
   const who = isHost ? "the CPU computes" : "the device is busy";
   const told = busy > 0 || report.device.busy_share !== null ? `${who} ${share(Math.min(1, busy))} of the time` : "";
   if (!worst || worst.share < WORTH) return told ? `and ${told}` : "and what the device did was not recorded";
-  const why = worst.part === "unexplained" ? "no event explains" : `${part(worst.part).title} takes`;
+  const why = worst.part === "unexplained" ? "no event explains" : `${part(worst.part).title} ${part(worst.part).title.endsWith("s") ? "take" : "takes"}`;
   return `${told ? `${told} and ` : ""}${why} ${share(worst.share)}${told ? "" : " of the time"}`;
 }
 
@@ -60,6 +60,7 @@ export function headlines(report) {
     found.push([`median of ${steps.count} step${steps.count === 1 ? "" : "s"}`, duration(steps.median_ns)]);
   const busy = breakdown.filter((row) => part(row.part).isBusy).reduce((sum, row) => sum + row.share, 0);
   if (breakdown.some((row) => row.part === "compute")) found.push(["of the time the device is busy", share(busy)]);
+  else if (breakdown.some((row) => row.part === "host_compute")) found.push(["of the time the CPU computes", share(busy)]);
   const worst = inOrder(breakdown).find((row) => !part(row.part).isBusy);
   if (worst && worst.share >= 0.01)
     found.push([

@@ -56,6 +56,7 @@ export function showView(shown) {
     cleanup = await page.render(room, context);
     if (left.signal.aborted && cleanup) cleanup();
   };
+  if ((shown.about?.ranks ?? 0) > 1) void tellRanks(shown, left.signal);
   draw()
     .catch(fail)
     .finally(() => clearTimeout(timer));
@@ -66,6 +67,15 @@ export function showView(shown) {
     if (cleanup) cleanup();
     cleanup = undefined;
   };
+}
+
+/** Which ranks there are, for the choice in the header: the list of runs only counts them. @param {Shown} shown @param {AbortSignal} signal */
+async function tellRanks(shown, signal) {
+  try {
+    shown.onRanks((await makeApi(signal).get(`api/runs/${shown.params.get("run")}/ranks`)).ranks);
+  } catch {
+    // The page itself says what is wrong.
+  }
 }
 
 /** @param {unknown} error */
@@ -118,7 +128,6 @@ function makeContext(shown, signal, onProgress) {
       const known = reports.get(key);
       if (known) return known;
       const report = await again(() => api.get(`api/runs/${run}/report`, { rank }));
-      if (rank === null) shown.onRanks(report.profile.ranks);
       reports.set(key, report);
       for (const old of [...reports.keys()].slice(0, -REPORTS)) reports.delete(old);
       return report;

@@ -9,6 +9,7 @@ import { empty, problem } from "../app/notice.js";
 import { facts, pageHead } from "../app/pieces.js";
 import { inOrder, part } from "../app/parts.js";
 import { serverTable } from "../app/servertable.js";
+import { waitBins } from "../app/waitbins.js";
 import { clocksTable, waitsFigure, worstTable } from "../app/waits.js";
 
 const OWN = "own";
@@ -39,7 +40,7 @@ async function render(root, context) {
             ? "The profile has the trace of a single rank, so there is nothing to compare it with. Record all ranks into one folder."
             : "One rank is chosen in the header: choose all ranks to compare them.",
         )
-      : [heat(report, context), waitsFigure(report)],
+      : [heat(report, context), waitsFigure(report), waitBins(report)],
     collectives.rows.length
       ? serverTable(context, {
           name: "collectives",

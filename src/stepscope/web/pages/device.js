@@ -2,15 +2,13 @@
 
 import { bar, ownRows } from "../app/account.js";
 import { fill, h } from "../app/dom.js";
-import { figure, timeAxis } from "../app/figure.js";
+import { busyFigure } from "../app/busy.js";
 import { count, duration, share, significant } from "../app/format.js";
 import { helpLink } from "../app/help.js";
 import { empty } from "../app/notice.js";
 import { facts, heading, pageHead } from "../app/pieces.js";
 import { inOrder, part } from "../app/parts.js";
 import { serverTable } from "../app/servertable.js";
-
-const CURVES = 16;
 
 /** @type {import("../types").Page} */
 export const page = { name: "device", title: "Device", render };
@@ -43,7 +41,7 @@ async function render(root, context) {
       ["kernels at once", device.concurrency === null ? null : significant(device.concurrency)],
     ]),
     device.timeline.length
-      ? busy(report)
+      ? busyFigure(report)
       : empty("No curve of the device's use.", "The profile has too little device work."),
     heading("Why the device was idle", "report/breakdown"),
     idle.length
@@ -78,51 +76,4 @@ function queue(report) {
     ["queued, at most", found.max_depth === null ? null : count(found.max_depth)],
     ["met an idle device", found.empty_share === null ? null : `${share(found.empty_share)} of launches`],
   ]);
-}
-
-/** @param {import("../types").Report} report */
-function busy(report) {
-  const rows = report.device.timeline;
-  const keys = [...new Set(rows.map((row) => `${row.rank ?? 0} ${row.device}`))];
-  const drawn = keys.slice(0, CURVES);
-  const begin = Math.min(...rows.map((row) => row.start_ns));
-  const { scale, unit } = timeAxis(Math.max(...rows.map((row) => row.end_ns)) - begin);
-  const label = (/** @type {string} */ key) =>
-    `device ${key.split(" ")[1]}${report.profile.ranks.length > 1 ? ` of rank ${key.split(" ")[0]}` : ""}`;
-  return figure({
-    title: "How busy the device was",
-    unit: `share of each moment, over ${unit}`,
-    help: "report/device",
-    height: 260,
-    note:
-      drawn.length < keys.length
-        ? `The first ${drawn.length} of ${keys.length} devices; choose a rank in the header to see the others.`
-        : "",
-    draw: (colour) => ({
-      data: drawn.map((key, at) => {
-        const mine = rows.filter((row) => `${row.rank ?? 0} ${row.device}` === key);
-        return {
-          type: "scatter",
-          mode: "lines",
-          name: label(key),
-          x: mine.flatMap((row) => [row.start_ns, row.end_ns]).map((ns) => (ns - begin) / scale),
-          y: mine.flatMap((row) => [100 * row.busy, 100 * row.busy]),
-          line: {
-            color: colour(
-              ["p-compute", "p-input", "p-collective", "p-copy", "p-compile", "p-io", "p-sync", "p-python"][at % 8],
-            ),
-            width: 1.4,
-            shape: "hv",
-          },
-          fill: drawn.length === 1 ? "tozeroy" : "none",
-          hovertemplate: `%{x:.3f} ${unit}: %{y:.1f} % busy<extra>${label(key)}</extra>`,
-        };
-      }),
-      layout: {
-        xaxis: { title: { text: `time since the first step began [${unit}]` } },
-        yaxis: { title: { text: "busy [%]" }, range: [0, 102] },
-        showlegend: drawn.length > 1,
-      },
-    }),
-  });
 }

@@ -82,7 +82,7 @@ function top(rows, total) {
           },
           text: mine.map(
             (row) =>
-              `${plain(clipped(shortName(row.name), 140))}<br>${duration(row.total_ns)} (${share(row.share ?? 0)}), ${count(row.calls)} calls of ${duration(row.mean_ns)}<br>op: ${plain(row.op ?? "unknown")}${row.tensor_cores ? "<br>on tensor cores" : ""}`,
+              `${plain(clipped(shortName(row.name), 140))}<br>${duration(row.total_ns)} (${share(row.share ?? 0)}), ${count(row.calls)} calls of ${duration(row.mean_ns)}<br>op: ${plain(clipped(row.op ?? "unknown", 140))}${row.tensor_cores ? "<br>on tensor cores" : ""}`,
           ),
           hoverinfo: "text",
           textposition: "none",

@@ -2,11 +2,10 @@
 
 import { isLeft } from "../app/api.js";
 import { fill, h } from "../app/dom.js";
-import { figure, plain } from "../app/figure.js";
-import { hash, label, visible } from "../app/flame.js";
+import { hash, visible } from "../app/flame.js";
 import { count, duration, share } from "../app/format.js";
-import { clipped } from "../app/names.js";
 import { helpLink } from "../app/help.js";
+import { flameFigure } from "../app/icicle.js";
 import { empty, failure } from "../app/notice.js";
 import { choice, pageHead } from "../app/pieces.js";
 import { serverTable } from "../app/servertable.js";
@@ -48,7 +47,7 @@ async function render(root, context) {
     return;
   }
   const room = h("div", {});
-  const show = (/** @type {string} */ view) => fill(room, view === "flame" ? flame(context) : opsTable(context, report.ops.rows));
+  const show = (/** @type {string} */ view) => fill(room, view === "flame" ? flame(context, report) : opsTable(context, report.ops.rows));
   const view = context.params.get("view") === "flame" ? "flame" : "table";
   fill(
     root,
@@ -113,7 +112,7 @@ function opsTable(context, rows) {
     h(
       "div",
       { class: "row", role: "group", "aria-label": "group by", style: { gap: "6px" } },
-      h("small", {}, "group by"),
+      h("span", { class: "sub" }, "group by"),
       boxes,
       drawn,
     ),
@@ -128,18 +127,23 @@ function nowhere(rows) {
     .flatMap((side) => [`${side}_self_ns`, `${side}_total_ns`]);
 }
 
-/** @param {import("../types").Context} context */
-function flame(context) {
+/** @param {import("../types").Context} context @param {import("../types").Report} report */
+function flame(context, report) {
+  const { ranks } = report.profile;
   let by = context.params.get("tree") ?? "scope";
-  let measure = context.params.get("measure") ?? "host";
+  // Ops of compiled programs have no time on the host.
+  let measure = context.params.get("measure") ?? (nowhere(report.ops.rows).includes("host_total_ns") ? "device" : "host");
   let words = context.params.get("find") ?? "";
   const room = h("div", {}, h("p", { class: "sub wait" }, "Loading …"));
+  let asked = 0;
   const load = async () => {
+    const mine = ++asked;
     try {
       const tree = await context.api.get(`api/runs/${context.run}/flame`, { by, measure, rank: context.rank });
+      if (mine !== asked) return; // another choice was made meanwhile
       fill(
         room,
-        drawn(tree, by, measure, () => words),
+        drawn(tree, by, measure, words, context.rank === null && ranks.length > 1 ? ` of rank ${ranks[0]}` : ""),
       );
     } catch (error) {
       if (!isLeft(error)) fill(room, failure(error, load));
@@ -194,8 +198,8 @@ function flame(context) {
   ];
 }
 
-/** @param {import("../app/flame.js").Tree} tree @param {string} by @param {string} measure @param {() => string} words */
-function drawn(tree, by, measure, words) {
+/** @param {import("../app/flame.js").Tree} tree @param {string} by @param {string} measure @param {string} words to highlight @param {string} whose the one rank that is drawn of several */
+function drawn(tree, by, measure, words, whose) {
   const { nodes, whole, hidden } = visible(tree);
   if (!nodes.length || whole <= 0) {
     const why =
@@ -206,65 +210,20 @@ function drawn(tree, by, measure, words) {
           : "The profile has no module path or name scope.";
     return empty("Nothing to draw.", `${why} Try the other choices above.`);
   }
-  const wanted = words().toLowerCase();
-  const depth = Math.max(...depths(nodes));
-  return figure({
-    title: `${measure === "host" ? "Host" : "Device"} time by ${by === "stack" ? "call stack" : "module or name scope"}`,
-    unit: `${duration(whole)} in all; width is time`,
+  const wanted = words.toLowerCase();
+  return flameFigure({
+    title: `${measure === "host" ? "Host" : "Device"} time by ${by === "stack" ? "call stack" : "module or name scope"}${whose}`,
+    unit: `${duration(whole)} in all; width is time${whose ? "; choose another rank in the header" : ""}`,
     help: "report/ops",
-    height: Math.min(900, Math.max(140, 40 + 28 * depth)),
-    note: `Click a box to zoom in, the bar at the top to zoom out.${hidden ? ` ${count(hidden)} boxes that are too narrow to see are left out; the table has their ops.` : ""}`,
-    draw: (colour) => ({
-      data: [
-        {
-          type: "icicle",
-          branchvalues: "total",
-          ids: ["all", ...nodes.map((node) => node.id)],
-          labels: ["all", ...nodes.map((node) => plain(clipped(label(node.name), 80)))],
-          parents: ["", ...nodes.map((node) => node.parent)],
-          values: [whole, ...nodes.map((node) => node.total)],
-          tiling: { orientation: "v", pad: 1 },
-          pathbar: { visible: true, thickness: 22 },
-          maxdepth: 60,
-          sort: false,
-          marker: {
-            colors: [
-              colour("card"),
-              ...nodes.map((node) =>
-                wanted && !node.name.toLowerCase().includes(wanted)
-                  ? colour("rule")
-                  : colour(COLOURS[hash(node.name) % COLOURS.length]),
-              ),
-            ],
-            line: { width: 0 },
-          },
-          text: [
-            duration(whole),
-            ...nodes.map(
-              (node) =>
-                `${plain(clipped(node.name, 200))}<br>${duration(node.total)} (${share(node.total / whole)}), itself ${duration(node.self)}${node.calls ? `, ${count(node.calls)} calls` : ""}`,
-            ),
-          ],
-          hoverinfo: "text",
-          textinfo: "label",
-          textfont: { size: 11 },
-          insidetextfont: { size: 11 },
-        },
-      ],
-      layout: {
-        margin: { l: 0, r: 0, t: 6, b: 6 },
-        uniformtext: { minsize: 10, mode: "hide" },
-        xaxis: { visible: false },
-        yaxis: { visible: false },
-      },
-    }),
+    highest: 900,
+    tree: { nodes, whole },
+    hidden: hidden + (tree.left_out ?? 0),
+    root: ["all", duration(whole)],
+    words: (node) =>
+      `${duration(node.total)} (${share(node.total / whole)}), itself ${duration(node.self)}${node.calls ? `, ${count(node.calls)} calls` : ""}`,
+    paint: (node, _, colour) =>
+      wanted && !node.name.toLowerCase().includes(wanted)
+        ? colour("rule")
+        : colour(COLOURS[hash(node.name) % COLOURS.length]),
   });
-}
-
-/** How deep each node lies. @param {import("../app/flame.js").Node[]} nodes */
-function depths(nodes) {
-  /** @type {Map<string, number>} */
-  const known = new Map([["all", 1]]);
-  for (const node of nodes) known.set(node.id, (known.get(node.parent) ?? 1) + 1);
-  return known.values();
 }

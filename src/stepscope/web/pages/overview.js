@@ -2,8 +2,9 @@
 
 import { oneBar, partList, stepBars } from "../app/account.js";
 import { fill, h } from "../app/dom.js";
+import { label, words } from "../app/evidence.js";
 import { findings } from "../app/findings.js";
-import { count, duration, format, framework, moment, share, spans, times, version } from "../app/format.js";
+import { count, duration, format, framework, moment, share, shown, spans, times, version } from "../app/format.js";
 import { helpLink } from "../app/help.js";
 import { empty, problem } from "../app/notice.js";
 import { heading } from "../app/pieces.js";
@@ -189,8 +190,7 @@ function coverage(report) {
 function environment(report) {
   const { profile, steps } = report;
   const options = Object.entries(profile.capture_options).map(
-    ([name, value]) =>
-      `${name.replaceAll("_", " ")}: ${typeof value === "object" ? JSON.stringify(value) : value === true ? "yes" : value === false ? "no" : value}`,
+    ([name, value]) => `${label(name)}: ${typeof value === "boolean" ? shown(value, "flag") : words(name, value)}`,
   );
   const inflation =
     steps.inflation && steps.inflation >= 1.02

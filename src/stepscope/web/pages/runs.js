@@ -2,6 +2,7 @@
 
 import { fill, h } from "../app/dom.js";
 import { empty } from "../app/notice.js";
+import { pageHead } from "../app/pieces.js";
 import { runList } from "../app/runlist.js";
 
 /** @type {import("../types").Page} */
@@ -42,7 +43,7 @@ function render(root, context) {
   const places = context.state.places;
   fill(
     root,
-    h("h1", {}, "Runs"),
+    pageHead("Runs", "page/runs"),
     h(
       "p",
       { class: "sub" },

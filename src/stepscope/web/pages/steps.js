@@ -9,6 +9,8 @@ import { empty } from "../app/notice.js";
 import { facts, pageHead } from "../app/pieces.js";
 import { serverTable } from "../app/servertable.js";
 
+const BOXES = 16; // ranks
+
 /** @type {import("../types").Page} */
 export const page = { name: "steps", title: "Steps", render };
 
@@ -80,7 +82,8 @@ function written(ns) {
 /** A box with every step as a point. @param {import("../types").Context} context @param {import("../types").StepRow[]} rows */
 function distribution(context, rows) {
   const { scale, unit } = timeAxis(Math.max(...rows.map((row) => row.duration_ns), 1));
-  const groups = [...new Set(rows.map((row) => row.rank))].slice(0, 16);
+  const ranks = [...new Set(rows.map((row) => row.rank))];
+  const groups = ranks.slice(0, BOXES);
   const several = groups.length > 1;
   const byRank = groups.map((rank) => rows.filter((row) => row.rank === rank && !row.partial));
   return figure({
@@ -88,7 +91,7 @@ function distribution(context, rows) {
     unit,
     help: "report/steps",
     height: Math.max(170, 60 + 44 * groups.length),
-    note: "The box holds the middle half of the steps, the line in it is the median. Outliers are red; click one to see it in the trace. Partial steps are left out.",
+    note: `${ranks.length > groups.length ? `The first ${groups.length} of ${count(ranks.length)} ranks; choose one in the header to see it. ` : ""}The box holds the middle half of the steps, the line in it is the median. Outliers are red; click one to see it in the trace. Partial steps are left out.`,
     draw: (colour) => ({
       data: byRank.map((mine, at) => ({
         type: "box",

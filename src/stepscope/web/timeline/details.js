@@ -69,7 +69,7 @@ export function showEvent(drawer, event, rank, selection) {
     ["category", event.category],
     ["track", event.thread],
     ["rank", timeline.ranks.length > 1 ? String(rank) : null],
-    ["step", event.step === null ? null : h("a", { href: timeline.context.link("steps", { step: event.step }) }, `step ${event.step}`)],
+    ["step", event.step === null ? null : h("a", { href: timeline.context.link("steps", { filter: `step=${event.step}` }) }, `step ${event.step}`)],
     ["op", event.op && event.op.id !== event.id ? linkTo(event.op.name, go(event.op.id), "The op that it belongs to") : null],
   ]);
   const tables = Object.entries(event.facts).map(([table, row]) => section(table, facts(
@@ -125,7 +125,7 @@ export function showSpan(drawer, span, rank, selection) {
     ["start", `${duration(span.start_ns + timeline.shiftOf(rank))} after the beginning`],
     ["meaning", meaning?.meaning ?? span.meaning],
     ["device", span.device],
-    ["step", span.step === null || span.step === undefined ? null : h("a", { href: timeline.context.link("steps", { step: span.step }) }, `step ${span.step}`)],
+    ["step", span.step === null || span.step === undefined ? null : h("a", { href: timeline.context.link("steps", { filter: `step=${span.step}` }) }, `step ${span.step}`)],
     ["because of", span.named_by ? linkTo(span.named_by.name, () => selection.go(rank, "events", span.named_by.id)) : null],
     ["in particular", span.detail ? linkTo(span.detail.name, () => selection.go(rank, "events", span.detail.id)) : null],
     ["thread", span.thread],

@@ -40,12 +40,12 @@ export class Keys {
     this.selection = selection;
     this.search = search;
     this.help = help;
-    /** @type {Set<string>} */
-    this.held = new Set();
+    /** @type {Map<string, string>} what each key that is down means; by its place, as + may go up as = when Shift went first */
+    this.held = new Map();
     this.last = 0;
     this.pointer = 0.5;
     const down = (/** @type {KeyboardEvent} */ event) => this.down(event);
-    const up = (/** @type {KeyboardEvent} */ event) => this.held.delete(event.key.toLowerCase());
+    const up = (/** @type {KeyboardEvent} */ event) => this.held.delete(event.code);
     const clear = () => this.held.clear();
     document.addEventListener("keydown", down);
     document.addEventListener("keyup", up);
@@ -66,7 +66,7 @@ export class Keys {
     if (!this.held.size) return;
     let zoom = 0;
     let pan = 0;
-    for (const key of this.held) {
+    for (const key of this.held.values()) {
       zoom += HELD[key]?.[0] ?? 0;
       pan += HELD[key]?.[1] ?? 0;
     }
@@ -85,15 +85,15 @@ export class Keys {
     const key = event.key.toLowerCase();
     if (isCommand && key === "a") this.selection.selectAll();
     else if (isCommand || event.altKey) return;
-    else if (HELD[key]) this.hold(key);
+    else if (HELD[key]) this.hold(event.code, key);
     else if (!this.act(event.key, event.shiftKey)) return;
     event.preventDefault();
   }
 
-  /** @param {string} key */
-  hold(key) {
+  /** @param {string} code @param {string} key */
+  hold(code, key) {
     if (!this.held.size) this.last = performance.now() - 16;
-    this.held.add(key);
+    this.held.set(code, key);
     this.timeline.invalidate();
   }
 

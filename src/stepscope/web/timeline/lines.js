@@ -8,7 +8,7 @@ import { count, duration } from "../app/format.js";
 /** @typedef {import("./types").TrackShown} TrackShown */
 /** @typedef {{ name: string, title: string, source: Source, rows: import("./types").LayerRow[] }} LayerShown */
 /** @typedef {{ rank: number, layout: Layout | null, source: Source | null, layers: LayerShown[], notes: string[], counters: import("./types").CounterShown[], hits?: number }} RankShown */
-/** @typedef {{ folded: Set<string>, pinned: string[], filter: string, order: Map<string, string[]> }} Arrangement */
+/** @typedef {{ folded: Set<string>, allFolded: boolean, pinned: string[], filter: string, order: Map<string, string[]> }} Arrangement  allFolded: also what comes later */
 
 export const ROW = 18;
 export const GROUP_HEIGHT = 24;
@@ -17,7 +17,7 @@ export const GAP = 5;
 
 /** @returns {Arrangement} */
 export function noArrangement() {
-  return { folded: new Set(), pinned: [], filter: "", order: new Map() };
+  return { folded: new Set(), allFolded: false, pinned: [], filter: "", order: new Map() };
 }
 
 /**
@@ -72,6 +72,11 @@ export function inOrder(items, keyOf, order) {
 /** Its number, and how many hits of the search it has. @param {RankShown} rank */
 function rankTitle(rank) {
   return rank.hits === undefined ? `Rank ${rank.rank}` : `Rank ${rank.rank} · ${count(rank.hits)} found`;
+}
+
+/** What the heading of a rank says beside its number. @param {RankShown} rank @param {RankShown} first the one that is shown */
+function rankWords(rank, first) {
+  return rank.layout ? clockWords(rank.layout.clock) : `Not read yet: unfold it to see it below rank ${first.rank}, on the same clock.`;
 }
 
 /** How the rank got its place in time, and how good that is. @param {import("./types").ClockShown | null} clock */
@@ -155,7 +160,7 @@ export function nothingMatches(lines, filter) {
   return filter.trim() !== "" && lines.every((each) => each.kind === "rank");
 }
 
-/** Everything that "Fold all" folds: the groups of all ranks that were read, then their tracks and counters. @param {RankShown[]} ranks @param {Arrangement} state */
+/** Everything that "Fold all" folds: the groups of these ranks as far as they were read, then their tracks and counters. @param {RankShown[]} ranks @param {Arrangement} state */
 export function foldable(ranks, state) {
   const all = ranks.flatMap((rank) => rankLines(rank, state));
   return [...all.filter((each) => each.kind === "group"), ...all.filter((each) => isTrack(each) && each.allRows > 1)].map((each) => each.key);
@@ -173,7 +178,7 @@ export function buildLines(ranks, state) {
     if (ranks.length > 1) {
       const key = `r${rank.rank}`;
       const folded = rank.layout === null || state.folded.has(key);
-      found.push(line({ kind: "rank", key, title: rankTitle(rank), detail: clockWords(rank.layout?.clock ?? null), events: rank.layout?.events ?? 0, height: GROUP_HEIGHT + 4, folded }));
+      found.push(line({ kind: "rank", key, title: rankTitle(rank), detail: rankWords(rank, ranks[0]), events: rank.layout?.events ?? 0, height: GROUP_HEIGHT + 4, folded }));
     }
     found.push(...rankLines(rank, state));
   }

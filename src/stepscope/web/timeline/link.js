@@ -1,14 +1,15 @@
 // The address of what is shown: times, selection, tracks. Another page links here with `start`, `end`, `event` and `rank`;
-// `of` is the event's rank where that is not the shown one.
+// `of` is the event's rank where that is not the shown one, `open` are the ranks that are read beside that one.
 
 /** @typedef {import("./types").Chosen} Chosen */
 /**
  * @typedef {{ start: number | null, end: number | null, event: number | null, of: number | null, layer: string, from: number | null, to: number | null,
- *   tracks: string[], rank: number | null, pinned: string[], folded: string[], filter: string, q: string }} Place
+ *   tracks: string[], rank: number | null, open: number[], pinned: string[], folded: string[], filter: string, q: string }} Place
  */
 
 const NUMBER = /^-?\d{1,18}$/;
 const LONGEST = 200;
+const MOST_OPEN = 32;
 
 /** @param {URLSearchParams} params @param {string} name */
 function integer(params, name) {
@@ -19,6 +20,16 @@ function integer(params, name) {
 /** @param {URLSearchParams} params @param {string} name */
 function words(params, name) {
   return (params.get(name) ?? "").split(",").filter((word) => word && word.length <= LONGEST).slice(0, 500);
+}
+
+/** Keys with commas between them, also those that have some. @param {string[]} keys */
+function listed(keys) {
+  return keys.map((key) => key.replaceAll("%", "%25").replaceAll(",", "%2C")).join(",");
+}
+
+/** @param {URLSearchParams} params @param {string} name */
+function keys(params, name) {
+  return words(params, name).map((word) => word.replaceAll("%2C", ",").replaceAll("%25", "%"));
 }
 
 /** @param {URLSearchParams} params @returns {Place} */
@@ -34,8 +45,9 @@ export function readPlace(params) {
     to: integer(params, "to"),
     tracks: words(params, "tracks"),
     rank: integer(params, "rank"),
-    pinned: words(params, "pinned"),
-    folded: words(params, "folded"),
+    open: words(params, "open").filter((word) => NUMBER.test(word)).slice(0, MOST_OPEN).map(Number),
+    pinned: keys(params, "pinned"),
+    folded: keys(params, "folded"),
     filter: (params.get("filter") ?? "").slice(0, LONGEST),
     q: (params.get("q") ?? "").slice(0, 300),
   };
@@ -53,8 +65,9 @@ export function writePlace(place, isWhole) {
     from: at(place.from),
     to: at(place.to),
     tracks: place.tracks.join(",") || null,
-    pinned: place.pinned.join(",") || null,
-    folded: place.folded.join(",") || null,
+    open: place.open.slice(0, MOST_OPEN).join(",") || null,
+    pinned: listed(place.pinned) || null,
+    folded: listed(place.folded) || null,
     filter: place.filter || null,
     q: place.q || null,
   };

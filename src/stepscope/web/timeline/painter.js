@@ -120,6 +120,7 @@ export class Painter {
         ctx.fillStyle = palette.card;
         ctx.fillRect(0, y, width, line.height);
       }
+      if (line.kind === "rank" && line.detail) this.paintRemark(line.detail, y + line.height / 2, width);
       ctx.fillStyle = palette.rule;
       ctx.fillRect(0, y + line.height - 1, width, 1);
       if (line.pinned) {
@@ -127,6 +128,15 @@ export class Painter {
         ctx.fillRect(0, y, 2, line.height - 1);
       }
     }
+  }
+
+  /** What a rank's heading says, where its slices would be. @param {string} words @param {number} y @param {number} width */
+  paintRemark(words, y, width) {
+    const { ctx } = this;
+    ctx.font = FONT;
+    ctx.textBaseline = "middle";
+    ctx.fillStyle = /** @type {import("./colours.js").Palette} */ (this.palette).faint;
+    ctx.fillText(this.labels.fit(words, width - 12), 6, y);
   }
 
   /** Slices and curves, by way of the sheet. @param {Scene} scene @param {Line[]} visible */

@@ -44,7 +44,7 @@ export function listen(timeline, selection, keys) {
   timeline.elements.side.addEventListener("wheel", (event) => timeline.scrollTo(timeline.scroll + event.deltaY), { passive: true });
   ruler.addEventListener("pointerdown", (event) => dragRange(timeline, selection, event, null));
   minimap.addEventListener("pointerdown", (event) => brush(timeline, event));
-  minimap.addEventListener("wheel", (event) => wheel(timeline, event), { passive: false });
+  for (const strip of [minimap, ruler]) strip.addEventListener("wheel", (event) => wheel(timeline, event), { passive: false });
   grip.addEventListener("pointerdown", (event) => {
     const from = event.clientY;
     const height = drawer.offsetHeight;

@@ -5,6 +5,7 @@ import { count, duration, many, share } from "../app/format.js";
 import { shortName } from "../app/names.js";
 import { part } from "../app/parts.js";
 import { closing } from "./details.js";
+import { joined, joinedParts } from "./totals.js";
 
 /** @typedef {import("./selection.js").Selection} Selection */
 /** @typedef {{ title: string, key: string, show: (value: any, row: any) => any, isNumber: boolean }} Column */
@@ -54,24 +55,24 @@ export function table(columns, rows, first, onRow) {
 export async function showRange(drawer, selection, start, end, tracks, isWanted) {
   const { timeline } = selection;
   const ranks = [...new Set(tracks.map((each) => each.rank))];
-  const rank = ranks[0] ?? timeline.ranks[0].rank;
+  if (!ranks.length) ranks.push(timeline.ranks[0].rank);
   const title = h("h2", {}, `${duration(end - start)} selected on ${many(tracks.length, "track")}`);
   const place = h("div", {}, h("p", {}, "Adding up…"));
   fill(drawer, closing(selection), h("div", { class: "tl-range" }, title, place));
-  const shift = timeline.shiftOf(rank);
-  const own = tracks.filter((each) => each.rank === rank).map((each) => each.track);
-  const found = await timeline.ask.range(rank, start - shift, end - shift, own);
+  const own = (/** @type {number} */ rank) => tracks.filter((each) => each.rank === rank).map((each) => each.track);
+  const times = (/** @type {number} */ rank) => /** @type {[number, number]} */ ([start - timeline.shiftOf(rank), end - timeline.shiftOf(rank)]);
+  const found = joined(await Promise.all(ranks.map(async (rank) => ({ rank, found: await timeline.ask.range(rank, ...times(rank), own(rank)) }))));
   if (!isWanted()) return;
   const busy = found.devices.map((/** @type {any} */ each) => `${each.title} ${share(each.busy_share)} busy`).join(", ");
-  title.textContent = `${duration(end - start)} selected on ${many(own.length, "track")}${ranks.length > 1 ? ` of rank ${rank}` : ""}, ${many(found.events, "event")}${busy ? ` · ${busy}` : ""}`;
+  title.textContent = `${duration(end - start)} selected on ${many(tracks.length, "track")}${ranks.length > 1 ? ` of ${many(ranks.length, "rank")}` : ""}, ${many(found.events, "event")}${busy ? ` · ${busy}` : ""}`;
   const views = /** @type {[string, () => HTMLElement][]} */ ([
     ["by name", () => table(BY_NAME, found.names, "self_ns", (row) => timeline.onSearch(row.name))],
     ["by track", () => table(BY_TRACK, found.tracks, "busy_ns")],
   ]);
   views.push(["by part", () => {
     const place = h("div", {}, "Working out the account…");
-    timeline.ask.parts(rank, start - shift, end - shift).then(
-      ({ parts }) => fill(place, parts.length ? table(BY_PART, parts, "ns") : "No step reaches into this range, so it has no account."),
+    Promise.all(ranks.map(async (rank) => (await timeline.ask.parts(rank, ...times(rank))).parts)).then(
+      (all) => fill(place, all.some((parts) => parts.length) ? table(BY_PART, joinedParts(all), "ns") : "No step reaches into this range, so it has no account."),
       (error) => fill(place, error instanceof Error ? error.message : String(error)),
     );
     return place;

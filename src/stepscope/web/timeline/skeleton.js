@@ -25,6 +25,7 @@ export function build(root) {
     previous: button("‹", "The hit before", "Shift+Enter"),
     next: button("›", "The next hit", "Enter"),
     whole: button("Whole trace", "Show the whole trace", "0"),
+    ranks: h("button", { type: "button", hidden: true, "data-tip": "Reads the other ranks and shows all below one another, each group as one row" }, "All ranks"),
     fold: button("Fold all", "Fold all groups and tracks to one row each, or unfold them"),
     download: h("a", { class: "tl-button", "data-tip": "Downloads a Chrome trace: drop it on ui.perfetto.dev or chrome://tracing" }, "Open in Perfetto"),
     help: button("?", "Keys and mouse", "?"),
@@ -43,7 +44,7 @@ export function build(root) {
   const nothing = h("p", { class: "tl-message", role: "status", hidden: true });
   const stage = h("div", { class: "tl-stage" }, side, h("div", { class: "tl-picture" }, canvas, overlay), bar, nothing);
   const toolbar = h("div", { class: "tl-toolbar" },
-    search, found, buttons.previous, buttons.next, filter, h("span", { class: "tl-grow" }), status, buttons.whole, buttons.fold, buttons.download, buttons.help);
+    search, found, buttons.previous, buttons.next, filter, h("span", { class: "tl-grow" }), status, buttons.whole, buttons.ranks, buttons.fold, buttons.download, buttons.help);
   const frame = h("div", { class: "tl" },
     toolbar,
     h("div", { class: "tl-top" }, h("div", { class: "tl-corner" }, span), h("div", { class: "tl-maps" }, minimap, ruler)),

@@ -67,6 +67,9 @@ export class Timeline {
     this.onSearch = () => {};
     /** @type {((rank: RankShown) => void)} */
     this.onUnfoldRank = () => {};
+    this.arriving = 0; // rows that the server still works out
+    /** Another rank was read. */
+    this.onRank = () => {};
     this.frames = /** @type {number[]} */ ([]);
     this.firstPaint = 0;
     this.isMoving = false;
@@ -121,6 +124,7 @@ export class Timeline {
 
   /** After ranks, tracks or their arrangement changed. */
   arrange() {
+    this.elements.buttons.fold.textContent = this.arrangement.allFolded ? "Unfold all" : "Fold all";
     const { lines, height } = buildLines(this.ranks, this.arrangement);
     this.lines = lines;
     this.linesHeight = height;
@@ -223,16 +227,23 @@ export class Timeline {
     }
     const { folded } = this.arrangement;
     if (!folded.delete(key)) folded.add(key);
+    if (!rank) this.arrangement.allFolded = false;
     this.arrange();
   }
 
-  /** All groups and tracks to one row each, so that ranks come together; or back. */
+  /** All groups and tracks to one row each, so that ranks come together; or back. Ranks that are read later are folded alike. */
   foldAll() {
-    const { folded } = this.arrangement;
-    const keys = foldable(this.ranks, this.arrangement);
-    const isFolded = keys.every((key) => folded.has(key));
-    for (const key of keys) if (isFolded) folded.delete(key); else folded.add(key);
+    const { arrangement } = this;
+    const keys = foldable(this.ranks, arrangement);
+    arrangement.allFolded = !(arrangement.allFolded || keys.every((key) => arrangement.folded.has(key)));
+    for (const key of keys) if (arrangement.allFolded) arrangement.folded.add(key); else arrangement.folded.delete(key);
     this.arrange();
+  }
+
+  /** What has come for a rank is folded where all is. @param {RankShown} rank @param {boolean} onlyCounters */
+  foldNew(rank, onlyCounters) {
+    if (!this.arrangement.allFolded) return;
+    for (const key of foldable([rank], this.arrangement)) if (!onlyCounters || key.includes("/c/")) this.arrangement.folded.add(key);
   }
 
   /** A slice in a group that is folded can be seen only when it is not. @param {number} rank @param {number | null} track */

@@ -19,6 +19,9 @@ const LINK_AFTER_MS = 350;
 const ASK_FIRST_FROM = 4_000_000; // events: from here on the account is made only when it is asked for
 const LAYERS = /** @type {Record<string, string>} */ ({ steps: "Steps", phases: "Phases", account: "Account" });
 const MANY_TRACKS = 60;
+const RANKS_AT_ONCE = 16; // that are read by one click
+const FOLDED_IN_LINK = 300;
+const ALL = "all"; // instead of every single one in the link
 
 /**
  * Shows the trace in the element; returns how to end it.
@@ -47,6 +50,7 @@ export async function start(root, context, asked) {
   try {
     const layout = await asked;
     open(timeline, layout, place);
+    if (layout.ranks.length > 1) offerRanks(timeline, layout.rank);
     if (layout.ranks.length > 1 && context.rank === null) offerAll(timeline, context, layout.ranks.length);
     told.stepscopeTimeline = timeline;
     timeline.elements.search.value = place.q;
@@ -83,8 +87,31 @@ function offerAll(timeline, context, ranks) {
   download.dataset.tip = `Downloads a Chrome trace of all ${count(ranks)} ranks on one clock: drop it on ui.perfetto.dev or chrome://tracing`;
 }
 
-/** The selection of the link. @param {Timeline} timeline @param {Selection} selection @param {import("./link.js").Place} place @param {Layout} layout */
+/** One click reads the other ranks, and puts all of them below one another. @param {Timeline} timeline @param {number} beside */
+function offerRanks(timeline, beside) {
+  const button = timeline.elements.buttons.ranks;
+  const unread = () => timeline.ranks.filter((rank) => !rank.layout);
+  const tell = () => {
+    const left = unread().length;
+    button.hidden = left === 0;
+    button.textContent = left > RANKS_AT_ONCE ? `Next ${RANKS_AT_ONCE} ranks` : left + 1 === timeline.ranks.length ? "All ranks" : "Other ranks";
+  };
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    if (!timeline.arrangement.allFolded) timeline.foldAll();
+    for (const rank of unread().slice(0, RANKS_AT_ONCE)) await unfold(timeline, rank, beside);
+    button.disabled = false;
+  });
+  timeline.onRank = tell;
+  tell();
+}
+
+/** The ranks and the selection of the link. @param {Timeline} timeline @param {Selection} selection @param {import("./link.js").Place} place @param {Layout} layout */
 async function restore(timeline, selection, place, layout) {
+  for (const number of place.open) {
+    const rank = timeline.ranks.find((each) => each.rank === number);
+    if (rank && !rank.layout) await unfold(timeline, rank, layout.rank);
+  }
   if (place.event !== null) {
     const rank = timeline.ranks.find((each) => each.rank === (place.of ?? layout.rank));
     if (rank && !rank.layout) await unfold(timeline, rank, layout.rank);
@@ -104,7 +131,8 @@ function open(timeline, layout, place) {
   else viewport.reset();
   timeline.arrangement.filter = timeline.elements.filter.value = place.filter;
   timeline.arrangement.pinned = place.pinned;
-  timeline.arrangement.folded = new Set(place.folded);
+  timeline.arrangement.allFolded = place.folded.includes(ALL);
+  timeline.arrangement.folded = new Set(place.folded.filter((key) => key !== ALL));
   timeline.ranks = layout.ranks.map((rank) => (rank === layout.rank
     ? { rank, layout, source: eventsOf(layout, zero), layers: [], notes: [], counters: [] }
     : { rank, layout: null, source: null, layers: [], notes: [], counters: [] }));
@@ -115,6 +143,7 @@ function open(timeline, layout, place) {
     if (rank?.layout) addLayers(timeline, rank, ["account"]);
   };
   foldMany(timeline, layout);
+  timeline.foldNew(timeline.ranks[0], false);
   if (!layout.events) timeline.elements.stage.append(h("p", { class: "tl-message" }, "The recording holds no events. The Doctor page says why that may be."));
   timeline.tell(layout.ranks.length > 1 ? `${count(layout.events_of_all)} events of ${count(layout.ranks.length)} ranks` : `${count(layout.events)} events`);
   timeline.resize();
@@ -124,7 +153,7 @@ function open(timeline, layout, place) {
 
 /** With very many tracks, those further down begin as one row. @param {Timeline} timeline @param {Layout} layout */
 function foldMany(timeline, layout) {
-  if (timeline.arrangement.folded.size) return;
+  if (timeline.arrangement.folded.size || timeline.arrangement.allFolded) return; // as the link says
   let rows = 0;
   for (const group of layout.groups) {
     for (const track of group.tracks) {
@@ -143,7 +172,9 @@ async function unfold(timeline, rank, beside) {
     const { viewport } = timeline;
     viewport.low = Math.min(viewport.low, rank.layout.start_ns + rank.source.shift);
     viewport.high = Math.max(viewport.high, rank.layout.end_ns + rank.source.shift);
+    timeline.foldNew(rank, false);
     timeline.arrange();
+    timeline.onRank();
     timeline.tell(clockShort(rank.rank, rank.layout.clock));
     addLayers(timeline, rank, rank.layout.layers);
   } catch (error) {
@@ -153,10 +184,17 @@ async function unfold(timeline, rank, beside) {
 
 /** Rows that the server works out: they come when they are ready. @param {Timeline} timeline @param {import("./lines.js").RankShown} rank @param {string[]} layers */
 async function addLayers(timeline, rank, layers) {
+  timeline.arriving += 1;
+  await arrived(timeline, rank, layers);
+  timeline.arriving -= 1;
+}
+
+/** @param {Timeline} timeline @param {import("./lines.js").RankShown} rank @param {string[]} layers */
+async function arrived(timeline, rank, layers) {
   const layout = /** @type {Layout} */ (rank.layout);
   const isAsked = layers.length === 1;
   if (!isAsked) await timeline.painted;
-  if (!isAsked) addCounters(timeline, rank);
+  const counters = isAsked ? null : addCounters(timeline, rank);
   for (const name of layers) {
     if (name === "account" && layout.events > ASK_FIRST_FROM && !isAsked) {
       rank.notes = ["Show the account (takes a while)"];
@@ -176,12 +214,14 @@ async function addLayers(timeline, rank, layers) {
       if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
     }
   }
+  await counters;
 }
 
 /** @param {Timeline} timeline @param {import("./lines.js").RankShown} rank */
 async function addCounters(timeline, rank) {
   try {
     rank.counters = (await timeline.ask.counters(rank.rank)).counters;
+    timeline.foldNew(rank, true);
     timeline.arrange();
   } catch (error) {
     if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
@@ -197,7 +237,7 @@ function linkOf(timeline, selection, search) {
   return writePlace({
     start: own(viewport.start), end: own(viewport.end), event: chosen?.id ?? null, of: chosen && chosen.rank !== timeline.ranks[0].rank ? chosen.rank : null, layer: chosen?.layer ?? "events",
     from: marked.range ? own(marked.range.start) : null, to: marked.range ? own(marked.range.end) : null, tracks: marked.range ? selection.tracks.map((each) => `${each.rank}.${each.track}`) : [],
-    rank: null, pinned: arrangement.pinned, folded: [...arrangement.folded].slice(0, 100), filter: arrangement.filter, q: search.text,
+    rank: null, open: timeline.ranks.slice(1).filter((rank) => rank.layout && !arrangement.folded.has(`r${rank.rank}`)).map((rank) => rank.rank), pinned: arrangement.pinned, folded: arrangement.allFolded ? [ALL] : [...arrangement.folded].slice(0, FOLDED_IN_LINK), filter: arrangement.filter, q: search.text,
   }, isWhole);
 }
 

@@ -1,0 +1,13 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { binned } from "../../src/stepscope/web/app/busy.js";
+
+test("each stretch has the mean of what reaches into it", () => {
+  const pieces = [
+    { device: 0, start_ns: 100, end_ns: 150, busy: 1 },
+    { device: 0, start_ns: 150, end_ns: 250, busy: 0.5 },
+  ];
+  assert.deepEqual(binned(pieces, 100, 300, 4), [1, 0.5, 0.5, null]);
+  assert.deepEqual(binned(pieces, 100, 300, 2), [0.75, 0.5]);
+});

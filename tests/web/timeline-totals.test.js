@@ -1,0 +1,29 @@
+// Totals of a range over several ranks.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { joined, joinedParts } from "../../src/stepscope/web/timeline/totals.js";
+
+const name = (/** @type {number} */ count, /** @type {number} */ total) => ({ name: "mm", kind: "kernel", count, total_ns: total, self_ns: total, mean_ns: total / count, max_ns: total });
+const of = (/** @type {number} */ count, /** @type {number} */ total) => ({
+  events: count, names: [name(count, total)], names_total: 3, tracks: [{ title: "stream 7", count, busy_ns: total, busy_share: 0.5 }], devices: [{ title: "GPU 0", busy_share: 0.5 }],
+});
+
+test("one rank stays as it is", () => {
+  assert.deepEqual(joined([{ rank: 4, found: of(2, 10) }]), of(2, 10));
+});
+
+test("names are summed, tracks and devices say their rank", () => {
+  const found = joined([{ rank: 0, found: of(2, 10) }, { rank: 3, found: of(3, 40) }]);
+  assert.equal(found.events, 5);
+  assert.deepEqual(found.names, [{ name: "mm", kind: "kernel", count: 5, total_ns: 50, self_ns: 50, mean_ns: 10, max_ns: 40 }]);
+  assert.equal(found.names_total, 3);
+  assert.deepEqual(found.tracks.map((each) => each.title), ["rank 0: stream 7", "rank 3: stream 7"]);
+  assert.deepEqual(found.devices.map((each) => each.title), ["GPU 0 of rank 0", "GPU 0 of rank 3"]);
+});
+
+test("parts are summed and shares are of all", () => {
+  const found = joinedParts([[{ part: "compute", ns: 30, share: 1 }], [{ part: "compute", ns: 30, share: 0.75 }, { part: "input", ns: 20, share: 0.25 }], []]);
+  assert.deepEqual(found, [{ part: "compute", ns: 60, share: 0.75 }, { part: "input", ns: 20, share: 0.25 }]);
+});
