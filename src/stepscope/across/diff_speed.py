@@ -5,8 +5,11 @@ step = the median over ops that both runs have of (their time in the step / what
 One op that got slower does not move that median, whatever its share of the time or of the kernels. Calls are the same if they are
 of one kind: an op's name on the host (with its shapes where the host computes), and kernel, op and grid on the device. Where
 enough kinds take more than a sliver of the step, only those count: a busy neighbour costs long calls more than short ones.
+Kernels that a graph or a compiled program launches all have its name for an op: there each kernel's name stands for itself. And where
+what both runs have is the smaller part of what their device did, as in another number format, it does not speak for the rest.
 Of runs with another batch, the same grid is not the same work (a kernel of as many blocks as the device has takes longer for more):
-there only ops of the same shapes tell, such as those of an optimizer. Where too few do, no speed of the device is told.
+there only ops of the same shapes tell, such as those of an optimizer, if their numbers are of the same size as well. Where too few do,
+no speed of the device is told.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ FEWEST_KINDS = 8
 FEWEST_NAMES = 3
 SLIVER = 0.004  # of the step
 SAME_GRIDS = 0.5  # of the time of kernels that both have
+SAME_KERNELS = 0.5  # of the time of all kernels
 # Shorter calls are as long as the profiler's own record of them.
 SHORTEST_NS = 1_000
 DEVICE, HOST, NEITHER = "device", "host", ""
@@ -61,9 +65,10 @@ def speeds(a: Samples, b: Samples, *, same_work: bool = True) -> Speeds:
     calls = [_calls(side.ops, op_key, "name", "host_ns") for side in (a, b)]
     _add(found, HOST, calls, (a, b), [] if has_device else [_waits(side) for side in (a, b)])
     if has_device and same_work and _has_same_grids(a, b):
-        key = ["name", "op", "launch"]
-        _add(found, DEVICE, [_calls(side.kernels, key, "op", "ns") for side in (a, b)], (a, b), [])
-    elif has_device:
+        calls = _calls_of_kernels(a, b)
+        if _are_most(calls):
+            _add(found, DEVICE, calls, (a, b), [])
+    elif has_device and _main_precision(a) == _main_precision(b):
         same = [side.ops.filter(pl.col("shapes").is_not_null(), pl.col("device_ns") > 0) for side in (a, b)]
         _add(
             found, DEVICE, [_calls(ops, ["name", "shapes"], "name", "device_ns") for ops in same], (a, b), []
@@ -79,6 +84,30 @@ def _has_same_grids(a: Samples, b: Samples) -> bool:
         common = ours.join(theirs, on=key, how="semi", nulls_equal=True)
         alike = common.join(theirs, on=[*key, "launch"], how="semi", nulls_equal=True)
         if int(alike["ns"].sum()) < SAME_GRIDS * int(common["ns"].sum()):
+            return False
+    return True
+
+
+def _main_precision(side: Samples) -> str | None:
+    """What most of the time of matrix products is in: ops of the same shapes move other bytes in another number format."""
+    by_format = side.products.group_by("precision", maintain_order=True).agg(pl.col("ns").sum())
+    found: list[str | None] = by_format.sort("ns", descending=True, maintain_order=True)[
+        "precision"
+    ].to_list()
+    return found[0] if found else None
+
+
+def _calls_of_kernels(a: Samples, b: Samples) -> list[pl.DataFrame]:
+    key = ["name", "op", "launch"]
+    tells_apart = min(side.kernels["op"].n_unique() for side in (a, b)) >= FEWEST_KINDS
+    return [_calls(side.kernels, key, "op" if tells_apart else "name", "ns") for side in (a, b)]
+
+
+def _are_most(calls: list[pl.DataFrame]) -> bool:
+    """Whether the calls that both have are most of what either did."""
+    for ours, theirs in (calls, calls[::-1]):
+        common = ours.join(theirs, on="key", how="semi")
+        if int(common["ns"].sum()) < SAME_KERNELS * int(ours["ns"].sum()):
             return False
     return True
 
