@@ -12,10 +12,22 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = Path(__file__).parent / "jobs"
-# TensorFlow alone takes ten seconds to import where other tests run beside it.
-PATIENCE_SECONDS = 300
+PATIENCE_SECONDS = PATIENCE_S
+# What launchers tell, and what would make jobs listen or record that were not asked to.
+_OF_LAUNCHERS = ("SLURM_", "OMPI_", "PMI_", "PMIX_", "MV2_", "TORCHELASTIC_", "MASTER_")
+_OF_OTHERS = (
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "TF_CONFIG",
+    "STEPSCOPE_RUN",
+    "STEPSCOPE_LAUNCH",
+    "STEPSCOPE_LISTEN",
+)
 SOAK = bool(os.environ.get("STEPSCOPE_SOAK"))
 # Of several that take the same way, one is enough for `make test`.
 in_soak = pytest.mark.skipif(not SOAK, reason="only in make soak")
@@ -30,7 +42,9 @@ def needs(*packages: str) -> pytest.MarkDecorator:
 def environment(**added: str) -> dict[str, str]:
     """The environment of a job: no launcher's ranks, and no chatter of TensorFlow."""
     env = {
-        name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "TF_CONFIG")
+        name: value
+        for name, value in os.environ.items()
+        if name not in _OF_OTHERS and not name.startswith(_OF_LAUNCHERS)
     }
     paths = [str(ROOT / "src"), str(ROOT), env.get("PYTHONPATH", "")]
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
@@ -43,6 +57,7 @@ def start(job: str | Path, *arguments: object, **added: str) -> subprocess.Popen
     return subprocess.Popen(
         [sys.executable, str(path), *map(str, arguments)],
         env=environment(**added),
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -129,12 +129,17 @@ def test_a_read_only_folder(tmp_path: Path) -> None:
 
 
 def test_many_processes_into_one_folder(tmp_path: Path) -> None:
-    """All begin in the same second, half of them as the same job; every one is found."""
-    moment = time.time() + 20
+    """All begin at once; every one is found."""
     jobs = [
-        start("rough_job", tmp_path, "together", "host", moment, RANK=str(rank), WORLD_SIZE=str(TOGETHER))
+        start("rough_job", tmp_path, "together", "host", RANK=str(rank), WORLD_SIZE=str(TOGETHER))
         for rank in range(TOGETHER)
     ]
+    for job in jobs:
+        assert job.stdout is not None and job.stdout.readline() == "ready\n"
+    for job in jobs:
+        assert job.stdin is not None
+        job.stdin.write("\n")
+        job.stdin.flush()
     for job in jobs:
         _, errors = job.communicate()
         assert job.returncode == 0, errors

@@ -8,7 +8,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 
 from stepscope.capture import ask, sockets
 from tests.capture.running import JOBS, PATIENCE_SECONDS, environment, needs, sidecars, traces
+from tests.patience import tries
 
 
 @pytest.fixture
@@ -120,10 +120,7 @@ def test_by_the_environment(place: Path) -> None:
     script = "import stepscope, time\nwhile True:\n    time.sleep(0.005)\n    stepscope.step()"
     process = subprocess.Popen([sys.executable, "-c", script], env=environment(STEPSCOPE_LISTEN="1"))
     try:
-        for _ in range(1000):
-            if ask.listening():
-                break
-            time.sleep(0.02)
+        assert any(ask.listening() for _ in tries())
         capture(place, process.pid, "--steps", 2, "-o", "out")
         assert len(traces(place / "out")) == 1
     finally:
@@ -132,7 +129,7 @@ def test_by_the_environment(place: Path) -> None:
 
 
 def test_a_loop_that_makes_no_steps(place: Path) -> None:
-    script = "import stepscope, time; print(stepscope.listen(), flush=True); time.sleep(300)"
+    script = f"import stepscope, time; print(stepscope.listen(), flush=True); time.sleep({PATIENCE_SECONDS})"
     process = subprocess.Popen(
         [sys.executable, "-c", script], env=environment(), stdout=subprocess.PIPE, text=True
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from werkzeug.test import Client, TestResponse
 from stepscope.server.app import App, make_app
 from stepscope.server.guard import TOKEN_HEADER
 from stepscope.server.runs import Place
+from tests.patience import tries
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "src" / "stepscope" / "samples" / "tiny_gpt.pt.trace.json.gz"
@@ -37,12 +37,11 @@ class Asking:
 
     def get(self, path: str, **options: Any) -> TestResponse:
         """The answer; one that is being prepared is waited for."""
-        deadline = time.monotonic() + 60
-        while True:
+        for _ in tries():
             answer = self.client.get(f"/{path}", **options)
-            if answer.status_code != 202 or time.monotonic() > deadline:
-                return answer
-            time.sleep(0.02)
+            if answer.status_code != 202:
+                break
+        return answer
 
     def post(self, path: str, body: Any, **headers: str) -> TestResponse:
         """With the page's token, as JSON."""

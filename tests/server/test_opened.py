@@ -24,6 +24,7 @@ from stepscope.server.request import Refused
 from stepscope.server.sizes import size_of
 from stepscope.server.timeline.view import view_at
 from stepscope.server.values import Values, Workers
+from tests.patience import PATIENCE_S, tries
 from tests.server.conftest import SAMPLE
 
 
@@ -93,10 +94,7 @@ def test_bytes_are_bounded(store: Opened, tmp_path: Path) -> None:
 def test_a_read_profile_moves_out_of_memory(store: Opened, tmp_path: Path) -> None:
     (run,) = runs_in(tmp_path, 1)
     found = got(store, run)
-    deadline = time.monotonic() + 20
-    while found.is_in_memory and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not found.is_in_memory
+    assert any(not found.is_in_memory for _ in tries())
     assert len(found.profile.traces[0].events) == len(load_run(run.run).traces[0].events)
 
 
@@ -125,35 +123,36 @@ def test_what_takes_long_is_not_waited_for() -> None:
     values = Values(workers, most=3)
     go_on = threading.Event()
     with pytest.raises(NotYet) as told:
-        values.later("slow", lambda: go_on.wait(10), "thinking")
+        values.later("slow", lambda: go_on.wait(PATIENCE_S), "thinking")
     assert told.value.progress.stage == "thinking"
     go_on.set()
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        try:
-            assert values.later("slow", lambda: False)
-            break
-        except NotYet:
-            pass
+    assert any(values.bytes for _ in tries())
+    assert values.later("slow", lambda: False) is True
     workers.close()
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks waits for as long as it takes."""
+    monkeypatch.setattr("stepscope.server.values.PATIENCE_S", PATIENCE_S)
+
+
+@pytest.mark.usefixtures("patient")
 def test_what_will_be_asked_for_is_begun() -> None:
     workers = Workers(Limits(waiting=1, workers=1))
     values = Values(workers, most=3)
     go_on = threading.Event()
-    values.soon("a", lambda: go_on.wait(10))
+    values.soon("a", lambda: go_on.wait(PATIENCE_S))
     values.soon("a", lambda: False)
     values.soon("b", lambda: False)  # too much at once: left to whoever asks for it
     go_on.set()
-    deadline = time.monotonic() + 10
-    while values.bytes == 0 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    assert any(values.bytes for _ in tries())
     assert values.later("a", lambda: False) is True
     assert values.later("b", lambda: 5) == 5
     workers.close()
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_failure_is_not_kept() -> None:
     workers = Workers(Limits())
     values = Values(workers, most=3)

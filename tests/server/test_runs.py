@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from stepscope.errors import NothingFound
 from stepscope.server import opened
 from stepscope.server.app import make_app
 from stepscope.server.runs import Place, Runs, check_place
+from tests.patience import tries
 from tests.server.conftest import SAMPLE, Asking
 
 
@@ -60,11 +60,10 @@ def test_new_profiles_are_found(alone: tuple[Asking, Path], monkeypatch: pytest.
     wanted = {"one.pt.trace.json.gz", "two.pt.trace.json.gz"}
     asking.client.get("/api/runs")
     shutil.copy(SAMPLE, folder / "two.pt.trace.json.gz")
-    deadline = time.monotonic() + 20
-    names: set[str] = set()
-    while names != wanted and time.monotonic() < deadline:
+    for _ in tries():
         names = {run["name"] for run in asking.client.get("/api/runs").get_json()["runs"]}
-        time.sleep(0.05)
+        if names == wanted:
+            break
     assert names == wanted
 
 

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,6 +24,7 @@ from stepscope.server.app import Settings, make_app
 from stepscope.server.opened import Limits
 from stepscope.server.runs import Place
 from stepscope.server.serve import Serving, listen
+from tests.patience import PATIENCE_S, tries
 from tests.server.conftest import ROOT, SAMPLE
 
 SOAK = os.environ.get("STEPSCOPE_SOAK")
@@ -43,7 +43,7 @@ def serving(logs: Path) -> Iterator[Serving]:
 
 def got(address: str, path: str, **headers: str) -> tuple[int, bytes]:
     try:
-        with urlopen(Request(address + path, headers=headers), timeout=60) as answer:
+        with urlopen(Request(address + path, headers=headers), timeout=PATIENCE_S) as answer:
             return answer.status, answer.read()
     except HTTPError as error:
         return error.code, error.read()
@@ -65,7 +65,7 @@ def test_paths_that_no_library_would_send(serving: Serving) -> None:
         "/%zz",
         "/\\..\\x",
     ):
-        connection = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=PATIENCE_S)
         connection.putrequest("GET", path, skip_host=True)
         connection.putheader("Host", "localhost")
         connection.endheaders()
@@ -81,7 +81,7 @@ def test_garbage_on_the_socket(serving: Serving) -> None:
         b"GET / HTTP/1.1\r\n",
         b"POST /api/capture HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n",
     ):
-        with socket.create_connection(("127.0.0.1", serving.port), timeout=20) as made:
+        with socket.create_connection(("127.0.0.1", serving.port), timeout=PATIENCE_S) as made:
             made.sendall(start + generator.randbytes(2000) + b"\r\n\r\n")
             answer = made.recv(200)
             assert not answer or answer.split()[1].startswith(b"4")
@@ -95,10 +95,7 @@ def test_clients_that_leave_early_do_no_harm(serving: Serving) -> None:
             made.sendall(
                 f"GET /api/runs/{run}/table/events?as=csv HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
             )
-    deadline = time.monotonic() + 30
-    while got(serving.address, "api/state")[0] != 200 and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert got(serving.address, "api/state")[0] == 200
+    assert any(got(serving.address, "api/state")[0] == 200 for _ in tries())
 
 
 def test_a_taken_port_is_told(serving: Serving) -> None:
@@ -160,12 +157,10 @@ def test_fifty_clients_and_bounded_memory(tmp_path: Path) -> None:
     def client(number: int) -> list[int]:
         statuses = []
         for route in Random(number).sample(routes, len(routes)):
-            deadline = time.monotonic() + 300
-            status = 202
-            while status in (202, 429) and time.monotonic() < deadline:
-                status, _ = got(made.address, f"api/runs/{run}/{route}")
-                if status in (202, 429):
-                    time.sleep(0.05)
+            for _ in tries():
+                status, _body = got(made.address, f"api/runs/{run}/{route}")
+                if status not in (202, 429):
+                    break
             statuses.append(status)
         return statuses
 
@@ -197,7 +192,7 @@ class TestCommand:
             assert state["places"] == [str(logs)]
         finally:
             process.terminate()
-            process.communicate(timeout=20)
+            process.communicate(timeout=PATIENCE_S)
 
     def test_elsewhere_needs_the_link(self, logs: Path) -> None:
         process, line = self.start(logs, "--host", "0.0.0.0")
@@ -211,11 +206,11 @@ class TestCommand:
             assert got(address, f"?token={token}")[0] == 200
         finally:
             process.terminate()
-            process.communicate(timeout=20)
+            process.communicate(timeout=PATIENCE_S)
 
     def test_a_wrong_folder(self, tmp_path: Path) -> None:
         process, line = self.start(tmp_path, "nowhere")
         assert line == ""
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 1
         assert "No such file or folder: nowhere" in said

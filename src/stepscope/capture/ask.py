@@ -66,19 +66,34 @@ def connect(path: Path) -> socket.socket:
 def status(path: Path) -> dict[str, Any]:
     """What the process at this address says of itself."""
     with closing(connect(path)) as connection:
-        sockets.send(connection, verb="status")
-        return next(sockets.lines(connection), {})
+        try:
+            sockets.send(connection, verb="status")
+            about = next(sockets.lines(connection), None)
+        except OSError as error:
+            raise _silent(path, str(error.strerror or error)) from None
+    if about is None:
+        raise _silent(path, "it hung up")
+    return about
 
 
 def order(path: Path, request: dict[str, Any], timeout: float) -> Iterator[dict[str, Any]]:
-    """Ask it to record; its news, the last of which is `done` or `refused`. Ends without either after the timeout."""
+    """Ask it to record; its news, the last of which is `done`, `refused` or `gone`. After the timeout there are no more."""
     with closing(connect(path)) as connection:
-        sockets.send(connection, verb="capture", **request)
-        connection.settimeout(timeout)
         try:
+            sockets.send(connection, verb="capture", **request)
+            connection.settimeout(timeout)
             for news in sockets.lines(connection):
                 yield news
                 if news.get("state") in ("done", "refused"):
                     return
         except TimeoutError:
             return
+        except OSError:  # the connection broke with the process: below
+            pass
+        yield {"state": "gone"}
+
+
+def _silent(path: Path, why: str) -> NotListening:
+    return NotListening(
+        f"The process at {path} does not answer: {why}.", fix="It may hang, or have ended. Try again."
+    )

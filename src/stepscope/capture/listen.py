@@ -174,13 +174,19 @@ class Listener:
         if not self._take(order):
             sockets.send(connection, state="refused", why="it is recording for someone else already")
             return
-        sockets.send(connection, state="waiting", **self._status())
+        try:
+            sockets.send(connection, state="waiting", **self._status())
+            self._tell_news(connection, order)
+        finally:
+            self._drop(order)
+
+    def _tell_news(self, connection: socket.socket, order: Order) -> None:
+        """Until the order is carried out, or whoever gave it has hung up."""
         while True:
             try:
                 news = order.news.get(timeout=0.2)
             except queue.Empty:
                 if _has_hung_up(connection):
-                    self._drop(order)
                     return
                 continue
             sockets.send(connection, **news)
@@ -199,7 +205,7 @@ class Listener:
         return True
 
     def _drop(self, order: Order) -> None:
-        """Nobody waits for it any more. What has begun is carried out."""
+        """Nobody waits for it any more: it does not begin. What has begun is carried out."""
         with self._lock:
             if self._order is order and not order.has_begun:
                 self._order, active.on_step = None, None

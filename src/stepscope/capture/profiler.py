@@ -295,7 +295,8 @@ class Profiler:
         if self._phase == "record" and (after != "record" or is_other_window):
             self._leave()
         if self._phase != after or is_other_window:
-            self._note_after() if after != "off" else None
+            if after != "off":
+                self._note_after()
             self._enter(after)
         else:
             self._note_after()

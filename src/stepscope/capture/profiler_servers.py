@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stepscope.capture.protobuf import head, read_varint, varint
 from stepscope.capture.runs import RunName
 from stepscope.capture.writer import Recorded, Staging
 from stepscope.errors import StepscopeError
@@ -41,6 +42,17 @@ class Server:
     def name(self) -> str:
         """Fit for a file's name."""
         return re.sub(r"[^A-Za-z0-9.-]+", "_", self.address)
+
+
+def record(server: Server, folder: Path, run: RunName) -> tuple[list[Path], str]:
+    """The files in our folder; or none, and where the server wrote one on its own machine."""
+    started_ns = time.time_ns()
+    space = fetch(server)
+    if space:
+        return keep(server, space, folder.absolute(), run, started_ns), ""
+    # An older server, which can only write: perhaps it sees the same disk.
+    written = let_write(server, str(folder.absolute()), run.folder)
+    return ([Path(written)], "") if Path(written).is_file() else ([], written)
 
 
 def fetch(server: Server) -> bytes:
@@ -137,21 +149,12 @@ def _failure(server: Server, error: Any) -> ServerFailed:
 # ---- protobuf's wire format
 
 
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
 def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
+    return varint(field << 3) + varint(value)
 
 
 def _field(field: int, value: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(value)) + value
+    return head(field, len(value)) + value
 
 
 def _text(field: int, value: str) -> bytes:
@@ -162,8 +165,11 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Numbers and byte strings of a message, until its end or the first thing that makes no sense."""
     at = 0
     while at < len(message):
-        tag, at = _read(message, at)
-        value, at = _read(message, at)
+        try:
+            tag, at = read_varint(message, at)
+            value, at = read_varint(message, at)
+        except ValueError:
+            return
         if tag & 7 == 0:
             yield tag >> 3, value
         elif tag & 7 == 2 and at + value <= len(message):
@@ -171,15 +177,3 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
             at += value
         else:
             return
-
-
-def _read(message: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while at < len(message) and shift < 70:
-        byte = message[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            break
-    return value, at

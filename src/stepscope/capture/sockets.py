@@ -63,15 +63,18 @@ def is_ours(folder: Path) -> bool:
 
 
 def opened(path: Path) -> socket.socket:
-    """A listening socket at this path, for this user only."""
-    path.unlink(missing_ok=True)
+    """A listening socket at this path, for this user only. It appears there when it can be called."""
+    draft = path.with_suffix(".new")
+    draft.unlink(missing_ok=True)
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        made.bind(str(path))
-        path.chmod(0o600)
+        made.bind(str(draft))
+        draft.chmod(0o600)
         made.listen(8)
+        draft.replace(path)
     except OSError:
         made.close()
+        draft.unlink(missing_ok=True)
         raise
     return made
 

@@ -6,6 +6,8 @@ import gzip
 import zlib
 from pathlib import Path
 
+from stepscope.capture.protobuf import read_varint
+
 _TAIL = 4096
 _CHUNK = 1 << 20
 
@@ -45,24 +47,12 @@ def _whole_messages(path: Path) -> bool:
         while at < size:
             file.seek(at)
             head = file.read(20)
-            tag, used = _varint(head, 0)
-            if tag is None or tag & 7 != 2:  # an XSpace holds nothing but messages and texts
+            try:
+                tag, used = read_varint(head, 0)
+                length, used = read_varint(head, used)
+            except ValueError:
                 return False
-            length, used = _varint(head, used)
-            if length is None:
+            if tag & 7 != 2:  # an XSpace holds nothing but messages and texts
                 return False
             at += used + length
         return at == size
-
-
-def _varint(data: bytes, at: int) -> tuple[int | None, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(data):
-            return None, at
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    return None, at

@@ -104,7 +104,8 @@ class Window:
         self._each("starting", lambda backend: backend.start(self._folder(backend)))
         if not self._backends:
             return
-        active.taken_phases(), active.taken_ops()
+        active.taken_phases()
+        active.taken_ops()
         active.is_timing = True
         self._started = clock.both()
         if self._telemetry is not None:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import os
 import shlex
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from stepscope.capture import ask
-from stepscope.capture.orders import BEFORE, WARMUP
-from stepscope.cli.console import Color, Talk, session
+from stepscope.cli.console import Color, session
 from stepscope.cli.options import ColorOption, QuietOption
-from stepscope.errors import StepscopeError
 
 NOTHING = 1
-_MARGIN = BEFORE + WARMUP + 1
 
 
 def capture(
@@ -35,11 +30,14 @@ def capture(
     those with a profiler server of TensorFlow or JAX. Several workers are recorded together.
     """
     with session(quiet, False, color) as talk:
+        from stepscope.cli.capture_processes import addresses, from_processes, show_listening
+
         if not targets:
-            _list(talk)
+            if not show_listening(talk):
+                raise typer.Exit(NOTHING)
             return
         servers = [target for target in targets if _is_server(target)]
-        paths = [ask.address_of(target) for target in targets if target not in servers]
+        paths = addresses(target for target in targets if target not in servers)
         files: list[Path] = []
         if servers:
             from stepscope.cli.capture_servers import from_servers
@@ -47,7 +45,7 @@ def capture(
             files += from_servers(talk, servers, folder, seconds, remote, stacks=not no_stacks)
         if paths:
             request = {"folder": str(folder.absolute()), "steps": steps, "options": {"stacks": not no_stacks}}
-            files += _from_processes(talk, paths, request, timeout)
+            files += from_processes(talk, paths, request, timeout)
         if files:
             talk.note(f"Recorded {len(files)} trace{'s' * (len(files) > 1)} into {folder}.")
             talk.note(f"Next: stepscope report {shlex.quote(str(folder))}")
@@ -61,49 +59,3 @@ def _is_server(target: str) -> bool:
         return True
     host, found, port = target.rpartition(":")
     return bool(found) and port.isdigit() and bool(host) and os.sep not in target
-
-
-def _list(talk: Talk) -> None:
-    found = 0
-    for path in ask.listening():
-        try:
-            about = ask.status(path)
-        except StepscopeError:
-            continue
-        found += 1
-        rank = "" if about.get("rank") is None else f", rank {about['rank']}"
-        command = shlex.join(map(str, about.get("command", [])))
-        talk.out.print(f"{about.get('pid')}  step {about.get('step')}{rank}  {command}")
-    if not found:
-        talk.warn(
-            "No process listens. Start the job with STEPSCOPE_LISTEN=1, or call stepscope.listen() in it."
-        )
-        raise typer.Exit(NOTHING)
-
-
-def _from_processes(talk: Talk, paths: list[Path], request: dict[str, Any], timeout: float) -> list[Path]:
-    """All at once; workers of one job begin with the same step."""
-    if len(paths) > 1:
-        request["first"] = max(int(ask.status(path).get("step") or 0) for path in paths) + _MARGIN
-    with ThreadPoolExecutor(len(paths)) as pool:
-        found = list(pool.map(lambda path: _from_process(talk, path, request, timeout), paths))
-    return [path for files in found for path in files]
-
-
-def _from_process(talk: Talk, path: Path, request: dict[str, Any], timeout: float) -> list[Path]:
-    state: dict[str, Any] = {}
-    for state in ask.order(path, request, timeout):
-        if state.get("state") == "recording":
-            talk.note(f"{path.stem}: recording steps {state.get('first')} to {state.get('last')}")
-    if state.get("state") == "refused":
-        talk.warn(f"{path.stem} does not record: {state.get('why')}.")
-    elif state.get("state") == "recording":
-        talk.warn(f"{path.stem} has not ended the steps within {timeout:g} s; it goes on recording.")
-    elif state.get("state") != "done":
-        talk.warn(
-            f"{path.stem} has not ended a step within {timeout:g} s. If its loop is one that stepscope does not find, put "
-            "stepscope.step() at the end of the loop's body."
-        )
-    for problem in state.get("problems", []):
-        talk.warn(f"{path.stem}: {problem.get('title')}. {problem.get('detail')} {problem.get('fix')}")
-    return [Path(name) for name in state.get("files", [])]

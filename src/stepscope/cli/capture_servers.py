@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from stepscope.capture.profiler_servers import Server, ServerFailed, fetch, keep, let_write
+from stepscope.capture.profiler_servers import Server, ServerFailed, let_write, record
 from stepscope.capture.runs import RunName, new_run
 from stepscope.cli.console import Talk
 
@@ -38,20 +37,11 @@ def from_servers(
 
 
 def _from_server(talk: Talk, server: Server, folder: Path, run: RunName, remote: str | None) -> list[Path]:
+    found: list[Path]
     if remote is not None:
-        _say_where(talk, server, let_write(server, remote, run.folder))
-        return []
-    started_ns = time.time_ns()
-    space = fetch(server)
-    if space:
-        return keep(server, space, folder.absolute(), run, started_ns)
-    # An older server, which can only write: perhaps it sees the same disk.
-    written = let_write(server, str(folder.absolute()), run.folder)
-    if Path(written).is_file():
-        return [Path(written)]
-    _say_where(talk, server, written)
-    return []
-
-
-def _say_where(talk: Talk, server: Server, path: str) -> None:
-    talk.note(f"{server.address} wrote {path} on its own machine.")
+        found, elsewhere = [], let_write(server, remote, run.folder)
+    else:
+        found, elsewhere = record(server, folder, run)
+    if elsewhere:
+        talk.note(f"{server.address} wrote {elsewhere} on its own machine.")
+    return found

@@ -27,6 +27,27 @@ OutputOption = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there instead of to stdout.")
 ]
 ForceOption = Annotated[bool, typer.Option("-f", "--force", help="Overwrite what is there.")]
+StepOption = Annotated[
+    str | None,
+    typer.Option(
+        "--step", metavar="A:B", help="Only the steps A to B, both included; one number for one step."
+    ),
+]
+StepNameOption = Annotated[
+    str | None, typer.Option("--step-name", metavar="NAME", help="The annotation that marks the steps.")
+]
+RowsOption = Annotated[
+    int | None,
+    typer.Option("-n", "--limit", metavar="N", min=0, help="At most so many rows of a table, 0 for all."),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Read the ranks on the workers of this Dask scheduler: tcp://host:8786, or its scheduler file.",
+    ),
+]
 
 
 def opened(talk: Talk, path: str, rank: int | None, run: str | None, no_cache: bool) -> Profile:

@@ -6,17 +6,13 @@ import os
 import re
 import shlex
 import sys
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from stepscope.capture.launch import Plan, environment, read_notes
 from stepscope.cli.console import Color, Talk, session
 from stepscope.cli.options import ColorOption, QuietOption
-from stepscope.cli.run_outcome import outcome
-from stepscope.cli.supervise import end_by_signal, supervise
 
 DEFAULT_STEPS = "10:15"
 COMMAND_NOT_FOUND, COMMAND_NOT_RUNNABLE = 127, 126
@@ -67,6 +63,11 @@ def run(
     The loop is found by optimizer steps, data loaders, Keras batches, JAX step markers or calls of stepscope.step(). The job
     gets its arguments, signals and terminal as ever, and its exit code is the exit code.
     """
+    import tempfile
+
+    from stepscope.capture.launch import Plan, environment, read_notes
+    from stepscope.cli.run_outcome import outcome
+
     first, last = steps_of(steps)
     words = command_of([*(["-m"] if module else []), *(command or [])])
     with session(quiet, False, color) as talk, tempfile.TemporaryDirectory(prefix="stepscope-run-") as notes:
@@ -79,6 +80,8 @@ def run(
 
 
 def _ended(talk: Talk, words: list[str], env: dict[str, str]) -> int:
+    from stepscope.cli.supervise import supervise
+
     try:
         return supervise(words, env)
     except FileNotFoundError:
@@ -95,5 +98,7 @@ def _ended(talk: Talk, words: list[str], env: dict[str, str]) -> int:
 def _end_like(code: int) -> None:
     """With the exit code of the job, or by the signal that ended it."""
     if code < 0:
+        from stepscope.cli.supervise import end_by_signal
+
         end_by_signal(-code)
     raise typer.Exit(code)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-import webbrowser
 from collections.abc import Sequence
-from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -53,6 +51,8 @@ def serve(
         talk.out.print(f"stepscope serves {', '.join(wanted)} at {link}")
         talk.note("Ctrl+C ends it.")
         if not no_open and _has_screen():
+            import webbrowser
+
             webbrowser.open(link)
         open_ahead(app)
         serving.run()
@@ -67,6 +67,8 @@ def _has_screen() -> bool:
 
 def _settings(host: str, allowed: Sequence[str], *, capture: bool) -> Settings:
     """On loopback, who calls by a loopback name is let in; elsewhere, who has the token."""
+    from secrets import token_urlsafe
+
     from stepscope.server.app import Settings
     from stepscope.server.guard import LOOPBACK as NAMES
     from stepscope.server.guard import Guard

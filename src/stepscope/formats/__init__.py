@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from stepscope.errors import UnreadableFile
-from stepscope.formats import chrome_json, tf_events, xplane
 from stepscope.formats.foreign import READABLE, describe
 from stepscope.formats.reader import Format, Progress, no_progress
 from stepscope.formats.source import Source
-from stepscope.trace.finish import finish
 from stepscope.trace.trace import Trace
-
-# XPlane before JSON: a plane of 123 bytes begins with a newline and a brace.
-FORMATS: tuple[Format, ...] = (tf_events.FORMAT, xplane.FORMAT, chrome_json.FORMAT)
 
 
 def detect(source: Source) -> Format:
     """The format of the file, by its first bytes."""
+    # Not before a file has to be read: what is opened from the cache needs none of the readers.
+    from stepscope.formats import chrome_json, tf_events, xplane
+
     head = source.head()
-    for candidate in FORMATS:
+    # XPlane before JSON: a plane of 123 bytes begins with a newline and a brace.
+    for candidate in (tf_events.FORMAT, xplane.FORMAT, chrome_json.FORMAT):
         if candidate.matches(head, source.name):
             return candidate
     raise UnreadableFile(f"{source.path} is not a profile: {describe(source, head)}.", fix=READABLE)
@@ -25,4 +24,6 @@ def detect(source: Source) -> Format:
 
 def read(source: Source, progress: Progress = no_progress) -> Trace:
     """The file as a trace. Bad events become problems of the trace; a file that is no profile is an error."""
+    from stepscope.trace.finish import finish
+
     return finish(detect(source).read(source, progress))

@@ -75,7 +75,7 @@ def progress_of(progress: Progress | None) -> dict[str, Any] | None:
 
 
 def status_of(error: StepscopeError) -> int:
-    """Always 4xx: an error in words is the asker's, or the profile's."""
+    """4xx: an error in words is the asker's, or the profile's; only what says otherwise itself is a fault of ours."""
     if isinstance(error, Refused):
         return error.status
     return 404 if isinstance(error, NothingFound) else 422 if isinstance(error, UnreadableFile) else 400

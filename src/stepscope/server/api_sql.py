@@ -44,14 +44,12 @@ def sql(ask: Ask) -> Answer:
     if not _free.acquire(timeout=2.0):
         raise Refused("Other queries are running.", status=429, fix="Try again when they have ended.")
     try:
-        return Json(run_query(ask.run.listed, text))
+        return Json(run_query(ask.run.listed, text, SECONDS, MEMORY_BYTES))
     finally:
         _free.release()
 
 
-def run_query(
-    listed: ListedRun, text: str, seconds: float = SECONDS, memory: int = MEMORY_BYTES
-) -> dict[str, Any]:
+def run_query(listed: ListedRun, text: str, seconds: float, memory: int = MEMORY_BYTES) -> dict[str, Any]:
     """Ask the process; what takes too long or too much is ended."""
     later.wait()  # what was read a moment ago is still being stored, and the process opens it from there
     files = [_file(entry) for entry in listed.run.entries]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stepscope.capture import ask
-from stepscope.capture.profiler_servers import Server, fetch, keep, let_write
+from stepscope.capture.profiler_servers import Server, record
 from stepscope.capture.runs import new_run
 from stepscope.errors import StepscopeError
 from stepscope.server.request import BadRequest, Refused
@@ -79,7 +79,7 @@ class Captures:
         for path in ask.listening():
             try:
                 about = ask.status(path)
-            except (StepscopeError, OSError):
+            except StepscopeError:  # it has just ended, or hangs
                 continue
             words = " ".join(str(word) for word in about.get("command") or [])
             found.append(
@@ -168,12 +168,13 @@ def _from_job(capture: Capture, path: Path, folder: Path, steps: int) -> list[Pa
             capture.stage = f"recording steps {news.get('first')} to {news.get('last')}"
     if news.get("state") == "refused":
         raise StepscopeError(f"The job does not record: {news.get('why')}.")
+    if news.get("state") == "gone":
+        raise StepscopeError("The job ended, or stopped listening, before the steps were recorded.")
     files = [Path(str(name)) for name in news.get("files") or []]
     if not files:
+        late = "The job did not end its steps in time."
         raise StepscopeError(
-            "The job did not end its steps in time."
-            if news.get("state") != "done"
-            else "The job recorded nothing.",
+            "The job recorded nothing." if news.get("state") == "done" else late,
             fix="See `stepscope doctor`, or put stepscope.step() at the end of the loop's body.",
         )
     return files
@@ -181,15 +182,10 @@ def _from_job(capture: Capture, path: Path, folder: Path, steps: int) -> list[Pa
 
 def _from_server(capture: Capture, server: Server, folder: Path) -> list[Path]:
     capture.state, capture.stage = "recording", "recording"
-    started_ns, run = time.time_ns(), new_run()
-    space = fetch(server)
-    if space:
-        return keep(server, space, folder, run, started_ns)
-    # An older server, which can only write: perhaps it sees the same disk.
-    written = Path(let_write(server, str(folder), run.folder))
-    if written.is_file():
-        return [written]
-    raise StepscopeError(f"{server.address} wrote {written} on its own machine.", fix="Copy it here.")
+    files, elsewhere = record(server, folder, new_run())
+    if elsewhere:
+        raise StepscopeError(f"{server.address} wrote {elsewhere} on its own machine.", fix="Copy it here.")
+    return files
 
 
 def _number(body: dict[str, Any], name: str, low: int, high: int, default: int) -> int:

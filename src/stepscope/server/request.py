@@ -23,7 +23,7 @@ N = TypeVar("N", int, float)
 
 
 class Refused(StepscopeError):
-    """A request that gets no answer; `status` is its HTTP status, always 4xx."""
+    """A request that gets no answer; `status` is its HTTP status: 4xx, and 500 for a fault of ours."""
 
     def __init__(self, what: str, *, status: int = 400, fix: str | None = None, where: str = "") -> None:
         super().__init__(what, fix=fix)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,8 +136,3 @@ def _cell(values: pl.Series) -> pl.Series:
     if isinstance(values.dtype, pl.String):
         return values.str.slice(0, LONGEST_CELL)
     return values
-
-
-def names_of(columns: Sequence[Column]) -> list[str]:
-    """Their keys."""
-    return [column.key for column in columns]

@@ -132,9 +132,9 @@ def read_only() -> None:
 
 
 def together() -> None:
-    """One of many that begin at the same moment."""
-    while time.time() < float(sys.argv[4]):
-        time.sleep(0.001)
+    """One of many that begin when all of them are there."""
+    print("ready", flush=True)  # noqa: T201
+    sys.stdin.readline()
     started().stop()
 
 

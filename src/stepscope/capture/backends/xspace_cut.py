@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from stepscope.capture.protobuf import head as head_of
+from stepscope.capture.protobuf import read_varint
+
 _PLANES = 1
 _PLANE_NAME, _PLANE_LINES, _PLANE_STAT_NAMES, _PLANE_STATS = 2, 3, 5, 6
 _LINE_TIME, _LINE_EVENTS = 3, 4
@@ -29,7 +32,9 @@ def cut(path: Path, stretches: list[Stretch]) -> None:
     out = bytearray()
     for number, head, body, end in _fields(data, 0, len(data)):
         if number == _PLANES:
-            _put(out, number, _plane(data, body, end, wanted))
+            plane = _plane(data, body, end, wanted)
+            out += head_of(number, len(plane))
+            out += plane
         else:
             out += data[head:end]
     path.write_bytes(out)
@@ -39,7 +44,9 @@ def _plane(data: bytes, at: int, end: int, wanted: list[Stretch]) -> bytearray:
     out = bytearray()
     for number, head, body, stop in _fields(data, at, end):
         if number == _PLANE_LINES:
-            _put(out, number, _line(data, body, stop, wanted))
+            line = _line(data, body, stop, wanted)
+            out += head_of(number, len(line))
+            out += line
         else:
             out += data[head:stop]
     return out
@@ -48,9 +55,7 @@ def _plane(data: bytes, at: int, end: int, wanted: list[Stretch]) -> bytearray:
 def _line(data: bytes, at: int, end: int, wanted: list[Stretch]) -> bytearray:
     """The line with its wanted events. Its time may stand behind them, so it is looked for first."""
     out = bytearray()
-    base_ps = 1000 * next(
-        (_varint(data, body)[0] for number, _, body, _ in _fields(data, at, end) if number == _LINE_TIME), 0
-    )
+    base_ps = 1000 * _number(data, at, end, _LINE_TIME)
     for number, head, body, stop in _fields(data, at, end):
         if number == _LINE_EVENTS:
             offset = _offset(data, body, stop)
@@ -66,7 +71,7 @@ def _offset(data: bytes, at: int, end: int) -> int | None:
     counted = False
     for number, _, body, _ in _fields(data, at, end):
         if number == _EVENT_OFFSET:
-            return _varint(data, body)[0]
+            return read_varint(data, body)[0]
         counted = counted or number == 5
     return None if counted else 0
 
@@ -87,14 +92,16 @@ def _stat(data: bytes, at: int, end: int) -> int | None:
             if 2 in entry:
                 names[_number(data, body, stop, 1)] = _text(data, *entry[2], 2)
         elif number == _PLANE_STATS:
-            value = next((_varint(data, b)[0] for n, _, b, _ in _fields(data, body, stop) if n in (3, 4)), 0)
+            value = next(
+                (read_varint(data, b)[0] for n, _, b, _ in _fields(data, body, stop) if n in (3, 4)), 0
+            )
             values[_number(data, body, stop, 1)] = value
     return next((values[key] for key, name in names.items() if name == _START and key in values), None)
 
 
 def _number(data: bytes, at: int, end: int, wanted: int) -> int:
     return next(
-        (_varint(data, body)[0] for number, _, body, _ in _fields(data, at, end) if number == wanted), 0
+        (read_varint(data, body)[0] for number, _, body, _ in _fields(data, at, end) if number == wanted), 0
     )
 
 
@@ -108,13 +115,13 @@ def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int
     """Field number, where the field begins, where its content begins, where it ends."""
     while at < end:
         head = at
-        tag, at = _varint(data, at)
+        tag, at = read_varint(data, at)
         kind = tag & 7
         if kind == 2:
-            length, at = _varint(data, at)
+            length, at = read_varint(data, at)
             stop = at + length
         elif kind == 0:
-            stop = _varint(data, at)[1]
+            stop = read_varint(data, at)[1]
         elif kind in (1, 5):
             stop = at + (8 if kind == 1 else 4)
         else:
@@ -123,24 +130,3 @@ def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int
             raise ValueError("a field runs out of its message")
         yield tag >> 3, head, at, stop
         at = stop
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-
-
-def _put(out: bytearray, number: int, content: bytearray) -> None:
-    """A field with a content of any length."""
-    for value in (number << 3 | 2, len(content)):
-        while value >= 0x80:
-            out.append(value & 0x7F | 0x80)
-            value >>= 7
-        out.append(value)
-    out += content
