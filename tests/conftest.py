@@ -20,9 +20,11 @@ settings.load_profile("soak" if os.environ.get("STEPSCOPE_SOAK") else "test")
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Loaded traces are cached in a folder that goes away with the test session."""
+    """Loaded traces are cached in a folder that goes away with the test session; what one worker has read, others open."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STEPSCOPE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("STEPSCOPE_CACHE", str(shared / "stepscope-cache"))
         yield
 
 

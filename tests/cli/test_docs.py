@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import PROFILE, succeeds
+from tests.cli.inside import succeeds
+from tests.cli.run import PROFILE
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "cli.md").read_text("utf-8")
 

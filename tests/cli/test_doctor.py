@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli.run import FIXTURES, in_terminal, stepscope
+from tests.cli.inside import stepscope
+from tests.cli.run import FIXTURES, in_terminal
 from tests.doctor.files import WRONG, kineto
 from tests.doctor.scripts import RIGHT
 from tests.doctor.scripts import WRONG as WRONG_SCRIPTS

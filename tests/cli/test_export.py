@@ -13,7 +13,9 @@ import pytest
 from stepscope.profile import export as writer
 from stepscope.profile.load import load
 from stepscope.trace.schema import TABLES
-from tests.cli.run import PROFILE, stepscope, succeeds
+from tests.cli.inside import stepscope, succeeds
+from tests.cli.run import PROFILE
+from tests.cli.run import succeeds as succeeds_in_a_process
 from tests.formats.test_export_chrome import check_same
 from tests.profile.tiny import kineto, put
 
@@ -38,7 +40,7 @@ def test_chrome(name: str, tmp_path: Path) -> None:
 
 
 def test_chrome_to_stdout() -> None:
-    document = json.loads(succeeds("export", PROFILE, "--to", "chrome", "-o", "-"))
+    document = json.loads(succeeds_in_a_process("export", PROFILE, "--to", "chrome", "-o", "-"))
     assert document["stepscope"]["form"] == 1
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,8 @@ from stepscope.cli.info_text import lines
 from stepscope.native import interpreted
 from stepscope.profile.overview import overview
 from stepscope.profile.profile import Profile
-from tests.cli.run import PROFILE, in_terminal, stepscope, succeeds
+from tests.cli.inside import stepscope, succeeds
+from tests.cli.run import PROFILE
 from tests.profile.handmade import trace
 from tests.profile.tiny import kineto, put
 
@@ -115,8 +115,3 @@ def test_the_slow_path_is_told_aloud(
 
 def test_talk_is_only_about_the_slow_path() -> None:
     assert bool(stepscope("info", PROFILE).stderr) is bool(interpreted())
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a terminal of Unix")
-def test_a_short_load_shows_no_progress() -> None:
-    assert "Reading" not in in_terminal("info", PROFILE)

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,12 @@ import pytest
 from stepscope import __version__
 from stepscope.cli.console import Color, session
 from stepscope.errors import StepscopeError
+from tests.cli import inside
 from tests.cli.hostile import write_hostile
-from tests.cli.run import PROFILE, in_terminal, stepscope, succeeds
+from tests.cli.run import PROFILE, in_terminal, in_terminal_each, stepscope, succeeds
+from tests.patience import PATIENCE_S
+
+VERBS = ("info", "query", "export", "report", "diff", "check", "doctor", "run", "capture", "serve")
 
 
 def test_version() -> None:
@@ -24,18 +27,31 @@ def test_version() -> None:
 
 def test_help_names_every_verb() -> None:
     text = succeeds("--help")
-    assert all(verb in text for verb in ("info", "query", "export"))
+    assert all(verb in text for verb in VERBS)
 
 
-@pytest.mark.parametrize("verb", ["info", "query", "export"])
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help(verb: str) -> None:
-    assert f"Usage: stepscope {verb}" in succeeds(verb, "-h")
+    assert f"Usage: stepscope {verb}" in inside.succeeds(verb, "-h")
 
 
-def test_help_and_version_import_no_tables() -> None:
-    script = "import sys; from stepscope.cli import app; print('polars' in sys.modules)"
+def test_help_and_version_import_little() -> None:
+    script = (
+        "import sys; from stepscope.cli import app; heavy = 'polars', 'rich', 'stepscope.capture.profiler'\n"
+        "print([name for name in heavy if name in sys.modules])"
+    )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert ended.stdout == "False\n"
+    assert ended.stdout == "[]\n"
+
+
+def test_what_is_in_the_cache_needs_no_reader() -> None:
+    succeeds("query", PROFILE, "SELECT 1 AS one FROM events LIMIT 1")
+    script = (
+        "import sys, stepscope; stepscope.load(sys.argv[1]).events\n"
+        "print([name for name in sys.modules if name.startswith('stepscope.formats.xplane')])"
+    )
+    command = [sys.executable, "-c", script, str(PROFILE)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 @pytest.mark.parametrize(
@@ -43,9 +59,13 @@ def test_help_and_version_import_no_tables() -> None:
     [(), ("nonsense",), ("info",), ("info", "x", "--format", "yaml"), ("query", "x"), ("export", "x"), ("info", "x", "--rank", "-1")],
 )  # fmt: skip
 def test_wrong_usage_ends_with_2(arguments: tuple[str, ...]) -> None:
-    ended = stepscope(*arguments)
+    ended = inside.stepscope(*arguments)
     assert ended.returncode == 2
     assert "Traceback" not in ended.stderr
+
+
+def test_wrong_usage_of_a_process() -> None:
+    assert stepscope("info").returncode == 2
 
 
 @pytest.mark.parametrize("verb", [("info",), ("query", "SELECT 1"), ("export", "--to", "chrome")])
@@ -59,14 +79,14 @@ def test_our_errors_end_with_1_and_say_what_to_do(verb: tuple[str, ...], tmp_pat
 
 def test_an_empty_folder_says_what_was_looked_at(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
-    ended = stepscope("info", tmp_path)
+    ended = inside.stepscope("info", tmp_path)
     assert ended.returncode == 1
     assert "1 file in 1 folder were looked at" in ended.stderr
     assert "notes.txt" in ended.stderr
 
 
 def test_verbose_adds_the_traceback(tmp_path: Path) -> None:
-    assert "Traceback" in stepscope("info", tmp_path / "absent", "-v").stderr
+    assert "Traceback" in inside.stepscope("info", tmp_path / "absent", "-v").stderr
 
 
 def test_a_fault_of_ours_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,10 +120,8 @@ def test_an_interrupt_ends_with_130() -> None:
 def test_a_real_interrupt(tmp_path: Path) -> None:
     fifo = tmp_path / "slow.json"
     script = (
-        "import time, sys\nfrom stepscope.cli import console, main\n"
-        "import stepscope.cli.options as options\n"
-        "import stepscope.cli.info as info\n"
-        "def slow(*_):\n    print('started', flush=True)\n    time.sleep(60)\n"
+        "import time\nfrom stepscope.cli import main\nimport stepscope.cli.info as info\n"
+        f"def slow(*_):\n    print('started', flush=True)\n    time.sleep({PATIENCE_S})\n"
         "info.opened = slow\nmain()"
     )
     process = subprocess.Popen(
@@ -114,9 +132,8 @@ def test_a_real_interrupt(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "started\n"
-    time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert "Traceback" not in told
 
@@ -149,24 +166,23 @@ def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a terminal of Unix")
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("info",),
-        ("info", "-v"),
-        ("info", "--format", "json"),
-        ("query", "SELECT * FROM events"),
-        ("query", "SELECT * FROM events", "--format", "csv"),
-        ("query", "SELECT * FROM events", "--format", "json"),
-        ("query", "SELECT * FROM nowhere\x1b[31m"),
-        ("query", "SELECT thread, process FROM tracks"),
-    ],
-)
-def test_a_terminal_gets_no_orders_from_a_profile(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    seen = in_terminal(arguments[0], write_hostile(tmp_path), *arguments[1:])
-    assert "\x1b[2J" not in seen
-    assert "\x1b[31mred" not in seen
-    assert not any(sign in seen for sign in "\x07\x9b\u202e")
+def test_a_terminal_gets_no_orders_from_a_profile(tmp_path: Path) -> None:
+    path = write_hostile(tmp_path)
+    asked = [
+        ("info", path),
+        ("info", path, "-v"),
+        ("info", path, "--format", "json"),
+        ("query", path, "SELECT * FROM events"),
+        ("query", path, "SELECT * FROM events", "--format", "csv"),
+        ("query", path, "SELECT * FROM events", "--format", "json"),
+        ("query", path, "SELECT * FROM nowhere\x1b[31m"),
+        ("query", path, "SELECT thread, process FROM tracks"),
+    ]
+    for arguments, seen in zip(asked, in_terminal_each(*asked), strict=True):
+        assert len(seen) > 20, arguments
+        assert "\x1b[2J" not in seen, arguments
+        assert "\x1b[31mred" not in seen, arguments
+        assert not any(sign in seen for sign in "\x07\x9b\u202e"), arguments
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a terminal of Unix")
@@ -194,14 +210,15 @@ def test_names_are_shown_and_not_understood(tmp_path: Path) -> None:
 )
 def test_colours(arguments: tuple[str, ...], env: dict[str, str], expected: bool) -> None:
     plain = {"FORCE_COLOR": "", "NO_COLOR": "", "TERM": "xterm-256color"}
-    text = succeeds("info", PROFILE, *arguments, env=plain | env)
+    text = inside.succeeds("info", PROFILE, *arguments, env=plain | env)
     assert ("\x1b[3" in text) is expected
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a terminal of Unix")
 def test_a_terminal_has_colours_unless_told() -> None:
-    assert "\x1b[" in in_terminal("info", PROFILE)
-    assert "\x1b[" not in in_terminal("info", PROFILE, "--color", "never")
+    coloured, plain = in_terminal_each(("info", PROFILE), ("info", PROFILE, "--color", "never"))
+    assert "\x1b[" in coloured
+    assert "\x1b[" not in plain
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full of Linux")

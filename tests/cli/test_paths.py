@@ -14,7 +14,9 @@ from stepscope.errors import NothingFound
 from stepscope.formats.foreign import READABLE
 from stepscope.profile.load import load
 from stepscope.profile.nothing import ACCEPTED
-from tests.cli.run import PROFILE, stepscope, succeeds
+from tests.cli.inside import stepscope, succeeds
+from tests.cli.run import PROFILE
+from tests.cli.run import succeeds as succeeds_in_a_process
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="paths of Unix")
 
@@ -148,7 +150,7 @@ def test_odd_names_everywhere(name: bytes, verb: tuple[str, ...], tmp_path: Path
 def test_odd_names_are_exported(to: str, tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"caf\xe9.json.gz")
     path.write_bytes(PROFILE.read_bytes())
-    succeeds("export", path, "--to", to, "-o", tmp_path / "out")
+    succeeds_in_a_process("export", path, "--to", to, "-o", tmp_path / "out")
 
 
 @pytest.mark.parametrize("path", ["a\0b", "\ud800", "\udfff.json"])

@@ -12,7 +12,8 @@ from stepscope.cli.report import SECTIONS, Format
 from stepscope.report.tables import ORDER
 from stepscope.report.write import ROWS, form_of
 from tests.cli.hostile import write_hostile
-from tests.cli.run import PROFILE, in_terminal, stepscope, succeeds
+from tests.cli.inside import stepscope, succeeds
+from tests.cli.run import PROFILE, in_terminal, in_terminal_each
 
 
 def test_text() -> None:
@@ -101,14 +102,14 @@ def test_forms_by_name() -> None:
     ]
 
 
-@pytest.mark.parametrize("form", ["text", "json", "md"])
-def test_a_terminal_gets_no_orders(tmp_path: Path, form: str) -> None:
-    if os.name == "nt":
-        pytest.skip("a terminal of Unix")
-    text = in_terminal("report", write_hostile(tmp_path), "--format", form, "--color", "never")
-    assert "\x1b[2J" not in text
-    assert "\x07" not in text
-    assert "\u202e" not in text
+@pytest.mark.skipif(os.name == "nt", reason="a terminal of Unix")
+def test_a_terminal_gets_no_orders(tmp_path: Path) -> None:
+    forms = ("text", "json", "md")
+    path = write_hostile(tmp_path)
+    shown = in_terminal_each(*(("report", path, "--format", form, "--color", "never") for form in forms))
+    for text in shown:
+        assert "hostile" in text
+        assert not any(sign in text for sign in ("\x1b[2J", "\x07", "\u202e"))
 
 
 def test_a_page_is_not_for_terminals() -> None:

@@ -19,6 +19,7 @@ from stepscope.report.diff_build import diff_of
 from stepscope.report.options import Options
 from tests.cluster import deadly
 from tests.cluster.ranks import write_ranks
+from tests.patience import PATIENCE_S
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -33,11 +34,16 @@ def scheduler() -> Iterator[str]:
         "processes": True,
         "dashboard_address": None,
     }
-    # A task that ended two workers is given up, to save the time of more.
+    settings = {
+        "distributed.scheduler.allowed-failures": 1,  # a task that ended two workers is given up: more would take time
+        "distributed.comm.timeouts.connect": f"{PATIENCE_S}s",
+    }
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        pytest.MonkeyPatch.context() as patch,
+        dask.config.set(settings),
         distributed.LocalCluster(**options, host="127.0.0.1", silence_logs=50) as cluster,
     ):
+        patch.setattr("stepscope.cluster.on_dask.CONNECT_SECONDS", PATIENCE_S)
         yield cluster.scheduler_address
 
 

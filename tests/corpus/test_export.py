@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 from pathlib import Path
 
@@ -14,7 +16,8 @@ from stepscope.profile.catalog import scan
 from stepscope.profile.load import load, load_run
 from stepscope.profile.runs import Run
 from stepscope.trace.schema import TABLES
-from tests.cli.run import stepscope
+from tests.cli.inside import stepscope
+from tests.formats.test_export_chrome import check_arguments, dropped_by_perfetto
 
 CORPUS = os.environ.get("STEPSCOPE_CORPUS")
 pytestmark = [pytest.mark.corpus, pytest.mark.skipif(CORPUS is None, reason="STEPSCOPE_CORPUS is not set")]
@@ -24,8 +27,13 @@ RUNS = scan(CORPUS).runs if CORPUS else []
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: str(run.name))
 def test_the_same_tables_come_back(run: Run, tmp_path: Path) -> None:
     before = load_run(run)
-    after = load(export.chrome(before, tmp_path / ("out" if len(before.traces) > 1 else "out.json.gz")))
+    written = export.chrome(before, tmp_path / ("out" if len(before.traces) > 1 else "out.json.gz"))
+    for file in [written] if written.is_file() else written.iterdir():
+        assert dropped_by_perfetto(json.loads(gzip.decompress(file.read_bytes()))) == []
+    after = load(written)
     assert after.ranks == before.ranks
+    for one, other in zip(before.traces, after.traces, strict=True):
+        check_arguments(one, other)
     for name in TABLES:
         mine, theirs = (profile.table(name).drop("path", strict=False) for profile in (before, after))
         assert mine.schema == theirs.schema

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from stepscope.profile.catalog import scan
-from tests.cli.run import succeeds
-from tests.corpus.naive_json import decode as decode_json
+from tests.cli.inside import succeeds
+from tests.corpus.naive_json import categories
 from tests.corpus.naive_xplane import decode as decode_xplane
 
 CORPUS = os.environ.get("STEPSCOPE_CORPUS")
@@ -103,7 +103,7 @@ def naive_categories(path: Path) -> Counter[str | None]:
     if path.name.endswith(".xplane.pb"):
         planes = decode_xplane(path.read_bytes()).planes
         return Counter({plane.name: sum(len(line.events) for line in plane.lines) for plane in planes})
-    return Counter(event.category for event in decode_json(path).events)
+    return categories(path)
 
 
 @each_profile

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import venv
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +144,27 @@ def interpreter(folder: Path) -> tuple[str, Path]:
     venv.create(folder, with_pip=False, symlinks=True)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     return str(folder / "bin" / "python"), folder / "lib" / version / "site-packages"
+
+
+def link_installed(place: Path, name: str) -> None:
+    """A package that is installed here, with all that it needs: no copies, and nothing to download."""
+    try:
+        found = distribution(name)
+    except PackageNotFoundError:  # needed on other systems only
+        return
+    new = [top for top in _tops(found) if not (place / top).exists()]
+    if not new:
+        return
+    for top in new:
+        (place / top).symlink_to(str(found.locate_file(top)))
+    for line in found.requires or ():
+        if "extra ==" not in line:
+            link_installed(place, re.split(r"[^\w.-]", line)[0])
+
+
+def _tops(found: Distribution) -> set[str]:
+    """What the package put into the folder of packages."""
+    return {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}
 
 
 def shell(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from stepscope.doctor.diagnose import diagnose_environment
 from stepscope.doctor.environment.survey import Machine, survey
 from stepscope.errors import StepscopeError
-from tests.doctor.environments import interpreter, shell
+from tests.doctor.environments import interpreter, link_installed, shell
 
 TENSORBOARD = {"tensorboard/__init__.py": "", "tensorboard/main.py": ""}
 RESTRICTED = "RmProfilingAdminOnly: 1\n"
@@ -232,28 +231,10 @@ def test_the_command_of_another_python(tmp_path: Path, bare: str, head: str) -> 
 
 @pytest.fixture(scope="module")
 def with_tensorboard(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A Python with the real TensorBoard and nothing else; needs an index of packages."""
-    folder = tmp_path_factory.mktemp("tensorboard")
-    python, place = interpreter(folder)
-    # Our own pip, into the other interpreter: there is none in it, and downloads are kept for the next time.
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-compile",
-        "--target",
-        str(place),
-        "tensorboard",
-        "setuptools<81",
-    ]
-    try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    except subprocess.TimeoutExpired:
-        pytest.skip("the index of packages does not answer")
-    if ended.returncode:
-        pytest.skip(f"pip cannot install TensorBoard here: {ended.stderr[-200:]}")
+    """A Python with the real TensorBoard and what it needs, and nothing else."""
+    pytest.importorskip("tensorboard")
+    python, place = interpreter(tmp_path_factory.mktemp("tensorboard"))
+    link_installed(place, "tensorboard")
     return python
 
 

@@ -19,6 +19,7 @@ from stepscope.formats.source import Source
 from stepscope.native import events as native
 from tests.formats.damage import document
 from tests.formats.xspace_bytes import varint
+from tests.patience import PATIENCE_S
 
 pytest.importorskip("resource")
 
@@ -53,7 +54,7 @@ def bomb(path: Path, head: bytes, unit: bytes, size: int) -> Path:
 def read_apart(path: Path, bomb_bytes: int = packed.BOMB_BYTES) -> dict[str, Any]:
     """What a process of its own reads, and how much memory it took."""
     command = [sys.executable, "-c", SCRIPT, str(path), str(bomb_bytes)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, cwd=ROOT)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True, cwd=ROOT)
     assert ended.stderr == ""
     found: dict[str, Any] = json.loads(ended.stdout)
     return found

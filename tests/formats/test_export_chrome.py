@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 from collections import defaultdict
@@ -28,12 +27,10 @@ from stepscope.trace.finish import finish
 from stepscope.trace.schema import TABLES
 from stepscope.trace.trace import Trace, TraceInfo
 from tests.formats import documents
+from tests.formats.recordings import recordings
 from tests.formats.test_bad_input_generated import events, headers
 from tests.formats.ways import examples
 from tests.profile.handmade import trace
-
-FIXTURES = Path(__file__).parent.parent / "fixtures"
-CORPUS = os.environ.get("STEPSCOPE_CORPUS")
 
 
 def exported(found: Trace, folder: Path, name: str = "export.json") -> Path:
@@ -60,6 +57,12 @@ def spans(*rows: tuple[int, int, int]) -> Trace:
     )  # fmt: skip
     tracks = pl.DataFrame({"id": range(4), "thread": [f"t{i}" for i in range(4)], "what": ["host"] * 4})
     return finish(Draft(TraceInfo(format="x"), events, tracks))
+
+
+def check_arguments(before: Trace, after: Trace) -> None:
+    """What was told of some of the events."""
+    for event in random.Random(0).sample(range(len(before.events)), min(50, len(before.events))):
+        assert before.arguments(event) == after.arguments(event)
 
 
 def dropped_by_perfetto(document: dict[str, Any]) -> list[str]:
@@ -349,17 +352,12 @@ def test_flipped_bytes(tmp_path_factory: pytest.TempPathFactory, seed: int) -> N
         pass
 
 
-def profiles() -> list[Path]:
-    """Real profiles: the small ones of the tests, and the corpus where there is one."""
-    endings = ("*.trace.json", "*.trace.json.gz", "*.xplane.pb", "*tfevents*")
-    found = [path for ending in endings for path in FIXTURES.rglob(ending)]
-    if CORPUS:
-        found += [path for ending in (*endings, "*.json.gz") for path in Path(CORPUS).rglob(ending)]
-    return sorted(set(found))
+PROFILES = recordings("*.trace.json", "*.trace.json.gz", "*.xplane.pb", "*tfevents*")
 
 
-@pytest.mark.parametrize("path", profiles(), ids=lambda path: "/".join(path.parts[-2:]))
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: "/".join(path.parts[-2:]))
 def test_real_profiles_come_back(path: Path, tmp_path: Path) -> None:
+    """Those of the corpus do, too: see tests/corpus/test_export.py."""
     try:
         before = read(Source(str(path)))
     except StepscopeError as error:
@@ -369,6 +367,4 @@ def test_real_profiles_come_back(path: Path, tmp_path: Path) -> None:
     assert dropped_by_perfetto(json.loads(exported_to.read_text())) == []
     after = read(Source(str(exported_to)))
     check_same(before, after)
-    some = random.Random(0).sample(range(len(before.events)), min(50, len(before.events)))
-    for event in some:
-        assert before.arguments(event) == after.arguments(event)
+    check_arguments(before, after)

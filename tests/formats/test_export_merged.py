@@ -11,7 +11,7 @@ import pytest
 import stepscope
 from stepscope.formats.export_merged import RankPart, merged_text
 from stepscope.report.common_time import rank_times, told
-from tests.cli.run import stepscope as command
+from tests.cli.inside import stepscope as command
 
 # Of each rank's clock against that of the first, ns and parts of one.
 OFFSETS = {0: 0, 1: 48_000_000, 2: -3_210_000, 3: 12_345}

@@ -11,13 +11,10 @@ from polars.testing import assert_frame_equal
 from stepscope.formats.json_scan import scan
 from stepscope.formats.json_slow import scan_slow
 from stepscope.formats.source import Source
-
-FIXTURES = Path(__file__).parent.parent / "fixtures"
-SAMPLES = Path(__file__).parents[2] / "src" / "stepscope" / "samples"
-FILES = sorted([*FIXTURES.rglob("*.json.gz"), *SAMPLES.glob("*.json.gz")])
+from tests.formats.recordings import recordings
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", recordings("*.json.gz"), ids=lambda path: path.name)
 def test_slow_way_reads_the_same_tables(path: Path) -> None:
     fast = scan(Source(str(path)), lambda _: None)
     slow = scan_slow(gzip.decompress(path.read_bytes()))

@@ -20,6 +20,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from stepscope.notebook import serving
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "src" / "stepscope" / "samples" / "tiny_gpt.pt.trace.json.gz"
@@ -35,7 +36,9 @@ total
 
 
 @pytest.fixture
-def shell() -> Iterator[Any]:
+def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    """With settings and history of its own, not those of the user."""
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     made: Any = InteractiveShell.instance()
     made.run_line_magic("load_ext", "stepscope")
     made.run_cell("import stepscope")
@@ -52,7 +55,7 @@ def logdir(tmp_path: Path) -> Path:
 
 def status(address: str) -> int:
     try:
-        with urlopen(address, timeout=20) as answer:
+        with urlopen(address, timeout=PATIENCE_S) as answer:
             return int(answer.status)
     except HTTPError as error:
         return error.code
@@ -66,7 +69,7 @@ def test_the_page_in_a_frame(shell: Any, logdir: Path) -> None:
     place, _, link = frame.src.partition("#")
     assert status(place) == 200
     assert link.startswith("/overview?run=")
-    with urlopen(f"{place}api/runs", timeout=20) as answer:
+    with urlopen(f"{place}api/runs", timeout=PATIENCE_S) as answer:
         assert b"tiny_gpt" in answer.read()
 
 
@@ -78,7 +81,7 @@ def test_no_second_server(shell: Any, logdir: Path, tmp_path_factory: pytest.Tem
     third = shell.run_line_magic("stepscope", "").src
     assert first.partition("#")[0] == second.partition("#")[0] == third
     assert first != second
-    with urlopen(f"{third}api/state", timeout=20) as answer:
+    with urlopen(f"{third}api/state", timeout=PATIENCE_S) as answer:
         text = answer.read().decode()
     assert str(logdir) in text
     assert str(other) in text
@@ -89,7 +92,7 @@ def test_nobody_gets_in_without_the_secret(shell: Any, logdir: Path) -> None:
     root = "/".join(address.split("/")[:3])
     for path in ("/", "/api/runs", "/guess/api/runs", "/index.html", "//", "/%00/"):
         assert status(root + path) == 404
-    with urlopen(address.partition("#")[0], timeout=20) as answer:
+    with urlopen(address.partition("#")[0], timeout=PATIENCE_S) as answer:
         assert "frame-ancestors" not in answer.headers["Content-Security-Policy"]
 
 

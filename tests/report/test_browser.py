@@ -15,6 +15,7 @@ from stepscope.across.diff_model import Diff, Row, Run
 from stepscope.report.diff_html import as_html as diff_as_html
 from stepscope.report.html import as_html
 from stepscope.report.model import OpRow
+from tests.patience import PATIENCE_S
 from tests.report.handmade import KERNEL, MS, report
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -30,7 +31,9 @@ def opened(page: str, folder: Path) -> subprocess.CompletedProcess[str]:
     path = folder / "page.html"
     path.write_text(page, "utf-8")
     command = [str(BROWSER), *QUIET, f"--user-data-dir={folder / 'user'}", "--dump-dom", path.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True, timeout=120)
+    return subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", check=True, timeout=PATIENCE_S
+    )
 
 
 def page_with_many_ops() -> str:

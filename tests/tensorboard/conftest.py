@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+
+from tests.patience import PATIENCE_S, tries
 
 # Nothing here can be tested without it, and skipping while this file is read would stop pytest.
 collect_ignore_glob = [] if find_spec("tensorboard") else ["test_*.py"]
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "src" / "stepscope" / "samples" / "tiny_gpt.pt.trace.json.gz"
-_DEAD_AFTER_S = 180.0
 
 
 class Board:
     """A running TensorBoard; `log` is what it said so far."""
 
-    def __init__(self, process: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
         self.process = process
-        self.address = address
+        self.address = ""
         self._log = log
 
     @property
@@ -41,7 +40,7 @@ class Board:
     def get(self, path: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
         request = Request(f"{self.address}/{path}", headers=headers or {})
         try:
-            with urlopen(request, timeout=20) as answer:
+            with urlopen(request, timeout=PATIENCE_S) as answer:
                 return answer.status, _lower(answer.headers), answer.read()
         except HTTPError as error:
             return error.code, _lower(error.headers), error.read()
@@ -106,22 +105,14 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     def started(*flags: str, ahead: Path | None = None, prefix: str = "") -> Board:
         place = tmp_path_factory.mktemp("board")
         log = place / "log.txt"
-        port = _free_port()
-        command = [
-            sys.executable,
-            "-m",
-            "tensorboard.main",
-            "--port",
-            str(port),
-            "--host",
-            "127.0.0.1",
-            *flags,
-        ]
+        # Port 0 is any that is free: one that we look for may be taken by others until TensorBoard does.
+        words = ["--port", "0", "--host", "127.0.0.1", *flags]
+        command = [sys.executable, "-m", "tensorboard.main", *words]
         with log.open("wb") as file:
             process = subprocess.Popen(command, stdout=file, stderr=file, env=_environment(place, ahead))
-        board = Board(process, f"http://127.0.0.1:{port}{prefix}", log)
+        board = Board(process, log)
         running.append(board)
-        _wait_for(board)
+        board.address = _address(board) + prefix
         return board
 
     yield started
@@ -137,12 +128,6 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
 
 def _lower(headers: Any) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
-
-
-def _free_port() -> int:
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return int(made.getsockname()[1])
 
 
 def _environment(place: Path, ahead: Path | None) -> dict[str, str]:
@@ -173,14 +158,12 @@ def _entry_points() -> str:
     return f"[tensorboard_plugins]\nstepscope = {found[1]}\n"
 
 
-def _wait_for(board: Board) -> None:
-    deadline = time.monotonic() + _DEAD_AFTER_S
-    while time.monotonic() < deadline:
+def _address(board: Board) -> str:
+    """What it says itself once it listens."""
+    for _ in tries():
+        found = re.search(r"http://127\.0\.0\.1:\d+", board.log)
+        if found is not None:
+            return found[0]
         if board.process.poll() is not None:
             raise AssertionError(f"TensorBoard ended:\n{board.log}")
-        try:
-            board.get("data/environment")
-            return
-        except (URLError, OSError):
-            time.sleep(0.2)
     raise AssertionError(f"TensorBoard does not answer:\n{board.log}")

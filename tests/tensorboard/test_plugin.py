@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
 from stepscope.tensorboard.plugin import places
+from tests.patience import tries
 from tests.tensorboard.conftest import Board, Boards
 
 PLUGIN = "data/plugin/stepscope"
@@ -21,14 +21,13 @@ def listing(board: Board) -> dict[str, Any]:
     return found
 
 
-def until(ask: Any, wanted: Any, seconds: float = 120.0) -> Any:
+def until(ask: Any, wanted: Any) -> Any:
     """Ask until the answer is what is wanted."""
-    deadline = time.monotonic() + seconds
-    while True:
+    for _ in tries():
         answer = ask()
-        if wanted(answer) or time.monotonic() > deadline:
-            return answer
-        time.sleep(0.2)
+        if wanted(answer):
+            break
+    return answer
 
 
 def runs(board: Board) -> dict[str, Any]:

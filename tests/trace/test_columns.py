@@ -15,6 +15,7 @@ import pytest
 
 from stepscope.trace import columns
 from stepscope.trace.columns import buffer, byte_strings, series
+from tests.patience import PATIENCE_S
 
 TYPES = [
     (pl.Int8, "b", [-128, 0, 127]),
@@ -140,5 +141,7 @@ circle.me, circle.frame = circle, pl.DataFrame([series("y", array("d", [0.0] * 9
 
 
 def test_python_may_end_while_columns_are_lent() -> None:
-    ended = subprocess.run([sys.executable, "-c", EXITING], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", EXITING], capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert (ended.returncode, ended.stderr) == (0, "")
