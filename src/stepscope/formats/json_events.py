@@ -12,7 +12,7 @@ from stepscope.formats.json_problems import note_counted
 from stepscope.formats.kineto_arguments import VOCABULARY
 from stepscope.native import events as native
 from stepscope.native import order
-from stepscope.trace.columns import byte_strings, series
+from stepscope.trace.columns import byte_strings, repeated, series
 from stepscope.trace.json_text import decoded, repaired_json
 from stepscope.trace.problems import Problems
 from stepscope.trace.schema import Text
@@ -201,15 +201,15 @@ def _code(codes: pl.Series) -> pl.Series:
 
 def _without(values: pl.Series, missing: int) -> pl.Series:
     """Null where the scanner wrote the number that stands for nothing."""
-    found: pl.Series = values.replace(missing, None)
-    return found
+    is_missing = values == missing
+    return values.set(is_missing, None) if is_missing.any() else values
 
 
 def _argument(name: str, cells: memoryview, names: pl.Series) -> pl.Series:
     """The column of an argument, null where an event did not have it."""
     bits, count = order.presence(cells, MISSING)
     if not count:
-        return pl.repeat(None, len(cells), dtype=_column_type(name), eager=True).alias(name)
+        return repeated(None, len(cells), _column_type(name), name)
     found = series(name, cells, pl.Int64, bits if count < len(cells) else None)
     if name in VOCABULARY.billionths:
         return found / 1e9

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from stepscope.formats.json_events import JsonEvents
@@ -12,6 +14,14 @@ from stepscope.trace.schema import LinkReason
 _BEGIN, _END = ord("s"), ord("f")
 _DEVICE_LAYOUTS = ("kernel", "copy", "sync")
 _LAUNCH_FLOWS = ["ac2g", "async", "async_cpu_to_gpu", "async_gpu"]
+_LINKS: dict[str, Any] = {"from": pl.UInt32, "to": pl.UInt32, "why": LinkReason}
+_FLOWS: dict[str, Any] = {
+    "from_track": pl.UInt32,
+    "from_ns": pl.Int64,
+    "to_track": pl.UInt32,
+    "to_ns": pl.Int64,
+    "why": LinkReason,
+}
 
 
 def kineto_links(found: JsonEvents) -> pl.DataFrame:
@@ -45,6 +55,8 @@ def _latest_before(pairs: pl.DataFrame, start: pl.Series) -> pl.DataFrame:
 def _waits(found: JsonEvents) -> pl.DataFrame:
     """From the call that recorded a CUDA event to the wait for it. Where CUPTI names no such call, nothing is guessed."""
     sync = found.layouts["sync"].filter(pl.col("wait_on_event").is_not_null())
+    if sync.is_empty():
+        return pl.DataFrame(schema=_LINKS)
     calls = found.layouts["runtime"].filter(pl.col("correlation") > 0)
     pairs = calls.join(sync, left_on="correlation", right_on="wait_on_record", suffix="_to")
     pairs = pairs.select(pl.col("event").alias("from"), to="event_to")
@@ -82,6 +94,8 @@ def kineto_flows(found: JsonEvents) -> pl.DataFrame:
 
 def _pairs(found: JsonEvents, flows: pl.DataFrame, why: str) -> pl.DataFrame:
     """Each end with the beginning of the same id; what has no other end is counted."""
+    if flows.is_empty():
+        return pl.DataFrame(schema=_FLOWS)
     begin = flows.filter(pl.col("ph") == _BEGIN).unique("id", keep="first", maintain_order=True)
     end = flows.filter(pl.col("ph") == _END)
     loose = len(end.join(begin, on="id", how="anti")) + len(begin.join(end, on="id", how="anti"))

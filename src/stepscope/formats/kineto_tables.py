@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.formats.json_events import JsonEvents
+from stepscope.trace.columns import repeated
 from stepscope.trace.draft import Draft
 from stepscope.trace.schema import DeviceKind, Text
 
@@ -45,14 +46,15 @@ def add_tables(draft: Draft, found: JsonEvents) -> None:
     draft.kernels = _kernels(layouts["kernel"].filter(has_row["kernel"]), draft.ops)
     draft.copies = _copies(layouts, draft.events)
     draft.memory = _memory(layouts["memory"].filter(has_row["memory"]), draft.events["start_ns"])
-    draft.collectives = _collectives(layouts["collective"])
+    if len(layouts["collective"]):
+        draft.collectives = _collectives(layouts["collective"])
     draft.cold = _cold(found, has_row)
 
 
 def _has_row(name: str, layout: pl.DataFrame, kind: pl.Series) -> pl.Series:
     """Which rows of the layout go into a table: an annotation has an op's arguments, but nothing was computed in it."""
     if name not in ("op", "kernel", "memory"):
-        return pl.repeat(True, len(layout), eager=True)
+        return repeated(True, len(layout), pl.Boolean)
     fits = kind.gather(layout["event"]) == name
     return fits & layout["memory_bytes"].is_not_null() if name == "memory" else fits
 
@@ -155,6 +157,8 @@ def _cold(found: JsonEvents, has_row: dict[str, pl.Series]) -> Layouts:
     """Arguments that no table holds: columns that have no place there, and whole rows that got none."""
     cold: Layouts = {}
     for name, layout in found.layouts.items():
+        if layout.is_empty():
+            continue
         held = layout.drop(_IN_TABLES.get(name, ()))
         if has_row[name].all():
             cold[name] = held

@@ -155,6 +155,12 @@ def series(name: str, data: Any, dtype: Any, validity: Any = None) -> pl.Series:
     return pl.Series(name, _Lent((view,), arrow_format, length, bits)).alias(name)
 
 
+def repeated(value: object, count: int, dtype: Any, name: str = "") -> pl.Series:
+    """The same value so many times. Polars' own `repeat` makes a query of it, which costs more than small columns do."""
+    found: pl.Series = pl.Series(name, [value], dtype=dtype).new_from_index(0, count)
+    return found
+
+
 def rows_or_null(name: str, rows: Any) -> pl.Series:
     """A writable buffer of row numbers as a column, null where one is NONE."""
     return series(name, rows, pl.UInt32, order.validity(rows))

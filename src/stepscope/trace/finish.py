@@ -100,6 +100,8 @@ def _sorted(events: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series | None]:
 def _moved(frame: pl.DataFrame, columns: tuple[str, ...], moved: pl.Series | None) -> pl.DataFrame:
     """The frame with row numbers of the draft replaced by event ids."""
     present = [name for name in columns if name in frame.columns]
+    if frame.is_empty():
+        return frame
     if moved is None:
         return frame.with_columns(pl.col(name).cast(pl.UInt32) for name in present)
     return frame.with_columns(moved.gather(frame[name].cast(pl.UInt32)).alias(name) for name in present)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.native import order
-from stepscope.trace.columns import buffer, series
+from stepscope.trace.columns import buffer, repeated, series
 
 
 def rows_by_event(event: pl.Series, count: int) -> pl.Series:
     """For each of `count` events its row in the table with this column, the first of several; null where there is none."""
     rows = pl.DataFrame({"event": event}).with_row_index("row").drop_nulls().reverse()
-    none = pl.repeat(None, count, dtype=pl.UInt32, eager=True)
-    return none.scatter(rows["event"], rows["row"]).alias("row") if len(rows) else none.alias("row")
+    none = repeated(None, count, pl.UInt32, "row")
+    return none.scatter(rows["event"], rows["row"]) if len(rows) else none
 
 
 def distinct(names: pl.Series) -> pl.Series:
@@ -32,8 +32,8 @@ def by_name(names: pl.Series, known: pl.Series, values: pl.Series) -> pl.Series:
 def by_number(numbers: pl.Series, known: pl.Series, values: pl.Series) -> pl.Series:
     """For each of the numbers, none of them large, the value that belongs to it, null where it is not known."""
     if known.is_empty() or numbers.null_count() == len(numbers):
-        return pl.repeat(None, len(numbers), dtype=values.dtype, eager=True)
+        return repeated(None, len(numbers), values.dtype)
     size = max(int(numbers.max()), int(known.max())) + 1  # type: ignore[arg-type]
-    place = pl.repeat(None, size, dtype=pl.UInt32, eager=True)
+    place = repeated(None, size, pl.UInt32)
     place = place.scatter(known, pl.int_range(len(known), dtype=pl.UInt32, eager=True))
     return values.gather(place).gather(numbers)

@@ -168,13 +168,16 @@ def empty(table: str) -> pl.DataFrame:
 
 def conform(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with exactly the table's columns and types: missing ones become null, others are an error."""
-    if not frame.columns:
-        return empty(table)  # literals alone would make one row of nulls
     columns = TABLES[table]
-    unknown = [name for name in frame.columns if name not in columns]
+    given = frame.schema
+    unknown = [name for name in given if name not in columns]
     if unknown:
         raise ValueError(f"table {table} has no column {unknown}")
+    if frame.is_empty():
+        return empty(table)  # without columns, literals alone would make one row of nulls
+    if list(given.items()) == list(columns.items()):
+        return frame
     return frame.select(
-        (pl.col(name) if name in frame.columns else pl.lit(None)).cast(dtype).alias(name)
+        (pl.col(name) if name in given else pl.lit(None)).cast(dtype).alias(name)
         for name, dtype in columns.items()
     )

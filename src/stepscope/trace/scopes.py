@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.native import order
-from stepscope.trace.columns import buffer, rows_or_null
+from stepscope.trace.columns import buffer, repeated, rows_or_null
 from stepscope.trace.lookup import distinct, rows_by_event
 from stepscope.trace.schema import Text
 
@@ -42,7 +42,7 @@ def _is_module(events: pl.DataFrame) -> pl.Series:
     names = distinct(events["name"])
     modules = names.filter(names.cast(pl.String).str.starts_with(_MODULE))
     if modules.is_empty():
-        return pl.repeat(False, len(events), eager=True)
+        return repeated(False, len(events), pl.Boolean)
     return events["name"].is_in(modules.implode()).fill_null(False) & (events["kind"] == "python")
 
 
