@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stepscope.capture.protobuf import head, read_varint, varint
+
 # Numbers of the fields that matter here, by message.
 SPACE_PLANES = 1
 PLANE_NAME, PLANE_LINES, PLANE_STAT_NAMES, PLANE_STATS = 2, 3, 5, 6
@@ -55,19 +57,9 @@ Number = tuple[bytes, int, int]
 Piece = bytes | Number | list["bytes | Number"]
 
 
-def varint(value: int) -> bytes:
-    """The number in protobuf's variable-length form."""
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
 def message(number: int, data: bytes) -> bytes:
     """A field that holds bytes."""
-    return varint(number << 3 | 2) + varint(len(data)) + data
+    return head(number, len(data)) + data
 
 
 def fields(data: bytes) -> Iterator[Field]:
@@ -75,13 +67,13 @@ def fields(data: bytes) -> Iterator[Field]:
     place = 0
     while place < len(data):
         start = place
-        key, place = _number(data, place)
+        key, place = read_varint(data, place)
         tag, kind = data[start:place], key & 7
         if kind == 0:
-            value, place = _number(data, place)
+            value, place = read_varint(data, place)
             yield Field(key >> 3, tag, value, None)
             continue
-        length, place = (8, place) if kind == 1 else (4, place) if kind == 5 else _number(data, place)
+        length, place = (8, place) if kind == 1 else (4, place) if kind == 5 else read_varint(data, place)
         yield Field(key >> 3, tag, 0, data[place : place + length])
         place += length
 
@@ -99,17 +91,6 @@ def repeat(source: Path, target: Path, at_least: int) -> int:
             out.write(message(SPACE_PLANES, _plane(plane, strides, copies)))
         out.writelines(part.raw() for part in space if part.number != SPACE_PLANES)
     return per_copy * copies
-
-
-def _number(data: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[place]
-        place += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, place
-        shift += 7
 
 
 def _stat_groups(plane: list[Field]) -> dict[int, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.repeat_xplane import fields, message, repeat, varint
+from benchmarks.repeat_xplane import fields, message, repeat
+from stepscope.capture.protobuf import varint
 
 
 def number(field: int, value: int) -> bytes:

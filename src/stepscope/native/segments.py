@@ -86,54 +86,126 @@ def cut(
     The segments of track t are track_first[t] to track_first[t + 1]. The pieces of a span cover it exactly. `place`
     is the segment that owns a piece, or for a piece that none owns, the one after it (perhaps of the next track).
     """
-    pieces = _count(span_track, span_start, span_end, track_first, segment_start, segment_end)
-    found = (
-        array("I", bytes(4 * pieces)),
-        array("q", bytes(8 * pieces)),
-        array("q", bytes(8 * pieces)),
-        array("I", bytes(4 * pieces)),
-        array("I", bytes(4 * pieces)),
-    )
-    out_span: cython.uint[::1] = found[0]
-    out_start: cython.longlong[::1] = found[1]
-    out_end: cython.longlong[::1] = found[2]
-    out_row: cython.uint[::1] = found[3]
-    out_place: cython.uint[::1] = found[4]
-    none: cython.uint = NONE
-    n: cython.Py_ssize_t = len(span_start)
-    tracks: cython.Py_ssize_t = len(track_first) - 1
-    at: cython.Py_ssize_t = 0
-    i: cython.Py_ssize_t
-    s: cython.Py_ssize_t
-    last: cython.Py_ssize_t
-    cursor: cython.longlong
-    until: cython.longlong
-    with cython.nogil:
-        for i in range(n):
-            cursor = span_start[i]
-            s = 0
-            last = 0
-            if span_track[i] < tracks:
-                last = track_first[span_track[i] + 1]
-                s = _first_ending_after(segment_end, track_first[span_track[i]], last, cursor)
-            while cursor < span_end[i]:
-                out_span[at] = cython.cast(cython.uint, i)
-                out_start[at] = cursor
-                out_place[at] = cython.cast(cython.uint, s)
-                if s >= last or segment_start[s] >= span_end[i]:
-                    until = span_end[i]
-                    out_row[at] = none
-                elif segment_start[s] > cursor:
-                    until = segment_start[s]
-                    out_row[at] = none
-                else:
-                    until = segment_end[s] if segment_end[s] < span_end[i] else span_end[i]
-                    out_row[at] = segment_row[s]
-                    s += 1
-                out_end[at] = until
-                cursor = until
-                at += 1
-    return found
+    cutter = _Cutter()
+    cutter.spans(span_track, span_start, span_end)
+    cutter.segments(track_first, segment_start, segment_end, segment_row)
+    return cutter.pieces()
+
+
+@cython.final
+@cython.cclass
+class _Cutter:
+    """Walks over the spans twice: to count the pieces, then to write them down."""
+
+    track: cython.const[cython.uint][::1]
+    start: cython.const[cython.longlong][::1]
+    end: cython.const[cython.longlong][::1]
+    first: cython.const[cython.uint][::1]
+    segment_start: cython.const[cython.longlong][::1]
+    segment_end: cython.const[cython.longlong][::1]
+    segment_row: cython.const[cython.uint][::1]
+    none: cython.uint
+    is_writing: cython.bint
+    count: cython.Py_ssize_t
+    out_span: cython.uint[::1]
+    out_start: cython.longlong[::1]
+    out_end: cython.longlong[::1]
+    out_row: cython.uint[::1]
+    out_place: cython.uint[::1]
+
+    def __init__(self) -> None:
+        self.none = NONE
+
+    def spans(self, track: object, start: object, end: object) -> None:
+        """What to cut."""
+        self.track, self.start, self.end = track, start, end
+
+    def segments(self, first: object, start: object, end: object, row: object) -> None:
+        """What to cut it by."""
+        self.first, self.segment_start, self.segment_end, self.segment_row = first, start, end, row
+
+    def pieces(self) -> tuple[array[int], array[int], array[int], array[int], array[int]]:
+        """Span, start, end, owner and place."""
+        self.is_writing = False
+        self._walk()
+        found = (
+            array("I", bytes(4 * self.count)),
+            array("q", bytes(8 * self.count)),
+            array("q", bytes(8 * self.count)),
+            array("I", bytes(4 * self.count)),
+            array("I", bytes(4 * self.count)),
+        )
+        self.out_span, self.out_start, self.out_end, self.out_row, self.out_place = found
+        self.is_writing = True
+        self._walk()
+        return found
+
+    @cython.cfunc
+    def _walk(self) -> cython.void:
+        i: cython.Py_ssize_t
+        self.count = 0
+        with cython.nogil:
+            for i in range(len(self.start)):
+                self._span(i)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _span(self, i: cython.Py_ssize_t) -> cython.int:
+        """The pieces of one span: owned ones, and the gaps between them."""
+        cursor: cython.longlong = self.start[i]
+        end: cython.longlong = self.end[i]
+        until: cython.longlong
+        s: cython.Py_ssize_t = 0
+        last: cython.Py_ssize_t = 0
+        if self.track[i] < len(self.first) - 1:
+            last = self.first[self.track[i] + 1]
+            s = self._first_ending_after(self.first[self.track[i]], last, cursor)
+        while cursor < end:
+            if s < last and self.segment_start[s] <= cursor:
+                until = self.segment_end[s] if self.segment_end[s] < end else end
+                self._piece(i, cursor, until, self.segment_row[s], s)
+                s += 1
+            else:
+                until = self.segment_start[s] if s < last and self.segment_start[s] < end else end
+                self._piece(i, cursor, until, self.none, s)
+            cursor = until
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _piece(
+        self,
+        i: cython.Py_ssize_t,
+        start: cython.longlong,
+        end: cython.longlong,
+        row: cython.uint,
+        place: cython.Py_ssize_t,
+    ) -> cython.int:
+        if self.is_writing:
+            self.out_span[self.count] = cython.cast(cython.uint, i)
+            self.out_start[self.count] = start
+            self.out_end[self.count] = end
+            self.out_row[self.count] = row
+            self.out_place[self.count] = cython.cast(cython.uint, place)
+        self.count += 1
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _first_ending_after(
+        self, low: cython.Py_ssize_t, high: cython.Py_ssize_t, time: cython.longlong
+    ) -> cython.Py_ssize_t:
+        middle: cython.Py_ssize_t
+        while low < high:
+            middle = (low + high) // 2
+            if self.segment_end[middle] > time:
+                high = middle
+            else:
+                low = middle + 1
+        return low
 
 
 def next_start(
@@ -171,57 +243,3 @@ def next_start(
             if low < first[query_track[i] + 1]:
                 out[i] = cython.cast(cython.uint, low)
     return result
-
-
-def _count(
-    span_track: cython.const[cython.uint][::1],
-    span_start: cython.const[cython.longlong][::1],
-    span_end: cython.const[cython.longlong][::1],
-    track_first: cython.const[cython.uint][::1],
-    segment_start: cython.const[cython.longlong][::1],
-    segment_end: cython.const[cython.longlong][::1],
-) -> int:
-    n: cython.Py_ssize_t = len(span_start)
-    tracks: cython.Py_ssize_t = len(track_first) - 1
-    pieces: cython.Py_ssize_t = 0
-    i: cython.Py_ssize_t
-    s: cython.Py_ssize_t
-    last: cython.Py_ssize_t
-    cursor: cython.longlong
-    with cython.nogil:
-        for i in range(n):
-            cursor = span_start[i]
-            s = 0
-            last = 0
-            if span_track[i] < tracks:
-                last = track_first[span_track[i] + 1]
-                s = _first_ending_after(segment_end, track_first[span_track[i]], last, cursor)
-            while cursor < span_end[i]:
-                if s >= last or segment_start[s] >= span_end[i]:
-                    cursor = span_end[i]
-                elif segment_start[s] > cursor:
-                    cursor = segment_start[s]
-                else:
-                    cursor = segment_end[s] if segment_end[s] < span_end[i] else span_end[i]
-                    s += 1
-                pieces += 1
-    return pieces
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(-9)
-def _first_ending_after(
-    segment_end: cython.const[cython.longlong][::1],
-    low: cython.Py_ssize_t,
-    high: cython.Py_ssize_t,
-    time: cython.longlong,
-) -> cython.Py_ssize_t:
-    middle: cython.Py_ssize_t
-    while low < high:
-        middle = (low + high) // 2
-        if segment_end[middle] > time:
-            high = middle
-        else:
-            low = middle + 1
-    return low
