@@ -106,7 +106,7 @@ capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, Tensor
 	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile \
 	  tests/across/test_processes.py tests/capture/test_run.py tests/capture/test_docs.py tests/capture
 
-native: $(VENV)/.dev ## only the tests of the hot loops
+native: $(VENV)/.hot ## only the tests of the hot loops
 	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest tests/native
 
 bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails where we are slower or larger than promised
@@ -144,6 +144,12 @@ $(VENV)/.made:
 $(VENV)/.run: $(VENV)/.made $(PROJECT) $(SOURCES)
 	@rm -rf build/lib* build/bdist*
 	@$(INSTALL) .
+	@touch $@
+
+# The tests of the hot loops need little: all of dev would take a minute to install.
+$(VENV)/.hot: $(VENV)/.run
+	@test -e $(VENV)/.dev || $(PY) -c "$(TOOLS_OF_DEV)" | tr ' ' '\n' | grep -E '^(pytest|hypothesis)[<>=]' | \
+	  xargs $(PY) -m pip install -qq --disable-pip-version-check
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run

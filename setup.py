@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import sysconfig
+import tempfile
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -56,6 +58,8 @@ def extensions() -> list[Extension]:
         from Cython.Build import cythonize
     except ImportError:
         return []
+    if not can_compile():
+        return []
     hot = [path for path in sorted(NATIVE.glob("*.py")) if "cython.compiled" in path.read_text("utf-8")]
     found = [Extension(f"stepscope.native.{path.stem}", [str(path)]) for path in hot]
     options = {
@@ -69,6 +73,25 @@ def extensions() -> list[Extension]:
         extension.optional = True
         extension.extra_compile_args = FLAGS
     return built
+
+
+def can_compile() -> bool:
+    """Whether there is a C compiler that finds Python's headers: if not, translating to C would take its time for nothing."""
+    from distutils.ccompiler import new_compiler
+    from distutils.errors import CCompilerError, DistutilsError
+    from distutils.sysconfig import customize_compiler
+
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "probe.c")
+        source.write_text("#include <Python.h>\n", "utf-8")
+        try:
+            compiler = new_compiler()
+            customize_compiler(compiler)
+            compiler.compile([str(source)], folder, include_dirs=[sysconfig.get_path("include")])
+        except (CCompilerError, DistutilsError) as error:
+            sys.stderr.write(f"the hot loops will run interpreted: {error}\n")
+            return False
+    return True
 
 
 def shared_source() -> str:
