@@ -20,7 +20,9 @@ endif
 
 PY := $(VENV)/bin/python
 STEPSCOPE := $(VENV)/bin/stepscope
-INSTALL := $(PY) -m pip install -qq --disable-pip-version-check $(EDITABLE)
+# Most modules are never imported: each is compiled when it is.
+PIP := -m pip install -qq --disable-pip-version-check --no-compile
+INSTALL := $(PY) $(PIP) $(EDITABLE)
 # What pyproject.toml lists as dev, on its own: asking pip for .[dev] would compile everything again.
 TOOLS_OF_DEV := from importlib.metadata import requires; \
 	print(*(line.split(';')[0] for line in requires('stepscope') if 'dev' in line.partition('extra ==')[2]))
@@ -149,11 +151,11 @@ $(VENV)/.run: $(VENV)/.made $(PROJECT) $(SOURCES)
 # The tests of the hot loops need little: all of dev would take a minute to install.
 $(VENV)/.hot: $(VENV)/.run
 	@test -e $(VENV)/.dev || $(PY) -c "$(TOOLS_OF_DEV)" | tr ' ' '\n' | grep -E '^(pytest|hypothesis)[<>=]' | \
-	  xargs $(PY) -m pip install -qq --disable-pip-version-check
+	  xargs $(PY) $(PIP)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
-	@$(PY) -c "$(TOOLS_OF_DEV)" | xargs $(PY) -m pip install -qq --disable-pip-version-check
+	@$(PY) -c "$(TOOLS_OF_DEV)" | xargs $(PY) $(PIP)
 	@touch $@
 
 node_modules/.made: package.json
@@ -164,10 +166,8 @@ node_modules/.made: package.json
 $(FRAMEWORKS)/.dev: $(VENV)/.dev
 	@echo "Setting up $(FRAMEWORKS), which takes a few minutes" >&2
 	@test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
-	@$(PY) -c "$(NEEDED_TO_RUN)" | xargs $(FRAMEWORKS)/bin/python -m pip install -qq --disable-pip-version-check \
-	  pytest pytest-xdist hypothesis
-	@# Most of their modules are never imported: each is compiled when it is.
-	@$(FRAMEWORKS)/bin/python -m pip install -qq --disable-pip-version-check --no-compile $(FRAMEWORK_PACKAGES) || \
+	@$(PY) -c "$(NEEDED_TO_RUN)" | xargs $(FRAMEWORKS)/bin/python $(PIP) pytest pytest-xdist hypothesis
+	@$(FRAMEWORKS)/bin/python $(PIP) $(FRAMEWORK_PACKAGES) || \
 	  echo "Not all frameworks could be installed for this Python: their tests are skipped." >&2
 	@touch $@
 
@@ -175,5 +175,5 @@ $(FRAMEWORKS)/.dev: $(VENV)/.dev
 	@rm -rf build/lib* build/bdist*
 	@$(PYTHON) -m venv --clear .venv-asan
 	@CFLAGS='-fsanitize=address -fno-omit-frame-pointer -g -O1' LDFLAGS=-fsanitize=address \
-	  .venv-asan/bin/python -m pip install -qq --disable-pip-version-check '.[dev]'
+	  .venv-asan/bin/python $(PIP) '.[dev]'
 	@touch $@
