@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { evidence } from "../../src/stepscope/web/app/evidence.js";
+import { pageOf } from "../../src/stepscope/web/app/findings.js";
 import { headlines, verdict } from "../../src/stepscope/web/app/verdict.js";
 
 const part = (name, share) => ({ part: name, ns: share * 1e6, share, names: [], names_total: 0, named_share: 1 });
@@ -89,4 +90,11 @@ test("where the device was not recorded, nothing is said about it", () => {
     }),
   );
   assert.equal(words, "A step takes 11.6 ms, input takes 85.0 % of the time: nothing here is worth changing.");
+});
+
+test("a finding leads to a page that has something to show", () => {
+  assert.equal(pageOf("launch-bound", true), "device");
+  assert.equal(pageOf("launch-bound", false), "trace");
+  assert.equal(pageOf("input-bound", false), "input");
+  assert.equal(pageOf("constructor", true), "trace");
 });

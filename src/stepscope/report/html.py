@@ -84,10 +84,8 @@ def _cards(report: Report) -> Iterator[tuple[str, str]]:
     """The figures that people look for first."""
     steps = report.steps
     if steps.median_ns is not None:
-        yield (
-            f"median of {steps.count:,} step{'s' if steps.count != 1 else ''}",
-            units.duration(steps.median_ns),
-        )
+        counted = steps.count - steps.partial or steps.count  # partial ones only where there are no others
+        yield f"median of {counted:,} step{'s' if counted != 1 else ''}", units.duration(steps.median_ns)
     busy = sum(row.share for row in report.breakdown if part(row.part).is_busy)
     if report.breakdown and any(row.part == "compute" for row in report.breakdown):
         yield "of the time the device is busy", share(busy)

@@ -131,7 +131,9 @@ def _why(found: Straggler) -> Iterator[str]:
     longest = next((part for part, ns in found.parts.items() if ns > 0), None)
     part = "compute" if found.cause in _CAUSES and found.parts.get("compute", 0) > 0 else longest
     if part is not None:
-        what = "time outside of all recorded events is" if part == "unexplained" else f"{spoken(part)} takes"
+        name = spoken(part)
+        takes = f"{name} {'take' if name.endswith('s') else 'takes'}"
+        what = "time outside of all recorded events is" if part == "unexplained" else takes
         took = f"In those steps its {what} {duration(found.parts[part])} longer than on the other ranks"
         yield f"{took}{_CAUSES.get(found.cause or '', '') if part == 'compute' else ''}."
     yield from _more_work(found)

@@ -32,21 +32,28 @@ const TELLING = 0.03; // as in the terminal: a smaller difference between two pr
 const RECORDED =
   "Profiling makes the host slower. The promise is for the job as it runs; this is what the recorded steps would gain.";
 const ELSEWHERE = "trace"; // where everything can be seen
+const ON_DEVICE = new Set(["device", "kernels"]);
 
 /** The first few, and the rest on demand. @param {import("../types").Report} report @param {import("../types").Context} context */
 export function findings(report, context) {
   if (!report.findings.length) {
     return empty("Nothing to change.", "No finding means that nothing here is worth your time.");
   }
-  const all = report.findings.map((found, at) => finding(found, at, context));
+  const isOnDevice = report.device.busy_share !== null;
+  const all = report.findings.map((found, at) => finding(found, at, pageOf(found.code, isOnDevice), context));
   const rest = all.slice(TOP);
   const more = rest.length ? h("details", {}, h("summary", {}, `${rest.length} more`), rest) : null;
   return [...all.slice(0, TOP), more];
 }
 
-/** @param {import("../types").Finding} found @param {number} at @param {import("../types").Context} context */
-function finding(found, at, context) {
-  const page = Object.hasOwn(PAGES, found.code) ? PAGES[found.code] : ELSEWHERE;
+/** Where more is to be seen; without a device its page has nothing to show. @param {string} code @param {boolean} isOnDevice */
+export function pageOf(code, isOnDevice) {
+  const page = Object.hasOwn(PAGES, code) ? PAGES[code] : ELSEWHERE;
+  return isOnDevice || !ON_DEVICE.has(page) ? page : ELSEWHERE;
+}
+
+/** @param {import("../types").Finding} found @param {number} at @param {string} page @param {import("../types").Context} context */
+function finding(found, at, page, context) {
   const link = h("a", { class: "more", href: context.link(page) }, `see ${entry(page)?.title ?? page}`);
   const words = h(
     "div",

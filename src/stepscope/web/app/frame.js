@@ -2,7 +2,7 @@
 
 import { fill, h, svg } from "./dom.js";
 import { ENTRIES, GROUPS } from "./pages.js";
-import { runList } from "./runlist.js";
+import { runList, titleOf } from "./runlist.js";
 import { isDark, onThemeChange, toggle } from "./theme.js";
 
 /**
@@ -116,7 +116,7 @@ export function makeFrame(root, watch, links, state) {
   const show = (run, page, chosen) => {
     shownRun = run?.id ?? "";
     chosenRank = chosen;
-    name.textContent = run ? run.name : "choose a run";
+    name.textContent = run ? titleOf(run, watch.runs()) : "choose a run";
     picker.dataset.tip = run ? `${run.place}\n${run.name}` : "";
     showRanks(ranks.get(run?.id ?? "") ?? Array.from({ length: run?.ranks ?? 0 }, (_, at) => at), chosen);
     for (const [each, link] of pages) {

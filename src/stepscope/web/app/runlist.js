@@ -13,6 +13,19 @@ export function matches(run, words) {
     .every((word) => text.includes(word));
 }
 
+/** What to call a run: its name, with as much of its place before it as tells it apart from others. @param {import("../types").Run} run @param {import("../types").Run[]} runs */
+export function titleOf(run, runs) {
+  if (!runs.some((each) => each.name === run.name && each.id !== run.id)) return run.name;
+  const places = run.place.split("/").filter(Boolean);
+  const called = (/** @type {import("../types").Run} */ each, /** @type {number} */ folders) =>
+    [...each.place.split("/").filter(Boolean).slice(-folders), each.name].join("/");
+  for (let folders = 1; folders <= places.length; folders += 1) {
+    const title = called(run, folders);
+    if (!runs.some((each) => each.id !== run.id && called(each, folders) === title)) return title;
+  }
+  return called(run, places.length);
+}
+
 /** @param {import("../types").Run} run */
 export function stateWords(run) {
   if (run.state !== "loading") return run.state === "new" ? "not opened yet" : run.state;
@@ -145,11 +158,12 @@ function row(run, options) {
       }),
     );
   const error = errorWords(run);
+  const title = titleOf(run, options.watch.runs());
   return h(
     "tr",
     { class: run.id === options.current ? "chosen" : null },
     box,
-    h("td", { class: "name" }, h("a", { href: options.link(run.id), "data-tip": run.place }, run.name)),
+    h("td", { class: "name" }, h("a", { href: options.link(run.id), "data-tip": run.place }, title)),
     h("td", {}, run.format ? format(run.format) : "–"),
     h("td", { class: "n" }, run.ranks ? count(run.ranks) : "–"),
     options.brief ? null : [h("td", { class: "n" }, count(run.files)), h("td", { class: "n" }, size(run.bytes))],

@@ -1,6 +1,6 @@
 // One sentence on a run: how long a step takes, what the device does meanwhile, and what to change first.
 
-import { duration, share, times } from "./format.js";
+import { duration, many, share, times } from "./format.js";
 import { inOrder, part } from "./parts.js";
 
 const WORTH = 0.05; // an idle part that takes less is not worth naming
@@ -56,8 +56,9 @@ export function headlines(report) {
   /** @type {[string, string][]} */
   const found = [];
   const { steps, device, breakdown } = report;
-  if (steps.median_ns !== null)
-    found.push([`median of ${steps.count} step${steps.count === 1 ? "" : "s"}`, duration(steps.median_ns)]);
+  // Partial steps are left out of the figures, unless there are no others.
+  const counted = steps.count - (steps.partial ?? 0) || steps.count;
+  if (steps.median_ns !== null) found.push([`median of ${many(counted, "step")}`, duration(steps.median_ns)]);
   const busy = breakdown.filter((row) => part(row.part).isBusy).reduce((sum, row) => sum + row.share, 0);
   if (breakdown.some((row) => row.part === "compute")) found.push(["of the time the device is busy", share(busy)]);
   else if (breakdown.some((row) => row.part === "host_compute")) found.push(["of the time the CPU computes", share(busy)]);

@@ -10,6 +10,7 @@ import { helpLink } from "../app/help.js";
 import { empty, failure } from "../app/notice.js";
 import { pageHead } from "../app/pieces.js";
 import { part } from "../app/parts.js";
+import { titleOf } from "../app/runlist.js";
 
 /** @typedef {import("../app/differences.js").Row} Row */
 
@@ -30,7 +31,7 @@ async function render(root, context) {
       "select",
       { "aria-label": label, style: { maxWidth: "420px" }, onchange: () => onChoose(element.value) },
       h("option", { value: "" }, "choose a run"),
-      context.runs().map((run) => h("option", { value: run.id }, run.name)),
+      context.runs().map((run) => h("option", { value: run.id }, titleOf(run, context.runs()))),
     );
     element.value = value;
     return h("label", {}, h("span", { class: "sub" }, `${label} `), element);

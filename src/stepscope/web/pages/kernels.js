@@ -100,6 +100,6 @@ function top(rows, total) {
         },
       },
     }),
-    note: "Hatched bars ran on tensor cores.",
+    note: rows.some((row) => row.tensor_cores) ? "Hatched bars ran on tensor cores." : "",
   });
 }

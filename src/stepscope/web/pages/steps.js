@@ -115,7 +115,7 @@ function distribution(context, rows) {
       })),
       layout: {
         xaxis: { title: { text: `step time [${unit}]` } },
-        yaxis: { automargin: true, type: "category" },
+        yaxis: { automargin: true, type: "category", autorange: "reversed" },
         margin: { l: 62, r: 16, t: 8, b: 44 },
       },
     }),
