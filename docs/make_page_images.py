@@ -26,6 +26,7 @@ FIXTURES = ROOT / "tests" / "fixtures"
 SIZE = ViewportSize(width=1280, height=760)
 JOB = "import stepscope, time\nprint(stepscope.listen(), flush=True)\nwhile True:\n    time.sleep(0.01)\n    stepscope.step()\n"
 QUERY = "SELECT name, COUNT(*) AS calls, SUM(dur_ns) AS total_ns\nFROM events\nWHERE kind = 'kernel'\nGROUP BY name\nORDER BY total_ns DESC\nLIMIT 20"
+TALL = {"collectives": 1120}  # what is worth seeing lies further down
 # What each picture shows: the page, the run, and more of its link.
 PICTURES: dict[str, tuple[str, str, dict[str, str]]] = {
     "overview": ("overview", "gpt", {}),
@@ -73,6 +74,7 @@ def take(page: Page, url: str, runs: dict[str, str], name: str) -> None:
     }
     query = "&".join(f"{key}={quote(value)}" for key, value in params.items())
     page.goto("about:blank")
+    page.set_viewport_size(SIZE | {"height": TALL.get(name, SIZE["height"])})
     page.goto(f"{url}#/{target}?{query}")
     page.locator(".room > *").first.wait_for()
     page.wait_for_timeout(400)

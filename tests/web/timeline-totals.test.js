@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { busyWords } from "../../src/stepscope/web/timeline/ranges.js";
 import { joined, joinedParts } from "../../src/stepscope/web/timeline/totals.js";
 
 const name = (/** @type {number} */ count, /** @type {number} */ total) => ({ name: "mm", kind: "kernel", count, total_ns: total, self_ns: total, mean_ns: total / count, max_ns: total });
@@ -26,4 +27,10 @@ test("names are summed, tracks and devices say their rank", () => {
 test("parts are summed and shares are of all", () => {
   const found = joinedParts([[{ part: "compute", ns: 30, share: 1 }], [{ part: "compute", ns: 30, share: 0.75 }, { part: "input", ns: 20, share: 0.25 }], []]);
   assert.deepEqual(found, [{ part: "compute", ns: 60, share: 0.75 }, { part: "input", ns: 20, share: 0.25 }]);
+});
+
+test("of many devices the least and the most busy are named", () => {
+  const devices = [0.4, 0.1, 0.9, 0.5].map((busy, rank) => ({ title: `GPU 0 of rank ${rank}`, busy_share: busy }));
+  assert.equal(busyWords(devices.slice(0, 1)), "GPU 0 of rank 0 40.0 % busy");
+  assert.equal(busyWords(devices), "4 devices, from 10.0 % busy (GPU 0 of rank 1) to 90.0 % (GPU 0 of rank 2)");
 });

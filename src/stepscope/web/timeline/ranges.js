@@ -15,6 +15,7 @@ const number = (title, key, show) => ({ title, key, show, isNumber: true });
 /** @param {string} title @param {string} key @param {(value: any, row: any) => any} show @returns {Column} */
 const text = (title, key, show) => ({ title, key, show, isNumber: false });
 
+const NAMED_DEVICES = 3;
 const BY_NAME = [
   text("name", "name", (value, row) => h("span", { "data-tip": `${value}\n${row.kind}` }, shortName(value))),
   number("count", "count", count), number("total", "total_ns", duration), number("self", "self_ns", duration),
@@ -48,6 +49,14 @@ export function table(columns, rows, first, onRow) {
   return h("table", {}, h("thead", {}, h("tr", {}, head)), body);
 }
 
+/** How busy each device was, or of many the least and the most. @param {{ title: string, busy_share: number }[]} devices */
+export function busyWords(devices) {
+  if (devices.length <= NAMED_DEVICES) return devices.map((each) => `${each.title} ${share(each.busy_share)} busy`).join(", ");
+  const ordered = [...devices].sort((a, b) => a.busy_share - b.busy_share);
+  const [least, most] = [ordered[0], ordered[ordered.length - 1]];
+  return `${count(devices.length)} devices, from ${share(least.busy_share)} busy (${least.title}) to ${share(most.busy_share)} (${most.title})`;
+}
+
 /**
  * @param {HTMLElement} drawer @param {Selection} selection @param {number} start @param {number} end
  * @param {{ rank: number, track: number }[]} tracks @param {() => boolean} isWanted
@@ -63,7 +72,7 @@ export async function showRange(drawer, selection, start, end, tracks, isWanted)
   const times = (/** @type {number} */ rank) => /** @type {[number, number]} */ ([start - timeline.shiftOf(rank), end - timeline.shiftOf(rank)]);
   const found = joined(await Promise.all(ranks.map(async (rank) => ({ rank, found: await timeline.ask.range(rank, ...times(rank), own(rank)) }))));
   if (!isWanted()) return;
-  const busy = found.devices.map((/** @type {any} */ each) => `${each.title} ${share(each.busy_share)} busy`).join(", ");
+  const busy = busyWords(found.devices);
   title.textContent = `${duration(end - start)} selected on ${many(tracks.length, "track")}${ranks.length > 1 ? ` of ${many(ranks.length, "rank")}` : ""}, ${many(found.events, "event")}${busy ? ` · ${busy}` : ""}`;
   const views = /** @type {[string, () => HTMLElement][]} */ ([
     ["by name", () => table(BY_NAME, found.names, "self_ns", (row) => timeline.onSearch(row.name))],

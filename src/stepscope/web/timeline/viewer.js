@@ -170,8 +170,10 @@ async function unfold(timeline, rank, beside) {
     rank.layout = await timeline.ask.layout(rank.rank, beside);
     rank.source = eventsOf(rank.layout, timeline.zero);
     const { viewport } = timeline;
+    const isWhole = viewport.start <= viewport.low && viewport.end >= viewport.high;
     viewport.low = Math.min(viewport.low, rank.layout.start_ns + rank.source.shift);
     viewport.high = Math.max(viewport.high, rank.layout.end_ns + rank.source.shift);
+    if (isWhole) viewport.reset(); // whoever looks at everything goes on doing so
     timeline.foldNew(rank, false);
     timeline.arrange();
     timeline.onRank();
