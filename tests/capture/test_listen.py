@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import stat
 import subprocess
@@ -146,6 +147,29 @@ def test_a_loop_that_makes_no_steps(place: Path) -> None:
         process.wait()
         if process.stdout is not None:
             process.stdout.close()
+
+
+def test_a_job_that_ends_meanwhile(place: Path) -> None:
+    command = [sys.executable, "-m", "stepscope", "capture", "--steps", "10000", "-o", "out"]
+    with job(place, "plain") as (process, _):
+        asked = subprocess.Popen(
+            [*command, str(process.pid)], env=environment(), cwd=place, stderr=subprocess.PIPE, text=True
+        )
+        assert asked.stderr is not None
+        assert "recording steps" in asked.stderr.readline()
+        process.kill()
+        _, said = asked.communicate(timeout=PATIENCE_SECONDS)
+    assert asked.returncode == 1
+    assert "ended, or stopped listening, before the steps were recorded" in said
+
+
+def test_a_job_that_hangs(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask, "_PATIENCE_SECONDS", 0.2)
+    with job(place, "plain") as (process, path):
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)  # until it has stopped
+        with pytest.raises(ask.NotListening, match="does not answer"):
+            ask.status(path)
 
 
 def test_nobody_listens(place: Path) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
-from stepscope.formats.json_events import JsonEvents
 from stepscope.formats.source import Source
+
+if TYPE_CHECKING:
+    from stepscope.formats.json_events import JsonEvents
 
 READABLE = (
     "Profiles that can be read: PyTorch (*.pt.trace.json[.gz]), XPlane (*.xplane.pb), Chrome trace JSON, "

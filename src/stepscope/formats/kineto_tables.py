@@ -46,8 +46,7 @@ def add_tables(draft: Draft, found: JsonEvents) -> None:
     draft.kernels = _kernels(layouts["kernel"].filter(has_row["kernel"]), draft.ops)
     draft.copies = _copies(layouts, draft.events)
     draft.memory = _memory(layouts["memory"].filter(has_row["memory"]), draft.events["start_ns"])
-    if len(layouts["collective"]):
-        draft.collectives = _collectives(layouts["collective"])
+    draft.collectives = _collectives(layouts["collective"])
     draft.cold = _cold(found, has_row)
 
 
@@ -96,6 +95,8 @@ def _copies(layouts: Layouts, events: pl.DataFrame) -> pl.DataFrame:
     copies = layouts["copy"].select("event", "rocm_kind", bytes=pl.coalesce("bytes", "size"))
     rows = pl.concat([copies, kernels])
     rows = rows.filter(events["kind"].gather(rows["event"]).is_in(["copy", "memset"]))
+    if rows.is_empty():
+        return rows.select("event", "bytes")
     rows = rows.with_columns(
         name=events["name"].gather(rows["event"]).cast(pl.String), told=pl.col("rocm_kind").cast(pl.String)
     )
@@ -117,6 +118,8 @@ def _direction(text: pl.Expr, pattern: str) -> pl.Expr:
 
 
 def _memory(rows: pl.DataFrame, start: pl.Series) -> pl.DataFrame:
+    if rows.is_empty():
+        return rows.select("event")
     kinds = rows["device_type"].replace_strict(
         list(_DEVICE_TYPES), list(_DEVICE_TYPES.values()), default="other", return_dtype=DeviceKind
     )
@@ -134,6 +137,8 @@ def _memory(rows: pl.DataFrame, start: pl.Series) -> pl.DataFrame:
 
 def _collectives(layout: pl.DataFrame) -> pl.DataFrame:
     """The message is the larger side: an all-gather's output, a reduce-scatter's input."""
+    if layout.is_empty():
+        return layout.select("event")
     item = (
         pl.col("dtype")
         .cast(pl.String)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from stepscope.formats.source import Source
-from stepscope.trace.draft import Draft
+
+if TYPE_CHECKING:
+    from stepscope.trace.draft import Draft
 
 # Told the bytes of the stored file that were read so far.
 Progress = Callable[[int], None]

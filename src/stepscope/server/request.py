@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -19,7 +18,6 @@ LARGEST_INTEGER = 2**62
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 
 T = TypeVar("T")
-N = TypeVar("N", int, float)
 
 
 class Refused(StepscopeError):
@@ -59,19 +57,6 @@ class Query:
     def maybe_integer(self, name: str, low: int, high: int) -> int | None:
         """The same where nothing stands for no wish."""
         return self.integer(name, low, high) if self.has(name) else None
-
-    def number(self, name: str, low: float, high: float, default: float | None = None) -> float:
-        """A finite number within the limits."""
-        text = self._values.get(name, "")
-        if not text:
-            return _default(name, default)
-        try:
-            value = float(text) if len(text) <= 40 else math.nan
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
-            raise BadRequest(f"{name} must be a number.", where=name)
-        return within(name, value, low, high)
 
     def text(self, name: str, longest: int = LONGEST_TEXT, default: str | None = None) -> str:
         """A text of at most so many characters."""
@@ -114,7 +99,7 @@ class Query:
         return [within(name, int(word), low, high) for word in words]
 
 
-def within(name: str, value: N, low: N, high: N) -> N:
+def within(name: str, value: int, low: int, high: int) -> int:
     """The value, if it is within the limits."""
     if not low <= value <= high:
         raise BadRequest(f"{name} must be from {low:,} to {high:,}.", where=name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -106,8 +105,3 @@ def _short(title: str) -> str:
     """Without the long numbers that XPlane puts behind the names of threads."""
     name, slash, number = title.rpartition("/")
     return name if slash and len(number) > 9 and number.lstrip("-").isdigit() else " ".join(title.split())
-
-
-def groups_by_track(groups: list[GroupShown]) -> Iterator[tuple[int, TrackShown]]:
-    """Every track by its id."""
-    return ((track.id, track) for group in groups for track in group.tracks)

@@ -15,7 +15,6 @@ BY_NAME = 16  # styles 0 to 15: a name has always the same one
 PART = {part: BY_NAME + number for number, part in enumerate(PARTS)}
 QUIET = BY_NAME + len(PARTS)  # instants, allocations and other things that take no time
 STEP = QUIET + 1  # and the next one: steps take turns
-COUNT = STEP + 2
 
 _OF_KIND = {
     "copy": PART["copy"],
