@@ -46,8 +46,11 @@ def _step(found: Diff) -> str:
     if found.tail is not None and found.tail.significant:
         return f"A step took {change} on average, by a few that are slow."
     if step.noise is not None and abs(step.difference) > step.noise:
-        even = units.duration(step.at_equal_speed or 0)
-        return f"A step took {change}, but at equal speed of host and device it differs by {even}{noise}: no more than chance."
+        even = step.at_equal_speed or 0.0
+        if abs(even) > step.noise:  # beyond the margin, and yet not as sure as what is called a change
+            return f"A step took {change}{noise}: likely more than chance, but not surely."
+        signed = f"{'−' if even < 0 else '+'}{units.duration(abs(even))}"
+        return f"A step took {change}, but at equal speed of host and device it differs by {signed}{noise}: no more than chance."
     if abs(step.relative) > NOTABLE_CHANGE and step.noise is not None:
         return f"A step took {change}, which may be chance ({noise[2:].removesuffix(' by chance')})."
     return f"The step is the same within its noise: {change}{noise}."

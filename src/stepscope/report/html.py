@@ -91,7 +91,9 @@ def _cards(report: Report) -> Iterator[tuple[str, str]]:
         yield "of the time the device is busy", share(busy)
     idle = [row for row in in_order(report.breakdown) if not part(row.part).is_busy]
     if idle and idle[0].share >= 0.01:
-        yield f"idle because of {part(idle[0].part).title}", share(idle[0].share)
+        why = idle[0].part
+        label = "of the time is unexplained" if why == "unexplained" else f"idle because of {part(why).title}"
+        yield label, share(idle[0].share)
     if report.device.mfu is not None:
         yield "model FLOPs utilisation", share(report.device.mfu)
     peaks = [

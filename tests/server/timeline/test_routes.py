@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from stepscope.server.app import make_app
+from stepscope.server.runs import Place
+from tests.server.conftest import Asking
 from tests.server.timeline.conftest import Viewer
 
 Make = Callable[..., Viewer]
@@ -32,6 +37,22 @@ def test_devices_come_before_the_host_and_the_main_thread_before_others(viewer: 
     assert [group["what"] for group in groups][:2] == ["device", "host"]
     assert groups[0]["title"].startswith("GPU 0")
     assert groups[1]["tracks"][0]["title"].startswith("main thread")
+
+
+def test_times_since_1970_are_counted_from_a_moment_that_a_browser_holds_exactly(tmp_path: Path) -> None:
+    """Its numbers hold every 256th ns of them: one of these is the begin, and all others are counted from there."""
+    begin = 1_694_128_201_426_529  # µs
+    place = {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1, "dur": 2, "args": {}}
+    events = [{**place, "name": f"op {at}", "ts": begin + 3 * at} for at in range(3)]
+    (tmp_path / "job.pt.trace.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    app = make_app([Place(str(tmp_path))])
+    asking = Asking(app)
+    about = f"api/runs/{asking.id_of('job.pt.trace.json')}/timeline"
+    start = asking.get(f"{about}/layout").get_json()["start_ns"]
+    assert int(float(start)) == start <= 1_000 * begin < start + 1024
+    told = [asking.get(f"{about}/event?id={number}").get_json()["after_ns"] for number in range(3)]
+    assert told == [1_000 * (begin + 3 * at) - start for at in range(3)]
+    app.close()
 
 
 def a_kernel(one: Viewer) -> dict[str, Any]:

@@ -30,6 +30,7 @@ def event_details(view: View, number: int) -> dict[str, Any]:
         "role": event["role"],
         "category": event["source_category"],
         "start_ns": event["start_ns"],
+        "after_ns": event["start_ns"] - view.extent.start_ns,
         "dur_ns": event["dur_ns"],
         "self_ns": max(0, event["dur_ns"] - int(inside["dur_ns"].sum())),
         "children": len(inside),
@@ -153,7 +154,7 @@ def _link(view: View, event: int, why: str, direction: str) -> dict[str, Any]:
         "name": other["name"] or "",
         "track": other["track"],
         "row": row_of(view, other),
-        "start_ns": other["start_ns"],
+        "after_ns": other["start_ns"] - view.extent.start_ns,
         "dur_ns": other["dur_ns"],
     }
 

@@ -9,10 +9,13 @@ import polars as pl
 from stepscope.server.timeline.store import Store
 from stepscope.trace.trace import Trace
 
+DOUBLE = 1 << 53  # up to here JavaScript's numbers hold every ns; those since 1970 are beyond
+GRAIN_NS = 1024  # of ns since 1970 it holds every multiple of this
+
 
 @dataclass(frozen=True)
 class Extent:
-    """Of a trace's events, in its own time."""
+    """Of a trace's events, in its own time. The page holds `start_ns` exactly, so that times counted from there are exact, too."""
 
     start_ns: int
     end_ns: int
@@ -27,6 +30,8 @@ def extent_of(trace: Trace, store: Store) -> Extent:
     if not spans:
         return Extent(0, 1)
     start = min(span[0] for span in spans)
+    if start > DOUBLE:
+        start -= start % GRAIN_NS
     return Extent(start, max(*(span[1] for span in spans), start + 1))
 
 

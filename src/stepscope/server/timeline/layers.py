@@ -164,6 +164,7 @@ def span_details(view: View, name: str, number: int) -> dict[str, Any] | None:
         "id": number,
         "name": layer.store.names[span["name"]],
         "start_ns": span["start_ns"],
+        "after_ns": span["start_ns"] - view.extent.start_ns,
         "dur_ns": span["dur_ns"],
         "row": row or 0,
         "part": span.get("part"),

@@ -64,7 +64,7 @@ export function showEvent(drawer, event, rank, selection) {
   const about = facts([
     ["duration", event.dur_ns ? duration(event.dur_ns) : "none: a moment"],
     ["self", isOverlong ? `${duration(event.self_ns)} (${share(event.self_ns / event.dur_ns)}), ${count(event.children)} inside` : null],
-    ["start", `${duration(event.start_ns + timeline.shiftOf(rank))} after the beginning`],
+    ["start", `${duration(timeline.placeOf(rank, event.after_ns))} after the beginning`],
     ["kind", event.role ? `${event.kind}, ${event.role}` : event.kind],
     ["category", event.category],
     ["track", event.thread],
@@ -122,7 +122,7 @@ export function showSpan(drawer, span, rank, selection) {
   const meaning = span.part ? part(span.part) : null;
   const rows = /** @type {[string, any][]} */ ([
     ["duration", duration(span.dur_ns)],
-    ["start", `${duration(span.start_ns + timeline.shiftOf(rank))} after the beginning`],
+    ["start", `${duration(timeline.placeOf(rank, span.after_ns))} after the beginning`],
     ["meaning", meaning?.meaning ?? span.meaning],
     ["device", span.device],
     ["step", span.step === null || span.step === undefined ? null : h("a", { href: timeline.context.link("steps", { filter: `step=${span.step}` }) }, `step ${span.step}`)],

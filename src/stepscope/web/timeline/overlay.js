@@ -22,9 +22,9 @@ export function sourceId(rank, layer) {
 /**
  * Paints on the same canvas as the slices: a second one of that size would cost more than painting them again.
  * @param {CanvasRenderingContext2D} ctx @param {import("./painter.js").Scene} scene @param {Marked} marked
- * @param {import("./colours.js").Palette} palette @param {(rank: number) => number} shiftOf
+ * @param {import("./colours.js").Palette} palette @param {(rank: number, after: number) => number} placeOf
  */
-export function paintOverlay(ctx, scene, marked, palette, shiftOf) {
+export function paintOverlay(ctx, scene, marked, palette, placeOf) {
   const { width } = scene.viewport;
   const x = (/** @type {number} */ time) => Math.max(-10, Math.min(width + 10, scene.viewport.x(time)));
   for (const mark of marked.marks) {
@@ -42,7 +42,7 @@ export function paintOverlay(ctx, scene, marked, palette, shiftOf) {
     const place = heightOf(scene.lines, hover.source.id, hover.row);
     if (place) outline(ctx, x(hover.start), x(hover.start + hover.dur), place.y - scene.scroll, palette.ink, 1);
   }
-  if (marked.chosen) paintChosen(ctx, scene, marked.chosen, marked.links, palette, x, shiftOf);
+  if (marked.chosen) paintChosen(ctx, scene, marked.chosen, marked.links, palette, x, placeOf);
 }
 
 /** @param {CanvasRenderingContext2D} ctx @param {number} left @param {number} right @param {number} y @param {string} colour @param {number} weight */
@@ -75,18 +75,18 @@ function paintRange(ctx, left, right, height, ns, palette) {
 
 /**
  * @param {CanvasRenderingContext2D} ctx @param {import("./painter.js").Scene} scene @param {Chosen} chosen @param {LinkShown[]} links
- * @param {import("./colours.js").Palette} palette @param {(time: number) => number} x @param {(rank: number) => number} shiftOf
+ * @param {import("./colours.js").Palette} palette @param {(time: number) => number} x @param {(rank: number, after: number) => number} placeOf
  */
-function paintChosen(ctx, scene, chosen, links, palette, x, shiftOf) {
+function paintChosen(ctx, scene, chosen, links, palette, x, placeOf) {
   const own = heightOf(scene.lines, sourceId(chosen.rank, chosen.layer), chosen.row);
   if (!own) return;
   const y = own.y - scene.scroll;
   outline(ctx, x(chosen.start), x(chosen.start + chosen.dur), y, palette.ink, 2);
-  const shift = shiftOf(chosen.rank);
   for (const link of links.slice(0, MOST_ARROWS)) {
     const other = heightOf(scene.lines, sourceId(chosen.rank, "events"), link.row);
     if (!other) continue;
-    const there = { start: link.start_ns + shift, end: link.start_ns + link.dur_ns + shift, y: other.y - scene.scroll };
+    const start = placeOf(chosen.rank, link.after_ns);
+    const there = { start, end: start + link.dur_ns, y: other.y - scene.scroll };
     const here = { start: chosen.start, end: chosen.start + chosen.dur, y };
     const [from, to] = link.direction === "to" ? [here, there] : [there, here];
     outline(ctx, x(there.start), x(there.end), there.y, palette.accent, 1.5);

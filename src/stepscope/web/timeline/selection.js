@@ -87,8 +87,7 @@ export class Selection {
   /** @param {number} rank @param {string} layer @param {any} event */
   arrived(rank, layer, event) {
     const { timeline } = this;
-    const shift = timeline.shiftOf(rank);
-    timeline.marked.chosen = { rank, layer, id: event.id, start: event.start_ns + shift, dur: event.dur_ns, row: event.row, track: event.track ?? null };
+    timeline.marked.chosen = { rank, layer, id: event.id, start: timeline.placeOf(rank, event.after_ns), dur: event.dur_ns, row: event.row, track: event.track ?? null };
     timeline.marked.links = event.links ?? [];
     this.event = layer === "events" ? event : null;
     this.open(!this.isHidden);

@@ -61,7 +61,6 @@ export class Timeline {
     this.beforeFrame = [];
     /** @type {((key: string) => void)} */
     this.onNote = () => {};
-    /** @type {(() => void)} */
     this.onChange = () => {};
     /** @type {((text: string) => void)} */
     this.onSearch = () => {};
@@ -176,7 +175,7 @@ export class Timeline {
     const { scene, palette: colours, painter } = this;
     painter.paint(scene);
     this.tracks.update(this.lines, this.scroll, this.height);
-    paintOverlay(painter.ctx, scene, this.marked, colours, (rank) => this.shiftOf(rank));
+    paintOverlay(painter.ctx, scene, this.marked, colours, (rank, after) => this.placeOf(rank, after));
     this.minimap.paint(scene, colours, painter.ratio, this.lines);
     paintRuler(this.elements.ruler, this.viewport.width, painter.ratio, scene, colours);
     this.tellSpan(begun);
@@ -213,6 +212,11 @@ export class Timeline {
     return this.ranks.find((each) => each.rank === rank)?.source?.shift ?? 0;
   }
 
+  /** Where something lies that begins so long after its rank does: exactly, as times since 1970 are not. @param {number} rank @param {number} after */
+  placeOf(rank, after) {
+    return after + ((this.ranks.find((each) => each.rank === rank)?.layout?.start_ns ?? 0) + this.shiftOf(rank));
+  }
+
   /** @param {number} x @param {number} y of the picture */
   hit(x, y) {
     return hitAt(this.scene, x, y, this.painter.ratio);
@@ -225,8 +229,7 @@ export class Timeline {
       this.onUnfoldRank(rank);
       return;
     }
-    const { folded } = this.arrangement;
-    if (!folded.delete(key)) folded.add(key);
+    if (!this.arrangement.folded.delete(key)) this.arrangement.folded.add(key);
     if (!rank) this.arrangement.allFolded = false;
     this.arrange();
   }
@@ -275,24 +278,23 @@ export class Timeline {
 
   /** @param {string} key @param {number} by */
   move(key, by) {
-    const { pinned } = this.arrangement;
-    const found = pinned.includes(key) ? { heading: null, keys: pinned } : this.siblings(key);
-    const at = found?.keys.indexOf(key) ?? -1;
-    if (!found || at < 0 || at + by < 0 || at + by >= found.keys.length) return;
-    found.keys.splice(at + by, 0, ...found.keys.splice(at, 1));
-    if (found.heading !== null) this.arrangement.order.set(found.heading, found.keys);
-    this.arrange();
+    this.reorder(key, (_, at) => at + by);
   }
 
   /** @param {string} key @param {string} before */
   drop(key, before) {
-    const { pinned } = this.arrangement;
-    const found = pinned.includes(key) && pinned.includes(before) ? { heading: null, keys: pinned } : this.siblings(key);
+    this.reorder(key, (keys) => keys.indexOf(before));
+  }
+
+  /** Among the tracks beside it, or among those that are pinned. @param {string} key @param {(keys: string[], at: number) => number} placeOf */
+  reorder(key, placeOf) {
+    const { pinned, order } = this.arrangement;
+    const found = pinned.includes(key) ? { heading: null, keys: pinned } : this.siblings(key);
     const from = found?.keys.indexOf(key) ?? -1;
-    const to = found?.keys.indexOf(before) ?? -1;
-    if (!found || from < 0 || to < 0) return;
+    const to = found && from >= 0 ? placeOf(found.keys, from) : -1;
+    if (!found || to < 0 || to >= found.keys.length) return;
     found.keys.splice(to, 0, ...found.keys.splice(from, 1));
-    if (found.heading !== null) this.arrangement.order.set(found.heading, found.keys);
+    if (found.heading !== null) order.set(found.heading, found.keys);
     this.arrange();
   }
 }

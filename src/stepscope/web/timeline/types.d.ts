@@ -77,11 +77,12 @@ export interface Chosen { rank: number; layer: string; id: number; start: number
 export interface Range { start: number; end: number; tracks: { rank: number; track: number }[] }
 
 export interface LinkShown {
-  why: string; direction: "to" | "from"; id: number; name: string; track: number; row: number; start_ns: number; dur_ns: number;
+  why: string; direction: "to" | "from"; id: number; name: string; track: number; row: number; after_ns: number; dur_ns: number;
 }
 
 export interface EventShown {
-  id: number; name: string; kind: string; role: string | null; category: string | null; start_ns: number; dur_ns: number;
+  /** `after_ns` the layout's `start_ns`, which is exact; `start_ns` itself may be more than a double holds. */
+  id: number; name: string; kind: string; role: string | null; category: string | null; start_ns: number; after_ns: number; dur_ns: number;
   self_ns: number; children: number; step: number | null; track: number; row: number; depth: number; thread: string;
   stack: { id: number; name: string; kind: string }[]; launch_stack: { id: number; name: string; kind: string }[]; facts: Record<string, Record<string, any>>; links: LinkShown[];
   links_total: number; op: { id: number; name: string } | null;
