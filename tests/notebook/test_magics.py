@@ -18,6 +18,7 @@ pytest.importorskip("IPython")
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from traitlets.config import Config
 
 from stepscope.notebook import serving
 from tests.patience import PATIENCE_S
@@ -37,9 +38,9 @@ total
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
-    """With settings and history of its own, not those of the user."""
+    """With settings of its own and without a history: not those of the user."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    made: Any = InteractiveShell.instance()
+    made: Any = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
     made.run_line_magic("load_ext", "stepscope")
     made.run_cell("import stepscope")
     yield made
