@@ -74,3 +74,13 @@ def test_plotly_comes_from_the_installed_package_and_is_packed(asking: Asking) -
 def test_a_prefix_changes_nothing(asking: Asking) -> None:
     answer = asking.client.get("/api/state", base_url="http://localhost/behind/a/proxy")
     assert answer.status_code == 200
+
+
+def test_a_prefix_without_its_slash_leads_to_the_page(asking: Asking) -> None:
+    """As people type it: without the slash the page would look for its files beside the prefix."""
+    below = {"SCRIPT_NAME": "/my/prefix", "PATH_INFO": ""}
+    answer = asking.client.get("/", environ_overrides=below, query_string={"token": "a b"})
+    assert answer.status_code == 302
+    assert answer.headers["Location"] == "prefix/?token=a+b"
+    answer = asking.client.get("/", environ_overrides={**below, "PATH_INFO": "/"})
+    assert answer.status_code == 200

@@ -85,7 +85,8 @@ def _behind(app: Callable[..., Iterable[bytes]], secret: str) -> Callable[..., I
     """The app below the secret; anything else is not there."""
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        _, first, *rest = (*environ.get("PATH_INFO", "").split("/", 2), "", "")[:3]
+        _, _, asked = environ.get("PATH_INFO", "").partition("/")
+        first, slash, rest = asked.partition("/")
         if not compare_digest(first.encode("utf-8", "replace"), secret.encode()):
             start_response(
                 "404 Not Found", [("Content-Type", "text/plain"), ("X-Content-Type-Options", "nosniff")]
@@ -94,7 +95,7 @@ def _behind(app: Callable[..., Iterable[bytes]], secret: str) -> Callable[..., I
         inner = {
             **environ,
             "SCRIPT_NAME": f"{environ.get('SCRIPT_NAME', '')}/{first}",
-            "PATH_INFO": f"/{rest[0] if rest else ''}",
+            "PATH_INFO": slash + rest,
         }
         return app(inner, start_response)
 

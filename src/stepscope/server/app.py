@@ -97,6 +97,8 @@ class App:
             return error_response(request, Refused(fault, status=500, fix="This is a bug; please report it."))
 
     def _answer(self, request: Request) -> Response:
+        if not request.environ.get("PATH_INFO") and request.root_path:
+            return _with_slash(request)
         path = request.path.lstrip("/")
         letting_in = self.settings.guard.check(request)
         if letting_in is not None:
@@ -196,6 +198,13 @@ class App:
                 fix="Its files may be gone. Choose another run from the list.",
             )
         return found
+
+
+def _with_slash(request: Request) -> Response:
+    """Below a prefix: the page's addresses are relative to it, and would be relative to what is above it without the slash."""
+    asked = f"?{request.query_string.decode('ascii', 'replace')}" if request.query_string else ""
+    place = f"{request.root_path.rpartition('/')[2]}/{asked}"
+    return Response(status=302, headers={"Location": place, "Cache-Control": "no-store"})
 
 
 def _only(request: Request, method: str) -> None:
