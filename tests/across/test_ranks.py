@@ -164,8 +164,9 @@ def test_a_short_and_noisy_recording_tells_no_drift(seed: int) -> None:
 
 def test_clocks_drift_by_what_clocks_do() -> None:
     found = _drifting(50.0, 1_000_000_000, 20_000).clocks
-    assert [round(clock.drift * 1e6) for clock in found.values()] == [0, 50, 0]
-    assert [clock.drift for clock in _drifting(749.0, 20_000_000, 5_000).clocks.values()] == [0.0, 0.0, 0.0]
+    assert [clock.drift * 1e6 for clock in found.values()] == pytest.approx([0, 50, 0], abs=1.5)
+    wrong = _drifting(749.0, 20_000_000, 5_000).clocks  # no clock does that
+    assert all(abs(clock.drift) < 2e-5 for clock in wrong.values())
 
 
 def test_recorded_offsets_are_used() -> None:

@@ -49,6 +49,36 @@ def test_always_late_because_of_its_input() -> None:
     assert late.share == pytest.approx(0.09, abs=0.01)
 
 
+def test_what_the_others_hide_in_their_waits_is_no_cause() -> None:
+    """Rank 2's input takes 90 longer, and then all its dispatch shows, which the others do while they wait for it."""
+    shown = _parts({"input": 90, "dispatch": 150})
+    did = _parts({"input": 90})
+    steps = pl.DataFrame(
+        [(rank, step, 0, 1200, 1.0) for step in range(5) for rank in range(4)], schema=STEPS, orient="row"
+    )
+    late = straggler(lateness(steps, shown), steps, shown, did=did)
+    assert late is not None and (late.rank, late.cause) == (2, "input")
+    nothing = straggler(lateness(steps, shown), steps, shown, did=_parts({}))
+    assert nothing is not None and nothing.cause == "dispatch"  # late before: all that shows is told
+
+
+def _parts(longer: Mapping[str, int]) -> pl.DataFrame:
+    """Of four ranks and five steps of 1200, most of which the others wait for rank 2."""
+    rows = []
+    for step in range(5):
+        for rank in range(4):
+            parts = {part: ns + (longer.get(part, 0) if rank == 2 else 0) for part, ns in USUAL.items()}
+            parts["collective"] = 1200 - sum(parts.values())
+            rows += [(rank, step, part, ns) for part, ns in parts.items()]
+    return pl.DataFrame(rows, schema=PARTS, orient="row")
+
+
+def test_more_work_in_every_step_by_another_amount() -> None:
+    """Sequences of any length, on one rank: its batches are uneven, though it is always late."""
+    late = found(lambda rank, step: {"compute": 60 + 70 * (step % 5)} if rank == 1 else {}, blocks=True)
+    assert late is not None and (late.rank, late.kind, late.cause) == (1, "data-dependent", "work")
+
+
 def test_a_whole_host_is_late() -> None:
     """Two of eight ranks: neither is waited for alone."""
     late = found(lambda rank, step: {"dispatch": 80 + rank} if rank in (2, 3) else {}, ranks=8)
@@ -206,6 +236,19 @@ def test_more_work_explains_only_computing() -> None:
     late = _told(30, 0.3, kind="always", cause="work", ranks=[1], parts={"dispatch": 30}, work_ratio=2.0)
     detail = with_straggler([], late, 100)[0].detail
     assert "its dispatch takes 30 ns longer than on the other ranks." in detail
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("device_gap", "its device gaps take 30 ns longer"),
+        ("copy", "its copies take 30 ns longer"),
+        ("unrecorded", "its time that was not recorded is 30 ns longer"),
+    ],
+)
+def test_parts_in_words(part: str, words: str) -> None:
+    late = _told(30, 0.3, kind="always", cause=part, ranks=[1], parts={part: 30})
+    assert words in with_straggler([], late, 100)[0].detail
 
 
 def test_larger_kernels_and_more_of_them_are_told_apart() -> None:

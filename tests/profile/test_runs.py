@@ -142,3 +142,17 @@ def test_no_address_where_a_pattern_would_match_another_window() -> None:
 def test_a_folder_is_no_address_while_folders_below_hold_other_runs() -> None:
     found = named("rank0.json", "rank1.json", "old/x.json")
     assert {run.address for run in found} == {"/logs/rank*.json", "/logs/old/x.json"}
+
+
+def test_copies_of_a_few_ranks_are_not_the_run() -> None:
+    ranks = [f"rank{rank}.json" for rank in range(4)]
+    copied = [entry(f"/logs/{name}") for name in ranks] + [
+        entry("/logs/copy_rank3.json", mtime_ns=1_000_000_000)
+    ]
+    assert [[item.name for item in run] for run in group(copied)] == [ranks, ["copy_rank3.json"]]
+
+
+def test_a_second_window_of_one_worker_is_not_the_run() -> None:
+    workers = [at(f"vm_{worker}", 1000 + worker) for worker in range(4)]
+    again = at("vm_3", 1010)
+    assert runs(*workers, again) == [workers, [again]]

@@ -16,17 +16,31 @@ _GREW_WITH = 0.5  # of the growth in time, growth in blocks that explains it
 _ALIKE = 0.25  # a larger batch is larger in each step by as much
 _SLOWER_CLOCK = 0.95
 _BLOCKS = "blocks"
+_DID = "did "
+_BY_HOST = ("input", "python", "dispatch", "io", "compile", "unexplained")
 
 
 class Behind:
-    """Parts of the account and blocks of kernels of some ranks beside the median of all others."""
+    """Parts of the account and blocks of kernels of some ranks beside the median of all others.
+
+    `did` is what their hosts did, seen or not. While the others wait in a collective, their hosts go on and hide what they do
+    there; the late one's host does not, and all of it shows. What it did no longer than they is not what made it late.
+    """
 
     def __init__(
-        self, steps: pl.DataFrame, parts: pl.DataFrame, clocks_mhz: Mapping[int, float | None]
+        self,
+        steps: pl.DataFrame,
+        parts: pl.DataFrame,
+        clocks_mhz: Mapping[int, float | None],
+        did: pl.DataFrame | None = None,
     ) -> None:
         work = steps.select("rank", "step", part=pl.lit(_BLOCKS), ns=_BLOCKS)
-        times = _filled(steps, parts).with_columns(pl.col("ns").cast(pl.Float64))
-        self._rows = pl.concat([times, work]).drop_nulls("ns")
+        times = [_filled(steps, parts)]
+        if did is not None and len(did):
+            whole = _filled(steps.join(did, on=["rank", "step"], how="semi"), did)
+            times.append(whole.with_columns(part=_DID + pl.col("part")))
+        numbers = [frame.with_columns(pl.col("ns").cast(pl.Float64)) for frame in times]
+        self._rows = pl.concat([*numbers, work]).drop_nulls("ns")
         self._clocks = clocks_mhz
         self._known: dict[int, dict[tuple[int, str], tuple[float, float]]] = {}
 
@@ -42,17 +56,26 @@ class Behind:
 
     def longer(self, at: At) -> dict[str, int]:
         """For each part of the account what it took longer than on the others, per step and rank; the most first."""
+        return _told(self._more(at))
+
+    def did_longer(self, at: At) -> dict[str, int]:
+        """The same, but what the host did no more than it did it longer; nothing where that is not known."""
+        sums = self._more(at)
+        if not any(part.startswith(_DID) for part in sums):
+            return {}
+        did = {
+            part: min(sums[part], max(0.0, sums.get(_DID + part, 0.0))) for part in _BY_HOST if part in sums
+        }
+        return _told(sums | did)
+
+    def _more(self, at: At) -> dict[str, float]:
+        """By part, the mean of what these took longer."""
         sums: dict[str, float] = {}
         for step, rank in at:
             for (when, part), (mine, others) in self._of(rank).items():
                 if when == step and part != _BLOCKS:
-                    sums[part] = sums.get(part, 0.0) + mine - others
-        ranked = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
-        return {
-            part: round(ns / len(at))
-            for part, ns in ranked
-            if part not in (*COLLECTIVE, BESIDE) and round(ns / len(at))
-        }
+                    sums[part] = sums.get(part, 0.0) + (mine - others) / len(at)
+        return sums
 
     def had_more_work(self, at: At) -> bool:
         """Whether more blocks explain the time that computing took longer there."""
@@ -70,6 +93,14 @@ class Behind:
         if typical < MORE_WORK - 1 or varies > _ALIKE * typical or not self.had_more_work(at):
             return 0
         return max(0, self.longer(at).get("compute", 0))
+
+    def uneven(self, rank: int) -> bool:
+        """Whether it has more to compute, in each step by another amount."""
+        steps = sorted({step for step, _ in self._of(rank)})
+        growth = [self._growth(step, rank, _BLOCKS) for step in steps]
+        typical = median(growth) if growth else 0.0
+        varies = median(abs(each - typical) for each in growth) if growth else 0.0
+        return varies > _ALIKE * abs(typical) and self.had_more_work([(step, rank) for step in steps])
 
     def work_ratio(self, rank: int) -> float | None:
         """Blocks of the rank's kernels to those of the others, over all steps."""
@@ -95,6 +126,17 @@ class Behind:
     def _growth(self, step: int, rank: int, part: str) -> float:
         mine, others = self._of(rank).get((step, part), (0.0, 0.0))
         return mine / others - 1 if others else 0.0
+
+
+def _told(sums: Mapping[str, float]) -> dict[str, int]:
+    """Without waits, without what is nothing; the most first."""
+    ranked = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+    waits = (*COLLECTIVE, BESIDE)
+    return {
+        part: round(ns)
+        for part, ns in ranked
+        if part not in waits and not part.startswith(_DID) and round(ns)
+    }
 
 
 def _filled(steps: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:

@@ -1,10 +1,8 @@
 """How far the clock of each rank is from that of the first, by collectives that all ranks leave at the same moment.
 
-Only all-reduces and barriers count. The end of such a call by rank r is e + offset_r + drift_r · (e − middle) + noise, with
-the same true end e for all its ranks. Noise makes ends late and never early. Offsets spread from the first rank over shared
-calls; then ends and lines are fitted in turn, each where a fifth of what it rests on is earlier. Clocks drift if any of them does so significantly,
-by no more than clocks do, and where the recording is long and quiet enough to tell: else none does.
-What differs between ranks in every call alike cannot be told from an offset: no method without a second clock can.
+Only all-reduces and barriers count. Offsets spread from the first rank over shared calls, and are refined together with the drifts
+by `clock_lines`. What differs between ranks in every call alike cannot be told from an offset: no method without a second
+clock can.
 """
 
 from __future__ import annotations
@@ -14,29 +12,22 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from stepscope.across.clock_lines import lines_of
+from stepscope.across.machines import Machine, shared_clocks
 from stepscope.across.matching import KEY, TOGETHER
-from stepscope.across.student import MANY, quantile
 
 ANCHORS = {
     "key": pl.UInt64,
     "rank": pl.Int32,
+    "start_ns": pl.Int64,
     "end_ns": pl.Int64,
+    "on_host": pl.Boolean,
     "lane": pl.UInt64,
     "place": pl.Int32,
     "calls": pl.UInt32,
 }
 MOST_ANCHORS = 400  # of one rank: more make the error no smaller than the noise of the rest
-_ROUNDS = 20
-_FOR_DRIFT = 8
-_CHANCE = 0.01
 _DOUBT = 3.0
-_STEEPEST = 1e-3  # while lines are still sought
-_MOST_DRIFT = 2e-4  # quartz is at most 100 ppm off, and two may be so either way
-_TELLS_DRIFT = 1e-4 / 3  # a greater standard error cannot tell what a clock may drift from noise
-_EARLY = 0.2  # ends come late for noise, never early: the earliest fifth tells most, and is no single outlier
-_NEAR = 0.1  # standard deviations: nearer ones count alike
-_TO_SIGMA = 1.4826
-_LEAST_SIGMA_NS = 100.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +66,7 @@ def anchors(rows: pl.DataFrame) -> pl.DataFrame:
     """
     fit = rows.filter(pl.col("name").is_in(TOGETHER) & (pl.col("dur_ns") > 0))
     found = fit.select(
-        *("lane", "place", "rank"),
+        *("lane", "place", "rank", "start_ns", "on_host"),
         calls=pl.len().over("lane", "place"),
         key=_one_key(),
         end_ns=pl.col("start_ns") + pl.col("dur_ns"),
@@ -92,29 +83,31 @@ def _one_key() -> pl.Expr:
     return mixed.cast(pl.UInt64, wrap_numerical=True)
 
 
-def fit_clocks(found: pl.DataFrame, ranks: Sequence[int]) -> dict[int, Clock]:
-    """The clocks of these ranks by the anchors of all of them."""
+def fit_clocks(
+    found: pl.DataFrame, ranks: Sequence[int], machines: Mapping[int, Machine | None] | None = None
+) -> dict[int, Clock]:
+    """The clocks of these ranks by the anchors of all of them; `machines` tells which ranks may share one."""
     shared = found.filter(pl.col("rank").n_unique().over("key") > 1)
     shared = shared.unique(["key", "rank"], keep="none", maintain_order=True)
     if shared.is_empty():
         return {rank: Clock(rank, part=rank) for rank in ranks}
     origin = int(shared["end_ns"].min())  # type: ignore[arg-type]
-    rows = shared.select("key", "rank", y=(pl.col("end_ns") - origin).cast(pl.Float64))
-    rows = rows.sort("key", "rank")
+    same = shared_clocks(shared, machines or {})
+    counts = dict(shared.group_by("rank").len().iter_rows())
+    lead = pl.col("rank").replace(same)
+    rows = shared.select("key", rank=lead, y=(pl.col("end_ns") - origin).cast(pl.Float64))
+    rows = rows.sort("key", "rank", "y")
     first = _spread(rows)
-    rows = rows.join(first, on="rank")
-    lines = _refined(rows, first, bent=first["rank"])
-    believed = lines.filter((pl.col("drift").abs() <= _MOST_DRIFT) & (pl.col("drift_error") <= _TELLS_DRIFT))
-    drifting = believed["rank"] if _any_drifts(believed, len(lines)) else first["rank"].clear()
-    if len(drifting) < len(first):
-        lines = _refined(rows, first, bent=drifting)
-    lines = _significant(lines)
-    middle = origin + round(_middle(rows))
+    middle = _middle(rows.join(first, on="rank"))
+    lines = _significant(lines_of(rows, first, middle))
+    middle_ns = origin + round(middle)
     known = {row["rank"]: row for row in lines.iter_rows(named=True)}
-    return {rank: _clock(rank, known.get(rank), middle) for rank in ranks}
+    return {
+        rank: _clock(rank, known.get(same.get(rank, rank)), counts.get(rank, 0), middle_ns) for rank in ranks
+    }
 
 
-def _clock(rank: int, line: Mapping[str, float] | None, middle: int) -> Clock:
+def _clock(rank: int, line: Mapping[str, float] | None, ends: int, middle: int) -> Clock:
     if line is None:
         return Clock(rank, part=rank)
     return Clock(
@@ -122,8 +115,9 @@ def _clock(rank: int, line: Mapping[str, float] | None, middle: int) -> Clock:
         offset_ns=round(line["offset"]),
         drift=line["drift"] + 0.0,  # no −0
         residual_ns=round(line["residual"]),
-        error_ns=round(line["error"]),
-        anchors=int(line["anchors"]),
+        # Who shares the first rank's clock has its time exactly.
+        error_ns=0 if line["rank"] == line["part"] != rank else round(line["error"]),
+        anchors=ends,
         part=int(line["part"]),
         middle_ns=middle,
     )
@@ -157,78 +151,14 @@ def _middle(rows: pl.DataFrame) -> float:
     return (float(ends.min()) + float(ends.max())) / 2  # type: ignore[arg-type]
 
 
-def _refined(rows: pl.DataFrame, first: pl.DataFrame, bent: pl.Series) -> pl.DataFrame:
-    """rank, part, offset, drift and its error, residual, error, anchors; `bent` are the ranks whose clocks may drift."""
-    middle = _middle(rows)
-    lines = first.with_columns(drift=pl.lit(0.0))
-    base = rows.select("key", "rank", "y")
-    for _ in range(_ROUNDS):
-        placed = base.join(lines, on="rank")
-        by_common = (
-            pl.col("y") - pl.col("offset") - pl.col("drift") * (pl.col("y") - pl.col("offset") - middle)
-        )
-        ends = placed.group_by("key").agg(end=by_common.quantile(_EARLY, "linear"))
-        placed = placed.join(ends, on="key").with_columns(
-            x=pl.col("end") - middle, miss=by_common - pl.col("end"), off=pl.col("y") - pl.col("end")
-        )
-        lines = _relative(_lines(placed, bent))
-    return lines
-
-
-def _lines(placed: pl.DataFrame, bent: pl.Series) -> pl.DataFrame:
-    """The line of each rank below which a fifth of its offsets lie, by weights that follow from the last line."""
-    sigma = (pl.col("miss").abs().median().over("rank") * _TO_SIGMA).clip(_LEAST_SIGMA_NS)
-    side = pl.when(pl.col("miss") > 0).then(_EARLY).otherwise(1 - _EARLY)
-    weight = side / (pl.col("miss").abs() / sigma + _NEAR)
-    w, x, y = pl.col("w"), pl.col("x"), pl.col("off")
-    sums = (
-        placed.with_columns(w=weight, sigma=sigma)
-        .group_by("rank", "part")
-        .agg(
-            sw=w.sum(), sx=(w * x).sum(), sy=(w * y).sum(), sxx=(w * x * x).sum(), sxy=(w * x * y).sum(),
-            sigma=pl.col("sigma").first(), residual=pl.col("miss").abs().median(), anchors=pl.len(),
-            plain=y.median(),
-        )
-    )  # fmt: skip
-    inner = pl.col("sxx") - pl.col("sx") ** 2 / pl.col("sw")
-    slope = (pl.col("sxy") - pl.col("sx") * pl.col("sy") / pl.col("sw")) / inner
-    may = pl.col("rank").is_in(bent.implode())
-    told = (pl.col("anchors") >= _FOR_DRIFT) & (inner > 0) & (slope.abs() < _STEEPEST) & may
-    # Of few ranks, some define the ends and seem to have no noise at all.
-    noise = pl.max_horizontal("sigma", pl.col("sigma").median().over("part"))
-    offset = (pl.col("sy") - pl.col("drift") * pl.col("sx")) / pl.col("sw")
-    return (
-        sums.with_columns(
-            drift=pl.when(told).then(slope).otherwise(0.0),
-            drift_error=pl.when(told).then(noise / inner.sqrt()),
-            error=noise / pl.col("anchors").sqrt(),
-        )
-        .with_columns(offset=pl.when(pl.col("sw") > 0).then(offset).otherwise("plain"))
-        .select("rank", "part", "offset", "drift", "drift_error", "residual", "error", "anchors")
-        .sort("rank")
-    )
-
-
-def _any_drifts(lines: pl.DataFrame, ranks: int) -> bool:
-    """Whether any clock drifts by more than noise would make one of so many seem to; then all may, if only by little."""
-    here = pl.col("rank") == pl.col("part")
-    of_first = pl.col("drift_error").filter(here).first().over("part").fill_null(0.0)
-    far = pl.col("drift").abs() / (pl.col("drift_error") ** 2 + of_first**2).sqrt()
-    return float(lines.select(far.max()).item() or 0.0) > quantile(_CHANCE / max(1, ranks), MANY)
-
-
 def _significant(lines: pl.DataFrame) -> pl.DataFrame:
-    """Without offsets that may be noise: the recorded clocks, mostly of one host, are better than that."""
+    """Without offsets that may be noise, where most are: the recorded clocks, mostly of one host, are better than a fit.
+
+    Where most ranks have a clock of their own, one that happens to be near the first is no exception.
+    """
     here = pl.col("rank") == pl.col("part")
     of_first = pl.col("error").filter(here).first().over("part")
     doubt = _DOUBT * (pl.col("error") ** 2 + of_first**2).sqrt()
-    noise = (pl.col("drift") == 0) & (pl.col("offset").abs() < doubt)
-    return lines.with_columns(offset=pl.when(noise).then(0.0).otherwise("offset"))
-
-
-def _relative(lines: pl.DataFrame) -> pl.DataFrame:
-    """With the first rank of each part as its clock."""
-    here = pl.col("rank") == pl.col("part")
-    return lines.with_columns(
-        pl.col(name) - pl.col(name).filter(here).first().over("part") for name in ("offset", "drift")
-    )
+    near = (pl.col("drift") == 0) & (pl.col("offset").abs() < doubt)
+    mostly = near.filter(~here).mean().over("part").fill_null(1.0) >= 0.5
+    return lines.with_columns(offset=pl.when(near & mostly).then(0.0).otherwise("offset"))

@@ -31,6 +31,7 @@ KEYED = {
     "dur_ns": pl.Int64,
     "exposed_ns": pl.Int64,
     "held_ns": pl.Int64,  # of its time: until the rank itself was ready
+    "on_host": pl.Boolean,
 }
 COUNTS = {"lane": pl.UInt64, "place": pl.Int32, "calls": pl.UInt32, "ranks": pl.UInt32, "example": pl.Int32}
 _SAME = ("name", "group", "group_ranks", "device")
@@ -54,6 +55,7 @@ def keyed(calls: pl.DataFrame, rank: int, shift_ns: int = 0) -> pl.DataFrame:
         pl.col("start_ns") + shift_ns,
         *("dur_ns", "exposed_ns"),
         pl.col("held_ns").fill_null(0),
+        pl.col("on_host").fill_null(False),
     ).cast(KEYED)  # type: ignore[arg-type]
 
 

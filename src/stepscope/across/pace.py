@@ -9,6 +9,8 @@ import polars as pl
 
 from stepscope.across.kernel_work import KERNELS, kernel_work, shaped
 from stepscope.analysis.account import Account
+from stepscope.analysis.charge import Charger
+from stepscope.analysis.steps import Steps
 from stepscope.trace.trace import Trace
 
 STEPS = {
@@ -25,18 +27,22 @@ PARTS = {"rank": pl.Int32, "step": pl.Int32, "part": pl.String, "ns": pl.Int64}
 
 @dataclass(frozen=True)
 class Pace:
-    """`steps`: STEPS, `parts`: PARTS; of the rank's critical device. `kernels`: KERNELS. Clock and heat of its GPU where somebody looked."""
+    """`steps`: STEPS, `parts`: PARTS; of the rank's critical device. `kernels`: KERNELS. Clock and heat of its GPU where somebody looked.
+
+    `did`: PARTS of the host beside a device, whether the device waited for them or not; empty without one.
+    """
 
     steps: pl.DataFrame
     parts: pl.DataFrame
     clock_mhz: float | None = None
     celsius: float | None = None
     kernels: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=KERNELS))
+    did: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PARTS))
 
 
-def pace(trace: Trace, account: Account, windows: pl.DataFrame, rank: int, device: int | None) -> Pace:
-    """The whole steps of the rank; `windows` are those of its steps."""
-    mine = windows.filter(pl.col("device").eq_missing(device) & ~pl.col("partial").fill_null(False))
+def pace(trace: Trace, account: Account, found: Steps, rank: int, device: int | None) -> Pace:
+    """The whole steps of the rank."""
+    mine = found.windows.filter(pl.col("device").eq_missing(device) & ~pl.col("partial").fill_null(False))
     steps = mine.select("step", "start_ns", dur_ns=pl.col("end_ns") - pl.col("start_ns"))
     work = shaped(trace)
     blocks = work.group_by("step").agg(pl.col("blocks").sum())
@@ -53,7 +59,27 @@ def pace(trace: Trace, account: Account, windows: pl.DataFrame, rank: int, devic
         clock,
         heat,
         kernel_work(work, rank),
+        _did(trace, found, device).select(number, "step", "part", "ns").cast(PARTS),  # type: ignore[arg-type]
     )
+
+
+def _did(trace: Trace, found: Steps, device: int | None) -> pl.DataFrame:
+    """step, part, ns: what the thread of the steps was busy with in them, and since the step before."""
+    if device is None or found.host.is_empty():
+        return pl.DataFrame(schema={"step": pl.Int32, "part": pl.String, "ns": pl.Int64})
+    charger = Charger(trace, found)
+    start = pl.min_horizontal("start_ns", pl.col("end_ns").shift(1))
+    spans = found.host.select(
+        "end_ns",
+        start_ns=start,
+        gap=pl.int_range(pl.len(), dtype=pl.UInt32),
+        track=pl.lit(charger.main, pl.UInt32),
+    )
+    pieces = charger.charge(spans)
+    rows = pieces.select(
+        "part", step=found.host["step"].gather(pieces["gap"]), ns=pieces["end_ns"] - pieces["start_ns"]
+    )
+    return rows.group_by("step", pl.col("part").cast(pl.String)).agg(pl.col("ns").sum()).sort("step", "part")
 
 
 def _waits_apart(trace: Trace, slices: pl.DataFrame) -> pl.DataFrame:

@@ -26,6 +26,7 @@ from stepscope.across.arrivals import (
 from stepscope.across.clocks import ANCHORS, Clock, anchors, fit_clocks
 from stepscope.across.kernel_work import ratios
 from stepscope.across.lateness import lateness
+from stepscope.across.machines import Machine
 from stepscope.across.matching import (
     KEY,
     KEYED,
@@ -59,6 +60,7 @@ class Calls:
     rank: int
     rows: pl.DataFrame
     pace: Pace
+    machine: Machine | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Look:
     anchors: pl.DataFrame
     lanes: list[int]
     pace: Pace
+    machine: Machine | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,14 @@ class Compared:
     looks: Sequence[Look] = ()
 
 
-def calls_of(calls: pl.DataFrame, rank: int, pace: Pace, shift_ns: int = 0, drift: float = 0.0) -> Calls:
+def calls_of(
+    calls: pl.DataFrame,
+    rank: int,
+    pace: Pace,
+    shift_ns: int = 0,
+    drift: float = 0.0,
+    machine: Machine | None = None,
+) -> Calls:
     """The rank's calls, moved to common time by what was recorded of its clock."""
     rows = keyed(calls, rank, shift_ns)
     if drift and len(rows):
@@ -119,33 +129,38 @@ def calls_of(calls: pl.DataFrame, rank: int, pace: Pace, shift_ns: int = 0, drif
         rows = rows.with_columns(
             start_ns=pl.col("start_ns") + (first.cast(pl.Float64) * drift).round().cast(pl.Int64)
         )
-    return Calls(rank, rows, pace)
+    return Calls(rank, rows, pace, machine)
 
 
 def look(calls: Calls) -> Look:
     """Stage 1."""
     lanes = calls.rows["lane"].unique().sort().to_list()
-    return Look(calls.rank, counts(calls.rows), anchors(calls.rows), lanes, calls.pace)
+    return Look(calls.rank, counts(calls.rows), anchors(calls.rows), lanes, calls.pace, calls.machine)
 
 
 def plan(looks: Sequence[Look]) -> Plan:
     """Stage 2."""
     counted = added_counts([each.counts for each in looks])
     most = usual(counted)
-    clocks = _fitted({each.rank: each.anchors for each in looks}, most)
+    machines = {each.rank: each.machine for each in looks}
+    clocks = _fitted({each.rank: each.anchors for each in looks}, most, machines)
     by_clock = comparable({each.rank: each.lanes for each in looks}, clocks)
     return Plan(clocks, most, unusual(counted), by_clock)
 
 
-def clocks_by_calls(calls: Mapping[int, pl.DataFrame]) -> dict[int, Clock]:
+def clocks_by_calls(
+    calls: Mapping[int, pl.DataFrame], machines: Mapping[int, Machine | None]
+) -> dict[int, Clock]:
     """Only the clocks, from the rows of `keyed` of each rank."""
     most = usual(added_counts([counts(rows) for rows in calls.values()]))
-    return _fitted({rank: anchors(rows) for rank, rows in calls.items()}, most)
+    return _fitted({rank: anchors(rows) for rank, rows in calls.items()}, most, machines)
 
 
-def _fitted(ends: Mapping[int, pl.DataFrame], most: pl.DataFrame) -> dict[int, Clock]:
+def _fitted(
+    ends: Mapping[int, pl.DataFrame], most: pl.DataFrame, machines: Mapping[int, Machine | None]
+) -> dict[int, Clock]:
     rows = only_usual(pl.concat([pl.DataFrame(schema=ANCHORS), *ends.values()]), most)
-    return fit_clocks(rows, list(ends))
+    return fit_clocks(rows, list(ends), machines)
 
 
 def meet(calls: Calls, plan: Plan) -> pl.DataFrame:
@@ -195,16 +210,16 @@ def worst(found: pl.DataFrame) -> pl.DataFrame:
 
 def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequence[Waited]) -> Compared:
     """The conclusions; `found` are all meetings as joined."""
-    steps, parts = (
+    steps, parts, did = (
         pl.concat([getattr(each.pace, name) for each in looks]) if looks else pl.DataFrame()
-        for name in ("steps", "parts")
+        for name in ("steps", "parts", "did")
     )
     done = finished(found)
     margins = pl.concat([pl.DataFrame(schema=MARGINS), *(each.margins for each in ranks)])
     late = lateness(steps, parts, margins)
     clocks_mhz = {each.rank: each.pace.clock_mhz for each in looks}
     # Who shares no collective with anybody keeps nobody waiting.
-    waited_for = straggler(late, steps, parts, clocks_mhz) if len(done) else None
+    waited_for = straggler(late, steps, parts, clocks_mhz, did) if len(done) else None
     if waited_for is not None:
         kernels = pl.concat([each.pace.kernels for each in looks])
         waited_for = replace(waited_for, kernels=ratios(kernels, waited_for.rank))

@@ -55,6 +55,7 @@ def straggler(
     steps: pl.DataFrame,
     parts: pl.DataFrame,
     clocks_mhz: Mapping[int, float | None] | None = None,
+    did: pl.DataFrame | None = None,
 ) -> Straggler | None:
     """Who the others wait for, if that is much of the steps' time. `late` is of `lateness`, the others of `pace`."""
     if late.is_empty():
@@ -62,7 +63,7 @@ def straggler(
     found = late_steps(late)
     if not found.typical_ns or found.lost() < found.worth_ns:
         return None
-    behind = Behind(steps, parts, clocks_mhz or {})
+    behind = Behind(steps, parts, clocks_mhz or {}, did)
     return _always(found, behind) or _one(found, behind) or _uneven(found, behind) or _in_turn(found, behind)
 
 
@@ -71,7 +72,8 @@ def _always(found: LateSteps, behind: Behind) -> Straggler | None:
     if not ranks or found.saved(ranks) < found.worth_ns:
         return None
     worst = max(ranks, key=lambda rank: (sum(found.by_rank[rank]), -rank))
-    return _told(found, behind, worst, ranks, ALWAYS, found.saved(ranks))
+    kind = DATA if behind.uneven(worst) else ALWAYS
+    return _told(found, behind, worst, ranks, kind, found.saved(ranks))
 
 
 def _one(found: LateSteps, behind: Behind) -> Straggler | None:
@@ -128,6 +130,21 @@ def _several(
     return _told(found, behind, ranks[0], ranks, kind, round(lost), last)
 
 
+def _reasons(
+    found: LateSteps, behind: Behind, late_at: Collection[tuple[int, int]], saved: int
+) -> tuple[dict[str, int], int]:
+    """What took longer, and no more saved than that; all that shows, where what was done explains nothing: who was late before.
+
+    Waits alone may promise too much: those who wait do then what they would have had to do anyway.
+    """
+    parts = behind.did_longer(late_at)
+    explained = sum(ns for ns in parts.values() if ns > 0)
+    if explained * found.steps < found.worth_ns:
+        return behind.longer(late_at), saved
+    most = explained * len({step for step, _ in late_at})
+    return parts, min(saved, round(max(most, found.worth_ns)))
+
+
 def _told(
     found: LateSteps,
     behind: Behind,
@@ -141,7 +158,7 @@ def _told(
     late_at = at or {(step, rank) for rank in ranks for step in found.late_in(rank)}
     # Who is late by little each time is so in the steps in which it was the last.
     late_at = late_at or {(step, rank) for step, rank in found.last.items() if rank in ranks}
-    parts = behind.longer(late_at)
+    parts, saved = _reasons(found, behind, late_at, saved)
     return Straggler(
         rank=worst,
         ranks=tuple(sorted(ranks)),

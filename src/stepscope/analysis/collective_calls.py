@@ -30,6 +30,7 @@ CALLS = {
     "sequence": pl.Int64,
     "device": pl.Int32,  # which of the rank's devices that have collectives; 0 for the host
     "label": pl.String,  # the instruction of a compiled program, which is the same on every rank
+    "on_host": pl.Boolean,
 }
 # The first that the name contains, underscores and case aside.
 _OPERATIONS = (
@@ -102,8 +103,9 @@ def recorded_calls(trace: Trace) -> pl.DataFrame:
     """The same without an account: nothing is known to be exposed."""
     on_device = _device_calls(trace)
     on_host = _host_calls(trace)
-    found = [on_device, on_host, _host_ops(trace) if on_device.is_empty() else on_device.clear()]
-    rows = pl.concat([_described(trace, calls) for calls in found])
+    ops = _host_ops(trace) if on_device.is_empty() else on_device.clear()
+    found = ((on_device, False), (on_host, True), (ops, True))
+    rows = pl.concat([_described(trace, calls).with_columns(on_host=host) for calls, host in found])
     rows = rows.join(held(trace, on_host["event"]), on="event", how="left", maintain_order="left")
     rows = rows.with_columns(
         _device(trace, rows["event"]), pl.col("held_ns").fill_null(0), exposed_ns=pl.lit(0)

@@ -92,14 +92,28 @@ def in_profile_folder(folder: str) -> bool:
 
 
 def group(entries: Iterable[Entry]) -> list[list[Entry]]:
-    """The files of each run, ranks in order; the newest run first."""
+    """The files of each run, ranks in order; the newest run first, but none before the one of which it repeats a few files."""
     together: dict[Hashable, list[Entry]] = defaultdict(list)
     for item in entries:
         together[_key(item)].append(item)
     runs = [run for members in together.values() for run in _windows(members)]
     ordered = [sorted(run, key=_order) for run in runs]
     ordered.sort(key=lambda run: natural(run[0].path))
-    return sorted(ordered, key=lambda run: max(map(when, run)), reverse=True)
+    newest = sorted(ordered, key=_recorded, reverse=True)
+    repeats = [run for run in newest if any(_repeats(run, other) for other in newest)]
+    return sorted(newest, key=lambda run: any(run is each for each in repeats))
+
+
+def _recorded(run: list[Entry]) -> int:
+    return max(map(when, run))
+
+
+def _repeats(run: list[Entry], other: list[Entry]) -> bool:
+    """Whether these are second files of a few workers of a run of the same moments: copies, or a window that the others do not have."""
+    if 2 * len(run) >= len(other) or abs(_recorded(run) - _recorded(other)) > RANKED_GAP_NS:
+        return False
+    there = {(item.folder, item.who or item.worker) for item in other}
+    return all((item.who or item.worker) and (item.folder, item.who or item.worker) in there for item in run)
 
 
 def _key(item: Entry) -> Hashable:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from stepscope.across.clocks import Clock
+from stepscope.across.machines import machine_of
 from stepscope.across.matching import keyed
 from stepscope.across.ranks import clocks_by_calls
 from stepscope.analysis.collective_calls import recorded_calls
@@ -54,7 +55,8 @@ def rank_times(profile: Profile) -> dict[int, RankTime]:
     traces = dict(zip(profile.ranks, profile.traces, strict=True))
     if len(traces) == 1:
         return {rank: _recorded(rank, trace) for rank, trace in traces.items()}
-    clocks = clocks_by_calls({rank: _calls(rank, trace) for rank, trace in traces.items()})
+    machines = {rank: machine_of(trace.info.host, trace.info.capture) for rank, trace in traces.items()}
+    clocks = clocks_by_calls({rank: _calls(rank, trace) for rank, trace in traces.items()}, machines)
     return _believed({rank: _time(clocks[rank], trace) for rank, trace in traces.items()}, traces)
 
 

@@ -131,9 +131,7 @@ def _why(found: Straggler) -> Iterator[str]:
     longest = next((part for part, ns in found.parts.items() if ns > 0), None)
     part = "compute" if found.cause in _CAUSES and found.parts.get("compute", 0) > 0 else longest
     if part is not None:
-        name = spoken(part)
-        takes = f"{name} {'take' if name.endswith('s') else 'takes'}"
-        what = "time outside of all recorded events is" if part == "unexplained" else takes
+        what = _TAKES.get(part, f"{spoken(part)} takes")
         took = f"In those steps its {what} {duration(found.parts[part])} longer than on the other ranks"
         yield f"{took}{_CAUSES.get(found.cause or '', '') if part == 'compute' else ''}."
     yield from _more_work(found)
@@ -150,6 +148,13 @@ def _more_work(found: Straggler) -> Iterator[str]:
         yield f"Its kernels have, all together, {found.work_ratio:.1f} times the blocks of those on the other ranks."
 
 
+_TAKES = {
+    "unexplained": "time outside of all recorded events is",
+    "unrecorded": "time that was not recorded is",
+    "copy": "copies take",
+    "device_gap": "device gaps take",
+    "io": "work on files takes",
+}
 _RATIOS = ("work_ratio", "blocks_per_launch_ratio", "launches_ratio")
 _MORE_WORK = 1.1
 _CAUSES = {

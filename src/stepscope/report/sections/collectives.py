@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from stepscope.across.machines import machine_of
 from stepscope.across.pace import pace
 from stepscope.across.ranks import Calls, Compared, calls_of, compare
 from stepscope.analysis.collective_calls import collective_calls
@@ -44,9 +45,11 @@ def of_rank(context: RankContext) -> RankPart:
 
 def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
     """What the others are compared with: the calls by the recorded clock, and how the steps went."""
-    steps = pace(context.trace, context.account, context.steps.windows, context.rank, context.critical_device)
+    steps = pace(context.trace, context.account, context.steps, context.rank, context.critical_device)
     info = context.whole_trace.info
-    return calls_of(calls, context.rank, steps, info.base_unix_ns + info.clock_offset_ns, info.clock_drift)
+    began = info.base_unix_ns + info.clock_offset_ns
+    machine = machine_of(info.host, info.capture)
+    return calls_of(calls, context.rank, steps, began, info.clock_drift, machine)
 
 
 def joined(ranks: Sequence[RankPart], options: Options) -> Mapping[str, Any]:

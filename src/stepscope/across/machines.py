@@ -1,0 +1,56 @@
+"""Ranks that read the same clock, because they ran on the same machine: then no end of a call tells better than that.
+
+It counts for collectives on the host only (gloo, MPI, programs on CPUs): whoever is late to wake there ends later each time, by
+milliseconds, which looks like an offset. Kernels on devices end together within microseconds, and are believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+_SAME_CLOCK_NS = 1_000_000  # times since the machine began to run agree by nanoseconds, those of two machines by no less than seconds
+_TOLERANCE_NS = 100_000
+_SELDOM = 0.05
+_NO_NAME = ("localhost", "127.0.0.1")
+
+Machine = tuple[str, int]
+
+
+def machine_of(host: str | None, capture: Mapping[str, Any]) -> Machine | None:
+    """What tells the machine that a rank ran on: when it was started, by its clock, else its name."""
+    clock = capture.get("clock")
+    started = clock.get("offset_ns") if isinstance(clock, Mapping) else None
+    if isinstance(started, int) and started > 0:
+        return "", started
+    return (host, 0) if host and host not in _NO_NAME else None
+
+
+def shared_clocks(ends: pl.DataFrame, machines: Mapping[int, Machine | None]) -> dict[int, int]:
+    """For each rank the first one with the same clock; `ends` (key, rank, start_ns, end_ns, on_host) are those of shared calls."""
+    by_device = set(ends.filter(~pl.col("on_host").fill_null(False))["rank"].unique())
+    known = {rank: place for rank, place in machines.items() if place is not None and rank not in by_device}
+    found = {rank: rank for rank in ends["rank"].unique()}
+    for ranks in _together(known):
+        if _possible(ends.filter(pl.col("rank").is_in(ranks))):
+            found |= {rank: ranks[0] for rank in ranks if rank in found}
+    return found
+
+
+def _together(machines: Mapping[int, Machine]) -> list[list[int]]:
+    groups: list[list[int]] = []
+    last: Machine | None = None
+    for rank, (name, started) in sorted(machines.items(), key=lambda item: (item[1], item[0])):
+        if last is None or last[0] != name or started - last[1] > _SAME_CLOCK_NS:
+            groups.append([])
+        groups[-1].append(rank)
+        last = (name, started)
+    return [sorted(group) for group in groups if len(group) > 1]
+
+
+def _possible(ends: pl.DataFrame) -> bool:
+    """Whether, by one clock, nobody leaves before everybody has come: else names or files were copied."""
+    calls = ends.group_by("key").agg(early=pl.col("start_ns").max() - pl.col("end_ns").min())
+    return bool((calls["early"] > _TOLERANCE_NS).sum() <= _SELDOM * len(calls))
