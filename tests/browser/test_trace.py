@@ -427,6 +427,7 @@ def test_all_ranks_come_below_one_another(show: Show, site: Site) -> None:
     page.keyboard.press("Control+a")
     page.locator(".tl-drawer h2").get_by_text(re.compile(r"of 2 ranks, [\d,]+ events")).wait_for()
     events = page.locator(".tl-drawer h2").inner_text()
+    page.wait_for_url(re.compile(r"from=-?\d+&to=-?\d+&tracks="))  # the address follows a little later
     page.reload()
     until(page, "window.stepscopeTimeline?.ranks.every((rank) => rank.layout)")
     page.locator(".tl-drawer h2").get_by_text(events).wait_for()
