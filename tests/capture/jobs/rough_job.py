@@ -68,6 +68,9 @@ def started() -> stepscope.Profiler:
 
 def forgotten() -> None:
     started()
+    assert (
+        "torch._inductor" not in sys.modules
+    )  # recording alone must not take the seconds that importing it does
 
 
 def exited() -> None:

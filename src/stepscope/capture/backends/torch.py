@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +42,7 @@ class TorchBackend(Collector):
             raise AnotherProfiler(self.name)
         self._turn.take()
         self._profiler = self._made()
-        with ours(), warnings.catch_warnings():
+        with ours(), _inductor_unasked(self._torch), warnings.catch_warnings():
             # That it forgets earlier windows is as we want it: each has a file of its own.
             warnings.filterwarnings("ignore", message=".*clears events at the end of each cycle")
             self._profiler.prepare_trace()
@@ -134,6 +137,36 @@ class TorchBackend(Collector):
         triton = sys.modules.get("triton")
         found["triton"] = getattr(triton, "__version__", None)
         return {name: str(version) for name, version in found.items() if version}
+
+
+class _WithoutInductor:
+    """torch, as if it had none."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_inductor":
+            raise AttributeError(name)
+        return getattr(self._torch, name)
+
+
+@contextmanager
+def _inductor_unasked(torch: Any) -> Iterator[None]:
+    """torch.profiler asks Inductor whether it makes CUDA graphs, and imports all of it to ask: seconds, in which the job waits.
+
+    A job that has not imported it makes none with it.
+    """
+    module: Any = sys.modules.get("torch.profiler.profiler")
+    is_wanted = "torch._inductor" in sys.modules or os.environ.get("TORCHINDUCTOR_CUDAGRAPHS") == "1"
+    if is_wanted or getattr(module, "torch", None) is not torch:
+        yield
+        return
+    module.torch = _WithoutInductor(torch)
+    try:
+        yield
+    finally:
+        module.torch = torch
 
 
 def _is_capturing(torch: Any) -> bool:
