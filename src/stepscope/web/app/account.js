@@ -203,7 +203,7 @@ function onePart(row, steps, isOpen, context) {
         { class: "gauge" },
         h("i", { style: { width: `${100 * row.share}%`, background: `var(--p-${row.part})` } }),
       ),
-      h("span", { class: "names" }, names),
+      h("span", { class: "names", "data-tip": names || null }, names),
     ),
     h("p", {}, `${part(row.part).meaning} ${share(row.named_share)} of this time has a name.`),
     row.names.length ? namesOf(row, steps, context) : null,

@@ -9,6 +9,7 @@ import { BETWEEN, ownFrame } from "./stack.js";
 export const FILTERED = 10; // rows from which on a table can be filtered
 const FOLDED = 15;
 const WORDS = 60;
+const SURELY_SHOWN = 24; // letters that the narrowest column of names has room for
 const LONGEST = 2000; // of a tip; some kernels have names of pages
 
 /**
@@ -72,9 +73,10 @@ function stackCell(stack, own) {
 function shortened(name) {
   const brief = shortName(name);
   const long = brief !== name || name.length > WORDS;
+  const mayBeCut = long || name.length > SURELY_SHOWN;
   const text = h(
     "td",
-    { class: "name", "data-tip": long ? clipped(name, LONGEST) : null, tabindex: long ? 0 : null },
+    { class: "name", "data-tip": mayBeCut ? clipped(name, LONGEST) : null, tabindex: long ? 0 : null },
     brief,
   );
   const open = () => {
