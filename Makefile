@@ -20,9 +20,11 @@ endif
 
 PY := $(VENV)/bin/python
 STEPSCOPE := $(VENV)/bin/stepscope
-# Most modules are never imported: each is compiled when it is.
+INSTALL := $(PY) -m pip install -qq --disable-pip-version-check $(EDITABLE)
+# Of tools and frameworks most modules are never imported: each is compiled when it is.
 PIP := -m pip install -qq --disable-pip-version-check --no-compile
-INSTALL := $(PY) $(PIP) $(EDITABLE)
+# Some machines keep no bytecode: hundreds of processes would then compile the same modules again and again.
+export PYTHONDONTWRITEBYTECODE :=
 # What pyproject.toml lists as dev, on its own: asking pip for .[dev] would compile everything again.
 TOOLS_OF_DEV := from importlib.metadata import requires; \
 	print(*(line.split(';')[0] for line in requires('stepscope') if 'dev' in line.partition('extra ==')[2]))
