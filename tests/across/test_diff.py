@@ -225,7 +225,8 @@ def test_other_frameworks_are_said_not_to_compare() -> None:
     assert found.ops.total == found.kernels.total == 0
     assert found.parts
     assert all(
-        line.kind in ("precision", "memory", "tail") or line.title == line.kind for line in found.lines
+        line.kind in ("precision", "memory", "tail") or line.title == line.kind.replace("_", " ")
+        for line in found.lines
     )
     assert gate_of(found, Baseline(step_time=Limit(0.05, "share"))).remarks == [OTHER_FRAMEWORK]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def test_broken(budget: Path) -> None:
         "peak_memory | 24 GB | – | unknown | Memory was not recorded.",
         "findings.device-sync | 0 | 1 | over | The host waits for the device inside the step, worth 2.90 ms a step",
         "baseline.step_time | +476 µs | +5.19 ms | 2.05 ms | over | over by 4.71 ms",
-        "baseline.parts.compute | +453 µs | −131 µs | 321 µs | ok",
+        "baseline.parts.compute | +453 µs | −131 µs | 319 µs | ok",
         "baseline.findings | 0 | 1 | over | The host waits for the device inside the step (device-sync)",
         "",
         "FAILED: 6 of 7 limits are not kept.",
@@ -56,6 +57,7 @@ def test_noisy(budget: Path) -> None:
     ended = stepscope("check", SLOW, "--budget", budget)
     assert ended.returncode == 0
     assert "noisy    over by 219 µs, which may be chance" in ended.stdout
+    assert "! Not decided: step_time. To tell, record more steps" in ended.stdout
     assert ended.stdout.endswith("PASSED: 1 limit is exceeded, but that may be chance.\n")
     strict = stepscope("check", SLOW, "--budget", budget, "--strict", "--format", "json")
     assert strict.returncode == 3
@@ -79,6 +81,51 @@ def test_baseline_by_option(budget: Path, tmp_path: Path) -> None:
         "| `baseline.step_time` | +476 µs | +5.19 ms | 2.05 ms | ❌ over | over by 4.71 ms |"
         in (tmp_path / "gate.md").read_text()
     )
+
+
+def test_several_recordings_as_a_baseline(budget: Path) -> None:
+    """In the file, relative to it, or by the option: the noise is what they differ by."""
+    first, second, third = (
+        FIXTURES / "diff" / f"small.none.{number}.pt.trace.json.gz" for number in (0, 1, 5)
+    )
+    (budget.parent / "main").symlink_to(first.parent)
+    names = [f"main/{path.name}" for path in (first, second)]
+    budget.write_text(f'[baseline]\npath = {json.dumps(names)}\nstep_time = "300 %"\n')
+    by_file = stepscope("check", third, "--budget", budget, "--format", "json")
+    budget.write_text('step_time = "1 s"\n[baseline]\nstep_time = "300 %"\n')
+    by_option = stepscope(
+        "check", third, "--budget", budget, "--baseline", first, "--baseline", second, "--format", "json"
+    )
+    assert (by_file.returncode, by_option.returncode) == (0, 0)
+    found = [json.loads(ended.stdout)["checks"][-1] for ended in (by_file, by_option)]
+    assert found[0]["value"] == found[1]["value"]
+    assert found[0]["noise"] == pytest.approx(found[1]["noise"])
+
+
+def test_a_size_is_told_in_the_unit_it_was_written_in(budget: Path) -> None:
+    budget.write_text('peak_memory = "0.001 GB"\n')
+    ended = stepscope(
+        "check", FIXTURES / "diagnosis" / "torch_pressure.slow.pt.trace.json.gz", "--budget", budget
+    )
+    assert ended.returncode == 3
+    assert re.search(r"peak_memory +0\.001 GB +[\d.,]+ GB +over +over by [\d.,]+ GB\n", ended.stdout)
+
+
+def test_what_is_missing_is_said(budget: Path, tmp_path: Path) -> None:
+    """An empty rank and a cut file: the rest is judged, and the loss is told."""
+    ranks = tmp_path / "ranks"
+    shutil.copytree(FIXTURES / "capture_gpu" / "torch_ddp", ranks)
+    sorted(ranks.glob("*.json.gz"))[1].write_bytes(b"")
+    cut = tmp_path / "cut.pt.trace.json.gz"
+    cut.write_bytes(MENDED.read_bytes()[:60_000])
+    budget.write_text('step_time = "10 s"\n')
+    for path, says in (
+        (ranks, "Not all ranks of the job were loaded. 1 of 2 ranks; missing: 1."),
+        (cut, "The file is cut short."),
+    ):
+        ended = stepscope("check", path, "--budget", budget)
+        assert ended.returncode == 0
+        assert says in " ".join(ended.stdout.split())
 
 
 def test_a_baseline_of_another_framework_is_said_to_be_one(budget: Path) -> None:

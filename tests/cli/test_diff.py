@@ -67,6 +67,35 @@ def test_fail_on_what_may_be_noise() -> None:
     assert ended.stderr.endswith("PASSED: 1 limit is exceeded, but that may be chance.\n")
 
 
+def test_a_recording_without_steps_is_not_held_against_steps(tmp_path: Path) -> None:
+    """No figure, no yes: exit code 3."""
+    events = [
+        {
+            "ph": "X",
+            "cat": "cpu_op",
+            "name": f"aten::{name}",
+            "pid": 1,
+            "tid": 1,
+            "ts": 10 * at,
+            "dur": 5 + at,
+        }
+        for at, name in enumerate("abcdefg")
+    ]
+    target = tmp_path / "stepless.pt.trace.json"
+    target.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    ended = stepscope("diff", MENDED, target, "--fail-on", "5%")
+    assert ended.returncode == 3
+    assert "The steps of the two cannot be compared: B has none." in ended.stdout
+    assert "unknown  The profile has no steps." in ended.stderr
+
+
+def test_what_was_cut_is_said(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pt.trace.json.gz"
+    cut.write_bytes(SLOW.read_bytes()[:60_000])
+    text = " ".join(succeeds("diff", MENDED, cut, "--color", "never").split())
+    assert "! B: The file is cut short." in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

@@ -22,7 +22,9 @@ def test_times(text: str, amount: float) -> None:
     assert budget({"step_time": text}, "x").step_time == Limit(amount, "ns")
 
 
-@pytest.mark.parametrize(("text", "amount"), [("24 GB", 24e9), ("24 GiB", 24 * 2**30), ("512MiB", 2**29)])
+@pytest.mark.parametrize(
+    ("text", "amount"), [("24 GB", 24e9), ("24 gb", 24e9), ("24 GiB", 24 * 2**30), ("512MiB", 2**29)]
+)
 def test_sizes(text: str, amount: float) -> None:
     assert budget({"peak_memory": text}, "x").peak_memory == Limit(amount, "bytes")
 
@@ -39,7 +41,7 @@ def test_sizes(text: str, amount: float) -> None:
         ({"findings": "device-sync"}, "x: findings is 'device-sync', and should be a list of codes.", "Such as"),
         ({"findings": ["device-sink"]}, "x: findings has device-sink, which is no finding.", "Did you mean device-sync?"),
         ({"baseline": {"step": "5 %"}}, "x: baseline has the key step, which means nothing.", "Did you mean step_time?"),
-        ({"baseline": {"path": 3}}, "x: baseline: path is 3, and should be a path in quotes.", "Such as"),
+        ({"baseline": {"path": 3}}, "x: baseline: path is 3, and should be a path in quotes, or a list of them.", "Such as"),
         ({"baseline": {"findings": 1}}, "x: baseline: findings is 1, and should be true or false.", "true fails"),
         ({}, "x limits nothing.", "Write for instance"),
     ],
@@ -64,7 +66,12 @@ def test_files(tmp_path: Path) -> None:
     file.write_text('[baseline]\npath = "main"\nstep_time = "5 %"')
     found = read_budget(file).baseline
     assert found is not None
-    assert found.path == str(tmp_path / "main")
+    assert found.paths == (str(tmp_path / "main"),)
+    file.write_text('baseline = ["main-1", "s3://bucket/main-2"]')
+    several = read_budget(file).baseline
+    assert several is not None
+    assert several.paths == (str(tmp_path / "main-1"), "s3://bucket/main-2")
+    assert several.step_time == Limit(0.05, "share")
 
 
 def test_fail_on() -> None:

@@ -6,14 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 
 from stepscope.across import diff_link as link
 from stepscope.across.diff_batch import batch_of
-from stepscope.across.diff_calls import calls_that_differ, now_and_then
-from stepscope.across.diff_comparable import remarks, run_of, same_frameworks, steps_wait
+from stepscope.across.diff_calls import calls_that_differ, now_and_then, waits_that_differ
+from stepscope.across.diff_comparable import remarks, run_of, same_frameworks, same_measure, steps_wait
+from stepscope.across.diff_copy import one_recording
 from stepscope.across.diff_explain import Evidence, explain
 from stepscope.across.diff_figures import figures, memory_rows, other_peaks
 from stepscope.across.diff_findings import findings
 from stepscope.across.diff_flame import flame
 from stepscope.across.diff_match import EXACT, KERNELS, OPS, Key, Pair
-from stepscope.across.diff_model import Diff, Row, Rows
+from stepscope.across.diff_model import Batch, Diff, Row, Rows
 from stepscope.across.diff_ranks import rank_changes
 from stepscope.across.diff_rows import (
     Ground,
@@ -25,8 +26,8 @@ from stepscope.across.diff_rows import (
     summed,
     vectors,
 )
-from stepscope.across.diff_samples import Side
-from stepscope.across.diff_speed import DEVICE, HOST, NEITHER, clock_of, speeds
+from stepscope.across.diff_samples import Samples, Side
+from stepscope.across.diff_speed import DEVICE, HOST, NEITHER, Speeds, clock_of, speeds
 from stepscope.across.diff_tail import tail_of
 from stepscope.across.diff_verdict import verdict
 from stepscope.analysis.parts import PARTS
@@ -39,10 +40,11 @@ _KERNEL = ("name", "op", "precision")
 def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
     """B against A; lists of rows have at most `limit`, 0 for all."""
     runs = run_of(a), run_of(b)
-    waits = steps_wait(a, b)
+    by_step = same_measure(*runs)
+    waits = steps_wait(a, b) and by_step
     comparable = same_frameworks(*runs) and waits
     batch = batch_of(a, b) if comparable else None
-    ground = Ground(a.samples, b.samples, speeds(a.samples, b.samples, same_work=batch is None))
+    ground = _ground(a.samples, b.samples, batch)
     step = step_row(ground, {part: clock_of(part) for part in PARTS})
     parts = measured(
         ground,
@@ -53,7 +55,7 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
         lambda key: clock_of(str(key[0])),
         link.of_parts(ground),
     )
-    judge(ground, [step, *(parts if waits else [])])
+    judge(ground, [step, *(parts if waits else [])] if by_step else [])
     names = measured(
         ground,
         "names",
@@ -82,9 +84,9 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
     )
     judge(ground, [each for each in by_name if each.row.name not in passing])
     kernels = _kernels(ground) if comparable else []
-    precision = _precision(ground)
+    precision = _precision(ground, by_step)
     collectives = measured(ground, "collectives", ["name", "dtype"], "ns", EXACT, lambda _: NEITHER)
-    judge(ground, collectives)
+    judge(ground, collectives if by_step else [])
     memory = memory_rows(a.samples, b.samples)
     tail = tail_of(a.samples, b.samples) if waits else None
     for each in names:
@@ -103,6 +105,9 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
         batch=batch,
         tail=tail,
         ranks=rank_changes(ground, step.row, _plain(parts)) if waits else [],
+        waits=waits_that_differ(ground) if waits else [],
+        ops_on_host=_on_host(ground, measure) if comparable else [],
+        is_exact=ground.is_exact,
     )
     lines = explain(evidence)
     families = (parts, names, ops, kernels, collectives)
@@ -117,6 +122,7 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
         step=step.row,
         lines=lines,
         not_comparable=list(remarks(*runs, a, b)),
+        one_recording=ground.is_exact,
         speed=ground.speeds.found,
         batch=batch,
         tail=tail,
@@ -139,6 +145,22 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
     found.explained_share = _explained(found)
     found.verdict = verdict(found)
     return found
+
+
+def _ground(a: Samples, b: Samples, batch: Batch | None) -> Ground:
+    """Of one recording host and device were as fast on both sides."""
+    is_exact = one_recording(a, b)
+    found = Speeds({}, {}, [], {}) if is_exact else speeds(a, b, same_work=batch is None)
+    return Ground(a, b, found, is_exact)
+
+
+def _on_host(ground: Ground, measure: str) -> list[Row]:
+    """Of one recording, ops by their time on the host, where that is not what they are compared by."""
+    if not ground.is_exact or measure == HOST:
+        return []
+    rows = measured(ground, "ops", ["name"], "host_ns", EXACT, lambda _: HOST)
+    judge(ground, rows)
+    return _plain(rows)
 
 
 def _measure(ground: Ground) -> str:
@@ -182,11 +204,11 @@ def _count(row: Row, pair: Pair, calls: Sequence[Mapping[Key, list[float]]], gro
     row.a_calls, row.b_calls = counts
 
 
-def _precision(ground: Ground) -> list[Row]:
+def _precision(ground: Ground, by_step: bool) -> list[Row]:
     """Time of matrix products by their number format."""
     clock = DEVICE if all(side.kernels["ns"].sum() for side in (ground.a, ground.b)) else HOST
     rows = measured(ground, "products", ["precision"], "ns", EXACT, lambda _: clock)
-    judge(ground, rows)
+    judge(ground, rows if by_step else [])
     return _plain(rows)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from stepscope.across.diff_model import Row
-from stepscope.across.diff_rows import Ground, Vectors, mean, vectors
+from stepscope.across.diff_rows import Ground, Vectors, mean, row_of, vectors
 from stepscope.across.diff_speed import HOST
 
 # TensorFlow records an op of the host while it thinks that it is expensive: which of the short ones it does is chance.
@@ -34,9 +34,25 @@ def now_and_then(ground: Ground, framework: str | None, measure: str) -> set[str
     return found
 
 
+def waits_that_differ(ground: Ground) -> list[Row]:
+    """Calls that wait for the device, more or less often in each step: by the time that the host spends in them."""
+    often = {row.name for row in _calls_that_differ(ground, (), "waits")}
+    times = _by_name(ground, "ns", "waits")
+    rows = []
+    for name in sorted(often):
+        values = [found.get((name,)) for found in times]
+        rows.append(row_of(name, values[0], values[1]))
+        rows[-1].matched_by = "b" if values[0] is None else "a" if values[1] is None else "name"
+    return sorted(rows, key=lambda row: -abs(row.difference))
+
+
 def calls_that_differ(ground: Ground, passing: Collection[str]) -> list[Row]:
     """Ops called equally often in each step of a run, and not as often in those of the other; first those of one run."""
-    counted = _by_name(ground, "calls")
+    return _calls_that_differ(ground, passing, "ops")
+
+
+def _calls_that_differ(ground: Ground, passing: Collection[str], table: str) -> list[Row]:
+    counted = _by_name(ground, "calls", table)
     sides = ground.a, ground.b
     rows = []
     for key in {**counted[0], **counted[1]}:
@@ -58,5 +74,5 @@ def calls_that_differ(ground: Ground, passing: Collection[str]) -> list[Row]:
     return sorted(rows, key=lambda row: (bool(row.a and row.b), -abs(row.difference), row.name))
 
 
-def _by_name(ground: Ground, what: str) -> list[Vectors]:
-    return [vectors(side.ops, ["name"], what, side.cells) for side in (ground.a, ground.b)]
+def _by_name(ground: Ground, what: str, table: str = "ops") -> list[Vectors]:
+    return [vectors(getattr(side, table), ["name"], what, side.cells) for side in (ground.a, ground.b)]

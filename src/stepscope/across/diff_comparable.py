@@ -12,6 +12,12 @@ from stepscope.across.diff_samples import Samples, Side
 _DEVICE_NAMES = ("name", "gpu_device_name", "device_type", "plane")
 MOST_OUTSIDE = 0.5
 _FRAMEWORKS = {"pytorch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
+# Warnings that say that something of the run is not there; errors always do.
+_LOST = (
+    "missing-ranks", "duplicate-rank", "never-stopped", "split-runs", "ranks-apart", "two-workers",
+    "dropped-events", "buffer-overflow", "event-cap", "too-many-events", "unreadable-file", "analysis-failed",
+)  # fmt: skip
+MOST_PROBLEMS = 4
 
 
 def run_of(side: Side) -> Run:
@@ -41,6 +47,11 @@ def same_frameworks(a: Run, b: Run) -> bool:
     return a.framework == b.framework or None in (a.framework, b.framework)
 
 
+def same_measure(a: Run, b: Run) -> bool:
+    """Whether steps are held against steps: a whole recording is no step."""
+    return (a.step_source == "none") == (b.step_source == "none")
+
+
 def steps_wait(a: Side, b: Side) -> bool:
     """Whether the ops of a step are in that step: a host that hands work to other threads may end its steps long before."""
     return max(a.outside, b.outside) <= MOST_OUTSIDE
@@ -49,6 +60,10 @@ def steps_wait(a: Side, b: Side) -> bool:
 def remarks(a: Run, b: Run, first: Side, second: Side) -> Iterator[str]:
     """What the reader must know before comparing."""
     ours, theirs = first.samples, second.samples
+    if a.path == b.path and not (a.paths or b.paths):
+        yield "A and B are the same profile."
+    for name, side in (("A", first), ("B", second)):
+        yield from (f"{name}: {problem}" for problem in lost(side.report))
     for name, side in (("A", first), ("B", second)):
         if side.outside > MOST_OUTSIDE:
             yield (
@@ -78,6 +93,19 @@ def remarks(a: Run, b: Run, first: Side, second: Side) -> Iterator[str]:
     yield from _steps(a, b)
 
 
+def lost(report: Mapping[str, Any]) -> list[str]:
+    """What of a run could not be read or was not recorded, in a line each."""
+    found = [
+        f"{problem['title']}. {problem['detail']}"
+        for problem in report["problems"]
+        if problem["severity"] == "error" or (problem["severity"] == "warning" and problem["code"] in _LOST)
+    ]
+    more = len(found) - MOST_PROBLEMS
+    return (
+        found if more <= 0 else [*found[:MOST_PROBLEMS], f"There are {more} problems more; see its report."]
+    )
+
+
 def _recorded(ours: Samples, theirs: Samples) -> Iterator[str]:
     for what, column in (("shapes", "shapes"), ("module paths or name scopes", "scope")):
         has = [bool(samples.ops[column].count()) for samples in (ours, theirs)]
@@ -94,7 +122,8 @@ def _recorded(ours: Samples, theirs: Samples) -> Iterator[str]:
 def _steps(a: Run, b: Run) -> Iterator[str]:
     for name, run in (("A", a), ("B", b)):
         if run.step_source == "none":
-            yield f"{name} has no steps: its whole recording counts as one, and its noise cannot be told."
+            alone = "" if a.step_source == b.step_source else " It is not held against the other's steps."
+            yield f"{name} has no steps: its whole recording counts as one, and its noise cannot be told.{alone}"
         elif run.step_source == "inferred":
             yield f"{name} marks no steps: they are inferred from what repeats, and may be something else."
         elif run.steps < 2:

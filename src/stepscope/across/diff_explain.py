@@ -6,11 +6,13 @@ an op before its kernels, a named wait before its part. Only differences that ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stepscope import units
 from stepscope.across.diff_model import Batch, Line, Row, Tail
+from stepscope.across.diff_order import causes_first, is_work, largest_first, work_first
 from stepscope.across.diff_ranks import WAITS, RankChange
 
 LINES = 8
@@ -20,7 +22,7 @@ NEARLY_ALL = 0.8
 HARDLY, NOTABLE = 0.01, 0.2  # of the time of matrix products
 SAME_CAUSE = 0.5  # of the change of matching ops: what a batch or a precision must explain to be named for it
 WHOLE = 1.1  # of the change: by a little more than all of it a line may be off; calls beside each other take far more
-WORTH_A_WAIT = 0.1  # a wait that is less of the dispatch beside it has not caused that
+_OF_COLLECTIVES = re.compile(r"record_param_comms|c10d::|(nccl|gloo|mpi|ucc|xccl):")
 _BUSY_BY_OP = ("compute", "host_compute")
 
 
@@ -41,6 +43,9 @@ class Evidence:
     batch: Batch | None
     tail: Tail | None = None
     ranks: Sequence[RankChange] = ()
+    waits: Sequence[Row] = ()  # calls that wait for the device, where their number differs
+    ops_on_host: Sequence[Row] = ()  # by name, of one recording
+    is_exact: bool = False  # both are one recording
 
 
 def explain(found: Evidence) -> list[Line]:
@@ -50,7 +55,11 @@ def explain(found: Evidence) -> list[Line]:
     timed += _ops(found, timed)
     timed += _kernels(found, timed)
     timed += _unnamed_parts(found, timed)
-    timed = _causes_first(sorted(timed, key=lambda line: -abs(line.difference)))
+    timed += _ops_on_host(found, timed)
+    timed = causes_first(largest_first(timed))
+    if found.is_exact:
+        timed = work_first(timed, found.step)
+    timed = _more_waits(found, timed)
     general.sort(key=lambda line: -abs(line.difference))
     by_rank = [_of_ranks(change) for change in found.ranks]
     if found.step.significant and not (general or by_rank or timed):
@@ -61,6 +70,29 @@ def explain(found: Evidence) -> list[Line]:
     for line in lines:
         line.share = _share(line, found.step)
     return [*lines, *_calls(found, lines), *_memory(found)][:LINES]
+
+
+def _ops_on_host(found: Evidence, told: Sequence[Line]) -> list[Line]:
+    """In a copy, what somebody made longer on the host only."""
+    if found.waits or any(map(is_work, told)):
+        return []
+    lines = [_line(row, "op", row.name) for row in found.ops_on_host if row.significant]
+    for line in lines:
+        line.detail = "; ".join(filter(None, ["on the host", line.detail]))
+    return lines
+
+
+def _more_waits(found: Evidence, timed: list[Line]) -> list[Line]:
+    """First a wait for the device that only one run has, as long as its step is longer: also where the device idles elsewhere for it."""
+    change = found.step.difference
+    row = next(iter(found.waits), None)
+    if row is None or abs(row.difference) < SAME_CAUSE * abs(change):
+        return timed
+    if not found.is_exact and (not found.step.significant or row.difference * change < 0):
+        return timed
+    told = [line for line in timed if line.kind == "sync"]
+    told = told or [_line(row, "sync", f"{_verb('sync')} {row.name}")]
+    return [*told, *(line for line in timed if line not in told)]
 
 
 def _share(line: Line, step: Row) -> float | None:
@@ -76,7 +108,7 @@ def _of_ranks(change: RankChange) -> Line:
     numbers = ", ".join(map(str, change.ranks))
     who = f"rank {numbers}" if len(change.ranks) == 1 else f"ranks {numbers}"
     alone = next((row for row in change.names if row.difference / change.difference > SAME_CAUSE), None)
-    title = change.part
+    title = _words(change.part)
     if alone is not None:
         title = f"{_verb(change.part)} {alone.name}"
     most = [
@@ -109,24 +141,6 @@ def _largest_parts(found: Evidence) -> list[Line]:
     for line in lines:
         line.detail = "by itself this may be chance"
     return lines
-
-
-def _causes_first(lines: list[Line]) -> list[Line]:
-    """After a wait the queue is empty, and the device waits for dispatch: that is told after the wait that caused it."""
-    waits = [line for line in lines if line.kind == "sync"]
-    largest = max(waits, key=lambda line: abs(line.difference), default=None)
-    if largest is None:
-        return lines
-    caused = [
-        line
-        for line in lines
-        if line.kind == "dispatch" and 0 < WORTH_A_WAIT * line.difference / largest.difference < 1
-    ]
-    rest = [line for line in lines if line not in caused]
-    at = rest.index(largest) + 1
-    for line in caused:
-        line.detail = line.detail or "the queue is empty after a wait"
-    return [*rest[:at], *caused, *rest[at:]]
 
 
 def _batch(found: Evidence) -> Iterator[Line]:
@@ -202,7 +216,7 @@ def caused_by(tail: Tail) -> str:
     """What most of that time goes to."""
     if tail.part is None:
         return ""
-    return f"mostly {_verb(tail.part)} {tail.name}" if tail.name else f"mostly {tail.part}"
+    return f"mostly {_verb(tail.part)} {tail.name}" if tail.name else f"mostly {_words(tail.part)}"
 
 
 def _named(found: Evidence) -> Iterator[Line]:
@@ -227,15 +241,16 @@ _VERBS = {
 
 
 def _verb(part: str | None) -> str:
-    return _VERBS.get(part or "", f"{part}:")
+    return _VERBS.get(part or "", f"{_words(part or '')}:")
 
 
 def _ops(found: Evidence, told: Sequence[Line]) -> list[Line]:
     """An op with one scope and shape if that makes nearly all of its change, else all its calls together.
 
-    Copies have been told as what the device waited for.
+    Copies have been told as what the device waited for, and collectives by their own names.
     """
     copied = any(line.kind == "copy" for line in told)
+    spoken = any(line.kind == "collective" for line in told)
     lines = []
     whole = {row.name: row for row in found.ops_by_name if row.significant}
     for name, row in whole.items():
@@ -247,7 +262,8 @@ def _ops(found: Evidence, told: Sequence[Line]) -> list[Line]:
             lines.append(_line(row, "op", name))
             lines[-1].detail = lines[-1].detail or f"in {len(fine)} shapes or scopes"
     lines += [_op(row) for row in found.ops if row.significant and row.name not in whole]
-    return [line for line in lines if not (copied and "copy" in line.title.lower())]
+    lines = [line for line in lines if not (copied and "copy" in line.title.lower())]
+    return [line for line in lines if not (spoken and _OF_COLLECTIVES.match(line.title))]
 
 
 def _op(row: Row) -> Line:
@@ -287,7 +303,11 @@ def _mostly(part: Row, names: Sequence[Row]) -> str:
     for row in names:
         if row.part == part.name and abs(row.difference) > SAME_CAUSE * abs(part.difference):
             return f"{_verb(part.name)} {row.name}"
-    return part.name
+    return _words(part.name)
+
+
+def _words(part: str) -> str:
+    return part.replace("_", " ")
 
 
 def _calls(found: Evidence, told: Sequence[Line]) -> Iterator[Line]:

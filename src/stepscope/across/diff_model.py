@@ -158,6 +158,7 @@ class Diff(msgspec.Struct, kw_only=True):
     lines: list[Line] = []
     explained_share: float | None = None  # of the step's change, by the lines
     not_comparable: list[str] = []
+    one_recording: bool = False  # B is A's recording, or a changed copy of it: no difference is chance
     speed: list[Speed] = []
     batch: Batch | None = None
     tail: Tail | None = None  # where a run has steps that are slow once in a while

@@ -104,7 +104,7 @@ def _alone(ground: Ground, rank: int) -> Ground:
             Samples(**{name: frame.filter(pl.col("rank") == rank) for name, frame in vars(side).items()})
         )
     own = Speeds(factors[0], factors[1], ground.speeds.found, ground.speeds.scatter)
-    return Ground(sides[0], sides[1], own)
+    return Ground(sides[0], sides[1], own, ground.is_exact)
 
 
 def _names(alone: Ground, part: Row) -> tuple[Row, ...]:
@@ -117,7 +117,7 @@ def _names(alone: Ground, part: Row) -> tuple[Row, ...]:
             Samples(**{**vars(side), "names": side.names.filter(pl.col("part") == part.name)})
             for side in (alone.a, alone.b)
         ]
-        ground = Ground(only[0], only[1], alone.speeds)
+        ground = Ground(only[0], only[1], alone.speeds, alone.is_exact)
         rows = measured(ground, "names", ["name"], "ns", EXACT, lambda _: clock_of(part.name))
     same_way = [each.row for each in rows if each.row.difference * part.difference > 0]
     return tuple(same_way[:NAMES])

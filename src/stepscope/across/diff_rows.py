@@ -15,12 +15,15 @@ from stepscope.across.diff_noise import Draws, Noise, RunNoise, draws, noise_of,
 from stepscope.across.diff_runs import LAGGING, RUN_NOISE_UNKNOWN, Runs
 from stepscope.across.diff_samples import CELL, Samples
 from stepscope.across.diff_speed import HOST, SLIVER, Speeds
+from stepscope.across.student import MANY
 
 # Of the risk that a pair of equal runs shows any significant difference, each kind of rows has a part.
 LEVEL = 0.05 / 6
 # Figures below this share of the step are not judged; nor are differences below the other.
 SMALL = SLIVER
 LEAST = 0.002
+# Where nothing is chance, only that times are rounded stands in the way: of a figure and, of the step, of any difference.
+EXACT_SHARE, EXACT_LEAST = 2e-4, 2e-5
 
 Vectors = dict[Key, list[float]]
 NoiseOf = Callable[[Key, float], RunNoise]
@@ -33,6 +36,28 @@ class Ground:
     a: Samples
     b: Samples
     speeds: Speeds
+    is_exact: bool = False  # both are one recording: no difference is chance
+
+    def noise(self, a: Sequence[float], b: Sequence[float], run: RunNoise) -> Noise | None:
+        """What the difference of these figures, at equal speed, may be by chance."""
+        if self.is_exact:
+            rounded = EXACT_SHARE * max(abs(mean(a)), abs(mean(b)))
+            return Noise(math.hypot(rounded, EXACT_LEAST * self.step_ns / 4), MANY)
+        return noise_of(a, b, *self.draws, run)
+
+    def margin(self, noise: Noise | None) -> float | None:
+        """What is told of it: rounding is no chance."""
+        return 0.0 if self.is_exact else noise.margin if noise else None
+
+    @property
+    def small_ns(self) -> float:
+        """Shorter figures are not judged."""
+        return 0.0 if self.is_exact else SMALL * self.step_ns
+
+    @property
+    def least_ns(self) -> float:
+        """Smaller differences do not matter."""
+        return (EXACT_LEAST if self.is_exact else LEAST) * self.step_ns
 
     @cached_property
     def draws(self) -> tuple[Draws, Draws]:
@@ -139,8 +164,8 @@ def _measured(
     row.at_equal_speed = mean(even[1]) - mean(even[0])
     larger = max(abs(row.a or 0), abs(row.b or 0))
     run = noise_by(name, larger) if noise_by else ground.runs.of_op(clock)
-    noise = noise_of(*even, *ground.draws, run) if larger >= SMALL * ground.step_ns else None
-    row.noise = noise.margin if noise else None
+    noise = ground.noise(*even, run) if larger >= ground.small_ns else None
+    row.noise = ground.margin(noise)
     return Measured(row, pair, noise, clock)
 
 
@@ -160,12 +185,10 @@ def row_of(name: str, a: Sequence[float] | None, b: Sequence[float] | None, unit
 
 def judge(ground: Ground, rows: Sequence[Measured], level: float = LEVEL) -> None:
     """Mark what is no accident. What is too small to matter is not tested, and so takes nothing from the others."""
-    tested = [
-        each for each in rows if max(abs(each.row.a or 0), abs(each.row.b or 0)) >= SMALL * ground.step_ns
-    ]
+    tested = [each for each in rows if max(abs(each.row.a or 0), abs(each.row.b or 0)) >= ground.small_ns]
     sure = surely([_chance(ground, each) for each in tested], level)
     for each, is_sure in zip(tested, sure, strict=True):
-        matters = abs(each.row.at_equal_speed or 0) >= LEAST * ground.step_ns
+        matters = abs(each.row.at_equal_speed or 0) >= ground.least_ns
         each.row.significant = is_sure and matters
 
 
@@ -193,6 +216,6 @@ def step_row(ground: Ground, parts: Mapping[str, str]) -> Measured:
             sizes[clock] = max(sizes.get(clock, 0.0), 0.0) + mean(even) / 2
         sums.append(total)
     row.at_equal_speed = mean(sums[1]) - mean(sums[0])
-    noise = noise_of(sums[0], sums[1], *ground.draws, ground.runs.of_step(sizes))
-    row.noise = noise.margin if noise else None
+    noise = ground.noise(sums[0], sums[1], ground.runs.of_step(sizes))
+    row.noise = ground.margin(noise)
     return Measured(row, Pair((), (), "step"), noise, HOST)

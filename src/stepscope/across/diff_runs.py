@@ -45,8 +45,11 @@ class Runs:
     def of_op(self, clock: str, link: float = 0.0) -> RunNoise:
         """Of an op or a kernel; `link` is what its copies between host and device differ by, see `diff_link`."""
         known = clock in self.speeds.scatter or clock == NEITHER
-        share = math.hypot((OP_NOISE if known else RUN_NOISE_UNKNOWN)[clock], link)
-        return RunNoise(share, scatter=self._scatter(clock).of_one)
+        scatter = self._scatter(clock).of_one
+        least = (OP_NOISE if known else RUN_NOISE_UNKNOWN)[clock]
+        # The least that is supposed is no more noise beside what was seen.
+        rest = math.sqrt(max(0.0, least * least - scatter * scatter))
+        return RunNoise(math.hypot(rest, link), scatter=scatter)
 
     def of_part(self, part: str, link: float = 0.0) -> RunNoise:
         """Of a part of the account."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import polars as pl
@@ -23,6 +23,7 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
         "ns": pl.Int64, "calls": pl.Int64,
     },
     "products": {**CELL, "precision": pl.String, "ns": pl.Int64},
+    "waits": {**CELL, "name": pl.String, "ns": pl.Int64, "calls": pl.Int64},
     "collectives": {**CELL, "name": pl.String, "dtype": pl.String, "bytes": pl.Int64, "ns": pl.Int64, "exposed_ns": pl.Int64, "calls": pl.Int64},
     "memory": {"recording": pl.Int32, "rank": pl.Int32, "name": pl.String, "peak_bytes": pl.Int64, "reserved_bytes": pl.Int64},
 }  # fmt: skip
@@ -34,7 +35,7 @@ class Samples:
 
     `cells` are the steps that count. Ops and kernels are by the step that launched them; `launch` is a kernel's grid.
     `link_ns` and `link_bytes`: of an op's device time, what copies between host and device took, and what they moved.
-    `products` are matrix products and convolutions: on the device, or on the host where there is none.
+    `waits` are the host's calls that wait for the device. `products` are matrix products and convolutions: on the device, or on the host where there is none.
     """
 
     cells: pl.DataFrame
@@ -45,11 +46,12 @@ class Samples:
     products: pl.DataFrame
     collectives: pl.DataFrame
     memory: pl.DataFrame
+    waits: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_SCHEMAS["waits"]))
 
 
 @dataclass(frozen=True)
 class Side:
-    """One run: its samples, and its report in JSON form. Of several recordings, the report is the first one's.
+    """One run: its samples, and its report in JSON form. Of several recordings it is the first one's, with the problems of all.
 
     `outside`: the share of the host's op time that lies in no step, where no device works: steps that do not wait for their work.
     """
@@ -82,7 +84,14 @@ def repeated(sides: Sequence[Side]) -> Side:
         for number, side in enumerate(sides)
     ]
     paths = tuple(side.report["profile"]["path"] for side in sides)
-    return Side(together(numbered), sides[0].report, max(side.outside for side in sides), paths)
+    problems = [
+        problem
+        for place, side in enumerate(sides)
+        for problem in side.report["problems"]
+        if not any(problem in before.report["problems"] for before in sides[:place])
+    ]
+    report = {**sides[0].report, "problems": problems}
+    return Side(together(numbered), report, max(side.outside for side in sides), paths)
 
 
 def together(ranks: Sequence[Samples]) -> Samples:

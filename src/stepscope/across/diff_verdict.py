@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stepscope import units
+from stepscope.across.diff_comparable import same_measure
 from stepscope.across.diff_explain import caused_by, slow_steps
 from stepscope.across.diff_model import Diff, Speed, Tail
 from stepscope.across.diff_tail import NOTABLE
@@ -18,7 +19,13 @@ def verdict(found: Diff) -> str:
     words += [_speed(each) for each in notable]
     if notable:
         words.append("That is the machine rather than the code: differences are judged at equal speed.")
-    if not found.significant:
+    if found.one_recording:
+        words.append(
+            "Both are one recording: nothing is chance."
+            if found.significant
+            else "Both are one recording, and nothing of it differs."
+        )
+    elif not found.significant:
         words.append("Nothing else differs by more than chance.")
     return " ".join(words)
 
@@ -37,14 +44,19 @@ def _tail(tail: Tail | None, step_ns: float) -> list[str]:
 
 def _step(found: Diff) -> str:
     step = found.step
+    if not same_measure(found.a, found.b):
+        without = "A" if found.a.step_source == "none" else "B"
+        return f"The steps of the two cannot be compared: {without} has none."
     if step.a is None or step.b is None or step.relative is None:
         return "The steps of the two cannot be compared."
     change = f"{units.duration(step.a)} → {units.duration(step.b)} ({signed_share(step.relative)})"
-    noise = f", ± {units.duration(step.noise)} by chance" if step.noise is not None else ""
+    noise = f", ± {units.duration(step.noise)} by chance" if step.noise else ""
     if step.significant:
         return f"A step takes {'longer' if step.difference > 0 else 'less time'}: {change}{noise}."
     if found.tail is not None and found.tail.significant:
         return f"A step took {change} on average, by a few that are slow."
+    if found.one_recording:
+        return f"The step is the same: {change}."
     if step.noise is not None and abs(step.difference) > step.noise:
         even = step.at_equal_speed or 0.0
         if abs(even) > step.noise:  # beyond the margin, and yet not as sure as what is called a change

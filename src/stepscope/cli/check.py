@@ -42,7 +42,7 @@ class Format(str, Enum):
 def check(
     path: ProfilePath,
     budget: Annotated[Path, typer.Option("--budget", metavar="FILE", help="The limits, as TOML.")] = Path("budgets.toml"),
-    baseline: Annotated[str | None, typer.Option("--baseline", metavar="PATH", help="The profile to compare with, instead of the file's.")] = None,
+    baseline: Annotated[list[str] | None, typer.Option("--baseline", metavar="PATH", help="The profile to compare with, instead of the file's. May be given several times: recordings of the same job tell what chance does.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail also on what cannot be told from noise.")] = False,
     output_format: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.text,
     step: Annotated[str | None, typer.Option("--step", metavar="A:B", help="Only the steps A to B, both included; one number for one step.")] = None,
@@ -66,7 +66,7 @@ def check(
         from stepscope.report.options import Options, parse_steps
 
         limits = read_budget(budget)
-        if baseline is not None:
+        if baseline:
             limits = with_baseline(limits, baseline)
         profile = opened(talk, path, rank, run, no_cache)
         options = Options(step_name, parse_steps(step) if step is not None else None, 0)

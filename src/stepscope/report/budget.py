@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +39,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What the figures may grow by, against another profile."""
+    """What the figures may grow by, against another profile; `paths` are recordings of one and the same job."""
 
-    path: str | None = None
+    paths: tuple[str, ...] = ()
     step_time: Limit | None = None
     peak_memory: Limit | None = None
     parts: Mapping[str, Limit] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Budget:
 
 
 def read_budget(path: Path) -> Budget:
-    """The budget of a file; its baseline's path is relative to the file."""
+    """The budget of a file; paths of its baseline are relative to the file."""
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
@@ -70,17 +70,21 @@ def read_budget(path: Path) -> Budget:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise StepscopeError(f"{path} cannot be read as text.", fix=str(error)) from error
-    found = budget(_parsed(text, path), str(path))
-    base = found.baseline
-    if base is None or base.path is None or "://" in base.path:
+    return relative_to(path.parent, budget(_parsed(text, path), str(path)))
+
+
+def relative_to(folder: Path, found: Budget) -> Budget:
+    """The same, paths of its baseline taken from that folder on; URLs stay what they are."""
+    if found.baseline is None:
         return found
-    return with_baseline(found, str(path.parent / base.path))
+    paths = found.baseline.paths
+    return with_baseline(found, [path if "://" in path else str(folder / path) for path in paths])
 
 
-def with_baseline(found: Budget, path: str) -> Budget:
-    """The same against the profile at that path; without limits of its own the step may grow by 5 %."""
+def with_baseline(found: Budget, paths: Sequence[str]) -> Budget:
+    """The same against the profiles at these paths; without limits of its own the step may grow by 5 %."""
     base = found.baseline or Baseline(step_time=Limit(0.05, "share"))
-    return Budget(**{**found.__dict__, "baseline": Baseline(**{**base.__dict__, "path": path})})
+    return replace(found, baseline=replace(base, paths=tuple(paths)))
 
 
 def _parsed(text: str, path: Path) -> dict[str, Any]:
@@ -110,16 +114,17 @@ def budget(given: Mapping[str, Any], where: str) -> Budget:
 
 
 def _baseline(value: Any, where: str) -> Baseline:
-    if isinstance(value, str):
-        return Baseline(path=value, step_time=Limit(0.05, "share"))
+    if isinstance(value, str | list | tuple):
+        return Baseline(paths=_paths(value, where), step_time=Limit(0.05, "share"))
     readers: dict[str, Callable[[Any, str], Any]] = {
-        "path": _text,
+        "path": _paths,
         "step_time": _limit("share", "ns"),
         "peak_memory": _limit("share", "bytes"),
         "parts": _parts("share", "ns"),
         "findings": _flag,
     }
-    return Baseline(**_fields(value, readers, where))
+    found = _fields(value, readers, where)
+    return Baseline(paths=found.pop("path", ()), **found)
 
 
 def _fields(given: Any, readers: Mapping[str, Callable[[Any, str], Any]], where: str) -> dict[str, Any]:
@@ -147,11 +152,21 @@ def limit(value: Any, where: str, *units: str) -> Limit:
     examples = " or ".join(_EXAMPLES[unit] for unit in units)
     found = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
     for unit, scales in _UNITS:
-        if found and unit in units and found[2] in scales:
-            return Limit(float(found[1]) * scales[found[2]], unit, f"{found[1]} {found[2]}")
+        written = _spelt(found[2], scales) if found and unit in units else None
+        if found and written is not None:
+            return Limit(float(found[1]) * scales[written], unit, f"{found[1]} {written}")
+    known = ", ".join(word for unit, scales in _UNITS if unit in units for word in scales)
     raise StepscopeError(
-        f"{where} is {value!r}, which is no amount.", fix=f"Write a number and its unit, such as {examples}."
+        f"{where} is {value!r}, which is no amount.",
+        fix=f"Write a number and its unit, such as {examples}. Units are {known}.",
     )
+
+
+def _spelt(unit: str, known: Mapping[str, float]) -> str | None:
+    """The unit, also where somebody wrote gb for GB."""
+    if unit in known:
+        return unit
+    return next((word for word in known if word.lower() == unit.lower()), None)
 
 
 def _limit(*units: str) -> Callable[[Any, str], Limit]:
@@ -202,9 +217,16 @@ def _flag(value: Any, where: str) -> bool:
     return value
 
 
-def _text(value: Any, where: str) -> str:
-    if not isinstance(value, str) or not value:
+def _paths(value: Any, where: str) -> tuple[str, ...]:
+    """One, or several recordings of the same job."""
+    found = (value,) if isinstance(value, str) else value
+    if (
+        not isinstance(found, list | tuple)
+        or not found
+        or not all(isinstance(path, str) and path for path in found)
+    ):
         raise StepscopeError(
-            f"{where} is {value!r}, and should be a path in quotes.", fix='Such as "profiles/main".'
+            f"{where} is {value!r}, and should be a path in quotes, or a list of them.",
+            fix='Such as "profiles/main", or ["profiles/main-1", "profiles/main-2"].',
         )
-    return value
+    return tuple(found)

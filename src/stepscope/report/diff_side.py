@@ -26,6 +26,7 @@ NAMES_PER_PART = 100
 # Ops whose number format decides how fast they are.
 _PRODUCT = r"(?i)mm\b|matmul|linear|conv(?:[^e]|$)|\bdot|attention"
 _HOST_LINK = ("HtoD", "DtoH")
+_WAITS, _WAIT = ("runtime", "sync"), "(?i)synchronize"
 _NOT_BY_NAME = ("compute", "host_compute", "collective")
 
 
@@ -72,6 +73,7 @@ def samples_of(context: RankContext) -> Samples:
         "products": _products(context),
         "collectives": _collectives(context),
         "memory": _memory(context.memory),
+        "waits": _waits(context),
     }
     counted = cells["step"].implode()
     found = {}
@@ -170,6 +172,17 @@ def _collectives(context: RankContext) -> pl.DataFrame:
     calls = _inside(collective_calls(context.trace, context.account))
     return calls.group_by("step", "name", "dtype", maintain_order=True).agg(
         pl.col("bytes", "exposed_ns").sum(), ns=pl.col("dur_ns").sum(), calls=pl.len().cast(pl.Int64)
+    )
+
+
+def _waits(context: RankContext) -> pl.DataFrame:
+    """The host's calls that wait for the device, by name."""
+    events = context.trace.events.filter(pl.col("kind").is_in(_WAITS)).with_columns(
+        pl.col("name").cast(pl.String)
+    )
+    calls = _inside(events.filter(pl.col("name").str.contains(_WAIT)))
+    return calls.group_by("step", "name", maintain_order=True).agg(
+        ns=pl.col("dur_ns").sum(), calls=pl.len().cast(pl.Int64)
     )
 
 

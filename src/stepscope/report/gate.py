@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from stepscope import units
-from stepscope.across.diff_comparable import same_frameworks
+from stepscope.across.diff_comparable import lost, same_frameworks, same_measure
 from stepscope.across.diff_model import Diff, Row
 from stepscope.across.diff_noise import draws, noise_of_one
 from stepscope.across.diff_rows import Ground, vectors
 from stepscope.across.diff_samples import Side
 from stepscope.across.diff_speed import Speeds, clock_of
-from stepscope.across.diff_verdict import NOTABLE_SPEED
-from stepscope.report.budget import Baseline, Budget, Limit
+from stepscope.across.diff_verdict import NOTABLE_SPEED, signed_share
+from stepscope.report.budget import SIZES, Baseline, Budget, Limit
 from stepscope.report.diff_cells import amount
 
 SCHEMA = "stepscope.gate/1"
@@ -75,15 +75,29 @@ def gate(side: Side, budget: Budget, diff: Diff | None = None, *, strict: bool =
     checks = list(_absolute(side, budget))
     if diff is not None:
         checks += against(diff, budget.baseline or Baseline())
-    return _gate(side.report["profile"]["path"], diff, checks, strict)
+    found = _gate(side.report["profile"]["path"], diff, checks, strict)
+    if diff is None:
+        found.remarks = [*lost(side.report), *found.remarks]
+    return found
 
 
 def gate_of(diff: Diff, base: Baseline, *, strict: bool = False) -> Gate:
     """Of a diff alone: what may have grown from A to B."""
     found = _gate(diff.b.path, diff, against(diff, base), strict)
     # What else cannot be compared, the diff itself has told.
-    found.remarks = [] if same_frameworks(diff.a, diff.b) else [OTHER_FRAMEWORK]
+    found.remarks = [
+        *([] if same_frameworks(diff.a, diff.b) else [OTHER_FRAMEWORK]),
+        *_undecided(found.checks),
+    ]
     return found
+
+
+def _undecided(checks: Sequence[Check]) -> Iterator[str]:
+    """What to do where chance stands in the way of an answer."""
+    noisy = [check.name for check in checks if check.verdict == NOISY]
+    if noisy:
+        again = "more steps, or each side several times" if noisy[0].startswith("baseline.") else "more steps"
+        yield f"Not decided: {', '.join(noisy)}. To tell, record {again} on a machine that does nothing else; --strict fails on it."
 
 
 def _gate(path: str, diff: Diff | None, checks: list[Check], strict: bool) -> Gate:
@@ -91,7 +105,7 @@ def _gate(path: str, diff: Diff | None, checks: list[Check], strict: bool) -> Ga
     return Gate(
         path=path,
         baseline=diff.a.path if diff is not None else None,
-        remarks=list(diff.not_comparable) if diff is not None else [],
+        remarks=[*(diff.not_comparable if diff is not None else ()), *_undecided(checks)],
         passed=not any(check.verdict in failing for check in checks),
         strict=strict,
         checks=checks,
@@ -118,9 +132,7 @@ def _absolute(side: Side, budget: Budget) -> Iterator[Check]:
 
 
 def _judged(name: str, limit: Limit, value: float | None, noise: float | None, missing: str) -> Check:
-    verdict, message = (
-        (UNKNOWN, missing) if value is None else _verdict(value - limit.amount, noise, limit.unit)
-    )
+    verdict, message = (UNKNOWN, missing) if value is None else _verdict(value - limit.amount, noise, limit)
     return Check(
         name=name,
         limit=limit.amount,
@@ -133,12 +145,19 @@ def _judged(name: str, limit: Limit, value: float | None, noise: float | None, m
     )
 
 
-def _verdict(excess: float, noise: float | None, unit: str) -> tuple[str, str]:
+def _verdict(excess: float, noise: float | None, limit: Limit) -> tuple[str, str]:
+    over = f"over by {written(excess, limit.unit, limit.said)}"
     if excess <= 0:
         return OK, ""
     if noise is not None and excess <= noise:
-        return NOISY, f"over by {amount(excess, unit)}, which may be chance"
-    return OVER, f"over by {amount(excess, unit)}"
+        return NOISY, f"{over}, which may be chance"
+    return OVER, over
+
+
+def written(value: float, unit: str, said: str) -> str:
+    """An amount; of bytes in the unit that the limit was written in: 24 GB is not known again as 22.4 GiB."""
+    word = said.split()[-1] if unit == "bytes" and said else ""
+    return f"{value / SIZES[word]:,.4g} {word}" if word in SIZES else amount(value, unit)
 
 
 def _step_noise(side: Side, *, of_median: bool = False) -> float | None:
@@ -211,23 +230,24 @@ def _memory(diff: Diff) -> Row | None:
 
 def _grown(name: str, row: Row | None, limit: Limit, diff: Diff) -> Check:
     """`limit` is a share of the baseline's figure, or an amount."""
-    unit = row.unit if row is not None else "ns"
-    if row is None or row.a is None or row.b is None:
-        nothing = (
-            "Memory was not recorded in both." if "memory" in name else "One of the two has no such figure."
-        )
-        return Check(name=name, limit=None, value=None, unit=unit, verdict=UNKNOWN, message=nothing)
+    missing = _missing(name, row, diff)
+    if missing or row is None or row.a is None:
+        unit = row.unit if row is not None else "ns"
+        return Check(name=name, limit=None, value=None, unit=unit, verdict=UNKNOWN, message=missing)
+    unit = row.unit
     allowed = limit.amount * row.a if limit.unit == "share" else limit.amount
     even = row.difference if row.at_equal_speed is None else row.at_equal_speed
     excess = row.difference - allowed
-    verdict, _ = _verdict(min(excess, even - allowed) if excess > 0 else excess, row.noise, unit)
-    message = (
-        ""
-        if excess <= 0
-        else f"over by {amount(excess, unit)}" + (", which may be chance" if verdict == NOISY else "")
-    )
-    if excess > 0 and verdict == OK:
-        verdict, message = NOISY, f"over by {amount(excess, unit)}, and {_slower(diff)}"
+    verdict, _ = _verdict(min(excess, even - allowed) if excess > 0 else excess, row.noise, limit)
+    over = f"over by {written(excess, unit, limit.said)}"
+    message = "" if excess <= 0 else over
+    known = _known_cause(diff) if unit == "ns" else None
+    if verdict == NOISY and known is not None:
+        verdict, message = OVER, f"{over}: {known}"
+    elif verdict == NOISY:
+        message = f"{over}, which may be chance{_of_baseline(row)}"
+    elif excess > 0 and verdict == OK:
+        verdict, message = NOISY, f"{over}, and {_slower(diff)}"
     return Check(
         name=name,
         limit=allowed,
@@ -238,6 +258,30 @@ def _grown(name: str, row: Row | None, limit: Limit, diff: Diff) -> Check:
         message=message,
         said=limit.said if limit.unit != "share" else "",
     )
+
+
+def _missing(name: str, row: Row | None, diff: Diff) -> str:
+    """Why the figure cannot be told, if it cannot."""
+    if "memory" not in name and not same_measure(diff.a, diff.b):
+        return f"{'The baseline' if diff.a.step_source == 'none' else 'The profile'} has no steps."
+    if row is not None and row.a is not None and row.b is not None:
+        return ""
+    return "Memory was not recorded in both." if "memory" in name else "One of the two has no such figure."
+
+
+def _known_cause(diff: Diff) -> str | None:
+    """More work for each step is no matter of chance, however unsteady the machine: shapes and counts tell it."""
+    return next(
+        (line.title for line in diff.lines if line.kind == "batch" and diff.batch and diff.batch.ratio > 1),
+        None,
+    )
+
+
+def _of_baseline(row: Row) -> str:
+    """How far from sure that is."""
+    if row.relative is None or not row.noise or not row.a:
+        return ""
+    return f" ({signed_share(row.relative)}, and ± {100 * row.noise / row.a:.0f} % is noise)"
 
 
 def _slower(diff: Diff) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from stepscope.across.diff_samples import repeated
 from stepscope.errors import StepscopeError
 from stepscope.profile.load import load
 from stepscope.profile.profile import Profile
@@ -17,20 +20,19 @@ def check(
     budget: Budget,
     *,
     options: Options | None = None,
-    baseline: Profile | None = None,
+    baseline: Sequence[Profile] = (),
     strict: bool = False,
 ) -> Gate:
-    """The profile against its budget; the baseline is loaded from where the budget says, unless given."""
+    """The profile against its budget; recordings of the baseline are loaded from where the budget says, unless given."""
     wanted = options or Options(limit=0)
     side = side_of(profile, wanted)
     base = budget.baseline
     if base is None:
         return gate(side, budget, strict=strict)
-    if baseline is None:
-        if base.path is None:
-            raise StepscopeError(
-                "The budget has limits against a baseline, and no baseline.",
-                fix='Name one with --baseline PATH, or path = "…" below [baseline].',
-            )
-        baseline = load(base.path)
-    return gate(side, budget, diff_of(side_of(baseline, wanted), side), strict=strict)
+    if not (baseline or base.paths):
+        raise StepscopeError(
+            "The budget has limits against a baseline, and no baseline.",
+            fix='Name one with --baseline PATH, or path = "…" below [baseline].',
+        )
+    before = repeated([side_of(each, wanted) for each in baseline or map(load, base.paths)])
+    return gate(side, budget, diff_of(before, side), strict=strict)

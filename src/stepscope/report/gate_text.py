@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import msgspec
 from rich.text import Text
 
-from stepscope.report.budget import SIZES
 from stepscope.report.diff_cells import amount, change
-from stepscope.report.gate import NOISY, OK, Check, Gate
+from stepscope.report.gate import NOISY, OK, Check, Gate, written
 from stepscope.report.grid import lines
 from stepscope.report.markdown import code, text
 from stepscope.report.terminal_words import wrapped
@@ -58,14 +57,12 @@ def as_json(found: Gate) -> str:
     return msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n"
 
 
-def _as_said(check: Check, grows: bool) -> tuple[str, str]:
-    """A limit of 24 GB is not known again as 22.4 GiB: both figures in the unit that it was written in."""
-    unit = check.said.split()[1]
-    sign = "+" if grows else ""
+def _as_said(check: Check, sign: str) -> tuple[str, str]:
+    """Both figures in the unit that the limit was written in."""
     if check.value is None:
         return sign + check.said, "–"
-    value = check.value / SIZES[unit]
-    return sign + check.said, f"{'−' if value < 0 else sign}{abs(value):,.4g} {unit}"
+    value = written(abs(check.value), check.unit, check.said)
+    return sign + check.said, f"{'−' if check.value < 0 else sign}{value}"
 
 
 def cells(check: Check) -> tuple[str, str, str, str, str, str]:
@@ -75,6 +72,6 @@ def cells(check: Check) -> tuple[str, str, str, str, str, str]:
     most = say(check.limit, check.unit) if check.limit is not None else ""
     value = say(check.value, check.unit) if check.value is not None else "–"
     if check.unit == "bytes" and check.said:
-        most, value = _as_said(check, grows)
+        most, value = _as_said(check, "+" if grows else "")
     noise = amount(check.noise, check.unit) if check.noise is not None else ""
     return check.name, most, value, noise, check.verdict, check.message

@@ -59,14 +59,12 @@ def _told(ask: Callable[[], Any]) -> Any:
 
 
 def _budget(given: Mapping[str, Any], item: pytest.Function) -> Any:
-    from stepscope.report.budget import budget, with_baseline
+    from stepscope.report.budget import budget, relative_to
 
     found = budget(
         {key: value for key, value in given.items() if key not in _OURS}, f"the marker of {item.name}"
     )
-    if found.baseline is None or found.baseline.path is None or "://" in found.baseline.path:
-        return found
-    return with_baseline(found, str(item.path.parent / found.baseline.path))
+    return relative_to(item.path.parent, found)
 
 
 def _folder(item: pytest.Function) -> Path:
