@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import cached_property
-from math import sqrt
 from statistics import median
 
 import polars as pl
 
 from stepscope.across.lateness import COLLECTIVE
 from stepscope.across.pace import BESIDE
-from stepscope.across.student import MANY, quantile
 
 At = Collection[tuple[int, int]]  # steps and ranks
 MORE_WORK = 1.1  # times the blocks of the others: below, padding and rounding make as much
@@ -20,8 +17,6 @@ _ALIKE = 0.25  # a larger batch is larger in each step by as much
 _SLOWER_CLOCK = 0.95
 _BLOCKS = "blocks"
 _DID = "did "
-_CHANCE = 0.05
-_TO_SIGMA = 1.2533  # of a mean distance
 _BY_HOST = ("input", "python", "dispatch", "io", "compile", "unexplained")
 
 
@@ -47,7 +42,6 @@ class Behind:
         numbers = [frame.with_columns(pl.col("ns").cast(pl.Float64)) for frame in times]
         self._rows = pl.concat([*numbers, work]).drop_nulls("ns")
         self._clocks = clocks_mhz
-        self.knows_what_was_done = len(times) > 1
         self._known: dict[int, dict[tuple[int, str], tuple[float, float]]] = {}
 
     def _of(self, rank: int) -> dict[tuple[int, str], tuple[float, float]]:
@@ -65,16 +59,14 @@ class Behind:
         return _told(self._more(at))
 
     def did_longer(self, at: At) -> dict[str, int]:
-        """The same, but what the host did no more than it did it longer, and by more than hosts vary; nothing where that is not known."""
-        if not self.knows_what_was_done:
+        """The same, but what the host did no more than it did it longer; nothing where that is not known."""
+        sums = self._more(at)
+        if not any(part.startswith(_DID) for part in sums):
             return {}
-        sums, before = self._more(at), self._more({(step - 1, rank) for step, rank in at})
-        # What a host that runs ahead did longer in the step before shows in this one.
-        did = {part: max(each.get(_DID + part, 0.0) for each in (sums, before)) for part in _BY_HOST}
-        host = {part: min(sums[part], max(0.0, did[part])) for part in _BY_HOST if part in sums}
-        if sum(max(0.0, ns) for ns in host.values()) <= self._by_chance_ns(len({step for step, _ in at})):
-            host = {part: min(0.0, ns) for part, ns in host.items()}
-        return _told(sums | host)
+        did = {
+            part: min(sums[part], max(0.0, sums.get(_DID + part, 0.0))) for part in _BY_HOST if part in sums
+        }
+        return _told(sums | did)
 
     def _more(self, at: At) -> dict[str, float]:
         """By part, the mean of what these took longer."""
@@ -84,24 +76,6 @@ class Behind:
                 if when == step and part != _BLOCKS:
                     sums[part] = sums.get(part, 0.0) + (mine - others) / len(at)
         return sums
-
-    def _by_chance_ns(self, steps: int) -> float:
-        """How much longer than the others the host of some rank does things, in the mean of so many steps, once in twenty times."""
-        spread, ranks, all_steps = self._hosts
-        tries = ranks * max(1.0, all_steps / max(1, steps))
-        return quantile(2 * _CHANCE / tries, MANY) * spread / sqrt(max(1, steps))
-
-    @cached_property
-    def _hosts(self) -> tuple[float, int, int]:
-        """What hosts take differs by from step to step, beside the others, in the usual case; how many ranks and steps."""
-        mine = pl.col("part").is_in([_DID + part for part in _BY_HOST])
-        whole = self._rows.filter(mine).group_by("rank", "step").agg(pl.col("ns").sum())
-        apart = whole.with_columns(ns=pl.col("ns") - pl.col("ns").median().over("step"))
-        steps = apart["step"].n_unique()
-        off = (pl.col("ns") - pl.col("ns").mean()).abs().mean()
-        spread = apart.group_by("rank").agg(off=off)["off"].median() if steps > 1 else 0.0
-        scale = _TO_SIGMA * sqrt(steps / max(1, steps - 1))
-        return scale * float(spread or 0.0), whole["rank"].n_unique(), steps  # type: ignore[arg-type]
 
     def had_more_work(self, at: At) -> bool:
         """Whether more blocks explain the time that computing took longer there."""

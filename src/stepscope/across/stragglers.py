@@ -64,9 +64,7 @@ def straggler(
     if not found.typical_ns or found.lost() < found.worth_ns:
         return None
     behind = Behind(steps, parts, clocks_mhz or {}, did)
-    kinds = (_always, _one, _uneven, _in_turn)
-    told = (each for kind in kinds if (each := kind(found, behind)) is not None)
-    return next((each for each in told if _did_more(found, behind, each.ranks)), None)
+    return _always(found, behind) or _one(found, behind) or _uneven(found, behind) or _in_turn(found, behind)
 
 
 def _always(found: LateSteps, behind: Behind) -> Straggler | None:
@@ -132,22 +130,6 @@ def _several(
     return _told(found, behind, ranks[0], ranks, kind, round(lost), last)
 
 
-def _longer_ns(parts: Mapping[str, int]) -> int:
-    return sum(ns for ns in parts.values() if ns > 0)
-
-
-def _did_more(found: LateSteps, behind: Behind, ranks: Collection[int]) -> bool:
-    """Whether they did as much more as is worth telling, or nobody knows.
-
-    Where hosts only just keep their devices busy, who is a little ahead waits much longer than it is ahead: its host does its
-    work meanwhile. One or two steps do not tell what was done before them.
-    """
-    if not behind.knows_what_was_done or found.steps < ENOUGH_STEPS:
-        return True
-    at = {(step, rank) for step, late in found.by_step.items() for rank in ranks if late.get(rank, 0) > 0}
-    return _longer_ns(behind.did_longer(at)) * len({step for step, _ in at}) >= found.worth_ns
-
-
 def _reasons(
     found: LateSteps, behind: Behind, late_at: Collection[tuple[int, int]], saved: int
 ) -> tuple[dict[str, int], int]:
@@ -156,7 +138,7 @@ def _reasons(
     Waits alone may promise too much: those who wait do then what they would have had to do anyway.
     """
     parts = behind.did_longer(late_at)
-    explained = _longer_ns(parts)
+    explained = sum(ns for ns in parts.values() if ns > 0)
     if explained * found.steps < found.worth_ns:
         return behind.longer(late_at), saved
     most = explained * len({step for step, _ in late_at})
