@@ -185,14 +185,25 @@ def _ops(ground: Ground, measure: str, passing: Collection[str]) -> list[Measure
 def _kernels(ground: Ground) -> list[Measured]:
     rows = measured(ground, "kernels", _KERNEL, "ns", KERNELS, lambda _: DEVICE)
     judge(ground, rows)
+    traded = _traded(ground, rows)
     calls = [vectors(side.kernels, _KERNEL, "calls", side.cells) for side in (ground.a, ground.b)]
     for each in rows:
         key = (each.pair.b or each.pair.a)[0]
         each.row.op = key[1]
+        each.row.significant &= key[1] not in traded
         _count(each.row, each.pair, calls, ground)
         if each.pair.by == "op" and each.pair.a and each.pair.b:
             each.row.note = f"in A it was {each.pair.a[0][0]}"
     return rows
+
+
+def _traded(ground: Ground, rows: Sequence[Measured]) -> set[str]:
+    """Ops that take as long with other kernels: libraries choose among theirs by trial, in each process again."""
+    by_op = measured(ground, "kernels", ["op"], "ns", EXACT, lambda _: DEVICE)
+    judge(ground, by_op)
+    as_long = {each.row.name for each in by_op if not each.row.significant}
+    others = {(each.pair.b or each.pair.a)[0][1] for each in rows if each.pair.by in ("op", "a", "b")}
+    return {op for op in others if op is not None and op in as_long}
 
 
 def _count(row: Row, pair: Pair, calls: Sequence[Mapping[Key, list[float]]], ground: Ground) -> None:
