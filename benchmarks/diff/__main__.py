@@ -53,7 +53,7 @@ def main() -> int:
         ("two recordings of the same job do not differ", same(sides), 0.95),
         ("a changed batch, precision or wait is the first line", changed(sides), 0.95),
         ("an op slower by 10 % in another recording is the first line", slower_ops(sides), 0.95),
-        ("an op slower by 10 % in the same recording is the first line", slower_alone(_single()), 0.9),
+        ("an op slower by 10 % in the same recording is the first line", slower_alone(_single()), 0.95),
     )
     promises = [each for name, results, least in kinds if (each := _promise(name, results, least))]
     for promise in promises:

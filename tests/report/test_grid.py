@@ -26,3 +26,14 @@ def test_names_that_begin_alike_keep_their_ends() -> None:
 
 def test_texts_are_clipped_at_their_ends() -> None:
     assert _drawn() == ["  1.  gap on the device befo…  +1 ms", "  2.  gap on the device befo…  +2 ms"]
+
+
+def test_remarks_give_way_before_names() -> None:
+    rows = [[Text("n" * 40), Text("12 ms"), Text("r" * 60)]]
+    told = [True, False, True]
+    (plain,) = lines(rows, [False, True, False], told, 80)
+    (kept,) = lines(rows, [False, True, False], told, 80, remark=2)
+    assert "n" * 40 not in plain.plain
+    assert "n" * 40 in kept.plain and "r" * 20 in kept.plain
+    (narrow,) = lines(rows, [False, True, False], told, 50, remark=2)
+    assert narrow.cell_len <= 50 and "12 ms" in narrow.plain

@@ -75,7 +75,7 @@ def _why(found: Diff, width: int) -> Iterator[Text]:
             ]
         )
     flexible = [False, True, False, False, True]
-    yield from lines(rows, [True, False, True, True, False], flexible, width, keep_ends=1)
+    yield from lines(rows, [True, False, True, True, False], flexible, width, keep_ends=1, remark=4)
 
 
 def _findings(title: str, changes: list[FindingChange], style: str, width: int) -> Iterator[Text]:

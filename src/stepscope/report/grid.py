@@ -9,6 +9,7 @@ from rich.text import Text
 GAP = 2
 INDENT = 2
 NARROWEST = 8
+STILL_READ = 20  # so much is left of a remark before names have to give way
 
 
 def lines(
@@ -18,15 +19,21 @@ def lines(
     width: int,
     *,
     keep_ends: int | None = None,
+    remark: int | None = None,
 ) -> Iterator[Text]:
     """The rows; `right` says which columns stand to the right, `flexible` which may be clipped to fit the width.
 
     `keep_ends`: a column that is clipped in the middle, as long names that begin alike are told apart by their ends.
+    `remark`: a flexible column that is clipped before the others are.
     """
     if not rows:
         return
     widths = [max(row[i].cell_len for row in rows) for i in range(len(right))]
-    widths = _fitted(widths, flexible, width - INDENT - GAP * (len(widths) - 1))
+    room = width - INDENT - GAP * (len(widths) - 1)
+    if remark is not None:
+        most = max(STILL_READ, widths[remark] + room - sum(widths))
+        widths[remark] = min(widths[remark], most)
+    widths = _fitted(widths, flexible, room)
     for row in rows:
         line = Text(" " * INDENT)
         for column, (cell, space, to_right) in enumerate(zip(row, widths, right, strict=True)):
