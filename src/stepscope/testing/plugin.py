@@ -25,8 +25,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _LINE)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A budget that nobody watches must not look kept."""
+    if pytest_pyfunc_call is None and item.get_closest_marker(MARKER) is not None:
+        pytest.fail("The marker stepscope needs pluggy 1.2 or newer: pip install -U pluggy", pytrace=False)
+
+
+def _around(hook: Callable[..., Any], marked: Callable[..., Any] = pytest.hookimpl) -> Any:
+    """The hook, if this pluggy knows hooks around others: an older one must not end every run of pytest here."""
+    try:
+        return marked(wrapper=True)(hook)
+    except TypeError:
+        return None
+
+
+def _recorded_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Record the call of a marked test, and judge what was recorded if the test itself passed."""
     mark = pyfuncitem.get_closest_marker(MARKER)
     if mark is None:
@@ -45,6 +58,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
         pytest.fail("\n" + as_text(found, WIDTH), pytrace=False)
     return result
+
+
+pytest_pyfunc_call = _around(_recorded_call)
 
 
 def _told(ask: Callable[[], Any]) -> Any:
