@@ -67,7 +67,7 @@ def build(
     found: dict[str, list[Any]] = {section.name: [] for section in wanted}
     with ThreadPoolExecutor(_threads(), thread_name_prefix="stepscope-report") as pool:
         for number in ranks:
-            context = RankContext(number, profile.trace(number), options)
+            context = RankContext(number, profile.trace(number), options, alone=len(ranks) == 1)
             # Side by side: Polars and the native loops leave the interpreter to others while they work.
             asked = [(section, pool.submit(section.of_rank, context)) for section in _slowest_first(wanted)]
             for section, answer in asked:

@@ -24,11 +24,12 @@ WHOLE = 0  # the number of the window that stands for the whole recording where 
 
 @dataclass
 class RankContext:
-    """What a section may use of one rank."""
+    """What a section may use of one rank; `alone` if there is no other to compare it with."""
 
     rank: int
     whole_trace: Trace
     options: Options
+    alone: bool = False
 
     @shared
     def all_steps(self) -> Steps:

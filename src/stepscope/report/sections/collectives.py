@@ -31,7 +31,7 @@ class RankPart:
     rank: int
     rows: pl.DataFrame
     sums: RankCollectives
-    compared: Calls | None  # None where that stays with whoever read the rank
+    compared: Calls | None  # None where that stays with whoever read the rank, or there is no other
     world_size: int | None = None
 
 
@@ -40,7 +40,8 @@ def of_rank(context: RankContext) -> RankPart:
     calls = collective_calls(context.trace, context.account)
     sums = collectives(context.trace, context.account, calls)
     world = context.whole_trace.info.world_size
-    return RankPart(context.rank, collective_sums(calls), sums, rank_calls(context, calls), world)
+    compared = None if context.alone else rank_calls(context, calls)
+    return RankPart(context.rank, collective_sums(calls), sums, compared, world)
 
 
 def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
