@@ -85,22 +85,23 @@ class Behind:
 
     def more_work_ns(self, rank: int) -> int:
         """How much longer it computes in each step, if it has more to compute in all steps alike; else 0."""
-        steps = sorted({step for step, _ in self._of(rank)})
-        growth = [self._growth(step, rank, _BLOCKS) for step in steps]
-        typical = median(growth) if growth else 0.0
-        varies = median(abs(each - typical) for each in growth) if growth else 0.0
-        at = [(step, rank) for step in steps]
+        at, typical, varies = self._more_blocks(rank)
         if typical < MORE_WORK - 1 or varies > _ALIKE * typical or not self.had_more_work(at):
             return 0
         return max(0, self.longer(at).get("compute", 0))
 
     def uneven(self, rank: int) -> bool:
         """Whether it has more to compute, in each step by another amount."""
+        at, typical, varies = self._more_blocks(rank)
+        return varies > _ALIKE * abs(typical) and self.had_more_work(at)
+
+    def _more_blocks(self, rank: int) -> tuple[At, float, float]:
+        """The rank's steps, by what share it has more to compute in the typical one, and how much that varies."""
         steps = sorted({step for step, _ in self._of(rank)})
         growth = [self._growth(step, rank, _BLOCKS) for step in steps]
         typical = median(growth) if growth else 0.0
         varies = median(abs(each - typical) for each in growth) if growth else 0.0
-        return varies > _ALIKE * abs(typical) and self.had_more_work([(step, rank) for step in steps])
+        return [(step, rank) for step in steps], typical, varies
 
     def work_ratio(self, rank: int) -> float | None:
         """Blocks of the rank's kernels to those of the others, over all steps."""
