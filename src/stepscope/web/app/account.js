@@ -226,7 +226,7 @@ function namesOf(row, steps, context) {
         Object.fromEntries(values.map((value, at) => [keys[at], value])),
       );
       const mine = all.filter((/** @type {any} */ each) => each.part === row.part);
-      fill(room, table({ columns: NAMES, rows: written(mine), total: row.names_total }));
+      fill(room, table({ columns: NAMES, rows: written(mine), total: row.names_total, whole: true }));
     } catch (error) {
       if (!isLeft(error)) fill(room, failure(error, load));
     }

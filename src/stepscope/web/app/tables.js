@@ -125,6 +125,7 @@ export function filtered(rows, columns, words) {
  * @param {number} [options.total]  rows before they were capped
  * @param {(row: Row) => void} [options.onRow]
  * @param {boolean} [options.all]  also columns without any value
+ * @param {boolean} [options.whole]  all rows at once, since somebody asked for them
  * @param {string} [options.sort]
  * @param {HTMLElement[]} [options.tools]
  */
@@ -134,7 +135,7 @@ export function table(options) {
   );
   let key = options.sort ?? "";
   let falls = true;
-  let folded = options.rows.length > FOLDED + 3;
+  let folded = !options.whole && options.rows.length > FOLDED + 3;
   const body = h("tbody");
   const heads = columns.map((column) =>
     h(
