@@ -44,6 +44,11 @@ CHROMIUM := $(or $(STEPSCOPE_CHROMIUM),$(shell command -v chromium || command -v
 BROWSER_TESTS := tests/browser tests/tensorboard/test_browser.py
 MAY_INSTALL := $(shell test "$$(id -u)" = 0 && command -v apt-get 2>/dev/null)
 
+# Browsers, clusters and frameworks are other people's programs, and now and then one of them stumbles: what failed is
+# tried once more, alone, and said to be unsteady. What fails twice has failed.
+TRIED = $(1) -o cache_dir=.pytest_cache/$@ || { test $$? = 1 && echo "UNSTEADY, unless it fails again:" && \
+	$(1) -o cache_dir=.pytest_cache/$@ --last-failed --last-failed-no-failures none -rA; }
+
 ASAN = LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 FUZZ_SECONDS ?= 600
 
@@ -87,7 +92,7 @@ lint: $(VENV)/.dev ## ruff and mypy
 	$(PY) -m mypy
 
 pytest: $(VENV)/.dev
-	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS))
+	$(call TRIED,STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS)))
 
 web: $(VENV)/.dev web-tools ## only the page: its types, its modules, and every page of it in a real browser
 	@if test -x node_modules/.bin/tsc; then node_modules/.bin/tsc --project tsconfig.json; \
@@ -95,7 +100,7 @@ web: $(VENV)/.dev web-tools ## only the page: its types, its modules, and every 
 	@if test -n "$(NODE)"; then $(NODE) --test --test-reporter=dot tests/web/*.test.js; \
 	  else echo "SKIPPED: the modules of the page, for want of Node 20 or newer." >&2; fi
 	@test -n "$(CHROMIUM)" || echo "SKIPPED: the tests in a browser, for want of Chromium (see STEPSCOPE_CHROMIUM)." >&2
-	STEPSCOPE_CHROMIUM=$(CHROMIUM) $(PY) -m pytest $(wildcard $(BROWSER_TESTS))
+	$(call TRIED,STEPSCOPE_CHROMIUM=$(CHROMIUM) $(PY) -m pytest $(wildcard $(BROWSER_TESTS)))
 
 web-tools: $(if $(NPM),node_modules/.made)
 ifeq ($(CHROMIUM),)
@@ -107,8 +112,8 @@ endif
 endif
 
 capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, TensorFlow, JAX and others
-	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile \
-	  tests/across/test_processes.py tests/capture/test_run.py tests/capture/test_docs.py tests/capture
+	$(call TRIED,PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile \
+	  tests/across/test_processes.py tests/capture/test_run.py tests/capture/test_docs.py tests/capture)
 
 native: $(VENV)/.hot ## only the tests of the hot loops
 	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest tests/native
