@@ -84,6 +84,12 @@ def test_without_steps() -> None:
     assert "no steps" in text
 
 
+def test_the_median_is_of_whole_steps() -> None:
+    found = report()
+    found.steps.count, found.steps.partial = 3, 1
+    assert ", median of the 2 whole " in as_text(found)
+
+
 @pytest.mark.parametrize(
     ("share", "drawn"),
     [(0.0, "    "), (1.0, "████"), (0.5, "██  "), (0.0001, "▏   "), (7.0, "████"), (0.3, "█▎  ")],

@@ -99,7 +99,7 @@ def _steps(steps: Steps | None) -> str:
         return "no step markers"
     numbers = f"{steps.first}–{steps.last}" if steps.last > steps.first else str(steps.first)
     spread = f"min {units.duration(steps.min_ns)}, median {units.duration(steps.median_ns)}, max {units.duration(steps.max_ns)}"
-    return f"{units.count(steps.count)} ({steps.source} {numbers}): {spread}"
+    return f"{units.count(steps.count)} ({steps.source} {numbers}): {spread}, as marked"
 
 
 def _options(options: dict[str, Any]) -> str:

@@ -68,8 +68,9 @@ def steps(report: Report) -> str:
         return "no steps"
     count = f"{found.count:,} step" + ("s" if found.count > 1 else "")
     how = {"inferred": " (inferred)", "annotation": f" of {found.name}"}.get(found.source, "")
+    whole = f" of the {found.count - found.partial:,} whole" if 0 < found.partial < found.count else ""
     return f"{count}{how}" + (
-        f", median {units.duration(found.median_ns)}" if found.median_ns is not None else ""
+        f", median{whole} {units.duration(found.median_ns)}" if found.median_ns is not None else ""
     )
 
 
