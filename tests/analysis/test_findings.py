@@ -186,6 +186,17 @@ def test_without_a_device_nothing_is_told_of_kernels() -> None:
     assert "kernels" not in found.detail
 
 
+def test_a_job_on_the_host_gets_no_advice_for_devices() -> None:
+    """An op that takes long there has fallen back from nowhere."""
+    outer, inner = "main  0  900  aten::linear  op  -", "main  600  300  aten::addmm  op  -"
+    trace = trace_of("\n".join([HEAD, *steps(outer, inner)]), framework="pytorch")
+    alone = replace(case_of(trace), device=None)
+    alone.trace.info.devices.clear()
+    found = {one.code: one for one in findings(alone)}
+    assert "cpu-fallback" not in found
+    assert all("CUDA" not in one.fix and "device" not in one.title for one in found.values())
+
+
 def test_an_outer_op_that_launches_further_in_is_no_fallback() -> None:
     outer = "main  0  650  aten::conv2d  op  -"
     inner = "main  600  45  aten::cudnn_convolution  op  -"

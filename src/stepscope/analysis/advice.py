@@ -91,8 +91,20 @@ _ADVICE: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 
+_WITHOUT_DEVICE: dict[str, dict[str, str]] = {
+    "input-bound": {
+        "pytorch": "Load in worker processes: DataLoader(num_workers=4, persistent_workers=True, prefetch_factor=4). If workers are on already, store data that is already decoded.",
+        "jax": "Make the next batch in a background thread or process (Grain, tf.data).",
+    },
+    "host-python": {_ANY: "This code runs while nothing is computed. Move it out of the step, vectorise it, or do it in the background."},
+    "launch-bound": {
+        "pytorch": "Do more in each op: torch.compile(model), a larger batch, and foreach=True or fused=True in the optimizer.",
+        _ANY: "Do more in each op: compile the step, or raise the batch size.",
+    },
+}  # fmt: skip
 
-def advice(code: str, framework: str | None) -> str:
-    """The change for this finding in this framework."""
-    texts = _ADVICE[code]
+
+def advice(code: str, framework: str | None, has_device: bool = True) -> str:
+    """The change for this finding in this framework, on a device or on the host alone."""
+    texts = _ADVICE[code] | ({} if has_device else _WITHOUT_DEVICE.get(code, {}))
     return texts.get(framework or _ANY) or texts[_ANY]

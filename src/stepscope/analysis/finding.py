@@ -62,6 +62,11 @@ class Case:
     apart: pl.Series | None = None  # host time of the plan that a finding about the optimizer owns
     awaits: bool = False  # a finding about waits for the device is told
 
+    @property
+    def has_device(self) -> bool:
+        """Whether there is one beside the host, recorded or only named."""
+        return self.device is not None or bool(self.trace.info.devices)
+
     @cached_property
     def all_slices(self) -> pl.DataFrame:
         """The account of the device, with length and the name of whom each slice is charged to."""
@@ -229,7 +234,7 @@ def saving(
         class_="time",
         title=title if case.device is not None else title.replace("The device waits", "The step waits"),
         detail=detail,
-        fix=advice(code, case.trace.info.framework),
+        fix=advice(code, case.trace.info.framework, case.has_device),
         evidence={**evidence, "speedup_as_recorded": round(case.step_ns / (case.step_ns - raw), 3)},
         share=round(owned_ns / case.step_ns, 4),
         saves_ns_per_step=int(saved * of_all),

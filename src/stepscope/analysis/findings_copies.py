@@ -19,6 +19,8 @@ _PINNED_BYTES_PER_NS = 25.0  # of a PCIe 4 bus, where the profile shows no pinne
 
 def detours(case: Case) -> list[Finding]:
     """Data that goes to the host and comes back, and ops that the host computes while the device waits."""
+    if case.device is None:
+        return []  # the host is meant to compute
     found = [_round_trips(case), _cpu_ops(case)]
     return [one for one in found if one is not None]
 

@@ -166,7 +166,12 @@ def launch_bound(case: Case) -> Finding | None:
             _compiled_step(case),
         )
     else:
-        code, title = "launch-bound", "The host launches work too slowly"
+        code = "launch-bound"
+        title = (
+            "The host launches work too slowly"
+            if case.has_device
+            else "The framework takes long between the ops"
+        )
     return timed(case, code, owned, changed, title, detail, evidence)
 
 
