@@ -17,6 +17,7 @@ _ALIKE = 0.25  # a larger batch is larger in each step by as much
 _SLOWER_CLOCK = 0.95
 _BLOCKS = "blocks"
 _DID = "did "
+COMPUTE = ("compute", "host_compute")
 _BY_HOST = ("input", "python", "dispatch", "io", "compile", "unexplained")
 
 
@@ -80,7 +81,7 @@ class Behind:
     def had_more_work(self, at: At) -> bool:
         """Whether more blocks explain the time that computing took longer there."""
         blocks = sum(self._growth(step, rank, _BLOCKS) for step, rank in at)
-        time = sum(self._growth(step, rank, "compute") for step, rank in at)
+        time = sum(self._growth(step, rank, *COMPUTE) for step, rank in at)
         return blocks > 0 and time > 0 and blocks >= _GREW_WITH * time
 
     def more_work_ns(self, rank: int) -> int:
@@ -88,7 +89,8 @@ class Behind:
         at, typical, varies = self._more_blocks(rank)
         if typical < MORE_WORK - 1 or varies > _ALIKE * typical or not self.had_more_work(at):
             return 0
-        return max(0, self.longer(at).get("compute", 0))
+        longer = self.longer(at)
+        return max(0, sum(longer.get(part, 0) for part in COMPUTE))
 
     def uneven(self, rank: int) -> bool:
         """Whether it has more to compute, in each step by another amount."""
@@ -112,10 +114,12 @@ class Behind:
     def cause(self, parts: Mapping[str, int], at: At, worst: int) -> str | None:
         """The part that took longer most of all, told more exactly if it is compute."""
         first = next((part for part, ns in parts.items() if ns > 0), None)
-        if first != "compute":
+        if first not in COMPUTE:
             return first
         if self.had_more_work(at):
             return "work"
+        if first != "compute":
+            return first
         mine = self._clocks.get(worst)
         others = sorted(mhz for rank, mhz in self._clocks.items() if mhz is not None and rank != worst)
         slower = mine is not None and others and mine < _SLOWER_CLOCK * others[len(others) // 2]
@@ -124,8 +128,9 @@ class Behind:
     def _pairs(self, rank: int, part: str) -> Iterator[tuple[float, float]]:
         return (pair for (_, name), pair in self._of(rank).items() if name == part)
 
-    def _growth(self, step: int, rank: int, part: str) -> float:
-        mine, others = self._of(rank).get((step, part), (0.0, 0.0))
+    def _growth(self, step: int, rank: int, *parts: str) -> float:
+        pairs = [self._of(rank).get((step, part), (0.0, 0.0)) for part in parts]
+        mine, others = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
         return mine / others - 1 if others else 0.0
 
 

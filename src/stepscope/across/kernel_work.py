@@ -1,4 +1,7 @@
-"""What the kernels of ranks have to do: the same kernels compared launch by launch, and how many are launched, apart."""
+"""What the kernels of ranks have to do: the same kernels compared launch by launch, and how many are launched, apart.
+
+Where the host computes, ops stand for kernels, and their FLOPs for blocks.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,12 @@ def shaped(trace: Trace) -> pl.DataFrame:
         size = size * pl.col("grid").arr.get(axis).cast(pl.Float64)
     computing = rows.filter(pl.col("step").is_not_null() & (pl.col("role") != "collective").fill_null(True))
     return computing.select(pl.col("name").cast(pl.String), "step", blocks=size)
+
+
+def shaped_ops(calls: pl.DataFrame) -> pl.DataFrame:
+    """The same of `op_calls`, for a job without kernels: what ops had to compute, where shapes are known."""
+    known = calls.filter(pl.col("step").is_not_null(), pl.col("flops") > 0)
+    return known.select(pl.col("name").cast(pl.String), "step", blocks=pl.col("flops").cast(pl.Float64))
 
 
 def kernel_work(rows: pl.DataFrame, rank: int) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.across.kernel_work import KERNELS, kernel_work, shaped
+from stepscope.across.kernel_work import KERNELS, kernel_work, shaped, shaped_ops
 from stepscope.analysis.account import Account
 from stepscope.analysis.charge import Charger
 from stepscope.analysis.steps import Steps
@@ -18,7 +18,7 @@ STEPS = {
     "step": pl.Int32,
     "start_ns": pl.Int64,
     "dur_ns": pl.Int64,
-    "blocks": pl.Float64,  # of all kernels that compute: the amount of work, where launch shapes are known
+    "blocks": pl.Float64,  # of all kernels that compute (on hosts: FLOPs of ops): the amount of work, where shapes are known
 }
 BESIDE = "beside"  # what is a collective in the account, and yet no wait
 _COLLECTIVE, _AT_WORK = "collective", ("compute", "copy")
@@ -40,11 +40,18 @@ class Pace:
     did: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PARTS))
 
 
-def pace(trace: Trace, account: Account, found: Steps, rank: int, device: int | None) -> Pace:
-    """The whole steps of the rank."""
+def pace(
+    trace: Trace,
+    account: Account,
+    found: Steps,
+    rank: int,
+    device: int | None,
+    ops: pl.DataFrame | None = None,
+) -> Pace:
+    """The whole steps of the rank; `ops` are its `op_calls`, asked for where no device computes."""
     mine = found.windows.filter(pl.col("device").eq_missing(device) & ~pl.col("partial").fill_null(False))
     steps = mine.select("step", "start_ns", dur_ns=pl.col("end_ns") - pl.col("start_ns"))
-    work = shaped(trace)
+    work = shaped(trace) if ops is None else shaped_ops(ops)
     blocks = work.group_by("step").agg(pl.col("blocks").sum())
     steps = steps.join(blocks, on="step", how="left", maintain_order="left")
     length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns")

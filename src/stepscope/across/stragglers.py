@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from stepscope.across.behind import Behind
+from stepscope.across.behind import At, Behind
 from stepscope.across.kernel_work import Ratios
 from stepscope.across.late_steps import LateSteps, late_steps
 from stepscope.across.lateness import FEW_STEPS as ENOUGH_STEPS
@@ -28,7 +28,7 @@ class Straggler:
     """Who is waited for; `share` is of the steps' time, `steps_late` of `steps` are those in which it was late.
 
     `rank` is the worst of `ranks`. `cause` is the part of the account that makes it late: `parts` has for each part what it took longer
-    than on the other ranks, per late step. Instead of compute it is `work` if there was more of it, `clock` if the GPU ran slower.
+    than on the other ranks, per late step, or, where that explains more, in the step before each of them (`in_step_before`). Instead of compute it is `work` if there was more of it, `clock` if the GPU ran slower.
     """
 
     rank: int
@@ -41,6 +41,7 @@ class Straggler:
     steps: int
     cause: str | None = None
     parts: Mapping[str, int] = field(default_factory=dict)
+    in_step_before: bool = False
     work_ratio: float | None = None
     kernels: Ratios = field(default_factory=Ratios)
 
@@ -120,9 +121,7 @@ def _in_turn(found: LateSteps, behind: Behind) -> Straggler | None:
     return _several(found, behind, last, SOMETIMES, sum(found.by_step[step][rank] for step, rank in last))
 
 
-def _several(
-    found: LateSteps, behind: Behind, last: Collection[tuple[int, int]], kind: str, lost: float
-) -> Straggler:
+def _several(found: LateSteps, behind: Behind, last: At, kind: str, lost: float) -> Straggler:
     cost: dict[int, int] = {}
     for step, rank in last:
         cost[rank] = cost.get(rank, 0) + found.by_step[step][rank]
@@ -130,19 +129,36 @@ def _several(
     return _told(found, behind, ranks[0], ranks, kind, round(lost), last)
 
 
-def _reasons(
-    found: LateSteps, behind: Behind, late_at: Collection[tuple[int, int]], saved: int
-) -> tuple[dict[str, int], int]:
-    """What took longer, and no more saved than that; all that shows, where what was done explains nothing: who was late before.
+def _reasons(found: LateSteps, behind: Behind, late_at: At, saved: int) -> tuple[dict[str, int], At, int]:
+    """What took longer, in which steps, and no more saved than that; all that shows, where what was done explains nothing.
 
     Waits alone may promise too much: those who wait do then what they would have had to do anyway.
     """
     parts = behind.did_longer(late_at)
-    explained = sum(ns for ns in parts.values() if ns > 0)
+    explained = _sum(parts)
     if explained * found.steps < found.worth_ns:
-        return behind.longer(late_at), saved
+        return *_longer(found, behind, late_at), saved
     most = explained * len({step for step, _ in late_at})
-    return parts, min(saved, round(max(most, found.worth_ns)))
+    return parts, late_at, min(saved, round(max(most, found.worth_ns)))
+
+
+def _longer(found: LateSteps, behind: Behind, late_at: At) -> tuple[dict[str, int], At]:
+    """What took longer in these steps; or in those before them, after the last collective, where that explains more."""
+    here = behind.longer(late_at)
+    late_ns = sum(found.by_step[step].get(rank, 0) for step, rank in late_at) / max(1, len(late_at))
+    if _sum(here) >= MOST_OF_IT * late_ns:
+        return here, late_at
+    order = sorted(found.by_step)
+    previous = dict(zip(order[1:], order, strict=False))
+    steps_before = {(previous[step], rank) for step, rank in late_at if step in previous}
+    before = behind.longer(steps_before)
+    if _sum(before) > max(_sum(here), MOST_OF_IT * late_ns):
+        return before, steps_before
+    return here, late_at
+
+
+def _sum(parts: Mapping[str, int]) -> int:
+    return sum(ns for ns in parts.values() if ns > 0)
 
 
 def _told(
@@ -152,13 +168,13 @@ def _told(
     ranks: Collection[int],
     kind: str,
     saved: int,
-    at: Collection[tuple[int, int]] = (),
+    at: At = (),
     cause: str | None = None,
 ) -> Straggler:
     late_at = at or {(step, rank) for rank in ranks for step in found.late_in(rank)}
     # Who is late by little each time is so in the steps in which it was the last.
     late_at = late_at or {(step, rank) for step, rank in found.last.items() if rank in ranks}
-    parts, saved = _reasons(found, behind, late_at, saved)
+    parts, made_at, saved = _reasons(found, behind, late_at, saved)
     return Straggler(
         rank=worst,
         ranks=tuple(sorted(ranks)),
@@ -168,7 +184,8 @@ def _told(
         share=saved / found.total_ns,
         steps_late=len(found.late_in(worst)),
         steps=found.steps,
-        cause=cause or behind.cause(parts, late_at, worst),
+        cause=cause or behind.cause(parts, made_at, worst),
         parts=parts,
+        in_step_before=made_at is not late_at,
         work_ratio=behind.work_ratio(worst),
     )

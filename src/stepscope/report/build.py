@@ -95,9 +95,9 @@ def put_together(
             fields.update(joined)
     _check_steps(options, fields.get("steps"))
     if "findings" in fields and "collectives" in fields and "steps" in fields:
-        late, step_ns = fields["collectives"].straggler, fields["steps"].mean_ns
-        with_waits(fields["findings"], fields["collectives"])
-        fields["findings"] = with_straggler(fields["findings"], late, step_ns)
+        told, step_ns = fields["collectives"], fields["steps"].mean_ns
+        with_waits(fields["findings"], told)
+        fields["findings"] = with_straggler(fields["findings"], told.straggler, step_ns, told.late)
     traces = {number: profile.trace(number) for number in ranks}
     failed = [*failures.problems(len(profile.ranks)), *fields.pop("rank_problems", ())]
     told = problems_of(profile, ranks, fields.pop("problems", ()), failed)

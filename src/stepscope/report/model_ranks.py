@@ -110,7 +110,10 @@ class Straggler(msgspec.Struct, kw_only=True):
     )
     ranks: list[int] = []  # all that are late like it
     parts: dict[str, int] = {}  # what each part takes longer than on other ranks, per late step
-    work_ratio: float | None = None  # blocks of all its kernels / those of the other ranks
+    in_step_before: bool = False  # … in the step before each late one: after the last collective there
+    work_ratio: float | None = (
+        None  # blocks of all its kernels (on hosts: FLOPs of its ops) / those of the other ranks
+    )
     blocks_per_launch_ratio: float | None = None  # of each launch of the kernels that others have, too
     launches_ratio: float | None = None  # kernels that it launches / those of the other ranks
 

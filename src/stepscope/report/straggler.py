@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from stepscope.across.behind import COMPUTE
 from stepscope.across.matching import SYMMETRIC
 from stepscope.across.stragglers import NEARLY_ALL
 from stepscope.analysis.finding import MOST_SAVED
 from stepscope.analysis.parts import spoken
 from stepscope.profile.ranks import spans
-from stepscope.report.model import Collectives, Finding, Straggler
+from stepscope.report.model import Collectives, Finding, LateStep, Straggler
 from stepscope.report.sections.findings import order
 from stepscope.units import duration
 
 CODE = "straggler"
-_WAITING = "exposed-collective"
+_WAITING, _OUTLIERS = "exposed-collective", "step-outliers"
 
 
 def with_waits(findings: Sequence[Finding], told: Collectives) -> None:
@@ -29,29 +30,52 @@ def with_waits(findings: Sequence[Finding], told: Collectives) -> None:
 
 
 def with_straggler(
-    findings: Sequence[Finding], found: Straggler | None, step_ns: int | None
+    findings: Sequence[Finding],
+    found: Straggler | None,
+    step_ns: int | None,
+    late: Sequence[LateStep] = (),
 ) -> list[Finding]:
     """The findings with that of the straggler, whose time no longer counts as the collective's own."""
     if found is None or not step_ns:
         return list(findings)
     mine = _finding(found, step_ns)
+    explained = [finding for finding in findings if _is_late_steps(finding, found, late)]
     for finding in findings:
-        _say_the_same(finding, found, mine)
+        same = finding.saves_ns_per_step if finding in explained else _same_cause(finding, found)
+        _say_the_same(finding, mine, same)
     rest = [_without(finding, mine, step_ns) if finding.code == _WAITING else finding for finding in findings]
-    return sorted((mine, *(finding for finding in rest if finding is not None)), key=order)
+    ranked = sorted((mine, *(finding for finding in rest if finding is not None)), key=order)
+    place = ranked.index(mine)
+    before, after = ranked[:place], ranked[place + 1 :]
+    # Why steps are slow comes before that they are.
+    swapped = [finding for finding in before if finding in explained]
+    return [*(finding for finding in before if finding not in swapped), mine, *swapped, *after]
 
 
-def _say_the_same(finding: Finding, found: Straggler, mine: Finding) -> None:
-    """What makes the late rank late is a finding of its own, too: its time is saved once, not twice."""
+def _same_cause(finding: Finding, found: Straggler) -> int:
+    """Of the time of what makes the late rank late, that of this finding; 0 where it is about something else."""
     cause = "compute" if found.cause in _COMPUTING else found.cause or ""
-    if finding.evidence.get("rank") not in found.ranks or finding.code not in _OF_CAUSE.get(cause, ()):
-        return
-    same = min(finding.saves_ns_per_step, mine.saves_ns_per_step, found.parts.get(cause, 0))
+    mine = finding.evidence.get("rank") in found.ranks and finding.code in _OF_CAUSE.get(cause, ())
+    return found.parts.get(cause, 0) if mine else 0
+
+
+def _is_late_steps(finding: Finding, found: Straggler, late: Sequence[LateStep]) -> bool:
+    """Whether it tells of slow steps, and most are those in which the rank was late, or did what made it late."""
+    if finding.code != _OUTLIERS:
+        return False
+    slow = set(finding.evidence.get("steps", ()))
+    steps = {each.step for each in late if each.rank in found.ranks}
+    return 2 * len(slow & (steps | {step - 1 for step in steps})) >= max(1, len(slow))
+
+
+def _say_the_same(finding: Finding, mine: Finding, same_ns: int) -> None:
+    """What makes the late rank late is a finding of its own, too: its time is saved once, not twice."""
+    same = min(finding.saves_ns_per_step, mine.saves_ns_per_step, same_ns)
     if same <= 0:
         return
     finding.evidence = {**finding.evidence, "same_time_as": CODE, "same_ns_per_step": same}
     finding.detail += (
-        f" {duration(same)} of it is the same time that the others wait for rank {finding.evidence['rank']}, a finding "
+        f" {duration(same)} of it is the same time that the others wait for rank {mine.evidence['rank']}, a finding "
         "of its own: it can be saved only once."
     )
 
@@ -129,17 +153,27 @@ def _now_and_then(found: Straggler) -> str:
 def _why(found: Straggler) -> Iterator[str]:
     """What takes the rank longer than the others, where that is known."""
     longest = next((part for part, ns in found.parts.items() if ns > 0), None)
-    part = "compute" if found.cause in _CAUSES and found.parts.get("compute", 0) > 0 else longest
+    computing = [part for part in COMPUTE if found.cause in _CAUSES and found.parts.get(part, 0) > 0]
+    part = computing[0] if computing else longest
     if part is not None:
         what = _TAKES.get(part, f"{spoken(part)} takes")
-        took = f"In those steps its {what} {duration(found.parts[part])} longer than on the other ranks"
-        yield f"{took}{_CAUSES.get(found.cause or '', '') if part == 'compute' else ''}."
+        when = (
+            "In the steps before those, after the last collective,"
+            if found.in_step_before
+            else "In those steps"
+        )
+        took = f"{when} its {what} {duration(found.parts[part])} longer than on the other ranks"
+        yield f"{took}{_CAUSES.get(found.cause or '', '') if computing else ''}."
     yield from _more_work(found)
 
 
 def _more_work(found: Straggler) -> Iterator[str]:
     """Larger launches and more of them are told apart; where neither is known, or others run, all blocks together."""
     larger, more = found.blocks_per_launch_ratio or 0, found.launches_ratio or 0
+    if "host_compute" in found.parts:
+        if (found.work_ratio or 0) >= _MORE_WORK:
+            yield f"Its ops have {found.work_ratio:.1f} times as much to compute as those of the other ranks."
+        return
     if larger >= _MORE_WORK:
         yield f"Its kernels have {larger:.1f} times the blocks of the same ones on the other ranks."
     if more >= _MORE_WORK:
@@ -183,6 +217,7 @@ _FIXES = {
     "work": "Give all ranks the same amount of work: compare batch sizes and sequence lengths of rank {rank} with the others.",
     "clock": "Look at the GPU of rank {rank}: its temperature, power limit and clocks (nvidia-smi -q -d PERFORMANCE).",
     "compute": "The same kernels take longer on rank {rank}: look at its GPU's clocks, temperature and power limit, and for other processes on it.",
+    "host_compute": "The same ops take longer on rank {rank}: look for other processes on its cores, its CPU's frequency, affinity and number of threads.",
     "unexplained": "Rank {rank} does something that was not recorded, mostly its program's own code between operations: name it with stepscope.annotate, "
     "and look for logging, metrics, checkpoints and data that only it works on.",
     "compile": "Rank {rank} compiles while the others wait: share the compilation cache, and pad inputs to few shapes.",
@@ -190,6 +225,8 @@ _FIXES = {
 
 
 def _fix(found: Straggler) -> str:
+    if found.kind == "sometimes" and found.cause == "work":
+        return f"Find what only rank {found.rank} computes in those steps, such as an evaluation: share it between ranks, or do it less often."
     if len(found.ranks) == 1 and (found.work_ratio or 0) >= _MORE_WORK:
         return _FIXES["work"].format(rank=found.rank)
     if found.kind == "data-dependent":

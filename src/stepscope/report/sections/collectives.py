@@ -46,7 +46,9 @@ def of_rank(context: RankContext) -> RankPart:
 
 def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
     """What the others are compared with: the calls by the recorded clock, and how the steps went."""
-    steps = pace(context.trace, context.account, context.steps, context.rank, context.critical_device)
+    device = context.critical_device
+    ops = context.op_calls if device is None else None
+    steps = pace(context.trace, context.account, context.steps, context.rank, device, ops)
     info = context.whole_trace.info
     began = info.base_unix_ns + info.clock_offset_ns
     machine = machine_of(info.host, info.capture)
