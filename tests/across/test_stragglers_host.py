@@ -8,7 +8,7 @@ from stepscope.across.kernel_work import shaped_ops
 from stepscope.across.lateness import lateness
 from stepscope.across.pace import PARTS, STEPS
 from stepscope.across.stragglers import Straggler, straggler
-from stepscope.report.model import Finding, LateStep
+from stepscope.report.model import Finding
 from stepscope.report.model import Straggler as Told
 from stepscope.report.straggler import with_straggler
 
@@ -45,6 +45,19 @@ def test_what_was_done_before_the_collective_is_of_the_same_step() -> None:
     late = {(2, step): 500 for step in range(3, STEP_COUNT, 3)}
     found = judged(late, python=late)
     assert found is not None and (found.cause, found.in_step_before) == ("python", False)
+
+
+def test_recorders_that_begin_one_after_the_other_make_nobody_late() -> None:
+    assert judged({(2, 0): 5000}) is None
+    twice = {(2, step): 500 for step in (4, 9)}
+    found = judged(twice | {(2, 0): 5000}, python=twice)
+    assert found is not None and (found.rank, found.late_ns, found.late_in) == (2, 1000, (4, 9))
+
+
+def test_the_first_step_of_who_is_always_late_counts_as_the_others_do() -> None:
+    late = {(1, step): 300 for step in range(STEP_COUNT)}
+    found = judged(late | {(1, 0): 9000}, python=late)
+    assert found is not None and (found.kind, found.late_ns_per_step) == ("always", 300)
 
 
 def test_more_to_compute_on_a_host() -> None:
@@ -86,22 +99,20 @@ def told() -> Told:
     """Rank 0 is late now and then, by 30 of 100 a step."""
     return Told(
         rank=0, ranks=[0], late_ns=300, late_ns_per_step=30, share=0.3, last=4, matched=20, steps_late=2, steps=10,
-        always=False, kind="sometimes", cause="io", parts={"io": 150}, in_step_before=True,
+        always=False, late_in=[4, 8], kind="sometimes", cause="io", parts={"io": 150}, in_step_before=True,
     )  # fmt: skip
 
 
 def test_slow_steps_that_the_late_rank_makes_are_told_after_it_and_saved_once() -> None:
-    late = [LateStep(rank=0, step=step, late_ns=150) for step in (4, 8)]
     slow = finding("step-outliers", 35, steps=[3, 4, 8], rank=1)
-    found = with_straggler([slow, finding("input-bound", 50)], told(), 100, late)
+    found = with_straggler([slow, finding("input-bound", 50)], told(), 100)
     assert [each.code for each in found] == ["input-bound", "straggler", "step-outliers"]
     assert found[2].evidence["same_time_as"] == "straggler" and found[2].evidence["same_ns_per_step"] == 30
     assert "In the steps before those, after the last collective, its work on files takes" in found[1].detail
 
 
 def test_other_slow_steps_are_their_own() -> None:
-    late = [LateStep(rank=0, step=step, late_ns=150) for step in (4, 8)]
     slow = finding("step-outliers", 35, steps=[1, 6], rank=1)
-    found = with_straggler([slow], told(), 100, late)
+    found = with_straggler([slow], told(), 100)
     assert [each.code for each in found] == ["step-outliers", "straggler"]
     assert "same_time_as" not in found[0].evidence

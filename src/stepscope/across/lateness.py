@@ -65,7 +65,18 @@ def _behind_the_host(parts: pl.DataFrame) -> bool:
 
 def _by_margins(found: pl.DataFrame, margins: pl.DataFrame) -> pl.DataFrame:
     rows = found.join(margins, on=["rank", "step"], how="left", maintain_order="left")
-    return rows.with_columns(late_ns=pl.col("margin_ns").fill_null(0)).select(*LATE).cast(LATE)  # type: ignore[arg-type]
+    rows = rows.with_columns(late_ns=pl.col("margin_ns").fill_null(0))
+    if rows["step"].n_unique() >= FEW_STEPS:
+        rows = rows.with_columns(late_ns=_begun_together())
+    return rows.select(*LATE).cast(LATE)  # type: ignore[arg-type]
+
+
+def _begun_together() -> pl.Expr:
+    """Who comes late to the first step, by more than it does in it and than it usually is, was so before: recorders begin one by one."""
+    late, is_first = pl.col("late_ns"), pl.col("step") == pl.col("step").min()
+    usual = pl.when(~is_first).then(late).median().over("rank")
+    most = pl.max_horizontal(pl.lit(0), "ahead_ns", usual)
+    return pl.when(is_first).then(pl.min_horizontal(late, most)).otherwise(late)
 
 
 def _of_step(rows: pl.DataFrame) -> pl.DataFrame:

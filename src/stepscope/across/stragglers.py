@@ -28,7 +28,7 @@ class Straggler:
     """Who is waited for; `share` is of the steps' time, `steps_late` of `steps` are those in which it was late.
 
     `rank` is the worst of `ranks`. `cause` is the part of the account that makes it late: `parts` has for each part what it took longer
-    than on the other ranks, per late step, or, where that explains more, in the step before each of them (`in_step_before`). Instead of compute it is `work` if there was more of it, `clock` if the GPU ran slower.
+    than on the other ranks, per late step, or, where that explains more, in the step before each of them (`in_step_before`); `late_in` are those. Instead of compute it is `work` if there was more of it, `clock` if the GPU ran slower.
     """
 
     rank: int
@@ -42,6 +42,7 @@ class Straggler:
     cause: str | None = None
     parts: Mapping[str, int] = field(default_factory=dict)
     in_step_before: bool = False
+    late_in: tuple[int, ...] = ()
     work_ratio: float | None = None
     kernels: Ratios = field(default_factory=Ratios)
 
@@ -187,5 +188,6 @@ def _told(
         cause=cause or behind.cause(parts, made_at, worst),
         parts=parts,
         in_step_before=made_at is not late_at,
+        late_in=tuple(sorted({step for step, _ in late_at})),
         work_ratio=behind.work_ratio(worst),
     )

@@ -114,6 +114,7 @@ def straggler_told(found: Compared) -> model.Straggler | None:
         **{
             **facts,
             "ranks": list(late.ranks),
+            "late_in": list(late.late_in),
             "parts": dict(late.parts),
             "share": round(late.share, 6),
         }

@@ -97,7 +97,7 @@ def put_together(
     if "findings" in fields and "collectives" in fields and "steps" in fields:
         told, step_ns = fields["collectives"], fields["steps"].mean_ns
         with_waits(fields["findings"], told)
-        fields["findings"] = with_straggler(fields["findings"], told.straggler, step_ns, told.late)
+        fields["findings"] = with_straggler(fields["findings"], told.straggler, step_ns)
     traces = {number: profile.trace(number) for number in ranks}
     failed = [*failures.problems(len(profile.ranks)), *fields.pop("rank_problems", ())]
     told = problems_of(profile, ranks, fields.pop("problems", ()), failed)

@@ -111,6 +111,7 @@ class Straggler(msgspec.Struct, kw_only=True):
     ranks: list[int] = []  # all that are late like it
     parts: dict[str, int] = {}  # what each part takes longer than on other ranks, per late step
     in_step_before: bool = False  # … in the step before each late one: after the last collective there
+    late_in: list[int] = []  # the late steps
     work_ratio: float | None = (
         None  # blocks of all its kernels (on hosts: FLOPs of its ops) / those of the other ranks
     )

@@ -10,7 +10,7 @@ from stepscope.across.stragglers import NEARLY_ALL
 from stepscope.analysis.finding import MOST_SAVED
 from stepscope.analysis.parts import spoken
 from stepscope.profile.ranks import spans
-from stepscope.report.model import Collectives, Finding, LateStep, Straggler
+from stepscope.report.model import Collectives, Finding, Straggler
 from stepscope.report.sections.findings import order
 from stepscope.units import duration
 
@@ -30,16 +30,13 @@ def with_waits(findings: Sequence[Finding], told: Collectives) -> None:
 
 
 def with_straggler(
-    findings: Sequence[Finding],
-    found: Straggler | None,
-    step_ns: int | None,
-    late: Sequence[LateStep] = (),
+    findings: Sequence[Finding], found: Straggler | None, step_ns: int | None
 ) -> list[Finding]:
     """The findings with that of the straggler, whose time no longer counts as the collective's own."""
     if found is None or not step_ns:
         return list(findings)
     mine = _finding(found, step_ns)
-    explained = [finding for finding in findings if _is_late_steps(finding, found, late)]
+    explained = [finding for finding in findings if _is_late_steps(finding, found)]
     for finding in findings:
         same = finding.saves_ns_per_step if finding in explained else _same_cause(finding, found)
         _say_the_same(finding, mine, same)
@@ -59,13 +56,13 @@ def _same_cause(finding: Finding, found: Straggler) -> int:
     return found.parts.get(cause, 0) if mine else 0
 
 
-def _is_late_steps(finding: Finding, found: Straggler, late: Sequence[LateStep]) -> bool:
+def _is_late_steps(finding: Finding, found: Straggler) -> bool:
     """Whether it tells of slow steps, and most are those in which the rank was late, or did what made it late."""
     if finding.code != _OUTLIERS:
         return False
     slow = set(finding.evidence.get("steps", ()))
-    steps = {each.step for each in late if each.rank in found.ranks}
-    return 2 * len(slow & (steps | {step - 1 for step in steps})) >= max(1, len(slow))
+    late = {*found.late_in, *(step - 1 for step in found.late_in)}
+    return 2 * len(slow & late) >= max(1, len(slow))
 
 
 def _say_the_same(finding: Finding, mine: Finding, same_ns: int) -> None:
