@@ -127,11 +127,13 @@ bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails
 	$(PY) -m benchmarks.ranks
 	$(PY) -m benchmarks.ranks.scale
 
-soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, and damaged profiles, also under AddressSanitizer
+soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, damaged profiles, also under AddressSanitizer, and the page in a slow world
 	$(ASAN) .venv-asan/bin/python -m benchmarks.fuzz --seconds $(FUZZ_SECONDS) --memory 4096
 	$(PY) -m benchmarks.fuzz --seconds 60
 	STEPSCOPE_SOAK=1 $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS))
 	STEPSCOPE_SOAK=1 $(MAKE) capture
+	$(MAKE) web-tools && for seed in 1 2 3; do STEPSCOPE_SLOW_PAGE=$$seed STEPSCOPE_CHROMIUM=$(CHROMIUM) \
+	  $(PY) -m pytest $(wildcard $(BROWSER_TESTS)) || exit; done
 
 fuzz-asan: .venv-asan/.dev ## the compiled hot loops and readers under AddressSanitizer
 	$(ASAN) STEPSCOPE_EXPECT=compiled .venv-asan/bin/python -m pytest tests/native tests/formats

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.patience import PATIENCE_S
+
 # No deadlines: the machines that run this are slow and shared. The soak looks elsewhere every time.
 settings.register_profile(
     "test", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=20
@@ -45,6 +47,7 @@ def browser() -> Iterator[Any]:
     if chromium() is None:
         pytest.skip("there is no Chromium here")
     with playwright.sync_playwright() as started:
-        made = started.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
+        timeout = 1000 * PATIENCE_S
+        made = started.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS), timeout=timeout)
         yield made
         made.close()

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 from functools import cache
 
+from tests.patience import PATIENCE_S
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Quiet, and without a sandbox, which root in a container does not have.
 ARGUMENTS = (
@@ -16,6 +18,7 @@ ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-dev-shm-usage",  # containers often have 64 MB of it, and pages crash when it is full
 )
 
 
@@ -31,6 +34,6 @@ def _works(path: str) -> bool:
     """Ubuntu has scripts of these names that only ask for a snap."""
     try:
         command = [path, "--version", "--no-sandbox"]
-        return subprocess.run(command, capture_output=True, timeout=30, check=False).returncode == 0
+        return subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return False

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,11 +14,18 @@ import pytest
 from tests.browser.chromium import chromium
 from tests.browser.profiles import lay_out
 from tests.browser.serving import Served, serving
+from tests.browser.slowly import late, slow_down
+from tests.patience import PATIENCE_S, tries
 
 playwright = pytest.importorskip("playwright.sync_api")
 
-PATIENCE_MS = 60_000  # a machine that does much else at the same time
-UNDRAWN = ".figure:not([data-drawn]):has(> .plot)"
+PATIENCE_MS = 1000 * PATIENCE_S
+# The page says which address it has drawn: right after a click, and after goto, that is still the one before.
+DRAWN = """(() => {
+  const view = document.getElementById("view");
+  const waiting = "[aria-busy=true], .loading, .of.busy, .wait, .figure:not([data-drawn]):has(> .plot)";
+  return view?.dataset.link === location.hash && !document.querySelector(waiting);
+})()"""
 NO_BROWSER = (
     "NO BROWSER: the tests of the page are skipped. Install Chromium, or name one in STEPSCOPE_CHROMIUM."
 )
@@ -62,7 +68,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = lay_out(tmp_path_factory.mktemp("profiles"))
     with serving(folder) as served:
         wanted = {path.name for path in folder.iterdir()}
-        yield Site(served, folder, served.runs(lambda found: wanted <= found.keys()))
+        ids = served.runs(lambda found: wanted <= found.keys())
+        with late(served.url) as url:
+            yield Site(replace(served, url=url), folder, ids)
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +79,9 @@ def _page(site: Site, browser: Any) -> Iterator[Any]:
     playwright.expect.set_options(timeout=PATIENCE_MS)
     context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
     context.set_default_timeout(PATIENCE_MS)
-    yield context.new_page()
+    page = context.new_page()
+    slow_down(page)
+    yield page
     context.close()
 
 
@@ -108,7 +118,9 @@ def page(_page: Any, site: Site, watched: Watched) -> Iterator[Any]:
     for event, listener in listeners.items():
         _page.remove_listener(event, listener)
     _page.unroute_all()
-    if _page.locator("dialog").count():
+    if watched.expected:
+        _page.goto("about:blank")  # what still fails would be told to the next test
+    elif _page.locator("dialog").count():
         _page.keyboard.press("Escape")
     assert watched.unexpected() == []
     assert watched.hosts <= {urlsplit(site.url).netloc, ""}, "no request to another host"
@@ -122,6 +134,7 @@ def show(page: Any, site: Site) -> Callable[..., Any]:
         link = site.link(name, folder, **params)
         if page.url == link:
             page.goto(site.link("runs"))
+            settle(page)
         page.goto(link)
         settle(page)
         return page
@@ -131,18 +144,13 @@ def show(page: Any, site: Site) -> Callable[..., Any]:
 
 def until(page: Any, question: str, what: str = "") -> Any:
     """Ask the page until the answer is true; its own waiting would need eval, which the page forbids."""
-    end = time.monotonic() + PATIENCE_MS / 1000
-    while time.monotonic() < end:
+    for _ in tries():
         found = page.evaluate(question)
         if found:
             return found
-        time.sleep(0.03)
     raise AssertionError(what or f"never true: {question}")
 
 
 def settle(page: Any) -> None:
-    """Wait for what loads: the view, its tables and its figures."""
-    page.locator(".room > *, .view > .problem, .view > [role=alert]").first.wait_for(state="attached")
-    page.locator(".loading").first.wait_for(state="detached")
-    for waiting in (".of.busy", ".wait", UNDRAWN):
-        playwright.expect(page.locator(waiting)).to_have_count(0)
+    """Wait until what is in the address is drawn: the view, its tables and its figures."""
+    until(page, DRAWN, "the page has not drawn what is in its address")

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PATIENCE_S = 120  # a machine that does much else at the same time
+from tests.patience import PATIENCE_S, tries
 
 
 @dataclass(frozen=True)
@@ -32,13 +31,11 @@ class Served:
 
     def runs(self, is_enough: Callable[[dict[str, str]], bool]) -> dict[str, str]:
         """The ids of runs by the folders that they are in, once the server has found enough of them."""
-        end = time.monotonic() + PATIENCE_S
         found: dict[str, str] = {}
-        while time.monotonic() < end:
+        for _ in tries():
             found = {run["name"].split("/")[0]: run["id"] for run in self.get("api/runs")["runs"]}
             if is_enough(found):
                 return found
-            time.sleep(0.1)
         raise AssertionError(f"the server found only {sorted(found)}")
 
 
@@ -55,7 +52,11 @@ def serving(
         yield Served(_address(process), process.pid)
     finally:
         process.terminate()
-        process.wait(PATIENCE_S)
+        try:
+            process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
         if process.stdout is not None:
             process.stdout.close()
 

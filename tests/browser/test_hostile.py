@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.browser.conftest import settle, until
+from tests.browser.conftest import playwright, settle, until
 from tests.browser.profiles import MARKUP
 from tests.browser.test_pages import PAGES
 
@@ -44,10 +44,9 @@ def test_headings_and_arguments_in_the_trace_are_text(show: Callable[..., Any]) 
     page = show("trace", "hostile", event=3)
     until(page, "window.stepscopeTimeline?.firstPaint > 0 && !stepscopeTimeline.arriving")
     page.locator(".tl-drawer dl").first.wait_for()
-    assert any("<img" in title for title in page.locator(".tl-title").all_text_contents())
+    playwright.expect(page.locator(".tl-title", has_text="<img").first).to_be_attached()
     page.keyboard.press("Control+a")
-    page.locator(".tl-range td").first.wait_for()
-    assert "<script>" in page.locator(".tl-range").inner_text()
+    playwright.expect(page.locator(".tl-range td", has_text="<script>").first).to_be_visible()
     assert page.evaluate(MADE) == 0
     assert page.evaluate("() => window.hacked") is None
 

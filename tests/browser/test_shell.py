@@ -10,6 +10,7 @@ from typing import Any
 from tests.browser.conftest import Site, playwright, settle, until
 from tests.browser.profiles import FIXTURES
 from tests.browser.test_pages import PAGES
+from tests.patience import PATIENCE_S
 
 expect = playwright.expect
 
@@ -37,13 +38,13 @@ def test_the_header_changes_the_run_and_keeps_the_page(show: Callable[..., Any],
     page.locator(".popover a").click()
     page.wait_for_url(f"**/#/steps?run={site.run('two_ranks')}")
     settle(page)
-    assert page.locator(".popover").count() == 0
+    expect(page.locator(".popover")).to_have_count(0)
     page.locator("select[aria-label=rank]").select_option("1")
     page.wait_for_url("**rank=1")
     settle(page)
     page.locator(".picker").click()
     page.keyboard.press("Escape")
-    assert page.locator(".popover").count() == 0
+    expect(page.locator(".popover")).to_have_count(0)
 
 
 def test_back_and_forward(show: Callable[..., Any]) -> None:
@@ -104,7 +105,9 @@ def test_all_help_links_lead_to_a_page(show: Callable[..., Any], site: Site) -> 
         )
     assert len(wanted) > 15
     for target in sorted(wanted):
-        with urllib.request.urlopen(f"{site.url}api/docs/{target.split('#')[0]}", timeout=30) as answer:
+        with urllib.request.urlopen(
+            f"{site.url}api/docs/{target.split('#')[0]}", timeout=PATIENCE_S
+        ) as answer:
             assert answer.read().startswith(b"# "), target
 
 
@@ -149,8 +152,7 @@ def test_the_server_does_not_answer(show: Callable[..., Any], watched: Any) -> N
     page = show("steps", "kineto_gpu")
     page.route("**/api/**", lambda route: route.abort())
     page.locator(".nav a", has_text="Doctor").click()
-    page.locator("[role=alert]").first.wait_for()
-    assert "does not answer" in page.locator("[role=alert]").first.inner_text()
+    expect(page.locator(".view [role=alert]")).to_contain_text("does not answer")
     page.unroute("**/api/**")
     page.get_by_role("button", name="Try again").click()
     page.locator(".verdict").wait_for()

@@ -18,13 +18,14 @@ from stepscope.profile.sql_guard import check
 from stepscope.server.listed import ListedRun
 from stepscope.server.request import BadRequest, Refused, json_object
 from stepscope.server.routes import Answer, Ask, Json, RunRoute
-from stepscope.server.sql_worker import File, Order, Outcome
+from stepscope.server.sql_worker import TOO_LONG, File, Order, Outcome
 from stepscope.trace.schema import TABLES
 from stepscope.units import size
 
 LONGEST_QUERY = 20_000
 ROWS = 1_000
 SECONDS = 20.0
+START_SECONDS = 120.0  # for the process to begin and to open the run, on a machine that is very busy
 MEMORY_BYTES = 2 << 30
 AT_ONCE = 2
 _RUN = "from stepscope.server.sql_worker import main; main()"
@@ -53,7 +54,7 @@ def run_query(listed: ListedRun, text: str, seconds: float, memory: int = MEMORY
     """Ask the process; what takes too long or too much is ended."""
     later.wait()  # what was read a moment ago is still being stored, and the process opens it from there
     files = [_file(entry) for entry in listed.run.entries]
-    order = Order(text, listed.run.name, listed.run.address, files, ROWS, memory)
+    order = Order(text, listed.run.name, listed.run.address, files, ROWS, memory, seconds)
     worker = subprocess.Popen(
         [sys.executable, "-c", _RUN],
         stdin=subprocess.PIPE,
@@ -63,17 +64,23 @@ def run_query(listed: ListedRun, text: str, seconds: float, memory: int = MEMORY
         cwd=Path(sys.executable).parent,  # a folder of the user may hold modules named as ours
     )
     try:
-        answer, _ = worker.communicate(msgspec.json.encode(order), timeout=seconds)
+        answer, _ = worker.communicate(msgspec.json.encode(order), timeout=seconds + START_SECONDS)
     except subprocess.TimeoutExpired:
-        raise Refused(
-            f"The query took longer than {seconds:g} seconds and was ended.",
-            status=422,
-            fix="Select less: add a WHERE, or use `stepscope query`, which has no limit.",
-        ) from None
+        raise _too_long(seconds) from None
     finally:
         worker.kill()
         worker.wait()
+    if worker.returncode == TOO_LONG:
+        raise _too_long(seconds)
     return _told(answer, worker.returncode, memory)
+
+
+def _too_long(seconds: float) -> Refused:
+    return Refused(
+        f"The query took longer than {seconds:g} seconds and was ended.",
+        status=422,
+        fix="Select less: add a WHERE, or use `stepscope query`, which has no limit.",
+    )
 
 
 def _told(answer: bytes, code: int, memory: int) -> dict[str, Any]:

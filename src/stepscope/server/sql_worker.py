@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from stepscope.profile.sql import query
 from stepscope.server.table_view import of_trace
 
 LARGEST_ANSWER = 32 << 20
+TOO_LONG = 75  # how the process ends when the query's time is over
 
 
 class File(msgspec.Struct):
@@ -37,6 +40,7 @@ class Order(msgspec.Struct):
     files: list[File]
     rows: int
     memory_bytes: int
+    seconds: float
 
 
 class Outcome(msgspec.Struct):
@@ -64,10 +68,18 @@ def main() -> None:
 def _answered(order: Order) -> Outcome:
     profile = load_run(Run(order.name, tuple(map(_entry, order.files)), order.address))
     _limit(order.memory_bytes)
+    _end_after(order.seconds)
     found = query(profile, order.sql)
     view = of_trace(found)
     rows = view.page(None, 0, order.rows)
     return Outcome(view.about(), rows, len(found), len(found) > len(rows))
+
+
+def _end_after(seconds: float) -> None:
+    """The time is the query's: on a busy machine, to start and to open the run takes a while, too."""
+    timer = threading.Timer(seconds, os._exit, (TOO_LONG,))
+    timer.daemon = True
+    timer.start()
 
 
 def _entry(file: File) -> Any:

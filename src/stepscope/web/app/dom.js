@@ -46,6 +46,19 @@ export function fill(element, ...content) {
   append(element, content);
 }
 
+/**
+ * Makes these the element's children. Those that stay are not touched: one that is taken out and put back loses the
+ * focus, and the click that someone has begun on it.
+ * @param {Element} element @param {Element[]} wanted
+ */
+export function arrange(element, wanted) {
+  const kept = new Set(wanted);
+  for (const child of [...element.children]) if (!kept.has(child)) child.remove();
+  wanted.forEach((child, at) => {
+    if (element.children[at] !== child) element.insertBefore(child, element.children[at] ?? null);
+  });
+}
+
 /** @param {Element} element @param {any[]} content */
 function append(element, content) {
   for (const piece of content.flat(Infinity)) {

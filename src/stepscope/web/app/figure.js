@@ -88,7 +88,10 @@ export function figure(options) {
   let isDrawn = false;
   let isCleared = false;
   let ended = false;
+  let drawing = 0;
   const draw = async () => {
+    drawing += 1;
+    element.setAttribute("aria-busy", "true");
     try {
       const library = await plotly();
       if (ended || !plot.clientWidth) return;
@@ -111,6 +114,9 @@ export function figure(options) {
         plot,
         h("p", { class: "cut" }, `The figure could not be drawn: ${error instanceof Error ? error.message : error}`),
       );
+    } finally {
+      drawing -= 1;
+      element.setAttribute("aria-busy", String(drawing > 0));
     }
   };
   const listen = () => {

@@ -92,6 +92,10 @@ export function makeFrame(root, watch, links, state) {
         picker.focus();
       }
     });
+    // Also for the run that is shown already, whose link changes nothing.
+    box.addEventListener("click", (event) => {
+      if (event.target instanceof Element && event.target.closest("a")) close();
+    });
     document.addEventListener("pointerdown", outside, true);
     addEventListener("hashchange", close);
     picker.setAttribute("aria-expanded", "true");
@@ -132,7 +136,16 @@ export function makeFrame(root, watch, links, state) {
       ranks.set(run, numbers);
       if (run === shownRun) showRanks(numbers, chosenRank);
     },
-    banner: (/** @type {HTMLElement | null} */ content) => fill(banner, content),
+    /** Which address is drawn, for whoever waits for it: not yet the one that a link has just led to. @param {string} hash */
+    tellLink: (hash) => {
+      view.dataset.link = hash;
+    },
+    /** One that is there already stays as it is, also while someone clicks on it. @param {string} name "" for none @param {() => HTMLElement} [make] */
+    banner: (name, make) => {
+      if (banner.dataset.name === name) return;
+      banner.dataset.name = name;
+      fill(banner, name && make ? make() : null);
+    },
   };
 }
 

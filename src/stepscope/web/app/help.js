@@ -2,6 +2,7 @@
 
 import { isLeft, makeApi } from "./api.js";
 import { fill, h } from "./dom.js";
+import { latest } from "./latest.js";
 import { anchor, blocks, linked } from "./markdown.js";
 import { failure } from "./notice.js";
 
@@ -43,13 +44,14 @@ export function openHelp(target) {
     if (event.target === dialog) dialog.close();
   });
   const api = makeApi(left.signal);
+  const only = latest();
   /** @param {string} place */
   const show = async (place) => {
     const [page, heading = ""] = place.split("#");
     trail.push(place);
     back.hidden = trail.length < 2;
     try {
-      const text = new TextDecoder().decode(await api.bytes(`api/docs/${page}`));
+      const text = new TextDecoder().decode(await only(api.bytes(`api/docs/${page}`)));
       fill(body, elements(text, `${page}.md`, show));
       const found = heading ? body.querySelector(`#${CSS.escape(`doc-${heading}`)}`) : null;
       if (found) found.scrollIntoView();

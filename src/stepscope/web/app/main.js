@@ -37,15 +37,22 @@ async function run(root, state) {
   };
   let end = () => {};
   const here = () => parse(location.hash);
+  const address = () => write(here().page, here().params);
 
   /** @param {string} page @param {URLSearchParams} params @param {{ replace?: boolean, quiet?: boolean }} [options] */
   const navigate = (page, params, options = {}) => {
     const hash = write(page, params);
     if (hash === shown.hash) return;
+    // Someone has followed a link, which this page is told of a moment later: the view that they leave must not undo that.
+    if (options.quiet && address() !== shown.hash) return;
     if (options.replace) history.replaceState(null, "", hash);
     else history.pushState(null, "", hash);
-    if (options.quiet) shown.hash = hash;
-    else show();
+    if (!options.quiet) {
+      show();
+      return;
+    }
+    shown.hash = hash;
+    frame.tellLink(location.hash);
   };
   const frame = makeFrame(root, watch, linksFrom(here, navigate, watch), state);
 
@@ -62,8 +69,9 @@ async function run(root, state) {
     const about = watch.find(id);
     const isMissing = target.needsRun && id !== "" && !about;
     shown = { hash: write(page, params), about, isMissing, isDefault: false };
-    frame.banner(null);
+    frame.banner("");
     frame.show(about, page, integer(params, "rank"));
+    frame.tellLink(location.hash);
     document.title = [target.title, about?.name, "stepscope"].filter(Boolean).join(" · ");
     frame.view.className = "view";
     frame.view.parentElement?.scrollTo(0, 0);
@@ -91,12 +99,13 @@ async function run(root, state) {
   /** The list of runs is new: the shown one may have come, gone or changed. */
   const look = () => {
     if (watch.trouble()) {
-      frame.banner(silent());
+      frame.banner("silent", silent);
       return;
     }
     const now = watch.find(here().params.get("run") ?? "");
     const isSettled = !watch.all().scanning;
-    frame.banner(null);
+    const isChanged = shown.about && now && now.modified_ns !== shown.about.modified_ns;
+    frame.banner(isChanged ? "changed" : "", () => hasChanged(() => (forget(), show())));
     if (shown.isDefault && isSettled && watch.runs().length) {
       shown.isDefault = false;
       if (watch.runs().length === 1) showDefault();
@@ -108,14 +117,11 @@ async function run(root, state) {
       end = () => {};
       shown.isMissing = true;
       fill(frame.view, vanished(shown.about));
-    } else if (shown.about && now && now.modified_ns !== shown.about.modified_ns) {
-      frame.banner(hasChanged(() => (forget(), show())));
     }
   };
 
   const follow = () => {
-    const { page, params } = here();
-    if (write(page, params) !== shown.hash) show();
+    if (address() !== shown.hash) show();
   };
   addEventListener("hashchange", follow);
   addEventListener("popstate", follow);

@@ -1,6 +1,6 @@
 // The list of runs: searched, with states and progress; used as a page and as the menu of the header.
 
-import { fill, h } from "./dom.js";
+import { arrange, fill, h } from "./dom.js";
 import { ago, count, format, many, size } from "./format.js";
 import { nothingFound, problem } from "./notice.js";
 
@@ -102,14 +102,21 @@ export function runList(options) {
     left,
   );
 
+  /** Rows by what they show: only those with something new are made again. @type {Map<string, HTMLTableRowElement>} */
+  let rows = new Map();
+  let toldBelow = "";
+  /** @param {import("../types").Run} run */
+  const rowOf = (run) => {
+    const title = titleOf(run, options.watch.runs());
+    const key = JSON.stringify([run, title]);
+    return /** @type {const} */ ([key, rows.get(key) ?? row(run, title, options)]);
+  };
   const draw = () => {
     const { runs, skipped, scanning } = options.watch.all();
     const found = runs.filter((run) => matches(run, search.value));
     told.textContent = `${found.length === runs.length ? many(runs.length, "run") : `${count(found.length)} of ${many(runs.length, "run")}`}${scanning ? ", still looking …" : ""}`;
-    fill(
-      body,
-      found.map((run) => row(run, options)),
-    );
+    rows = new Map(found.map(rowOf));
+    arrange(body, [...rows.values()]);
     if (!found.length)
       fill(
         body,
@@ -125,22 +132,20 @@ export function runList(options) {
       );
     const isEmpty = !runs.length && !scanning && !options.brief;
     frame.hidden = isEmpty;
-    fill(left, isEmpty ? nothingFound() : null, skipped.length && !options.brief ? leftOut(skipped) : null);
+    const below = JSON.stringify([isEmpty, skipped]);
+    if (below !== toldBelow) fill(left, isEmpty ? nothingFound() : null, skipped.length && !options.brief ? leftOut(skipped) : null);
+    toldBelow = below;
   };
   draw();
-  // Drawn anew only when there is something new: the keyboard's place in the list would be lost.
-  let known = JSON.stringify(options.watch.all());
   const stop = options.watch.subscribe(() => {
-    const now = JSON.stringify(options.watch.all());
-    if (!element.isConnected) stop();
-    else if (now !== known) draw();
-    known = now;
+    if (element.isConnected) draw();
+    else stop();
   });
   return { element, focus: () => search.focus() };
 }
 
-/** @param {import("../types").Run} run @param {Parameters<typeof runList>[0]} options */
-function row(run, options) {
+/** @param {import("../types").Run} run @param {string} title @param {Parameters<typeof runList>[0]} options */
+function row(run, title, options) {
   const { chosen } = options;
   const box =
     chosen &&
@@ -158,7 +163,6 @@ function row(run, options) {
       }),
     );
   const error = errorWords(run);
-  const title = titleOf(run, options.watch.runs());
   return h(
     "tr",
     { class: run.id === options.current ? "chosen" : null },

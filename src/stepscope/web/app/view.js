@@ -34,6 +34,7 @@ export function showView(shown) {
   const room = document.createElement("div");
   room.className = "room";
   fill(shown.root, room);
+  shown.root.setAttribute("aria-busy", "true");
   const timer = setTimeout(() => {
     if (!room.childElementCount) shown.root.prepend(bar.element);
   }, SHOW_AFTER_MS);
@@ -59,9 +60,13 @@ export function showView(shown) {
   if ((shown.about?.ranks ?? 0) > 1) void tellRanks(shown, left.signal);
   draw()
     .catch(fail)
-    .finally(() => clearTimeout(timer));
+    .finally(() => {
+      clearTimeout(timer);
+      if (!left.signal.aborted) shown.root.setAttribute("aria-busy", "false");
+    });
   return () => {
     clearTimeout(timer);
+    shown.root.setAttribute("aria-busy", "false");
     first.disconnect();
     left.abort();
     if (cleanup) cleanup();
@@ -117,11 +122,14 @@ function makeContext(shown, signal, onProgress) {
     get params() {
       return params;
     },
+    // What a view wishes after it was left, such as a filter that was just typed, no longer counts.
     setParams: (changes, options = {}) => {
       params = changed(params, changes);
-      shown.navigate(shown.page, params, { ...options, quiet: true });
+      if (!signal.aborted) shown.navigate(shown.page, params, { ...options, quiet: true });
     },
-    go: (page, changes = {}) => shown.navigate(page, kept(changes)),
+    go: (page, changes = {}) => {
+      if (!signal.aborted) shown.navigate(page, kept(changes));
+    },
     link: (page, changes = {}) => write(page, kept(changes)),
     report: async () => {
       const key = `${run} ${rank ?? ""} ${shown.about?.modified_ns ?? ""}`;

@@ -24,16 +24,26 @@ export function watchRuns() {
   /** @type {Set<() => void>} */
   const listeners = new Set();
   let timer = 0;
+  let asked = 0;
+  let told = 0; // which of the questions was answered last
   const api = makeApi(new AbortController().signal);
 
   const refresh = async () => {
-    clearTimeout(timer);
+    const mine = ++asked;
+    /** @type {import("../types").Runs | null} */
+    let found = null;
+    /** @type {unknown} */
+    let failed = null;
     try {
-      known = await api.get("api/runs");
-      trouble = null;
+      found = await api.get("api/runs");
     } catch (error) {
-      if (!isLeft(error)) trouble = error;
+      if (!isLeft(error)) failed = error;
     }
+    if (mine < told) return; // a later question was answered sooner
+    told = mine;
+    known = found ?? known;
+    trouble = failed;
+    clearTimeout(timer);
     for (const listener of [...listeners]) listener();
     const isMoving = known.scanning || known.runs.some((run) => run.state === "loading");
     timer = window.setTimeout(next, isMoving || trouble ? OFTEN_MS : SELDOM_MS);

@@ -7,6 +7,7 @@ import { fill, h } from "../app/dom.js";
 import { figure, timeAxis } from "../app/figure.js";
 import { duration, signed, size } from "../app/format.js";
 import { helpLink } from "../app/help.js";
+import { latest } from "../app/latest.js";
 import { empty, failure } from "../app/notice.js";
 import { pageHead } from "../app/pieces.js";
 import { part } from "../app/parts.js";
@@ -22,6 +23,7 @@ async function render(root, context) {
   let a = context.params.get("a") ?? context.run;
   let b = context.params.get("b") ?? "";
   const room = h("div", {});
+  const only = latest();
   const select = (
     /** @type {string} */ label,
     /** @type {string} */ value,
@@ -41,21 +43,11 @@ async function render(root, context) {
     void load();
   };
   const load = async () => {
-    if (!a || !b || a === b) {
-      fill(
-        room,
-        empty(
-          "Choose two runs.",
-          context.runs().length < 2
-            ? "Only one run is here: record another, or serve a folder with several."
-            : "Differences are of B to A: what B takes more (+) or less (−).",
-        ),
-      );
-      return;
-    }
-    fill(room, h("p", { class: "sub wait" }, "Comparing …"));
+    const isPair = a && b && a !== b;
+    if (isPair) fill(room, h("p", { class: "sub wait" }, "Comparing …"));
     try {
-      fill(room, ...compared(await context.api.get("api/compare", { a, b })));
+      const found = await only(isPair ? context.api.get("api/compare", { a, b }) : null);
+      fill(room, ...(found ? compared(found) : [choose(context)]));
     } catch (error) {
       if (!isLeft(error)) fill(room, failure(error, load));
     }
@@ -88,6 +80,16 @@ async function render(root, context) {
   draw();
   fill(root, pageHead("Compare", "page/compare"), controls, room);
   await load();
+}
+
+/** @param {import("../types").Context} context */
+function choose(context) {
+  return empty(
+    "Choose two runs.",
+    context.runs().length < 2
+      ? "Only one run is here: record another, or serve a folder with several."
+      : "Differences are of B to A: what B takes more (+) or less (−).",
+  );
 }
 
 /** @param {any} found */

@@ -4,6 +4,7 @@ import { isLeft } from "../app/api.js";
 import { fill, h } from "../app/dom.js";
 import { figure, sizeAxis, timeAxis } from "../app/figure.js";
 import { duration, share, signed, size } from "../app/format.js";
+import { latest } from "../app/latest.js";
 import { liveAt } from "../app/live.js";
 import { empty, failure } from "../app/notice.js";
 import { choice, facts, fullest, pageHead, whereOf } from "../app/pieces.js";
@@ -111,31 +112,40 @@ function curve(context, found, name, live, atPeak) {
   const ask = (/** @type {import("../types").Query} */ query) =>
     context.api.get(`api/runs/${context.run}/memory`, { rank, device: key, ...query });
   const trouble = h("div", {});
+  const element = h("div", {});
+  const [ofRange, ofMoment] = [latest(), latest()];
+  let working = 0;
   /** @param {() => Promise<void>} work */
   const tried = async (work) => {
+    working += 1;
+    element.setAttribute("aria-busy", "true");
     try {
       await work();
       fill(trouble);
     } catch (error) {
       if (!isLeft(error)) fill(trouble, failure(error));
+    } finally {
+      working -= 1;
+      element.setAttribute("aria-busy", String(working > 0));
     }
   };
   const zoom = () =>
     tried(async () => {
-      points = (await ask({ start: range?.[0], end: range?.[1], points: POINTS })).timeline;
+      points = (await ofRange(ask({ start: range?.[0], end: range?.[1], points: POINTS }))).timeline;
       await drawing.redraw();
     });
   const look = () =>
     tried(async () => {
-      if (moment === null) {
+      const when = moment;
+      const answer = await ofMoment(when === null ? null : ask({ at: when, points: 2 }).then((found) => found.at));
+      if (when === null) {
         atPeak();
         return;
       }
-      const answer = (await ask({ at: moment, points: 2 })).at;
       fill(
         live,
         ...liveAt(
-          `Live ${duration(moment - begin)} after the first allocation`,
+          `Live ${duration(when - begin)} after the first allocation`,
           answer.rows,
           answer.bytes,
           answer.total,
@@ -209,7 +219,8 @@ function curve(context, found, name, live, atPeak) {
   });
   if (range || whole.length >= COARSE) void zoom();
   if (moment !== null) void look();
-  return h("div", {}, drawing, trouble);
+  element.append(drawing, trouble);
+  return element;
 }
 
 /** @param {(number | null)[][]} points @param {{ colour: (name: string) => string, time: number, bytes: number, begin: number, bytesUnit: string }} how */

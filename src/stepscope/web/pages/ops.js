@@ -6,6 +6,7 @@ import { hash, visible } from "../app/flame.js";
 import { count, duration, share } from "../app/format.js";
 import { helpLink } from "../app/help.js";
 import { flameFigure } from "../app/icicle.js";
+import { latest } from "../app/latest.js";
 import { empty, failure } from "../app/notice.js";
 import { choice, pageHead } from "../app/pieces.js";
 import { serverTable } from "../app/servertable.js";
@@ -135,12 +136,10 @@ function flame(context, report) {
   let measure = context.params.get("measure") ?? (nowhere(report.ops.rows).includes("host_total_ns") ? "device" : "host");
   let words = context.params.get("find") ?? "";
   const room = h("div", {}, h("p", { class: "sub wait" }, "Loading …"));
-  let asked = 0;
+  const only = latest();
   const load = async () => {
-    const mine = ++asked;
     try {
-      const tree = await context.api.get(`api/runs/${context.run}/flame`, { by, measure, rank: context.rank });
-      if (mine !== asked) return; // another choice was made meanwhile
+      const tree = await only(context.api.get(`api/runs/${context.run}/flame`, { by, measure, rank: context.rank }));
       fill(
         room,
         drawn(tree, by, measure, words, context.rank === null && ranks.length > 1 ? ` of rank ${ranks[0]}` : ""),

@@ -4,6 +4,7 @@ import { isLeft } from "../app/api.js";
 import { fill, h } from "../app/dom.js";
 import { count, many } from "../app/format.js";
 import { helpLink } from "../app/help.js";
+import { latest } from "../app/latest.js";
 import { failure } from "../app/notice.js";
 import { pageHead } from "../app/pieces.js";
 import { table } from "../app/tables.js";
@@ -35,6 +36,7 @@ function render(root, context) {
     value: context.params.get("query") ?? EXAMPLES[0][1],
   });
   const told = h("div", { "aria-live": "polite" });
+  const only = latest();
   const go = h("button", { type: "button", class: "main-action", onclick: () => run() }, "Run");
   const run = async () => {
     const query = text.value;
@@ -43,13 +45,13 @@ function render(root, context) {
     fill(told, h("p", { class: "sub wait" }, "Running …"));
     const began = performance.now();
     try {
-      const answer = await context.api.post(`api/runs/${context.run}/sql`, { query });
+      const answer = await only(context.api.post(`api/runs/${context.run}/sql`, { query }));
       fill(told, result(answer, performance.now() - began));
     } catch (error) {
-      if (!isLeft(error)) fill(told, failure(error));
-    } finally {
-      go.disabled = false;
+      if (isLeft(error)) return; // an example was chosen meanwhile, or the page was left
+      fill(told, failure(error));
     }
+    go.disabled = false;
   };
   text.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void run();

@@ -134,19 +134,17 @@ function press(timeline, selection, tip, event) {
 function dragRange(timeline, selection, event, top) {
   const from = event.offsetX;
   const begin = timeline.viewport.time(from);
-  let isDragged = false;
+  let range = /** @type {{ start: number, end: number } | null} */ (null);
   follow(event, (move) => {
-    if (!isDragged && Math.abs(move.offsetX - from) < DRAG_FROM) return;
-    isDragged = true;
+    if (!range && Math.abs(move.offsetX - from) < DRAG_FROM) return;
     const now = timeline.viewport.time(move.offsetX);
-    timeline.marked.range = { start: Math.min(begin, now), end: Math.max(begin, now) };
+    range = timeline.marked.range = { start: Math.min(begin, now), end: Math.max(begin, now) };
     timeline.invalidate();
   }, (last) => {
-    if (!isDragged) {
+    if (!range) {
       if (top !== null) selection.choose(timeline.hit(from, top - timeline.scroll));
       return;
     }
-    const range = /** @type {{ start: number, end: number }} */ (timeline.marked.range);
     const bottom = last.offsetY + timeline.scroll;
     const tracks = top === null ? tracksBetween(timeline.lines, -1, Infinity) : tracksBetween(timeline.lines, Math.min(top, bottom), Math.max(top, bottom));
     selection.chooseRange(range.start, range.end, tracks);

@@ -53,6 +53,7 @@ export class Search {
     this.counts = new Map();
     this.searched = 0; // how many ranks were open when it was searched
     this.going = Promise.resolve();
+    this.running = Promise.resolve();
     this.asked = 0;
     this.timer = 0;
     const { search, buttons } = timeline.elements;
@@ -92,7 +93,8 @@ export class Search {
     } else if (event.key === "Enter") {
       event.preventDefault();
       clearTimeout(this.timer);
-      if (this.timeline.elements.search.value !== this.text) await this.run(this.timeline.elements.search.value);
+      if (this.timeline.elements.search.value !== this.text) this.run(this.timeline.elements.search.value);
+      await this.running; // also of a search that began by itself a moment ago
       await this.go(event.shiftKey ? -1 : 1);
     }
   }
@@ -102,7 +104,13 @@ export class Search {
   }
 
   /** @param {string} text */
-  async run(text) {
+  run(text) {
+    this.running = this.find(text);
+    return this.running;
+  }
+
+  /** @param {string} text */
+  async find(text) {
     const { timeline } = this;
     const turn = (this.asked += 1);
     this.text = text;
@@ -190,10 +198,12 @@ export class Search {
   async step(by) {
     const { timeline, selection } = this;
     if (!this.total) return;
+    const turn = this.asked;
     try {
       const { rank, hit } = await this.following(by);
+      if (turn !== this.asked) return; // something else is searched for by now
       await selection.go(rank, "events", hit.id);
-      timeline.elements.found.textContent = this.placeWords(rank, hit.place);
+      if (turn === this.asked) timeline.elements.found.textContent = this.placeWords(rank, hit.place);
     } catch (error) {
       if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
     }

@@ -18,6 +18,7 @@ export class Selection {
     /** @type {{ rank: number, track: number }[]} */
     this.tracks = [];
     this.asked = 0;
+    this.going = Promise.resolve();
     this.isHidden = false;
     /** @type {import("./types").EventShown | null} */
     this.event = null;
@@ -68,8 +69,10 @@ export class Selection {
     const { timeline } = this;
     const turn = (this.asked += 1);
     timeline.marked.range = null;
-    timeline.marked.links = [];
-    timeline.marked.chosen = known ? { rank, layer, id, ...known } : null;
+    if (known) {
+      timeline.marked.links = [];
+      timeline.marked.chosen = { rank, layer, id, ...known };
+    }
     timeline.invalidate();
     try {
       const event = await timeline.ask.event(rank, layer, id);
@@ -78,6 +81,8 @@ export class Selection {
       return event;
     } catch (error) {
       if (isLeft(error) || turn !== this.asked) return null;
+      timeline.marked.chosen = null;
+      timeline.marked.links = [];
       this.open(!this.isHidden);
       showFailure(timeline.elements.drawer, error, this);
       return null;
@@ -147,7 +152,23 @@ export class Selection {
   }
 
   /** The slice before or after in the same row. @param {number} by */
-  async step(by) {
+  step(by) {
+    return this.after(() => this.toNeighbour(by));
+  }
+
+  /** Along the first link of that direction. @param {"to" | "from"} direction */
+  follow(direction) {
+    return this.after(() => this.alongLink(direction));
+  }
+
+  /** Keys that are pressed faster than the server answers: each goes on from where the one before has led. @param {() => Promise<void>} move */
+  after(move) {
+    this.going = this.going.then(move, move);
+    return this.going;
+  }
+
+  /** @param {number} by */
+  async toNeighbour(by) {
     const { chosen, timeline } = this;
     if (!chosen) return;
     try {
@@ -158,8 +179,8 @@ export class Selection {
     }
   }
 
-  /** Along the first link of that direction. @param {"to" | "from"} direction */
-  async follow(direction) {
+  /** @param {"to" | "from"} direction */
+  async alongLink(direction) {
     const link = this.timeline.marked.links.find((each) => each.direction === direction);
     if (link && this.chosen) await this.go(this.chosen.rank, "events", link.id);
   }

@@ -1,6 +1,6 @@
 // The headings beside the picture: fold, pin and move tracks, by mouse and by keyboard.
 
-import { h } from "../app/dom.js";
+import { arrange, h } from "../app/dom.js";
 import { count } from "../app/format.js";
 import { lineAt } from "./lines.js";
 
@@ -10,7 +10,7 @@ import { lineAt } from "./lines.js";
  *   drop(key: string, before: string): void, note(key: string): void }} Actions
  */
 
-/** Only the lines in view are elements; they are made again when that set changes. */
+/** Only the lines in view are elements; one is made again when it says something else. */
 export class Tracks {
   /** @param {HTMLElement} side @param {Actions} actions */
   constructor(side, actions) {
@@ -18,7 +18,8 @@ export class Tracks {
     this.actions = actions;
     this.inner = h("div", {});
     side.append(this.inner);
-    this.shown = "";
+    /** @type {Map<string, HTMLElement>} by what they say */
+    this.made = new Map();
     /** @type {Line[]} what was shown last, from where and how much of it */
     this.lines = [];
     this.scroll = -1;
@@ -34,14 +35,15 @@ export class Tracks {
     const first = lineAt(lines, scroll);
     let last = first;
     while (last < lines.length && lines[last].y < scroll + height) last += 1;
-    const visible = lines.slice(first, last);
-    const signature = visible.map((line) => `${line.key}|${line.y}|${line.height}|${line.folded}|${line.pinned}|${line.title}`).join("\n");
-    if (signature !== this.shown) {
-      const focused = document.activeElement instanceof HTMLElement && this.inner.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
-      this.shown = signature;
-      this.inner.replaceChildren(...visible.map((line) => this.element(line)));
-      if (focused) /** @type {HTMLElement | null} */ (this.inner.querySelector(`[data-focus="${CSS.escape(focused)}"]`))?.focus();
-    }
+    const focused = document.activeElement instanceof HTMLElement && this.inner.contains(document.activeElement) ? document.activeElement : null;
+    this.made = new Map(lines.slice(first, last).map((line) => {
+      const says = `${line.key}|${line.kind}|${line.folded}|${line.pinned}|${line.allRows}|${line.events}|${line.title}|${line.detail}`;
+      const element = this.made.get(says) ?? this.element(line);
+      Object.assign(element.style, place(line));
+      return [says, element];
+    }));
+    arrange(this.inner, [...this.made.values()]);
+    if (focused && document.activeElement !== focused) /** @type {HTMLElement | null} */ (this.inner.querySelector(`[data-focus="${CSS.escape(focused.dataset.focus ?? "")}"]`))?.focus();
     this.inner.style.transform = `translateY(${-scroll}px)`;
   }
 
@@ -49,7 +51,7 @@ export class Tracks {
   element(line) {
     const { actions } = this;
     if (line.kind === "note") {
-      return h("div", { class: "tl-line note", role: "listitem", style: place(line) },
+      return h("div", { class: "tl-line note", role: "listitem" },
         h("button", { type: "button", onclick: () => actions.note(line.key) }, line.title));
     }
     const canFold = line.kind === "group" || line.kind === "rank" || line.allRows > 1;
@@ -65,7 +67,7 @@ export class Tracks {
       }, line.pinned ? "◆" : "◇"));
     const title = h("span", { class: "tl-title", "data-tip": tipOf(line) }, line.title);
     const element = h("div", {
-      class: `tl-line ${line.kind}${line.pinned ? " pinned" : ""}`, role: "listitem", style: place(line), "data-key": line.key,
+      class: `tl-line ${line.kind}${line.pinned ? " pinned" : ""}`, role: "listitem", "data-key": line.key,
       draggable: canPin ? "true" : null,
       ondblclick: () => canFold && actions.fold(line.key),
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event, line),

@@ -35,13 +35,16 @@ export async function start(root, context, asked) {
   const keys = new Keys(timeline, selection, search, () => showHelp(root));
   const told = /** @type {any} */ (window); // where the tests and the benchmark look
   let timer = 0;
+  let isRestored = false;
   const stop = () => {
     clearTimeout(timer);
     keys.stop();
     timeline.stop();
-    delete told.stepscopeTimeline;
+    if (told.stepscopeTimeline === timeline) delete told.stepscopeTimeline;
   };
+  context.api.signal.addEventListener("abort", stop); // also while it still begins
   timeline.onChange = () => {
+    if (!isRestored) return; // the link still says more than what has come
     clearTimeout(timer);
     timer = window.setTimeout(() => context.setParams(linkOf(timeline, selection, search), { replace: true }), LINK_AFTER_MS);
   };
@@ -56,6 +59,8 @@ export async function start(root, context, asked) {
     timeline.elements.search.value = place.q;
     if (place.q) search.run(place.q);
     await restore(timeline, selection, place, layout);
+    isRestored = true;
+    timeline.onChange();
   } catch (error) {
     stop();
     throw error;
@@ -115,7 +120,7 @@ async function restore(timeline, selection, place, layout) {
   if (place.event !== null) {
     const rank = timeline.ranks.find((each) => each.rank === (place.of ?? layout.rank));
     if (rank && !rank.layout) await unfold(timeline, rank, layout.rank);
-    if (rank?.layout) selection.go(rank.rank, place.layer, place.event);
+    if (rank?.layout) await selection.go(rank.rank, place.layer, place.event);
   } else if (place.from !== null && place.to !== null) {
     selection.chooseRange(place.from - layout.start_ns, place.to - layout.start_ns, tracksOf(place.tracks, timeline));
   }
