@@ -114,8 +114,10 @@ test("a counter's value is that of the last sample before", () => {
 
 test("a link brings back what it was made of", () => {
   const place = {
-    start: 5, end: 70, event: 12, of: null, layer: "account", from: null, to: null, tracks: [], rank: null, open: [3, 1],
+    start: 1694128201421058123n, end: 1694128201421058124n, event: 12, of: null, layer: "account", from: null, to: null, tracks: [], rank: null, open: [3, 1],
     pinned: ["r0/t2", "r0/c/busy 0", "r0/c/temperature, 100 %2C"], folded: ["r0/g/device 0"], filter: "main", q: "gemm & co",
+    marks: [{ start: -5n, end: 1694128201421058123n, kept: true }, { start: 7n, end: 7n, kept: false }],
+    order: new Map([["r0/g/process 1, main", ["r0/t3", "r0/c/busy, 1", "r0/t1"]], ["r1/g/device 0", ["r1/t0"]]]),
   };
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(writePlace(place, false))) if (value !== null && value !== undefined) params.set(name, String(value));
@@ -124,6 +126,8 @@ test("a link brings back what it was made of", () => {
 });
 
 test("links with nonsense in them are read as far as they make sense", () => {
-  const place = readPlace(new URLSearchParams("start=x&end=9e9&event=-&layer=%3Cb%3E&pinned=,,a&of=3"));
+  const place = readPlace(new URLSearchParams("start=x&end=9e9&event=-&layer=%3Cb%3E&pinned=,,a&of=3&marks=1.2,x.3,4,5.6k7&order=r0/t1,r0/g/a"));
   assert.deepEqual([place.start, place.end, place.event, place.layer, place.pinned, place.of], [null, null, null, "events", ["a"], 3]);
+  assert.deepEqual(place.marks, [{ start: 1n, end: 2n, kept: false }]);
+  assert.deepEqual([...place.order], [["r0/g/a", []]]);
 });

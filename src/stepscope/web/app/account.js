@@ -168,9 +168,13 @@ function rankAxis(rows, labels) {
   };
 }
 
-/** @param {import("../types").Context} context @param {import("../types").StepRow} row */
+/**
+ * In the trace. Times since 1970 are longer than a number: tables of the server have them as text.
+ * @param {import("../types").Context} context @param {import("../types").StepRow} row
+ */
 export function openStep(context, row) {
-  context.go("trace", { start: row.start_ns, end: row.start_ns + row.duration_ns, rank: row.rank });
+  const start = BigInt(row.start_ns);
+  context.go("trace", { start: String(start), end: String(start + BigInt(row.duration_ns)), rank: row.rank });
 }
 
 /** All parts, busy ones first; the one that costs most is open. @param {import("../types").Report} report @param {import("../types").Context} context */

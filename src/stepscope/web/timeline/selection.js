@@ -192,6 +192,7 @@ export class Selection {
     const span = chosen ? { start: chosen.start, end: chosen.start + chosen.dur } : marked.range;
     marked.marks = marked.marks.filter((mark) => mark.kept);
     if (span) marked.marks.push({ start: span.start, end: span.end, kept });
+    this.timeline.onChange();
     this.timeline.invalidate();
   }
 

@@ -207,6 +207,16 @@ export class Timeline {
     this.restTimer = window.setTimeout(() => this.invalidate(), REST_MS);
   }
 
+  /** When it is, in the trace's own time; exact, as a double is not so long after 1970. @param {number} after since the shown trace begins */
+  moment(after) {
+    return BigInt(Math.round(after)) + BigInt(this.zero);
+  }
+
+  /** How long after the begin of the shown trace. @param {bigint} moment of the trace's own time */
+  since(moment) {
+    return Number(moment - BigInt(this.zero));
+  }
+
   /** @param {number} rank */
   shiftOf(rank) {
     return this.ranks.find((each) => each.rank === rank)?.source?.shift ?? 0;

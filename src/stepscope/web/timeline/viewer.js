@@ -122,7 +122,7 @@ async function restore(timeline, selection, place, layout) {
     if (rank && !rank.layout) await unfold(timeline, rank, layout.rank);
     if (rank?.layout) await selection.go(rank.rank, place.layer, place.event);
   } else if (place.from !== null && place.to !== null) {
-    selection.chooseRange(place.from - layout.start_ns, place.to - layout.start_ns, tracksOf(place.tracks, timeline));
+    selection.chooseRange(timeline.since(place.from), timeline.since(place.to), tracksOf(place.tracks, timeline));
   }
 }
 
@@ -132,10 +132,12 @@ function open(timeline, layout, place) {
   const zero = layout.start_ns;
   viewport.high = Math.max(layout.end_ns - zero, 1);
   timeline.zero = zero;
-  if (place.start !== null && place.end !== null && place.end > place.start) viewport.show(place.start - zero, place.end - zero);
+  if (place.start !== null && place.end !== null && place.end > place.start) viewport.show(timeline.since(place.start), timeline.since(place.end));
   else viewport.reset();
   timeline.arrangement.filter = timeline.elements.filter.value = place.filter;
   timeline.arrangement.pinned = place.pinned;
+  timeline.arrangement.order = place.order;
+  timeline.marked.marks = place.marks.map((mark) => ({ ...mark, start: timeline.since(mark.start), end: timeline.since(mark.end) }));
   timeline.arrangement.allFolded = place.folded.includes(ALL);
   timeline.arrangement.folded = new Set(place.folded.filter((key) => key !== ALL));
   timeline.ranks = layout.ranks.map((rank) => (rank === layout.rank
@@ -239,12 +241,13 @@ async function addCounters(timeline, rank) {
 function linkOf(timeline, selection, search) {
   const { viewport, arrangement, marked } = timeline;
   const { chosen } = selection;
-  const own = (/** @type {number} */ time) => Math.round(time) + timeline.zero;
+  const own = (/** @type {number} */ time) => timeline.moment(time);
   const isWhole = viewport.start <= viewport.low && viewport.end >= viewport.high;
   return writePlace({
     start: own(viewport.start), end: own(viewport.end), event: chosen?.id ?? null, of: chosen && chosen.rank !== timeline.ranks[0].rank ? chosen.rank : null, layer: chosen?.layer ?? "events",
     from: marked.range ? own(marked.range.start) : null, to: marked.range ? own(marked.range.end) : null, tracks: marked.range ? selection.tracks.map((each) => `${each.rank}.${each.track}`) : [],
     rank: null, open: timeline.ranks.slice(1).filter((rank) => rank.layout && !arrangement.folded.has(`r${rank.rank}`)).map((rank) => rank.rank), pinned: arrangement.pinned, folded: arrangement.allFolded ? [ALL] : [...arrangement.folded].slice(0, FOLDED_IN_LINK), filter: arrangement.filter, q: search.text,
+    marks: marked.marks.map((mark) => ({ ...mark, start: own(mark.start), end: own(mark.end) })), order: arrangement.order,
   }, isWhole);
 }
 
