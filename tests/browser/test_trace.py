@@ -295,35 +295,6 @@ def test_tracks_are_moved_with_the_keyboard(show: Show) -> None:
     until(page, f"{titles}.indexOf('queue depth') === {before.index('queue depth') - 1}")
 
 
-def test_the_order_of_tracks_and_the_marks_are_in_the_link(show: Show) -> None:
-    page = with_layers(show("trace", "kineto_gpu"))
-    titles = "stepscopeTimeline.lines.filter((line) => line.kind === 'counter').map((line) => line.title)"
-    before = page.evaluate(titles)
-    page.get_by_role("button", name="Fold queue depth").focus()
-    page.keyboard.press("Alt+ArrowUp")
-    click_row(page, "Steps on GPU 0", 0.5)
-    page.locator(".tl-drawer h2").get_by_text(re.compile("^step")).wait_for()
-    page.keyboard.press("Shift+M")
-    page.keyboard.press(".")
-    page.keyboard.press("m")
-    until(page, "stepscopeTimeline.marked.marks.length === 2")
-    page.wait_for_url(re.compile(r"marks=\d+\.\d+k%2C\d+\.\d+&order="))
-    shown = page.evaluate(f"[{titles}, stepscopeTimeline.marked.marks]")
-    page.reload()
-    ready(page)
-    assert page.evaluate(f"[{titles}, stepscopeTimeline.marked.marks]") == shown
-    assert shown[0] != before
-
-
-def test_a_step_that_is_counted_from_1970_opens_in_the_trace(show: Show) -> None:
-    page = show("steps", "hostile")
-    page.locator("[data-table=steps] tbody tr").nth(1).click()
-    ready(page)
-    assert 900_000 <= page.evaluate("Math.round(stepscopeTimeline.viewport.span)") <= 1_000_000
-    page.keyboard.press("w")
-    page.wait_for_url(re.compile(r"start=1694128201\d{9}&end=1694128201\d{9}"))
-
-
 def test_the_minimap_chooses_what_is_shown(show: Show) -> None:
     page = ready(show("trace", "kineto_gpu"))
     whole = page.evaluate("stepscopeTimeline.viewport.span")
@@ -418,14 +389,6 @@ def test_a_server_that_stumbles_is_told_and_asked_again(page: Any, show: Show, w
     with page.expect_response("**/timeline/tiles?*"):
         page.unroute("**/timeline/tiles?*")
     ready(page)
-
-
-def test_other_pages_link_here_with_times_and_event(show: Show, site: Site) -> None:
-    layout = asked(site, "kineto_gpu", "timeline/layout")
-    middle = (layout["start_ns"] + layout["end_ns"]) // 2
-    page = ready(show("trace", "kineto_gpu", start=middle, end=middle + 1_000_000, event=5))
-    page.locator(".tl-drawer h2").wait_for()
-    assert page.evaluate("stepscopeTimeline.marked.chosen.id") == 5
 
 
 def test_the_download_for_perfetto_is_offered(show: Show, site: Site) -> None:

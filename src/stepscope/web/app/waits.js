@@ -64,7 +64,7 @@ export function waitsFigure(report) {
       ],
       layout: {
         xaxis: { title: { text: "waited for" }, type: "category", showgrid: false },
-        yaxis: { title: { text: "who waited" }, autorange: "reversed", type: "category", showgrid: false },
+        yaxis: { title: { text: "who waited", standoff: 10 }, autorange: "reversed", type: "category", showgrid: false },
         margin: { l: 90, r: 10, t: 8, b: 44 },
       },
     }),

@@ -69,7 +69,7 @@ export async function showRange(drawer, selection, start, end, tracks, isWanted)
   const place = h("div", {}, h("p", {}, "Adding up…"));
   fill(drawer, closing(selection), h("div", { class: "tl-range" }, title, place));
   const own = (/** @type {number} */ rank) => tracks.filter((each) => each.rank === rank).map((each) => each.track);
-  const times = (/** @type {number} */ rank) => /** @type {[number, number]} */ ([start - timeline.shiftOf(rank), end - timeline.shiftOf(rank)]);
+  const times = (/** @type {number} */ rank) => /** @type {[bigint, bigint]} */ ([timeline.ownTime(rank, start), timeline.ownTime(rank, end)]);
   const found = joined(await Promise.all(ranks.map(async (rank) => ({ rank, found: await timeline.ask.range(rank, ...times(rank), own(rank)) }))));
   if (!isWanted()) return;
   const busy = busyWords(found.devices);

@@ -214,7 +214,7 @@ export class Search {
     const { timeline, selection } = this;
     let { rank } = this;
     const chosen = selection.chosen?.layer === "events" ? selection.chosen : null;
-    const at = (chosen ? chosen.start : by > 0 ? timeline.viewport.start : timeline.viewport.end) - timeline.shiftOf(rank);
+    const at = timeline.ownTime(rank, chosen ? chosen.start : by > 0 ? timeline.viewport.start : timeline.viewport.end);
     let hit = this.counts.get(rank) ? await timeline.ask.found(rank, this.text, at, chosen?.id ?? null, by) : null;
     const next = nextRank(timeline.ranks.map((each) => each.rank), this.counts, rank, by);
     if (!hit || (hit.around && next !== rank)) {

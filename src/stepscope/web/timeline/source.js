@@ -103,18 +103,18 @@ export class Asker {
     return this.api.get(`${this.base}/hits`, { q: text });
   }
 
-  /** The hit before or after a moment of the rank's own time. @param {number} rank @param {string} text @param {number} at @param {number | null} id @param {number} by */
+  /** The hit before or after a moment of the rank's own time. @param {number} rank @param {string} text @param {bigint | number} at @param {number | null} id @param {number} by */
   found(rank, text, at, id, by) {
-    return this.api.get(`${this.base}/found`, { ...this.who(rank), q: text, at: Math.round(at), id, by });
+    return this.api.get(`${this.base}/found`, { ...this.who(rank), q: text, at: String(at), id, by });
   }
 
-  /** @param {number} rank @param {number} start @param {number} end @param {number[]} tracks */
+  /** @param {number} rank @param {bigint} start @param {bigint} end @param {number[]} tracks */
   range(rank, start, end, tracks) {
-    return this.api.get(`${this.base}/range`, { ...this.who(rank), start: Math.round(start), end: Math.round(end), tracks: tracks.join(",") });
+    return this.api.get(`${this.base}/range`, { ...this.who(rank), start: String(start), end: String(end), tracks: tracks.join(",") });
   }
 
-  /** The account of a range. @param {number} rank @param {number} start @param {number} end */
+  /** The account of a range. @param {number} rank @param {bigint} start @param {bigint} end */
   parts(rank, start, end) {
-    return this.api.get(`${this.base}/parts`, { ...this.who(rank), start: Math.round(start), end: Math.round(end) });
+    return this.api.get(`${this.base}/parts`, { ...this.who(rank), start: String(start), end: String(end) });
   }
 }

@@ -7,6 +7,7 @@ import { CounterTiles } from "./counters.js";
 import { hitAt } from "./hits.js";
 import { buildLines, foldable, noArrangement, nothingMatches } from "./lines.js";
 import { Minimap, paintRuler } from "./minimap.js";
+import { reorder } from "./order.js";
 import { paintOverlay } from "./overlay.js";
 import { Painter } from "./painter.js";
 import { build } from "./skeleton.js";
@@ -222,6 +223,11 @@ export class Timeline {
     return this.ranks.find((each) => each.rank === rank)?.source?.shift ?? 0;
   }
 
+  /** The same moment in the rank's own time, to the nanosecond. @param {number} rank @param {number} time since the shown trace begins */
+  ownTime(rank, time) {
+    return BigInt(Math.round(time)) - BigInt(Math.round(this.shiftOf(rank)));
+  }
+
   /** Where something lies that begins so long after its rank does: exactly, as times since 1970 are not. @param {number} rank @param {number} after */
   placeOf(rank, after) {
     return after + ((this.ranks.find((each) => each.rank === rank)?.layout?.start_ns ?? 0) + this.shiftOf(rank));
@@ -275,36 +281,13 @@ export class Timeline {
     this.arrange();
   }
 
-  /** The tracks that may change places with this one, and the heading above them. @param {string} key */
-  siblings(key) {
-    const at = this.lines.findIndex((line) => line.key === key && !line.pinned);
-    let first = at;
-    while (first > 0 && this.lines[first - 1].kind !== "group" && this.lines[first - 1].kind !== "rank") first -= 1;
-    let last = at + 1;
-    while (last < this.lines.length && this.lines[last].kind !== "group" && this.lines[last].kind !== "rank") last += 1;
-    const heading = this.lines[first - 1];
-    return at < 0 || heading?.kind !== "group" ? null : { heading: heading.key, keys: this.lines.slice(first, last).map((line) => line.key) };
-  }
-
   /** @param {string} key @param {number} by */
   move(key, by) {
-    this.reorder(key, (_, at) => at + by);
+    if (reorder(this.arrangement, this.lines, key, (_, at) => at + by)) this.arrange();
   }
 
   /** @param {string} key @param {string} before */
   drop(key, before) {
-    this.reorder(key, (keys) => keys.indexOf(before));
-  }
-
-  /** Among the tracks beside it, or among those that are pinned. @param {string} key @param {(keys: string[], at: number) => number} placeOf */
-  reorder(key, placeOf) {
-    const { pinned, order } = this.arrangement;
-    const found = pinned.includes(key) ? { heading: null, keys: pinned } : this.siblings(key);
-    const from = found?.keys.indexOf(key) ?? -1;
-    const to = found && from >= 0 ? placeOf(found.keys, from) : -1;
-    if (!found || to < 0 || to >= found.keys.length) return;
-    found.keys.splice(to, 0, ...found.keys.splice(from, 1));
-    if (found.heading !== null) order.set(found.heading, found.keys);
-    this.arrange();
+    if (reorder(this.arrangement, this.lines, key, (keys) => keys.indexOf(before))) this.arrange();
   }
 }
