@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.patience import PATIENCE_S
+from tests.short import short_folder
 
 # No deadlines: the machines that run this are slow and shared. The soak looks elsewhere every time.
 settings.register_profile(
@@ -32,9 +32,9 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_sockets() -> Iterator[None]:
-    """Jobs that listen are not found by tests that run beside these. The name is short: an address has few bytes."""
-    with tempfile.TemporaryDirectory(prefix="ss") as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STEPSCOPE_SOCKETS", folder)
+    """Jobs that listen are not found by tests that run beside these."""
+    with short_folder() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STEPSCOPE_SOCKETS", str(folder))
         yield
 
 

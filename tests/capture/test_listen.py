@@ -8,7 +8,6 @@ import socket
 import stat
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,26 +15,29 @@ from typing import Any
 
 import pytest
 
-from stepscope.capture import ask, sockets
+from stepscope.capture import active, ask, sockets
+from stepscope.capture.listen import Listener
+from stepscope.capture.orders import Order
 from tests.capture.running import JOBS, PATIENCE_SECONDS, environment, needs, sidecars, traces
 from tests.patience import tries
+from tests.short import short_folder
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Sockets of each of these tests lie apart from all others, under a short name."""
-    with tempfile.TemporaryDirectory(prefix="ss") as folder:
-        monkeypatch.setenv("STEPSCOPE_SOCKETS", folder)
+    with short_folder() as folder:
+        monkeypatch.setenv("STEPSCOPE_SOCKETS", str(folder))
         yield tmp_path
 
 
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Nobody named a folder: a place of this user's is looked for, and here it is an empty one."""
-    with tempfile.TemporaryDirectory(prefix="ss") as folder:
+    with short_folder() as folder:
         monkeypatch.delenv("STEPSCOPE_SOCKETS")
-        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
-        yield Path(folder)
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+        yield folder
 
 
 @contextmanager
@@ -149,9 +151,22 @@ def test_a_loop_that_makes_no_steps(place: Path) -> None:
             process.stdout.close()
 
 
+def test_whoever_has_hung_up_keeps_nobody_waiting(place: Path) -> None:
+    """Also before the thread that serves them has noticed."""
+    here, there = socket.socketpair()
+    other, end = socket.socketpair()
+    with here, there, other, end:
+        listener = Listener()
+        assert listener._take(Order("out", 1), here)
+        assert not listener._take(Order("out", 1), other)
+        there.close()
+        assert listener._take(Order("out", 1), other)
+        listener._order, active.on_step = None, None
+
+
 def test_a_job_that_ends_meanwhile(place: Path) -> None:
     command = [sys.executable, "-m", "stepscope", "capture", "--steps", "10000", "-o", "out"]
-    with job(place, "plain") as (process, _):
+    with job(place, "slow") as (process, _):
         asked = subprocess.Popen(
             [*command, str(process.pid)], env=environment(), cwd=place, stderr=subprocess.PIPE, text=True
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 from stepscope.capture import sockets
 from stepscope.errors import StepscopeError
 
-_PATIENCE_SECONDS = 5.0
+# A job may hold Python's lock for long, for one while it compiles, and the machine may be busy.
+_PATIENCE_SECONDS = 30.0
+_MOST_AT_ONCE = 32
 
 
 class NotListening(StepscopeError):
@@ -74,6 +77,20 @@ def status(path: Path) -> dict[str, Any]:
     if about is None:
         raise _silent(path, "it hung up")
     return about
+
+
+def statuses() -> list[dict[str, Any]]:
+    """What all processes that listen say of themselves, asked at once; those that hang or have just ended are left out."""
+    paths = listening()
+    with ThreadPoolExecutor(min(max(1, len(paths)), _MOST_AT_ONCE)) as pool:
+        return [about for about in pool.map(_status_or_none, paths) if about is not None]
+
+
+def _status_or_none(path: Path) -> dict[str, Any] | None:
+    try:
+        return status(path)
+    except StepscopeError:
+        return None
 
 
 def order(path: Path, request: dict[str, Any], timeout: float) -> Iterator[dict[str, Any]]:

@@ -22,6 +22,8 @@ from stepscope.capture.troubles import tell
 # Options of a Profiler that may come from outside.
 _OPTIONS = ("memory", "shapes", "stacks", "flops")
 _MOST_STEPS = 10_000
+# Whoever calls may be stopped for a while, by a busy machine or by Ctrl+Z, before it says what it wants.
+_PATIENCE_SECONDS = 60
 _listener: Listener | None = None
 
 
@@ -51,6 +53,7 @@ class Listener:
         self._number = 0
         self._order: Order | None = None
         self._past: Order | None = None
+        self._caller: socket.socket | None = None
         self._lock = threading.Lock()
         self._first_step: Callable[[], None] | None = None
 
@@ -89,7 +92,7 @@ class Listener:
         for order in (self._order, self._past):
             if order is not None:
                 order.become_inert()
-        self._past = None
+        self._past = self._caller = None
         self._socket, self._path, self._order, self._number = None, None, None, 0
         self._lock = threading.Lock()
         self.loop = Loop(self._begin, self._loop_step)
@@ -146,7 +149,7 @@ class Listener:
             try:
                 if sockets.caller(connection) not in (None, os.getuid(), 0):
                     return
-                connection.settimeout(10)
+                connection.settimeout(_PATIENCE_SECONDS)
                 for request in sockets.lines(connection):
                     if request.get("verb") == "capture":
                         self._capture(connection, request)
@@ -171,7 +174,7 @@ class Listener:
             name: bool(request["options"][name]) for name in _OPTIONS if name in request.get("options", {})
         }
         order = Order(str(request["folder"]), steps, int(request.get("first", 0)), options)
-        if not self._take(order):
+        if not self._take(order, connection):
             sockets.send(connection, state="refused", why="it is recording for someone else already")
             return
         try:
@@ -193,16 +196,22 @@ class Listener:
             if news["state"] == "done":
                 return
 
-    def _take(self, order: Order) -> bool:
+    def _take(self, order: Order, caller: socket.socket) -> bool:
         with self._lock:
-            if self._order is not None and not self._order.is_recorded:
+            held = self._order
+            if held is not None and not held.is_recorded and not self._is_given_up(held):
                 return False
-            self._past, self._order = self._order, order
+            self._past = held if held is not None and held.has_begun else None
+            self._order, self._caller = order, caller
             active.on_step = self._step
             host = active.profiler
         if host is not None:
             host.hear_on_step()
         return True
+
+    def _is_given_up(self, held: Order) -> bool:
+        """Not begun, and whoever gave it has hung up; the thread that serves them may not have noticed yet."""
+        return not held.has_begun and (self._caller is None or _has_hung_up(self._caller))
 
     def _drop(self, order: Order) -> None:
         """Nobody waits for it any more: it does not begin. What has begun is carried out."""
@@ -212,5 +221,9 @@ class Listener:
 
 
 def _has_hung_up(connection: socket.socket) -> bool:
-    readable, _, _ = select.select([connection], [], [], 0)
-    return bool(readable) and not connection.recv(1, socket.MSG_PEEK)
+    look = select.poll()  # select() knows no file numbers beyond 1023, and a job may have many files open
+    try:
+        look.register(connection, select.POLLIN)
+        return bool(look.poll(0)) and not connection.recv(1, socket.MSG_PEEK)
+    except (OSError, ValueError):  # broken, or closed already
+        return True

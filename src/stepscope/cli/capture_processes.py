@@ -11,7 +11,6 @@ from typing import Any
 from stepscope.capture import ask
 from stepscope.capture.orders import BEFORE, WARMUP
 from stepscope.cli.console import Talk
-from stepscope.errors import StepscopeError
 
 
 def addresses(targets: Iterable[str]) -> list[Path]:
@@ -21,13 +20,8 @@ def addresses(targets: Iterable[str]) -> list[Path]:
 
 def show_listening(talk: Talk) -> bool:
     """A line for each process that listens; False, with what to do, if there is none."""
-    found = 0
-    for path in ask.listening():
-        try:
-            about = ask.status(path)
-        except StepscopeError:  # it has just ended, or hangs
-            continue
-        found += 1
+    found = ask.statuses()
+    for about in found:
         rank = "" if about.get("rank") is None else f", rank {about['rank']}"
         command = shlex.join(map(str, about.get("command", [])))
         talk.out.print(f"{about.get('pid')}  step {about.get('step')}{rank}  {command}")
@@ -35,7 +29,7 @@ def show_listening(talk: Talk) -> bool:
         talk.warn(
             "No process listens. Start the job with STEPSCOPE_LISTEN=1, or call stepscope.listen() in it."
         )
-    return found > 0
+    return bool(found)
 
 
 def from_processes(talk: Talk, paths: list[Path], request: dict[str, Any], timeout: float) -> list[Path]:

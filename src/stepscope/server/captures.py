@@ -75,22 +75,15 @@ class Captures:
 
     def targets(self) -> list[dict[str, Any]]:
         """The jobs of this user that listen."""
-        found = []
-        for path in ask.listening():
-            try:
-                about = ask.status(path)
-            except StepscopeError:  # it has just ended, or hangs
-                continue
-            words = " ".join(str(word) for word in about.get("command") or [])
-            found.append(
-                {
-                    "pid": about.get("pid"),
-                    "step": about.get("step"),
-                    "rank": about.get("rank"),
-                    "command": words[:500],
-                }
-            )
-        return found
+        return [
+            {
+                "pid": about.get("pid"),
+                "step": about.get("step"),
+                "rank": about.get("rank"),
+                "command": " ".join(str(word) for word in about.get("command") or [])[:500],
+            }
+            for about in ask.statuses()
+        ]
 
     def begin(self, body: dict[str, Any]) -> Capture:
         """Check the order and start it."""

@@ -1,4 +1,4 @@
-"""A job that can be recorded from at any time: `listening.py [plain|torch|profiler] SECONDS`; it says when it is ready, and its count."""
+"""A job that can be recorded from at any time: `listening.py [plain|slow|own_profiler|torch] SECONDS`; it says when it is ready, and its count."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ def plain() -> Any:
     while True:
         sum(range(5_000))
         time.sleep(0.002)
+        stepscope.step()
+        yield
+
+
+def slow() -> Any:
+    """The most steps that can be asked for take longer than anyone waits."""
+    while True:
+        time.sleep(0.1)
         stepscope.step()
         yield
 
@@ -42,7 +50,7 @@ def torch_loop() -> Any:
 
 
 if __name__ == "__main__":
-    loop = {"plain": plain, "own_profiler": own_profiler, "torch": torch_loop}[sys.argv[1]]()
+    loop = {"plain": plain, "slow": slow, "own_profiler": own_profiler, "torch": torch_loop}[sys.argv[1]]()
     for _ in range(5):
         next(loop)
     print(stepscope.listen(), flush=True)  # noqa: T201
