@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
 from stepscope.errors import NothingFound
+from stepscope.profile.walk import Skipped
 from stepscope.server import opened
 from stepscope.server.app import make_app
-from stepscope.server.runs import Place, Runs, check_place
-from tests.patience import tries
+from stepscope.server.runs import Found, Place, Runs, check_place
+from tests.patience import PATIENCE_S, tries
 from tests.server.conftest import SAMPLE, Asking
 
 
@@ -65,6 +67,46 @@ def test_new_profiles_are_found(alone: tuple[Asking, Path], monkeypatch: pytest.
         if names == wanted:
             break
     assert names == wanted
+
+
+def test_a_look_that_ends_late_brings_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It began before the other one: what it saw is older, whichever ends first."""
+    begun, may_end = threading.Event(), threading.Event()
+    answers = iter([Found({}, (Skipped("old", ""),), is_complete=True), Found(is_complete=True)])
+
+    def look(places: object) -> Found:
+        found = next(answers)
+        if found.skipped:
+            begun.set()
+            may_end.wait(PATIENCE_S)
+        return found
+
+    monkeypatch.setattr("stepscope.server.runs._look", look)
+    runs = Runs([])
+    slow = threading.Thread(target=runs.look_now)
+    slow.start()
+    assert begun.wait(PATIENCE_S)
+    runs.look_now()
+    may_end.set()
+    slow.join()
+    assert runs._found.skipped == ()
+
+
+def test_a_link_waits_for_the_first_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That takes its time in a large folder: nobody knows yet that there is no such run."""
+    may_end = threading.Event()
+    monkeypatch.setattr("stepscope.server.runs.FIRST_LOOK_S", 0.01)
+
+    def look(places: object) -> Found:
+        may_end.wait(PATIENCE_S)
+        return Found(is_complete=True)
+
+    monkeypatch.setattr("stepscope.server.runs._look", look)
+    asking = Asking(make_app([Place(str(tmp_path))]))
+    assert asking.client.get("/api/runs/0123456789abcdef/report").status_code == 202
+    may_end.set()
+    assert asking.get("api/runs/0123456789abcdef/report").status_code == 404
+    asking.app.close()
 
 
 def test_a_change_is_told_once(alone: tuple[Asking, Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ from stepscope.server.runs import Place, Runs
 from stepscope.server.shown_runs import shown_runs
 from stepscope.server.static import page, plotly, web_file
 from stepscope.server.timeline import routes as timeline
-from stepscope.server.values import Values
+from stepscope.server.values import Progress, Values
 
 LONGEST_PATH = 1_000
 RUN_ROUTES: tuple[RunRoute, ...] = (
@@ -191,6 +191,8 @@ class App:
 
     def _listed(self, run_id: str) -> ListedRun:
         found = self.runs.get(run_id)
+        if found is None and not self.runs.found().is_complete:
+            raise NotYet(Progress("looking for profiles"))
         if found is None:
             raise Refused(
                 "There is no such run.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import threading
@@ -18,6 +19,7 @@ from stepscope.safe import readable
 from stepscope.server.listed import ListedRun, listed
 
 SCAN_EVERY_S = 3.0
+FIRST_LOOK_S = 2.0
 # A walk over a slow or huge folder rests ten times as long as it took.
 REST = 10
 SKIPPED_SHOWN = 500
@@ -58,6 +60,8 @@ class Runs:
         self._closed = False
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._newest = 0
 
     def add(self, place: Place) -> None:
         """Look there as well, from now on."""
@@ -80,14 +84,19 @@ class Runs:
         """The run with this id. A link opened just after the start waits a moment for the first look."""
         found = self.found()
         if run_id not in found.runs and not found.is_complete:
-            self._first.wait(2.0)
+            self._first.wait(FIRST_LOOK_S)
         return self._found.runs.get(run_id)
 
     def look_now(self) -> Found:
-        """Look at all places in this thread."""
-        self._found = _look(self.places)
+        """Look at all places in this thread. A look that began earlier and ends later does not bring back what it saw."""
+        with self._lock:
+            number = next(self._numbers)
+        found = _look(self.places)
+        with self._lock:
+            if number > self._newest:
+                self._found, self._newest = found, number
         self._first.set()
-        return self._found
+        return found
 
     def close(self) -> None:
         """End the thread after the look it is at."""
