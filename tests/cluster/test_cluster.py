@@ -26,17 +26,21 @@ distributed = pytest.importorskip("distributed")
 
 
 @pytest.fixture(scope="module")
-def scheduler() -> Iterator[str]:
-    """A scheduler and two worker processes on loopback."""
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A scheduler and two worker processes on loopback, which may take as long and as much memory as they need."""
     options: dict[str, Any] = {
         "n_workers": 2,
         "threads_per_worker": 1,
         "processes": True,
         "dashboard_address": None,
+        "memory_limit": 0,  # by itself each would get its share of the cores in memory: little, where there are many
+        "local_directory": str(tmp_path_factory.mktemp("dask")),
     }
     settings = {
         "distributed.scheduler.allowed-failures": 1,  # a task that ended two workers is given up: more would take time
         "distributed.comm.timeouts.connect": f"{PATIENCE_S}s",
+        "distributed.comm.timeouts.tcp": f"{PATIENCE_S}s",
+        "distributed.deploy.lost-worker-timeout": f"{PATIENCE_S}s",
     }
     with (
         pytest.MonkeyPatch.context() as patch,

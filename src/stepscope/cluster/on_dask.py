@@ -5,6 +5,7 @@ Every function here is pure, so what a lost worker held is computed again by ano
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -147,12 +148,16 @@ def connected(text: str) -> Client:
             f"No Dask scheduler answers at {address}: {line}",
             fix="Start one with: dask scheduler, and give the address that it prints, such as tcp://host:8786",
         ) from None
-    if not client.scheduler_info()["workers"]:
+    try:
+        client.wait_for_workers(
+            1, timeout=CONNECT_SECONDS
+        )  # they may have been started with the scheduler, or again
+    except asyncio.TimeoutError:  # before Python 3.11 not the one of the system
         client.close()
         raise StepscopeError(
             f"The Dask scheduler at {address} has no workers.",
             fix=f"Start some with: dask worker {address} --nthreads 1",
-        )
+        ) from None
     return client
 
 
