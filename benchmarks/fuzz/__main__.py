@@ -97,7 +97,9 @@ def main() -> int:
     files = balanced([path.resolve() for path in options.files or defaults()])
     first, end = options.seed, time.monotonic() + options.seconds
     failures: list[Failure] = []
-    while time.monotonic() < end:
+    while (
+        first == options.seed or time.monotonic() < end
+    ):  # at least once, also on a machine that stands still
         failure = batch(options, first, files)
         if failure is not None:
             failures.append(failure)

@@ -18,6 +18,7 @@ from stepscope.errors import StepscopeError
 from stepscope.formats import read
 from stepscope.formats.source import Source
 from tests.cli.run import FIXTURES, environment
+from tests.patience import PATIENCE_S
 
 FILES = [
     FIXTURES / "kineto" / "streams.pt.trace.json.gz",
@@ -72,7 +73,7 @@ def batch(folder: Path, *more: str, files: Sequence[Path] = FILES[:1]) -> subpro
     options = {
         "--first": "5",
         "--count": "2",
-        "--case-seconds": "60",
+        "--case-seconds": str(PATIENCE_S),
         "--memory": "4000",
         "--folder": str(folder),
     }

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.patience import PATIENCE_S
+from tests.short import short_place
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = Path(__file__).parent / "jobs"
@@ -47,7 +48,7 @@ def environment(**added: str) -> dict[str, str]:
         if name not in _OF_OTHERS and not name.startswith(_OF_LAUNCHERS)
     }
     paths = [str(ROOT / "src"), str(ROOT), env.get("PYTHONPATH", "")]
-    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "TMPDIR": short_place()}
     return env | {"PYTHONPATH": os.pathsep.join(filter(None, paths))} | quiet | added
 
 

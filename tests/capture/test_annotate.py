@@ -70,7 +70,7 @@ def test_a_short_window_has_a_sample_at_each_end(tmp_path: Path) -> None:
     with recorded(tmp_path, telemetry=True) as prof:
         prof.step()
     note = json.loads(next(tmp_path.glob("*.stepscope.json")).read_text("utf-8"))
-    first, last = note["telemetry"]["samples"]
+    first, *_, last = note["telemetry"]["samples"]  # more in between, where the machine took its time
     assert first["rss_bytes"] > 0 and "cpu_percent" not in first
     assert last["cpu_percent"] >= 0 and last["unix_ns"] >= first["unix_ns"]
 

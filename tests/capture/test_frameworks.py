@@ -11,6 +11,8 @@ import pytest
 from tests.capture.running import needs, sidecars, told
 
 RECORDED = ("torch", "jax", "tensorflow", "numpy")
+TRIES = 3
+MOST_UNEXPLAINED = 0.5
 
 
 @pytest.fixture(
@@ -18,9 +20,13 @@ RECORDED = ("torch", "jax", "tensorflow", "numpy")
     params=[pytest.param(name, marks=() if name == "numpy" else needs(name)) for name in RECORDED],
 )
 def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What one framework's job told."""
-    folder = tmp_path_factory.mktemp(request.param)
-    return told(f"{request.param}_job", folder) | {"name": request.param, "folder": folder}
+    """What one framework's job told; again where another process took most of each of its steps, which are milliseconds."""
+    for _ in range(TRIES):
+        folder = tmp_path_factory.mktemp(request.param)
+        found = told(f"{request.param}_job", folder)
+        if found["scheduled"]["unexplained_share_at_best"] < MOST_UNEXPLAINED:
+            break
+    return found | {"name": request.param, "folder": folder}
 
 
 def test_scheduled_steps(job: dict[str, Any]) -> None:
@@ -44,8 +50,7 @@ def test_without_a_schedule_everything_is_recorded(job: dict[str, Any]) -> None:
 
 def test_the_account_explains_the_steps(job: dict[str, Any]) -> None:
     assert sum(job["scheduled"]["parts"].values()) > 0
-    # Steps of a millisecond: on a busy machine another process may take most of one of them.
-    assert job["scheduled"]["unexplained_share_at_best"] < 0.5
+    assert job["scheduled"]["unexplained_share_at_best"] < MOST_UNEXPLAINED
 
 
 def test_annotations_input_and_custom_op(job: dict[str, Any]) -> None:

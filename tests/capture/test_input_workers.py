@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tests.capture.running import needs, told
+from tests.patience import measured
 
 
 @needs("torch")
 def test_the_slow_stage_of_the_workers_is_named(tmp_path: Path) -> None:
-    found = told("workers_job", tmp_path)
+    measured(lambda number: check(told("workers_job", tmp_path / str(number))))
+
+
+def check(found: dict[str, Any]) -> None:
     assert found["kept"]
     assert [worker["worker"] for worker in found["note"]["workers"]] == [0, 1]
     assert sum(worker["batches"] for worker in found["note"]["workers"]) >= 8

@@ -17,6 +17,7 @@ from stepscope.cli.run import command_of, steps_of
 from stepscope.cli.run_outcome import outcome
 from tests.capture.running import JOBS, PATIENCE_SECONDS, ROOT, in_soak, needs, sidecars, traces
 from tests.capture.running import environment as job_environment
+from tests.patience import measured
 
 LOOPS = JOBS / "loops.py"
 
@@ -78,7 +79,7 @@ def test_signals_reach_the_job(tmp_path: Path, number: signal.Signals) -> None:
         tmp_path,
         "import signal, sys, time\n"
         "def end(number, frame): print('got', number, flush=True); sys.exit(5)\n"
-        f"signal.signal({int(number)}, end)\nprint('ready', flush=True)\ntime.sleep(60)\n",
+        f"signal.signal({int(number)}, end)\nprint('ready', flush=True)\ntime.sleep({PATIENCE_SECONDS})\n",
     )
     process = launch(tmp_path, "--", sys.executable, job)
     assert process.stdout is not None
@@ -191,15 +192,19 @@ def test_torch(tmp_path: Path) -> None:
 @needs("torch")
 def test_input_workers(tmp_path: Path) -> None:
     """The report names what the loader's process was slow at."""
-    launched(tmp_path, "--steps", "4:8", "-o", "out", "--", sys.executable, LOOPS, "workers", 12)
-    (note,) = sidecars(tmp_path / "out")
-    (worker,) = note["input"]["workers"]
-    assert worker["batches"] >= 3
     import stepscope
 
-    found = stepscope.report(tmp_path / "out").input
-    assert "decode" in found.verdict
-    assert any(row.name.endswith(": decode") for row in found.stages)
+    def attempt(number: int) -> None:
+        out = tmp_path / str(number)
+        launched(tmp_path, "--steps", "4:8", "-o", out, "--", sys.executable, LOOPS, "workers", 12)
+        (note,) = sidecars(out)
+        (worker,) = note["input"]["workers"]
+        assert worker["batches"] >= 3
+        found = stepscope.report(out).input
+        assert "decode" in found.verdict
+        assert any(row.name.endswith(": decode") for row in found.stages)
+
+    measured(attempt)
 
 
 @needs("torch")

@@ -12,13 +12,14 @@ import msgspec
 
 from stepscope.report.budget import budget
 from tests.cli.run import environment
+from tests.patience import measured
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "gate.md").read_text("utf-8")
 TRAIN = """
 import time
 import stepscope
-for _ in range(18):
-    time.sleep({seconds})
+for number in range(18):
+    time.sleep({seconds} if number > 8 else 0)
     stepscope.step()
 """
 TEST = """
@@ -83,12 +84,22 @@ def ran(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_example_for_ci_runs(tmp_path: Path) -> None:
     """Main is recorded first; the branch is so slow that no busy machine hides it, and is stopped by its budget."""
+
+    def attempt(number: int) -> None:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        check_the_example(folder)
+
+    measured(attempt)
+
+
+def check_the_example(tmp_path: Path) -> None:
     record, compare, gate = commands()
     train = tmp_path / "train.py"
     train.write_text(TRAIN.format(seconds=0.005))
     main = ran(record.replace("profiles/new", "profiles/main"), tmp_path)
     assert main.returncode == 0, main.stderr
-    train.write_text(TRAIN.format(seconds=0.15))
+    train.write_text(TRAIN.format(seconds=0.3))
     (tmp_path / "budgets.toml").write_text(
         'step_time = "30 ms"\n[baseline]\npath = "profiles/main"\nstep_time = "50 %"\n'
     )
@@ -99,7 +110,7 @@ def test_the_example_for_ci_runs(tmp_path: Path) -> None:
     judged = ran(gate, tmp_path)
     assert judged.returncode == 3, judged.stderr
     assert "FAILED: 2 of 2 limits are not kept.\n" in judged.stdout
-    assert re.search(r"step_time +30\.0 ms +\d+(\.\d)? ms .+ over ", judged.stdout)
+    assert re.search(r"step_time +30\.0 ms +[\d.]+ m?s .+ over ", judged.stdout)
 
 
 def test_the_example_of_a_budget_is_right() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,8 @@ from tests.patience import PATIENCE_S
 pytest.importorskip("resource")
 
 MIB = 1 << 20
+# Polars has one for each core, and each keeps memory of its own.
+OF_THREADS = 16 * MIB * (os.cpu_count() or 1)
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import json, sys
@@ -80,7 +83,7 @@ def test_two_gigabytes_of_nothing(tmp_path: Path, head: bytes, unit: bytes) -> N
     assert path.stat().st_size < 4 * MIB
     found = read_apart(path)
     assert found["events"] == 0
-    assert found["peak"] < 1200 * MIB
+    assert found["peak"] < 1200 * MIB + OF_THREADS
     if unit == b"[":
         assert found["told"]["refused"].endswith("what its list holds are not events.")
     else:
@@ -95,7 +98,7 @@ def test_two_gigabytes_of_tiny_events(tmp_path: Path) -> None:
     path = bomb(tmp_path / "x.json.gz", b"[", b'{"ph":"X","ts":1,"dur":1},', 2048 * MIB)
     found = read_apart(path)
     assert 2_000_000 < found["events"] < 5_000_000
-    assert found["peak"] < 1500 * MIB
+    assert found["peak"] < 1500 * MIB + OF_THREADS
     assert found["told"].keys() == {"gzip-bomb", "truncated"}
 
 
@@ -111,7 +114,7 @@ def test_two_gigabytes_of_a_plane(tmp_path: Path, unit: bytes, events: int) -> N
     path = bomb(tmp_path / "x.xplane.pb.gz", head, unit, 2048 * MIB)
     found = read_apart(path)
     assert events * 0.9 <= found["events"] <= events
-    assert found["peak"] < 3000 * MIB
+    assert found["peak"] < 3000 * MIB + OF_THREADS
     if events:
         assert found["told"].keys() == {"gzip-bomb", "truncated"}
         assert found["told"]["gzip-bomb"].startswith(

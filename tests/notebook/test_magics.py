@@ -139,8 +139,10 @@ def test_a_cell_that_fails_still_has_a_report(shell: Any, tmp_path: Path) -> Non
 def test_stop_and_unload(shell: Any, logdir: Path) -> None:
     address = shell.run_line_magic("stepscope", str(logdir)).src
     shell.run_line_magic("stepscope", "--stop")
-    with pytest.raises(OSError):
-        status(address)
+    try:
+        assert status(address) != 200  # another program may have got the port meanwhile
+    except OSError:
+        pass
     shell.run_line_magic("unload_ext", "stepscope")
     assert shell.find_line_magic("stepscope") is None
     shell.run_line_magic("load_ext", "stepscope")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -15,14 +14,12 @@ from stepscope.across.diff_model import Diff, Row, Run
 from stepscope.report.diff_html import as_html as diff_as_html
 from stepscope.report.html import as_html
 from stepscope.report.model import OpRow
+from tests.browser.chromium import ARGUMENTS, chromium
 from tests.patience import PATIENCE_S
 from tests.report.handmade import KERNEL, MS, report
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-QUIET = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--enable-logging=stderr",
-)  # fmt: skip
+BROWSER = chromium()
+QUIET = (*ARGUMENTS, "--headless", "--disable-dev-shm-usage", "--enable-logging=stderr")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome")
 
 

@@ -11,6 +11,7 @@ from stepscope.server import ahead
 from stepscope.server.ahead import open_ahead
 from stepscope.server.app import App, make_app
 from stepscope.server.runs import Place
+from tests.patience import PATIENCE_S
 from tests.server.conftest import SAMPLE
 
 
@@ -28,7 +29,7 @@ def _state(app: App) -> str:
 
 
 def test_the_newest_run_is_ready_with_its_rows(app: App) -> None:
-    open_ahead(app).join(60)
+    open_ahead(app).join(PATIENCE_S)
     assert _state(app) == "ready"
     (run,) = app.runs.found().runs.values()
     made: list[str] = []
@@ -38,20 +39,20 @@ def test_the_newest_run_is_ready_with_its_rows(app: App) -> None:
 
 def test_a_large_run_waits_until_it_is_asked_for(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "MOST_BYTES", 10)
-    open_ahead(app).join(60)
+    open_ahead(app).join(PATIENCE_S)
     assert _state(app) == "new"
 
 
 def test_a_broken_run_ends_nothing(tmp_path: Path) -> None:
     (tmp_path / "broken.pt.trace.json").write_text('{"traceEvents": 7')
     app = make_app([Place(str(tmp_path))])
-    open_ahead(app).join(60)
+    open_ahead(app).join(PATIENCE_S)
     assert _state(app) in ("failed", "new")
     app.close()
 
 
 def test_an_empty_folder_opens_nothing(tmp_path: Path) -> None:
     app = make_app([Place(str(tmp_path))])
-    open_ahead(app).join(60)
+    open_ahead(app).join(PATIENCE_S)
     assert not app.runs.found().runs
     app.close()

@@ -5,6 +5,7 @@ python ddp_job.py OUT INIT_FILE RANK WORLD LATE_RANK HOW
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import stepscope
 
-SLEEP_SECONDS = 0.15
+SLOWER_SECONDS = float(os.environ["SLOWER_SECONDS"])
 STEPS = 8
 
 
@@ -24,7 +25,7 @@ def batches(slowly: bool) -> Iterator[torch.Tensor]:
     """What the loop is fed with."""
     for _ in range(STEPS):
         if slowly:
-            time.sleep(SLEEP_SECONDS)
+            time.sleep(SLOWER_SECONDS)
         yield torch.randn(16, 64)
 
 
@@ -40,7 +41,7 @@ def main() -> None:
         for batch in prof.input(batches(is_late and how == "input")):
             if is_late and how == "python":
                 with stepscope.annotate("metrics"):
-                    time.sleep(SLEEP_SECONDS)
+                    time.sleep(SLOWER_SECONDS)
             loss = net(batch).square().mean()
             loss.backward()
             optimizer.step()

@@ -5,6 +5,7 @@ python jax_job.py OUT ADDRESS RANK WORLD LATE_RANK HOW
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import stepscope
 
-SLEEP_SECONDS = 0.15
+SLOWER_SECONDS = float(os.environ["SLOWER_SECONDS"])
 STEPS = 8
 ROWS, WIDTH = 64, 256
 
@@ -26,7 +27,7 @@ def batches(slowly: bool) -> Iterator[np.ndarray]:
     """What this process feeds the loop with: its share of each batch."""
     for number in range(STEPS):
         if slowly:
-            time.sleep(SLEEP_SECONDS)
+            time.sleep(SLOWER_SECONDS)
         yield np.full((ROWS, WIDTH), number / STEPS, dtype=np.float32)
 
 
@@ -55,7 +56,7 @@ def main() -> None:
         for batch in prof.input(batches(is_late and how == "input")):
             if is_late and how == "python":
                 with stepscope.annotate("metrics"):
-                    time.sleep(SLEEP_SECONDS)
+                    time.sleep(SLOWER_SECONDS)
             whole = jax.make_array_from_process_local_data(split, batch)
             weights = step(weights, whole)
             jax.block_until_ready(weights)

@@ -5,6 +5,7 @@ python tensorflow_job.py OUT RANK LATE_RANK HOW, with the addresses of all in TF
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import tensorflow as tf
 
 import stepscope
 
-SLEEP_SECONDS = 0.15
+SLOWER_SECONDS = float(os.environ["SLOWER_SECONDS"])
 STEPS = 8
 ROWS, WIDTH = 64, 256
 
@@ -22,7 +23,7 @@ def batches(slowly: bool) -> Iterator[tf.Tensor]:
     """What this worker feeds the loop with."""
     for number in range(STEPS):
         if slowly:
-            time.sleep(SLEEP_SECONDS)
+            time.sleep(SLOWER_SECONDS)
         yield tf.fill((ROWS, WIDTH), number / STEPS)
 
 
@@ -50,7 +51,7 @@ def main() -> None:
         for batch in prof.input(batches(is_late and how == "input")):
             if is_late and how == "python":
                 with stepscope.annotate("metrics"):
-                    time.sleep(SLEEP_SECONDS)
+                    time.sleep(SLOWER_SECONDS)
             step(batch).numpy()
             prof.step()
 
