@@ -4,7 +4,10 @@
 PYTHON ?= python3
 SAMPLES := $(filter-out %.py %.md,$(wildcard src/stepscope/samples/*))
 PROJECT := pyproject.toml setup.py
-COMPILER := $(shell echo 'int main(void) { return 0; }' | $(CC) -x c -o /dev/null - >/dev/null 2>&1 && echo works)
+# A C compiler without Python's headers compiles none of the hot loops.
+HEADERS := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null)
+COMPILER := $(shell printf '\043include <Python.h>\nint main(void) { return 0; }\n' | \
+	$(CC) -x c -I "$(HEADERS)" -o /dev/null - >/dev/null 2>&1 && echo works)
 
 ifeq ($(COMPILER),works)
 # Editable: the extensions are built into src/, and only changed native sources ask for another install.
@@ -41,7 +44,7 @@ DEVICE_TIME := SELECT op.name AS op, COUNT(*) AS kernels, SUM(work.dur_ns) AS de
 NODE := $(shell command -v node 2>/dev/null)
 NPM := $(shell command -v npm 2>/dev/null)
 CHROMIUM := $(or $(STEPSCOPE_CHROMIUM),$(shell command -v chromium || command -v chromium-browser || command -v google-chrome))
-BROWSER_TESTS := tests/browser tests/tensorboard/test_browser.py
+BROWSER_TESTS := tests/browser tests/tensorboard/test_browser.py tests/report/test_browser.py
 MAY_INSTALL := $(shell test "$$(id -u)" = 0 && command -v apt-get 2>/dev/null)
 
 # Browsers, clusters and frameworks are other people's programs, and now and then one of them stumbles: what failed is
