@@ -109,7 +109,7 @@ web-tools: $(if $(NPM),node_modules/.made)
 ifeq ($(CHROMIUM),)
 ifneq ($(MAY_INSTALL),)
 	@echo "Installing Chromium" >&2
-	@{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } \
+	@{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends chromium; } \
 	  >/dev/null 2>&1 || echo "Chromium could not be installed." >&2
 endif
 endif

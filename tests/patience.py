@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-PATIENCE_S = 900
+PATIENCE_S = 300
 _PAUSE_S = 0.02
 _MEASUREMENTS = 4
 
