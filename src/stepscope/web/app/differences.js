@@ -54,7 +54,7 @@ function chance(row) {
 function named(row) {
   const cell = nameCell(row.name);
   const more = [row.scope, row.shapes, row.op ? `of ${row.op}` : null, row.note].filter(Boolean).join(" · ");
-  if (more) cell.append(h("small", { class: "sub told", "data-tip": more }, more));
+  if (more) cell.append(h("small", { class: "frames", "data-tip": more }, more));
   return cell;
 }
 

@@ -74,13 +74,14 @@ function shortened(name) {
   const brief = shortName(name);
   const long = brief !== name || name.length > WORDS;
   const mayBeCut = long || name.length > SURELY_SHOWN;
+  const words = h("div", {}, brief);
   const text = h(
     "td",
     { class: "name", "data-tip": mayBeCut ? clipped(name, LONGEST) : null, tabindex: long ? 0 : null },
-    brief,
+    words,
   );
   const open = () => {
-    text.textContent = text.classList.toggle("open") ? name : brief;
+    words.textContent = text.classList.toggle("open") ? name : brief;
   };
   if (long) {
     text.addEventListener("click", open);

@@ -5,6 +5,7 @@ import { fill, h } from "../app/dom.js";
 import { count, duration, share, significant, size } from "../app/format.js";
 import { shortName } from "../app/names.js";
 import { part } from "../app/parts.js";
+import { tickText } from "./ruler.js";
 
 /** @typedef {import("./selection.js").Selection} Selection */
 
@@ -56,6 +57,11 @@ export function showFailure(drawer, error, selection) {
   fill(drawer, closing(selection), h("div", { class: "tl-range" }, h("p", {}, error instanceof Error ? error.message : String(error)), fix && h("p", {}, fix)));
 }
 
+/** To the microsecond, or to the nanosecond where it was recorded so: rounded, neighbours would begin together. @param {number} ns */
+function when(ns) {
+  return `${tickText(ns, Math.round(ns) % 1000 ? 1 : 1000)} after the beginning`;
+}
+
 /** @param {HTMLElement} drawer @param {import("./types").EventShown} event @param {number} rank @param {Selection} selection */
 export function showEvent(drawer, event, rank, selection) {
   const { timeline } = selection;
@@ -64,7 +70,7 @@ export function showEvent(drawer, event, rank, selection) {
   const about = facts([
     ["duration", event.dur_ns ? duration(event.dur_ns) : "none: a moment"],
     ["self", isOverlong ? `${duration(event.self_ns)} (${share(event.self_ns / event.dur_ns)}), ${count(event.children)} inside` : null],
-    ["start", `${duration(timeline.placeOf(rank, event.after_ns))} after the beginning`],
+    ["start", when(timeline.placeOf(rank, event.after_ns))],
     ["kind", event.role ? `${event.kind}, ${event.role}` : event.kind],
     ["category", event.category],
     ["track", event.thread],
@@ -122,7 +128,7 @@ export function showSpan(drawer, span, rank, selection) {
   const meaning = span.part ? part(span.part) : null;
   const rows = /** @type {[string, any][]} */ ([
     ["duration", duration(span.dur_ns)],
-    ["start", `${duration(timeline.placeOf(rank, span.after_ns))} after the beginning`],
+    ["start", when(timeline.placeOf(rank, span.after_ns))],
     ["meaning", meaning?.meaning ?? span.meaning],
     ["device", span.device],
     ["step", span.step === null || span.step === undefined ? null : h("a", { href: timeline.context.link("steps", { filter: `step=${span.step}` }) }, `step ${span.step}`)],
