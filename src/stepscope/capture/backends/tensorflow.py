@@ -69,23 +69,16 @@ class TensorFlowBackend(Collector):
             self._profiler.stop(save=False)
 
     def _synchronize(self) -> None:
-        """Ops run behind the host on a GPU, and with asynchronous eager execution on the CPU as well."""
-        test = getattr(self._tf, "test", None)
-        if self._options.sync and self._tf.executing_eagerly():
-            experimental = getattr(test, "experimental", None)
-            if experimental is not None and hasattr(experimental, "sync_devices"):
-                try:
-                    experimental.sync_devices()
-                except (
-                    self._tf.errors.OpError
-                ):  # among several workers it also asks for the devices of the others
-                    self._synchronize_own()
+        """Ops run behind the host on a GPU, and with asynchronous eager execution on the CPU as well.
 
-    def _synchronize_own(self) -> None:
-        """The devices of this process: a name without a worker means those."""
+        Of several workers each waits for its own devices: a name without a worker means those.
+        """
+        wait = getattr(self._tf.raw_ops, "SyncDevice", None)
+        if wait is None or not self._options.sync or not self._tf.executing_eagerly():
+            return
         for device in self._tf.config.list_physical_devices():
             with self._tf.device(device.name.removeprefix("/physical_device:")):
-                self._tf.raw_ops.SyncDevice()
+                wait()
 
     def devices(self) -> list[dict[str, Any]]:
         rows = []
