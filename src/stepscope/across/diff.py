@@ -7,14 +7,22 @@ from collections.abc import Collection, Mapping, Sequence
 from stepscope.across import diff_link as link
 from stepscope.across.diff_batch import batch_of
 from stepscope.across.diff_calls import calls_that_differ, now_and_then, waits_that_differ
-from stepscope.across.diff_comparable import remarks, run_of, same_frameworks, same_measure, steps_wait
+from stepscope.across.diff_comparable import (
+    remarks,
+    run_of,
+    same_frameworks,
+    same_measure,
+    same_versions,
+    steps_wait,
+)
 from stepscope.across.diff_copy import one_recording
 from stepscope.across.diff_explain import Evidence, explain
 from stepscope.across.diff_figures import figures, memory_rows, other_peaks
 from stepscope.across.diff_findings import findings
 from stepscope.across.diff_flame import flame
-from stepscope.across.diff_match import EXACT, KERNELS, OPS, Key, Pair
+from stepscope.across.diff_match import EXACT, KERNELS, NAMES, OPS, Key, Pair
 from stepscope.across.diff_model import Batch, Diff, Row, Rows
+from stepscope.across.diff_only import functions_of_one, scopes_of_one
 from stepscope.across.diff_ranks import rank_changes
 from stepscope.across.diff_rows import (
     Ground,
@@ -43,6 +51,7 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
     by_step = same_measure(*runs)
     waits = steps_wait(a, b) and by_step
     comparable = same_frameworks(*runs) and waits
+    is_alike = comparable and same_versions(*runs)
     batch = batch_of(a, b) if comparable else None
     ground = _ground(a.samples, b.samples, batch)
     step = step_row(ground, {part: clock_of(part) for part in PARTS})
@@ -61,7 +70,7 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
         "names",
         ["name", "part"],
         "ns",
-        EXACT,
+        NAMES,
         lambda key: clock_of(str(key[1])),
         lambda key, larger: ground.runs.of_name(str(key[1]), larger),
     )
@@ -101,7 +110,9 @@ def diff(a: Side, b: Side, limit: int = ROWS) -> Diff:
         collectives=_plain(collectives),
         memory=memory,
         precision=precision,
-        calls=calls_that_differ(ground, passing) if comparable else [],
+        calls=calls_that_differ(ground, passing, measure) if comparable else [],
+        scopes=scopes_of_one(ground, measure, passing) if is_alike else [],
+        functions=functions_of_one(ground) if is_alike else [],
         batch=batch,
         tail=tail,
         ranks=rank_changes(ground, step.row, _plain(parts)) if waits else [],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from stepscope.across.diff_model import Row
@@ -10,6 +11,8 @@ from stepscope.across.diff_speed import HOST
 
 # TensorFlow records an op of the host while it thinks that it is expensive: which of the short ones it does is chance.
 SHORT_NS = 100_000
+# Not what anybody wrote: a compiler and the derivatives that a framework takes put these in.
+_MADE = re.compile(r"(copy|bitcast|tuple|while|add_any|wrapped_.*|.*fusion)(\.\d+)?")
 # Libraries clear their workspace or not, by the algorithm that was quickest in a trial when the program was compiled.
 _BY_TRIAL = ("memset",)
 
@@ -36,19 +39,30 @@ def now_and_then(ground: Ground, framework: str | None, measure: str) -> set[str
 
 def waits_that_differ(ground: Ground) -> list[Row]:
     """Calls that wait for the device, more or less often in each step: by the time that the host spends in them."""
-    often = {row.name for row in _calls_that_differ(ground, (), "waits")}
+    often = {row.name: row for row in _calls_that_differ(ground, (), "waits")}
     times = _by_name(ground, "ns", "waits")
     rows = []
     for name in sorted(often):
         values = [found.get((name,)) for found in times]
         rows.append(row_of(name, values[0], values[1]))
+        rows[-1].a_calls, rows[-1].b_calls = often[name].a, often[name].b
         rows[-1].matched_by = "b" if values[0] is None else "a" if values[1] is None else "name"
     return sorted(rows, key=lambda row: -abs(row.difference))
 
 
-def calls_that_differ(ground: Ground, passing: Collection[str]) -> list[Row]:
-    """Ops called equally often in each step of a run, and not as often in those of the other; first those of one run."""
-    return _calls_that_differ(ground, passing, "ops")
+def calls_that_differ(ground: Ground, passing: Collection[str], measure: str) -> list[Row]:
+    """Ops called equally often in each step of a run, and not as often in those of the other; first those of one run, by what they take."""
+    rows = _calls_that_differ(ground, passing, "ops")
+    times = _by_name(ground, f"{measure}_ns")
+
+    def worth(row: Row) -> float:
+        taken = sum(mean(each.get((row.name,), [])) for each in times)
+        return abs(row.difference) * taken / ((row.a or 0) + (row.b or 0))
+
+    return sorted(
+        rows,
+        key=lambda row: (bool(row.a and row.b), bool(_MADE.fullmatch(row.name)), -worth(row), row.name),
+    )
 
 
 def _calls_that_differ(ground: Ground, passing: Collection[str], table: str) -> list[Row]:

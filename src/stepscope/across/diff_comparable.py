@@ -47,6 +47,19 @@ def same_frameworks(a: Run, b: Run) -> bool:
     return a.framework == b.framework or None in (a.framework, b.framework)
 
 
+def same_versions(a: Run, b: Run) -> bool:
+    """Whether the same names of functions and scopes are to be expected."""
+    return not _other_versions(a, b)
+
+
+def _other_versions(a: Run, b: Run) -> list[str]:
+    return sorted(
+        f"{name} {a.versions[name]} → {b.versions[name]}"
+        for name in a.versions.keys() & b.versions.keys()
+        if a.versions[name] != b.versions[name]
+    )
+
+
 def same_measure(a: Run, b: Run) -> bool:
     """Whether steps are held against steps: a whole recording is no step."""
     return (a.step_source == "none") == (b.step_source == "none")
@@ -77,13 +90,9 @@ def remarks(a: Run, b: Run, first: Side, second: Side) -> Iterator[str]:
         )
     if a.devices != b.devices:
         yield f"A ran on {_listed(a.devices)}, B on {_listed(b.devices)}: times differ for that reason alone."
-    changed = [
-        f"{name} {a.versions[name]} → {b.versions[name]}"
-        for name in a.versions.keys() & b.versions.keys()
-        if a.versions[name] != b.versions[name]
-    ]
+    changed = _other_versions(a, b)
     if changed:
-        yield f"Other versions: {', '.join(sorted(changed))}. Ops and kernels may have other names."
+        yield f"Other versions: {', '.join(changed)}. Ops and kernels may have other names."
     if (a.world_size or a.ranks) != (b.world_size or b.ranks):
         yield (
             f"A has {a.world_size or a.ranks} ranks and B {b.world_size or b.ranks}: figures are per step and rank, "
@@ -111,6 +120,9 @@ def _recorded(ours: Samples, theirs: Samples) -> Iterator[str]:
         has = [bool(samples.ops[column].count()) for samples in (ours, theirs)]
         if has[0] != has[1]:
             yield f"Only {'A' if has[0] else 'B'} has recorded {what}: ops are matched without them."
+    has_functions = [bool(len(samples.functions)) for samples in (ours, theirs)]
+    if has_functions[0] != has_functions[1]:
+        yield f"Only {'A' if has_functions[0] else 'B'} has recorded Python functions: idle time has other names in the other run."
     has_memory = [bool(samples.memory["peak_bytes"].count()) for samples in (ours, theirs)]
     if has_memory[0] != has_memory[1]:
         yield f"Only {'A' if has_memory[0] else 'B'} has recorded memory: it is not compared."

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from stepscope import units
 from stepscope.across.diff_model import Batch, Line, Row, Tail
+from stepscope.across.diff_often import how_often, shown
 from stepscope.across.diff_order import causes_first, is_work, largest_first, work_first
 from stepscope.across.diff_ranks import WAITS, RankChange
 
 LINES = 8
-CALL_LINES = 3
 LIKELY = 3
 NEARLY_ALL = 0.8
 HARDLY, NOTABLE = 0.01, 0.2  # of the time of matrix products
@@ -44,6 +44,8 @@ class Evidence:
     tail: Tail | None = None
     ranks: Sequence[RankChange] = ()
     waits: Sequence[Row] = ()  # calls that wait for the device, where their number differs
+    scopes: Sequence[Row] = ()  # that one run only has ops in
+    functions: Sequence[Row] = ()  # of Python, that one run only calls
     ops_on_host: Sequence[Row] = ()  # by name, of one recording
     is_exact: bool = False  # both are one recording
 
@@ -69,7 +71,8 @@ def explain(found: Evidence) -> list[Line]:
     lines = [*general, *by_rank, *timed]
     for line in lines:
         line.share = _share(line, found.step)
-    return [*lines, *_calls(found, lines), *_memory(found)][:LINES]
+    often = how_often(found.waits, found.scopes, found.functions, found.calls, lines)
+    return [*lines, *often, *_memory(found)][:LINES]
 
 
 def _ops_on_host(found: Evidence, told: Sequence[Line]) -> list[Line]:
@@ -110,7 +113,7 @@ def _of_ranks(change: RankChange) -> Line:
     alone = next((row for row in change.names if row.difference / change.difference > SAME_CAUSE), None)
     title = _words(change.part)
     if alone is not None:
-        title = f"{_verb(change.part)} {alone.name}"
+        title = f"{_verb(change.part)} {shown(alone.name)}"
     most = [
         f"{row.name} {'+' if row.difference > 0 else '−'}{units.duration(abs(row.difference))}"
         for row in change.names
@@ -216,14 +219,14 @@ def caused_by(tail: Tail) -> str:
     """What most of that time goes to."""
     if tail.part is None:
         return ""
-    return f"mostly {_verb(tail.part)} {tail.name}" if tail.name else f"mostly {_words(tail.part)}"
+    return f"mostly {_verb(tail.part)} {shown(tail.name)}" if tail.name else f"mostly {_words(tail.part)}"
 
 
 def _named(found: Evidence) -> Iterator[Line]:
     """What the device waited for, by name."""
     for row in found.names:
         if row.significant:
-            yield _line(row, row.part or "", f"{_verb(row.part)} {row.name}")
+            yield _line(row, row.part or "", f"{_verb(row.part)} {shown(row.name)}")
 
 
 _VERBS = {
@@ -302,38 +305,12 @@ def _mostly(part: Row, names: Sequence[Row]) -> str:
     """The part by the name that makes most of its change, if one does."""
     for row in names:
         if row.part == part.name and abs(row.difference) > SAME_CAUSE * abs(part.difference):
-            return f"{_verb(part.name)} {row.name}"
+            return f"{_verb(part.name)} {shown(row.name)}"
     return _words(part.name)
 
 
 def _words(part: str) -> str:
     return part.replace("_", " ")
-
-
-def _calls(found: Evidence, told: Sequence[Line]) -> Iterator[Line]:
-    """Ops called more or less often in every step, though their time makes no difference that can be told."""
-    names = {line.name for line in told}
-    if any(line.kind == "batch" for line in told):
-        return
-    for row in [row for row in found.calls if row.name not in names][:CALL_LINES]:
-        yield Line(
-            title=_how_often(row),
-            kind="calls",
-            difference=row.difference,
-            unit="calls",
-            name=row.name,
-        )
-
-
-def _how_often(row: Row) -> str:
-    if not row.a or not row.b:
-        here, count = ("B", row.b) if row.b else ("A", row.a)
-        return f"{row.name} is called {_times(count)} a step in {here} only"
-    return f"{row.name} is called {_times(row.a)} a step in A, {_times(row.b)} in B"
-
-
-def _times(count: float | None) -> str:
-    return "once" if count == 1 else f"{count:g} times"
 
 
 def _memory(found: Evidence) -> Iterator[Line]:

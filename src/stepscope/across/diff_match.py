@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 Key = tuple[str | None, ...]
+# train.py(12): step, $train.py:12 step: an edit above the function moves it.
+LINE_OF_FUNCTION = r"(\.pyx?)(?::\d+|\(\d+\):?)"
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,11 @@ def match(a: Collection[Key], b: Collection[Key], levels: Sequence[Level]) -> li
     return found
 
 
+def without_line(name: str) -> str:
+    """The function, wherever in its file it is."""
+    return re.sub(LINE_OF_FUNCTION, r"\1", name)
+
+
 def _grouped(keys: Collection[Key], part_of: Callable[[Key], Key | None]) -> dict[Key, list[Key]]:
     groups: dict[Key, list[Key]] = defaultdict(list)
     for key in keys:
@@ -60,5 +68,10 @@ KERNELS: tuple[Level, ...] = (
     ("name and op", lambda key: key[:2]),
     ("name", lambda key: key[:1]),
     ("op", lambda key: key[1:2] if key[1] is not None else None),
+)
+# Of what the account names: (name, part).
+NAMES: tuple[Level, ...] = (
+    ("name", lambda key: key),
+    ("name without its line", lambda key: (without_line(key[0] or ""), key[1])),
 )
 EXACT: tuple[Level, ...] = (("name", lambda key: key),)

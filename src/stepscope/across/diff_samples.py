@@ -24,6 +24,7 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
     },
     "products": {**CELL, "precision": pl.String, "ns": pl.Int64},
     "waits": {**CELL, "name": pl.String, "ns": pl.Int64, "calls": pl.Int64},
+    "functions": {**CELL, "name": pl.String, "inside": pl.String, "ns": pl.Int64, "calls": pl.Int64},
     "collectives": {**CELL, "name": pl.String, "dtype": pl.String, "bytes": pl.Int64, "ns": pl.Int64, "exposed_ns": pl.Int64, "calls": pl.Int64},
     "memory": {"recording": pl.Int32, "rank": pl.Int32, "name": pl.String, "peak_bytes": pl.Int64, "reserved_bytes": pl.Int64},
 }  # fmt: skip
@@ -35,6 +36,7 @@ class Samples:
 
     `cells` are the steps that count. Ops and kernels are by the step that launched them; `launch` is a kernel's grid.
     `link_ns` and `link_bytes`: of an op's device time, what copies between host and device took, and what they moved.
+    `functions` are Python's, without the numbers of lines, and `inside` what called them.
     `waits` are the host's calls that wait for the device. `products` are matrix products and convolutions: on the device, or on the host where there is none.
     """
 
@@ -47,6 +49,7 @@ class Samples:
     collectives: pl.DataFrame
     memory: pl.DataFrame
     waits: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_SCHEMAS["waits"]))
+    functions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_SCHEMAS["functions"]))
 
 
 @dataclass(frozen=True)

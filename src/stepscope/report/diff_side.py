@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from stepscope.across.diff_match import LINE_OF_FUNCTION
 from stepscope.across.diff_samples import Samples, Side, in_form, together
 from stepscope.analysis.collective_calls import collective_calls
 from stepscope.analysis.kernel_names_types import of_op
@@ -74,6 +75,7 @@ def samples_of(context: RankContext) -> Samples:
         "collectives": _collectives(context),
         "memory": _memory(context.memory),
         "waits": _waits(context),
+        "functions": _functions(context),
     }
     counted = cells["step"].implode()
     found = {}
@@ -183,6 +185,19 @@ def _waits(context: RankContext) -> pl.DataFrame:
     calls = _inside(events.filter(pl.col("name").str.contains(_WAIT)))
     return calls.group_by("step", "name", maintain_order=True).agg(
         ns=pl.col("dur_ns").sum(), calls=pl.len().cast(pl.Int64)
+    )
+
+
+def _functions(context: RankContext) -> pl.DataFrame:
+    """Python's functions by what called them; an edit above one moves its line, and it is the same."""
+    events = context.trace.events
+    frames = _inside(events.filter(pl.col("kind") == "python").select("step", "name", "parent", "dur_ns"))
+    frames = frames.with_columns(inside=events["name"].gather(frames["parent"]))
+    sums = frames.group_by("step", "name", "inside", maintain_order=True).agg(
+        ns=pl.col("dur_ns").sum().cast(pl.Int64), calls=pl.len().cast(pl.Int64)
+    )
+    return sums.with_columns(
+        without_address(name).str.replace(LINE_OF_FUNCTION, "$1") for name in ("name", "inside")
     )
 
 
