@@ -28,6 +28,8 @@ NAMES_PER_PART = 100
 _PRODUCT = r"(?i)mm\b|matmul|linear|conv(?:[^e]|$)|\bdot|attention"
 _HOST_LINK = ("HtoD", "DtoH")
 _WAITS, _WAIT = ("runtime", "sync"), "(?i)synchronize"
+# PyTorch's frames of modules: one more gives all later ones another number.
+_NUMBER_OF_MODULE = r"^(nn\.Module: .+)_\d+$"
 _NOT_BY_NAME = ("compute", "host_compute", "collective")
 
 
@@ -197,7 +199,8 @@ def _functions(context: RankContext) -> pl.DataFrame:
         ns=pl.col("dur_ns").sum().cast(pl.Int64), calls=pl.len().cast(pl.Int64)
     )
     return sums.with_columns(
-        without_address(name).str.replace(LINE_OF_FUNCTION, "$1") for name in ("name", "inside")
+        without_address(name).str.replace(LINE_OF_FUNCTION, "$1").str.replace(_NUMBER_OF_MODULE, "$1")
+        for name in ("name", "inside")
     )
 
 
