@@ -25,6 +25,7 @@ ANCHORS = {
     "lane": pl.UInt64,
     "place": pl.Int32,
     "calls": pl.UInt32,
+    "stream": pl.Int32,
 }
 MOST_ANCHORS = 400  # of one rank: more make the error no smaller than the noise of the rest
 _DOUBT = 3.0
@@ -66,7 +67,7 @@ def anchors(rows: pl.DataFrame) -> pl.DataFrame:
     """
     fit = rows.filter(pl.col("name").is_in(TOGETHER) & (pl.col("dur_ns") > 0))
     found = fit.select(
-        *("lane", "place", "rank", "start_ns", "on_host"),
+        *("lane", "place", "rank", "start_ns", "on_host", "stream"),
         calls=pl.len().over("lane", "place"),
         key=_one_key(),
         end_ns=pl.col("start_ns") + pl.col("dur_ns"),

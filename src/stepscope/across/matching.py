@@ -32,9 +32,10 @@ KEYED = {
     "exposed_ns": pl.Int64,
     "held_ns": pl.Int64,  # of its time: until the rank itself was ready
     "on_host": pl.Boolean,
+    "stream": pl.Int32,  # of a kernel whose group has no name; else null
 }
 COUNTS = {"lane": pl.UInt64, "place": pl.Int32, "calls": pl.UInt32, "ranks": pl.UInt32, "example": pl.Int32}
-_SAME = ("name", "group", "group_ranks", "device")
+_SAME = ("name", "group", "group_ranks", "device", "stream")
 _BY_NUMBER = -1
 _ALL = -2  # the place that stands for the whole recording
 
@@ -42,7 +43,9 @@ _ALL = -2  # the place that stands for the whole recording
 def keyed(calls: pl.DataFrame, rank: int, shift_ns: int = 0) -> pl.DataFrame:
     """The rank's calls that can be matched, with their key; `calls` are those of `collective_calls`."""
     rows = calls.filter(pl.col("name").is_in(SYMMETRIC)).sort("label", "start_ns", "event")
-    numbered = pl.col("sequence").is_not_null()
+    numbered, told = pl.col("sequence").is_not_null(), pl.coalesce("group", "group_ranks").is_not_null()
+    on_host = pl.col("on_host").fill_null(False)
+    rows = rows.with_columns(stream=pl.when(~told & ~on_host).then("stream"))
     place = pl.when(numbered).then(_BY_NUMBER).otherwise(pl.col("step").fill_null(0))
     rows = rows.with_columns(_lanes(rows), place=place)
     turn = pl.int_range(pl.len()).over("lane", "place")
@@ -55,7 +58,8 @@ def keyed(calls: pl.DataFrame, rank: int, shift_ns: int = 0) -> pl.DataFrame:
         pl.col("start_ns") + shift_ns,
         *("dur_ns", "exposed_ns"),
         pl.col("held_ns").fill_null(0),
-        pl.col("on_host").fill_null(False),
+        on_host,
+        "stream",
     ).cast(KEYED)  # type: ignore[arg-type]
 
 

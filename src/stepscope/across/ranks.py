@@ -40,6 +40,7 @@ from stepscope.across.matching import (
 )
 from stepscope.across.pace import Pace
 from stepscope.across.stragglers import Straggler, straggler
+from stepscope.across.unnamed import Leaders, by_group, told_apart
 
 WORST = 20  # collectives of which every arrival is told
 WAITS = {"rank": pl.Int32, "last_rank": pl.Int32, "name": pl.String, "wait_ns": pl.Int64, "calls": pl.Int64}
@@ -70,19 +71,20 @@ class Look:
     rank: int
     counts: pl.DataFrame
     anchors: pl.DataFrame
-    lanes: list[int]
+    lanes: pl.DataFrame
     pace: Pace
     machine: Machine | None = None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What follows from all looks: clocks, the usual number of calls, and the lanes whose clocks agree."""
+    """What follows from all looks: clocks, the usual number of calls, the lanes whose clocks agree, and groups without a name."""
 
     clocks: dict[int, Clock]
     usual: pl.DataFrame
     unusual: pl.DataFrame
     by_clock: list[int]
+    leaders: Leaders
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def calls_of(
 
 def look(calls: Calls) -> Look:
     """Stage 1."""
-    lanes = calls.rows["lane"].unique().sort().to_list()
+    lanes = calls.rows.select("rank", "lane", "stream").unique("lane").sort("lane")
     return Look(calls.rank, counts(calls.rows), anchors(calls.rows), lanes, calls.pace, calls.machine)
 
 
@@ -143,9 +145,11 @@ def plan(looks: Sequence[Look]) -> Plan:
     counted = added_counts([each.counts for each in looks])
     most = usual(counted)
     machines = {each.rank: each.machine for each in looks}
-    clocks = _fitted({each.rank: each.anchors for each in looks}, most, machines)
-    by_clock = comparable({each.rank: each.lanes for each in looks}, clocks)
-    return Plan(clocks, most, unusual(counted), by_clock)
+    ends = _ends([each.anchors for each in looks], most)
+    leaders = told_apart(ends)
+    clocks = fit_clocks(by_group(ends, leaders, "key"), list(machines), machines)
+    lanes = {each.rank: by_group(each.lanes, leaders, "lane")["lane"].to_list() for each in looks}
+    return Plan(clocks, most, unusual(counted), comparable(lanes, clocks), leaders)
 
 
 def clocks_by_calls(
@@ -153,14 +157,12 @@ def clocks_by_calls(
 ) -> dict[int, Clock]:
     """Only the clocks, from the rows of `keyed` of each rank."""
     most = usual(added_counts([counts(rows) for rows in calls.values()]))
-    return _fitted({rank: anchors(rows) for rank, rows in calls.items()}, most, machines)
+    ends = _ends([anchors(rows) for rows in calls.values()], most)
+    return fit_clocks(by_group(ends, told_apart(ends), "key"), list(calls), machines)
 
 
-def _fitted(
-    ends: Mapping[int, pl.DataFrame], most: pl.DataFrame, machines: Mapping[int, Machine | None]
-) -> dict[int, Clock]:
-    rows = only_usual(pl.concat([pl.DataFrame(schema=ANCHORS), *ends.values()]), most)
-    return fit_clocks(rows, list(ends), machines)
+def _ends(frames: Sequence[pl.DataFrame], most: pl.DataFrame) -> pl.DataFrame:
+    return only_usual(pl.concat([pl.DataFrame(schema=ANCHORS), *frames]), most)
 
 
 def meet(calls: Calls, plan: Plan) -> pl.DataFrame:
@@ -237,7 +239,8 @@ def compare(ranks: Mapping[int, Calls]) -> Compared:
 
 
 def _arrived(calls: Calls, plan: Plan) -> pl.DataFrame:
-    return arrivals(matchable(calls.rows, plan.usual), plan.clocks[calls.rank], plan.by_clock)
+    rows = by_group(matchable(calls.rows, plan.usual), plan.leaders, "lane")
+    return arrivals(rows, plan.clocks[calls.rank], plan.by_clock)
 
 
 def _margins(rows: pl.DataFrame) -> pl.DataFrame:

@@ -29,6 +29,7 @@ CALLS = {
     "group_ranks": pl.String,
     "sequence": pl.Int64,
     "device": pl.Int32,  # which of the rank's devices that have collectives; 0 for the host
+    "stream": pl.Int32,  # which of its streams that have collectives; 0 for the host
     "label": pl.String,  # the instruction of a compiled program, which is the same on every rank
     "on_host": pl.Boolean,
 }
@@ -108,16 +109,16 @@ def recorded_calls(trace: Trace) -> pl.DataFrame:
     rows = pl.concat([_described(trace, calls).with_columns(on_host=host) for calls, host in found])
     rows = rows.join(held(trace, on_host["event"]), on="event", how="left", maintain_order="left")
     rows = rows.with_columns(
-        _device(trace, rows["event"]), pl.col("held_ns").fill_null(0), exposed_ns=pl.lit(0)
+        *_places(trace, rows["event"]), pl.col("held_ns").fill_null(0), exposed_ns=pl.lit(0)
     )
     return rows.select(*CALLS).cast(CALLS)  # type: ignore[arg-type]
 
 
-def _device(trace: Trace, events: pl.Series) -> pl.Series:
-    """Ranks number their devices each in its own way: here they are counted."""
-    device = trace.tracks["device"].gather(trace.events["track"].gather(events))
-    counted: pl.Series = (device.rank("dense").cast(pl.Int32) - 1).fill_null(0)
-    return counted.alias("device")
+def _places(trace: Trace, events: pl.Series) -> list[pl.Series]:
+    """Ranks number their devices and streams each in its own way: here they are counted."""
+    tracks = trace.events["track"].gather(events)
+    places = (trace.tracks[name].gather(tracks).alias(name) for name in ("device", "stream"))
+    return [(place.rank("dense").cast(pl.Int32) - 1).fill_null(0) for place in places]
 
 
 def operation(name: str) -> str | None:

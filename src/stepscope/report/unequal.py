@@ -33,8 +33,8 @@ def nothing_recorded(ranks: int, world: int) -> Problem:
 
 def _unmatched(found: Compared) -> Iterator[Problem]:
     """Collectives in which ranks wait for each other, and yet none that two ranks have."""
-    calling = sorted(look.rank for look in found.looks if look.lanes)
-    silent = sorted(look.rank for look in found.looks if not look.lanes)
+    calling = sorted(look.rank for look in found.looks if len(look.lanes))
+    silent = sorted(look.rank for look in found.looks if look.lanes.is_empty())
     if len(found.meetings) or found.ambiguous or not calling:
         return
     detail = (
