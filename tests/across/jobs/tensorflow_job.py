@@ -5,6 +5,7 @@ python tensorflow_job.py OUT RANK LATE_RANK HOW, with the addresses of all in TF
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
 import time
@@ -17,6 +18,8 @@ import stepscope
 SLOWER_SECONDS = float(os.environ["SLOWER_SECONDS"])
 STEPS = 8
 ROWS, WIDTH = 64, 256
+# TensorFlow's own recorder may write into freed memory when it ends (docs/capture/tensorflow.md), and hang for good.
+HANGS_SECONDS = 240
 
 
 def batches(slowly: bool) -> Iterator[tf.Tensor]:
@@ -29,6 +32,7 @@ def batches(slowly: bool) -> Iterator[tf.Tensor]:
 
 def main() -> None:
     """Record five of the steps."""
+    faulthandler.dump_traceback_later(HANGS_SECONDS, exit=True)
     out, rank, late, how = sys.argv[1:5]
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     with strategy.scope():
