@@ -23,7 +23,7 @@ const CURVE_TOP = 3; // pixels above a curve, and all that its line has beside i
 const CURVE_ROOM = 8;
 const AREA = 0x59; // of 255: how much of the accent the area below a curve takes
 const LABEL_FROM = 26; // pixels
-const LABELS_IN_MOTION = 200; // text is what costs most, and nobody reads it in passing
+const LABELS_IN_MOTION = 80; // the widest: text is what costs most, and nobody reads it in passing
 
 /** Paints on one canvas. */
 export class Painter {
