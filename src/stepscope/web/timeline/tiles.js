@@ -6,7 +6,9 @@ import { BLOCK_ROWS, decodeTile, tileSpan, unitOf } from "./decode.js";
 /** @typedef {import("./types").Block} Block */
 /** @typedef {{ source: Source, level: number, index: number, block: number }} Wish */
 
-const AT_ONCE = 2; // more would only wait for one another in the server
+const AT_ONCE = 1; // two would only wait for one another in the server, and for the picture that is being painted
+const AT_ONCE_FAR = 2; // but most of the way to a server far away is waiting
+const FAR_MS = 100;
 const BLOCKS_OF_REQUEST = 32;
 const MOST_BYTES = 64 << 20;
 const BYTES_OF_BLOCK = 600; // what an empty one takes
@@ -43,9 +45,16 @@ export class Tiles {
     this.isStopped = false;
     this.bytes = 0;
     this.running = 0;
+    this.begun = 0;
     this.pausedUntil = 0;
     /** @type {number[]} ms of the last requests */
     this.latencies = [];
+  }
+
+  /** How many requests may be on their way, by how long the last one was, or is so far. */
+  get most() {
+    const last = this.latencies[this.latencies.length - 1] ?? 0;
+    return Math.max(last, performance.now() - this.begun) > FAR_MS ? AT_ONCE_FAR : AT_ONCE;
   }
 
   /** Asks for nothing more. */
@@ -96,7 +105,7 @@ export class Tiles {
   }
 
   pump() {
-    while (!this.isStopped && this.running < AT_ONCE && this.wishes.length && performance.now() >= this.pausedUntil) {
+    while (!this.isStopped && this.running < this.most && this.wishes.length && performance.now() >= this.pausedUntil) {
       const head = this.wishes[0];
       /** @type {Wish[]} */
       const batch = [];
@@ -117,6 +126,8 @@ export class Tiles {
     for (const key of keys) this.pending.add(key);
     this.running += 1;
     const begun = performance.now();
+    this.begun = begun;
+    const later = setTimeout(() => this.pump(), FAR_MS + 1);
     try {
       const numbers = batch.map((wish) => wish.block).sort((a, b) => a - b);
       const buffer = await this.fetchTile(source, level, index, numbers);
@@ -130,6 +141,7 @@ export class Tiles {
         this.onFailure(error);
       }
     } finally {
+      clearTimeout(later);
       for (const key of keys) this.pending.delete(key);
       this.running -= 1;
       this.onArrival();
