@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.measure import Series
@@ -75,3 +76,8 @@ def linear(small: tuple[int, Series], large: tuple[int, Series]) -> list[Promise
             at_least=False,
         ),
     ]
+
+
+def percent(flags: Sequence[bool]) -> float:
+    """How many of them hold; all of none."""
+    return 100 * sum(flags) / len(flags) if flags else 100.0

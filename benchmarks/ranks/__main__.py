@@ -20,7 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 
 from benchmarks.measure import ROOT
-from benchmarks.promises import Promise
+from benchmarks.promises import Promise, percent
 from benchmarks.ranks.score import CLOCK_ERROR_NS, Row, scored
 
 WANTED = 95.0
@@ -60,15 +60,15 @@ def _promises(rows: Sequence[Row]) -> list[Promise]:
     late = [row for row in rows if row.kind != "healthy"]
     well = [row for row in rows if row.kind == "healthy"]
     for kind, count in Counter(row.kind for row in rows).items():
-        print(f"  {kind}: {_percent([row.right for row in rows if row.kind == kind]):.1f} % of {count} right")
+        print(f"  {kind}: {percent([row.right for row in rows if row.kind == kind]):.1f} % of {count} right")
     named = [row.told / row.cost for row in late if row.right]
     if named:
         print(f"  what it costs: told {statistics.median(named):.2f} times the truth in the median")
     print(f"  residual stated: {max(row.residual_ns for row in rows) / 1000:.1f} µs at most")
     found = [
-        Promise("ranks: straggler and kind named", _percent([row.right for row in late]), WANTED, True, " %"),
-        Promise("ranks: its cause named too", _percent([row.right_cause for row in late]), WANTED, True, " %", False),
-        Promise("ranks: nobody named where all is well", _percent([row.right for row in well]), WANTED, True, " %"),
+        Promise("ranks: straggler and kind named", percent([row.right for row in late]), WANTED, True, " %"),
+        Promise("ranks: its cause named too", percent([row.right_cause for row in late]), WANTED, True, " %", False),
+        Promise("ranks: nobody named where all is well", percent([row.right for row in well]), WANTED, True, " %"),
     ]  # fmt: skip
     worst = max(row.clock_error_ns for row in rows)
     bus = max(row.bus_error for row in rows)
@@ -85,10 +85,6 @@ def _shown(row: Row) -> Row:
     if not row.right or wrong_cause or row.clock_error_ns > CLOCK_ERROR_NS:
         print(("cause " if row.right else "WRONG ") + f"clock {row.clock_error_ns}: {row.text}", flush=True)
     return row
-
-
-def _percent(flags: Sequence[bool]) -> float:
-    return 100 * sum(flags) / len(flags) if flags else 100.0
 
 
 def _options() -> argparse.Namespace:

@@ -1,7 +1,7 @@
 """A slow world for the tests of the page, where what a fast machine hides goes wrong: STEPSCOPE_SLOW_PAGE=SEED turns it on.
 
 Answers of the server come up to 0.8 s late and so in another order than they were asked for, the page's processor is
-several times slower, and changes of the address, timers and frames are handled late. Another seed is another order.
+several times slower, and changes of the address and frames are handled late. Another seed is another order.
 """
 
 from __future__ import annotations

@@ -286,13 +286,20 @@ def test_tracks_are_pinned_folded_filtered_and_the_link_keeps_it(show: Show) -> 
     ]
 
 
-def test_tracks_are_moved_with_the_keyboard(show: Show) -> None:
-    page = with_layers(show("trace", "kineto_gpu"))
-    titles = "stepscopeTimeline.lines.filter((line) => line.kind === 'counter').map((line) => line.title)"
-    before = page.evaluate(titles)
+COUNTERS = "stepscopeTimeline.lines.filter((line) => line.kind === 'counter').map((line) => line.title)"
+
+
+def queue_depth_moved_up(page: Any) -> list[str]:
+    """With the keyboard; returns the order of the counters before."""
+    before: list[str] = page.evaluate(COUNTERS)
     page.get_by_role("button", name="Fold queue depth").focus()
     page.keyboard.press("Alt+ArrowUp")
-    until(page, f"{titles}.indexOf('queue depth') === {before.index('queue depth') - 1}")
+    until(page, f"{COUNTERS}.indexOf('queue depth') === {before.index('queue depth') - 1}")
+    return before
+
+
+def test_tracks_are_moved_with_the_keyboard(show: Show) -> None:
+    queue_depth_moved_up(with_layers(show("trace", "kineto_gpu")))
 
 
 def test_the_minimap_chooses_what_is_shown(show: Show) -> None:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 
 from tests.browser.conftest import Site, until
-from tests.browser.test_trace import Show, asked, click_row, ready, with_layers
+from tests.browser.test_trace import (
+    COUNTERS,
+    Show,
+    asked,
+    click_row,
+    queue_depth_moved_up,
+    ready,
+    with_layers,
+)
 
 
 def test_the_order_of_tracks_and_the_marks_are_in_the_link(show: Show) -> None:
     page = with_layers(show("trace", "kineto_gpu"))
-    titles = "stepscopeTimeline.lines.filter((line) => line.kind === 'counter').map((line) => line.title)"
-    before = page.evaluate(titles)
-    page.get_by_role("button", name="Fold queue depth").focus()
-    page.keyboard.press("Alt+ArrowUp")
+    before = queue_depth_moved_up(page)
     click_row(page, "Steps on GPU 0", 0.5)
     page.locator(".tl-drawer h2").get_by_text(re.compile("^step")).wait_for()
     page.keyboard.press("Shift+M")
@@ -23,10 +28,10 @@ def test_the_order_of_tracks_and_the_marks_are_in_the_link(show: Show) -> None:
     page.wait_for_url(
         re.compile(r"(?=.*[?&]order=r)(?=.*[?&]marks=\d+\.\d+k%2C\d+\.\d+(&|$))")
     )  # whichever came first
-    shown = page.evaluate(f"[{titles}, stepscopeTimeline.marked.marks]")
+    shown = page.evaluate(f"[{COUNTERS}, stepscopeTimeline.marked.marks]")
     page.reload()
     ready(page)
-    assert page.evaluate(f"[{titles}, stepscopeTimeline.marked.marks]") == shown
+    assert page.evaluate(f"[{COUNTERS}, stepscopeTimeline.marked.marks]") == shown
     assert shown[0] != before
 
 

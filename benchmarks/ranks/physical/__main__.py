@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 
-from benchmarks.promises import Promise
+from benchmarks.promises import Promise, percent
 from benchmarks.ranks.physical.score import CLOCK_ERROR_NS, Row, scored
 
 WANTED = 95.0  # of a few dozen cases chance alone makes it less, so that no run fails for it
@@ -51,12 +51,12 @@ def _promises(rows: Sequence[Row]) -> list[Promise]:
         "clocks within 20 µs or what is stated": covered,
     }
     found = [
-        Promise(f"physical ranks: {what}", _percent(flags), WANTED, True, " %", required=False)
+        Promise(f"physical ranks: {what}", percent(flags), WANTED, True, " %", required=False)
         for what, flags in told.items()
     ]
     cause = Promise(
         "physical ranks: its cause named too",
-        _percent([row.right_cause for row in late]),
+        percent([row.right_cause for row in late]),
         WANTED,
         True,
         " %",
@@ -71,10 +71,6 @@ def _shown(row: Row) -> Row:
         word = "cause" if row.right and not row.right_cause else "clock" if row.right else "WRONG"
         print(f"{word}: {row.text}", flush=True)
     return row
-
-
-def _percent(flags: Sequence[bool]) -> float:
-    return 100 * sum(flags) / len(flags) if flags else 100.0
 
 
 def _options() -> argparse.Namespace:
