@@ -44,7 +44,7 @@ DEVICE_TIME := SELECT op.name AS op, COUNT(*) AS kernels, SUM(work.dur_ns) AS de
 NODE := $(shell command -v node 2>/dev/null)
 NPM := $(shell command -v npm 2>/dev/null)
 CHROMIUM := $(or $(STEPSCOPE_CHROMIUM),$(shell command -v chromium || command -v chromium-browser || command -v google-chrome))
-BROWSER_TESTS := tests/browser tests/tensorboard/test_browser.py tests/report/test_browser.py
+BROWSER_TESTS := tests/browser tests/tensorboard/test_browser.py tests/reports/test_browser.py
 MAY_INSTALL := $(shell test "$$(id -u)" = 0 && command -v apt-get 2>/dev/null)
 
 # Browsers, clusters and frameworks are other people's programs, and now and then one of them stumbles: what failed is
@@ -116,7 +116,7 @@ endif
 
 capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, TensorFlow, JAX and others
 	$(call TRIED,PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile \
-	  tests/across/test_processes.py tests/capture/test_run.py tests/capture/test_docs.py tests/capture)
+	  tests/ranks/test_processes.py tests/capture/test_run.py tests/capture/test_docs.py tests/capture)
 
 native: $(VENV)/.hot ## only the tests of the hot loops
 	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest tests/native

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stepscope.report.tables import ORDER
+from stepscope.reports.tables.tables import ORDER
 from stepscope.trace import schema
 
 ROOT = Path(__file__).resolve().parent.parent

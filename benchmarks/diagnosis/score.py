@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import stepscope
-from stepscope.report.model import Finding, Report
+from stepscope.reports.model.report import Finding, Report
 
 RECORDED = Path(__file__).parents[2] / "tests" / "fixtures" / "diagnosis"
 NEAR = 0.25

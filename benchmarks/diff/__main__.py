@@ -21,11 +21,11 @@ import stepscope
 from benchmarks.diff.plant import slower_op
 from benchmarks.diff.plant_samples import slower_in_samples
 from benchmarks.promises import Promise
-from stepscope.across.diff_model import Diff
-from stepscope.across.diff_samples import Side
-from stepscope.report.diff_build import diff_of
-from stepscope.report.diff_side import side_of
-from stepscope.report.options import Options
+from stepscope.analysis.options import Options
+from stepscope.diffs.build import diff_of
+from stepscope.diffs.data.model import Diff
+from stepscope.diffs.data.samples import Side
+from stepscope.diffs.side import side_of
 
 FIXTURES = Path(__file__).parent.parent.parent / "tests" / "fixtures"
 SUFFIX = ".pt.trace.json.gz"

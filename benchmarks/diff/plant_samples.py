@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from stepscope.across.diff_samples import CELL, Side
+from stepscope.diffs.data.samples import CELL, Side
 
 BUSY = {"device_ns": "compute", "host_ns": "host_compute"}
 

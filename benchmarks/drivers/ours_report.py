@@ -14,7 +14,7 @@ from benchmarks.drivers.ours import import_everything
 def explain(path: str) -> dict[str, Any]:
     """The profile, its report and the report's web page."""
     found = stepscope.report(path)
-    from stepscope.report.html import as_html
+    from stepscope.reports.render.html import as_html
 
     return {
         "steps": found.steps.count,
@@ -25,7 +25,7 @@ def explain(path: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     import_everything()
-    for package in ("analysis", "report"):
+    for package in ("analysis", "reports"):
         module = import_module(f"stepscope.{package}")
         for inner in pkgutil.walk_packages(module.__path__, module.__name__ + "."):
             import_module(inner.name)

@@ -10,11 +10,11 @@ from benchmarks.ranks.base import base_of
 from benchmarks.ranks.case import Case, random_case
 from benchmarks.ranks.make import ELEMENTS, START_UNIX_NS, traces
 from benchmarks.ranks.simulate import Simulated, cost, simulate
-from stepscope.across.ranks import Calls, Compared, compare
 from stepscope.analysis.collective_calls import collective_calls
-from stepscope.report.options import Options
-from stepscope.report.rank import RankContext
-from stepscope.report.sections.collectives import rank_calls
+from stepscope.analysis.context import RankContext
+from stepscope.analysis.options import Options
+from stepscope.ranks.compare import Calls, Compared, compare
+from stepscope.reports.sections.collectives import rank_calls
 
 CLOCK_ERROR_NS = 20_000
 # Of the job's time, by a simulation of the same without anybody late; the finding wants 3 %.

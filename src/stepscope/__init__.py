@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from stepscope.capture.profiler import Profiler as Profiler
     from stepscope.capture.profiler import profile as profile
     from stepscope.capture.schedule import schedule as schedule
+    from stepscope.diffs.build import diff as diff
     from stepscope.profile.load import load as load
-    from stepscope.report.build import report as report
-    from stepscope.report.diff_build import diff as diff
+    from stepscope.reports.build import report as report
 
 __version__ = "0.1.0"
 __all__ = [
@@ -38,17 +38,18 @@ __all__ = [
 _PLACES = {
     "Profiler": "stepscope.capture.profiler",
     "annotate": "stepscope.capture.annotate",
-    "diff": "stepscope.report.diff_build",
+    "diff": "stepscope.diffs.build",
     "listen": "stepscope.capture.listen",
     "load": "stepscope.profile.load",
     "load_ipython_extension": "stepscope.notebook.magics",
     "op": "stepscope.capture.op",
+    "report": "stepscope.reports.build",
     "schedule": "stepscope.capture.schedule",
     "step": "stepscope.capture.annotate",
     "unload_ipython_extension": "stepscope.notebook.magics",
 }
-# Packages that can be called: a function of the same name would be replaced as soon as someone imports from them.
-_CALLED = ("profile", "report")
+# A package that can be called: a function of the same name would be replaced as soon as someone imports from it.
+_CALLED = ("profile",)
 
 
 def __getattr__(name: str) -> Any:

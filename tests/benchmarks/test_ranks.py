@@ -13,7 +13,7 @@ from benchmarks.ranks.make import traces
 from benchmarks.ranks.score import CLOCK_ERROR_NS, score
 from benchmarks.ranks.simulate import cost, simulate
 from stepscope.profile.profile import Profile
-from stepscope.report.model import Report
+from stepscope.reports.model.report import Report
 
 LATE = Case(
     seed=3, source="loader", ranks=8, steps=6, kind="always", rank=5, cause="input", late_share=0.2, group=4,

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import stepscope
-from stepscope.report.model import OpRow, Report
+from stepscope.reports.model.report import OpRow, Report
 from stepscope.trace.trace import Trace
 
 RECORDED = Path(__file__).parents[1] / "fixtures" / "capture_gpu"

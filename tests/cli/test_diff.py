@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from stepscope.across.diff_model import Diff
+from stepscope.diffs.data.model import Diff
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import FIXTURES
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from stepscope.report.budget import budget
+from stepscope.gate.budget import budget
 from tests.cli.run import environment
 from tests.patience import measured
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from stepscope.cli.report import SECTIONS, Format
-from stepscope.report.tables import ORDER
-from stepscope.report.write import ROWS, form_of
+from stepscope.reports.render.write import ROWS, form_of
+from stepscope.reports.tables.tables import ORDER
 from tests.cli.hostile import write_hostile
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import PROFILE, in_terminal, in_terminal_each

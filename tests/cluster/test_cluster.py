@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 import stepscope
+from stepscope.analysis.options import Options
 from stepscope.cluster import work
 from stepscope.cluster.place import FAN_IN, tree
 from stepscope.cluster.report import report
 from stepscope.cluster.sides import side
+from stepscope.diffs.build import diff_of
 from stepscope.errors import StepscopeError
-from stepscope.report.diff_build import diff_of
-from stepscope.report.options import Options
 from tests.cluster import deadly
 from tests.cluster.ranks import write_ranks
 from tests.patience import PATIENCE_S

@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.diagnosis.score import RECORDED, Verdict, jobs, judge, loud, recorded, reported
 from stepscope.native.events import COMPILED
-from stepscope.report.model import Report
-from tests.report.promises import broken
+from stepscope.reports.model.report import Report
+from tests.reports.promises import broken
 
 # The same rules on the same tables: interpreted, reading over a hundred profiles only takes longer.
 pytestmark = pytest.mark.skipif(not COMPILED, reason="takes many minutes interpreted")

@@ -23,7 +23,7 @@ from stepscope.errors import NothingFound, StepscopeError
 from stepscope.formats import json_drive, packed, source, tf_events, tf_records
 from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
-from stepscope.report.sections import problems
+from stepscope.reports.sections import problems
 from stepscope.trace.trace import Trace
 from tests.cli.run import environment
 from tests.doctor.files import WRONG, Way, document, good, kineto, put, records, span

@@ -10,7 +10,7 @@ import pytest
 
 import stepscope
 from stepscope.formats.export_merged import RankPart, merged_text
-from stepscope.report.common_time import rank_times, told
+from stepscope.ranks.common_time import rank_times, told
 from tests.cli.inside import stepscope as command
 
 # Of each rank's clock against that of the first, ns and parts of one.

@@ -10,10 +10,10 @@ import msgspec
 import polars as pl
 import pytest
 
+from stepscope.diffs.build import diff
 from stepscope.doctor.diagnose import diagnose
 from stepscope.profile.load import load
-from stepscope.report.build import report
-from stepscope.report.diff_build import diff
+from stepscope.reports.build import report
 from stepscope.server import api_sql
 from stepscope.server.api_compare import each_step
 from stepscope.server.documents import document

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from stepscope import units
-from stepscope.report import style
-from stepscope.report.parts import PARTS
-from stepscope.report.shown import share, short_name, significant
+from stepscope.reports.figures import style
+from stepscope.reports.wording.parts import PARTS
+from stepscope.reports.wording.values import share, short_name, significant
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "src" / "stepscope" / "web"

@@ -15,12 +15,12 @@ from benchmarks.ranks.physical.plan import planned
 from benchmarks.ranks.physical.run import Job, Step, mean_step
 from benchmarks.ranks.physical.source import paths, source_of
 from benchmarks.ranks.physical.write import START_UNIX_NS, clock, write
-from stepscope.across.clocks import Clock
-from stepscope.across.ranks import Compared, compare
 from stepscope.analysis.collective_calls import collective_calls
-from stepscope.report.options import Options
-from stepscope.report.rank import RankContext
-from stepscope.report.sections.collectives import rank_calls
+from stepscope.analysis.context import RankContext
+from stepscope.analysis.options import Options
+from stepscope.ranks.clocks.offsets import Clock
+from stepscope.ranks.compare import Compared, compare
+from stepscope.reports.sections.collectives import rank_calls
 
 CLOCK_ERROR_NS = 20_000
 _LEAST_COST = 0.04  # of the job's time; the finding wants 3 %

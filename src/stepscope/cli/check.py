@@ -25,7 +25,7 @@ from stepscope.cli.options import (
 from stepscope.cli.output import destination, send
 
 if TYPE_CHECKING:
-    from stepscope.report.gate import Gate
+    from stepscope.gate.check import Gate
 
 OVER_BUDGET = 3
 WIDTH = 200  # of logs: a message is better long than cut
@@ -61,9 +61,9 @@ def check(
     The exit code is 3 if a limit is not kept by more than chance, or if the profile cannot tell.
     """
     with session(quiet, verbose, color) as talk:
-        from stepscope.report.budget import read_budget, with_baseline
-        from stepscope.report.gate_build import check as judge
-        from stepscope.report.options import Options, parse_steps
+        from stepscope.analysis.options import Options, parse_steps
+        from stepscope.gate.budget import read_budget, with_baseline
+        from stepscope.gate.gate_build import check as judge
 
         limits = read_budget(budget)
         if baseline:
@@ -76,7 +76,7 @@ def check(
 def tell(talk: Talk, found: Gate, form: str, output: Path | None, force: bool) -> None:
     """Write the verdict, and end with its exit code."""
     from stepscope.cli.table import terminal_width
-    from stepscope.report.gate_text import as_json, as_markdown, as_text, gate_lines
+    from stepscope.gate.text import as_json, as_markdown, as_text, gate_lines
 
     if form == "text" and output is None:
         for line in gate_lines(found, terminal_width() or WIDTH):

@@ -30,8 +30,8 @@ from stepscope.errors import StepscopeError
 from stepscope.profile.whole_files import refuse_existing
 
 if TYPE_CHECKING:
-    from stepscope.report.diff_build import Diff
-    from stepscope.report.gate import Gate
+    from stepscope.diffs.build import Diff
+    from stepscope.gate.check import Gate
 
 
 class Format(str, Enum):
@@ -46,7 +46,7 @@ class Format(str, Enum):
 
 def _print_schema(wanted: bool) -> None:
     if wanted:
-        from stepscope.report.diff_write import schema_text
+        from stepscope.diffs.render.write import schema_text
 
         typer.echo(schema_text(), nl=False)
         raise typer.Exit
@@ -79,10 +79,10 @@ def diff(
     What explains the change comes first. A difference counts if it is more than what steps and runs differ by anyway.
     """
     with session(quiet, verbose, color) as talk:
-        from stepscope.report.budget import growth
-        from stepscope.report.diff_build import diff as compare
-        from stepscope.report.diff_write import ROWS, form_of, written
-        from stepscope.report.gate import gate_of
+        from stepscope.diffs.build import diff as compare
+        from stepscope.diffs.render.write import ROWS, form_of, written
+        from stepscope.gate.budget import growth
+        from stepscope.gate.check import gate_of
 
         limits = growth(fail_on) if fail_on else None
         form = output_format.value if output_format else form_of(output)
@@ -126,7 +126,7 @@ def _check_target(form: str, output: Path | None, force: bool) -> None:
 def _fail(talk: Talk, found: Gate) -> None:
     """Tell on stderr what --fail-on makes of it, and end with 3 if that is too much."""
     from stepscope.cli.table import terminal_width
-    from stepscope.report.gate_text import gate_lines
+    from stepscope.gate.text import gate_lines
 
     sys.stdout.flush()
     for line in gate_lines(found, terminal_width() or WIDTH):
@@ -137,7 +137,7 @@ def _fail(talk: Talk, found: Gate) -> None:
 
 def _print(talk: Talk, found: Diff, limit: int) -> None:
     from stepscope.cli.table import terminal_width
-    from stepscope.report.diff_text import WIDTH, diff_lines
+    from stepscope.diffs.render.text import WIDTH, diff_lines
 
     for line in diff_lines(found, terminal_width() or WIDTH, limit=limit):
         talk.out.print(line)

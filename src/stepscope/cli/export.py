@@ -90,7 +90,7 @@ def _merged(talk: Talk, profile: Profile, target: Path | None, force: bool) -> N
     """All ranks in one file, or on stdout."""
     from stepscope.formats.export_merged import RankPart
     from stepscope.profile import export as writer
-    from stepscope.report.common_time import placed_words, rank_times, told
+    from stepscope.ranks.common_time import placed_words, rank_times, told
 
     times = rank_times(profile)
     parts = [

@@ -30,7 +30,7 @@ from stepscope.errors import StepscopeError, UnreadableFile
 from stepscope.profile.whole_files import ready_folder, refuse_existing, whole_file
 
 if TYPE_CHECKING:
-    from stepscope.report.model import Report
+    from stepscope.reports.model.report import Report
 
 
 SECTIONS = "problems, findings, breakdown, phases, steps, input, ops, kernels, precision, device, memory, collectives, coverage"
@@ -57,7 +57,7 @@ class Format(str, Enum):
 
 def _print_schema(wanted: bool) -> None:
     if wanted:
-        from stepscope.report.json_text import schema_text
+        from stepscope.reports.render.json import schema_text
 
         typer.echo(schema_text(), nl=False)
         raise typer.Exit
@@ -90,9 +90,9 @@ def report(
     """
     with session(quiet, verbose, color) as talk:
         from stepscope.profile.later import postponed
-        from stepscope.report.build import chosen_sections
-        from stepscope.report.build import report as build
-        from stepscope.report.write import ROWS, form_of, written
+        from stepscope.reports.build import chosen_sections
+        from stepscope.reports.build import report as build
+        from stepscope.reports.render.write import ROWS, form_of, written
 
         form = output_format.value if output_format else form_of(output)
         chosen_sections(section)
@@ -159,7 +159,7 @@ def _check_target(form: str, output: Path | None, force: bool, sections: list[st
 
 def _print(talk: Talk, found: Report, sections: list[str] | None, limit: int) -> None:
     from stepscope.cli.table import terminal_width
-    from stepscope.report.terminal import WIDTH, report_lines
+    from stepscope.reports.render.terminal import WIDTH, report_lines
 
     width = terminal_width() or WIDTH
     for line in report_lines(found, width, sections=sections, limit=limit):
@@ -168,7 +168,7 @@ def _print(talk: Talk, found: Report, sections: list[str] | None, limit: int) ->
 
 def _write_csv(found: Report, output: Path | None, force: bool, sections: list[str] | None) -> None:
     """Some sections one after the other, or all tables as files of a folder."""
-    from stepscope.report.csv_text import csv_tables
+    from stepscope.reports.render.csv import csv_tables
 
     if sections:
         with destination(output, force) as stream:

@@ -8,8 +8,8 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from stepscope.across.arrivals import finished
-from stepscope.across.ranks import Compared, compared, plan
+from stepscope.analysis.context import RankContext
+from stepscope.analysis.options import ROWS, Options, parse_steps
 from stepscope.cluster import work
 from stepscope.cluster.place import Here, Place, Progress
 from stepscope.cluster.processes import Processes
@@ -21,11 +21,11 @@ from stepscope.profile.nothing import nothing_found
 from stepscope.profile.profile import Profile
 from stepscope.profile.ranks import LoadedFile
 from stepscope.profile.runs import Entry, Run
-from stepscope.report.build import Failures, chosen_sections, put_together
-from stepscope.report.model import Report
-from stepscope.report.options import ROWS, Options, parse_steps
-from stepscope.report.rank import RankContext
-from stepscope.report.sections.collectives import told_of
+from stepscope.ranks.arrivals import finished
+from stepscope.ranks.compare import Compared, compared, plan
+from stepscope.reports.build import Failures, chosen_sections, put_together
+from stepscope.reports.model.report import Report
+from stepscope.reports.sections.collectives import told_of
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from stepscope.across.diff import ROWS
-from stepscope.across.diff_samples import Samples, Side, repeated, together
+from stepscope.analysis.context import RankContext
+from stepscope.analysis.options import Options, parse_steps
 from stepscope.cluster.place import Progress
 from stepscope.cluster.report import looked
-from stepscope.report.diff_build import Diff, diff_of
-from stepscope.report.diff_side import outside_steps, samples_of
-from stepscope.report.options import Options, parse_steps
-from stepscope.report.rank import RankContext
+from stepscope.diffs.build import Diff, diff_of
+from stepscope.diffs.compare import ROWS
+from stepscope.diffs.data.samples import Samples, Side, repeated, together
+from stepscope.diffs.side import outside_steps, samples_of
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -13,14 +13,14 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.across.arrivals import joined_meetings
-from stepscope.across.ranks import Calls, Look, Plan, Waited, look, meet, wait
+from stepscope.analysis.context import RankContext
+from stepscope.analysis.options import Options
 from stepscope.errors import StepscopeError
 from stepscope.profile.load import load
-from stepscope.report.build import Failures, chosen_sections
-from stepscope.report.options import Options
-from stepscope.report.rank import RankContext
-from stepscope.report.sections.collectives import RankPart
+from stepscope.ranks.arrivals import joined_meetings
+from stepscope.ranks.compare import Calls, Look, Plan, Waited, look, meet, wait
+from stepscope.reports.build import Failures, chosen_sections
+from stepscope.reports.sections.collectives import RankPart
 from stepscope.trace.trace import Trace
 
 COLLECTIVES = "collectives"

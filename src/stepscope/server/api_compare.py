@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from stepscope.across.diff_samples import Side
-from stepscope.report.diff_build import diff_of
-from stepscope.report.diff_side import side_of
-from stepscope.report.options import Options
+from stepscope.analysis.options import Options
+from stepscope.diffs.build import diff_of
+from stepscope.diffs.data.samples import Side
+from stepscope.diffs.side import side_of
 from stepscope.server.opened import OpenedRun
 
 

@@ -9,7 +9,7 @@ from stepscope.formats.export_chrome import chrome_text
 from stepscope.formats.export_merged import RankPart, merged_text
 from stepscope.profile.export import default_name
 from stepscope.profile.profile import Profile
-from stepscope.report.common_time import rank_times, told
+from stepscope.ranks.common_time import rank_times, told
 from stepscope.server.api_report import HIGHEST_RANK
 from stepscope.server.opened import OpenedRun
 from stepscope.server.routes import Answer, Ask, RunRoute, Stream, download

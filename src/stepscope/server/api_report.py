@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from stepscope.report.build import report
-from stepscope.report.model import Report
-from stepscope.report.options import ROWS
+from stepscope.analysis.options import ROWS
+from stepscope.reports.build import report
+from stepscope.reports.model.report import Report
 from stepscope.server.opened import OpenedRun
 from stepscope.server.request import Query
 from stepscope.server.routes import Answer, Ask, Binary, Json, RunRoute

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.profile.profile import Profile
-from stepscope.report.build import report
-from stepscope.report.model import Report
-from stepscope.report.tables import tables_of
+from stepscope.reports.build import report
+from stepscope.reports.model.report import Report
+from stepscope.reports.tables.tables import tables_of
 from stepscope.server.api_report import whole_report, wishes
 from stepscope.server.request import Refused
 from stepscope.server.routes import Answer, Ask, Json, RunRoute, Stream, download

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from zlib import crc32
 
-from stepscope.report.style import theme_style
+from stepscope.reports.figures.style import theme_style
 from stepscope.server.request import Refused
 
 WEB = Path(__file__).resolve().parent.parent / "web"

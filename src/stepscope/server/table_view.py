@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from stepscope.profile.rows import as_plain, as_texts
-from stepscope.report.table import Column, Table
+from stepscope.reports.tables.table import Column, Table
 from stepscope.server.filters import keeps
 from stepscope.server.request import BadRequest
 

@@ -54,7 +54,7 @@ def _recorded_call(pyfuncitem: pytest.Function) -> Generator[None, object, objec
         pytest.fail("The test has recorded no step: it must call stepscope.step() after each.", pytrace=False)
     found = _told(lambda: _judged(folder, limits, bool(mark.kwargs.get("strict", False))))
     if not found.passed:
-        from stepscope.report.gate_text import as_text
+        from stepscope.gate.text import as_text
 
         pytest.fail("\n" + as_text(found, WIDTH), pytrace=False)
     return result
@@ -75,7 +75,7 @@ def _told(ask: Callable[[], Any]) -> Any:
 
 
 def _budget(given: Mapping[str, Any], item: pytest.Function) -> Any:
-    from stepscope.report.budget import budget, relative_to
+    from stepscope.gate.budget import budget, relative_to
 
     found = budget(
         {key: value for key, value in given.items() if key not in _OURS}, f"the marker of {item.name}"
@@ -96,7 +96,7 @@ def _recording(folder: Path, given: Mapping[str, Any]) -> Any:
 
 
 def _judged(folder: Path, limits: Any, strict: bool) -> Any:
+    from stepscope.gate.gate_build import check
     from stepscope.profile.load import load
-    from stepscope.report.gate_build import check
 
     return check(load(str(folder)), limits, strict=strict)

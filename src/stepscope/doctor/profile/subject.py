@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from stepscope.analysis.options import Options
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
 from stepscope.profile.around import empty_runs, leftovers, never_stopped
 from stepscope.profile.catalog import Catalog, scan
 from stepscope.profile.load import LoadProgress, load
 from stepscope.profile.paths import Location, locate
 from stepscope.profile.profile import Profile
-from stepscope.report.build import build
-from stepscope.report.model import Problem
-from stepscope.report.options import Options
+from stepscope.reports.build import build
+from stepscope.reports.model.report import Problem
 from stepscope.trace import problems
 
 FOLDERS_LOOKED_AT = 10_000

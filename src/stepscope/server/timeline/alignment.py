@@ -13,7 +13,7 @@ from typing import Any, cast
 import polars as pl
 
 from stepscope.profile.profile import Profile
-from stepscope.report.common_time import RankTime, rank_times
+from stepscope.ranks.common_time import RankTime, rank_times
 from stepscope.server.opened import OpenedRun
 from stepscope.trace.trace import Trace
 

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from stepscope.analysis.context import RankContext
+from stepscope.analysis.options import Options
 from stepscope.analysis.parts import PARTS
 from stepscope.analysis.phases import phase_spans
 from stepscope.analysis.steps import Steps, find_steps
-from stepscope.report.options import Options
-from stepscope.report.parts import part
-from stepscope.report.rank import RankContext
+from stepscope.reports.wording.parts import part
 from stepscope.server.timeline import styles
 from stepscope.server.timeline.details import thread_name
 from stepscope.server.timeline.store import Store, store_of_spans

@@ -1,1 +1,0 @@
-"""Questions that one rank alone cannot answer: its ranks beside each other."""

@@ -1,0 +1,1 @@
+"""The two sides of a diff: matched rows and samples."""

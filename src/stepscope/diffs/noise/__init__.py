@@ -1,0 +1,1 @@
+"""How much two runs differ by chance: bootstrap, scatter, machine speed."""

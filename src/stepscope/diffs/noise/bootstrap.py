@@ -1,0 +1,225 @@
+"""How much of a difference may be chance: a seeded bootstrap over ranks and steps, plus what differs from run to run.
+
+The mean over steps is drawn again RESAMPLES times: ranks with replacement, and in each of them its steps. That shows how
+steady a run is within itself. Few steps say little about their own spread: a bootstrap over n of them is widened by
+√(n/(n−1)) and judged by Student's t. Where both runs recorded the same steps, and these go up and down together (the first
+is slow in both, the third has a longer batch), each is compared with its like. Two recordings of one job differ by more (another process, other memory, another
+clock): that is `RunNoise`, from `diff_runs` and `diff_scatter`, or from the recordings themselves where there are several.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from stepscope.statistics.student_t import MANY, quantile, two_sided
+
+SEED = 20_261_115
+RESAMPLES = 400
+MOST_DRAWN = 400_000  # values drawn for one figure
+CONFIDENCE = 0.05
+# The scatter of names has heavy tails: a few differ by far more than most.
+SCATTER_DF = 5.0
+# What is known of runs in general counts as so many recordings more.
+PRIOR_DF = 4.0
+# Steps of one number go together only if their correlation is that unlikely to be chance.
+FEWEST_PAIRS, CONFIDENCE_OF_PAIRS = 4, 0.01
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Which cells each resample takes; `clusters` is how many independent things were drawn from.
+
+    `recording`: of each cell, where there are several recordings. `steps`: rank and number of each cell.
+    """
+
+    places: pl.Series
+    resamples: int
+    each: int
+    clusters: int
+    recording: tuple[int, ...] = ()
+    steps: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def recordings(self) -> int:
+        """How many were made."""
+        return len(set(self.recording)) or 1
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The standard error of a difference, and its degrees of freedom."""
+
+    error: float
+    df: float
+
+    @property
+    def margin(self) -> float:
+        """What the difference may be by chance, 95 of 100 times."""
+        return quantile(CONFIDENCE, round(self.df, 2)) * self.error
+
+    def chance(self, difference: float) -> float:
+        """The probability of such a difference by chance."""
+        if not self.error:
+            return 0.0 if difference else 1.0
+        return two_sided(difference / self.error, self.df)
+
+
+@dataclass(frozen=True)
+class RunNoise:
+    """What two recordings of one job differ by, as standard errors.
+
+    `share` of the larger figure, `least` in its unit, and `scatter`, a share of the figure that grows and shrinks with it: what was
+    not there at all cannot have come by it.
+    """
+
+    share: float = 0.0
+    least: float = 0.0
+    scatter: float = 0.0
+
+
+def draws(cells: pl.DataFrame, seed: int = SEED) -> Draws:
+    """For these cells: of each recording its ranks, with replacement, and of each rank its steps."""
+    by_rank: dict[tuple[int, int], list[int]] = {}
+    recording = cells["recording"].to_list()
+    for place, group in enumerate(zip(recording, cells["rank"].to_list(), strict=True)):
+        by_rank.setdefault(group, []).append(place)
+    ranks: dict[int, list[list[int]]] = {}
+    for (number, _), places in by_rank.items():
+        ranks.setdefault(number, []).append(places)
+    steps = max(1, round(len(recording) / len(by_rank))) if by_rank else 0
+    each = steps * len(by_rank)
+    resamples = max(50, min(RESAMPLES, MOST_DRAWN // max(each, 1)))
+    dice = random.Random(seed)
+    drawn = [
+        place
+        for _ in range(resamples)
+        for groups in ranks.values()
+        for _ in groups
+        for place in dice.choices(groups[int(dice.random() * len(groups))], k=steps)
+    ]
+    clusters = len(by_rank) if max(map(len, ranks.values()), default=0) > 3 else len(recording)
+    told = tuple(recording) if len(ranks) > 1 else ()
+    steps_of = tuple(cells.select("rank", "step").iter_rows()) if "step" in cells.columns else ()
+    return Draws(pl.Series(drawn, dtype=pl.UInt32), resamples, each, clusters, told, steps_of)
+
+
+def spread(values: Sequence[float], drawn: Draws, *, of_median: bool = False) -> float | None:
+    """The standard error of the mean of the values, or of their median; None where there is one."""
+    if drawn.clusters < 2:
+        return None
+    picked = pl.Series(values, dtype=pl.Float64).gather(drawn.places).reshape((drawn.resamples, drawn.each))
+    found = (picked.arr.median() if of_median else picked.arr.mean()).std()
+    few = math.sqrt(drawn.clusters / (drawn.clusters - 1))
+    return few * found if isinstance(found, float) else None
+
+
+def noise_of(
+    a: Sequence[float], b: Sequence[float], a_draws: Draws, b_draws: Draws, run: RunNoise
+) -> Noise | None:
+    """Of mean(b) − mean(a). None where a side has one sample only."""
+    errors = [spread(values, drawn) for values, drawn in ((a, a_draws), (b, b_draws))]
+    if errors[0] is None or errors[1] is None:
+        return None
+    within, freedom = math.hypot(errors[0], errors[1]), a_draws.clusters + b_draws.clusters - 2
+    paired = _paired(a, b) if a_draws.steps and a_draws.steps == b_draws.steps else None
+    if paired is not None and paired < within:
+        within, freedom = paired, len(a) - 1
+    means = _mean(a), _mean(b)
+    scattered = run.scatter * _between(*means)
+    steady = math.hypot(run.share * max(map(abs, means)), run.least)
+    scattered, steady = _repeated((a, a_draws), (b, b_draws), scattered, steady)
+    error = math.hypot(within, scattered, steady)
+    return Noise(error, _freedom(error, (within, freedom), (scattered, SCATTER_DF)))
+
+
+def _paired(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """The standard error of the mean difference of steps of one number; None unless these go up and down together."""
+    count = len(a)
+    if count < FEWEST_PAIRS:
+        return None
+    means = _mean(a), _mean(b)
+    squares = [
+        sum((value - mean) ** 2 for value in values) for values, mean in zip((a, b), means, strict=True)
+    ]
+    both = sum((x - means[0]) * (y - means[1]) for x, y in zip(a, b, strict=True))
+    if not squares[0] or not squares[1]:
+        return None
+    alike = min(1.0, both / math.sqrt(squares[0] * squares[1]))
+    enough = quantile(CONFIDENCE_OF_PAIRS, count - 2)
+    if alike <= 0 or alike * math.sqrt(count - 2) < enough * math.sqrt(1 - alike * alike):
+        return None
+    away = [y - x - means[1] + means[0] for x, y in zip(a, b, strict=True)]
+    return math.sqrt(sum(value * value for value in away) / (count - 1) / count)
+
+
+def _between(a: float, b: float) -> float:
+    """The logarithmic mean: a difference over it is the logarithm of the ratio."""
+    if min(a, b) <= 0:
+        return 0.0
+    return a if math.isclose(a, b) else (b - a) / math.log(b / a)
+
+
+def _repeated(
+    a: tuple[Sequence[float], Draws], b: tuple[Sequence[float], Draws], scattered: float, steady: float
+) -> tuple[float, float]:
+    """What is left of the noise of runs when each side has several: both what was supposed and what is seen count."""
+    counts = a[1].recordings, b[1].recordings
+    if counts == (1, 1):
+        return scattered, steady
+    away = [value for values, drawn in (a, b) for value in _away(values, drawn)]
+    seen = sum(value * value for value in away)
+    freedom = sum(counts) - 2
+    supposed = (scattered**2 + steady**2) / 2
+    variance = (PRIOR_DF * supposed + seen) / (PRIOR_DF + freedom)
+    left = math.sqrt(variance * sum(1 / count for count in counts))
+    total = math.hypot(scattered, steady)
+    share = scattered / total if total else 1.0
+    return left * share, left * math.sqrt(max(0.0, 1 - share * share))
+
+
+def _away(values: Sequence[float], drawn: Draws) -> list[float]:
+    """By what the mean of each recording is away from that of all."""
+    if drawn.recordings == 1:
+        return []
+    by_recording: dict[int, list[float]] = {}
+    for value, number in zip(values, drawn.recording, strict=True):
+        by_recording.setdefault(number, []).append(value)
+    means = [_mean(each) for each in by_recording.values()]
+    return [mean - _mean(means) for mean in means]
+
+
+def _freedom(error: float, *parts: tuple[float, float]) -> float:
+    """Degrees of freedom of a sum of errors of which each has its own (Welch and Satterthwaite)."""
+    uncertain = sum(size**4 / freedom for size, freedom in parts if size and freedom > 0)
+    return min(MANY, error**4 / uncertain) if uncertain else MANY
+
+
+def noise_of_one(
+    values: Sequence[float], drawn: Draws, run_noise: float, *, of_median: bool = False
+) -> Noise | None:
+    """Of a mean or a median by itself; None where there is one value."""
+    within = spread(values, drawn, of_median=of_median)
+    if within is None:
+        return None
+    error = math.hypot(within, run_noise * _mean(values))
+    return Noise(error, _freedom(error, (within, drawn.clusters - 1)))
+
+
+def surely(chances: Sequence[float], level: float) -> list[bool]:
+    """Holm's rule: which of these are no accident, with at most `level` risk that any of them is one."""
+    order = sorted(range(len(chances)), key=chances.__getitem__)
+    kept = [False] * len(chances)
+    for turn, place in enumerate(order):
+        if chances[place] > level / (len(chances) - turn):
+            break
+        kept[place] = True
+    return kept
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

@@ -1,0 +1,41 @@
+"""Whether both runs are one recording, something of which was changed: then nothing between them is chance.
+
+Two recordings of a job hardly ever agree to the nanosecond. A copy does wherever nobody changed it, or is longer by one and the same
+factor everywhere. So each step's time of each op is held against that of the other run. Of real pairs, of three frameworks
+on H200s and CPUs, at most a twentieth of the long ones agree; of a copy with one change, most do. Times of whole microseconds agree by accident more
+often, so short ones do not count.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.diffs.data.samples import CELL, Samples
+
+SHORTEST_NS = 20_000
+FEWEST = 16
+MOST = 0.6
+# Ends of events are rounded, and so is what is left when their children's time is taken off.
+ROUNDED_NS = 4
+ROUNDED = 2e-5
+
+
+def one_recording(a: Samples, b: Samples) -> bool:
+    """Whether most times of the host's ops, or of the device's, are the same to the nanosecond."""
+    if any(side.cells["recording"].n_unique() > 1 for side in (a, b)):
+        return False
+    return any(_agree(a, b, clock) for clock in ("host_ns", "device_ns"))
+
+
+def _agree(a: Samples, b: Samples, clock: str) -> bool:
+    key = [*CELL, "name", "scope", "shapes"]
+    sums = [side.ops.group_by(key).agg(pl.col(clock, "calls").sum()) for side in (a, b)]
+    both = sums[0].join(sums[1], on=key, nulls_equal=True, suffix="_b").filter(
+        pl.min_horizontal(clock, f"{clock}_b") >= SHORTEST_NS, pl.col("calls") == pl.col("calls_b")
+    )  # fmt: skip
+    if len(both) < FEWEST:
+        return False
+    ours, theirs = pl.col(clock), pl.col(f"{clock}_b")
+    factor = (theirs / ours).median()
+    alike = (theirs - factor * ours).abs() <= ROUNDED_NS * pl.col("calls") + ROUNDED * ours
+    return bool(both.select(alike.mean() >= MOST).item())

@@ -1,0 +1,1 @@
+"""A diff as text, Markdown and HTML."""

@@ -1,0 +1,1 @@
+"""Budgets in CI: limits, verdicts, exit codes."""

@@ -1,0 +1,1 @@
+"""The same questions over all ranks: clocks, matched collectives, stragglers."""

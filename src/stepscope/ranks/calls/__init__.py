@@ -1,0 +1,1 @@
+"""Which collective calls of different ranks are the same call."""

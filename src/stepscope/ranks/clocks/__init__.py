@@ -1,0 +1,1 @@
+"""One clock for all ranks, fitted from collectives."""

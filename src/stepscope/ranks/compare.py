@@ -1,0 +1,259 @@
+"""Many ranks put together, in stages that each need little: what a rank tells of itself, what follows from all, what it then sees.
+
+1. each rank: `look` — how many calls it made, some ends of calls for the clocks, how its steps went;
+2. all together: `plan` — the clocks, and which calls can be matched;
+3. each rank: `meet` — its arrivals; put together pairwise, in any order, by `joined_meetings`;
+4. each rank: `wait` — for whom it waited. `compared` draws the conclusions.
+Only what stages 1, 3 and 4 give leaves the process that read the rank. `compare` does it all in one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from stepscope.ranks.arrivals import (
+    ambiguous,
+    arrivals,
+    comparable,
+    finished,
+    joined_meetings,
+    meetings,
+    waits,
+)
+from stepscope.ranks.calls.matching import (
+    KEY,
+    KEYED,
+    added_counts,
+    counts,
+    keyed,
+    matchable,
+    only_usual,
+    unusual,
+    usual,
+)
+from stepscope.ranks.calls.unnamed_groups import Leaders, by_group, told_apart
+from stepscope.ranks.clocks.offsets import ANCHORS, Clock, anchors, fit_clocks
+from stepscope.ranks.clocks.shared import Machine
+from stepscope.ranks.stragglers.find import Straggler, straggler
+from stepscope.ranks.stragglers.kernel_work import ratios
+from stepscope.ranks.stragglers.lateness import lateness
+from stepscope.ranks.stragglers.pace import Pace
+
+WORST = 20  # collectives of which every arrival is told
+WAITS = {"rank": pl.Int32, "last_rank": pl.Int32, "name": pl.String, "wait_ns": pl.Int64, "calls": pl.Int64}
+MARGINS = {"rank": pl.Int32, "step": pl.Int32, "margin_ns": pl.Int64}
+OPERATION = ("name", "group", "group_size", "dtype")
+HISTOGRAM = {name: KEYED[name] for name in OPERATION} | {"bin": pl.Int32, "arrivals": pl.Int64}
+ARRIVALS = {name: KEYED[name] for name in KEY} | {
+    "rank": pl.Int32,
+    "arrival_ns": pl.Int64,
+    "dur_ns": pl.Int64,
+}
+
+
+@dataclass(frozen=True)
+class Calls:
+    """One rank's collectives in common time as recorded; `rows` as of `keyed`."""
+
+    rank: int
+    rows: pl.DataFrame
+    pace: Pace
+    machine: Machine | None = None
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a rank tells before the others are known."""
+
+    rank: int
+    counts: pl.DataFrame
+    anchors: pl.DataFrame
+    lanes: pl.DataFrame
+    pace: Pace
+    machine: Machine | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What follows from all looks: clocks, the usual number of calls, the lanes whose clocks agree, and groups without a name."""
+
+    clocks: dict[int, Clock]
+    usual: pl.DataFrame
+    unusual: pl.DataFrame
+    by_clock: list[int]
+    leaders: Leaders
+
+
+@dataclass(frozen=True)
+class Waited:
+    """What a rank saw of the others: sums of its waits by whom they were for, how late it was itself, arrivals at the worst."""
+
+    rank: int
+    matched: int
+    last: int
+    late_ns: int
+    wait_ns: int
+    waits: pl.DataFrame
+    margins: pl.DataFrame
+    arrivals: pl.DataFrame
+    histogram: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class Compared:
+    """All ranks together."""
+
+    clocks: dict[int, Clock]
+    meetings: pl.DataFrame
+    ambiguous: int
+    unusual: pl.DataFrame
+    ranks: list[Waited]
+    late: pl.DataFrame
+    straggler: Straggler | None
+    looks: Sequence[Look] = ()
+
+
+def calls_of(
+    calls: pl.DataFrame,
+    rank: int,
+    pace: Pace,
+    shift_ns: int = 0,
+    drift: float = 0.0,
+    machine: Machine | None = None,
+) -> Calls:
+    """The rank's calls, moved to common time by what was recorded of its clock."""
+    rows = keyed(calls, rank, shift_ns)
+    if drift and len(rows):
+        first = pl.col("start_ns") - pl.col("start_ns").min()
+        rows = rows.with_columns(
+            start_ns=pl.col("start_ns") + (first.cast(pl.Float64) * drift).round().cast(pl.Int64)
+        )
+    return Calls(rank, rows, pace, machine)
+
+
+def look(calls: Calls) -> Look:
+    """Stage 1."""
+    lanes = calls.rows.select("rank", "lane", "stream").unique("lane").sort("lane")
+    return Look(calls.rank, counts(calls.rows), anchors(calls.rows), lanes, calls.pace, calls.machine)
+
+
+def plan(looks: Sequence[Look]) -> Plan:
+    """Stage 2."""
+    counted = added_counts([each.counts for each in looks])
+    most = usual(counted)
+    machines = {each.rank: each.machine for each in looks}
+    ends = _ends([each.anchors for each in looks], most)
+    leaders = told_apart(ends)
+    clocks = fit_clocks(by_group(ends, leaders, "key"), list(machines), machines)
+    lanes = {each.rank: by_group(each.lanes, leaders, "lane")["lane"].to_list() for each in looks}
+    return Plan(clocks, most, unusual(counted), comparable(lanes, clocks), leaders)
+
+
+def clocks_by_calls(
+    calls: Mapping[int, pl.DataFrame], machines: Mapping[int, Machine | None]
+) -> dict[int, Clock]:
+    """Only the clocks, from the rows of `keyed` of each rank."""
+    most = usual(added_counts([counts(rows) for rows in calls.values()]))
+    ends = _ends([anchors(rows) for rows in calls.values()], most)
+    return fit_clocks(by_group(ends, told_apart(ends), "key"), list(calls), machines)
+
+
+def _ends(frames: Sequence[pl.DataFrame], most: pl.DataFrame) -> pl.DataFrame:
+    return only_usual(pl.concat([pl.DataFrame(schema=ANCHORS), *frames]), most)
+
+
+def meet(calls: Calls, plan: Plan) -> pl.DataFrame:
+    """Stage 3."""
+    return meetings(_arrived(calls, plan))
+
+
+def wait(calls: Calls, plan: Plan, found: pl.DataFrame) -> Waited:
+    """Stage 4; `found` are the finished meetings, at least those of this rank."""
+    rows = waits(_arrived(calls, plan), found)
+    mine = rows["last_rank"] == calls.rank
+    others = rows.filter(~mine).group_by("rank", "last_rank", "name")
+    summed = others.agg(pl.col("wait_ns").sum(), calls=pl.len()).sort(
+        "wait_ns", "last_rank", "name", descending=[True, False, False]
+    )
+    seen = rows.join(worst(found), on=KEY, how="semi").select(*ARRIVALS)
+    return Waited(
+        rank=calls.rank,
+        matched=len(rows),
+        last=int(mine.sum()),
+        late_ns=int(rows["late_ns"].sum()),
+        wait_ns=int(rows["wait_ns"].sum()),
+        waits=summed.select(*WAITS).cast(WAITS),  # type: ignore[arg-type]
+        margins=_margins(rows),
+        arrivals=seen.cast(ARRIVALS),  # type: ignore[arg-type]
+        histogram=_histogram(rows),
+    )
+
+
+def _histogram(rows: pl.DataFrame) -> pl.DataFrame:
+    """How many arrivals waited how long, for each operation."""
+    found = rows.group_by(*OPERATION, bin=bin_of("wait_ns")).agg(arrivals=pl.len())
+    return found.select(*HISTOGRAM).cast(HISTOGRAM).sort(*HISTOGRAM)  # type: ignore[arg-type]
+
+
+def bin_of(column: str) -> pl.Expr:
+    """0 below a microsecond, then one bin for each doubling."""
+    microseconds = (pl.col(column) // 1000).cast(pl.Float64)
+    return pl.when(microseconds < 1).then(0).otherwise(microseconds.log(2).floor() + 1).cast(pl.Int32)
+
+
+def worst(found: pl.DataFrame) -> pl.DataFrame:
+    """The meetings in which ranks waited longest, summed over ranks."""
+    lost = pl.col("mean_wait_ns") * pl.col("ranks")
+    return found.sort(lost, *KEY, descending=[True, *(False for _ in KEY)]).head(WORST)
+
+
+def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequence[Waited]) -> Compared:
+    """The conclusions; `found` are all meetings as joined."""
+    steps, parts, did = (
+        pl.concat([getattr(each.pace, name) for each in looks]) if looks else pl.DataFrame()
+        for name in ("steps", "parts", "did")
+    )
+    done = finished(found)
+    margins = pl.concat([pl.DataFrame(schema=MARGINS), *(each.margins for each in ranks)])
+    late = lateness(steps, parts, margins)
+    clocks_mhz = {each.rank: each.pace.clock_mhz for each in looks}
+    # Who shares no collective with anybody keeps nobody waiting.
+    waited_for = straggler(late, steps, parts, clocks_mhz, did) if len(done) else None
+    if waited_for is not None:
+        kernels = pl.concat([each.pace.kernels for each in looks])
+        waited_for = replace(waited_for, kernels=ratios(kernels, waited_for.rank))
+    lost = len(ambiguous(found))
+    return Compared(plan.clocks, done, lost, plan.unusual, list(ranks), late, waited_for, looks)
+
+
+def compare(ranks: Mapping[int, Calls]) -> Compared:
+    """All stages, here."""
+    looks = [look(calls) for calls in ranks.values()]
+    agreed = plan(looks)
+    found = joined_meetings([meet(calls, agreed) for calls in ranks.values()])
+    done = finished(found)
+    return compared(looks, agreed, found, [wait(calls, agreed, done) for calls in ranks.values()])
+
+
+def _arrived(calls: Calls, plan: Plan) -> pl.DataFrame:
+    rows = by_group(matchable(calls.rows, plan.usual), plan.leaders, "lane")
+    return arrivals(rows, plan.clocks[calls.rank], plan.by_clock)
+
+
+def _margins(rows: pl.DataFrame) -> pl.DataFrame:
+    """By how much the rank came last, in each step; of calls that run at the same time only the most counts."""
+    sums: dict[int, int] = {}
+    step_before, busy_until, most = None, 0, 0
+    ordered = rows.drop_nulls("step").sort("start_ns").select("step", "start_ns", "dur_ns", "late_ns")
+    for step, start, dur, late in ordered.iter_rows():
+        if step != step_before or start >= busy_until:
+            step_before, busy_until, most = step, start + dur, 0
+        busy_until = max(busy_until, start + dur)
+        sums[step] = sums.get(step, 0) + max(0, late - most)
+        most = max(most, late)
+    rank = rows["rank"][0] if len(rows) else 0
+    data = [(rank, step, margin) for step, margin in sums.items()]
+    return pl.DataFrame(data, schema=MARGINS, orient="row")

@@ -1,0 +1,115 @@
+"""How one rank's steps went, in a few numbers a step: enough to compare it with the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from stepscope.analysis.account import Account
+from stepscope.analysis.charge import Charger
+from stepscope.analysis.steps import Steps
+from stepscope.ranks.stragglers.kernel_work import KERNELS, kernel_work, shaped, shaped_ops
+from stepscope.trace.trace import Trace
+
+STEPS = {
+    "rank": pl.Int32,
+    "step": pl.Int32,
+    "start_ns": pl.Int64,
+    "dur_ns": pl.Int64,
+    "blocks": pl.Float64,  # of all kernels that compute (on hosts: FLOPs of ops): the amount of work, where shapes are known
+}
+BESIDE = "beside"  # what is a collective in the account, and yet no wait
+_COLLECTIVE, _AT_WORK = "collective", ("compute", "copy")
+PARTS = {"rank": pl.Int32, "step": pl.Int32, "part": pl.String, "ns": pl.Int64}
+
+
+@dataclass(frozen=True)
+class Pace:
+    """`steps`: STEPS, `parts`: PARTS; of the rank's critical device. `kernels`: KERNELS. Clock and heat of its GPU where somebody looked.
+
+    `did`: PARTS of the host beside a device, whether the device waited for them or not; empty without one.
+    """
+
+    steps: pl.DataFrame
+    parts: pl.DataFrame
+    clock_mhz: float | None = None
+    celsius: float | None = None
+    kernels: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=KERNELS))
+    did: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PARTS))
+
+
+def pace(
+    trace: Trace,
+    account: Account,
+    found: Steps,
+    rank: int,
+    device: int | None,
+    ops: pl.DataFrame | None = None,
+) -> Pace:
+    """The whole steps of the rank; `ops` are its `op_calls`, asked for where no device computes."""
+    mine = found.windows.filter(pl.col("device").eq_missing(device) & ~pl.col("partial").fill_null(False))
+    steps = mine.select("step", "start_ns", dur_ns=pl.col("end_ns") - pl.col("start_ns"))
+    work = shaped(trace) if ops is None else shaped_ops(ops)
+    blocks = work.group_by("step").agg(pl.col("blocks").sum())
+    steps = steps.join(blocks, on="step", how="left", maintain_order="left")
+    length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns")
+    slices = _waits_apart(trace, account.slices.filter(pl.col("device").eq_missing(device)))
+    parts = slices.group_by("step", "part").agg(length)
+    parts = parts.join(mine.select("step"), on="step", how="semi").sort("step", "part")
+    number = pl.lit(rank, dtype=pl.Int32).alias("rank")
+    clock, heat = _gpu(trace.info.capture, device)
+    return Pace(
+        steps.select(number, "step", "start_ns", "dur_ns", "blocks").cast(STEPS),  # type: ignore[arg-type]
+        parts.select(number, "step", "part", "ns").cast(PARTS),  # type: ignore[arg-type]
+        clock,
+        heat,
+        kernel_work(work, rank),
+        _did(trace, found, device).select(number, "step", "part", "ns").cast(PARTS),  # type: ignore[arg-type]
+    )
+
+
+def _did(trace: Trace, found: Steps, device: int | None) -> pl.DataFrame:
+    """step, part, ns: what the thread of the steps was busy with in them, and since the step before."""
+    if device is None or found.host.is_empty():
+        return pl.DataFrame(schema={"step": pl.Int32, "part": pl.String, "ns": pl.Int64})
+    charger = Charger(trace, found)
+    start = pl.min_horizontal("start_ns", pl.col("end_ns").shift(1))
+    spans = found.host.select(
+        "end_ns",
+        start_ns=start,
+        gap=pl.int_range(pl.len(), dtype=pl.UInt32),
+        track=pl.lit(charger.main, pl.UInt32),
+    )
+    pieces = charger.charge(spans)
+    rows = pieces.select(
+        "part", step=found.host["step"].gather(pieces["gap"]), ns=pieces["end_ns"] - pieces["start_ns"]
+    )
+    return rows.group_by("step", pl.col("part").cast(pl.String)).agg(pl.col("ns").sum()).sort("step", "part")
+
+
+def _waits_apart(trace: Trace, slices: pl.DataFrame) -> pl.DataFrame:
+    """The slices with the part `BESIDE` where a collective runs alone, but the rank works on before it ends: nobody waits there."""
+    rows = slices.sort("start_ns").with_columns(pl.col("part").cast(pl.String))
+    named = rows["named_by"].cast(pl.UInt32)
+    end = trace.events["start_ns"].gather(named) + trace.events["dur_ns"].gather(named)
+    at_work = pl.when(pl.col("part").is_in(_AT_WORK)).then("start_ns").backward_fill()
+    goes_on = (pl.col("part") == _COLLECTIVE) & (at_work < end).fill_null(False)
+    return rows.with_columns(part=pl.when(goes_on).then(pl.lit(BESIDE)).otherwise("part"))
+
+
+def _gpu(capture: dict[str, Any], device: int | None) -> tuple[float | None, float | None]:
+    """Mean clock and temperature of the rank's GPU while the window was open, from the sidecar's telemetry."""
+    try:
+        samples = [sample["gpus"] for sample in capture["telemetry"]["samples"] if sample.get("gpus")]
+        rows = [gpus[device if device is not None and device < len(gpus) else 0] for gpus in samples]
+        clocks = [float(row["sm_clock_mhz"]) for row in rows if "sm_clock_mhz" in row]
+        heats = [float(row["temperature_celsius"]) for row in rows if "temperature_celsius" in row]
+    except (KeyError, TypeError, ValueError, IndexError):
+        return None, None  # no telemetry, or not as we write it
+    return _mean(clocks), _mean(heats)
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,166 @@
+"""Who was late when, what that lost, and whether it may be chance.
+
+Three questions with three bounds. *Clearly late* in a step: by more than any of so many healthy ranks would be once in twenty
+steps; *late*: by more than a given healthy rank would be once in twenty steps; both by at least what is worth telling. *More
+often than chance*: if who is clearly late were drawn anew in each step, no rank would be drawn so often, but once in ten jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from statistics import median
+
+import polars as pl
+
+from stepscope.analysis.finding import WORTH_TELLING
+from stepscope.ranks.stragglers.lateness import spread_ns
+from stepscope.statistics.student_t import MANY, quantile
+
+CHANCE = 0.05
+CHANCE_OF_TURNS = 0.1  # of those jobs, that is, which lose by late ranks in turn what is worth telling: few
+_AS_LATE = 0.5  # of its own typical lateness: what is far less is of another sort
+_OF_A_MEDIAN = 1.2533  # its standard error to that of a mean
+
+
+@dataclass(frozen=True)
+class LateSteps:
+    """`by_step`: lateness of the ranks that were behind the others at all; `by_rank`: of every step of a rank."""
+
+    by_step: dict[int, dict[int, int]]
+    by_rank: dict[int, list[int]]
+    total_ns: int
+    typical_ns: (
+        float  # of a step: one that takes long for another reason must not hide what is lost in the others
+    )
+    noise_ns: float
+
+    @property
+    def steps(self) -> int:
+        """How many."""
+        return len(self.by_step)
+
+    @property
+    def worth_ns(self) -> float:
+        """What must be lost, over all steps, to be worth telling."""
+        return WORTH_TELLING * self.typical_ns * self.steps
+
+    @cached_property
+    def late_ns(self) -> float:
+        """From here on a rank is late in a step."""
+        return max(WORTH_TELLING * self.typical_ns, _beyond(1) * self.noise_ns)
+
+    @cached_property
+    def clearly_ns(self) -> float:
+        """From here on it is so by more than noise makes the last of them."""
+        return max(WORTH_TELLING * self.typical_ns, self.noise_of_last_ns)
+
+    @cached_property
+    def noise_of_last_ns(self) -> float:
+        """How late the last of healthy ranks may be."""
+        return _beyond(len(self.by_rank)) * self.noise_ns
+
+    @cached_property
+    def _clearly(self) -> dict[int, list[int]]:
+        """By step the ranks that were clearly late, of steps that have some."""
+        found = {
+            step: [rank for rank, ns in ranks.items() if ns > self.clearly_ns]
+            for step, ranks in self.by_step.items()
+        }
+        return {step: ranks for step, ranks in found.items() if ranks}
+
+    @cached_property
+    def last(self) -> dict[int, int]:
+        """The last rank of each step in which some were behind."""
+        return {
+            step: max(ranks, key=lambda rank: (ranks[rank], -rank))
+            for step, ranks in self.by_step.items()
+            if ranks
+        }
+
+    @cached_property
+    def alone(self) -> dict[int, int]:
+        """By rank what all steps would have saved had it come with the next one."""
+        lost: dict[int, int] = {}
+        for step, last in self.last.items():
+            others = max((ns for rank, ns in self.by_step[step].items() if rank != last), default=0)
+            lost[last] = lost.get(last, 0) + self.by_step[step][last] - others
+        return lost
+
+    def saved(self, ranks: Collection[int]) -> int:
+        """What all steps would have saved had these ranks come with the last of the others."""
+        lost, these = 0, set(ranks)
+        for by_rank in self.by_step.values():
+            mine = max((ns for rank, ns in by_rank.items() if rank in these), default=0)
+            others = max((ns for rank, ns in by_rank.items() if rank not in these), default=0)
+            lost += max(0, mine - others)
+        return lost
+
+    def lost(self, beyond_ns: float = 0.0) -> float:
+        """What all steps lost by the last one, whoever it was, as far as it was more than this."""
+        return sum(max(0.0, self.by_step[step][rank] - beyond_ns) for step, rank in self.last.items())
+
+    def late_in(self, rank: int) -> list[int]:
+        """The steps in which the rank was late."""
+        return [step for step, ranks in self.by_step.items() if ranks.get(rank, 0) > self.late_ns]
+
+    def clearly_in(self, rank: int) -> list[int]:
+        """The steps in which it was clearly so."""
+        return [step for step, ranks in self._clearly.items() if rank in ranks]
+
+    def share_late(self, rank: int) -> float:
+        """Of its steps, those in which it was late."""
+        return len(self.late_in(rank)) / max(1, len(self.by_rank[rank]))
+
+    def steadily(self, rank: int) -> bool:
+        """Whether it is late in its typical step, by more than noise of so many steps makes any of so many ranks."""
+        mine = self.by_rank[rank]
+        error = _OF_A_MEDIAN * self.noise_ns / sqrt(len(mine))
+        return median(mine) > _beyond(len(self.by_rank)) * error
+
+    def more_often_than_chance(self, rank: int) -> bool:
+        """Whether it was late in more steps than any rank would be by chance; only steps in which somebody was as late count."""
+        mine = [self.by_step[step][rank] for step in self.clearly_in(rank)]
+        if not mine:
+            return False
+        as_late = max(self.clearly_ns, _AS_LATE * median(mine))
+        counts = [sum(ns > as_late for ns in ranks.values()) for ranks in self.by_step.values()]
+        return self._chance_of(sum(ns > as_late for ns in mine), counts) < CHANCE_OF_TURNS
+
+    @cached_property
+    def too_few_to_tell(self) -> bool:
+        """Whether even a rank that was late whenever somebody was might be so by chance."""
+        counts = [len(ranks) for ranks in self._clearly.values()]
+        return self._chance_of(len(self._clearly), counts) >= CHANCE_OF_TURNS
+
+    def _chance_of(self, often: int, counts: Sequence[int]) -> float:
+        """That some rank is among the late ones in at least so many steps; `counts` are how many were late in each."""
+        ranks = len(self.by_rank)
+        chances = [1.0] + [0.0] * often  # of having been drawn 0, 1, … and at least `often` times
+        for late in counts:
+            share = late / ranks
+            for count in range(often, 0, -1):
+                stays = chances[count] if count == often else chances[count] * (1 - share)
+                chances[count] = stays + chances[count - 1] * share
+            chances[0] *= 1 - share if often else 1.0
+        return min(1.0, ranks * chances[often])
+
+
+def late_steps(late: pl.DataFrame) -> LateSteps:
+    """The rows of `lateness`, sorted out."""
+    typical = late.group_by("step").agg(pl.col("dur_ns").median())["dur_ns"]
+    by_step: dict[int, dict[int, int]] = {int(step): {} for step in late["step"].unique().sort()}
+    by_rank: dict[int, list[int]] = {}
+    for step, rank, ns in late.select("step", "rank", "late_ns").iter_rows():
+        by_rank.setdefault(rank, []).append(ns)
+        if ns > 0:
+            by_step[step][rank] = ns
+    middle = float(typical.median() or 0)  # type: ignore[arg-type]
+    return LateSteps(by_step, by_rank, int(typical.sum()), middle, spread_ns(late))
+
+
+def _beyond(ranks: int) -> float:
+    """Standard deviations that none of so many healthy ranks exceeds, but once in twenty times."""
+    return quantile(2 * CHANCE / max(1, ranks), MANY)

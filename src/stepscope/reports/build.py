@@ -1,0 +1,203 @@
+"""From a profile to its report: every section asks every rank, and a section that fails is told, not fatal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from stepscope.analysis.context import RankContext
+from stepscope.analysis.options import ROWS, Options, parse_steps
+from stepscope.errors import StepscopeError
+from stepscope.profile import later
+from stepscope.profile.load import load
+from stepscope.profile.profile import Profile
+from stepscope.profile.ranks import spans
+from stepscope.reports.about import about
+from stepscope.reports.model.report import Problem, Report, Steps
+from stepscope.reports.problems import problems_of
+from stepscope.reports.ranks.straggler_finding import with_straggler, with_waits
+from stepscope.reports.sections import SECTIONS
+from stepscope.reports.sections.section import Section
+
+RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of problems
+AT_ONCE = 4
+# Told in every report: what the others are measured by.
+ALWAYS = ("problems", "steps")
+SECTION_NAMES = tuple(section.name for section in SECTIONS)
+
+T = TypeVar("T")
+
+
+def report(
+    profile: Profile | str | os.PathLike[str],
+    *,
+    step: str | None = None,
+    step_name: str | None = None,
+    rank: int | Collection[int] | None = None,
+    sections: Collection[str] | None = None,
+    limit: int = ROWS,
+    ops_by: Sequence[str] = (),
+) -> Report:
+    """The report of a profile, or of the profile at a path.
+
+    `step` chooses steps (`"7"`, or `"3:8"` with both ends), `step_name` the annotation that marks them, `rank` some of
+    the ranks and `sections` some of the sections; long lists have at most `limit` rows, 0 for all. `ops_by` splits
+    ops further: by scope, shapes, placement or stack.
+    """
+    options = Options(step_name, parse_steps(step) if step is not None else None, limit, tuple(ops_by))
+    with later.postponed():
+        if not isinstance(profile, Profile):
+            profile = load(profile, rank=rank)
+        return build(profile, options, rank, sections)
+
+
+def build(
+    profile: Profile,
+    options: Options,
+    rank: int | Collection[int] | None = None,
+    sections: Collection[str] | None = None,
+    also: Callable[[RankContext], None] | None = None,
+) -> Report:
+    """The report, rank by rank: what one rank needed is let go before the next one is looked at, and after `also` saw it."""
+    ranks = _chosen_ranks(profile, rank)
+    wanted = chosen_sections(sections, several=len(ranks) > 1)
+    failures = Failures()
+    found: dict[str, list[Any]] = {section.name: [] for section in wanted}
+    with ThreadPoolExecutor(_threads(), thread_name_prefix="stepscope-report") as pool:
+        for number in ranks:
+            context = RankContext(number, profile.trace(number), options, alone=len(ranks) == 1)
+            # Side by side: Polars and the native loops leave the interpreter to others while they work.
+            asked = [(section, pool.submit(section.of_rank, context)) for section in _slowest_first(wanted)]
+            for section, answer in asked:
+                found[section.name] += failures.caught(section, number, answer.result)
+            if also is not None:
+                also(context)
+    return put_together(profile, options, ranks, wanted, found, failures)
+
+
+def put_together(
+    profile: Profile,
+    options: Options,
+    ranks: Sequence[int],
+    wanted: Sequence[Section],
+    found: Mapping[str, list[Any]],
+    failures: Failures,
+    ready: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Report:
+    """The report of what each section found on each rank; `ready` are sections that were put together elsewhere."""
+    fields: dict[str, Any] = {}
+    for name in ready or {}:
+        fields.update((ready or {})[name])
+    for section in (section for section in wanted if section.name not in (ready or {})):
+        for joined in failures.caught(section, None, section.joined, found[section.name], options):
+            fields.update(joined)
+    _check_steps(options, fields.get("steps"))
+    if "findings" in fields and "collectives" in fields and "steps" in fields:
+        told, step_ns = fields["collectives"], fields["steps"].mean_ns
+        with_waits(fields["findings"], told)
+        fields["findings"] = with_straggler(fields["findings"], told.straggler, step_ns)
+    traces = {number: profile.trace(number) for number in ranks}
+    failed = [*failures.problems(len(profile.ranks)), *fields.pop("rank_problems", ())]
+    told = problems_of(profile, ranks, fields.pop("problems", ()), failed)
+    return Report(profile=about(profile, traces), problems=told, **fields)
+
+
+def _check_steps(options: Options, steps: Steps | None) -> None:
+    """A range of steps that chooses none of them is a mistake, not an empty report."""
+    if options.steps is not None and steps is not None and steps.source != "none" and not steps.count:
+        first, last = options.steps
+        raise StepscopeError(
+            f"None of the steps {'' if first is None else first}:{'' if last is None else last} was recorded.",
+            fix="Without --step the report lists those that were.",
+        )
+
+
+def _threads() -> int:
+    return min(AT_ONCE, os.cpu_count() or 1)
+
+
+def _slowest_first(sections: Sequence[Section]) -> list[Section]:
+    """Findings ask for all that the others ask for, and more: whoever waits for them waits longest. Steps begin with the
+    replay, which findings want after the account."""
+    first = ("findings", "steps")
+    return sorted(
+        sections, key=lambda section: first.index(section.name) if section.name in first else len(first)
+    )
+
+
+def chosen_sections(names: Collection[str] | None, several: bool = True) -> Sequence[Section]:
+    """The sections of these names, those that are always told, and for `several` ranks what those ask for; all for None."""
+    if names is None:
+        return SECTIONS
+    unknown = sorted(set(names).difference(SECTION_NAMES))
+    if unknown:
+        raise StepscopeError(
+            f"There is no section {unknown[0]}.", fix=f"The sections are {', '.join(SECTION_NAMES)}."
+        )
+    # Who the other ranks wait for is a finding that comes of the collectives; that ranks differ in their calls is a problem.
+    also = ("collectives",) if several and {"findings", "problems"} & set(names) else ()
+    return [section for section in SECTIONS if section.name in (*names, *ALWAYS, *also)]
+
+
+def _chosen_ranks(profile: Profile, rank: int | Collection[int] | None) -> list[int]:
+    if rank is None:
+        return profile.ranks
+    wanted = sorted({rank} if isinstance(rank, int) else set(rank))
+    for number in wanted:
+        profile.trace(number)  # says which ranks there are if this is none of them
+    return wanted
+
+
+class Failures:
+    """What went wrong while sections were computed: one section's fault must not cost the others."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[dict[str, None], list[int]]] = {}
+
+    def caught(self, section: Section, rank: int | None, ask: Callable[..., T], *arguments: Any) -> list[T]:
+        """The answer, or nothing and a problem."""
+        try:
+            return [ask(*arguments)]
+        except StepscopeError:
+            raise
+        except BaseException as error:
+            # Polars reports its own faults as a PanicException, which is no Exception.
+            is_fault = isinstance(error, Exception) or type(error).__name__ == "PanicException"
+            if not is_fault or os.environ.get(RAISE):
+                raise
+            line = f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0]
+            self.add(line, section.name, rank)
+            return []
+
+    def add(self, line: str, section: str, rank: int | None) -> None:
+        """One more of these faults."""
+        sections, ranks = self._found.setdefault(line, ({}, []))
+        sections[section] = None
+        if rank is not None and rank not in ranks:
+            ranks.append(rank)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Fault and section, of a single rank."""
+        return [(line, section) for line, (sections, _) in self._found.items() for section in sections]
+
+    def problems(self, all_ranks: int) -> list[Problem]:
+        """One for each fault, however many sections and ranks it cost."""
+        return [
+            _failed(line, list(sections), ranks if all_ranks > 1 else [])
+            for line, (sections, ranks) in self._found.items()
+        ]
+
+
+def _failed(line: str, sections: list[str], ranks: list[int]) -> Problem:
+    where = f" On ranks {spans(ranks)}." if len(ranks) > 1 else ""
+    return Problem(
+        code="analysis-failed",
+        severity="error",
+        title=f"Not everything could be computed: {', '.join(sections)}",
+        detail=line + where,
+        fix=f"This is a bug in stepscope; set {RAISE}=1 for the traceback, and please report it.",
+        rank=ranks[0] if len(ranks) == 1 else None,
+        count=max(1, len(ranks)),
+    )

@@ -1,0 +1,1 @@
+"""The report's structs, whose JSON schema is the contract."""

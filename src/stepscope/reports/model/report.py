@@ -1,0 +1,322 @@
+"""The report: everything that a renderer, the page or a check may show. Its JSON form is a contract.
+
+Times are ns, sizes bytes, shares 0 to 1. What is not known is null, never 0. Long lists are capped, and say so.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from stepscope.reports.model.ranks import (
+    Arrival,
+    CollectiveRow,
+    Collectives,
+    LateStep,
+    Meeting,
+    RankClock,
+    RankWait,
+    Straggler,
+)
+from stepscope.reports.model.work import (
+    CopyRow,
+    Device,
+    KernelRow,
+    Kernels,
+    OpRow,
+    Ops,
+    Precision,
+    Queue,
+    Rows,
+)
+
+if TYPE_CHECKING:
+    from stepscope.reports.figures.figure import Figure
+
+__all__ = [
+    "SCHEMA",
+    "Arrival",
+    "BreakdownRow",
+    "CollectiveRow",
+    "Collectives",
+    "CopyRow",
+    "Coverage",
+    "Device",
+    "Finding",
+    "Gap",
+    "Input",
+    "InputStage",
+    "KernelRow",
+    "Kernels",
+    "LateStep",
+    "LiveRow",
+    "Meeting",
+    "Memory",
+    "MemoryDevice",
+    "NamedTime",
+    "OpRow",
+    "Ops",
+    "PhaseRow",
+    "Precision",
+    "Problem",
+    "Profile",
+    "Queue",
+    "RankClock",
+    "RankWait",
+    "Report",
+    "Rows",
+    "StepRow",
+    "Steps",
+    "Straggler",
+]
+
+SCHEMA = "stepscope.report/1"
+
+
+class Profile(msgspec.Struct, kw_only=True):
+    """What was profiled."""
+
+    path: str
+    name: str = ""
+    framework: str | None = None
+    format: str = ""
+    ranks: list[int] = []
+    world_size: int | None = None
+    devices: list[dict[str, Any]] = []
+    duration_ns: int = 0
+    events: int = 0
+    files: list[str] = []
+    versions: dict[str, Any] = {}
+    hosts: list[str] = []
+    capture_options: dict[str, Any] = {}
+    recorded_unix_ns: int | None = None
+
+
+class Problem(msgspec.Struct, kw_only=True):
+    """A defect of the capture itself."""
+
+    code: str
+    severity: str
+    title: str
+    detail: str
+    fix: str = ""
+    rank: int | None = None
+    count: int = 1
+
+
+class StepRow(msgspec.Struct, kw_only=True):
+    """One step on one device of one rank; its parts sum to its duration."""
+
+    rank: int
+    device: int | None
+    step: int
+    start_ns: int
+    duration_ns: int
+    parts: dict[str, int]
+    partial: bool = False
+    outlier: bool = False
+
+
+class Steps(msgspec.Struct, kw_only=True):
+    """All steps; the figures leave partial ones out and are over each rank's critical device.
+
+    `inflation`: how much longer a profiled step is than an unprofiled one, where that is known.
+    """
+
+    source: str = "none"
+    name: str | None = None
+    count: int = 0
+    median_ns: int | None = None
+    mean_ns: int | None = None
+    p10_ns: int | None = None
+    p90_ns: int | None = None
+    min_ns: int | None = None
+    max_ns: int | None = None
+    inflation: float | None = None
+    inflation_source: str | None = (
+        None  # measured: by steps outside the window; estimated: by a cost per event
+    )
+    partial: int = 0
+    outliers: int = 0
+    critical_devices: dict[str, int | None] = {}  # by rank
+    rows: list[StepRow] = []
+
+
+class NamedTime(msgspec.Struct, kw_only=True):
+    """Time charged to an event by its name, and the thread or stream it was on.
+
+    `detail` says more, for most of the time: where a wait was asked for, what was slow inside the input.
+    """
+
+    name: str
+    thread: str | None = None
+    ns: int
+    detail: str | None = None
+
+
+class BreakdownRow(msgspec.Struct, kw_only=True):
+    """One part of the account, over all steps of the critical device of each rank.
+
+    `names` has the longest; `names_total` exist, and `named_share` of the part's time has a name.
+    """
+
+    part: str
+    ns: int
+    share: float
+    names: list[NamedTime] = []
+    names_total: int = 0
+    named_share: float = 0.0
+
+
+class PhaseRow(msgspec.Struct, kw_only=True):
+    """An outermost annotation in the steps, such as `collect` or `train`; `parts` is the account of its time."""
+
+    name: str
+    calls: int
+    total_ns: int
+    share: float  # of the time of the steps on the host
+    parts: dict[str, int] = {}
+
+
+class Finding(msgspec.Struct, kw_only=True):
+    """A diagnosed bottleneck: evidence, what to change, and what that would save."""
+
+    code: str
+    class_: str = msgspec.field(name="class")
+    title: str
+    detail: str
+    evidence: dict[str, Any] = {}
+    share: float = 0.0
+    saves_ns_per_step: int = 0
+    speedup: float = 1.0
+    speedup_max: float = 1.0
+    fix: str = ""
+
+
+class InputStage(msgspec.Struct, kw_only=True):
+    """One stage of the input pipeline."""
+
+    name: str
+    kind: str  # read, preprocess, batch, copy, wait or other
+    total_ns: int
+    self_ns: int
+    calls: int
+
+
+class Input(msgspec.Struct, kw_only=True):
+    """The input pipeline: its share of host time in steps, the share the device waited for, and its stages."""
+
+    share: float = 0.0
+    exposed_share: float = 0.0
+    stages: list[InputStage] = []
+    stages_total: int = 0  # before they were capped
+    verdict: str = ""
+
+
+class LiveRow(msgspec.Struct, kw_only=True):
+    """Memory that was live at the peak."""
+
+    kind: str  # parameter, gradient, optimizer state, activation, input, temporary or unknown
+    op: str | None = None
+    scope: str | None = None
+    bytes: int
+
+
+class MemoryDevice(msgspec.Struct, kw_only=True):
+    """One device's memory (or the host's)."""
+
+    device: int | None = None
+    device_kind: str = "cpu"
+    source: str = ""  # allocator, hlo or run_metadata
+    peak_bytes: int | None = None
+    peak_at_ns: int | None = None
+    reserved_peak: int | None = None
+    capacity_bytes: int | None = None
+    timeline: list[dict[str, Any]] = []  # {time_ns, allocated, reserved}
+    at_peak: list[LiveRow] = []
+    at_peak_total: int = 0  # rows of `at_peak` before it was capped
+    growth_bytes_per_step: int | None = None
+    never_freed_bytes: int | None = None
+    fragmentation: float | None = None
+    known_share: float | None = None  # of the peak's bytes whose allocation was recorded
+    note: str = ""
+    rank: int | None = None
+
+
+class Memory(msgspec.Struct, kw_only=True):
+    """Memory, a row per device."""
+
+    devices: list[MemoryDevice] = []
+
+
+class Gap(msgspec.Struct, kw_only=True):
+    """Something that the profile does not cover, why, and what would close it."""
+
+    what: str
+    share: float
+    reason: str
+    fix: str = ""
+
+
+class Coverage(msgspec.Struct, kw_only=True):
+    """Shares of ops (and of step time) that carry each kind of figure."""
+
+    runtime: float | None = None
+    device_time: float | None = None
+    memory: float | None = None
+    shapes: float | None = None
+    stacks: float | None = None
+    step_time: float | None = None
+    gaps: list[Gap] = []
+
+
+class Report(msgspec.Struct, kw_only=True):
+    """All of it."""
+
+    schema: str = SCHEMA
+    profile: Profile
+    problems: list[Problem] = []
+    steps: Steps = msgspec.field(default_factory=Steps)
+    breakdown: list[BreakdownRow] = []
+    phases: list[PhaseRow] = []
+    findings: list[Finding] = []
+    input: Input = msgspec.field(default_factory=Input)
+    ops: Ops = msgspec.field(default_factory=Ops)
+    kernels: Kernels = msgspec.field(default_factory=Kernels)
+    precision: Precision = msgspec.field(default_factory=Precision)
+    device: Device = msgspec.field(default_factory=Device)
+    memory: Memory = msgspec.field(default_factory=Memory)
+    collectives: Collectives = msgspec.field(default_factory=Collectives)
+    coverage: Coverage = msgspec.field(default_factory=Coverage)
+
+    def figure(self, name: str) -> Figure:
+        """A drawing: account, steps, ranks, ops, kernels, precision, device, memory or collectives."""
+        from stepscope.reports.figures import figure
+
+        return figure(self, name)
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the report as what the name says: .html, .json, .md, or text."""
+        from stepscope.reports.render.write import save
+
+        save(self, Path(path), force=force)
+
+    def __str__(self) -> str:
+        from stepscope.reports.render.terminal import as_text
+
+        return as_text(self)
+
+    def __repr__(self) -> str:
+        from stepscope.reports.wording.headline import brief
+
+        return brief(self)
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("profile", self.profile.name)]
+
+    def _repr_html_(self) -> str:
+        from stepscope.reports.render.html import fragment
+
+        return fragment(self)

@@ -1,0 +1,1 @@
+"""Sections over ranks: comparison, stragglers, unequal work."""

@@ -1,0 +1,222 @@
+"""The report as one web page that needs nothing else: no network, no other file, and no script to be read."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Collection, Iterator
+
+from stepscope import units
+from stepscope.reports.figures import FIGURES
+from stepscope.reports.figures.markup import Content, Markup, join, tag
+from stepscope.reports.figures.style import asset, content_style, page_style
+from stepscope.reports.model.report import Finding, Problem, Report
+from stepscope.reports.render.html_account import account_html
+from stepscope.reports.render.html_tables import table_html
+from stepscope.reports.tables.tables import ORDER, TITLES, tables_of
+from stepscope.reports.wording.facts import VERDICT, facts_of, is_sentence
+from stepscope.reports.wording.headline import devices, figures, title
+from stepscope.reports.wording.parts import part
+from stepscope.reports.wording.summary import evidence, in_order
+from stepscope.reports.wording.values import framework, moment, share
+
+ROWS = 200
+_FIGURES = {"breakdown": ("account", "ranks"), "steps": ("steps",), "precision": ("precision",), "device": ("device",), "memory": ("memory",)}  # fmt: skip
+
+
+# Sections whose figures say all that their tables would.
+_DRAWN = ("breakdown", "precision")
+
+
+def as_html(report: Report, *, sections: Collection[str] | None = None, limit: int = ROWS) -> str:
+    """The whole report, or some of its sections; tables have at most `limit` rows, 0 for all."""
+    found = [
+        (name, body)
+        for name in ORDER
+        if sections is None or name in sections
+        for body in _body(report, name, limit)
+    ]
+    script = asset("page.js")
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy(script)),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title(report)),
+        tag("style", Markup(page_style())),
+    )
+    body = tag(
+        "body",
+        tag("header", tag("div", _header(report))),
+        _nav([name for name, _ in found]),
+        tag("main", [_section(name, content) for name, content in found], _footer(report)),
+        tag("div", id="tip"),
+        tag("script", Markup(script)),
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en', class_='stepscope')}\n"
+
+
+def policy(script: str) -> str:
+    """Only our script may run, and nothing may be fetched: names in a profile are not to be trusted."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def _header(report: Report) -> list[Markup]:
+    profile = report.profile
+    when = moment(profile.recorded_unix_ns) if profile.recorded_unix_ns is not None else None
+    about = [
+        framework(profile.framework), devices(report), *figures(report)[:1], ", ".join(profile.hosts[:3]), when,
+        f"{profile.events:,} events",
+    ]  # fmt: skip
+    cards = [
+        tag("div", tag("b", value), tag("span", label), class_="card") for label, value in _cards(report)
+    ]
+    return [
+        tag("h1", profile.name or profile.path),
+        tag("p", [tag("span", each) for each in about if each], class_="sub"),
+        tag("div", cards, class_="cards"),
+    ]
+
+
+def _cards(report: Report) -> Iterator[tuple[str, str]]:
+    """The figures that people look for first."""
+    steps = report.steps
+    if steps.median_ns is not None:
+        counted = steps.count - steps.partial or steps.count  # partial ones only where there are no others
+        yield f"median of {counted:,} step{'s' if counted != 1 else ''}", units.duration(steps.median_ns)
+    busy = sum(row.share for row in report.breakdown if part(row.part).is_busy)
+    if report.breakdown and any(row.part == "compute" for row in report.breakdown):
+        yield "of the time the device is busy", share(busy)
+    idle = [row for row in in_order(report.breakdown) if not part(row.part).is_busy]
+    if idle and idle[0].share >= 0.01:
+        why = idle[0].part
+        label = "of the time is unexplained" if why == "unexplained" else f"idle because of {part(why).title}"
+        yield label, share(idle[0].share)
+    if report.device.mfu is not None:
+        yield "model FLOPs utilisation", share(report.device.mfu)
+    peaks = [
+        found.peak_bytes for found in report.memory.devices if found.device_kind != "cpu" and found.peak_bytes
+    ]
+    if peaks:
+        yield "peak memory of a device", units.size(max(peaks))
+    if report.findings and report.findings[0].speedup > 1:
+        yield "faster by the first finding", f"{report.findings[0].speedup:.2f}×"
+
+
+def _nav(names: list[str]) -> Markup:
+    links = tag("p", [tag("a", TITLES[name], href=f"#{name}") for name in names])
+    return tag("nav", tag("div", links, theme_button()))
+
+
+def theme_button() -> Markup:
+    """Light or dark; the script of the page shows it."""
+    return tag("button", "light / dark", id="theme", type="button", hidden=True)
+
+
+def _section(name: str, content: Content) -> Markup:
+    return tag("section", tag("h2", TITLES[name]), content, id=name)
+
+
+def _footer(report: Report) -> Markup:
+    profile = report.profile
+    versions = ", ".join(f"{name} {value}" for name, value in profile.versions.items())
+    pieces = [f"{report.schema} of {profile.path}", versions, "Times are of profiled steps."]
+    return tag("footer", " · ".join(piece for piece in pieces if piece))
+
+
+def _body(report: Report, name: str, limit: int) -> Iterator[Content]:
+    """What the section shows; nothing where there is nothing to show."""
+    content = list(_WORDS.get(name, _figures_and_tables)(report, name, limit))
+    if content:
+        yield content
+
+
+def _problems(report: Report, _: str, limit: int) -> Iterator[Markup]:
+    remarks = [_problem(problem) for problem in report.problems if problem.severity == "info"]
+    told = [_problem(problem) for problem in report.problems if problem.severity != "info"]
+    yield from told or [tag("p", "Nothing is wrong with the capture.")]
+    if remarks:
+        yield tag(
+            "details", tag("summary", f"{len(remarks)} remark{'s' if len(remarks) > 1 else ''}"), remarks
+        )
+
+
+def _problem(problem: Problem) -> Markup:
+    rank = f" (rank {problem.rank})" if problem.rank is not None else ""
+    return tag(
+        "div",
+        tag("h3", tag("em", problem.severity), f": {problem.title}{rank}"),
+        tag("p", problem.detail),
+        tag("p", problem.fix, class_="fix") if problem.fix else None,
+        class_=f"problem {problem.severity}",
+    )
+
+
+def _findings(report: Report, _: str, limit: int) -> Iterator[Markup]:
+    yield from (_finding(number, finding) for number, finding in enumerate(report.findings, 1))
+
+
+def _finding(number: int, finding: Finding) -> Markup:
+    figures_behind = [(tag("dt", label), tag("dd", words)) for label, words in evidence(finding)]
+    words = tag(
+        "div",
+        tag("h3", finding.title, tag("code", finding.code)),
+        tag("p", finding.detail),
+        tag("p", finding.fix, class_="fix") if finding.fix else None,
+        tag("details", tag("summary", "evidence"), tag("dl", figures_behind)) if figures_behind else None,
+    )
+    return tag("div", tag("b", str(number)), words, _gain(finding), class_="finding")
+
+
+def _gain(finding: Finding) -> Markup | None:
+    if finding.saves_ns_per_step <= 0:
+        return None
+    most = f", at most {finding.speedup_max:.2f}×" if finding.speedup_max > finding.speedup else ""
+    saved = f"saves {units.duration(finding.saves_ns_per_step)} a step{most}"
+    return tag("div", tag("b", f"{finding.speedup:.2f}×"), tag("span", saved), class_="gain")
+
+
+def _figures_and_tables(report: Report, name: str, limit: int) -> Iterator[Markup]:
+    facts = facts_of(report, name)
+    yield from (tag("p", value) for label, value in facts if label == VERDICT)
+    drawn = [found for each in _figure_names(report, name) if (found := FIGURES[each](report)) is not None]
+    short = [(label, value) for label, value in facts if not is_sentence(value)]
+    long = [(label, value) for label, value in facts if is_sentence(value) and label != VERDICT]
+    if short:
+        yield tag(
+            "dl", [tag("div", tag("dt", label), tag("dd", value)) for label, value in short], class_="facts"
+        )
+    yield from (tag("p", f"{label}: {value}") for label, value in long)
+    yield from (found.html() for found in drawn)
+    if name == "breakdown" and report.breakdown:
+        yield account_html(report)
+    if name not in _DRAWN:
+        for table in tables_of(report, name):
+            yield table_html(table.head(limit), table.title if table.title != name else "")
+
+
+def _figure_names(report: Report, section: str) -> tuple[str, ...]:
+    """One step of each of several ranks is already drawn as bars, side by side."""
+    is_told = section == "steps" and report.steps.count == 1 and len(report.profile.ranks) > 1
+    return () if is_told else _FIGURES.get(section, ())
+
+
+_WORDS: dict[str, Callable[[Report, str, int], Iterator[Markup]]] = {
+    "problems": _problems,
+    "findings": _findings,
+}
+
+
+def fragment(report: Report) -> str:
+    """A piece of a page, for notebooks: what to know first, without a script."""
+    drawn = [FIGURES[name](report) for name in ("account", "steps")]
+    content = [
+        tag("style", Markup(content_style())),
+        _header(report),
+        tag("section", [_problem(problem) for problem in report.problems if problem.severity != "info"]),
+        tag("section", [_finding(number, finding) for number, finding in enumerate(report.findings[:5], 1)]),
+        [found.html() for found in drawn if found is not None],
+    ]
+    return tag("div", join(content), class_="stepscope piece")

@@ -1,0 +1,29 @@
+"""The report as JSON: the contract that programs read, and its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+
+from stepscope.reports.model.report import Report
+
+_ALWAYS = ("schema", "profile", "problems", "steps")
+
+
+def as_json(report: Report, *, sections: Collection[str] | None = None) -> str:
+    """The report, or some of its sections with what is always told: what was profiled, problems and steps."""
+    whole: dict[str, Any] = msgspec.to_builtins(report)
+    if sections is not None:
+        whole = {name: part for name, part in whole.items() if name in _ALWAYS or name in sections}
+    return _written(whole)
+
+
+def schema_text() -> str:
+    """The JSON schema of a report."""
+    return _written(msgspec.json.schema(Report))
+
+
+def _written(value: dict[str, Any]) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"

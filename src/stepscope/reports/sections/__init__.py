@@ -1,0 +1,36 @@
+"""The sections of a report, one per file."""
+
+from __future__ import annotations
+
+from stepscope.reports.sections import (
+    breakdown,
+    collectives,
+    coverage,
+    device,
+    findings,
+    input_pipeline,
+    kernels,
+    memory,
+    ops,
+    phases,
+    precision,
+    problems,
+    steps,
+)
+from stepscope.reports.sections.section import Section
+
+SECTIONS: tuple[Section, ...] = (
+    problems.SECTION,
+    findings.SECTION,
+    breakdown.SECTION,
+    phases.SECTION,
+    steps.SECTION,
+    input_pipeline.SECTION,
+    ops.SECTION,
+    kernels.SECTION,
+    precision.SECTION,
+    device.SECTION,
+    memory.SECTION,
+    collectives.SECTION,
+    coverage.SECTION,
+)

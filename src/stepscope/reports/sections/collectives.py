@@ -1,0 +1,120 @@
+"""Communication over all ranks: per operation, and how each rank stands among the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from stepscope.analysis.collective_calls import collective_calls
+from stepscope.analysis.collectives import Collectives as RankCollectives
+from stepscope.analysis.collectives import added_rows, collective_sums, collectives
+from stepscope.analysis.context import RankContext
+from stepscope.analysis.options import Options
+from stepscope.ranks.clocks.shared import machine_of
+from stepscope.ranks.compare import Calls, Compared, calls_of, compare
+from stepscope.ranks.stragglers.pace import pace
+from stepscope.reports.columns import capped
+from stepscope.reports.model import report as model
+from stepscope.reports.ranks.compare import between_ranks, rank_figures, transfers
+from stepscope.reports.ranks.unequal import nothing_recorded, unequal
+from stepscope.reports.sections.section import Section
+
+
+@dataclass(frozen=True)
+class RankPart:
+    """One rank's calls as sums, those behind its shares, and what is compared with other ranks."""
+
+    rank: int
+    rows: pl.DataFrame
+    sums: RankCollectives
+    compared: Calls | None  # None where that stays with whoever read the rank, or there is no other
+    world_size: int | None = None
+
+
+def of_rank(context: RankContext) -> RankPart:
+    """The rank's communication."""
+    calls = collective_calls(context.trace, context.account)
+    sums = collectives(context.trace, context.account, calls)
+    world = context.whole_trace.info.world_size
+    compared = None if context.alone else rank_calls(context, calls)
+    return RankPart(context.rank, collective_sums(calls), sums, compared, world)
+
+
+def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
+    """What the others are compared with: the calls by the recorded clock, and how the steps went."""
+    device = context.critical_device
+    ops = context.op_calls if device is None else None
+    steps = pace(context.trace, context.account, context.steps, context.rank, device, ops)
+    info = context.whole_trace.info
+    began = info.base_unix_ns + info.clock_offset_ns
+    machine = machine_of(info.host, info.capture)
+    return calls_of(calls, context.rank, steps, began, info.clock_drift, machine)
+
+
+def joined(ranks: Sequence[RankPart], options: Options) -> Mapping[str, Any]:
+    """Rows over all calls of all ranks; shares of the summed time."""
+    calls = {rank.rank: rank.compared for rank in ranks if rank.compared is not None}
+    # A rank alone waits for nobody that is known.
+    found = compare(calls) if len(ranks) > 1 and any(len(rank.rows) for rank in ranks) else None
+    return told_of(ranks, found, options)
+
+
+def told_of(ranks: Sequence[RankPart], found: Compared | None, options: Options) -> Mapping[str, Any]:
+    """The section, once the ranks were compared."""
+    if not ranks:
+        return {"collectives": model.Collectives()}
+    rows = added_rows([rank.rows for rank in ranks])
+    world = max((rank.world_size or 0 for rank in ranks), default=0)
+    if found is not None:
+        of_row = ["name", "group", "group_size", "dtype"]
+        rows = rows.join(
+            transfers(found, world), on=of_row, how="left", nulls_equal=True, maintain_order="left"
+        )
+    told = _told(ranks, rows, options)
+    if found is not None:
+        told.ranks = _rank_rows(ranks, found)
+        between_ranks(told, found, world, options)
+    silent = [nothing_recorded(len(ranks), world)] if len(ranks) > 1 and rows.is_empty() else []
+    return {"collectives": told, "rank_problems": unequal(found) if found is not None else silent}
+
+
+def _told(ranks: Sequence[RankPart], rows: pl.DataFrame, options: Options) -> model.Collectives:
+    total = RankCollectives(
+        rows=rows,
+        exposed_ns=sum(rank.sums.exposed_ns for rank in ranks),
+        step_ns=sum(rank.sums.step_ns for rank in ranks),
+        collective_kernel_ns=sum(rank.sums.collective_kernel_ns for rank in ranks),
+        kernel_ns=sum(rank.sums.kernel_ns for rank in ranks),
+    )
+    return model.Collectives(
+        rows=msgspec.convert(capped(rows, options.limit).to_dicts(), list[model.CollectiveRow]),
+        exposed_share=_rounded(total.exposed_share) if len(rows) else None,
+        kernel_share=_rounded(total.kernel_share) if len(rows) else None,
+    )
+
+
+def _rank_rows(ranks: Sequence[RankPart], found: Compared) -> list[dict[str, Any]]:
+    figures = rank_figures(found)
+    return [{**_row(rank), **figures[rank.rank]} for rank in ranks]
+
+
+def _row(part: RankPart) -> dict[str, Any]:
+    return {
+        "rank": part.rank,
+        "calls": int(part.rows["calls"].sum()),
+        "total_ns": int(part.rows["total_ns"].sum()),
+        "exposed_ns": part.sums.exposed_ns,
+        "exposed_share": _rounded(part.sums.exposed_share),
+        "kernel_share": _rounded(part.sums.kernel_share),
+    }
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 6)
+
+
+SECTION = Section("collectives", of_rank, joined)

@@ -1,0 +1,63 @@
+"""What to change: the findings of all ranks, each told once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from stepscope.analysis.context import RankContext
+from stepscope.analysis.findings import CLASSES, Case, findings
+from stepscope.analysis.options import Options
+from stepscope.profile.ranks import spans
+from stepscope.reports.model.report import Finding
+from stepscope.reports.sections.section import Section
+
+
+def of_rank(context: RankContext) -> list[tuple[int, Finding]]:
+    """The findings on the rank's critical device; without steps there is nothing to measure them by."""
+    if context.steps.windows.is_empty():
+        return []
+    case = Case(
+        trace=context.trace,
+        steps=context.steps,
+        account=context.account,
+        device=context.critical_device,
+        memory=context.memory,
+        kernels=context.kernel_calls,
+        ops=context.op_calls,
+        whole_plan=context.plan,
+    )
+    return [(context.rank, Finding(**asdict(found))) for found in findings(case)]
+
+
+def joined(ranks: Sequence[list[tuple[int, Finding]]], options: Options) -> Mapping[str, Any]:
+    """One finding for each code: that of the rank where it costs most, with the others named."""
+    by_code: dict[str, list[tuple[int, Finding]]] = {}
+    for rank, finding in (pair for found in ranks for pair in found):
+        by_code.setdefault(finding.code, []).append((rank, finding))
+    told = [_told(found, len(ranks)) for found in by_code.values()]
+    return {"findings": sorted(told, key=order)}
+
+
+def _told(found: list[tuple[int, Finding]], ranks: int) -> Finding:
+    rank, worst = min(found, key=lambda pair: order(pair[1]))
+    if ranks > 1:
+        others = [number for number, _ in found if number != rank]
+        also = f" Also on rank{'s' if len(others) > 1 else ''} {spans(others)}." if others else ""
+        worst.detail = f"On rank {rank}: {_lowered(worst.detail)}{also}"
+        worst.evidence = {**worst.evidence, "rank": rank, "ranks": sorted([rank, *others])}
+    return worst
+
+
+def _lowered(detail: str) -> str:
+    """For the middle of a sentence; names keep their capitals."""
+    return detail[0].lower() + detail[1:] if detail[:4] in ("The ", "Step") else detail
+
+
+def order(finding: Finding) -> tuple[int, int, float]:
+    """What threatens the run first, then by time saved."""
+    return CLASSES.index(finding.class_), -finding.saves_ns_per_step, -finding.share
+
+
+SECTION = Section("findings", of_rank, joined)

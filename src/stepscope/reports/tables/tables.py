@@ -1,0 +1,391 @@
+"""The tables of a report, section by section, for every rendering alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from stepscope.reports.model.report import BreakdownRow, OpRow, PhaseRow, Report, StepRow
+from stepscope.reports.tables.ranks import rank_tables
+from stepscope.reports.tables.table import Column, Table, table
+from stepscope.reports.wording.memory import fullness, where
+from stepscope.reports.wording.parts import part
+from stepscope.reports.wording.summary import own_steps
+from stepscope.reports.wording.values import Kind
+
+_CALLS = Column("calls", "calls", "count")
+_PROBLEMS = (
+    Column("severity", "severity"),
+    Column("code", "code"),
+    Column("title", "problem"),
+    Column("detail", "detail"),
+    Column("fix", "what to do"),
+    Column("rank", "rank", "number"),
+    Column("count", "count", "count"),
+)
+_STEPS = (
+    Column("rank", "rank", "number"),
+    Column("device", "device", "number"),
+    Column("step", "step", "number"),
+    Column("start_ns", "start", "count", exact=True),
+    Column("duration_ns", "duration", "ns"),
+    Column("note", "note"),
+)
+_BREAKDOWN = (
+    Column("part", "part"),
+    Column("share", "share", "share"),
+    Column("ns", "time", "ns"),
+    Column("ns_per_step", "per step", "ns"),
+    Column("named_share", "named", "share", minor=True),
+    Column("names", "mostly", "name"),
+)
+_NAMES = (
+    Column("name", "name", "name"),
+    Column("detail", "at or in", "name"),
+    Column("thread", "thread"),
+    Column("ns", "time", "ns"),
+    Column("share", "of the part", "share"),
+)
+_FINDINGS = (
+    Column("code", "code"),
+    Column("class", "class"),
+    Column("title", "finding"),
+    Column("share", "share", "share"),
+    Column("saves_ns_per_step", "saves per step", "ns"),
+    Column("speedup", "speed-up", "number"),
+    Column("speedup_max", "at most", "number"),
+    Column("fix", "what to change"),
+)
+_STAGES = (
+    Column("name", "stage", "name"),
+    Column("kind", "kind"),
+    Column("self_ns", "self", "ns"),
+    Column("total_ns", "total", "ns"),
+    _CALLS,
+)
+_OPS = (
+    _CALLS,
+    Column("host_self_ns", "host self", "ns"),
+    Column("host_total_ns", "host total", "ns", minor=True),
+    Column("device_self_ns", "device self", "ns"),
+    Column("device_total_ns", "device total", "ns", minor=True),
+    Column("share", "share", "share"),
+    Column("memory_bytes", "allocated", "bytes", minor=True),
+    Column("allocator_delta_bytes", "allocator change", "bytes", minor=True),
+    Column("device_delta_bytes", "device change", "bytes", minor=True),
+    Column("flops", "FLOPs", "flops", minor=True),
+    Column("bytes", "bytes", "bytes", minor=True),
+)
+_OP = Column("name", "op", "name")
+_OP_WORDS: tuple[tuple[str, Kind], ...] = (
+    ("scope", "name"),
+    ("shapes", "name"),
+    ("placement", "name"),
+    ("execution", "text"),
+    ("forward", "name"),
+)
+_KERNELS = (
+    Column("name", "kernel", "name"),
+    Column("op", "op", "name", minor=True),
+    _CALLS,
+    Column("total_ns", "total", "ns"),
+    Column("share", "share", "share"),
+    Column("mean_ns", "mean", "ns"),
+    Column("min_ns", "min", "ns", minor=True),
+    Column("max_ns", "max", "ns", minor=True),
+    Column("precision", "precision"),
+    Column("tensor_cores", "tensor cores", "flag"),
+    Column("eligible", "eligible", "flag", minor=True),
+    Column("grid", "grid", "extent", minor=True),
+    Column("block", "block", "extent", minor=True),
+    Column("registers", "registers", "count", minor=True),
+    Column("shared_bytes", "shared", "bytes", minor=True),
+    Column("occupancy", "occupancy", "share", minor=True),
+    Column("blocks_per_sm", "blocks/SM", "number", minor=True),
+    Column("waves_per_sm", "waves", "number", minor=True),
+)
+_COPIES = (
+    Column("direction", "direction"),
+    Column("source", "from"),
+    Column("target", "to"),
+    _CALLS,
+    Column("bytes", "bytes", "bytes"),
+    Column("total_ns", "total", "ns"),
+    Column("exposed_ns", "exposed", "ns"),
+    Column("gb_per_s", "GB/s", "rate"),
+)
+_MEMORY = (
+    Column("where", "device"),
+    Column("source", "source", minor=True),
+    Column("peak_bytes", "peak", "bytes"),
+    Column("reserved_peak", "reserved", "bytes"),
+    Column("capacity_bytes", "capacity", "bytes"),
+    Column("growth_bytes_per_step", "growth per step", "bytes"),
+    Column("never_freed_bytes", "never freed", "bytes", minor=True),
+    Column("fragmentation", "fragmentation", "share", minor=True),
+    Column("known_share", "known", "share", minor=True),
+)
+_LIVE = (
+    Column("where", "device"),
+    Column("kind", "kind"),
+    Column("op", "op", "name"),
+    Column("scope", "scope", "name"),
+    Column("bytes", "bytes", "bytes"),
+)
+_COLLECTIVES = (
+    Column("name", "operation", "name"),
+    Column("group", "group", minor=True),
+    Column("group_size", "ranks", "count"),
+    Column("dtype", "dtype", minor=True),
+    _CALLS,
+    Column("bytes", "bytes", "bytes"),
+    Column("total_ns", "total", "ns"),
+    Column("exposed_ns", "exposed", "ns"),
+    Column("overlapped_ns", "hidden", "ns", minor=True),
+    Column("algorithm_gb_per_s", "algorithm GB/s", "rate", minor=True),
+    Column("bus_gb_per_s", "bus GB/s", "rate"),
+    Column("wait_ns", "waits", "ns"),
+    Column("transfer_bus_gb_per_s", "bus GB/s without waits", "rate", minor=True),
+)
+_PHASES = (
+    Column("name", "phase", "name"),
+    _CALLS,
+    Column("share", "share", "share"),
+    Column("total_ns", "total", "ns"),
+    Column("mostly", "mostly"),
+)
+_COVERAGE = (Column("what", "what"), Column("share", "covered", "share"))
+_GAPS = (
+    Column("what", "what"),
+    Column("share", "missing", "share"),
+    Column("reason", "why"),
+    Column("fix", "what closes it"),
+)
+_PRECISION = (Column("precision", "precision"), Column("share", "share of compute", "share"))
+TITLES = {
+    "problems": "Problems of the capture",
+    "findings": "What to change",
+    "breakdown": "Where the time goes",
+    "phases": "Phases of the step",
+    "steps": "Steps",
+    "input": "Input pipeline",
+    "ops": "Ops",
+    "kernels": "Kernels",
+    "precision": "Precision",
+    "device": "Device",
+    "memory": "Memory",
+    "collectives": "Communication",
+    "coverage": "Coverage",
+}
+COVERED = ("runtime", "device_time", "memory", "shapes", "stacks", "step_time")
+
+
+def tables_of(report: Report, section: str) -> list[Table]:
+    """The tables of one section that have rows."""
+    return [found for found in _WAYS[section](report) if found.rows]
+
+
+def _problems(report: Report) -> list[Table]:
+    return [table("problems", "problems", _PROBLEMS, report.problems)]
+
+
+def _steps(report: Report) -> list[Table]:
+    keys = ("rank", "device", "step", "start_ns", "duration_ns")
+    rows = [
+        {**{key: getattr(row, key) for key in keys}, "note": _step_note(row), **row.parts}
+        for row in report.steps.rows
+    ]
+    parts = [Column(row.part, part(row.part).title, "ns") for row in report.breakdown]
+    return [table("steps", "steps", (*_STEPS, *parts), rows)]
+
+
+def _step_note(row: StepRow) -> str | None:
+    return "partial" if row.partial else "outlier" if row.outlier else None
+
+
+def _breakdown(report: Report) -> list[Table]:
+    count = own_steps(report)
+    rows: list[dict[str, Any]] = [
+        {
+            "part": row.part,
+            "share": row.share,
+            "ns": row.ns,
+            "ns_per_step": row.ns // count if report.steps.rows else None,
+            "named_share": row.named_share,
+            "names": ", ".join(each.name for each in row.names[:3]) or None,
+        }
+        for row in report.breakdown
+    ]
+    by_part = [names_table(row) for row in report.breakdown]
+    names = [
+        {"part": row.part, **each}
+        for row, names in zip(report.breakdown, by_part, strict=True)
+        for each in names.rows
+    ]
+    total = sum(each.total for each in by_part)
+    return [
+        table("breakdown", "account", _BREAKDOWN, rows, bar="share"),
+        table(
+            "breakdown_names",
+            "the account by name",
+            (Column("part", "part"), *_NAMES),
+            names,
+            total=total,
+            bar="share",
+        ),
+    ]
+
+
+def _phases(report: Report) -> list[Table]:
+    rows = [
+        {
+            "name": row.name,
+            "calls": row.calls,
+            "share": row.share,
+            "total_ns": row.total_ns,
+            "mostly": _mostly(row),
+            **row.parts,
+        }
+        for row in report.phases
+    ]
+    seen = [row.part for row in report.breakdown if any(row.part in phase.parts for phase in report.phases)]
+    parts = [Column(name, part(name).title, "ns", minor=True) for name in seen]
+    return [table("phases", "phases", (*_PHASES, *parts), rows, bar="share")]
+
+
+def _mostly(row: PhaseRow) -> str | None:
+    """The parts that make up most of the phase."""
+    largest = sorted(row.parts.items(), key=lambda item: -item[1])[:2]
+    total = sum(row.parts.values())
+    return ", ".join(f"{part(name).title} {ns / total:.0%}" for name, ns in largest) if total else None
+
+
+def names_table(row: BreakdownRow) -> Table:
+    """What one part of the account went to, by name."""
+    rows = [
+        {
+            "name": each.name,
+            "detail": each.detail,
+            "thread": each.thread,
+            "ns": each.ns,
+            "share": each.ns / row.ns,
+        }
+        for each in row.names
+    ]
+    return table(
+        row.part, part(row.part).title, _NAMES, rows, total=max(row.names_total, len(rows)), bar="share"
+    )
+
+
+def _findings(report: Report) -> list[Table]:
+    return [table("findings", "findings", _FINDINGS, report.findings)]
+
+
+def _input(report: Report) -> list[Table]:
+    found = report.input
+    total = max(found.stages_total, len(found.stages))
+    return [table("input", "stages", _STAGES, found.stages, total=total)]
+
+
+def _ops(report: Report) -> list[Table]:
+    """What the ops were split by stands beside their names, the rest at the end."""
+    found = report.ops
+    words = [Column(key, key, kind, minor=key not in found.by) for key, kind in _OP_WORDS]
+    words += [Column("stack", "stack", "name")] if "stack" in found.by else []
+    ahead = [column for column in words if not column.minor]
+    behind = [column for column in words if column.minor]
+    rows = [_op(row) for row in found.rows]
+    return [table("ops", "ops", (_OP, *ahead, *_OPS, *behind), rows, total=found.total, bar="share")]
+
+
+def _op(row: OpRow) -> dict[str, Any]:
+    """The host only launches a compiled program as a whole: of its ops it has no time, which is not a time of nothing."""
+    found: dict[str, Any] = msgspec.structs.asdict(row)
+    if row.execution == "graph" and row.device_total_ns and not row.host_total_ns:
+        found |= {"host_self_ns": None, "host_total_ns": None}
+    return found
+
+
+def _kernels(report: Report) -> list[Table]:
+    found = report.kernels
+    return [table("kernels", "kernels", _KERNELS, found.rows, total=found.total, bar="share")]
+
+
+def _precision(report: Report) -> list[Table]:
+    shares = sorted(report.precision.shares.items(), key=lambda item: -item[1])
+    rows = [{"precision": name, "share": share} for name, share in shares if share]
+    return [table("precision", "precision", _PRECISION, rows, bar="share")]
+
+
+def _device(report: Report) -> list[Table]:
+    return [table("copies", "copies", _COPIES, report.device.copies)]
+
+
+def _memory(report: Report) -> list[Table]:
+    devices = [(where(report, found), found) for found in report.memory.devices]
+    figures = ("source", "peak_bytes", "reserved_peak", "capacity_bytes", "growth_bytes_per_step", "never_freed_bytes", "fragmentation", "known_share")  # fmt: skip
+    rows = [{"where": where, **{key: getattr(found, key) for key in figures}} for where, found in devices]
+    live = [
+        {"where": where, "kind": row.kind, "op": row.op, "scope": row.scope, "bytes": row.bytes}
+        for where, found in sorted(devices, key=lambda device: fullness(device[1]), reverse=True)
+        for row in found.at_peak
+    ]
+    total = sum(max(found.at_peak_total, len(found.at_peak)) for _, found in devices)
+    return [
+        table("memory", "memory", _MEMORY, rows),
+        table("memory_at_peak", "live at the peak", _LIVE, live, total=total),
+    ]
+
+
+def _collectives(report: Report) -> list[Table]:
+    ranks = report.collectives.ranks
+    columns = [
+        Column(key, key.replace("_ns", "").replace("_", " "), _kind(key))
+        for key in (ranks[0] if ranks else ())
+    ]
+    return [
+        table("collectives", "operations", _COLLECTIVES, report.collectives.rows),
+        table("collectives_ranks", "by rank", columns, ranks),
+        *rank_tables(report.collectives),
+    ]
+
+
+def _kind(key: str) -> Kind:
+    if key in ("calls", "matched", "last"):
+        return "count"
+    if key in ("rank", "waits_for"):
+        return "number"
+    return "ns" if key.endswith("_ns") else "share" if key.endswith("share") else "text"
+
+
+def _coverage(report: Report) -> list[Table]:
+    rows = [
+        {"what": what.replace("_", " "), "share": getattr(report.coverage, what)}
+        for what in COVERED
+        if getattr(report.coverage, what) is not None
+    ]
+    gaps = [{**{key: getattr(gap, key) for key in ("share", "reason", "fix")}, "what": gap.what.replace("_", " ")} for gap in report.coverage.gaps]  # fmt: skip
+    return [
+        table("coverage", "coverage", _COVERAGE, rows, bar="share"),
+        table("coverage_gaps", "not covered", _GAPS, gaps),
+    ]
+
+
+_WAYS: dict[str, Callable[[Report], list[Table]]] = {
+    "problems": _problems,
+    "findings": _findings,
+    "breakdown": _breakdown,
+    "phases": _phases,
+    "steps": _steps,
+    "input": _input,
+    "ops": _ops,
+    "kernels": _kernels,
+    "precision": _precision,
+    "device": _device,
+    "memory": _memory,
+    "collectives": _collectives,
+    "coverage": _coverage,
+}
+ORDER = tuple(_WAYS)

@@ -1,0 +1,92 @@
+"""The report's first line: framework, device, steps and how well the device was used."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from stepscope import units
+from stepscope.profile.ranks import spans
+from stepscope.reports.model.report import Report
+from stepscope.reports.wording.values import framework, moment, share
+
+_TENSORFLOW = re.compile(r"^/job:.*/device:(\w+):(\d+)$")  # as TensorFlow writes a device
+
+
+def headline(report: Report) -> list[str]:
+    """What to know first, in a few short pieces."""
+    return [
+        piece for piece in (framework(report.profile.framework), devices(report), *figures(report)) if piece
+    ]
+
+
+def brief(report: Report) -> str:
+    """What an interactive Python shows: which report this is, and how to see it."""
+    first = (
+        f"{len(report.findings)} findings, the first: {report.findings[0].code}"
+        if report.findings
+        else "no findings"
+    )
+    name = report.profile.name or report.profile.path
+    return f"<stepscope report of {name}: {', '.join((*headline(report), first))}; print(report) shows it>"
+
+
+def figures(report: Report) -> list[str]:
+    """Steps and use of the device."""
+    return [piece for piece in (ranks(report), steps(report), _busy(report), _mfu(report)) if piece]
+
+
+def devices(report: Report) -> str:
+    """How many of which."""
+    return ", ".join(map(_in_use, report.profile.devices)) or "no device"
+
+
+def _in_use(device: dict[str, Any]) -> str:
+    """How many there are; of a machine with more than were used, how many were."""
+    name = _TENSORFLOW.sub(r"\1 \2", str(device.get("name")))
+    count, used = device.get("count", 1), device.get("used", 0)
+    if 0 < used < count:
+        return f"{name} ({used} of {count} used)"
+    return f"{count} × {name}" if count > 1 else name
+
+
+def ranks(report: Report) -> str:
+    """Which of how many, where there are several."""
+    profile = report.profile
+    if len(profile.ranks) <= 1 and (profile.world_size or 1) == 1:
+        return ""
+    of = (
+        f" of {profile.world_size}" if profile.world_size and profile.world_size != len(profile.ranks) else ""
+    )
+    return f"{'rank' if len(profile.ranks) == 1 else 'ranks'} {spans(profile.ranks)}{of}"
+
+
+def steps(report: Report) -> str:
+    """How many, how they were found, and the median."""
+    found = report.steps
+    if not found.count:
+        return "no steps"
+    count = f"{found.count:,} step" + ("s" if found.count > 1 else "")
+    how = {"inferred": " (inferred)", "annotation": f" of {found.name}"}.get(found.source, "")
+    whole = f" of the {found.count - found.partial:,} whole" if 0 < found.partial < found.count else ""
+    return f"{count}{how}" + (
+        f", median{whole} {units.duration(found.median_ns)}" if found.median_ns is not None else ""
+    )
+
+
+def _busy(report: Report) -> str:
+    busy = report.device.busy_share
+    return "" if busy is None else f"device busy {share(busy)}"
+
+
+def _mfu(report: Report) -> str:
+    return "" if report.device.mfu is None else f"MFU {share(report.device.mfu)}"
+
+
+def title(report: Report) -> str:
+    """Run, host, device and time, for a page that is kept or sent."""
+    profile = report.profile
+    when = moment(profile.recorded_unix_ns) if profile.recorded_unix_ns is not None else ""
+    where = ", ".join(profile.hosts[:2]) + (" …" if len(profile.hosts) > 2 else "")
+    pieces = [profile.name or profile.path, where, devices(report), when]
+    return " · ".join(piece for piece in pieces if piece)

@@ -1,0 +1,113 @@
+"""Words and figures that several renderings take from a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from stepscope import units
+from stepscope.analysis.parts import PARTS, spoken
+from stepscope.reports.model.report import BreakdownRow, Finding, Report, StepRow
+from stepscope.reports.wording.parts import part
+from stepscope.reports.wording.values import share
+
+_LEAST_GAIN = 1.005  # less is written as 1.00×
+_TELLING = 0.03  # a promise as recorded that differs by less says nothing more
+
+
+def own_rows(report: Report, rank: int | None = None) -> list[StepRow]:
+    """The steps of each rank's critical device, or of one rank's."""
+    devices = report.steps.critical_devices
+    return [
+        row
+        for row in report.steps.rows
+        if (rank is None or row.rank == rank) and devices.get(str(row.rank), row.device) == row.device
+    ]
+
+
+def own_steps(report: Report) -> int:
+    """How many steps the account is over, each rank's counted; 1 where it is over the whole recording."""
+    return max(1, len(own_rows(report)))
+
+
+def basis(report: Report) -> str:
+    """What the account is over."""
+    if not report.steps.rows:
+        return "the whole recording, since no steps were found"
+    ranks = len(report.profile.ranks)
+    return f"per step, the mean of {own_steps(report):,}" + (f" on {ranks:,} ranks" if ranks > 1 else "")
+
+
+def in_order(rows: list[BreakdownRow]) -> list[BreakdownRow]:
+    """What keeps the device busy first, then what keeps it idle, the longest first."""
+    return sorted(rows, key=lambda row: (not part(row.part).is_busy, -row.ns))
+
+
+@dataclass(frozen=True)
+class Named:
+    """A name of a part, its time on all threads, and what says more about most of it."""
+
+    name: str
+    ns: int
+    detail: str | None
+
+
+def longest_names(row: BreakdownRow, most: int = 3) -> list[Named]:
+    """The longest names of a part, whatever thread they are on."""
+    summed: Counter[str] = Counter()
+    details: dict[str, str] = {}
+    for each in row.names:
+        summed[each.name] += each.ns
+        if each.detail is not None:
+            details.setdefault(each.name, each.detail)
+    return [Named(name, ns, details.get(name)) for name, ns in summed.most_common(most)]
+
+
+def evidence(finding: Finding) -> list[tuple[str, str]]:
+    """The figures that a finding rests on, in words."""
+    return [
+        (_label(key), _words(key, value))
+        for key, value in finding.evidence.items()
+        if value not in (None, [])
+    ]
+
+
+def _label(key: str) -> str:
+    """What is measured; the unit is told with the figure."""
+    return " ".join(word for word in key.split("_") if word not in ("ns", "bytes"))
+
+
+def _words(key: str, value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_words(key, each) for each in value)
+    if isinstance(value, dict):
+        name = str(value.get("name", ""))
+        rest = [_figure(each, figure) for each, figure in value.items() if each != "name"]
+        return f"{name} ({', '.join(rest)})" if name and rest else name or ", ".join(rest)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return spoken(value) if value in PARTS else str(value)
+    if "ns" in key.split("_"):
+        return units.duration(value)
+    if "bytes" in key.split("_"):
+        return units.size(value)
+    return share(value) if key.endswith("share") else f"{value:,}"
+
+
+def _figure(key: str, value: Any) -> str:
+    """Of several; a part of the account is told with its time."""
+    if key in PARTS and isinstance(value, int):
+        return f"{spoken(key)} {units.duration(value)}"
+    return f"{_label(key)} {_words(key, value)}"
+
+
+def gain(finding: Finding) -> str:
+    """What the change would bring."""
+    notes = [f"at most {finding.speedup_max:.2f}×"] if finding.speedup_max > finding.speedup else []
+    recorded = finding.evidence.get("speedup_as_recorded")
+    if isinstance(recorded, float) and abs(recorded / finding.speedup - 1) > _TELLING:
+        notes.append(f"{recorded:.2f}× with the profiler")
+    more = f" ({', '.join(notes)})" if notes else ""
+    if finding.speedup < _LEAST_GAIN:
+        return f"by itself it hardly saves time{more}"
+    return f"saves {units.duration(finding.saves_ns_per_step)} a step: {finding.speedup:.2f}× as fast{more}"

@@ -1,0 +1,1 @@
+"""Summaries and tests that analysis, diffs and gate share."""
