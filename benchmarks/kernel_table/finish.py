@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.kernel_table import table
-from stepscope.analysis.kernel_names_hlo import Module
+from stepscope.analysis.kernels.names.xla import Module
 
 
 def wrapped(module: bytes) -> bytes:

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 import stepscope
-from stepscope.analysis.account import account
-from stepscope.analysis.steps import find_steps
+from stepscope.analysis.account.account import account
+from stepscope.analysis.steps.find import find_steps
 from stepscope.trace.schema import EVENT_REFERENCES
 from stepscope.trace.trace import Trace, TraceInfo
 

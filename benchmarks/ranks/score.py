@@ -10,7 +10,7 @@ from benchmarks.ranks.base import base_of
 from benchmarks.ranks.case import Case, random_case
 from benchmarks.ranks.make import ELEMENTS, START_UNIX_NS, traces
 from benchmarks.ranks.simulate import Simulated, cost, simulate
-from stepscope.analysis.collective_calls import collective_calls
+from stepscope.analysis.collectives.calls import collective_calls
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.ranks.compare import Calls, Compared, compare

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import stepscope
-from stepscope.analysis.ops import op_calls, ops_table
+from stepscope.analysis.ops.calls import op_calls, ops_table
 
 RECORDED = Path(__file__).parent.parent / "fixtures" / "agreement" / "torch"
 RUNS = [

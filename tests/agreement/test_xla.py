@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from stepscope.analysis.hlo_module import Module
-from stepscope.analysis.hlo_work import Worker
+from stepscope.analysis.xla.hlo_module import Module
+from stepscope.analysis.xla.instruction_cost import Worker
 
 RECORDED = Path(__file__).parent.parent / "fixtures" / "agreement" / "xla"
 COSTS = [

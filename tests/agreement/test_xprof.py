@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import stepscope
-from stepscope.analysis.kernels import kernel_calls, kernels_table
-from stepscope.analysis.ops import op_calls
+from stepscope.analysis.kernels.calls import kernel_calls, kernels_table
+from stepscope.analysis.ops.calls import op_calls
 from stepscope.trace.trace import Trace
 
 CORPUS = os.environ.get("STEPSCOPE_CORPUS")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from stepscope.analysis.account import account
+from stepscope.analysis.account.account import account
 from stepscope.analysis.input_pipeline import InputPipeline, input_pipeline
-from stepscope.analysis.steps import find_steps
-from tests.analysis.inline import trace_of
+from stepscope.analysis.steps.find import find_steps
+from tests.builders.inline import trace_of
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 BOUND = f"""

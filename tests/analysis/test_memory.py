@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from stepscope.analysis.memory import DeviceMemory, memory_use, timeline
-from stepscope.analysis.steps import find_steps
+from stepscope.analysis.steps.find import find_steps
 from stepscope.trace.finish import finish
 from stepscope.trace.schema import TABLES
 from tests.trace.tables import draft

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stepscope.analysis.account import account
+from stepscope.analysis.account.account import account
 from stepscope.analysis.phases import phases
-from stepscope.analysis.steps import find_steps
-from tests.analysis.inline import trace_of
+from stepscope.analysis.steps.find import find_steps
+from tests.builders.inline import trace_of
 
 US = 1000
 TWO_STEPS = """

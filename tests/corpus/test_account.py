@@ -10,9 +10,9 @@ from statistics import median
 import polars as pl
 import pytest
 
-from stepscope.analysis.account import Account, account
+from stepscope.analysis.account.account import Account, account
 from stepscope.analysis.parts import IDLE_PARTS
-from stepscope.analysis.steps import Steps, find_steps
+from stepscope.analysis.steps.find import Steps, find_steps
 from stepscope.formats import read
 from stepscope.formats.source import Source
 from stepscope.trace.scopes import ancestors

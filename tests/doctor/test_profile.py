@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from stepscope import formats
-from stepscope.analysis import capture_content
+from stepscope.analysis.capture_quality import content as capture_content
 from stepscope.doctor.diagnose import diagnose
 from stepscope.doctor.profile import CHECKS, folder
 from stepscope.doctor.profile.known import KNOWN

@@ -7,7 +7,7 @@ from random import Random
 import polars as pl
 import pytest
 
-from stepscope.analysis.collective_calls import CALLS
+from stepscope.analysis.collectives.calls import CALLS
 from stepscope.ranks.arrivals import finished, joined_meetings
 from stepscope.ranks.calls.matching import SYMMETRIC, keyed
 from stepscope.ranks.compare import Calls, Compared, calls_of, compare, look, meet, plan

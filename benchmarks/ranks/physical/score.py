@@ -15,7 +15,7 @@ from benchmarks.ranks.physical.plan import planned
 from benchmarks.ranks.physical.run import Job, Step, mean_step
 from benchmarks.ranks.physical.source import paths, source_of
 from benchmarks.ranks.physical.write import START_UNIX_NS, clock, write
-from stepscope.analysis.collective_calls import collective_calls
+from stepscope.analysis.collectives.calls import collective_calls
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.ranks.clocks.offsets import Clock

@@ -9,14 +9,14 @@ from typing import cast
 
 import polars as pl
 
-from stepscope.analysis.account import Account, account
-from stepscope.analysis.kernels import kernel_calls
+from stepscope.analysis.account.account import Account, account
+from stepscope.analysis.kernels.calls import kernel_calls
 from stepscope.analysis.memory import DeviceMemory, memory_use
 from stepscope.analysis.once import shared
-from stepscope.analysis.ops import op_calls
+from stepscope.analysis.ops.calls import op_calls
 from stepscope.analysis.options import Options
-from stepscope.analysis.replay import Plan, plan
-from stepscope.analysis.steps import Steps, devices_with_work, find_steps, steps_of_events
+from stepscope.analysis.replay.plan import Plan, plan
+from stepscope.analysis.steps.find import Steps, devices_with_work, find_steps, steps_of_events
 from stepscope.trace.trace import Trace
 
 WHOLE = 0  # the number of the window that stands for the whole recording where there are no steps

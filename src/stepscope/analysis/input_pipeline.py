@@ -14,9 +14,9 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.analysis.account import Account
-from stepscope.analysis.steps import Steps
-from stepscope.analysis.usual import outliers, usual
+from stepscope.analysis.account.account import Account
+from stepscope.analysis.steps.find import Steps
+from stepscope.analysis.steps.usual import outliers, usual
 from stepscope.native import intervals, order
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.scopes import ancestors

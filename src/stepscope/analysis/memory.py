@@ -14,11 +14,11 @@ from typing import Any, cast
 
 import polars as pl
 
-from stepscope.analysis.backward import forward_ops, scopes_of
-from stepscope.analysis.hlo_module import Module
-from stepscope.analysis.program_memory import ProgramMemory, program_memory
-from stepscope.analysis.program_ops import programs_that_ran
-from stepscope.analysis.steps import Steps
+from stepscope.analysis.ops.forward_backward import forward_ops, scopes_of
+from stepscope.analysis.steps.find import Steps
+from stepscope.analysis.xla.hlo_module import Module
+from stepscope.analysis.xla.memory import ProgramMemory, program_memory
+from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.trace.schema import DeviceKind
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.analysis.account import Account
-from stepscope.analysis.device import time_before
-from stepscope.analysis.steps import Steps
+from stepscope.analysis.account.account import Account
+from stepscope.analysis.device.use import time_before
+from stepscope.analysis.steps.find import Steps
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from stepscope.analysis.collective_calls import collective_calls
+from stepscope.analysis.collectives.calls import collective_calls
 from stepscope.analysis.context import WHOLE, RankContext
-from stepscope.analysis.kernel_names_types import of_op
+from stepscope.analysis.kernels.names.dtypes import of_op
 from stepscope.analysis.memory import DeviceMemory
-from stepscope.analysis.ops import launched_work
+from stepscope.analysis.ops.calls import launched_work
 from stepscope.analysis.options import Options
 from stepscope.diffs.data.match import LINE_OF_FUNCTION
 from stepscope.diffs.data.samples import Samples, Side, in_form, together

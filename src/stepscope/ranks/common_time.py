@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from stepscope.analysis.collective_calls import recorded_calls
+from stepscope.analysis.collectives.calls import recorded_calls
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.profile.profile import Profile

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.flame import Flame, by_scope, by_stack, device_times, host_times
-from stepscope.analysis.ops import op_calls
+from stepscope.analysis.ops.calls import op_calls
+from stepscope.analysis.ops.flame import Flame, by_scope, by_stack, device_times, host_times
 from stepscope.analysis.options import Options, parse_steps
 from stepscope.server.api_report import wishes
 from stepscope.server.opened import OpenedRun

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.analysis.coverage import Coverage
+from stepscope.analysis.capture_quality.coverage import Coverage
 from stepscope.analysis.options import Options
 from stepscope.reports.model.report import Coverage as Joined
 from stepscope.reports.sections.coverage import RankCoverage, joined

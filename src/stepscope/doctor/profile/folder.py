@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stepscope.analysis.coverage import coverage
-from stepscope.analysis.ops import op_calls
+from stepscope.analysis.capture_quality.coverage import coverage
+from stepscope.analysis.ops.calls import op_calls
 from stepscope.doctor.check import Checks, Sign
 from stepscope.doctor.profile.subject import NEVER_WRITTEN, Examined, needs_profile
 from stepscope.errors import NothingFound, UnreadableFile

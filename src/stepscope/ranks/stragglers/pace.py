@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.analysis.account import Account
-from stepscope.analysis.charge import Charger
-from stepscope.analysis.steps import Steps
+from stepscope.analysis.account.account import Account
+from stepscope.analysis.account.charge import Charger
+from stepscope.analysis.steps.find import Steps
 from stepscope.ranks.stragglers.kernel_work import KERNELS, kernel_work, shaped, shaped_ops
 from stepscope.trace.trace import Trace
 

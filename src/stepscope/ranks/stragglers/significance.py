@@ -15,7 +15,7 @@ from statistics import median
 
 import polars as pl
 
-from stepscope.analysis.finding import WORTH_TELLING
+from stepscope.analysis.findings.finding import WORTH_TELLING
 from stepscope.ranks.stragglers.lateness import spread_ns
 from stepscope.statistics.student_t import MANY, quantile
 

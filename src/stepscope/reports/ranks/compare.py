@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.analysis.collectives import bus_factor
+from stepscope.analysis.collectives.summary import bus_factor
 from stepscope.analysis.options import Options
 from stepscope.ranks.calls.matching import KEY
 from stepscope.ranks.compare import HISTOGRAM, OPERATION, Compared, bin_of, worst

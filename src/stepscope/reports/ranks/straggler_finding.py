@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stepscope.analysis.finding import MOST_SAVED
+from stepscope.analysis.findings.finding import MOST_SAVED
 from stepscope.analysis.parts import spoken
 from stepscope.profile.ranks import spans
 from stepscope.ranks.calls.matching import SYMMETRIC

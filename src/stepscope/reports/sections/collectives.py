@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from stepscope.analysis.collective_calls import collective_calls
-from stepscope.analysis.collectives import Collectives as RankCollectives
-from stepscope.analysis.collectives import added_rows, collective_sums, collectives
+from stepscope.analysis.collectives.calls import collective_calls
+from stepscope.analysis.collectives.summary import Collectives as RankCollectives
+from stepscope.analysis.collectives.summary import added_rows, collective_sums, collectives
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.ranks.clocks.shared import machine_of

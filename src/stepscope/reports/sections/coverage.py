@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from stepscope.analysis import coverage as analysis
+from stepscope.analysis.capture_quality import coverage as analysis
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.reports.model.report import Coverage, Gap

@@ -10,8 +10,8 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.device import DeviceUse, device_use
-from stepscope.analysis.mfu import matrix_products, utilisation
+from stepscope.analysis.device.use import DeviceUse, device_use
+from stepscope.analysis.kernels.mfu import matrix_products, utilisation
 from stepscope.analysis.options import Options
 from stepscope.reports.columns import capped, sum_or_null
 from stepscope.reports.model.report import CopyRow, Device, Queue

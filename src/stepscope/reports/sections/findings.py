@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.findings import CLASSES, Case, findings
+from stepscope.analysis.findings.rules import CLASSES, Case, findings
 from stepscope.analysis.options import Options
 from stepscope.profile.ranks import spans
 from stepscope.reports.model.report import Finding

@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.kernels import kernels_table
+from stepscope.analysis.kernels.calls import kernels_table
 from stepscope.analysis.options import Options
 from stepscope.reports.columns import capped
 from stepscope.reports.model.report import KernelRow, Kernels

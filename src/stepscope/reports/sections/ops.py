@@ -10,9 +10,9 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.ops import ops_table
+from stepscope.analysis.ops.calls import ops_table
+from stepscope.analysis.ops.stacks import stacks_of
 from stepscope.analysis.options import Options
-from stepscope.analysis.stacks import stacks_of
 from stepscope.reports.columns import capped, only_value, sum_or_null
 from stepscope.reports.model.report import OpRow, Ops
 from stepscope.reports.sections.section import Section

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from stepscope.analysis.context import RankContext
+from stepscope.analysis.kernels.precision import precision_shares, precision_times
 from stepscope.analysis.options import Options
-from stepscope.analysis.precision import precision_shares, precision_times
 from stepscope.reports.model.report import Precision
 from stepscope.reports.sections.section import Section
 

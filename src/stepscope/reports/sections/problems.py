@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.analysis.capture import capture_problems
+from stepscope.analysis.capture_quality.defects import capture_problems
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.reports.sections.section import Section

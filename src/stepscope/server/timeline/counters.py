@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from stepscope.analysis.device import time_before
-from stepscope.analysis.launch_queue import launch_rows
+from stepscope.analysis.device.launch_queue import launch_rows
+from stepscope.analysis.device.use import time_before
 from stepscope.native import intervals, lod
 from stepscope.server.timeline import tiles
 from stepscope.server.timeline.view import View, lean

@@ -15,7 +15,7 @@ from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.analysis.parts import PARTS
 from stepscope.analysis.phases import phase_spans
-from stepscope.analysis.steps import Steps, find_steps
+from stepscope.analysis.steps.find import Steps, find_steps
 from stepscope.reports.wording.parts import part
 from stepscope.server.timeline import styles
 from stepscope.server.timeline.details import thread_name

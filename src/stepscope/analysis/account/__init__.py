@@ -1,0 +1,1 @@
+"""Where the step's time went: device busy, and idle by cause, summing to the nanosecond."""

@@ -1,0 +1,138 @@
+"""Where did the step go: compute, communication, copies, or waiting — and for whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from stepscope.analysis.account.idle import explain
+from stepscope.analysis.parts import BUSY_PARTS, IDLE_PARTS, PARTS, Part
+from stepscope.analysis.steps.find import Steps
+from stepscope.native import intervals
+from stepscope.trace.columns import buffer, series
+from stepscope.trace.trace import Trace
+
+__all__ = ["BUSY_PARTS", "IDLE_PARTS", "PARTS", "Account", "account"]
+
+_COPY, _COLLECTIVE, _COMPUTE = 1, 2, 3
+_BUSY = {_COMPUTE: "compute", _COLLECTIVE: "collective", _COPY: "copy"}
+
+
+_COLUMNS = ["start_ns", "end_ns", "part", "named_by", "detail", "thread"]
+
+
+@dataclass(frozen=True)
+class Account:
+    """`slices`: device, step, start_ns, end_ns, part, named_by, detail, thread; they fill each step, in no order.
+
+    named_by is the event whose doing the slice is, thread the track it was on; detail is an event that says more:
+    the call site, what was slow inside, or the op that launched a kernel.
+    """
+
+    slices: pl.DataFrame
+
+    @cached_property
+    def parts(self) -> pl.DataFrame:
+        """ns per device, step and part; the parts of a step sum to its duration."""
+        length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns")
+        return self.slices.group_by("device", "step", "part", maintain_order=True).agg(length)
+
+
+def account(trace: Trace, steps: Steps) -> Account:
+    """Cut each step at every boundary and give each slice to one part. Parts sum to the step."""
+    devices = steps.windows["device"].unique(maintain_order=True).to_list()
+    return Account(pl.concat([_NOTHING, *(_of_device(trace, steps, device) for device in devices)]))
+
+
+_NOTHING = pl.DataFrame(
+    schema={
+        "part": Part, "named_by": pl.UInt32, "detail": pl.UInt32, "thread": pl.UInt32, "step": pl.Int32, "device": pl.Int32,
+        "start_ns": pl.Int64, "end_ns": pl.Int64,
+    }
+)  # fmt: skip
+
+
+def _of_device(trace: Trace, steps: Steps, device: int | None) -> pl.DataFrame:
+    windows = steps.windows.filter(pl.col("device").eq_missing(device)).sort("start_ns")
+    low, high = int(windows["start_ns"][0]), int(windows["end_ns"][-1])
+    work = _work(trace, device)
+    busy = _busy_slices(work, low, high)
+    idle = explain(trace, steps, work, _gaps(busy, low, high))
+    return _cut_at_steps(pl.concat([busy.select(_COLUMNS), idle.select(_COLUMNS)]), windows, device)
+
+
+def _work(trace: Trace, device: int | None) -> pl.DataFrame:
+    """The device's own work in time order, with the priority by which it claims a moment."""
+    streams = trace.tracks.filter((pl.col("what") == "device") & pl.col("device").eq_missing(device))["id"]
+    work = trace.events.filter(
+        pl.col("kind").is_in(["kernel", "copy", "memset"]) & pl.col("track").is_in(streams.implode())
+    )
+    priority = (
+        pl.when(pl.col("kind") != "kernel").then(_COPY)
+        .when((pl.col("role") == "collective").fill_null(False)).then(_COLLECTIVE)
+        .otherwise(_COMPUTE)
+    )  # fmt: skip
+    return work.select(
+        "id",
+        "track",
+        "start_ns",
+        end_ns=pl.col("start_ns") + pl.col("dur_ns"),
+        priority=priority.cast(pl.UInt8),
+    ).sort("start_ns", maintain_order=True)
+
+
+def _busy_slices(work: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
+    found = intervals.slices(
+        buffer(work["start_ns"]), buffer(work["end_ns"]), buffer(work["priority"]), low, high
+    )
+    start, end, priority, owner = found
+    slices = pl.DataFrame(
+        {
+            "start_ns": series("start_ns", start, pl.Int64),
+            "end_ns": series("end_ns", end, pl.Int64),
+            "priority": series("priority", priority, pl.UInt8),
+            "owner": series("owner", owner, pl.UInt32),
+        }
+    ).filter(pl.col("priority") > 0)
+    part = slices["priority"].replace_strict(_BUSY, return_dtype=Part)
+    return slices.with_columns(
+        part=part,
+        named_by=work["id"].gather(slices["owner"]),
+        detail=pl.lit(None, dtype=pl.UInt32),
+        thread=work["track"].gather(slices["owner"]),
+    )
+
+
+def _gaps(busy: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
+    """The moments between slices in which the device does nothing."""
+    start = pl.concat([pl.Series([low]), busy["end_ns"]])
+    end = pl.concat([busy["start_ns"], pl.Series([high])])
+    return pl.DataFrame({"start_ns": start, "end_ns": end}).filter(pl.col("start_ns") < pl.col("end_ns"))
+
+
+def _cut_at_steps(slices: pl.DataFrame, windows: pl.DataFrame, device: int | None) -> pl.DataFrame:
+    """Each slice in each step it reaches into."""
+    edges = windows["end_ns"]
+    last_window = len(windows) - 1
+    first = edges.search_sorted(slices["start_ns"], side="right").clip(upper_bound=last_window)
+    last = edges.search_sorted(slices["end_ns"], side="left").clip(upper_bound=last_window)
+    within = first == last
+    across = slices.filter(~within).with_columns(
+        window=pl.int_ranges(first.filter(~within), last.filter(~within) + 1)
+    )
+    rows = pl.concat(
+        [
+            slices.filter(within).with_columns(window=first.filter(within).cast(pl.Int64)),
+            across.explode("window", empty_as_null=False),
+        ]
+    )
+    rows = rows.select(
+        pl.all().exclude("window", "start_ns", "end_ns"),
+        step=windows["step"].gather(rows["window"]),
+        device=pl.lit(device, dtype=pl.Int32),
+        start_ns=pl.max_horizontal("start_ns", windows["start_ns"].gather(rows["window"])),
+        end_ns=pl.min_horizontal("end_ns", edges.gather(rows["window"])),
+    )
+    return rows.filter(pl.col("start_ns") < pl.col("end_ns"))

@@ -1,0 +1,248 @@
+"""Whom a span of host time is charged to: its own thread, the one that thread waits for, or the context around it.
+
+In this order: what the thread itself did; while it did nothing or waited for another thread, what the main thread
+did; a short silence of both is dispatch, named by the event that follows; in a long one what any other thread
+did; else the annotation around it; else nothing is known, and the event that follows is all there is to name.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import polars as pl
+
+from stepscope.analysis.account.host_timeline import Timeline, cut_by, main_track
+from stepscope.analysis.host.causes import host_causes
+from stepscope.analysis.host.names import COMPUTE_THREAD, INPUT_THREAD
+from stepscope.analysis.host.tracks import by_track
+from stepscope.analysis.parts import part
+from stepscope.analysis.steps.find import Steps
+from stepscope.native import intervals
+from stepscope.native import segments as native
+from stepscope.trace.columns import buffer, series
+from stepscope.trace.trace import Trace
+
+# Between two ops, Python and the framework take microseconds, hundreds of them in eager Keras under a profiler.
+# More is work of its own.
+SHORT_NS = 500_000
+_RANK = {
+    "host_compute": 9, "compile": 8, "host_collective": 7, "io": 6, "input": 5, "dispatch": 4, "python": 3,
+    "sync": 2, "profiler": 1,
+}  # fmt: skip
+COLUMNS = ["gap", "start_ns", "end_ns", "part", "named_by", "detail", "thread"]
+
+
+class Charger:
+    """Charges spans of host time, with what that needs of the trace computed once."""
+
+    def __init__(self, trace: Trace, steps: Steps, host_only: bool = False) -> None:
+        self.trace = trace
+        self.steps = steps
+        self.main = main_track(trace, steps)
+        self.host_only = host_only
+        self.causes = host_causes(trace)
+        waits = self.causes["waits_for_thread"]
+        # Without a device, what looks like a wait for it is a wait for the threads that compute.
+        waits = waits | self.causes["waits"] if host_only else waits
+        self.acts = self.causes["acts"] & ~waits
+        self.timeline = Timeline(trace, self.acts | waits)
+        self.contexts = Timeline(trace, ~self.acts & self.causes["cause"].is_not_null())
+
+    def charge(self, spans: pl.DataFrame) -> pl.DataFrame:
+        """The spans (gap, start_ns, end_ns, track) in pieces with part, named_by, detail and thread."""
+        spans, computed = self._computed(spans)
+        pieces = self.timeline.cut(spans)
+        acting = self.acts.gather(pieces["event"]).fill_null(False)
+        silent, by_main = self._ask_main(self._with_quiet(pieces.filter(~acting)))
+        found = [computed, self._acted(pieces.filter(acting)), by_main]
+        short = pl.col("until_ns") - pl.col("since_ns") <= SHORT_NS
+        if self.host_only:
+            short &= pl.col("event").is_null()
+        else:
+            found.append(self._came_next(silent.filter(short), "dispatch"))
+            silent = silent.filter(~short)
+        silent, by_others = self._ask_others(
+            silent, self.timeline.tracks.filter(self.timeline.tracks != self.main)
+        )
+        found += [
+            by_others,
+            self._came_next(silent.filter(short), "dispatch"),
+            self._in_context(silent.filter(~short)),
+        ]
+        return self._with_names(pl.concat(found))
+
+    def _computed(self, spans: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Without a device, the threads on which programs and graphs run are one: they come first."""
+        computes = (
+            by_track(self.trace, pl.col("thread").str.contains(COMPUTE_THREAD)).arg_true().cast(pl.UInt32)
+        )
+        if not self.host_only or computes.is_empty():
+            return spans, self._acted(self.timeline.cut(spans.clear()))
+        left, claimed = self._ask_others(spans, computes, only="host_compute")
+        return left, claimed
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether no framework runs here: the spans of a program of its own are its work, not the way to it."""
+        info = self.trace.info
+        is_foreign = info.format == "chrome" and info.framework is None
+        return is_foreign and not (self.trace.events["kind"] == "op").any()
+
+    def _with_names(self, pieces: pl.DataFrame) -> pl.DataFrame:
+        """Where nothing came before, meanwhile or next, the marker around it is the last resort."""
+        unnamed = pieces.filter(pl.col("named_by").is_null())
+        if unnamed.is_empty():
+            return pieces
+        marking = int(self.steps.host["track"][0]) if len(self.steps.host) else self.main
+        track = pl.lit(marking, dtype=pl.UInt32)
+        rows = unnamed.with_columns(track=track, gap=pl.int_range(pl.len(), dtype=pl.UInt32))
+        cut = Timeline(self.trace).cut(rows)
+        named = unnamed[cut["gap"]].with_columns(
+            cut["start_ns"], cut["end_ns"], named_by=cut["event"], thread=track
+        )
+        return pl.concat([pieces.filter(pl.col("named_by").is_not_null()), named])
+
+    def _acted(self, pieces: pl.DataFrame) -> pl.DataFrame:
+        """What an event says of the pieces that it owns."""
+        event = pieces["event"]
+        cause = pl.col("cause")
+        if self.host_only:
+            computing = pl.when("computes").then(part("host_compute"))
+            busy = "host_compute" if self._is_plain else "dispatch"
+            cause = computing.when(cause.is_in(["sync", "dispatch"])).then(part(busy)).otherwise(cause)
+        wanted = ["cause", "computes", "named_by", "detail", "leads_to_op", "api"]
+        causes = pl.DataFrame([self.causes[name].gather(event) for name in wanted])
+        named = causes.with_columns(named_by=self._op_that_follows(pieces, causes))
+        spans = pieces.select("gap", "start_ns", "end_ns", thread="track")
+        return spans.hstack(named.select(cause.alias("part"), "named_by", "detail")).select(COLUMNS)
+
+    def _op_that_follows(self, pieces: pl.DataFrame, causes: pl.DataFrame) -> pl.Series:
+        """Framework code is named by the op it leads to, if that op comes within the same call of the user."""
+        rows = causes["leads_to_op"].arg_true()
+        if rows.is_empty():
+            return causes["named_by"]
+        events, api = self.trace.events, causes["api"].gather(rows)
+        following = self._next_op(pieces["track"].gather(rows), pieces["start_ns"].gather(rows))
+        api_end = events["start_ns"].gather(api) + events["dur_ns"].gather(api)
+        leads = (events["start_ns"].gather(following) < api_end).fill_null(False)
+        return causes["named_by"].scatter(rows.filter(leads), following.filter(leads))
+
+    def _next_op(self, track: pl.Series, time: pl.Series) -> pl.Series:
+        ops, first = self.ops
+        rows = native.next_start(buffer(first), buffer(ops["start_ns"]), buffer(track), buffer(time))
+        row = series("row", rows, pl.UInt32)
+        return ops["id"].gather(pl.select(pl.when(row != native.NONE).then(row)).to_series())
+
+    @cached_property
+    def ops(self) -> tuple[pl.DataFrame, pl.Series]:
+        """The ops by track and start, and for each track the first of its rows."""
+        is_op = (self.trace.events["kind"] == "op") & self.acts
+        ops = self.trace.events.select("id", "track", "start_ns").filter(is_op)
+        tracks = pl.int_range(self.timeline.count + 1, dtype=pl.UInt32, eager=True)
+        return ops, ops["track"].search_sorted(tracks, side="left").cast(pl.UInt32)
+
+    def _with_quiet(self, pieces: pl.DataFrame) -> pl.DataFrame:
+        """The pieces with the stretch of silence they lie in, which does not reach beyond the steps."""
+        quiet = self.timeline.quiet(pieces)
+        if len(self.steps.host):
+            first, last = int(self.steps.host["start_ns"][0]), int(self.steps.host["end_ns"][-1])
+            quiet = quiet.with_columns(
+                pl.when(pieces["start_ns"] >= first).then(pl.col("since_ns").clip(lower_bound=first)).otherwise("since_ns"),
+                pl.when(pieces["end_ns"] <= last).then(pl.col("until_ns").clip(upper_bound=last)).otherwise("until_ns"),
+            )  # fmt: skip
+        return pl.concat([pieces, quiet], how="horizontal")
+
+    def _ask_main(self, silent: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """What the main thread did meanwhile; and what is left, in the stretch in which both threads are silent."""
+        elsewhere = silent.filter(pl.col("track") != self.main)
+        rows = elsewhere.select(
+            "start_ns", "end_ns", gap=pl.int_range(pl.len(), dtype=pl.UInt32), track=pl.lit(self.main, dtype=pl.UInt32)
+        )  # fmt: skip
+        pieces = self.timeline.cut(rows)
+        asked = self._with_quiet(pieces)
+        own = elsewhere[asked["gap"]]
+        # Whichever of the two goes on first is what the host was working up to.
+        sooner = asked["until_ns"] < own["until_ns"]
+        both = asked.with_columns(
+            gap=own["gap"],
+            since_ns=pl.max_horizontal(asked["since_ns"], own["since_ns"]),
+            until_ns=pl.min_horizontal(asked["until_ns"], own["until_ns"]),
+            next=pl.when(sooner).then(asked["next"]).otherwise(own["next"]),
+        )
+        acting = self.acts.gather(both["event"]).fill_null(False)
+        left = pl.concat([silent.filter(pl.col("track") == self.main), both.filter(~acting)])
+        return left, self._acted(both.filter(acting))
+
+    def _came_next(self, pieces: pl.DataFrame, given: str) -> pl.DataFrame:
+        """Pieces of one part, named by the event that came next."""
+        following = pieces["next"]
+        return pieces.select(
+            "gap",
+            "start_ns",
+            "end_ns",
+            part=part(given),
+            named_by=self.causes["named_by"].gather(following),
+            detail=self.causes["detail"].gather(following),
+            thread=pl.coalesce(self.trace.events["track"].gather(following), pl.col("track")),
+        )
+
+    def _ask_others(
+        self, silent: pl.DataFrame, others: pl.Series, only: str | None = None
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """What is left of a silence, and what other threads did in the rest of it, the most telling of them first."""
+        silent = silent.with_columns(row=pl.int_range(pl.len(), dtype=pl.UInt32))
+        spans = silent.select("start_ns", "end_ns", gap="row").join(others.to_frame("track"), how="cross")
+        pieces = self.timeline.cut(spans)
+        acted = self._acted(pieces.filter(self.acts.gather(pieces["event"]).fill_null(False)))
+        acted = self._input_threads(acted)
+        acted = acted if only is None else acted.filter(pl.col("part") == only)
+        if acted.is_empty():
+            return silent.drop("row"), acted
+        claimed = self._one_at_a_time(acted)
+        left = _without(silent, claimed)
+        return left.drop("row"), claimed.with_columns(gap=silent["gap"].gather(claimed["gap"]))
+
+    def _input_threads(self, pieces: pl.DataFrame) -> pl.DataFrame:
+        makes_input = by_track(self.trace, pl.col("thread").str.contains(INPUT_THREAD)).gather(
+            pieces["thread"]
+        )
+        return pieces.with_columns(part=pl.when(makes_input).then(part("input")).otherwise("part"))
+
+    def _one_at_a_time(self, pieces: pl.DataFrame) -> pl.DataFrame:
+        """Of pieces that overlap, at each moment the one whose part ranks highest."""
+        ranked = pieces.with_columns(
+            rank=pl.col("part").cast(pl.String).replace_strict(_RANK, default=1, return_dtype=pl.UInt8)
+        ).sort("start_ns", maintain_order=True)
+        start, end, _, owner = intervals.slices(
+            buffer(ranked["start_ns"]), buffer(ranked["end_ns"]), buffer(ranked["rank"]),
+            int(ranked["start_ns"].min()), int(ranked["end_ns"].max()),  # type: ignore[arg-type]
+        )  # fmt: skip
+        owners = series("owner", owner, pl.UInt32)
+        kept = owners != native.NONE
+        starts, ends = series("start_ns", start, pl.Int64), series("end_ns", end, pl.Int64)
+        rows: pl.DataFrame = ranked[owners.filter(kept)]
+        return rows.with_columns(start_ns=starts.filter(kept), end_ns=ends.filter(kept)).select(COLUMNS)
+
+    def _in_context(self, silent: pl.DataFrame) -> pl.DataFrame:
+        """In a user's annotation it is the user's code; in a framework's, dispatch; in none, nobody knows."""
+        rows = silent.select(
+            "start_ns", "end_ns", gap=pl.int_range(pl.len(), dtype=pl.UInt32), track=pl.lit(self.main, dtype=pl.UInt32)
+        )  # fmt: skip
+        pieces = self.contexts.cut(rows)
+        own = silent[pieces["gap"]]
+        waits = own["event"].is_not_null()
+        waiting = self._acted(pieces.with_columns(own["gap"], own["event"]).filter(waits))
+        pieces = pieces.with_columns(own["gap"], own["next"]).filter(~waits)
+        cause = self.causes["cause"].gather(pieces["event"])
+        by_user = (cause == "python").fill_null(False)
+        named = self._acted(pieces.filter(by_user))
+        framework = self._came_next(pieces.filter(cause.is_not_null() & ~by_user), "dispatch")
+        unknown = self._came_next(pieces.filter(cause.is_null()), "unexplained")
+        return pl.concat([waiting, named, framework, unknown])
+
+
+def _without(silent: pl.DataFrame, claimed: pl.DataFrame) -> pl.DataFrame:
+    """The silences less what was claimed of them."""
+    gone = claimed.select("start_ns", "end_ns", id="gap").sort("start_ns")
+    free = cut_by(silent, gone).filter(pl.col("owner").is_null())
+    return silent[free["row"]].with_columns(free["start_ns"], free["end_ns"])

@@ -1,0 +1,135 @@
+"""What each host thread was doing at each moment."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.host.tracks import by_track
+from stepscope.analysis.steps.find import Steps
+from stepscope.native import segments as native
+from stepscope.trace.columns import buffer, series
+from stepscope.trace.trace import Trace
+
+NONE = native.NONE
+_FAR = 2**60
+
+
+def main_track(trace: Trace, steps: Steps) -> int:
+    """The thread that marks the steps, if it does anything else; else the one that does most."""
+    host = trace.tracks.filter(pl.col("what") == "host")["id"]
+    does_something = (
+        pl.col("track").is_in(host.implode())
+        & (pl.col("dur_ns") > 0)
+        & pl.col("role").ne_missing("step")
+        & ~pl.col("kind").is_in(["memory", "overhead"])
+    )
+    busy = trace.events.lazy().filter(does_something).select("track").collect()["track"]
+    marking = int(steps.host["track"][0]) if len(steps.host) else None
+    if busy.is_empty() or (marking is not None and (busy == marking).any()):
+        return marking or 0
+    return int(busy.value_counts().sort("count", "track")["track"][-1])
+
+
+class Timeline:
+    """What each host thread was doing at each moment: the innermost of its events, or of those `among` them."""
+
+    def __init__(self, trace: Trace, among: pl.Series | None = None) -> None:
+        table = trace.events.select("id", "track", "start_ns", "dur_ns")
+        wanted = by_track(trace, pl.col("what") == "host").gather(table["track"]) & (table["dur_ns"] > 0)
+        events = table.filter(wanted if among is None else wanted & among)
+        start, end, row = native.segments(
+            buffer(events["track"]), buffer(events["start_ns"]), buffer(events["dur_ns"])
+        )
+        self.start = series("start_ns", start, pl.Int64)
+        self.end = series("end_ns", end, pl.Int64)
+        rows = series("row", row, pl.UInt32)
+        self.owner = events["id"].gather(rows)
+        track = events["track"].gather(rows)
+        self.tracks = track.unique()
+        self.count = int(trace.tracks["id"].max() or 0) + 1  # type: ignore[arg-type]
+        self.first = track.search_sorted(
+            pl.int_range(self.count + 1, dtype=pl.UInt32, eager=True), side="left"
+        ).cast(pl.UInt32)
+
+    def cut(self, spans: pl.DataFrame) -> pl.DataFrame:
+        """The spans (gap, start_ns, end_ns, track) cut by what their threads did; `event` is null for nothing.
+
+        `place` is the segment at that moment, or the next one; `silences` wants it.
+        """
+        span, start, end, row, place = native.cut(
+            buffer(spans["track"]), buffer(spans["start_ns"]), buffer(spans["end_ns"]),
+            buffer(self.first), buffer(self.start), buffer(self.end), buffer(self.owner),
+        )  # fmt: skip
+        index = series("span", span, pl.UInt32)
+        event = series("event", row, pl.UInt32)
+        return pl.DataFrame(
+            {
+                "gap": spans["gap"].gather(index),
+                "track": spans["track"].gather(index),
+                "start_ns": series("start_ns", start, pl.Int64),
+                "end_ns": series("end_ns", end, pl.Int64),
+                "event": pl.select(pl.when(event != NONE).then(event)).to_series(),
+                "place": series("place", place, pl.UInt32),
+            }
+        )
+
+    def quiet(self, pieces: pl.DataFrame) -> pl.DataFrame:
+        """The stretch that each piece of `cut` lies in: since when, until when, and with which event it ended.
+
+        Where a thread did nothing, that is the time between two events; else one segment. Columns: since_ns,
+        until_ns, next; a time far away, and no event, where nothing came before or after.
+        """
+        first, last = self.first.gather(pieces["track"]), self.first.gather(pieces["track"] + 1)
+        frame = pieces.select("place", first=first, last=last, owned=pl.col("event").is_not_null())
+        place, owned = pl.col("place"), pl.col("owned")
+        index = frame.select(
+            since=pl.when(~owned & (place > pl.col("first"))).then(place - 1),
+            until=pl.when(~owned & (place < pl.col("last"))).then(place),
+            own=pl.when(owned).then(place),
+            next=pl.when(place + owned < pl.col("last")).then(place + owned),
+        )
+        return pl.DataFrame(
+            {
+                "since_ns": _first_known(
+                    self.end.gather(index["since"]), self.start.gather(index["own"]), -_FAR
+                ),
+                "until_ns": _first_known(
+                    self.start.gather(index["until"]), self.end.gather(index["own"]), _FAR
+                ),
+                "next": self.owner.gather(index["next"]),
+            }
+        )
+
+
+def cut_by(spans: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
+    """The spans (start_ns, end_ns) cut by owners (start_ns, end_ns, id) that follow one another: row, start_ns, end_ns, owner.
+
+    `row` is the number of the span; `owner` is null where none lies.
+    """
+    row, start, end, owner, _ = native.cut(
+        buffer(pl.repeat(0, len(spans), dtype=pl.UInt32, eager=True)), buffer(spans["start_ns"]), buffer(spans["end_ns"]),
+        buffer(pl.Series([0, len(owners)], dtype=pl.UInt32)), buffer(owners["start_ns"]), buffer(owners["end_ns"]),
+        buffer(owners["id"]),
+    )  # fmt: skip
+    pieces = pl.DataFrame(
+        {
+            "row": series("row", row, pl.UInt32),
+            "start_ns": series("start_ns", start, pl.Int64),
+            "end_ns": series("end_ns", end, pl.Int64),
+            "owner": series("owner", owner, pl.UInt32),
+        }
+    )
+    return pieces.with_columns(owner=pl.when(pl.col("owner") != NONE).then("owner"))
+
+
+def within(values: pl.Series, first: pl.Series, last: pl.Series) -> pl.Series:
+    """Which values lie in any of the ranges, both ends included. The ranges come in the order of their first values."""
+    if first.is_empty():
+        return pl.repeat(False, len(values), dtype=pl.Boolean, eager=True)
+    place = first.search_sorted(values, side="right").cast(pl.Int64) - 1
+    found: pl.Series = (place >= 0) & (last.cum_max().gather(place.clip(lower_bound=0)) >= values)
+    return found
+
+
+def _first_known(one: pl.Series, other: pl.Series, default: int) -> pl.Series:
+    return pl.select(pl.coalesce(one, other, pl.lit(default))).to_series()

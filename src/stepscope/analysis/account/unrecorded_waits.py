@@ -1,0 +1,92 @@
+"""Waits for the device that left no event: JAX's block_until_ready, and whatever else blocks inside a library.
+
+A thread that does nothing recorded, in a user's frame or none, and goes on shortly after the device ran dry, again and
+again, waits for the device. That is told only where it holds for nearly all such silences that began while the device was
+busy: user code that takes its own time does not end when the device does. PyTorch's waits are always recorded.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import polars as pl
+
+from stepscope.analysis.account.host_timeline import Timeline, main_track
+from stepscope.analysis.host.causes import host_causes
+from stepscope.analysis.steps.find import Steps
+from stepscope.native import intervals
+from stepscope.trace.columns import buffer, series
+from stepscope.trace.trace import Trace
+
+_GOES_ON_WITHIN_NS = 150_000
+_LEAST_WAIT_NS = 30_000
+_LEAST_TIMES = 4
+_NEARLY_ALL = 0.85
+WAITS = {
+    "track": pl.UInt32,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "dry_ns": pl.Int64,
+    "named_by": pl.UInt32,
+}
+_known: WeakKeyDictionary[Trace, pl.DataFrame] = WeakKeyDictionary()
+
+
+def unrecorded_waits(trace: Trace, steps: Steps) -> pl.DataFrame:
+    """track, start_ns, end_ns of the silence, dry_ns (when the device had nothing left), named_by, in time order."""
+    found = _known.get(trace)
+    if found is None:
+        found = _known[trace] = _unrecorded_waits(trace, steps)
+    return found
+
+
+def _unrecorded_waits(trace: Trace, steps: Steps) -> pl.DataFrame:
+    nothing = pl.DataFrame(schema=WAITS)
+    if trace.info.framework == "pytorch" or steps.host.is_empty():
+        return nothing
+    busy = _busy(trace)
+    if busy.is_empty():
+        return nothing
+    silences = _silences(trace, steps, main_track(trace, steps))
+    place = busy["start_ns"].search_sorted(silences["start_ns"], side="right").cast(pl.Int64) - 1
+    # While the device worked when the silence began: when had it run dry?
+    dry = busy["end_ns"].gather(place.clip(lower_bound=0))
+    during = silences.with_columns(dry_ns=dry).filter(place >= 0, dry > silences["start_ns"] + _LEAST_WAIT_NS)
+    after = pl.col("end_ns") - pl.col("dry_ns")
+    waited = after.is_between(0, _GOES_ON_WITHIN_NS)
+    during = during.with_columns(waited=waited).with_columns(
+        times=pl.len().over("place"), share=pl.col("waited").mean().over("place")
+    )
+    kept = during.filter(pl.col("waited"), pl.col("times") >= _LEAST_TIMES, pl.col("share") >= _NEARLY_ALL)
+    return kept.select(list(WAITS)).cast(WAITS).sort("start_ns")  # type: ignore[arg-type]
+
+
+def _busy(trace: Trace) -> pl.DataFrame:
+    """When any device of the trace worked; breaks shorter than a launch's latency do not count."""
+    devices = trace.tracks.filter(pl.col("what") == "device")["id"]
+    work = trace.events.filter(
+        pl.col("kind").is_in(["kernel", "copy", "memset"]), pl.col("track").is_in(devices.implode())
+    ).sort("start_ns")
+    end = work["start_ns"] + work["dur_ns"] + 10_000
+    start, stop = intervals.union(buffer(work["start_ns"]), buffer(end))
+    return pl.DataFrame(
+        {"start_ns": series("start_ns", start, pl.Int64), "end_ns": series("end_ns", stop, pl.Int64) - 10_000}
+    )
+
+
+def _silences(trace: Trace, steps: Steps, main: int) -> pl.DataFrame:
+    """Stretches of the main thread in a user's own frame, or in nothing at all, inside the steps."""
+    causes = host_causes(trace)
+    speaking = causes["acts"] | causes["waits"]
+    low, high = int(steps.host["start_ns"].min()), int(steps.host["end_ns"].max())  # type: ignore[arg-type]
+    span = pl.DataFrame(
+        {"gap": [0], "start_ns": [low], "end_ns": [high], "track": [main]},
+        schema={"gap": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64, "track": pl.UInt32},
+    )
+    pieces = Timeline(trace, speaking).cut(span)
+    event = pieces["event"]
+    own = event.is_null() | (causes["cause"].gather(event) == "python").fill_null(False)
+    named = causes["named_by"].gather(event)
+    return pieces.with_columns(
+        named_by=named, place=trace.events["name"].gather(named).cast(pl.String).fill_null("")
+    ).filter(own, pl.col("end_ns") - pl.col("start_ns") > _LEAST_WAIT_NS)

@@ -1,0 +1,1 @@
+"""What a capture lacks: its defects, its coverage, what it holds."""

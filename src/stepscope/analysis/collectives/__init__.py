@@ -1,0 +1,1 @@
+"""Collective calls of one rank, from kernels, XLA programs and host calls."""

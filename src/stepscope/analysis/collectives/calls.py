@@ -1,0 +1,290 @@
+"""One row for each collective that ran, wherever its facts stand: on the kernel, on its op, in its name."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import msgspec
+import polars as pl
+
+from stepscope.analysis.account.account import Account
+from stepscope.analysis.collectives.device_tensors_on_host import held
+from stepscope.analysis.collectives.xla_programs import program_facts
+from stepscope.analysis.collectives.xla_runs import program_runs
+from stepscope.trace.trace import Trace
+
+CALLS = {
+    "event": pl.UInt32,
+    "name": pl.String,
+    "group": pl.String,
+    "group_size": pl.Int32,
+    "dtype": pl.String,
+    "bytes": pl.Int64,
+    "dur_ns": pl.Int64,
+    "exposed_ns": pl.Int64,
+    "held_ns": pl.Int64,  # from its start until the device had computed what a host collective sends
+    "start_ns": pl.Int64,
+    "step": pl.Int32,
+    "group_ranks": pl.String,
+    "sequence": pl.Int64,
+    "device": pl.Int32,  # which of the rank's devices that have collectives; 0 for the host
+    "stream": pl.Int32,  # which of its streams that have collectives; 0 for the host
+    "label": pl.String,  # the instruction of a compiled program, which is the same on every rank
+    "on_host": pl.Boolean,
+}
+# The first that the name contains, underscores and case aside.
+_OPERATIONS = (
+    ("reducescatter", "reduce_scatter"),
+    ("allreduce", "all_reduce"),
+    ("crossdevicereduce", "all_reduce"),
+    ("quickreduce", "all_reduce"),
+    ("allgather", "all_gather"),
+    ("alltoall", "all_to_all"),
+    ("collectivepermute", "send_recv"),
+    ("collectivereduce", "all_reduce"),
+    ("collectivegather", "all_gather"),
+    ("crossreplicasum", "all_reduce"),
+    ("bcast", "broadcast"),
+    ("sendrecv", "send_recv"),
+    ("broadcast", "broadcast"),
+    ("barrier", "barrier"),
+    ("reduce", "reduce"),
+    ("scatter", "scatter"),
+    ("gather", "gather"),
+    ("send", "send"),
+    ("recv", "recv"),
+)
+# As PyTorch's collectives, its ops and NCCL's kernels write types: our name, and bytes.
+_TYPES: dict[str, tuple[str, int]] = {
+    "float": ("float32", 4), "float32": ("float32", 4), "f32": ("float32", 4),
+    "half": ("float16", 2), "c10::half": ("float16", 2), "f16": ("float16", 2), "float16": ("float16", 2),
+    "bfloat16": ("bfloat16", 2), "c10::bfloat16": ("bfloat16", 2), "bf16": ("bfloat16", 2),
+    "double": ("float64", 8), "float64": ("float64", 8), "f64": ("float64", 8),
+    "byte": ("uint8", 1), "unsigned char": ("uint8", 1), "uint8_t": ("uint8", 1), "u8": ("uint8", 1),
+    "char": ("int8", 1), "signed char": ("int8", 1), "int8_t": ("int8", 1), "i8": ("int8", 1), "bool": ("bool", 1),
+    "short": ("int16", 2), "int": ("int32", 4), "int32_t": ("int32", 4), "i32": ("int32", 4), "u32": ("uint32", 4),
+    "long": ("int64", 8), "long int": ("int64", 8), "int64_t": ("int64", 8), "i64": ("int64", 8), "u64": ("uint64", 8),
+}  # fmt: skip
+_REDUCED_TYPE = re.compile(
+    r"_(?:Sum|Prod|Min|Max|MinMax|SumPostDiv|PreMulSum)_([a-z0-9_]+?)(?:_RING|_TREE|_NVLS|_COLLNET|_PAT|\(|$)"
+)
+_HOST = r"^(gloo|mpi|ucc):"
+# Instructions of XLA and ops of TensorFlow, which on a CPU last until the collective is done.
+_INSTRUCTION = r"^(ragged-)?(all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast)(-start|-done)?([.\d]|$)"
+_HOST_OP = _INSTRUCTION + r"|^Collective(Reduce|Gather|Bcast|AllToAll|Permute)\w*$"
+# What is known of a call before its facts are looked for.
+_FOUND = (
+    pl.col("id").alias("event"),
+    pl.col("name").cast(pl.String).alias("raw"),
+    pl.col("start_ns"),
+    pl.col("dur_ns"),
+    pl.col("step"),
+    pl.lit(None, dtype=pl.Int64).alias("run"),
+)
+_STARTS, _ENDS = r"-start([.\d]|$)", r"-done([.\d]|$)"
+_NAMED = ("name", "group", "group_size", "group_ranks", "sequence")
+# What the code of a compiled program tells of them.
+_PROGRAM = {
+    "group": ("program_group",),
+    "group_size": ("program_size",),
+    "group_ranks": ("program_ranks",),
+    "sequence": ("run",),
+}
+
+
+def collective_calls(trace: Trace, account: Account) -> pl.DataFrame:
+    """One row for each collective in the steps, with the columns of CALLS."""
+    rows = recorded_calls(trace).drop("exposed_ns")
+    rows = rows.join(_exposed(account), on="event", how="left", maintain_order="left")
+    return rows.with_columns(pl.col("exposed_ns").fill_null(0)).select(*CALLS).cast(CALLS)  # type: ignore[arg-type]
+
+
+def recorded_calls(trace: Trace) -> pl.DataFrame:
+    """The same without an account: nothing is known to be exposed."""
+    on_device = _device_calls(trace)
+    on_host = _host_calls(trace)
+    ops = _host_ops(trace) if on_device.is_empty() else on_device.clear()
+    found = ((on_device, False), (on_host, True), (ops, True))
+    rows = pl.concat([_described(trace, calls).with_columns(on_host=host) for calls, host in found])
+    rows = rows.join(held(trace, on_host["event"]), on="event", how="left", maintain_order="left")
+    rows = rows.with_columns(
+        *_places(trace, rows["event"]), pl.col("held_ns").fill_null(0), exposed_ns=pl.lit(0)
+    )
+    return rows.select(*CALLS).cast(CALLS)  # type: ignore[arg-type]
+
+
+def _places(trace: Trace, events: pl.Series) -> list[pl.Series]:
+    """Ranks number their devices and streams each in its own way: here they are counted."""
+    tracks = trace.events["track"].gather(events)
+    places = (trace.tracks[name].gather(tracks).alias(name) for name in ("device", "stream"))
+    return [(place.rank("dense").cast(pl.Int32) - 1).fill_null(0) for place in places]
+
+
+def operation(name: str) -> str | None:
+    """all_reduce, all_gather, … as the many spellings of libraries mean it; None for a name that tells none."""
+    squeezed = re.sub(r"[\s_-]", "", name).lower()
+    return next((ours for word, ours in _OPERATIONS if word in squeezed), None)
+
+
+def _inside(trace: Trace, events: pl.DataFrame) -> pl.DataFrame:
+    return events.filter(pl.col("step").is_not_null()) if trace.events["step"].count() else events
+
+
+def _device_calls(trace: Trace) -> pl.DataFrame:
+    """event, raw name, start_ns, dur_ns, step, run of its program, op that launched it."""
+    kernels = trace.events.filter((pl.col("kind") == "kernel") & (pl.col("role") == "collective"))
+    rows = _whole(_inside(trace, kernels)).select(*_FOUND)
+    return rows.join(trace.kernels.select("event", "op"), on="event", how="left", maintain_order="left")
+
+
+def _whole(events: pl.DataFrame) -> pl.DataFrame:
+    """XLA splits a collective into its start and its end: one call, from the beginning of the one to the end of the other.
+
+    They are paired in order. Where a line of its own shows what runs meanwhile, that is the call.
+    """
+    name = pl.col("name").cast(pl.String)
+    starts, ends = events.filter(name.str.contains(_STARTS)), events.filter(name.str.contains(_ENDS))
+    if starts.is_empty() or ends.is_empty():
+        return events
+    what = pl.concat_str(
+        name.str.replace(r"-(start|done).*$", ""), pl.col("track").cast(pl.String), separator=" "
+    )
+    turn = pl.int_range(pl.len()).over("what")
+    begun, done = (
+        part.sort("start_ns").with_columns(what=what).with_columns(turn=turn) for part in (starts, ends)
+    )
+    pairs = done.join(begun.select("what", "turn", begun_ns="start_ns"), on=["what", "turn"], how="left")
+    start = pl.min_horizontal("start_ns", "begun_ns")
+    joined = pairs.with_columns(start_ns=start, dur_ns=pl.col("start_ns") + pl.col("dur_ns") - start)
+    tracks = ends["track"].unique().implode()
+    rest = events.filter(
+        ~name.str.contains(_ENDS) & ~(name.str.contains(_STARTS) & pl.col("track").is_in(tracks))
+    )
+    # What has a line of its own is drawn there from beginning to end.
+    apart = rest.filter(name.str.contains(_STARTS))
+    return pl.concat([rest, joined.select(events.columns)] if apart.is_empty() else [rest]).sort("start_ns")
+
+
+def _host_calls(trace: Trace) -> pl.DataFrame:
+    """gloo and its like: spans on host threads, one for each collective while it runs."""
+    return _inside(trace, _on_host(trace, _HOST)).select(*_FOUND, op="id")
+
+
+def _host_ops(trace: Trace) -> pl.DataFrame:
+    """Ops of programs that run on the CPU, where nothing on a device tells of collectives; ops inside one are not others."""
+    found = _on_host(trace, _HOST_OP).filter(pl.col("kind").is_in(["op", "span"]))
+    end = (pl.col("start_ns") + pl.col("dur_ns")).cum_max().shift(1).over("track")
+    ordered = found.sort("track", "start_ns", "dur_ns", descending=[False, False, True])
+    outer = ordered.filter(~(pl.col("start_ns") < end).fill_null(False))
+    runs = program_runs(trace, outer["id"]).rename({"event": "id", "run": "run_of"})
+    rows = outer.join(runs, on="id", how="left", maintain_order="left")
+    rows = _inside(trace, rows.with_columns(step=pl.coalesce("launched_in", "step")))
+    return rows.select(*_FOUND, op="id").with_columns(run=rows["run_of"])
+
+
+def _on_host(trace: Trace, pattern: str) -> pl.DataFrame:
+    threads = trace.tracks.filter(pl.col("what") == "host")["id"]
+    # One after the other: few events are collectives, and only their names are worth looking at.
+    return trace.events.filter(pl.col("role") == "collective").filter(
+        pl.col("name").cast(pl.String).str.contains(pattern) & pl.col("track").is_in(threads.implode())
+    )
+
+
+def _described(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
+    """What the profile says of each call: of the kernel itself, else of its op, else by the op's inputs and the names."""
+    table = trace.collectives.unique("event", keep="first").select(
+        "event",
+        pl.col("name", "dtype", "group", "group_ranks").cast(pl.String),
+        "bytes",
+        "group_size",
+        "sequence",
+    )
+    of_op = table.rename({column: f"op_{column}" for column in table.columns})
+    rows = calls.join(table, on="event", how="left", maintain_order="left")
+    rows = rows.join(of_op, left_on="op", right_on="op_event", how="left", maintain_order="left")
+    rows = rows.join(program_facts(trace, rows["event"]), on="event", how="left", maintain_order="left")
+    rows = rows.with_columns(caller=trace.events["parent"].gather(rows["op"]))
+    rows = rows.hstack(_by_name(trace, rows))
+    for place in ("op", "caller"):
+        found = _inputs(trace, rows[place]).rename(
+            {"event": place, "elements": f"{place}_elements", "input": f"{place}_input"}
+        )
+        rows = rows.join(found, on=place, how="left", maintain_order="left")
+    named = [
+        pl.coalesce(column, f"op_{column}", *_PROGRAM.get(column, ())).alias(column) for column in _NAMED
+    ]
+    rows = rows.with_columns(
+        *named, dtype=pl.coalesce("dtype", "op_dtype", "program_dtype", "op_input", "raw_dtype")
+    )
+    types = {name: _TYPES.get(name.lower(), (name, None)) for name in rows["dtype"].drop_nulls().unique()}
+    item = pl.col("dtype").replace_strict(
+        list(types), [size for _, size in types.values()], default=None, return_dtype=pl.Int64
+    )
+    elements = pl.coalesce("op_elements", "caller_elements")
+    spelled = {name: operation(name) or name for name in rows["name"].drop_nulls().unique()}
+    return rows.with_columns(
+        name=pl.coalesce(pl.col("name").replace(spelled), "caller_name", "raw_name", "raw"),
+        bytes=pl.coalesce("bytes", "op_bytes", "program_bytes", elements * item),
+        dtype=pl.col("dtype").replace({name: ours for name, (ours, _) in types.items()}),
+        label=pl.when(pl.col("raw").str.contains(_INSTRUCTION)).then("raw"),
+    ).select("event", *_NAMED, "dtype", "bytes", "start_ns", "dur_ns", "step", "label")
+
+
+def _by_name(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
+    """Operation and type as the names have them: NCCL's kernel of an all-to-all is called SendRecv, its op is not.
+
+    What only sends is called int8 whatever it sends.
+    """
+    callers = trace.events["name"].gather(rows["caller"]).cast(pl.String)
+    types = []
+    for name in rows["raw"]:
+        found = _REDUCED_TYPE.search(name)
+        reduces = operation(name) in ("all_reduce", "reduce", "reduce_scatter")
+        types.append(found[1] if found and reduces else None)
+    return pl.DataFrame(
+        {
+            "raw_name": [operation(name) for name in rows["raw"]],
+            "caller_name": [operation(name) if name else None for name in callers],
+            "raw_dtype": types,
+        },
+        schema={"raw_name": pl.String, "caller_name": pl.String, "raw_dtype": pl.String},
+    )
+
+
+def _inputs(trace: Trace, events: pl.Series) -> pl.DataFrame:
+    """event, elements, input (type) of the first tensor, or list of tensors, that the op was given."""
+    schema = {"event": pl.UInt32, "elements": pl.Int64, "input": pl.String}
+    wanted = events.drop_nulls().unique()
+    places = [
+        trace.ops,
+        *(cold for cold in trace.cold.values() if {"event", "shapes", "dtypes"} <= set(cold.columns)),
+    ]
+    rows = []
+    for frame in places:
+        found = frame.select("event", "shapes", "dtypes").filter(pl.col("event").is_in(wanted.implode()))
+        rows += [
+            (event, *_first_tensor(shapes, dtypes))
+            for event, shapes, dtypes in found.drop_nulls().iter_rows()
+        ]
+    return pl.DataFrame(rows, schema=schema, orient="row").unique("event", keep="first", maintain_order=True)
+
+
+def _first_tensor(shapes: str, dtypes: str) -> tuple[int | None, str | None]:
+    """Elements and type. A list of tensors tells no type."""
+    try:
+        for shape, dtype in zip(msgspec.json.decode(shapes), msgspec.json.decode(dtypes), strict=False):
+            if isinstance(dtype, str) and shape and (dtype.lower() in _TYPES or dtype == "TensorList"):
+                parts = shape if isinstance(shape[0], list) else [shape]
+                return sum(math.prod(part) for part in parts), dtype if dtype.lower() in _TYPES else None
+    except (msgspec.DecodeError, TypeError):
+        pass
+    return None, None
+
+
+def _exposed(account: Account) -> pl.DataFrame:
+    """event, exposed_ns: by the event that a slice of the account is named after."""
+    slices = account.slices.filter(pl.col("part").is_in(["collective", "host_collective"]))
+    length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("exposed_ns")
+    named = slices.group_by(pl.col("named_by").cast(pl.UInt32).alias("event")).agg(length)
+    return named.drop_nulls("event")

@@ -1,0 +1,1 @@
+"""How the device was used: busy time, copies, the launch queue."""

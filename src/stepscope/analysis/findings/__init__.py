@@ -1,0 +1,1 @@
+"""Diagnosed bottlenecks, one rule each, with evidence and the fix."""

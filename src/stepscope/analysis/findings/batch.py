@@ -1,0 +1,125 @@
+"""The finding that each step does too little for what it costs anyway: to update the weights, and to read them.
+
+A product in which the batch is much smaller than the weights takes as long as it takes to read the weights, or to launch
+it; the optimizer takes as long for one sample as for many. More samples in the same step cost next to nothing there. The
+speed-up is told per sample, for eight times the batch; all other work is taken to grow with the batch.
+"""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+
+from stepscope.analysis.findings.finding import Case, Finding, saving
+from stepscope.analysis.findings.host import in_optimizer
+
+_TIMES = 8
+_SMALL_BATCH = 32
+_WEIGHTS_OVER_BATCH = 16
+_LEAST_SMALL = 0.3  # of the device's work in such products
+_LEAST_UPDATE = 0.6  # of the device's work in the optimizer
+_REACHED = 0.5  # of the peak, by large products
+
+
+def small_batch(case: Case) -> Finding | None:
+    """Most of the device's work does not depend on the batch: the optimizer, and products with few rows."""
+    # Work from before the recording belongs to no op, and cannot be told apart.
+    known = case.trace.kernels.filter(pl.col("op").is_not_null())["event"].implode()
+    length = case.kernels.select("event", "dur_ns", waves="waves_per_sm").filter(pl.col("event").is_in(known))
+    busy = int(length["dur_ns"].sum())
+    if not busy or not case.peaks:
+        return None
+    products = _products(case)
+    small = products.filter(pl.col("small"))
+    mine = _launched_by(case, small)
+    updates = _optimizer_kernels(case)
+    small_ns = int(length.filter(pl.col("event").is_in(mine.implode()))["dur_ns"].sum())
+    update_ns = int(length.filter(pl.col("event").is_in(updates.implode()))["dur_ns"].sum())
+    mostly_small = small_ns >= _LEAST_SMALL * busy and len(small) >= 0.8 * len(products)
+    if not mostly_small and update_ns < _LEAST_UPDATE * busy:
+        return None
+    fixed = pl.concat([mine, updates]) if mostly_small else updates
+    owned = case.free(
+        pl.col("part").is_in(["dispatch", "device_gap"]) | pl.col("named_by").is_in(fixed.implode())
+    )
+    owned = owned.filter(pl.col("part").is_in(["dispatch", "device_gap", "compute"]))
+    if case.per_step(owned) < _LEAST_SMALL * case.step_ns:
+        return None
+    others = length.filter(
+        ~pl.col("event").is_in(pl.concat([updates, _launched_by(case, products)]).implode())
+    )
+    # A kernel that does not fill the device has room for more blocks.
+    times = (_TIMES * pl.col("waves").clip(upper_bound=1.0).fill_null(1.0) - 1).clip(lower_bound=0.0)
+    grown = _grown_ns(case, products) + float(others.select((pl.col("dur_ns") * times).sum()).item())
+    return _told(case, owned, small if mostly_small else products, grown / max(1, len(case.lengths)))
+
+
+def _told(case: Case, owned: pl.DataFrame, products: pl.DataFrame, grown: float) -> Finding:
+    owned_ns = case.per_step(owned)
+    case.claim(owned)
+    length = case.unprofiled_ns
+    saved = max(0.0, length - (length + grown) / _TIMES)
+    size = int(products["batch"].median() or 0)  # type: ignore[arg-type]
+    detail = (
+        f"{case.of_step(owned_ns)} takes as long for one sample as for many: updating the weights, and products with few"
+        f" rows, which wait for the weights to be read. The speed-up is per sample, with {_TIMES} times the batch."
+    )
+    evidence = {"rows": size, "times": _TIMES, "names": case.top_names(owned)}
+    raw = saved * case.step_ns / length
+    return saving(
+        case, "small-batch", owned_ns, saved, raw, "The batch is too small for the device", detail, evidence
+    )
+
+
+def _launched_by(case: Case, ops: pl.DataFrame) -> pl.Series:
+    return case.trace.kernels.filter(pl.col("op").is_in(ops["event"].implode()))["event"]
+
+
+def _optimizer_kernels(case: Case) -> pl.Series:
+    inside = in_optimizer(case.trace.events)
+    links = case.trace.links.filter(pl.col("why") == "launch")
+    return links.filter(inside.gather(links["from"]))["to"]
+
+
+def _products(case: Case) -> pl.DataFrame:
+    """event, flops, batch and whether that is small, of the ops that multiply matrices on the device."""
+    name = pl.col("name").cast(pl.String)
+    ops = case.ops.filter(
+        name.str.contains(r"^aten::(addmm|mm|_scaled_mm)$|^dot_general$"),
+        pl.col("shapes").is_not_null(),
+        pl.col("device_total_ns") > 0,
+    ).select("event", "flops", "device_total_ns", shapes=pl.col("shapes").cast(pl.String))
+    sides = {text: _sides(text) for text in ops["shapes"].unique()}
+    known = pl.DataFrame(
+        {
+            "shapes": list(sides),
+            "batch": [side[0] if side else None for side in sides.values()],
+            "others": [side[1] if side else None for side in sides.values()],
+        },
+        schema={"shapes": pl.String, "batch": pl.Int64, "others": pl.Int64},
+    )
+    small = (pl.col("batch") <= _SMALL_BATCH) & (pl.col("others") >= _WEIGHTS_OVER_BATCH * pl.col("batch"))
+    return ops.join(known, on="shapes", maintain_order="left").drop_nulls("batch").with_columns(small=small)
+
+
+def _sides(text: str) -> tuple[int, int] | None:
+    """The smallest of a product's three sides, and the next one."""
+    try:
+        shapes = [shape for shape in json.loads(text) if isinstance(shape, list) and len(shape) == 2]
+    except (ValueError, TypeError):
+        return None
+    if len(shapes) < 2 or not all(isinstance(n, int) and n > 0 for shape in shapes[-2:] for n in shape):
+        return None
+    (rows, inner), (_, columns) = shapes[-2:]
+    least, middle, _ = sorted((rows, inner, columns))
+    return least, middle
+
+
+def _grown_ns(case: Case, small: pl.DataFrame) -> float:
+    """How much longer the products take with more samples: nothing until their sums cost more than their reading."""
+    peak = case.peaks.flops_per_s("bf16") or case.peaks.flops_per_s("fp32") if case.peaks else None
+    if not peak:
+        return 0.0
+    ideal = small["flops"].fill_null(0) * _TIMES / (_REACHED * peak) * 1e9
+    return float((ideal - small["device_total_ns"]).clip(lower_bound=0).sum())

@@ -1,0 +1,1 @@
+"""What the host did while the device was idle, by name."""

@@ -1,0 +1,180 @@
+"""What a host event stands for when the device idles behind it: waiting for data, compiling, user code, dispatch, …
+
+An event that explains everything below it comes first (an op inside the DataLoader is input, not dispatch); of
+several the outermost counts. A user's frame is `python`; a framework's frame, an op and a runtime call are
+`dispatch`; a library's frame is what the frame above it is. An annotation alone is context: it says where, not what.
+"""
+
+from __future__ import annotations
+
+from threading import RLock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import polars as pl
+
+from stepscope.analysis.host import names as host_names
+from stepscope.analysis.host.tracks import by_track
+from stepscope.analysis.parts import Part
+from stepscope.native import lineage as native
+from stepscope.trace.columns import buffer, series
+from stepscope.trace.schema import KINDS, ROLES, Kind, Role
+from stepscope.trace.scopes import ancestors
+from stepscope.trace.trace import Trace
+
+_PARTS = {
+    native.OP: "dispatch", native.CALL: "dispatch", native.FRAMEWORK: "dispatch", native.LIBRARY: "python",
+    native.USER: "python", native.CONTEXT: "python", native.FRAMEWORK_CONTEXT: "dispatch", native.WAIT_DEVICE: "sync",
+    native.WAIT_THREAD: "dispatch", native.INPUT: "input", native.COMPILE: "compile", native.IO: "io",
+    native.HOST_COLLECTIVE: "host_collective", native.PROFILER: "profiler", native.GARBAGE: "python",
+}  # fmt: skip
+_FLAGS = {
+    "acts": native.ACTS, "computes": native.COMPUTES, "waits": native.WAITS, "waits_for_thread": native.WAITS_FOR_THREAD,
+    "leads_to_op": native.LEADS_TO_OP,
+}  # fmt: skip
+
+_ROLES = pl.Series([*ROLES, None], dtype=Role)
+
+_known: WeakKeyDictionary[Trace, pl.DataFrame] = WeakKeyDictionary()
+_known_codes: WeakKeyDictionary[Trace, pl.Series] = WeakKeyDictionary()
+_at_once = RLock()  # the account and the replay ask side by side
+
+
+def host_causes(trace: Trace) -> pl.DataFrame:
+    """For every event, as the innermost of its thread, what it stands for.
+
+    cause: a part of the account (null: nothing). named_by: the event that gives it its name. detail: the event that
+    says more, such as the call site of a wait or what was slow inside the input. acts: it explains a moment by
+    itself (an annotation alone does not, and a thread that waits for another does not). computes: inside an op.
+    waits: for the device. waits_for_thread. leads_to_op: framework code, best named by the op that it comes to.
+    api: the outermost framework call around it.
+    """
+    with _at_once:
+        found = _known.get(trace)
+        if found is None:
+            found = _known[trace] = _causes(trace)
+    return found
+
+
+def is_wait(trace: Trace) -> pl.Series:
+    """Host events in which a thread waits for the device."""
+    return host_causes(trace)["waits"]
+
+
+def host_codes(trace: Trace) -> pl.Series:
+    """What each event is, one of the codes of native.lineage, before its surroundings are asked."""
+    with _at_once:
+        found = _known_codes.get(trace)
+        if found is None:
+            found = _known_codes[trace] = _with_guards(trace, _codes(trace))
+    return found
+
+
+def _causes(trace: Trace) -> pl.DataFrame:
+    events = trace.events
+    code, named, detail, api, flags = native.lineage(
+        buffer(events["parent"].fill_null(native.NONE)),
+        buffer(host_codes(trace)),
+        buffer((events["kind"] == "annotation").cast(pl.UInt8)),
+    )
+    causes = pl.Series([_PARTS.get(number) for number in range(native.GARBAGE + 1)], dtype=Part)
+    bits = series("flags", flags, pl.UInt8)
+    found = {
+        "cause": causes.gather(series("code", code, pl.UInt8)),
+        "named_by": series("named_by", named, pl.UInt32),
+        "detail": or_null(series("detail", detail, pl.UInt32)),
+        "api": or_null(series("api", api, pl.UInt32)),
+    }
+    return pl.DataFrame(found | {name: (bits & bit) != 0 for name, bit in _FLAGS.items()})
+
+
+def or_null(events: pl.Series) -> pl.Series:
+    """Null where the hot loops say that there is no event."""
+    return pl.select(pl.when(events != native.NONE).then(events)).to_series()
+
+
+def _codes(trace: Trace) -> pl.Series:
+    """What each event is by its kind, role and name, each combination judged once; device events are nothing here."""
+    events = trace.events
+    on_host = by_track(trace, pl.col("what") == "host").gather(events["track"]) | (
+        events["kind"] == "overhead"
+    )
+    texts, text = _numbered(events["name"])
+    pairs, pair = _numbered(
+        _physical(events["kind"], len(KINDS)) * len(_ROLES) + _physical(events["role"], len(ROLES))
+    )
+    key = text * len(pairs) + pair
+    distinct = key.filter(on_host).unique()
+    kind_and_role = pairs.gather(distinct % len(pairs))
+    table = pl.DataFrame(
+        {
+            "name": texts.gather(distinct // len(pairs)),
+            "kind": pl.Series([*KINDS, None], dtype=Kind).gather(kind_and_role // len(_ROLES)),
+            "role": _ROLES.gather(kind_and_role % len(_ROLES)),
+        }
+    )  # fmt: skip
+    codes = pl.repeat(native.SILENT, len(texts) * len(pairs), dtype=pl.UInt8, eager=True)
+    codes = codes.scatter(distinct, _judged(table, _device_collectives(trace)))
+    found: pl.Series = codes.gather(key) * on_host.cast(pl.UInt8)
+    return found
+
+
+def _judged(table: pl.DataFrame, device_collectives: bool) -> pl.Series:
+    """The code of each row of kind, role and name."""
+    silent = pl.lit(native.SILENT, dtype=pl.UInt8)
+    judged: Any = pl.when(False).then(silent)
+    for condition, code in host_names.rules(device_collectives):
+        judged = judged.when(condition).then(pl.lit(code, dtype=pl.UInt8))
+    codes: pl.Series = table.select(judged.otherwise(silent)).to_series()
+    return codes
+
+
+def _physical(column: pl.Series, missing: int) -> pl.Series:
+    codes: pl.Series = column.to_physical().cast(pl.UInt32)
+    return codes.fill_null(missing)
+
+
+def _numbered(values: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """The distinct values (null first), and for each row the number of its own. Their codes are small."""
+    distinct = pl.concat([pl.Series([None], dtype=values.dtype), values.unique().drop_nulls()])
+    code = distinct.to_physical()
+    size = 1 + (int(code[1:].sort()[-1]) if len(code) > 1 else 0)
+    places = pl.repeat(0, size, dtype=pl.UInt32, eager=True).scatter(
+        code[1:], pl.int_range(1, len(distinct), dtype=pl.UInt32, eager=True)
+    )
+    return distinct, places.gather(values.to_physical()).fill_null(0)
+
+
+def _device_collectives(trace: Trace) -> bool:
+    events = trace.events
+    return bool(((events["kind"] == "kernel") & (events["role"] == "collective")).any())
+
+
+def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
+    """What names alone get wrong, mended by what the events enclose and launch."""
+    events = trace.events
+    # A loop or function that is named after its batch, but trains on it, is no input.
+    trains = events["role"].is_in(["optimizer", "backward"]).fill_null(False)
+    outer = ancestors(events, code == native.INPUT).filter(trains).drop_nulls().unique()
+    kinds = events["kind"].gather(outer)
+    mended = code.scatter(
+        outer,
+        pl.select(pl.when(kinds == "annotation").then(native.CONTEXT).otherwise(native.USER)).to_series().cast(pl.UInt8),
+    )  # fmt: skip
+    # A built-in that calls an op is the framework's, whatever its name.
+    parents = events["parent"].filter(code == native.OP).drop_nulls().unique()
+    calls_op = parents.filter(mended.gather(parents) == native.LIBRARY)
+    mended = mended.scatter(calls_op, native.FRAMEWORK)
+    return mended.scatter(_blocking_copies(trace), native.WAIT_DEVICE)
+
+
+def _blocking_copies(trace: Trace) -> pl.Series:
+    """Calls that returned only when the copy they asked for was done: the host waited, whatever the call is named."""
+    launches = trace.links.filter(pl.col("why") == "launch")
+    events = trace.events
+    end = events["start_ns"] + events["dur_ns"]
+    is_copy = (events["kind"] == "copy").gather(launches["to"])
+    is_call = (events["kind"] == "runtime").gather(launches["from"])
+    waited = end.gather(launches["from"]) >= end.gather(launches["to"])
+    calls: pl.Series = launches["from"].filter(is_copy & is_call & waited)
+    return calls.unique()

@@ -1,0 +1,1 @@
+"""Kernels: calls, precision, occupancy, achieved FLOP/s."""

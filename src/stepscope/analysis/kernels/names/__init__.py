@@ -1,0 +1,1 @@
+"""What a kernel's name says: library, class, precision."""

@@ -1,0 +1,92 @@
+"""Names of everything that multiplies no matrices: communication, data movement, and the frameworks' own kernels."""
+
+from __future__ import annotations
+
+import re
+
+from stepscope.analysis.kernels.names import dtypes as types
+from stepscope.analysis.kernels.names.label import Context, Label
+
+COLLECTIVE = re.compile(
+    r"nccl(Dev)?Kernel|rccl|^nccl|ncclSym|cross_device_reduce|multimem_|one_?shot_all_?reduce|two_?shot_all_?reduce"
+    r"|all_?reduce_(fusion_)?kernel|allreduce_fusion|AllReduceKernel|allgather_kernel|reduce_scatter_kernel|symm_mem"
+    r"|nvshmem|userbuffers_|quick_?reduce|lamport|RaggedAllToAll|low_latency::(dispatch|combine)|internode::|intranode::"
+    r"|xla::gpu::AllReduce|mscclpp",
+    re.IGNORECASE,
+)
+_MOVING = re.compile(
+    r"direct_copy_kernel|copy_kernel_cuda|copy_device_to_device|FillFunctor|CatArrayBatchedCopy|OpaqueType<|vectorized_gather_kernel"
+    r"|_scatter_gather_elementwise_kernel\b.*TensorAssign|indexSelect|index_elementwise_kernel.*(index_kernel|index_put)"
+    r"|index_(copy|fill)_kernel|nchwToNhwc|nhwcToNchw|nhwcAddPadding|nchwAddPadding|im2col4?d?_kernel|col2im|[tT]ranspose_?\w{0,40}[kK]ernel"
+    r"|tril|triu|arange|linspace|flip_kernel|roll_cuda|where_kernel|masked_(fill|scatter|select)|nonzero|flag_kernel"
+    r"|computeOffsetsKernel|compute\w{0,40}OffsetsKernel|generateWinogradTiles|init_device_workspace|philox::unpack|memset|Memset"
+    r"|write_indices|split_with_sizes|chunk_cat|_pad_|pad\d?d?_out_kernel|repeat_interleave|unfold|stack_kernel|eye_kernel"
+)
+_ORDERING = re.compile(
+    r"RadixSort|radixSort|radix_sort|bitonicSort|MergeSort|merge_sort|sort_kernel|SegmentedSort|gatherTopK|topk|TopK|DeviceSelect|UniqueByKey|unique_by_key"
+    r"|DeviceRunLength|DeviceHistogram|histogram|DeviceScanInit|DeviceCompactInit|sort_postprocess|searchsorted|bucketize"
+    r"|^sort(_\d+)*$|fill_(reverse_)?indices|randperm|krn_partial|compute_num_of_partial"
+)
+_OURS = re.compile(
+    r"\bat::(native|cuda)|\bat_cuda_detail|\bc10::|cub::|thrust::|^void \(anonymous namespace\)|fbgemm|split_embedding|dense_embedding"
+)
+_TENSORFLOW = re.compile(r"\bEigen::|\btensorflow::|\bxla::")
+_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("optimizer", re.compile(r"multi_tensor_apply|FusedAdam|FusedSgd|adagrad|fused_adam|Adam", re.IGNORECASE)),
+    ("random", re.compile(r"distribution_|dropout|philox|curand|bernoulli|multinomial", re.IGNORECASE)),
+    ("norm", re.compile(r"norm|GammaBeta|RowwiseMoments|batch_norm|welford", re.IGNORECASE)),
+    ("reduction", re.compile(r"reduce|soft_?max|scan|cumsum|nll_loss|Reduce|sum_and_scatter|DeviceScan", re.IGNORECASE)),
+)  # fmt: skip
+# PyTorch's own matrix kernels, the only ones in its namespace that may use the tensor cores.
+_MAY_MULTIPLY = re.compile(
+    r"int4|_int_?mm|weight_only|tinygemm|(?<!fb)gemm|matmul|attention|fmha|[wh_:]mma", re.IGNORECASE
+)
+_WHOLE = re.compile(r"\b(long|int|bool|unsigned|char|short)\b")
+_DEPTHWISE = re.compile(r"conv_depthwise|DepthwiseConv|depthwise_conv")
+
+
+def collective(name: str, context: Context) -> Label | None:
+    """Communication between devices, by any library."""
+    return Label("none", False, "collective") if COLLECTIVE.search(name) else None
+
+
+def moving(name: str, context: Context) -> Label | None:
+    """Copies, fills, gathers, layout changes and orderings do no floating-point arithmetic."""
+    if _MAY_MULTIPLY.search(types.before_parameters(name)):
+        return None
+    if _ORDERING.search(name):
+        return Label("none", False, "ordering")
+    return Label("none", False, "movement") if _MOVING.search(name) else None
+
+
+def framework(name: str, context: Context) -> Label | None:
+    """PyTorch's and TensorFlow's own kernels: the template arguments carry the types; the tensor cores are not used."""
+    if not _OURS.search(name) and not _TENSORFLOW.search(name):
+        return None
+    head = types.before_parameters(name)
+    if _DEPTHWISE.search(head):
+        return Label(types.of_templates(name) or "unknown", False, "depthwise")
+    if _MAY_MULTIPLY.search(head):
+        return Label(types.of_templates(name) or context.precision or "unknown", None, "gemm")
+    family = next((kind for kind, pattern in _KINDS if pattern.search(head)), "elementwise")
+    precision = types.of_templates(name)
+    if precision is None:
+        precision = "none" if _WHOLE.search(head.partition("<")[2]) else "unknown"
+    return Label(precision, False, family)
+
+
+_PIVOTS = re.compile(r"\bipiv_|create_pivot|\bxx\w*_set_info|csr_partition_kernel")
+_TRANSFORMS = re.compile(r"(vector|regular|multi)_fft|[sd]pRadix|bluestein")
+_SOLVERS = re.compile(r"\bgetrf_|\bpotrf|trsm_|_trsm|geqrf|cusparse::|cusolver")
+
+
+def scientific(name: str, context: Context) -> Label | None:
+    """cuFFT is plain; cuSOLVER, cuSPARSE and triangular solves are in fp32, in other formats nobody has looked."""
+    if _TRANSFORMS.search(name):
+        return Label(types.of_templates(name) or context.precision or "unknown", False, "elementwise")
+    if _PIVOTS.search(name):
+        return Label("none", False, "movement")
+    if not _SOLVERS.search(name):
+        return None
+    precision = types.of_templates(name)
+    return Label(precision or "unknown", False if precision == "fp32" else None, "solver")

@@ -1,0 +1,74 @@
+"""What a kernel's name says: the number format of its operands, whether it uses tensor cores, what kind of work it is.
+
+`precision` is the format of the operands that the main arithmetic reads, not of its sums: a matrix product of bf16
+matrices that adds in fp32 is bf16, and so is an elementwise kernel on bf16 tensors. tf32 is fp32 data rounded for
+the tensor cores, also where three such products stand in for one exact one. `none` is work without floating-point
+arithmetic: moving, filling, sorting, indexing, whole numbers. `unknown` and None mean that nothing tells; no rule
+guesses. Tensor cores are the matrix units of any vendor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from stepscope.analysis.kernels.names import dtypes as types
+from stepscope.analysis.kernels.names.attention import attention
+from stepscope.analysis.kernels.names.compiled import compiled_by_xla, inductor, xla
+from stepscope.analysis.kernels.names.label import Context, Label, by_operands
+from stepscope.analysis.kernels.names.nvidia import (
+    cudnn,
+    cutlass_template,
+    legacy,
+    named_cutlass,
+    nvjet,
+    recurrent,
+    vector,
+    xmma,
+)
+from stepscope.analysis.kernels.names.other import collective, framework, moving, scientific
+from stepscope.analysis.kernels.names.rocm import rocm
+
+__all__ = ["Context", "Label", "label"]
+
+NOTHING = Context()
+LONGEST = 20_000  # characters of a name that are looked at: it comes from a file that nobody vouches for
+Rule = Callable[[str, Context], Label | None]
+
+# The first rule that knows the name decides; the families that quote others' words come first.
+RULES: tuple[Rule, ...] = (
+    collective,
+    nvjet,
+    attention,
+    compiled_by_xla,
+    inductor,
+    xmma,
+    named_cutlass,
+    legacy,
+    cutlass_template,
+    rocm,
+    vector,
+    recurrent,
+    cudnn,
+    moving,
+    framework,
+    scientific,
+    xla,
+)
+
+
+@lru_cache(maxsize=65536)
+def label(name: str, context: Context = NOTHING) -> Label:
+    """What the name tells, helped by the launching op's input types where the family is known."""
+    name = name[:LONGEST]
+    for rule in RULES:
+        found = rule(name, context)
+        if found is not None:
+            return found
+    return _unknown(name, context)
+
+
+def _unknown(name: str, context: Context) -> Label:
+    """A name of no known family: types in its template are evidence of its operands, of nothing else."""
+    precision = types.of_templates(name)
+    return Label(precision or "unknown", None, by_operands(name))

@@ -1,0 +1,1 @@
+"""Ops: calls, FLOPs, stacks, forward and backward."""

@@ -1,0 +1,1 @@
+"""The step replayed with a change applied, for promised speed-ups."""

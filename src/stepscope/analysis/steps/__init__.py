@@ -1,0 +1,1 @@
+"""Where steps begin and end: markers, inference, boundaries."""

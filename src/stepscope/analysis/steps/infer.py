@@ -1,0 +1,223 @@
+"""The steps of a trace without markers, from what repeats on the main thread.
+
+The thread's calls are the outermost events that do not span the whole recording (a loop's own frame does). Their
+names form a sequence; `repetition` finds its period. A recording that holds whole periods begins with a step. Else
+a step begins where the next batch is asked for, or after the optimizer. For the moment between two steps see
+boundaries.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from stepscope.analysis.host.causes import host_codes
+from stepscope.analysis.host.names import INPUT_THREAD
+from stepscope.analysis.steps.boundaries import median, recording, step_spans
+from stepscope.analysis.steps.repetition import Repetition, repetition
+from stepscope.native import lineage as names
+from stepscope.trace.scopes import ancestors
+from stepscope.trace.trace import Trace
+
+_MAIN_THREAD = r"(?i)^(python|main\b|pt_main)"
+_COUNTER = r"[#\s_:/-]*\d+$"
+_CALLS = ("op", "python", "annotation", "runtime", "span")
+_SPANS_ALL = 0.5
+_LEVELS = 4
+_SOME = 0.35  # of a step's calls may come after the update of the weights
+_LITTLE = 0.1  # of a step: not worth a step of its own
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The calls of one thread in time order: token, start_ns, end_ns, code, updates (the weights); and the thread."""
+
+    rows: pl.DataFrame
+    track: int
+
+
+def infer_steps(trace: Trace) -> pl.DataFrame | None:
+    """step, track, start_ns, end_ns of the repetitions that the trace shows, or None."""
+    for calls in _sources(trace):
+        rows = _between_strays(calls.rows)
+        found = _repetition(rows)
+        if found is not None:
+            beginnings = _beginnings(rows, found)
+            spans = step_spans(rows, beginnings, recording(trace, calls.rows, rows))
+            return spans.select(
+                pl.int_range(pl.len(), dtype=pl.Int32).alias("step"),
+                pl.lit(calls.track, dtype=pl.UInt32).alias("track"),
+                "start_ns",
+                "end_ns",
+            )
+    return None
+
+
+def _sources(trace: Trace) -> list[Calls]:
+    """The threads worth asking, and the busiest stream of a recording that has no host."""
+    code = host_codes(trace)
+    events = trace.events.with_columns(code=code).filter(
+        pl.col("kind").is_in(_CALLS), pl.col("dur_ns") > 0, pl.col("role").ne_missing("step")
+    )
+    threads = _threads(trace, events)
+    found = [_calls_of(trace, events.filter(pl.col("track") == track), track) for track in threads]
+    return [*found, *_stream(trace)]
+
+
+def _threads(trace: Trace, events: pl.DataFrame) -> list[int]:
+    """Host threads, the likeliest main thread first: the process's first, one with Python or an optimizer, the busiest."""
+    thread = pl.col("thread").fill_null("")
+    host = trace.tracks.filter((pl.col("what") == "host") & ~thread.str.contains(INPUT_THREAD)).select(
+        track="id",
+        first=(pl.col("pid") == pl.col("tid")).fill_null(False) | thread.str.contains(_MAIN_THREAD),
+    )
+    telling = (pl.col("role") == "optimizer").fill_null(False) | (pl.col("kind") == "python")
+    counted = events.group_by("track").agg(pl.len(), telling=telling.any()).join(host, on="track")
+    enough = counted.filter(pl.col("first") | (pl.col("len") * 20 >= pl.col("len").sum()))
+    ranked = enough.sort("first", "telling", "len", "track", descending=[True, True, True, False])
+    return ranked["track"].to_list()
+
+
+def _calls_of(trace: Trace, events: pl.DataFrame, track: int) -> Calls:
+    """The outermost events of the thread, after those that span (nearly) all of it and come once."""
+    end = events.select((pl.col("start_ns") + pl.col("dur_ns")).max()).item()
+    extent = end - events["start_ns"][0]
+    once = pl.len().over("name") == 1
+    spine = events.filter(once & (pl.col("dur_ns") >= _SPANS_ALL * extent))["id"]
+    kept = events.filter(~pl.col("id").is_in(spine.implode()))
+    is_kept = trace.events["id"].is_in(kept["id"].implode())
+    inner = ancestors(trace.events, is_kept).is_not_null()
+    rows = kept.filter(~inner.gather(kept["id"])).sort("start_ns", maintain_order=True)
+    rows = _tokens(rows, _signatures(trace.events, rows["id"]))
+    updates = events.filter(pl.col("name").cast(pl.String).str.starts_with("Optimizer.step"))["start_ns"]
+    place = rows["start_ns"].search_sorted(updates, side="right").cast(pl.Int64) - 1
+    inside = updates < rows["end_ns"].gather(place.clip(lower_bound=0))
+    found = place.filter(inside & (place >= 0)).unique()
+    return Calls(rows.with_columns(updates=pl.int_range(pl.len()).is_in(found.implode())), track)
+
+
+def _signatures(events: pl.DataFrame, calls: pl.Series) -> pl.Series:
+    """What tells a call from others: its name and those of its first child, grandchild, …: wrappers all have one name."""
+    first_child = events.filter(pl.col("parent").is_not_null()).group_by("parent").agg(pl.col("id").min())
+    children = pl.repeat(None, len(events), dtype=pl.UInt32, eager=True).scatter(
+        first_child["parent"], first_child["id"]
+    )
+    names_of = events["name"].cast(pl.String).str.replace(_COUNTER, "")
+    level, parts = calls, []
+    for _ in range(_LEVELS):
+        parts.append(names_of.gather(level))
+        level = children.gather(level)
+        # An annotation says enough by its name; what is in it may change from step to step.
+        level = pl.select(pl.when(events["kind"].gather(calls) != "annotation").then(level)).to_series()
+    return pl.select(pl.concat_str(*parts, separator="/", ignore_nulls=True)).to_series()
+
+
+def _tokens(rows: pl.DataFrame, token: pl.Series) -> pl.DataFrame:
+    return rows.select(
+        "start_ns", "code", end_ns=pl.col("start_ns") + pl.col("dur_ns"), token=token, updates=pl.lit(False)
+    )
+
+
+def _stream(trace: Trace) -> list[Calls]:
+    """The kernels of the busiest stream."""
+    streams = trace.tracks.filter(pl.col("what") == "device")["id"]
+    kernels = trace.events.filter(pl.col("kind") == "kernel", pl.col("track").is_in(streams.implode()))
+    if kernels.is_empty():
+        return []
+    busiest = kernels.group_by("track").agg(pl.col("dur_ns").sum()).sort("dur_ns", "track")["track"][-1]
+    rows = kernels.filter(pl.col("track") == busiest).with_columns(code=pl.lit(names.OP, dtype=pl.UInt8))
+    rows = rows.sort("start_ns", maintain_order=True)
+    return [Calls(_tokens(rows, rows["name"].cast(pl.String)), int(busiest))]
+
+
+def _between_strays(rows: pl.DataFrame) -> pl.DataFrame:
+    """The calls without those at either end that come only once: the profiler's start and stop."""
+    repeated = rows.select((pl.len().over("token") > 1).alias("repeated"))["repeated"]
+    places = repeated.arg_true()
+    return rows[int(places[0]) : int(places[-1]) + 1] if len(places) else rows.clear()
+
+
+def _repetition(rows: pl.DataFrame) -> Repetition | None:
+    """A step has one or a few updates of the weights, requests for a batch, and perhaps waits for the device."""
+    if len(rows) < 2:
+        return None
+    waits = rows["code"] == names.WAIT_DEVICE
+    return repetition(rows["token"], [rows["updates"], rows["code"] == names.INPUT], [waits])
+
+
+def _beginnings(rows: pl.DataFrame, found: Repetition) -> pl.Series:
+    """The place of the first call of each step."""
+    anchors = found.anchors.cast(pl.Int64)
+    asked = _one_each((rows["code"] == names.INPUT).arg_true().cast(pl.Int64), anchors)
+    if asked is not None:
+        places = _with_fragment(rows, asked)
+    elif rows["updates"].gather(anchors).all() and not _ends_with_update(rows, found):
+        places = _with_fragment(rows, _after_update(rows, anchors))
+    else:
+        places = _aligned(rows["token"], anchors)
+    return _before_profiler(rows["code"], places)
+
+
+def _ends_with_update(rows: pl.DataFrame, found: Repetition) -> bool:
+    """Whether the recording holds whole steps, as far as one can see: then little comes after the last update."""
+    after = len(rows) - 1 - int(rows["updates"].arg_true()[-1])
+    return found.whole and after <= _SOME * median(found.anchors.cast(pl.Int64).diff().drop_nulls())
+
+
+def _with_fragment(rows: pl.DataFrame, places: pl.Series) -> pl.Series:
+    """What comes before the first beginning, and after the last, is a step or part of one, unless it is next to nothing."""
+    start, end = rows["start_ns"], int(rows["end_ns"].sort()[-1])
+    little = _LITTLE * median(start.gather(places).diff().drop_nulls())
+    if len(places) > 1 and end - int(start[int(places[-1])]) <= little:
+        places = places[:-1]
+    if int(start[int(places[0])]) - int(start[0]) <= little:
+        return places
+    return pl.concat([pl.Series([0], dtype=pl.Int64), places])
+
+
+def _before_profiler(code: pl.Series, places: pl.Series) -> pl.Series:
+    """The profiler's own calls between two steps come after the boundary."""
+    is_profiler = (code == names.PROFILER).cast(pl.Int64)
+    for _ in range(_LEVELS):
+        earlier = (places - 1).clip(lower_bound=0)
+        places = places - is_profiler.gather(earlier) * (places > 0).cast(pl.Int64)
+    return places.unique(maintain_order=True)
+
+
+def _aligned(tokens: pl.Series, anchors: pl.Series) -> pl.Series:
+    """Steps begin as the recording does: as far before each anchor as the recording's first call before the first."""
+    ahead = int(anchors[0])
+    alike = (tokens == tokens[0]).arg_true().cast(pl.Int64)
+    later = pl.DataFrame({"anchor": anchors[1:], "before": anchors[:-1]}).with_columns(
+        wanted=pl.col("anchor") - ahead
+    )
+    place = alike.search_sorted(later["wanted"], side="left").cast(pl.Int64)
+    below = alike.gather((place - 1).clip(lower_bound=0))
+    above = alike.gather(place.clip(upper_bound=len(alike) - 1))
+    near = pl.when(above - pl.col("wanted") <= pl.col("wanted") - below).then(above).otherwise(below)
+    found = later.with_columns(near=near).select(
+        pl.when((pl.col("near") > pl.col("before")) & (pl.col("near") <= pl.col("anchor")))
+        .then("near")
+        .otherwise(pl.max_horizontal("wanted", pl.col("before") + 1))
+    )
+    return pl.concat([pl.Series([0], dtype=pl.Int64), found.to_series()])
+
+
+def _one_each(places: pl.Series, anchors: pl.Series) -> pl.Series | None:
+    """The first of the places after each anchor, where nearly every period has one."""
+    if places.is_empty():
+        return None
+    edges = pl.concat([pl.Series([-1], dtype=pl.Int64), anchors])
+    index = places.search_sorted(edges, side="left")
+    chosen = places.gather(index.filter(index < len(places))).unique(maintain_order=True)
+    return chosen if len(chosen) >= len(anchors) - 1 else None
+
+
+def _after_update(rows: pl.DataFrame, anchors: pl.Series) -> pl.Series:
+    """Behind the update of the weights, and behind the clearing of gradients if that follows at once."""
+    clears = rows["token"].str.starts_with("Optimizer.zero_grad")
+    after = (anchors + 1).filter(anchors + 1 < len(rows))
+    places = after + clears.gather(after).cast(pl.Int64)
+    inside: pl.Series = places.filter(places < len(rows))
+    return inside

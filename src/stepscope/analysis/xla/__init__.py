@@ -1,0 +1,1 @@
+"""XLA programs: instructions, their cost, their memory."""

@@ -1,0 +1,223 @@
+"""Which op of the framework a piece of a compiled program's work belongs to, and how much it computes.
+
+XLA names work after its instruction, and the instruction says which op of the program it comes from. Work inside a
+command buffer (a CUDA graph) is only known by its kernel: kernels that are named after an instruction are found by their
+order in the run of the program, since equal instructions share one kernel; library kernels (cuBLAS, cuDNN) between two
+of those belong to the calls that stand between their instructions, if there are as many of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import polars as pl
+
+from stepscope.analysis.xla.hlo_module import Instruction, Module, name_of
+from stepscope.analysis.xla.instruction_cost import SILENT, Work, Worker
+from stepscope.trace.trace import Trace
+
+_OF_INSTRUCTION = {"scope": pl.String, "flops": pl.Int64, "bytes": pl.Int64, "shapes": pl.String}
+WORK = {"event": pl.UInt32, "op": pl.String, **_OF_INSTRUCTION}
+_WORK_KINDS = ("op", "kernel", "copy", "memset")
+UNKNOWN_OP = "custom-call"  # a library's kernel whose call is not known
+_NUMBER = re.compile(r"(_\d+)+$")
+
+
+def program_ops(trace: Trace) -> pl.DataFrame:
+    """event, op, scope, flops, bytes, shapes of all work of compiled programs whose code is in the profile."""
+    modules = trace.modules.drop_nulls("hlo")
+    rows = _program_work(trace, modules) if len(modules) else pl.DataFrame()
+    if rows.is_empty():
+        return pl.DataFrame(schema=WORK)
+    found = []
+    for (module, program), work in rows.group_by("module", "program", maintain_order=True):
+        hlo = _code(modules, str(module), program)
+        if hlo is not None:
+            found.append(_of_program(Program(hlo, str(module)), work))
+    return pl.concat(found) if found else pl.DataFrame(schema=WORK)
+
+
+def programs_that_ran(trace: Trace) -> list[tuple[str, int | None, bytes]]:
+    """Name, device (None for the host) and code of each program that has work in the profile."""
+    modules = trace.modules.drop_nulls("hlo")
+    rows = _program_work(trace, modules) if len(modules) else pl.DataFrame()
+    if rows.is_empty():
+        return []
+    ran = rows.select("module", "program", "device").unique(maintain_order=True)
+    found = [
+        (str(name), device, _code(modules, str(name), program)) for name, program, device in ran.iter_rows()
+    ]
+    return [(name, device, hlo) for name, device, hlo in found if hlo is not None]
+
+
+class Program:
+    """A module that ran, asked for the work of its instructions by their names."""
+
+    def __init__(self, hlo: bytes, name: str) -> None:
+        self.module = Module(hlo)
+        self.name = name
+        self._worker = Worker(self.module)
+        self._places = {
+            name_of(message): number for number, body in self.module.bodies.items() for message in body
+        }
+        self._kernels = {name.replace(".", "_").replace("-", "_"): name for name in self._places}
+        self._known: dict[str, Work] = {}
+
+    def work(self, instruction: str) -> Work | None:
+        """The work of the instruction of this name; None where there is none."""
+        if instruction not in self._known:
+            if instruction not in self._places:
+                return None
+            body = {i.id: i for i in self.module.instructions(self._places[instruction])}
+            self._known |= {
+                i.name: self._worker.work(i, body) for i in body.values() if i.name == instruction
+            }
+        return self._known[instruction]
+
+    def of_run(self, kernels: Sequence[str]) -> list[str | None]:
+        """For the kernels of one run, in order, the instructions they belong to."""
+        found = aligned(kernels, [i for i in self.module.in_order if i.opcode not in SILENT])
+        if found is None:
+            return [self._kernels.get(kernel) for kernel in kernels]
+        return found
+
+
+def aligned(kernels: Sequence[str], instructions: Sequence[Instruction]) -> list[str | None] | None:
+    """The instruction of each kernel, by order; None where the kernels do not follow the program's order."""
+    made = {i.kernel_name for i in instructions if i.opcode != "custom-call"}
+    bases = [_NUMBER.sub("", i.kernel_name) if i.opcode != "custom-call" else "" for i in instructions]
+    found: list[str | None] = [None] * len(kernels)
+    next_instruction, first_between = 0, 0
+    for place, kernel in enumerate(kernels):
+        if kernel not in made:
+            continue
+        base = _NUMBER.sub("", kernel)
+        try:
+            at = bases.index(base, next_instruction)
+        except ValueError:
+            return None
+        _give_calls(found, first_between, place, instructions[next_instruction:at])
+        found[place] = instructions[at].name
+        next_instruction, first_between = at + 1, place + 1
+    _give_calls(found, first_between, len(kernels), instructions[next_instruction:])
+    return found
+
+
+def _give_calls(found: list[str | None], start: int, stop: int, between: Sequence[Instruction]) -> None:
+    """Library kernels between two known ones: one for each call, or all for the only one."""
+    calls = [i.name for i in between if i.opcode == "custom-call"]
+    if len(calls) == 1:
+        calls *= stop - start
+    if len(calls) == stop - start:
+        found[start:stop] = calls
+
+
+def _program_work(trace: Trace, modules: pl.DataFrame) -> pl.DataFrame:
+    """event, kind, name, instruction, module, program, run, start_ns of the work that names a module as its own."""
+    names = modules["name"].unique()
+    scopes = trace.ops["scope"].unique().drop_nulls().cast(pl.String)
+    split = pl.col("text").str.split("/")
+    known = pl.DataFrame({"text": scopes}).with_columns(
+        module=split.list.first(), instruction=split.list.last()
+    )
+    known = known.filter(pl.col("module").is_in(names.implode()))
+    if known.is_empty():
+        return pl.DataFrame()
+    ops = trace.ops.select("event", text=pl.col("scope").cast(pl.String)).join(
+        known, on="text", maintain_order="left"
+    )
+    events = trace.events
+    rows = ops.with_columns(
+        events[name].gather(ops["event"]).alias(name) for name in ("kind", "name", "start_ns", "track")
+    ).filter(pl.col("kind").is_in(_WORK_KINDS))
+    rows = rows.with_columns(program=_programs(trace, modules, rows))
+    return _with_runs(trace, rows)
+
+
+def _programs(trace: Trace, modules: pl.DataFrame, rows: pl.DataFrame) -> pl.Series:
+    """The number of the program, where modules of one name have to be told apart."""
+    none = pl.repeat(None, len(rows), dtype=pl.Int64, eager=True)
+    ran = modules.filter(pl.col("name").is_in(rows["module"].unique().implode()))
+    if not ran["name"].is_duplicated().any() or "stats_int" not in trace.cold:
+        return none
+    numbers = trace.cold["stats_int"].filter(pl.col("key").cast(pl.String) == "program_id")
+    told = numbers.select("event", program="value").unique("event", keep="first")
+    return rows.select("event").join(told, on="event", how="left", maintain_order="left")["program"]
+
+
+def _with_runs(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
+    """The run of the program that each piece of work began in."""
+    rows = rows.with_columns(device=trace.tracks["device"].gather(rows["track"])).sort("start_ns")
+    whole = trace.events.filter(pl.col("kind") == "module")
+    runs = whole.select(
+        pl.col("name").cast(pl.String).alias("module"),
+        "start_ns",
+        run="id",
+        device=trace.tracks["device"].gather(whole["track"]),
+    ).sort("start_ns")
+    return rows.join_asof(runs, on="start_ns", by=["module", "device"], check_sortedness=False)
+
+
+def _code(modules: pl.DataFrame, name: str, program: object) -> bytes | None:
+    mine = modules.filter(pl.col("name") == name)
+    if program is not None:
+        mine = mine.filter(pl.col("program_id") == program)
+    return mine["hlo"][0] if len(mine) == 1 else None
+
+
+def _of_program(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
+    direct = {name: program.work(name) for name in rows["instruction"].unique()}
+    is_direct = pl.col("instruction").is_in([name for name, work in direct.items() if work is not None])
+    named = rows.filter(is_direct).select("event", "instruction")
+    hidden = rows.filter(~is_direct & (pl.col("kind") == "kernel"))
+    moved = rows.filter(~is_direct & (pl.col("kind") != "kernel")).select(
+        "event", instruction=pl.lit(None, pl.String), op=pl.col("kind").cast(pl.String)
+    )
+    known = pl.concat([named, _by_order(program, hidden)]).with_columns(op=pl.lit(UNKNOWN_OP))
+    return _described(program, pl.concat([known, moved]))
+
+
+def _by_order(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
+    """event, instruction of kernels that only their place in a run tells."""
+    kernels = rows.sort("run", "start_ns", "event", nulls_last=True)
+    runs = kernels.group_by("run", maintain_order=True).agg(
+        "event", pl.col("name").to_physical().alias("codes")
+    )
+    texts = dict(
+        kernels.select(
+            pl.col("name").to_physical().alias("code"), pl.col("name").cast(pl.String).alias("text")
+        )
+        .unique()
+        .iter_rows()
+    )
+    known: dict[tuple[int, ...], list[str | None]] = {}
+    found = []
+    for codes in runs["codes"]:
+        key = tuple(codes)
+        if key not in known:
+            known[key] = program.of_run([texts[code] for code in key])
+        found.append(known[key])
+    told = runs.select("event").with_columns(instruction=pl.Series(found, dtype=pl.List(pl.String)))
+    return told.explode("event", "instruction")
+
+
+def _described(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
+    """With the op, scope, FLOPs and bytes of the instruction; without one, `op` stays, somewhere in the program."""
+    table = []
+    for name in rows["instruction"].unique().drop_nulls():
+        work = program.work(name)
+        if work is not None:
+            table.append((name, work.op, work.scope or program.name, work.flops, work.bytes, work.shapes))
+    schema = {"instruction": pl.String, "told": pl.String, **_OF_INSTRUCTION}
+    described = rows.join(
+        pl.DataFrame(table, schema=schema, orient="row"), on="instruction", how="left", maintain_order="left"
+    )
+    return described.select(
+        "event",
+        pl.coalesce("told", "op").alias("op"),
+        pl.col("scope").fill_null(program.name),
+        "flops",
+        "bytes",
+        "shapes",
+    ).cast(WORK)  # type: ignore[arg-type]

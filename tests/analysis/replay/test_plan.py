@@ -1,0 +1,96 @@
+"""The recorded steps played again: the host works and launches, streams run in order, waits wait, changes shorten."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.replay.plan import Plan, plan
+from stepscope.analysis.steps.find import find_steps
+from stepscope.trace.trace import Trace
+from tests.builders.inline import US, trace_of
+
+LAUNCH_BOUND = """
+    track     start  dur  name              kind        launches
+    main          0  1000  ProfilerStep#1    annotation  -
+    main          0  400  aten::mm          op          -
+    main        390   10  cudaLaunchKernel  runtime     gemm
+    main        400  500  aten::add         op          -
+    main        890   10  cudaLaunchKernel  runtime     add
+    stream 7    405   50  gemm              kernel      -
+    stream 7    905   95  add               kernel      -
+    """
+WAITS = """
+    track     start  dur  name                   kind        launches
+    main          0  606  ProfilerStep#1         annotation  -
+    main          0  100  aten::mm               op          -
+    main         90   10  cudaLaunchKernel       runtime     gemm
+    main        100  405  cudaStreamSynchronize  runtime     -
+    main        505  100  aten::add              op          -
+    main        595   10  cudaLaunchKernel       runtime     add
+    stream 7    105  400  gemm                   kernel      -
+    stream 7    610  390  add                    kernel      -
+    """
+
+
+def plan_of(text: str) -> tuple[Trace, Plan]:
+    """The plan of the only device."""
+    trace = trace_of(text)
+    return trace, plan(trace, find_steps(trace), 0)
+
+
+def test_played_as_recorded_the_step_is_as_long_as_it_was() -> None:
+    for text in (LAUNCH_BOUND, WAITS):
+        played = plan_of(text)[1].as_recorded().step_ns() / US
+        assert abs(played - 1000) <= 15, played
+
+
+def test_the_profilers_share_is_taken_off_the_host() -> None:
+    _, made = plan_of(LAUNCH_BOUND)
+    assert made.step_ns() < made.as_recorded().step_ns()
+    assert int(made.as_recorded().host["ns"].sum()) - int(made.host["ns"].sum()) == 2 * (2_000 + 4_600) + 800
+
+
+def test_a_free_host_leaves_the_device() -> None:
+    _, made = plan_of(LAUNCH_BOUND)
+    free = made.with_host(pl.lit(True)).step_ns() / US
+    assert 145 <= free <= 145 + 10  # and one launch delay
+
+
+def test_without_waits_the_host_works_while_the_device_does() -> None:
+    _, made = plan_of(WAITS)
+    before, after = made.as_recorded().step_ns() / US, made.as_recorded().without_waits().step_ns() / US
+    assert abs((before - after) - 105) <= 15, (before, after)
+
+
+def test_work_on_a_stream_of_its_own_runs_beside_the_rest() -> None:
+    trace, made = plan_of(WAITS)
+    add = trace.events.filter(pl.col("name").cast(pl.String) == "add")["id"]
+    beside = made.as_recorded().without_waits().on_own_stream(pl.col("event").is_in(add.implode()))
+    assert abs(beside.step_ns() / US - 600) <= 20
+
+
+def test_shorter_kernels_shorten_a_busy_device() -> None:
+    _, made = plan_of(WAITS)
+    halved = made.as_recorded().with_device(pl.lit(True), 0.5).step_ns() / US
+    assert abs(halved - 605) <= 15, halved
+
+
+def test_a_launch_into_a_full_queue_is_the_devices_time() -> None:
+    launches = "\n".join(
+        f"main  {10 + 10 * k}  5  cudaLaunchKernel  runtime  k{k}\nstream 7  {20 + 100 * k}  100  k{k}  kernel  -"
+        for k in range(9)
+    )
+    _, made = plan_of(f"""
+        track     start  dur  name              kind        launches
+        main          0  1001  ProfilerStep#1    annotation  -
+        {launches}
+        main        100  900  cudaLaunchKernel  runtime     late
+        stream 7   1010  190  late              kernel      -
+        """)
+    assert int(made.as_recorded().host["ns"].sum()) < 110 * US
+
+
+def test_unprofiled_steps_decide_how_much_is_taken_off() -> None:
+    trace = trace_of(LAUNCH_BOUND, capture={"unprofiled_step_ns": 970 * US})
+    made = plan(trace, find_steps(trace), 0)
+    assert abs(made.step_ns() / US - 970) <= 3

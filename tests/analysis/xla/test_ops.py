@@ -1,0 +1,63 @@
+"""Kernels of compiled programs, and the instructions and ops they belong to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+import stepscope
+from stepscope.analysis.ops.calls import op_calls, ops_table
+from stepscope.analysis.xla.hlo_module import Instruction
+from stepscope.analysis.xla.ops import aligned, program_ops, programs_that_ran
+
+JAX = Path(__file__).parents[2] / "fixtures" / "jax"
+
+
+def program(*names: str) -> list[Instruction]:
+    """Instructions in order; those called `call` are a library's."""
+    return [
+        Instruction(name=name, opcode="custom-call" if name.startswith("call") else "fusion")
+        for name in names
+    ]
+
+
+def test_equal_instructions_share_a_kernel() -> None:
+    """The second and third run under the name of the fourth; order tells them apart."""
+    code = program("loop_add.1", "gemm.2", "gemm.3", "gemm.4", "loop_add.5")
+    kernels = ["loop_add_1", "gemm_4", "gemm_4", "gemm_4", "loop_add_1"]
+    assert aligned(kernels, code) == ["loop_add.1", "gemm.2", "gemm.3", "gemm.4", "loop_add.5"]
+
+
+def test_library_kernels_by_the_calls_in_between() -> None:
+    code = program("call.1", "fuse.1", "call.2", "call.3", "fuse.2", "call.4")
+    assert aligned(["nvjet", "fuse_1", "nvjet", "nvjet", "fuse_2", "split", "reduce"], code) == [
+        "call.1", "fuse.1", "call.2", "call.3", "fuse.2", "call.4", "call.4",
+    ]  # fmt: skip
+
+
+def test_as_many_as_it_takes_or_nobody() -> None:
+    """Three kernels for two calls: which is whose is not known."""
+    code = program("fuse.1", "call.1", "call.2", "fuse.2")
+    assert aligned(["fuse_1", "a", "b", "c", "fuse_2"], code) == ["fuse.1", None, None, None, "fuse.2"]
+
+
+def test_kernels_in_another_order() -> None:
+    assert aligned(["b_1", "a_1", "b_1"], program("a.1", "b.1")) is None
+
+
+def test_a_recorded_program() -> None:
+    """Every kernel has its op, by the program in the profile."""
+    trace = stepscope.load(JAX).traces[0]
+    found = program_ops(trace)
+    kernels = trace.events.filter(pl.col("kind") == "kernel")
+    assert set(kernels["id"]) <= set(found["event"])
+    assert "custom-call" not in found["op"].to_list()
+    assert {name for name, _, _ in programs_that_ran(trace)} == {"jit_train_step", "jit_convert_element_type"}
+    table = {row["name"]: row for row in ops_table(op_calls(trace)).to_dicts()}
+    product = table["dot_general"]
+    # Four steps of four layers: the forward product, and two backward ones but for the first layer.
+    assert (product["calls"], product["host_self_ns"], product["execution"]) == (4 * 11, 0, "graph")
+    assert product["flops"] == 44 * 2**27  # 2 · M · N · K
+    assert sum(row["device_self_ns"] for row in table.values()) >= int(kernels["dur_ns"].sum())
+    assert all(str(row["scope"] or "jit").startswith("jit") for row in table.values())
