@@ -16,7 +16,7 @@ from benchmarks.drivers.meter import peak_bytes
 from benchmarks.fuzz.mutate import mutated
 from stepscope.errors import StepscopeError
 from stepscope.formats import read
-from stepscope.formats.export_chrome import chrome_text
+from stepscope.formats.own_export.write import chrome_text
 from stepscope.formats.source import Source
 from stepscope.trace.trace import Trace
 

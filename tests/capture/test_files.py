@@ -17,7 +17,7 @@ from stepscope.capture.runs import run_of
 from stepscope.capture.spans import Span, cut
 from stepscope.capture.whole import is_whole
 from stepscope.capture.writer import Incomplete, Recorded, Staging, move_new, replace_json
-from tests.formats.xspace_bytes import PlaneBytes, Unsigned, space
+from tests.builders.xspace_bytes import PlaneBytes, Unsigned, space
 
 
 def staged(folder: Path, text: str = "{}") -> tuple[Staging, Recorded]:

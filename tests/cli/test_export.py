@@ -16,7 +16,7 @@ from stepscope.trace.schema import TABLES
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import PROFILE
 from tests.cli.run import succeeds as succeeds_in_a_process
-from tests.formats.test_export_chrome import check_same
+from tests.formats.own_export.test_write import check_same
 from tests.profile.tiny import kineto, put
 
 

@@ -48,7 +48,7 @@ def test_what_is_in_the_cache_needs_no_reader() -> None:
     succeeds("query", PROFILE, "SELECT 1 AS one FROM events LIMIT 1")
     script = (
         "import sys, stepscope; stepscope.load(sys.argv[1]).events\n"
-        "print([name for name in sys.modules if name.startswith('stepscope.formats.xplane')])"
+        "print([name for name in sys.modules if name.startswith('stepscope.formats.xplane.draft')])"
     )
     command = [sys.executable, "-c", script, str(PROFILE)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"

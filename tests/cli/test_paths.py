@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stepscope.errors import NothingFound
-from stepscope.formats.foreign import READABLE
+from stepscope.formats.not_a_profile import READABLE
 from stepscope.profile.load import load
 from stepscope.profile.nothing import ACCEPTED
 from tests.cli.inside import stepscope, succeeds

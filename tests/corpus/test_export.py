@@ -17,7 +17,7 @@ from stepscope.profile.load import load, load_run
 from stepscope.profile.runs import Run
 from stepscope.trace.schema import TABLES
 from tests.cli.inside import stepscope
-from tests.formats.test_export_chrome import check_arguments, dropped_by_perfetto
+from tests.formats.own_export.test_write import check_arguments, dropped_by_perfetto
 
 CORPUS = os.environ.get("STEPSCOPE_CORPUS")
 pytestmark = [pytest.mark.corpus, pytest.mark.skipif(CORPUS is None, reason="STEPSCOPE_CORPUS is not set")]

@@ -16,8 +16,8 @@ import pytest
 from stepscope.formats import read
 from stepscope.formats.source import Source
 from stepscope.trace.trace import Trace
+from tests.builders.documents import told
 from tests.corpus.naive_json import Document, Event, decode
-from tests.formats.documents import told
 
 CORPUS = Path(os.environ.get("STEPSCOPE_CORPUS", "/nonexistent"))
 FILES = sorted(str(path.relative_to(CORPUS)) for path in CORPUS.rglob("*.json.gz"))

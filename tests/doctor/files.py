@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.formats.test_tf_events import CPU, node
-from tests.formats.tf_wire import VERSION, event, message, traced
-from tests.formats.xspace_bytes import PlaneBytes, number, packed, space
+from tests.builders.tf_wire import VERSION, event, message, traced
+from tests.builders.xspace_bytes import PlaneBytes, number, packed, space
+from tests.formats.tf1.test_event_file import CPU, node
 
 Event = dict[str, Any]
 Way = Callable[[Path], Path]
@@ -167,7 +167,7 @@ def _recording(folder: Path) -> Path:
 
 
 def _edited_export(folder: Path) -> Path:
-    from tests.formats.test_export_chrome import exported
+    from tests.formats.own_export.test_write import exported
     from tests.profile.handmade import trace
 
     path = exported(trace(), folder)

@@ -20,15 +20,19 @@ from stepscope.doctor.profile import CHECKS, folder
 from stepscope.doctor.profile.known import KNOWN
 from stepscope.doctor.result import Diagnosis
 from stepscope.errors import NothingFound, StepscopeError
-from stepscope.formats import json_drive, packed, source, tf_events, tf_records
+from stepscope.formats import gzip_stream as packed
+from stepscope.formats import source
+from stepscope.formats.chrome.scan import driver as json_drive
 from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
+from stepscope.formats.tf1 import event_file as tf_events
+from stepscope.formats.tf1 import records as tf_records
 from stepscope.reports.sections import problems
 from stepscope.trace.trace import Trace
+from tests.builders.tf_wire import VERSION, traced
 from tests.cli.run import environment
 from tests.doctor.files import WRONG, Way, document, good, kineto, put, records, span
-from tests.formats.test_tf_events import CPU, node
-from tests.formats.tf_wire import VERSION, traced
+from tests.formats.tf1.test_event_file import CPU, node
 from tests.test_docs import SOURCES, first_column, problem_codes
 
 ROOT = Path(__file__).parent.parent.parent

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepscope.errors import UnreadableFile
-from stepscope.formats import packed, source
+from stepscope.formats import gzip_stream as packed
+from stepscope.formats import source
 from stepscope.formats.source import Source
 
 CONTENT = b"".join(b'{"ph":"X","name":"op%d","ts":%d,"dur":1},\n' % (i, 7 * i) for i in range(3000))

@@ -19,7 +19,11 @@ import pytest
 from hypothesis import settings
 
 import stepscope.native
-from stepscope.formats import json_drive, json_events, json_scan, json_windows, read
+from stepscope.formats import read
+from stepscope.formats.chrome.scan import columns as json_events
+from stepscope.formats.chrome.scan import driver as json_drive
+from stepscope.formats.chrome.scan import parallel as json_scan
+from stepscope.formats.chrome.scan import streamed as json_windows
 from stepscope.formats.source import Source
 from stepscope.native import events as native
 from stepscope.trace.trace import Trace

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepscope.native import names, wire, xspace
-from tests.formats.xspace_bytes import double, number, packed
+from tests.builders.xspace_bytes import double, number, packed
 from tests.native.both import builds, interpreted
 from tests.native.test_wire import split
 

@@ -88,7 +88,7 @@ def export(
 
 def _merged(talk: Talk, profile: Profile, target: Path | None, force: bool) -> None:
     """All ranks in one file, or on stdout."""
-    from stepscope.formats.export_merged import RankPart
+    from stepscope.formats.own_export.write_merged import RankPart
     from stepscope.profile import export as writer
     from stepscope.ranks.common_time import placed_words, rank_times, told
 

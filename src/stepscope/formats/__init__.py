@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepscope.errors import UnreadableFile
-from stepscope.formats.foreign import READABLE, describe
+from stepscope.formats.not_a_profile import READABLE, describe
 from stepscope.formats.reader import Format, Progress, no_progress
 from stepscope.formats.source import Source
 from stepscope.trace.trace import Trace
@@ -12,7 +12,9 @@ from stepscope.trace.trace import Trace
 def detect(source: Source) -> Format:
     """The format of the file, by its first bytes."""
     # Not before a file has to be read: what is opened from the cache needs none of the readers.
-    from stepscope.formats import chrome_json, tf_events, xplane
+    from stepscope.formats import trace_json as chrome_json
+    from stepscope.formats.tf1 import event_file as tf_events
+    from stepscope.formats.xplane import draft as xplane
 
     head = source.head()
     # XPlane before JSON: a plane of 123 bytes begins with a newline and a brace.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from stepscope.errors import UnreadableFile
-from stepscope.formats.packed import GZIP_MAGIC, READ_BYTES, Unpacker
+from stepscope.formats.gzip_stream import GZIP_MAGIC, READ_BYTES, Unpacker
 from stepscope.trace.problems import Problem, Problems
 
 PIECE_BYTES = 1 << 24

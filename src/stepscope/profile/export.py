@@ -9,8 +9,8 @@ from typing import IO, cast
 
 import polars as pl
 
-from stepscope.formats.export_chrome import chrome_text
-from stepscope.formats.export_merged import RankPart, merged_text
+from stepscope.formats.own_export.write import chrome_text
+from stepscope.formats.own_export.write_merged import RankPart, merged_text
 from stepscope.profile.profile import Profile
 from stepscope.profile.whole_files import ready_folder, refuse_existing, whole_file
 from stepscope.trace.schema import TABLES

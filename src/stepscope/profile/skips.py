@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import IO
 
-from stepscope.formats.foreign import describe_bytes
+from stepscope.formats.not_a_profile import describe_bytes
 
 PICKLE = "a pickle, perhaps a memory snapshot: pickles can run code, so it is never opened"
 EXECUTION_TRACE = "an execution trace (operators and tensors, no times), not a profile"

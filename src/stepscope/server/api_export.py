@@ -5,8 +5,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator
 
-from stepscope.formats.export_chrome import chrome_text
-from stepscope.formats.export_merged import RankPart, merged_text
+from stepscope.formats.own_export.write import chrome_text
+from stepscope.formats.own_export.write_merged import RankPart, merged_text
 from stepscope.profile.export import default_name
 from stepscope.profile.profile import Profile
 from stepscope.ranks.common_time import rank_times, told

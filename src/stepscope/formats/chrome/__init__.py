@@ -1,0 +1,1 @@
+"""Chrome trace events of any writer."""

@@ -1,0 +1,1 @@
+"""From bytes of JSON to columns, in parallel or streamed."""

@@ -1,0 +1,1 @@
+"""Traces that stepscope writes, read back without loss."""

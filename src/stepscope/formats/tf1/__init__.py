@@ -1,0 +1,1 @@
+"""TensorFlow 1: RunMetadata in event files."""

@@ -1,0 +1,1 @@
+"""XSpace files of TensorFlow and JAX."""

@@ -1,0 +1,116 @@
+"""What planes and lines are, told from their names: tracks with their devices, and the class of each line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from stepscope.formats.xplane.index import Index, Plane
+from stepscope.trace.schema import TABLES
+
+# Classes of lines: what their events are.
+HOST, STREAM, CORE_OPS, ASYNC_OPS, MODULES, STEPS, SCOPES, COUNTERS, OTHER = range(9)
+
+_DEVICE = re.compile(r"^/device:([A-Za-z_]+)(?::([A-Za-z_]+))?:?(\d+)?")
+_KINDS = {"gpu": "gpu", "tpu": "tpu", "cpu": "cpu", "xpu": "xpu", "mtia": "mtia", "hpu": "hpu"}
+_STREAM = re.compile(r"^Stream #(\d+)")
+# Lines that XProf derives have ids from here on.
+_FIRST_DERIVED_ID = 0xDEADBEEF
+_DERIVED_IDS = 400
+
+_CORE_LINES = {"XLA Ops": CORE_OPS, "Sparse Core Ops": CORE_OPS, "Async XLA Ops": ASYNC_OPS}
+_DERIVED_LINES = {
+    "Steps": STEPS,
+    "Sparse Core Steps": STEPS,
+    "XLA Modules": MODULES,
+    "Sparse Core Modules": MODULES,
+    "XLA Ops": SCOPES,
+    "Framework Ops": SCOPES,
+    "TensorFlow Ops": SCOPES,
+    "Framework Name Scope": SCOPES,
+    "TensorFlow Name Scope": SCOPES,
+    "XLA TraceMe": SCOPES,
+    "Source code": SCOPES,
+    "Launch Stats": OTHER,
+    "Host Offload Ops": SCOPES,
+    "Tensor Core Sync Flag": OTHER,
+    "Sparse Core Syncs": OTHER,
+    "_counters_": COUNTERS,
+}
+
+
+@dataclass(frozen=True)
+class Device:
+    """The device of a plane, or None for its kind where the plane is of the host."""
+
+    kind: str | None = None
+    ordinal: int | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a line is: its class, and the row of `tracks` that it becomes."""
+
+    line_class: int
+    what: str
+
+
+def device_of(plane: str) -> Device:
+    """The device that a plane is named after."""
+    if plane.startswith("#Chip"):
+        return Device("tpu")
+    found = _DEVICE.match(plane)
+    if found is None:
+        return Device("other") if plane.startswith("/virtualdevice:") else Device()
+    kind = _KINDS.get(found[1].lower(), "other")
+    return Device(kind, int(found[3]) if found[3] and len(found[3]) < 9 else None)
+
+
+def tracks(space: Index) -> tuple[pl.DataFrame, list[int]]:
+    """One track per line, in the order of the file, and the class of each line."""
+    lines = space.lines.to_dicts()
+    streams = {row["plane"] for row in lines if _STREAM.match(row["name"])}
+    rows, classes = [], []
+    for number, row in enumerate(lines):
+        plane = space.planes[row["plane"]]
+        device = device_of(plane.name)
+        line = classify(plane.name, device, row["name"], row["id"], row["plane"] in streams)
+        stream = _STREAM.match(row["name"])
+        classes.append(line.line_class)
+        rows.append(
+            {
+                "id": number,
+                "process": process_name(plane),
+                "thread": row["display_name"] or row["name"] or f"thread {row['display_id'] or row['id']}",
+                "stream": int(stream[1]) if stream and len(stream[1]) < 19 else None,
+                "device": device.ordinal,
+                "device_kind": device.kind or "cpu",
+                "what": line.what,
+                "pid": str(plane.stats["process_id"]) if "process_id" in plane.stats else None,
+                "tid": str(row["display_id"] or row["id"]),
+            }
+        )
+    return pl.DataFrame(rows, schema=TABLES["tracks"]), classes
+
+
+def process_name(plane: Plane) -> str:
+    """The plane's own name, with that of its device where it is known."""
+    model = plane.stats.get("gpu_device_name") or plane.stats.get("device_type_string")
+    return f"{plane.name} {model}" if isinstance(model, str) and model else plane.name
+
+
+def classify(plane: str, device: Device, line: str, line_id: int, has_streams: bool) -> Line:
+    """The class and use of a line. Work that the plane shows a second time is derived, never busy twice."""
+    if device.kind is None:
+        return Line(OTHER, "derived") if plane in ("Host CPUs", "Syscalls") else Line(HOST, "host")
+    if line == "_counters_":
+        return Line(COUNTERS, "counter")
+    if line in _CORE_LINES and not has_streams and device.kind != "gpu":
+        return Line(_CORE_LINES[line], "device")
+    if line in _DERIVED_LINES:
+        return Line(_DERIVED_LINES[line], "derived")
+    if plane.startswith("#Chip") or 0 <= line_id - _FIRST_DERIVED_ID < _DERIVED_IDS:
+        return Line(OTHER, "derived")
+    return Line(STREAM, "device")
