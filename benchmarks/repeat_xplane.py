@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stepscope.capture.protobuf import head, read_varint, varint
+from stepscope.capture.files.protobuf import head, read_varint, varint
 
 # Numbers of the fields that matter here, by message.
 SPACE_PLANES = 1

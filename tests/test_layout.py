@@ -24,7 +24,7 @@ LAYERS = (
     "native",
     "trace",
     "formats",
-    "profile",
+    "profiles",
     "statistics",
     "analysis",
     "ranks",
@@ -123,7 +123,7 @@ def test_every_module_has_a_layer() -> None:
 @pytest.mark.parametrize(
     ("module", "source", "wrong"),
     [
-        ("trace.schema", "import stepscope.profile.load", True),
+        ("trace.schema", "import stepscope.profiles.load", True),
         ("trace.schema", "from stepscope.formats import read", True),
         ("trace.schema", "from stepscope import formats", True),
         ("trace.schema", "from ..formats import read", True),

@@ -9,12 +9,12 @@ from typing import Any
 import stepscope
 from benchmarks.drivers.meter import report
 from stepscope import native
-from stepscope.profile import later
+from stepscope.profiles.cache import background as later
 
 
 def import_everything() -> None:
     """Import what load() would import when it is first called: peers are timed without their imports too."""
-    for package in ("native", "trace", "formats", "profile"):
+    for package in ("native", "trace", "formats", "profiles"):
         module = import_module(f"stepscope.{package}")
         for found in pkgutil.walk_packages(module.__path__, module.__name__ + "."):
             import_module(found.name)

@@ -8,7 +8,7 @@ from typing import Any
 import stepscope
 from benchmarks.drivers.meter import report
 from benchmarks.drivers.ours import import_everything
-from stepscope.profile import later
+from stepscope.profiles.cache import background as later
 from stepscope.server.timeline import routes, tiles
 from stepscope.server.timeline.extent import extent_of
 from stepscope.server.timeline.layout import groups_of

@@ -6,7 +6,7 @@ import random
 from enum import Enum
 from typing import NamedTuple
 
-from stepscope.capture.protobuf import varint
+from stepscope.capture.files.protobuf import varint
 
 _DEEPEST = 12
 _FIXED_BYTES = {1: 8, 5: 4}

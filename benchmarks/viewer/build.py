@@ -14,7 +14,7 @@ import polars as pl
 
 from stepscope import load
 from stepscope.formats.source import Source
-from stepscope.profile.cache import Cache, identify
+from stepscope.profiles.cache.cache import Cache, identify
 from stepscope.trace.schema import EVENT_REFERENCES
 from stepscope.trace.trace import Trace
 

@@ -10,7 +10,7 @@ from stepscope.analysis.memory import DeviceMemory, memory_use, timeline
 from stepscope.analysis.steps.find import find_steps
 from stepscope.trace.finish import finish
 from stepscope.trace.schema import TABLES
-from tests.trace.tables import draft
+from tests.builders.tables import draft
 
 TWO_STEPS = """
     track  start  dur  name            kind

@@ -12,7 +12,7 @@ from benchmarks.ranks.case import Case, random_case
 from benchmarks.ranks.make import traces
 from benchmarks.ranks.score import CLOCK_ERROR_NS, score
 from benchmarks.ranks.simulate import cost, simulate
-from stepscope.profile.profile import Profile
+from stepscope.profiles.profile import Profile
 from stepscope.reports.model.report import Report
 
 LATE = Case(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.repeat_xplane import fields, message, repeat
-from stepscope.capture.protobuf import varint
+from stepscope.capture.files.protobuf import varint
 
 
 def number(field: int, value: int) -> bytes:

@@ -21,7 +21,7 @@ from stepscope.analysis.steps.find import Steps, find_steps
 from stepscope.trace.finish import finish
 from stepscope.trace.schema import TABLES
 from stepscope.trace.trace import Trace
-from tests.trace.tables import Row, draft, rows
+from tests.builders.tables import Row, draft, rows
 
 US = 1_000
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import stepscope
-from stepscope.capture import annotate as module
-from stepscope.capture import nvml
-from stepscope.capture.telemetry import Telemetry
+from stepscope.capture.annotate import annotate as module
+from stepscope.capture.machine import nvml
+from stepscope.capture.machine.telemetry import Telemetry
 
 HOST: dict[str, Any] = {"backends": ("host",), "stacks": False}
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import stepscope
-from stepscope.capture.whole import is_whole
-from stepscope.profile.catalog import scan
+from stepscope.capture.files.whole import is_whole
+from stepscope.profiles.find.catalog import scan
 from tests.capture.running import SOAK, needs, run, sidecars, start, traces
 
 KILLS = 50 if SOAK else 10

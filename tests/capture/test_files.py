@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from stepscope.capture.backends import kineto_cut, xspace_cut
-from stepscope.capture.identity import Identity
-from stepscope.capture.runs import run_of
-from stepscope.capture.spans import Span, cut
-from stepscope.capture.whole import is_whole
-from stepscope.capture.writer import Incomplete, Recorded, Staging, move_new, replace_json
+from stepscope.capture.backends import cut_kineto as kineto_cut
+from stepscope.capture.backends import cut_xplane as xspace_cut
+from stepscope.capture.files.identity import Identity
+from stepscope.capture.files.run_folder import run_of
+from stepscope.capture.files.whole import is_whole
+from stepscope.capture.files.writer import Incomplete, Recorded, Staging, move_new, replace_json
+from stepscope.capture.process.host_spans import Span, cut
 from tests.builders.xspace_bytes import PlaneBytes, Unsigned, space
 
 

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from stepscope.capture import active, ask, sockets
-from stepscope.capture.listen import Listener
-from stepscope.capture.orders import Order
+from stepscope.capture.process import active
+from stepscope.capture.remote import ask, sockets
+from stepscope.capture.remote.listen import Listener
+from stepscope.capture.remote.orders import Order
 from tests.capture.running import JOBS, PATIENCE_SECONDS, environment, needs, sidecars, traces
 from tests.patience import tries
 from tests.short import short_folder

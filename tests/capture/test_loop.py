@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stepscope.capture.loop import Loop
+from stepscope.capture.loop.loop import Loop
 from tests.capture.running import needs, told_by_module
 
 STEPS = 12

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.capture.identity import identify
+from stepscope.capture.files.identity import identify
+from stepscope.capture.process.step_times import KEPT, StepTimes
 from stepscope.capture.schedule import NEVER, from_now, schedule
-from stepscope.capture.step_times import KEPT, StepTimes
 
 few = st.integers(0, 5)
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import stepscope
-from stepscope.capture import active
 from stepscope.capture.backends import detect
 from stepscope.capture.backends.host import HostBackend
-from stepscope.capture.troubles import CaptureWarning, Troubles, explain
+from stepscope.capture.process import active
+from stepscope.capture.process.troubles import CaptureWarning, Troubles, explain
 from tests.patience import tries
 
 HOST: dict[str, Any] = {"backends": ("host",), "telemetry": False, "stacks": False}

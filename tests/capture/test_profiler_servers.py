@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from stepscope.capture import profiler_servers
-from stepscope.capture.profiler_servers import Server, ServerFailed
+from stepscope.capture.remote import profiler_servers
+from stepscope.capture.remote.profiler_servers import Server, ServerFailed
 from tests.capture.running import PATIENCE_SECONDS, environment, needs, sidecars, start, traces
 
 LENGTHS = (0.4, 2, 10)

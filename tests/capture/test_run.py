@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stepscope.capture.launch import Plan, environment, plan_of, read_notes, write_note
+from stepscope.capture.launch.environment import Plan, environment, plan_of, read_notes, write_note
 from stepscope.cli.run import command_of, steps_of
 from stepscope.cli.run_outcome import outcome
 from tests.capture.running import JOBS, PATIENCE_SECONDS, ROOT, in_soak, needs, sidecars, traces
@@ -116,7 +116,7 @@ def test_the_jobs_own_sitecustomize_runs_and_the_path_is_clean(tmp_path: Path) -
 def test_nothing_heavy_is_imported_into_processes_without_a_framework(tmp_path: Path) -> None:
     job = script(tmp_path, "import sys; print(*sorted(m for m in sys.modules if m.startswith('stepscope')))")
     ended = launched(tmp_path, "--", sys.executable, job)
-    assert "stepscope.capture.launched" in ended.stdout
+    assert "stepscope.capture.launch.inside_job" in ended.stdout
     assert "stepscope.capture.profiler" not in ended.stdout
 
 

@@ -10,14 +10,14 @@ import polars as pl
 import pyarrow.parquet
 import pytest
 
-from stepscope.profile import export as writer
-from stepscope.profile.load import load
+from stepscope.profiles import export as writer
+from stepscope.profiles.load import load
 from stepscope.trace.schema import TABLES
+from tests.builders.files import kineto, put
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import PROFILE
 from tests.cli.run import succeeds as succeeds_in_a_process
 from tests.formats.own_export.test_write import check_same
-from tests.profile.tiny import kineto, put
 
 
 def two_ranks(folder: Path) -> Path:

@@ -11,12 +11,12 @@ import pytest
 from stepscope.cli import info as verb
 from stepscope.cli.info_text import lines
 from stepscope.native import interpreted
-from stepscope.profile.overview import overview
-from stepscope.profile.profile import Profile
+from stepscope.profiles.overview import overview
+from stepscope.profiles.profile import Profile
+from tests.builders.files import kineto, put
+from tests.builders.traces import trace
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import PROFILE
-from tests.profile.handmade import trace
-from tests.profile.tiny import kineto, put
 
 
 def told(*arguments: str | Path) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def test_no_cache(tmp_path: Path) -> None:
 def test_the_slow_path_is_told_aloud(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("stepscope.profile.overview.interpreted", lambda: ["events", "wire"])
+    monkeypatch.setattr("stepscope.profiles.overview.interpreted", lambda: ["events", "wire"])
     verb.info(str(PROFILE), quiet=True)
     assert "slow path: events, wire run interpreted" in capsys.readouterr().err
 

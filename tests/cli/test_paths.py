@@ -12,8 +12,8 @@ import pytest
 
 from stepscope.errors import NothingFound
 from stepscope.formats.not_a_profile import READABLE
-from stepscope.profile.load import load
-from stepscope.profile.nothing import ACCEPTED
+from stepscope.profiles.find.nothing_found import ACCEPTED
+from stepscope.profiles.load import load
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import PROFILE
 from tests.cli.run import succeeds as succeeds_in_a_process

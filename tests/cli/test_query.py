@@ -13,9 +13,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.builders.files import kineto, put
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import FIXTURES, PROFILE, in_terminal
-from tests.profile.tiny import kineto, put
 
 KINDS = "SELECT kind, COUNT(*) AS n FROM events GROUP BY kind ORDER BY n DESC, kind LIMIT 2"
 

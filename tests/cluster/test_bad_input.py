@@ -16,8 +16,8 @@ from stepscope.cluster import report as by_cluster
 from stepscope.cluster.on_dask import address_of
 from stepscope.cluster.report import report, worth_processes
 from stepscope.errors import StepscopeError
+from tests.builders.ranks import document, write_ranks
 from tests.cli.inside import stepscope as command
-from tests.cluster.ranks import document, write_ranks
 
 
 @pytest.fixture

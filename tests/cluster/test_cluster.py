@@ -17,8 +17,8 @@ from stepscope.cluster.report import report
 from stepscope.cluster.sides import side
 from stepscope.diffs.build import diff_of
 from stepscope.errors import StepscopeError
+from tests.builders.ranks import write_ranks
 from tests.cluster import deadly
-from tests.cluster.ranks import write_ranks
 from tests.patience import PATIENCE_S
 
 dask = pytest.importorskip("dask")

@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from stepscope.profile import export
-from stepscope.profile.catalog import scan
-from stepscope.profile.load import load, load_run
-from stepscope.profile.runs import Run
+from stepscope.profiles import export
+from stepscope.profiles.find.catalog import scan
+from stepscope.profiles.find.runs import Run
+from stepscope.profiles.load import load, load_run
 from stepscope.trace.schema import TABLES
 from tests.cli.inside import stepscope
 from tests.formats.own_export.test_write import check_arguments, dropped_by_perfetto

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stepscope.profile.catalog import scan
+from stepscope.profiles.find.catalog import scan
 from tests.cli.inside import succeeds
 from tests.corpus.naive_json import categories
 from tests.corpus.naive_xplane import decode as decode_xplane

@@ -167,8 +167,8 @@ def _recording(folder: Path) -> Path:
 
 
 def _edited_export(folder: Path) -> Path:
+    from tests.builders.traces import trace
     from tests.formats.own_export.test_write import exported
-    from tests.profile.handmade import trace
 
     path = exported(trace(), folder)
     path.write_text(path.read_text().replace('"registers"', '"x"').replace('"grid":[132,1,1]', '"grid":{}'))

@@ -17,7 +17,7 @@ from stepscope import formats
 from stepscope.analysis.capture_quality import content as capture_content
 from stepscope.doctor.diagnose import diagnose
 from stepscope.doctor.profile import CHECKS, folder
-from stepscope.doctor.profile.known import KNOWN
+from stepscope.doctor.profile.problems import KNOWN
 from stepscope.doctor.result import Diagnosis
 from stepscope.errors import NothingFound, StepscopeError
 from stepscope.formats import gzip_stream as packed

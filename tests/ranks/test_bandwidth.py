@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import stepscope
-from tests.cluster.ranks import STEP_US, document
+from tests.builders.ranks import STEP_US, document
 
 RANKS, ELEMENTS = 4, 1 << 20  # of float32, of the smaller side
 # Kernel, PyTorch's name, elements in and out as shares of the smaller side, and the factor of the bus.

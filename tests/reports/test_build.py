@@ -12,8 +12,8 @@ import pytest
 import stepscope
 from stepscope.analysis.parts import PARTS
 from stepscope.errors import StepscopeError
-from stepscope.profile.load import load
-from stepscope.profile.profile import Profile
+from stepscope.profiles.load import load
+from stepscope.profiles.profile import Profile
 from stepscope.reports import build as module
 from stepscope.reports.build import RAISE, SECTION_NAMES, chosen_sections, report
 from stepscope.reports.model.report import Report
@@ -22,7 +22,7 @@ from stepscope.reports.sections import SECTIONS
 from stepscope.reports.tables.tables import ORDER
 from stepscope.trace.draft import Draft
 from stepscope.trace.finish import finish
-from tests.profile.handmade import draft, trace
+from tests.builders.traces import draft, trace
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SAMPLE = Path(stepscope.__file__).parent / "samples" / "tiny_gpt.pt.trace.json.gz"

@@ -12,8 +12,8 @@ import pytest
 from werkzeug.test import Client, TestResponse
 
 from stepscope.server.app import App, make_app
-from stepscope.server.guard import TOKEN_HEADER
-from stepscope.server.runs import Place
+from stepscope.server.http.guard import TOKEN_HEADER
+from stepscope.server.runs.watch import Place
 from tests.patience import tries
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,13 +12,13 @@ import pytest
 
 from stepscope.diffs.build import diff
 from stepscope.doctor.diagnose import diagnose
-from stepscope.profile.load import load
+from stepscope.profiles.load import load
 from stepscope.reports.build import report
-from stepscope.server import api_sql
-from stepscope.server.api_compare import each_step
-from stepscope.server.documents import document
-from stepscope.server.listed import listed
-from stepscope.server.request import Refused
+from stepscope.server.api import sql as api_sql
+from stepscope.server.api.compare import each_step
+from stepscope.server.http.documentation import document
+from stepscope.server.http.request import Refused
+from stepscope.server.runs.listed import listed
 from tests.patience import PATIENCE_S
 from tests.server.conftest import PROFILES, SAMPLE, Asking
 
@@ -226,7 +226,7 @@ class TestSql:
 
 
 def test_a_run_on_another_disk_or_machine_has_the_same_id_every_time(logs: Path) -> None:
-    from stepscope.profile.catalog import scan
+    from stepscope.profiles.find.catalog import scan
 
     (run,) = scan(logs / "gpt.pt.trace.json.gz").runs
     assert listed(run, "x").id == listed(run, "y").id

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import pytest
 
+from stepscope.server.api.routes import RunRoute
 from stepscope.server.app import RUN_ROUTES
-from stepscope.server.guard import TOKEN_HEADER
-from stepscope.server.routes import RunRoute
+from stepscope.server.http.guard import TOKEN_HEADER
 from tests.server.conftest import Asking
 
 ROUNDS = 20_000 if os.environ.get("STEPSCOPE_SOAK") else 900

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stepscope.server.static import TYPES, WEB
+from stepscope.server.http.static import TYPES, WEB
 from tests.server.conftest import Asking
 
 PAGES = sorted(WEB.rglob("*.html"))

@@ -21,8 +21,8 @@ import pytest
 
 from stepscope.errors import StepscopeError
 from stepscope.server.app import Settings, make_app
-from stepscope.server.opened import Limits
-from stepscope.server.runs import Place
+from stepscope.server.runs.opened import Limits
+from stepscope.server.runs.watch import Place
 from stepscope.server.serve import Serving, listen
 from tests.patience import PATIENCE_S, tries
 from tests.server.conftest import ROOT, SAMPLE

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stepscope.trace.finish import finish
 from stepscope.trace.schema import TABLES
-from tests.trace.tables import check, draft, trace
+from tests.builders.tables import check, draft, trace
 
 
 def test_events_are_sorted_by_track_start_and_longer_first() -> None:

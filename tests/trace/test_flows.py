@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from stepscope.trace.trace import Trace
-from tests.trace.tables import check, trace
+from tests.builders.tables import check, trace
 
 EVENTS = """
     track  start  dur  name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tests.trace.tables import check, trace
+from tests.builders.tables import check, trace
 
 EVENTS = """
     track  start  dur  name                    kind

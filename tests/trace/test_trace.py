@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from stepscope.trace.trace import Trace, TraceInfo
-from tests.trace.tables import trace
+from tests.builders.tables import trace
 
 
 def test_tables_are_attributes() -> None:

@@ -11,16 +11,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from stepscope.capture import active
-from stepscope.capture.annotate import Annotation, Function, look_for_torch
-from stepscope.capture.backends import turns
+from stepscope.capture.annotate.annotate import Annotation, Function, look_for_torch
+from stepscope.capture.annotate.nvtx import ranges
+from stepscope.capture.backends import exclusive as turns
 from stepscope.capture.backends.base import Options
-from stepscope.capture.exits import Exits
-from stepscope.capture.input import Batch, Input, Waits
-from stepscope.capture.nvtx import ranges
+from stepscope.capture.loop.input import Batch, Input, Waits
+from stepscope.capture.process import active
+from stepscope.capture.process.exits import Exits
+from stepscope.capture.process.step_times import KEPT, StepTimes
+from stepscope.capture.process.troubles import Trouble, Troubles
 from stepscope.capture.schedule import NEVER, Phase, Schedule, from_now
-from stepscope.capture.step_times import KEPT, StepTimes
-from stepscope.capture.troubles import Trouble, Troubles
 from stepscope.capture.window import Published, Settings, Window
 
 Method = TypeVar("Method", bound=Callable[..., Any])

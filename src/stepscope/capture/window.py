@@ -13,13 +13,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from stepscope.capture import active, backends, clock
+from stepscope.capture import backends
 from stepscope.capture.backends.base import Backend, Options
-from stepscope.capture.identity import Identity, identify
-from stepscope.capture.runs import RunName, run_of
-from stepscope.capture.telemetry import Telemetry
-from stepscope.capture.troubles import Troubles
-from stepscope.capture.writer import SIDECAR, Recorded, Staging, replace_json
+from stepscope.capture.files.identity import Identity, identify
+from stepscope.capture.files.run_folder import RunName, run_of
+from stepscope.capture.files.writer import SIDECAR, Recorded, Staging, replace_json
+from stepscope.capture.machine.telemetry import Telemetry
+from stepscope.capture.process import active, clock
+from stepscope.capture.process.troubles import Troubles
 
 SCHEMA = "stepscope.capture/1"
 # Steps are marked without `_each`: where Python calls are recorded, too, each call of ours costs the job a microsecond.

@@ -30,7 +30,7 @@ def capture(
     those with a profiler server of TensorFlow or JAX. Several workers are recorded together.
     """
     with session(quiet, False, color) as talk:
-        from stepscope.cli.capture_processes import addresses, from_processes, show_listening
+        from stepscope.cli.capture_listening import addresses, from_processes, show_listening
 
         if not targets:
             if not show_listening(talk):

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from stepscope.capture.profiler_servers import Server, ServerFailed, let_write, record
-from stepscope.capture.runs import RunName, new_run
+from stepscope.capture.files.run_folder import RunName, new_run
+from stepscope.capture.remote.profiler_servers import Server, ServerFailed, let_write, record
 from stepscope.cli.console import Talk
 
 

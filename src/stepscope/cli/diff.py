@@ -27,7 +27,7 @@ from stepscope.cli.options import (
 )
 from stepscope.cli.output import destination, send
 from stepscope.errors import StepscopeError
-from stepscope.profile.whole_files import refuse_existing
+from stepscope.profiles.cache.atomic_files import refuse_existing
 
 if TYPE_CHECKING:
     from stepscope.diffs.build import Diff

@@ -24,7 +24,7 @@ from stepscope.cli.options import (
 from stepscope.errors import StepscopeError
 
 if TYPE_CHECKING:
-    from stepscope.profile.profile import Profile
+    from stepscope.profiles.profile import Profile
 
 
 class Target(str, Enum):
@@ -54,7 +54,7 @@ def export(
     clocks are aligned by their collectives. Parquet is a folder with a file per table.
     """
     with session(quiet, verbose, color) as talk:
-        from stepscope.profile import export as writer
+        from stepscope.profiles import export as writer
 
         to_stdout = output == Path("-")
         if merge and to is Target.parquet:
@@ -89,7 +89,7 @@ def export(
 def _merged(talk: Talk, profile: Profile, target: Path | None, force: bool) -> None:
     """All ranks in one file, or on stdout."""
     from stepscope.formats.own_export.write_merged import RankPart
-    from stepscope.profile import export as writer
+    from stepscope.profiles import export as writer
     from stepscope.ranks.common_time import placed_words, rank_times, told
 
     times = rank_times(profile)

@@ -42,7 +42,7 @@ def info(
     """Say what is in a profile: framework, devices, ranks, steps, events, options, problems."""
     with session(quiet, verbose, color) as talk:
         profile = opened(talk, path, rank, run, no_cache)
-        from stepscope.profile.overview import overview
+        from stepscope.profiles.overview import overview
 
         found = overview(profile, is_cached=not no_cache)
         if found.interpreted:

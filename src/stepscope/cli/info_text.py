@@ -10,8 +10,8 @@ from rich.text import Text
 
 from stepscope import units
 from stepscope.cli.table import text_table
-from stepscope.profile.overview import CacheState, Overview, ProblemTold, RunFound, Steps
-from stepscope.profile.ranks import spans
+from stepscope.profiles.overview import CacheState, Overview, ProblemTold, RunFound, Steps
+from stepscope.profiles.ranks import spans
 from stepscope.safe import safe
 
 LABEL = 12

@@ -10,7 +10,7 @@ import typer
 from stepscope.cli.console import Color, Talk
 
 if TYPE_CHECKING:
-    from stepscope.profile.profile import Profile
+    from stepscope.profiles.profile import Profile
 
 ProfilePath = Annotated[
     str, typer.Argument(metavar="PATH", help="A file, a folder, a pattern in quotes, or a URL.")
@@ -52,7 +52,7 @@ ClusterOption = Annotated[
 
 def opened(talk: Talk, path: str, rank: int | None, run: str | None, no_cache: bool) -> Profile:
     """The profile, with a progress bar if it takes long."""
-    from stepscope.profile.load import load
+    from stepscope.profiles.load import load
 
     with talk.progress("Reading") as progress:
         return load(path, cache=not no_cache, progress=progress, rank=rank, run=run)

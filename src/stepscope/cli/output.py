@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from stepscope.profile.whole_files import whole_file
+from stepscope.profiles.cache.atomic_files import whole_file
 from stepscope.safe import safe_lines
 
 

@@ -24,7 +24,7 @@ from stepscope.cli.options import (
 )
 from stepscope.cli.output import destination, send
 from stepscope.errors import StepscopeError
-from stepscope.profile.whole_files import refuse_existing
+from stepscope.profiles.cache.atomic_files import refuse_existing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,8 +63,8 @@ def query(
     with session(quiet, verbose, color) as talk:
         chosen = output_format or _by_name(output)
         _check_destination(chosen, output, force)
-        from stepscope.profile import sql as engine
-        from stepscope.profile.sql_guard import check
+        from stepscope.profiles.sql import engine
+        from stepscope.profiles.sql_guard import check
         from stepscope.trace.schema import TABLES
 
         check(sql, TABLES)
@@ -101,7 +101,7 @@ def _limited(talk: Talk, found: pl.DataFrame, chosen: Format, limit: int | None)
 
 def _write_table(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
     from stepscope.cli.table import terminal_width, text_table
-    from stepscope.profile.rows import as_texts
+    from stepscope.profiles.rows import as_texts
 
     width = terminal_width() if stream is sys.stdout.buffer else None
     numeric = [dtype.is_numeric() for dtype in found.schema.dtypes()]
@@ -110,13 +110,13 @@ def _write_table(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
 
 
 def _write_csv(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
-    from stepscope.profile.rows import as_plain
+    from stepscope.profiles.rows import as_plain
 
     send(as_plain(found).write_csv(), stream)
 
 
 def _write_json(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
-    from stepscope.profile.rows import json_lines
+    from stepscope.profiles.rows import json_lines
 
     for piece in json_lines(found):
         send(piece, stream)

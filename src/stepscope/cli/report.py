@@ -27,7 +27,7 @@ from stepscope.cli.options import (
 )
 from stepscope.cli.output import destination, send
 from stepscope.errors import StepscopeError, UnreadableFile
-from stepscope.profile.whole_files import ready_folder, refuse_existing, whole_file
+from stepscope.profiles.cache.atomic_files import ready_folder, refuse_existing, whole_file
 
 if TYPE_CHECKING:
     from stepscope.reports.model.report import Report
@@ -89,7 +89,7 @@ def report(
     self-contained web page say the same.
     """
     with session(quiet, verbose, color) as talk:
-        from stepscope.profile.later import postponed
+        from stepscope.profiles.cache.background import postponed
         from stepscope.reports.build import chosen_sections
         from stepscope.reports.build import report as build
         from stepscope.reports.render.write import ROWS, form_of, written

@@ -65,7 +65,7 @@ def run(
     """
     import tempfile
 
-    from stepscope.capture.launch import Plan, environment, read_notes
+    from stepscope.capture.launch.environment import Plan, environment, read_notes
     from stepscope.cli.run_outcome import outcome
 
     first, last = steps_of(steps)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stepscope.capture.launch import Plan
+from stepscope.capture.launch.environment import Plan
 
 Note = dict[str, Any]
 

@@ -35,9 +35,9 @@ def serve(
     Profiles that appear while it runs are found. Nobody but this machine is let in, unless --host says otherwise.
     """
     with session(quiet, False, color) as talk:
-        from stepscope.server.ahead import open_ahead
         from stepscope.server.app import make_app
-        from stepscope.server.runs import Place, check_place
+        from stepscope.server.preload import open_ahead
+        from stepscope.server.runs.watch import Place, check_place
         from stepscope.server.serve import listen
 
         wanted = places or ["."]
@@ -70,8 +70,8 @@ def _settings(host: str, allowed: Sequence[str], *, capture: bool) -> Settings:
     from secrets import token_urlsafe
 
     from stepscope.server.app import Settings
-    from stepscope.server.guard import LOOPBACK as NAMES
-    from stepscope.server.guard import Guard
+    from stepscope.server.http.guard import LOOPBACK as NAMES
+    from stepscope.server.http.guard import Guard
 
     if host in NAMES:
         guard = Guard((*NAMES, *(name.lower() for name in allowed)))

@@ -15,12 +15,12 @@ from stepscope.cluster.place import Here, Place, Progress
 from stepscope.cluster.processes import Processes
 from stepscope.cluster.work import COLLECTIVES, Answer, Task
 from stepscope.errors import StepscopeError, UnreadableFile
-from stepscope.profile.catalog import Catalog, choose, scan
-from stepscope.profile.load import put_together as profile_of
-from stepscope.profile.nothing import nothing_found
-from stepscope.profile.profile import Profile
-from stepscope.profile.ranks import LoadedFile
-from stepscope.profile.runs import Entry, Run
+from stepscope.profiles.find.catalog import Catalog, choose, scan
+from stepscope.profiles.find.nothing_found import nothing_found
+from stepscope.profiles.find.runs import Entry, Run
+from stepscope.profiles.load import put_together as profile_of
+from stepscope.profiles.profile import Profile
+from stepscope.profiles.ranks import LoadedFile
 from stepscope.ranks.arrivals import finished
 from stepscope.ranks.compare import Compared, compared, plan
 from stepscope.reports.build import Failures, chosen_sections, put_together

@@ -16,7 +16,7 @@ import polars as pl
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.errors import StepscopeError
-from stepscope.profile.load import load
+from stepscope.profiles.load import load
 from stepscope.ranks.arrivals import joined_meetings
 from stepscope.ranks.compare import Calls, Look, Plan, Waited, look, meet, wait
 from stepscope.reports.build import Failures, chosen_sections

@@ -13,8 +13,8 @@ from stepscope.diffs.data import model as diff_model
 from stepscope.diffs.data.samples import Side, repeated
 from stepscope.diffs.side import side_of
 from stepscope.errors import StepscopeError
-from stepscope.profile.load import load
-from stepscope.profile.profile import Profile
+from stepscope.profiles.load import load
+from stepscope.profiles.profile import Profile
 
 AnyProfile = Profile | str | os.PathLike[str]
 AnyRun = AnyProfile | Sequence[AnyProfile]

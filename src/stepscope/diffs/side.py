@@ -16,8 +16,8 @@ from stepscope.analysis.ops.calls import launched_work
 from stepscope.analysis.options import Options
 from stepscope.diffs.data.match import LINE_OF_FUNCTION
 from stepscope.diffs.data.samples import Samples, Side, in_form, together
-from stepscope.profile import later
-from stepscope.profile.profile import Profile
+from stepscope.profiles.cache import background as later
+from stepscope.profiles.profile import Profile
 from stepscope.reports.build import build
 from stepscope.reports.columns import without_address
 

@@ -7,12 +7,12 @@ from stepscope.doctor.check import Check
 from stepscope.doctor.environment.facts import FRAMEWORKS, Environment
 from stepscope.doctor.environment.survey import survey
 from stepscope.doctor.examine import examine
-from stepscope.doctor.profile.known import KNOWN
+from stepscope.doctor.profile.problems import KNOWN
 from stepscope.doctor.profile.subject import Examined, examine_path
 from stepscope.doctor.result import Diagnosis, Result
 from stepscope.doctor.script.source import is_script, read_script
 from stepscope.doctor.script.subject import TrainingScript
-from stepscope.profile.load import LoadProgress
+from stepscope.profiles.load import LoadProgress
 from stepscope.trace.schema import SEVERITIES
 
 

@@ -11,8 +11,8 @@ from stepscope.diffs.side import side_of
 from stepscope.errors import StepscopeError
 from stepscope.gate.budget import Budget
 from stepscope.gate.check import Gate, gate
-from stepscope.profile.load import load
-from stepscope.profile.profile import Profile
+from stepscope.profiles.load import load
+from stepscope.profiles.profile import Profile
 
 
 def check(

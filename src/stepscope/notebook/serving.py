@@ -15,8 +15,8 @@ from secrets import compare_digest, token_urlsafe
 from typing import Any
 
 from stepscope.server.app import App, Settings, make_app
-from stepscope.server.guard import Guard
-from stepscope.server.runs import Place, check_place
+from stepscope.server.http.guard import Guard
+from stepscope.server.runs.watch import Place, check_place
 from stepscope.server.serve import Serving, listen
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from stepscope.analysis.collectives.calls import recorded_calls
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
-from stepscope.profile.profile import Profile
+from stepscope.profiles.profile import Profile
 from stepscope.ranks.calls.matching import keyed
 from stepscope.ranks.clocks.offsets import Clock
 from stepscope.ranks.clocks.shared import machine_of

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from stepscope.profile.overview import devices_of, distinct, duration_of, merged
-from stepscope.profile.profile import Profile
+from stepscope.profiles.overview import devices_of, distinct, duration_of, merged
+from stepscope.profiles.profile import Profile
 from stepscope.reports.model import report as model
 from stepscope.trace.trace import Trace
 

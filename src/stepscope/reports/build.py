@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import ROWS, Options, parse_steps
 from stepscope.errors import StepscopeError
-from stepscope.profile import later
-from stepscope.profile.load import load
-from stepscope.profile.profile import Profile
-from stepscope.profile.ranks import spans
+from stepscope.profiles.cache import background as later
+from stepscope.profiles.load import load
+from stepscope.profiles.profile import Profile
+from stepscope.profiles.ranks import spans
 from stepscope.reports.about import about
 from stepscope.reports.model.report import Problem, Report, Steps
 from stepscope.reports.problems import problems_of

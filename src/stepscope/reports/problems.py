@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 
 import polars as pl
 
-from stepscope.profile.around import ranks_apart
-from stepscope.profile.overview import ProblemTold, problems_told
-from stepscope.profile.profile import Profile
-from stepscope.profile.ranks import spans
+from stepscope.profiles.find.leftovers import ranks_apart
+from stepscope.profiles.overview import ProblemTold, problems_told
+from stepscope.profiles.profile import Profile
+from stepscope.profiles.ranks import spans
 from stepscope.reports.model.report import Problem
 from stepscope.trace.problems import Problems
 from stepscope.trace.schema import SEVERITIES

@@ -12,29 +12,27 @@ from werkzeug.wrappers import Request, Response
 
 from stepscope import __version__
 from stepscope.errors import StepscopeError
-from stepscope.server import (
-    api_compare,
-    api_doctor,
-    api_export,
-    api_flame,
-    api_memory,
-    api_report,
-    api_sql,
-    api_tables,
-)
-from stepscope.server.answers import error_response, file_response, not_yet, page_response, response
-from stepscope.server.captures import Captures
-from stepscope.server.documents import document
-from stepscope.server.guard import Guard
-from stepscope.server.listed import ListedRun
-from stepscope.server.opened import Limits, NotYet, Opened, OpenedRun
-from stepscope.server.request import LARGEST_BODY, Query, Refused, json_object
-from stepscope.server.routes import Answer, Ask, Binary, Json, RunRoute
-from stepscope.server.runs import Place, Runs
-from stepscope.server.shown_runs import shown_runs
-from stepscope.server.static import page, plotly, web_file
+from stepscope.server.api import compare as api_compare
+from stepscope.server.api import doctor as api_doctor
+from stepscope.server.api import export as api_export
+from stepscope.server.api import flame as api_flame
+from stepscope.server.api import memory as api_memory
+from stepscope.server.api import report as api_report
+from stepscope.server.api import sql as api_sql
+from stepscope.server.api import tables as api_tables
+from stepscope.server.api.capture import Captures
+from stepscope.server.api.response import error_response, file_response, not_yet, page_response, response
+from stepscope.server.api.routes import Answer, Ask, Binary, Json, RunRoute
+from stepscope.server.api.runs import shown_runs
+from stepscope.server.http.documentation import document
+from stepscope.server.http.guard import Guard
+from stepscope.server.http.request import LARGEST_BODY, Query, Refused, json_object
+from stepscope.server.http.static import page, plotly, web_file
+from stepscope.server.runs.listed import ListedRun
+from stepscope.server.runs.memo import Progress, Values
+from stepscope.server.runs.opened import Limits, NotYet, Opened, OpenedRun
+from stepscope.server.runs.watch import Place, Runs
 from stepscope.server.timeline import routes as timeline
-from stepscope.server.values import Progress, Values
 
 LONGEST_PATH = 1_000
 RUN_ROUTES: tuple[RunRoute, ...] = (

@@ -13,7 +13,7 @@ from waitress.server import create_server
 
 from stepscope.errors import StepscopeError
 from stepscope.server.app import App
-from stepscope.server.request import LARGEST_BODY
+from stepscope.server.http.request import LARGEST_BODY
 
 THREADS = 16
 CONNECTIONS = 200

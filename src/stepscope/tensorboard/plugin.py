@@ -10,8 +10,8 @@ from typing import Any
 from tensorboard.plugins import base_plugin
 
 from stepscope.server.app import Settings, make_app
-from stepscope.server.guard import Guard
-from stepscope.server.runs import Place
+from stepscope.server.http.guard import Guard
+from stepscope.server.runs.watch import Place
 
 PATIENCE_S = 0.3
 MOUNTED_AT = "/data/plugin/stepscope"

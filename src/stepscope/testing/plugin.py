@@ -97,6 +97,6 @@ def _recording(folder: Path, given: Mapping[str, Any]) -> Any:
 
 def _judged(folder: Path, limits: Any, strict: bool) -> Any:
     from stepscope.gate.gate_build import check
-    from stepscope.profile.load import load
+    from stepscope.profiles.load import load
 
     return check(load(str(folder)), limits, strict=strict)

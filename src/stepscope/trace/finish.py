@@ -14,7 +14,7 @@ from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.roles import roles
 from stepscope.trace.schema import EVENT_REFERENCES, Text, conform
 from stepscope.trace.scopes import ancestors, with_module_scopes
-from stepscope.trace.steps import mark_steps
+from stepscope.trace.step_of_event import mark_steps
 from stepscope.trace.trace import Trace
 
 

@@ -14,7 +14,7 @@ from stepscope.trace.draft import Draft
 from stepscope.trace.finish import finish
 from stepscope.trace.schema import TABLES
 from stepscope.trace.trace import TraceInfo
-from tests.trace.tables import draft
+from tests.builders.tables import draft
 
 EVENTS = """
     track     start  dur  name              kind

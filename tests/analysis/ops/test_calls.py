@@ -12,7 +12,7 @@ from stepscope.trace.finish import finish
 from stepscope.trace.schema import TABLES
 from stepscope.trace.trace import Trace
 from tests.builders.inline import trace_of
-from tests.trace.tables import draft, trace
+from tests.builders.tables import draft, trace
 
 US = 1000
 LINEAR = """

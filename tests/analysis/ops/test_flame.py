@@ -10,10 +10,10 @@ import pytest
 from stepscope.analysis.ops import flame
 from stepscope.analysis.ops.calls import op_calls, ops_table
 from stepscope.analysis.ops.flame import Flame, by_scope, by_stack, device_times, host_times
-from stepscope.profile.load import load
+from stepscope.profiles.load import load
 from stepscope.trace.finish import finish
 from stepscope.trace.trace import Trace
-from tests.trace.tables import draft
+from tests.builders.tables import draft
 
 SAMPLE = "src/stepscope/samples/tiny_gpt.pt.trace.json.gz"
 NESTED = """

@@ -6,7 +6,7 @@ import polars as pl
 
 from stepscope.analysis.ops.calls import op_calls
 from stepscope.trace.schema import TABLES
-from tests.trace.tables import trace
+from tests.builders.tables import trace
 
 EVENTS = """
     track     start  dur  name                                                 kind

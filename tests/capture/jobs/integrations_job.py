@@ -82,7 +82,7 @@ def transformers(folder: Path) -> dict[str, Any]:
 def session(folder: Path) -> dict[str, Any]:
     import tensorflow as tf
 
-    from stepscope.capture.integrations.session import StepscopeHook
+    from stepscope.capture.integrations.tf1_session import StepscopeHook
 
     v1 = tf.compat.v1
     hook = StepscopeHook(folder, schedule=STEPS)

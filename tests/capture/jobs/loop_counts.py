@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from stepscope.capture.loop import Loop
-from stepscope.capture.loop_sources import watch
+from stepscope.capture.loop.loop import Loop
+from stepscope.capture.loop.sources import watch
 from tests.capture.jobs import loops
 from tests.capture.jobs.facts import tell
 

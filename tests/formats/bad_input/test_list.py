@@ -20,7 +20,7 @@ LIST: dict[str, list[tuple[str, str, str]]] = {
         ("cli/test_paths.py", "test_wrong_paths", "{path} is not a profile: it is empty: the profiler wrote nothing, or the job ended before it could."),
     ],
     "a folder without profiles": [
-        ("profile/test_nothing.py", "test_a_folder_without_profiles", ": 6 files in 2 folders were looked at."),
+        ("profiles/find/test_nothing_found.py", "test_a_folder_without_profiles", ": 6 files in 2 folders were looked at."),
         ("cli/test_main.py", "test_an_empty_folder_says_what_was_looked_at", "1 file in 1 folder were looked at"),
     ],
     "JSON that is not a trace": [
@@ -100,7 +100,7 @@ LIST: dict[str, list[tuple[str, str, str]]] = {
         ("formats/xplane/test_damage.py", "test_hostile_names_stay_names", ""),
         ("formats/tf1/test_event_file.py", "test_hostile_names_stay_names", ""),
         ("cli/test_main.py", "test_a_terminal_gets_no_orders_from_a_profile", ""),
-        ("profile/test_profile.py", "test_html_is_escaped", ""),
+        ("profiles/test_profile.py", "test_html_is_escaped", ""),
     ],
     "names with broken UTF-8": [
         ("formats/bad_input/test_events.py", "test_broken_text_is_shown_and_counted", "1 strings hold bytes that are not UTF-8, or escapes that are not JSON; those bytes are shown as �."),
@@ -108,7 +108,7 @@ LIST: dict[str, list[tuple[str, str, str]]] = {
         ("cli/test_paths.py", "test_odd_names_open_like_any_other", ""),
     ],
     "a symlink loop": [
-        ("profile/test_catalog.py", "test_symlink_loops", "a link to a folder already visited: "),
+        ("profiles/find/test_catalog.py", "test_symlink_loops", "a link to a folder already visited: "),
         ("formats/test_source.py", "test_a_circle_of_symlinks", ": Too many levels of symbolic links"),
         ("cli/test_paths.py", "test_wrong_paths", "Cannot open {path}: Too many levels of symbolic links"),
     ],

@@ -29,9 +29,9 @@ from stepscope.trace.schema import TABLES
 from stepscope.trace.trace import Trace, TraceInfo
 from tests.builders import documents
 from tests.builders.recordings import recordings
+from tests.builders.traces import trace
 from tests.formats.bad_input.test_generated import events, headers
 from tests.formats.ways import examples
-from tests.profile.handmade import trace
 
 
 def exported(found: Trace, folder: Path, name: str = "export.json") -> Path:

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from stepscope.server.app import make_app
-from stepscope.server.runs import Place
+from stepscope.server.runs.watch import Place
 from tests.server.conftest import Asking
 from tests.server.timeline.conftest import Viewer
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib import import_module
 
 from stepscope.capture.backends.base import Backend, Options
-from stepscope.capture.troubles import Trouble, Troubles
+from stepscope.capture.process.troubles import Trouble, Troubles
 
 NAMES = ("torch", "tensorflow", "jax", "host")
 # Only where someone asks for it: it needs a hook in the session.

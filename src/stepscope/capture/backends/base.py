@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from stepscope.capture.writer import Recorded
+from stepscope.capture.files.writer import Recorded
 
 
 @dataclass(frozen=True)

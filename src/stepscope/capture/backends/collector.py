@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from stepscope.capture.backends.base import Options
-from stepscope.capture.backends.stretches import Stretches
-from stepscope.capture.backends.turns import Turn, ours
+from stepscope.capture.backends.exclusive import Turn, ours
+from stepscope.capture.backends.pauses import Stretches
 
 
 class Collector(ABC):

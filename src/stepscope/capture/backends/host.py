@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from stepscope.capture import clock, spans
 from stepscope.capture.backends.base import Backend, Options
-from stepscope.capture.spans import Recorder, Sampler, Span
-from stepscope.capture.telemetry import resident_bytes
-from stepscope.capture.writer import Recorded
+from stepscope.capture.files.writer import Recorded
+from stepscope.capture.machine.telemetry import resident_bytes
+from stepscope.capture.process import clock
+from stepscope.capture.process import host_spans as spans
+from stepscope.capture.process.host_spans import Recorder, Sampler, Span
 
 ENDING = ".trace.json"
 _MEMORY_SECONDS = 0.01

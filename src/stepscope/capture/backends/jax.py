@@ -8,9 +8,9 @@ from typing import Any
 
 from stepscope.capture.backends.base import Backend, Options
 from stepscope.capture.backends.collector import Collector
-from stepscope.capture.backends.turns import ours, unmarked
+from stepscope.capture.backends.exclusive import ours, unmarked
 from stepscope.capture.backends.xplane import written
-from stepscope.capture.writer import Recorded
+from stepscope.capture.files.writer import Recorded
 
 
 def make(options: Options) -> Backend:

@@ -12,9 +12,9 @@ from typing import Any
 
 from stepscope.capture.backends.base import Backend, Options
 from stepscope.capture.backends.collector import Collector
-from stepscope.capture.backends.kineto_cut import cut
-from stepscope.capture.backends.turns import AnotherProfiler, ours, unmarked
-from stepscope.capture.writer import Recorded, packed
+from stepscope.capture.backends.cut_kineto import cut
+from stepscope.capture.backends.exclusive import AnotherProfiler, ours, unmarked
+from stepscope.capture.files.writer import Recorded, packed
 
 ENDING = ".pt.trace.json"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stepscope.capture.backends.stretches import Stretches
-from stepscope.capture.backends.xspace_cut import cut
-from stepscope.capture.writer import Recorded
+from stepscope.capture.backends.cut_xplane import cut
+from stepscope.capture.backends.pauses import Stretches
+from stepscope.capture.files.writer import Recorded
 
 
 def written(folder: Path, stretches: Stretches) -> list[Recorded]:

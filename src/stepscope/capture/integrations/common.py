@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from stepscope.capture.annotate import Annotation
+from stepscope.capture.annotate.annotate import Annotation
 from stepscope.capture.profiler import Profiler
 from stepscope.capture.schedule import schedule
 from stepscope.errors import StepscopeError

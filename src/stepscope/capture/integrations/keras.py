@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from stepscope.capture.input import NAME as INPUT
 from stepscope.capture.integrations.common import Spans, base, profiler
+from stepscope.capture.loop.input import NAME as INPUT
 
 _Callback: Any = base(
     ("keras.callbacks", "tf_keras.callbacks"), "Callback", "Keras", "Install it: pip install keras"

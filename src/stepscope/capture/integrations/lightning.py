@@ -6,8 +6,8 @@ import os
 import re
 from typing import Any
 
-from stepscope.capture.input import NAME as INPUT
 from stepscope.capture.integrations.common import Spans, base, profiler
+from stepscope.capture.loop.input import NAME as INPUT
 
 _INSTALL = "Install it: pip install lightning"
 _Callback: Any = base(

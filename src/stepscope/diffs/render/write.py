@@ -12,7 +12,7 @@ from stepscope.diffs.flame import folded
 from stepscope.diffs.render.html import as_html
 from stepscope.diffs.render.markdown import as_markdown
 from stepscope.diffs.render.text import as_text
-from stepscope.profile.whole_files import whole_file
+from stepscope.profiles.cache.atomic_files import whole_file
 
 # Rows of a table, where nobody says how many.
 ROWS = {"text": 10, "md": 10, "html": 100, "json": 200, "folded": 0}

@@ -9,7 +9,7 @@ from stepscope.analysis.ops.calls import op_calls
 from stepscope.doctor.check import Checks, Sign
 from stepscope.doctor.profile.subject import NEVER_WRITTEN, Examined, needs_profile
 from stepscope.errors import NothingFound, UnreadableFile
-from stepscope.profile.runs import in_profile_folder
+from stepscope.profiles.find.runs import in_profile_folder
 from stepscope.units import count, size
 
 CHECKS: Checks[Examined] = Checks("profile", [])

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from stepscope.analysis.options import Options
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
-from stepscope.profile.around import empty_runs, leftovers, never_stopped
-from stepscope.profile.catalog import Catalog, scan
-from stepscope.profile.load import LoadProgress, load
-from stepscope.profile.paths import Location, locate
-from stepscope.profile.profile import Profile
+from stepscope.profiles.find.catalog import Catalog, scan
+from stepscope.profiles.find.leftovers import empty_runs, leftovers, never_stopped
+from stepscope.profiles.find.paths import Location, locate
+from stepscope.profiles.load import LoadProgress, load
+from stepscope.profiles.profile import Profile
 from stepscope.reports.build import build
 from stepscope.reports.model.report import Problem
 from stepscope.trace import problems

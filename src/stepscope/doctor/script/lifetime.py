@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stepscope.doctor.check import Checks, Sign
-from stepscope.doctor.script.held import OURS, TORCH, Held
+from stepscope.doctor.script.profilers import OURS, TORCH, Held
 from stepscope.doctor.script.source import Function, Script, last_part
 from stepscope.doctor.script.subject import PAIRS, WITHS, TrainingScript
 

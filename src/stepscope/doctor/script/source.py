@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from stepscope.errors import NothingFound, UnreadableFile
-from stepscope.profile.paths import Location, missing
+from stepscope.profiles.find.paths import Location, missing
 
 LARGEST_SCRIPT = 20 << 20
 _VERSIONS = re.compile(r"^tensorflow\.(compat\.v[12]|_api\.v2)\.")

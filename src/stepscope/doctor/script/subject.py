@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from stepscope.doctor.script.held import Held, held_profilers
+from stepscope.doctor.script.profilers import Held, held_profilers
 from stepscope.doctor.script.source import Call, Script, last_part
 
 LOOPS = (ast.For, ast.While, ast.AsyncFor)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from stepscope.doctor.check import Checks, Sign
-from stepscope.doctor.script.held import Held
+from stepscope.doctor.script.profilers import Held
 from stepscope.doctor.script.source import Call, constant, last_part
 from stepscope.doctor.script.subject import LOOPS, PAIRS, WITHS, TrainingScript
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from stepscope.profile.whole_files import whole_file
+from stepscope.profiles.cache.atomic_files import whole_file
 from stepscope.reports.figures.markup import Markup, tag
 from stepscope.reports.figures.style import figure_style
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from stepscope.analysis.findings.finding import MOST_SAVED
 from stepscope.analysis.parts import spoken
-from stepscope.profile.ranks import spans
+from stepscope.profiles.ranks import spans
 from stepscope.ranks.calls.matching import SYMMETRIC
 from stepscope.ranks.stragglers.causes import COMPUTE
 from stepscope.ranks.stragglers.find import NEARLY_ALL

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.profile.ranks import spans
+from stepscope.profiles.ranks import spans
 from stepscope.ranks.compare import Compared
 from stepscope.reports.model.report import Problem
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from stepscope.profile.whole_files import whole_file
+from stepscope.profiles.cache.atomic_files import whole_file
 from stepscope.reports.model.report import Report
 from stepscope.reports.render.html import as_html
 from stepscope.reports.render.json import as_json

@@ -9,7 +9,7 @@ from typing import Any
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.findings.rules import CLASSES, Case, findings
 from stepscope.analysis.options import Options
-from stepscope.profile.ranks import spans
+from stepscope.profiles.ranks import spans
 from stepscope.reports.model.report import Finding
 from stepscope.reports.sections.section import Section
 

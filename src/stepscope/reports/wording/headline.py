@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from stepscope import units
-from stepscope.profile.ranks import spans
+from stepscope.profiles.ranks import spans
 from stepscope.reports.model.report import Report
 from stepscope.reports.wording.values import framework, moment, share
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stepscope.profile.ranks import spans
+from stepscope.profiles.ranks import spans
 from stepscope.reports.model.report import MemoryDevice, Report
 
 

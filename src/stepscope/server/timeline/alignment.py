@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import polars as pl
 
-from stepscope.profile.profile import Profile
+from stepscope.profiles.profile import Profile
 from stepscope.ranks.common_time import RankTime, rank_times
-from stepscope.server.opened import OpenedRun
+from stepscope.server.runs.opened import OpenedRun
 from stepscope.trace.trace import Trace
 
 # Above that, only the two ranks in question are looked at: reading all of them would take longer than anybody waits.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from stepscope.server.opened import OpenedRun
-from stepscope.server.request import BadRequest, Query, Refused
-from stepscope.server.routes import FOREVER, Answer, Ask, Binary, Json, RunRoute
+from stepscope.server.api.routes import FOREVER, Answer, Ask, Binary, Json, RunRoute
+from stepscope.server.http.request import BadRequest, Query, Refused
+from stepscope.server.runs.opened import OpenedRun
 from stepscope.server.timeline import tiles
 from stepscope.server.timeline.alignment import beside
 from stepscope.server.timeline.counters import counter_tile, known_counters

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.server.opened import OpenedRun
-from stepscope.server.request import BadRequest, Refused
+from stepscope.server.http.request import BadRequest, Refused
+from stepscope.server.runs.opened import OpenedRun
 from stepscope.server.timeline.view import View
 from stepscope.trace.lookup import distinct
 from stepscope.trace.trace import Trace

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from stepscope.profile.stored import let_go
-from stepscope.server.opened import OpenedRun
-from stepscope.server.request import BadRequest, Query, Refused
+from stepscope.profiles.cache.stored import let_go
+from stepscope.server.http.request import BadRequest, Query, Refused
+from stepscope.server.runs.opened import OpenedRun
 from stepscope.server.timeline.alignment import moved_trace
 from stepscope.server.timeline.extent import Extent, extent_of
 from stepscope.server.timeline.store import Store, store_of

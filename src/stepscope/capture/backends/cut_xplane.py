@@ -1,0 +1,132 @@
+"""Cuts an XPlane file to some stretches of time: TensorFlow's and JAX's collectors cannot pause, so the rest is taken out after.
+
+Only what has a time is looked at (XSpace > XPlane > XLine > XEvent); every other byte is copied as it is. Times in the file
+count from the start of the session, which the plane `Task Environment` tells in nanoseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from stepscope.capture.files.protobuf import head as head_of
+from stepscope.capture.files.protobuf import read_varint
+
+_PLANES = 1
+_PLANE_NAME, _PLANE_LINES, _PLANE_STAT_NAMES, _PLANE_STATS = 2, 3, 5, 6
+_LINE_TIME, _LINE_EVENTS = 3, 4
+_EVENT_OFFSET = 2
+_ENVIRONMENT = b"Task Environment"
+_START = b"profile_start_time"
+
+Stretch = tuple[int, int]
+
+
+def cut(path: Path, stretches: list[Stretch]) -> None:
+    """Leave only events that begin in one of the stretches, given in nanoseconds since 1970."""
+    data = path.read_bytes()
+    start = _session_start(data)
+    if start is None:
+        raise ValueError("the file does not tell when its session began")
+    wanted = [((low - start) * 1000, (high - start) * 1000) for low, high in stretches]
+    out = bytearray()
+    for number, head, body, end in _fields(data, 0, len(data)):
+        if number == _PLANES:
+            plane = _plane(data, body, end, wanted)
+            out += head_of(number, len(plane))
+            out += plane
+        else:
+            out += data[head:end]
+    path.write_bytes(out)
+
+
+def _plane(data: bytes, at: int, end: int, wanted: list[Stretch]) -> bytearray:
+    out = bytearray()
+    for number, head, body, stop in _fields(data, at, end):
+        if number == _PLANE_LINES:
+            line = _line(data, body, stop, wanted)
+            out += head_of(number, len(line))
+            out += line
+        else:
+            out += data[head:stop]
+    return out
+
+
+def _line(data: bytes, at: int, end: int, wanted: list[Stretch]) -> bytearray:
+    """The line with its wanted events. Its time may stand behind them, so it is looked for first."""
+    out = bytearray()
+    base_ps = 1000 * _number(data, at, end, _LINE_TIME)
+    for number, head, body, stop in _fields(data, at, end):
+        if number == _LINE_EVENTS:
+            offset = _offset(data, body, stop)
+            begins = base_ps + (offset or 0)
+            if offset is not None and not any(low <= begins < high for low, high in wanted):
+                continue
+        out += data[head:stop]
+    return out
+
+
+def _offset(data: bytes, at: int, end: int) -> int | None:
+    """When the event begins after its line; None for one that is only a count."""
+    counted = False
+    for number, _, body, _ in _fields(data, at, end):
+        if number == _EVENT_OFFSET:
+            return read_varint(data, body)[0]
+        counted = counted or number == 5
+    return None if counted else 0
+
+
+def _session_start(data: bytes) -> int | None:
+    for number, _, body, end in _fields(data, 0, len(data)):
+        if number == _PLANES and _text(data, body, end, _PLANE_NAME) == _ENVIRONMENT:
+            return _stat(data, body, end)
+    return None
+
+
+def _stat(data: bytes, at: int, end: int) -> int | None:
+    names: dict[int, bytes] = {}
+    values: dict[int, int] = {}
+    for number, _, body, stop in _fields(data, at, end):
+        if number == _PLANE_STAT_NAMES:
+            entry = {field: (inner, last) for field, _, inner, last in _fields(data, body, stop)}
+            if 2 in entry:
+                names[_number(data, body, stop, 1)] = _text(data, *entry[2], 2)
+        elif number == _PLANE_STATS:
+            value = next(
+                (read_varint(data, b)[0] for n, _, b, _ in _fields(data, body, stop) if n in (3, 4)), 0
+            )
+            values[_number(data, body, stop, 1)] = value
+    return next((values[key] for key, name in names.items() if name == _START and key in values), None)
+
+
+def _number(data: bytes, at: int, end: int, wanted: int) -> int:
+    return next(
+        (read_varint(data, body)[0] for number, _, body, _ in _fields(data, at, end) if number == wanted), 0
+    )
+
+
+def _text(data: bytes, at: int, end: int, wanted: int) -> bytes:
+    return next(
+        (data[body:stop] for number, _, body, stop in _fields(data, at, end) if number == wanted), b""
+    )
+
+
+def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    """Field number, where the field begins, where its content begins, where it ends."""
+    while at < end:
+        head = at
+        tag, at = read_varint(data, at)
+        kind = tag & 7
+        if kind == 2:
+            length, at = read_varint(data, at)
+            stop = at + length
+        elif kind == 0:
+            stop = read_varint(data, at)[1]
+        elif kind in (1, 5):
+            stop = at + (8 if kind == 1 else 4)
+        else:
+            raise ValueError(f"no such kind of field: {kind}")
+        if stop > end:
+            raise ValueError("a field runs out of its message")
+        yield tag >> 3, head, at, stop
+        at = stop

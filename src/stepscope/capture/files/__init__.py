@@ -1,0 +1,1 @@
+"""What a recording leaves in its run folder."""

@@ -1,0 +1,153 @@
+"""Files appear under their final name only when they are whole, and never take the place of another.
+
+A window is recorded into a hidden folder beside its final place. Each file is checked to be complete, brought to the disk,
+and linked to a name that nobody has. The sidecar claims the name; the trace follows, so no trace is without its sidecar.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stepscope.capture.files.whole import is_whole
+
+SIDECAR = ".stepscope.json"
+_TRIES = 10_000
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A file in the hidden folder, and the ending of its final name."""
+
+    path: Path
+    ending: str
+
+
+class Incomplete(OSError):
+    """A collector wrote only part of its file, which is what a full disk looks like."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(errno.ENOSPC, f"{name} was written only in part")
+
+
+class Staging:
+    """The hidden folder of one window."""
+
+    def __init__(self, target: Path, worker: str) -> None:
+        target.mkdir(parents=True, exist_ok=True)
+        self.target = target
+        self.path = target / f".recording-{worker}-{secrets.token_hex(4)}"
+        self.path.mkdir()
+
+    def folder(self, name: str) -> Path:
+        """A folder for one collector."""
+        made = self.path / name
+        made.mkdir(exist_ok=True)
+        return made
+
+    def remove(self) -> None:
+        """Nothing is left of it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def publish(
+        self, files: list[Recorded], place: Path, stems: Callable[[int], str], note: dict[str, Any]
+    ) -> list[Path]:
+        """Give the files of one trace their final names; the first is the trace, the rest its twins. The sidecar comes too."""
+        for file in files:
+            if not is_whole(file.path):
+                raise Incomplete(file.path.name)
+            _to_disk(file.path)
+        place.mkdir(parents=True, exist_ok=True)
+        stem = self._claim(place, stems, files[0].ending if files else "", note)
+        made = []
+        for file in reversed(files):
+            final = place / f"{stem}{file.ending}"
+            move_new(file.path, final)
+            made.append(final)
+        _folder_to_disk(place)
+        return [*reversed(made), place / f"{stem}{SIDECAR}"]
+
+    def _claim(self, place: Path, stems: Callable[[int], str], ending: str, note: dict[str, Any]) -> str:
+        for attempt in range(_TRIES):
+            stem = stems(attempt)
+            if (place / f"{stem}{SIDECAR}").exists() or (ending and (place / f"{stem}{ending}").exists()):
+                continue
+            try:
+                draft = write_json(
+                    self.path / "sidecar.json", note | {"file": stem + ending if ending else None}
+                )
+                move_new(draft, place / f"{stem}{SIDECAR}")
+            except FileExistsError:
+                continue
+            return stem
+        raise FileExistsError(f"no free name in {place}")
+
+
+def packed(path: Path, ending: str) -> Recorded:
+    """The file gzipped, fast rather than small: the job waits for it. What does not fit on the disk raises."""
+    target = path.with_name(path.name + ".gz")
+    with path.open("rb") as source, gzip.open(target, "wb", compresslevel=1) as out:
+        shutil.copyfileobj(source, out, 1 << 20)
+    path.unlink()
+    return Recorded(target, ending + ".gz")
+
+
+def move_new(source: Path, final: Path) -> None:
+    """Rename, but raise FileExistsError rather than replace."""
+    try:
+        os.link(source, final)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+            raise
+        if final.exists():  # a file system without links: names hold host, process and time
+            raise FileExistsError(errno.EEXIST, "taken", str(final)) from None
+        source.rename(final)
+        return
+    source.unlink()
+
+
+def replace_json(path: Path, value: dict[str, Any]) -> None:
+    """A new content for a file of ours, at once or not at all."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        write_json(draft, value).replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: dict[str, Any]) -> Path:
+    """The value as JSON, on the disk."""
+    with path.open("w", encoding="utf-8") as file:
+        json.dump(value, file, default=str)
+        file.flush()
+        os.fsync(file.fileno())
+    return path
+
+
+def _to_disk(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _folder_to_disk(path: Path) -> None:
+    """So that the names survive a crash of the machine; not all file systems can."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)

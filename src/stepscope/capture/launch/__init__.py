@@ -1,0 +1,1 @@
+"""`stepscope run`: a profiler inside a script that was not changed."""

@@ -1,0 +1,1 @@
+"""A training loop without a framework: its batches and its input workers."""

@@ -1,0 +1,157 @@
+"""How the frameworks tell a Loop what they do: small wrappers around the places that every training loop passes.
+
+A wrapper calls what it wraps with the same arguments, returns the same and lets the same errors through; what a Loop itself
+raises never leaves it. Inside torch.compile a wrapper is not there.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from stepscope.capture.loop.loop import Loop
+from stepscope.capture.process.on_import import after_import
+
+_inside = threading.local()
+_KERAS_LISTS = (
+    "keras.src.callbacks.callback_list",
+    "keras.src.callbacks",
+    "keras.callbacks",
+    "tf_keras.src.callbacks",
+)
+
+
+Hearer = Callable[[], Loop | None]
+_hearers: list[Hearer] = []
+
+
+def watch(loop: Hearer) -> None:
+    """Listen in every framework that is imported, now or later. `loop` gives the Loop that wants to hear of it now, or None."""
+    _hearers.append(loop)
+    if len(_hearers) > 1:
+        return
+    after_import("torch.optim.optimizer", _watch_optimizers)
+    after_import("torch.utils.data.dataloader", lambda module: _wrap_next(module._BaseDataLoaderIter))
+    after_import("tensorflow.python.data.ops.iterator_ops", lambda module: _wrap_next(module.OwnedIterator))
+    after_import("jax._src.profiler", _watch_markers)
+    for name in _KERAS_LISTS:
+        after_import(name, _watch_batches)
+
+
+def _heard() -> list[Loop]:
+    return [loop for hearer in _hearers if (loop := hearer()) is not None]
+
+
+def _tell(act: Callable[[Loop], object]) -> None:
+    """Whatever a Loop does: not again inside of itself, and never an error for the job."""
+    if getattr(_inside, "is_telling", False):
+        return
+    _inside.is_telling = True
+    try:
+        for loop in _heard():
+            act(loop)
+    except Exception:
+        pass
+    finally:
+        _inside.is_telling = False
+
+
+def _watch_optimizers(module: Any) -> None:
+    """Each class of optimizers is wrapped when its first object is made: outside of the span that torch gives its step."""
+    patch = module.Optimizer._patch_step_function
+
+    def _patch_step_function(self: Any) -> None:
+        patch(self)
+        try:
+            _wrap_step(type(self))
+        except Exception:  # a class that cannot be changed: its updates are not heard
+            pass
+        _tell(lambda loop: loop.optimizer_made(id(self)))
+
+    module.Optimizer._patch_step_function = _patch_step_function
+    for kind in _kinds(module.Optimizer):  # those that are in use already
+        if getattr(vars(kind).get("step"), "hooked", False):
+            _wrap_step(kind)
+
+
+def _kinds(kind: type[Any]) -> Iterator[type[Any]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _kinds(each)
+
+
+def _wrap_step(optimizer: type[Any]) -> None:
+    step = optimizer.step
+    if getattr(step, "tells_stepscope", False):
+        return
+    compiler = getattr(sys.modules["torch"], "compiler", None)
+    is_compiling = getattr(compiler, "is_dynamo_compiling", bool)
+
+    def counted(self: Any, *arguments: Any, **options: Any) -> Any:
+        if is_compiling():
+            return step(self, *arguments, **options)
+        if getattr(_inside, "is_updating", False):  # an optimizer inside another
+            return step(self, *arguments, **options)
+        _inside.is_updating = True
+        _tell(lambda loop: loop.updating(id(self)))
+        try:
+            result = step(self, *arguments, **options)
+        finally:
+            _inside.is_updating = False
+        _tell(lambda loop: loop.updated(id(self)))
+        return result
+
+    counted.__name__, counted.__doc__ = step.__name__, step.__doc__
+    # Without __wrapped__: torch would take the wrapper off again where it compiles.
+    counted.hooked = True  # type: ignore[attr-defined]
+    counted.tells_stepscope = True  # type: ignore[attr-defined]
+    optimizer.step = counted
+
+
+def _wrap_next(iterator: type[Any]) -> None:
+    following = iterator.__next__
+
+    def __next__(self: Any) -> Any:
+        _tell(Loop.fetching)
+        return following(self)
+
+    iterator.__next__ = __next__
+
+
+def _watch_batches(module: Any) -> None:
+    """Keras: its list of callbacks hears of every batch, also where the user gave no callback."""
+    callbacks = module.CallbackList
+    begin, end = callbacks.on_train_batch_begin, callbacks.on_train_batch_end
+    if getattr(end, "tells_stepscope", False):
+        return
+
+    def on_train_batch_begin(self: Any, *arguments: Any, **options: Any) -> Any:
+        _tell(Loop.marker_begins)
+        return begin(self, *arguments, **options)
+
+    def on_train_batch_end(self: Any, *arguments: Any, **options: Any) -> Any:
+        result = end(self, *arguments, **options)
+        _tell(Loop.marker_ends)
+        return result
+
+    on_train_batch_end.tells_stepscope = True  # type: ignore[attr-defined]
+    callbacks.on_train_batch_begin, callbacks.on_train_batch_end = on_train_batch_begin, on_train_batch_end
+
+
+def _watch_markers(module: Any) -> None:
+    """JAX: the markers of the loop; those of stepscope's own collector are made while a Loop is told."""
+    marker = module.StepTraceAnnotation
+    enter, leave = marker.__enter__, marker.__exit__
+
+    def __enter__(self: Any) -> Any:
+        _tell(Loop.marker_begins)
+        return enter(self)
+
+    def __exit__(self: Any, *error: Any) -> Any:
+        result = leave(self, *error)
+        _tell(Loop.marker_ends)
+        return result
+
+    marker.__enter__, marker.__exit__ = __enter__, __exit__

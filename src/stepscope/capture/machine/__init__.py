@@ -1,0 +1,1 @@
+"""Memory and telemetry of the machine."""

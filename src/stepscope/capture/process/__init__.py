@@ -1,0 +1,1 @@
+"""What belongs to the whole process: the active profiler, clocks, exits, step times."""

@@ -1,0 +1,1 @@
+"""Tables kept as Arrow IPC files, memory-mapped at the second open."""

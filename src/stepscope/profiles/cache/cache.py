@@ -1,0 +1,295 @@
+"""Traces that were read before, kept as tables in the user's cache folder.
+
+An entry is a folder named after the profile's path and state (size, times, inode or remote tag) and our versions:
+whatever changes, the entry is not found and the profile is read again. It is written aside and renamed into place,
+so that a reader never sees half of one, and nobody but the user may enter it. Opening compares file sizes; each
+table's CRC-32 (about 10 GB/s) is compared when the table is first used, and damage then means a fresh read.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from stepscope.formats.source import Source
+from stepscope.profiles.cache import background as later
+from stepscope.profiles.cache.mapped import Damaged
+from stepscope.profiles.cache.stored import Contents, StoredTrace, lazily, write
+from stepscope.trace.problems import Problem
+from stepscope.trace.schema import SCHEMA_VERSION, TABLES
+from stepscope.trace.trace import Trace
+from stepscope.units import size as bytes_text
+
+# Raise it when readers fill the tables differently: what older ones stored is then read again.
+READER_VERSION = 3
+DEFAULT_LIMIT_GB = 20.0
+SPARE_BYTES = 64 << 20
+LEFTOVER_SECONDS = 3600
+MANIFEST = "manifest.json"
+_ASIDE = ".new-"
+
+
+class Manifest(msgspec.Struct):
+    """What an entry holds, and of what."""
+
+    identity: str
+    contents: Contents
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A profile in one state. Another state, or another version of ours, is another identity."""
+
+    path: str
+    state: str
+
+    @property
+    def key(self) -> str:
+        """The name of its entry: the first half is the same for all states of a path."""
+        return f"{_digest(self.path)}-{_digest(self.state)}"
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+
+
+def _versions() -> str:
+    """The digest notices a changed schema whose version was forgotten."""
+    return f"{SCHEMA_VERSION}.{READER_VERSION}.{_digest(repr(TABLES))}"
+
+
+def identify(source: Source) -> Identity | None:
+    """The profile as it is now; None where its filesystem cannot tell one state from another."""
+    try:
+        if source.filesystem is not None:
+            state = f"{source.filesystem.ukey(source.path)} {source.size()}"
+            return Identity(source.path, f"{state} {_versions()}")
+        facts = Path(source.path).stat()
+    except Exception:  # remote filesystems raise anything; without a state there is no caching
+        return None
+    # The change time moves even when someone sets the modification time back.
+    state = f"{facts.st_size} {facts.st_mtime_ns} {facts.st_ctime_ns} {facts.st_dev} {facts.st_ino}"
+    return Identity(os.path.realpath(source.path), f"{state} {_versions()}")
+
+
+def default_folder() -> Path:
+    """STEPSCOPE_CACHE, else the place that the system has for caches."""
+    chosen = os.environ.get("STEPSCOPE_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "stepscope"
+    if os.name == "nt":
+        return (
+            Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "stepscope" / "cache"
+        )
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stepscope"
+
+
+def limit_bytes() -> int:
+    """How much may be kept: STEPSCOPE_CACHE_GB gigabytes, 0 for nothing at all."""
+    try:
+        gigabytes = float(os.environ.get("STEPSCOPE_CACHE_GB", DEFAULT_LIMIT_GB))
+    except ValueError:
+        gigabytes = DEFAULT_LIMIT_GB
+    return int(gigabytes * 1e9)
+
+
+class Cache:
+    """The user's cache folder. Nothing here raises: what cannot be kept or found is read again."""
+
+    def __init__(self, folder: Path | None = None, limit: int | None = None) -> None:
+        self._folder = folder
+        self.limit = limit_bytes() if limit is None else limit
+
+    @property
+    def folder(self) -> Path:
+        """Where entries are kept. A home that cannot be found out raises RuntimeError."""
+        if self._folder is None:
+            self._folder = default_folder()  # once: what is stored later goes where it was meant to go
+        return self._folder
+
+    def holds(self, identity: Identity) -> bool:
+        """Whether the trace is stored by now."""
+        try:
+            return self.limit > 0 and (self.folder / identity.key / MANIFEST).is_file()
+        except (OSError, RuntimeError):
+            return False
+
+    def open(self, identity: Identity, path: str, reload: Callable[[], Trace]) -> Trace | None:
+        """The trace as it was stored, or None. `reload` reads the profile again if a table turns out damaged."""
+        if self.limit <= 0:
+            return None
+        try:
+            entry = self.folder / identity.key
+            later.wait(str(entry))
+            manifest = _read_manifest(entry)
+        except (OSError, RuntimeError):
+            return None
+        except (msgspec.MsgspecError, ValueError):
+            self.discard(identity)
+            return None
+        stored = StoredTrace(entry, manifest.contents)
+        try:
+            if manifest.identity != identity.state:
+                raise Damaged("it belongs to another profile")
+            stored.check_sizes()
+        except Damaged:
+            self.discard(identity)
+            return None
+        _touch(entry)
+        return lazily(stored, path, reload)
+
+    def store(self, identity: Identity, trace: Trace) -> Problem | None:
+        """Keep the trace; the problem says why that could not be done."""
+        prepared = self._prepared(trace)
+        return self._completed(prepared, identity, trace) if isinstance(prepared, Path) else prepared
+
+    def store_later(self, identity: Identity, trace: Trace) -> Problem | None:
+        """Keep the trace while its reader goes on; `open` waits for it.
+
+        A cache that is full or cannot be written is found out now. What fails after that is only logged.
+        """
+        prepared = self._prepared(trace)
+        if not isinstance(prepared, Path):
+            return prepared
+
+        def complete() -> None:
+            problem = self._completed(prepared, identity, trace)
+            if problem is not None:
+                logging.getLogger(__name__).warning("%s. %s %s", problem.title, problem.detail, problem.fix)
+            self.prune()
+
+        later.start(str(self.folder / identity.key), complete)
+        return None
+
+    def _prepared(self, trace: Trace) -> Path | Problem | None:
+        """A folder aside to write to; None where nothing is to be kept."""
+        if self.limit <= 0:
+            return None
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._check_room(trace)
+            return Path(tempfile.mkdtemp(prefix=_ASIDE, dir=self.folder))
+        except (OSError, RuntimeError) as error:
+            return _unwritable(self._folder_text(), error)
+
+    def _completed(self, aside: Path, identity: Identity, trace: Trace) -> Problem | None:
+        """Write to the folder aside, and put it in place."""
+        try:
+            manifest = Manifest(identity.state, write(trace, aside))
+            (aside / MANIFEST).write_bytes(msgspec.json.encode(manifest))
+            self._put_in_place(aside, identity)
+        except (
+            OSError,
+            RuntimeError,
+            MemoryError,
+            pl.exceptions.PolarsError,
+            pl.exceptions.PanicException,
+        ) as error:
+            return _unwritable(self._folder_text(), error)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+        return None
+
+    def discard(self, identity: Identity) -> None:
+        """Forget one trace."""
+        try:
+            shutil.rmtree(self.folder / identity.key, ignore_errors=True)
+        except RuntimeError:
+            pass
+
+    def _folder_text(self) -> str:
+        try:
+            return str(self.folder)
+        except RuntimeError:
+            return "the home folder"
+
+    def _check_room(self, trace: Trace) -> None:
+        """Before the first byte: a disk filled to the brim hurts others more than a slow second open hurts us."""
+        need = sum(int(frame.estimated_size()) for frame in trace.tables.values())
+        if need > self.limit:
+            raise OSError(f"the tables need {bytes_text(need)}, the limit is {bytes_text(self.limit)}")
+        free = shutil.disk_usage(self.folder).free
+        if need + SPARE_BYTES > free:
+            raise OSError(f"the tables need {bytes_text(need)}, only {bytes_text(free)} are free")
+
+    def _put_in_place(self, aside: Path, identity: Identity) -> None:
+        entry = self.folder / identity.key
+        try:
+            aside.rename(entry)
+        except OSError:
+            if not entry.exists():
+                raise
+            # Another process was faster, and stored the same.
+        for outdated in self.folder.glob(f"{identity.key.split('-')[0]}-*"):
+            if outdated != entry:
+                shutil.rmtree(outdated, ignore_errors=True)
+
+    def prune(self) -> None:
+        """Drop what was used longest ago until all fits, and what dead writers left."""
+        used: list[tuple[float, int, Path]] = []
+        try:
+            entries = list(self.folder.iterdir())
+        except (OSError, RuntimeError):
+            return
+        for entry in entries:
+            is_aside = entry.name.startswith(_ASIDE)
+            try:
+                changed = (entry if is_aside else entry / MANIFEST).stat().st_mtime
+                held = sum(file.stat().st_size for file in entry.iterdir())
+            except OSError:
+                continue  # someone else drops it just now, or it is none of ours
+            if not is_aside:
+                used.append((changed, held, entry))
+            elif time.time() - changed > LEFTOVER_SECONDS:
+                shutil.rmtree(entry, ignore_errors=True)
+        total = sum(held for _, held, _ in used)
+        for _, held, entry in sorted(used):
+            if total > self.limit:
+                shutil.rmtree(entry, ignore_errors=True)
+                total -= held
+
+
+def _read_manifest(entry: Path) -> Manifest:
+    facts = entry.lstat()
+    if not stat.S_ISDIR(facts.st_mode) or not _is_ours(facts):
+        raise PermissionError("someone else may have written it")
+    return msgspec.json.decode((entry / MANIFEST).read_bytes(), type=Manifest)
+
+
+def _is_ours(facts: os.stat_result) -> bool:
+    """Whether only this user can have written there. Windows keeps profiles apart by itself."""
+    if not hasattr(os, "geteuid"):
+        return True
+    return facts.st_uid == os.geteuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _touch(entry: Path) -> None:
+    """Note the use, for what is dropped first."""
+    try:
+        os.utime(entry / MANIFEST)
+    except OSError:
+        pass
+
+
+def _unwritable(folder: str, error: BaseException) -> Problem:
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return Problem(
+        "cache-unwritable",
+        "The tables could not be cached",
+        f"{folder}: {reason}. The next open reads the profile again.",
+        "Set STEPSCOPE_CACHE to a private folder that can be written and has room.",
+    )

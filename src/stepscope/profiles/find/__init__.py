@@ -1,0 +1,1 @@
+"""What is in a folder: runs, ranks, sidecars, leftovers."""

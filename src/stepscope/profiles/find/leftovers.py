@@ -1,0 +1,139 @@
+"""What lies around a profile and tells of trouble: recordings that were never finished, ranks that went elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from stepscope.profiles.find import skipped as skips
+from stepscope.profiles.find.runs import Run, in_profile_folder
+from stepscope.profiles.find.walk import Skipped
+from stepscope.trace.problems import Problem
+from stepscope.trace.trace import Trace
+from stepscope.units import duration
+
+# Workers that begin a window together name its folder by the second, each by its own clock.
+SAME_CAPTURE_NS = 30 * 1_000_000_000
+# Before this a time is no time of day but a clock that began with the machine.
+_CALENDAR_NS = 10**17
+_NAMES_SHOWN = 3
+_LEFT = re.compile(r"\.(tmp|part|partial)(\.gz)?$", re.IGNORECASE)
+_RECORDING = re.compile(r"/\.recording-[^/]+$")
+
+
+def problems_around(run: Run, others: Sequence[Run], skipped: Sequence[Skipped]) -> Iterator[Problem]:
+    """Those of a folder in which a run was found."""
+    yield from leftovers(skipped)
+    yield from never_stopped(skipped, _empty_beside(run))
+    yield from _split(run, others)
+
+
+def leftovers(skipped: Iterable[Skipped]) -> Iterator[Problem]:
+    """Files that a writer did not live to rename."""
+    left = [item.path for item in skipped if _LEFT.search(item.path)]
+    if left:
+        yield Problem(
+            "leftover-files",
+            "Files that were never finished",
+            f"{{count}} files were left by a writer that died before it could rename them: {_names(left)}.",
+            "The job was killed while it wrote, or still writes. Record again; then delete them.",
+            count=len(left),
+        )
+
+
+def never_stopped(skipped: Iterable[Skipped], empty_runs: Sequence[str] = ()) -> Iterator[Problem]:
+    """Recordings that began and did not end: our hidden folders, empty files and empty folders of runs."""
+    signs = [item.path for item in skipped if _RECORDING.search(item.path) or _is_empty_profile(item)]
+    signs += empty_runs
+    if signs:
+        yield Problem(
+            "never-stopped",
+            "A recording was started and never finished",
+            f"Left of {{count}}: {_names(signs)}.",
+            "The profile is written when the profiler stops: the job was killed in its window, or is still in it. "
+            "Stop the profiler in a finally block, or use `with`.",
+            count=len(signs),
+        )
+
+
+def _is_empty_profile(item: Skipped) -> bool:
+    name = item.path.rsplit("/", 1)[-1]
+    return item.reason == "an empty file" and bool(skips.by_name(name).format_hint)
+
+
+def _names(paths: Sequence[str]) -> str:
+    shown = ", ".join(path.rstrip("/").rsplit("/", 1)[-1] for path in paths[:_NAMES_SHOWN])
+    return f"{shown} …" if len(paths) > _NAMES_SHOWN else shown
+
+
+def _empty_beside(run: Run) -> list[str]:
+    """Folders of runs beside this one with nothing in them."""
+    first = run.entries[0]
+    if first.filesystem is not None or not in_profile_folder(first.folder):
+        return []
+    return empty_runs(Path(first.folder).parent)
+
+
+def empty_runs(profiles: Path) -> list[str]:
+    """The empty folders in plugins/profile."""
+    try:
+        return [str(each) for each in sorted(profiles.iterdir()) if each.is_dir() and not any(each.iterdir())]
+    except OSError:
+        return []
+
+
+def _split(run: Run, others: Sequence[Run]) -> Iterator[Problem]:
+    """Runs of other workers, recorded in the same moment into folders of their own."""
+    if not in_profile_folder(run.entries[0].folder):
+        return
+    ours = {entry.name for entry in run.entries}
+    apart = [
+        other
+        for other in others
+        if in_profile_folder(other.entries[0].folder)
+        and ours.isdisjoint(entry.name for entry in other.entries)
+        and abs(other.time_ns - run.time_ns) <= SAME_CAPTURE_NS
+    ]
+    if apart:
+        yield Problem(
+            "split-runs",
+            "The workers of one capture are in different run folders",
+            f"{run.name} holds {_names(sorted(ours))}; {_names([other.name for other in apart])} hold other workers, "
+            "recorded within seconds of it.",
+            f"Move their files into {run.entries[0].folder}; each worker named its own folder by its own clock.",
+            count=len(apart),
+        )
+
+
+def ranks_apart(ranked: Sequence[tuple[int, Trace]]) -> Problem | None:
+    """Whether the ranks' recordings do not overlap in time: of different windows, or by clocks that differ."""
+    windows = {rank: window for rank, trace in ranked if (window := _window(trace)) is not None}
+    if len(windows) < 2:
+        return None
+    late = max(windows, key=lambda rank: windows[rank][0])
+    early = min(windows, key=lambda rank: windows[rank][1])
+    gap = windows[late][0] - windows[early][1]
+    if gap <= 0:
+        return None
+    return Problem(
+        "ranks-apart",
+        "The ranks were not recorded at the same time",
+        f"Rank {late} begins {duration(gap)} after rank {early} has ended.",
+        "Record the same steps on all ranks, and keep the hosts' clocks in step (chrony, NTP). Waiting times between these ranks mean "
+        "nothing.",
+    )
+
+
+def _window(trace: Trace) -> tuple[int, int] | None:
+    """When the trace begins and ends by the clock on the wall."""
+    base = trace.info.base_unix_ns
+    spans = trace.events.filter(pl.col("dur_ns") > 0)
+    first, last = spans.select(
+        pl.col("start_ns").min(), last=(pl.col("start_ns") + pl.col("dur_ns")).max()
+    ).row(0)
+    if first is None or base + first < _CALENDAR_NS:
+        return None
+    return base + first, base + last

@@ -1,0 +1,80 @@
+"""No profile here: what was looked at, what was seen, what would be taken, and where there may be one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+from stepscope.errors import NothingFound
+from stepscope.profiles.find import skipped as skips
+from stepscope.profiles.find.catalog import Catalog
+from stepscope.profiles.find.file_names import natural
+from stepscope.profiles.find.paths import locate
+from stepscope.profiles.find.walk import Skipped
+from stepscope.units import count
+
+ACCEPTED = (
+    "Taken are: <host>.xplane.pb (TensorFlow, JAX), *.pt.trace.json[.gz] (PyTorch), Chrome trace JSON, and event files "
+    "with TensorFlow 1 RunMetadata."
+)
+REASONS_SHOWN = 6
+NAMES_SHOWN = 3
+NEIGHBOURS_TRIED = 50
+
+
+def nothing_found(catalog: Catalog) -> NothingFound:
+    """The error for a path under which no file is a profile."""
+    seen = f"{_plural(catalog.looked_at, 'file')} in {_plural(catalog.folders, 'folder')}"
+    if catalog.looked_at == 0 and catalog.folders == 0:
+        return NothingFound(
+            f"Nothing matches {catalog.path}", fix="Put the pattern in quotes; ** matches any folders."
+        )
+    lines = [f"No profile in {catalog.path}: {seen} were looked at."]
+    lines += reasons(catalog.skipped)
+    near = nearby(catalog.path)
+    fix = ACCEPTED if not near else f"{ACCEPTED}\nThere is one in {near}"
+    return NothingFound("\n".join(lines), fix=fix)
+
+
+def reasons(skipped: list[Skipped]) -> list[str]:
+    """A few names for each reason, the most frequent reason first."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for item in skipped:
+        by_reason[item.reason].append(item.path.rsplit("/", 1)[-1])
+    ordered = sorted(by_reason.items(), key=lambda pair: len(pair[1]), reverse=True)
+    lines = [f"  {_sample(names)}: {reason}" for reason, names in ordered[:REASONS_SHOWN]]
+    if len(ordered) > REASONS_SHOWN:
+        lines.append(f"  and {_plural(len(ordered) - REASONS_SHOWN, 'other reason')}")
+    return lines
+
+
+def _sample(names: list[str]) -> str:
+    shown = ", ".join(sorted(names, key=natural)[:NAMES_SHOWN])
+    more = len(names) - NAMES_SHOWN
+    return f"{shown} and {count(more)} more" if more > 0 else shown
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{count(number)} {noun}" + ("" if number == 1 else "s")
+
+
+def nearby(path: str) -> str | None:
+    """A folder beside or above the path that holds a profile. Only looks at names, and only at a few."""
+    if locate(path).filesystem is not None:
+        return None
+    here = Path(path).absolute()
+    try:
+        siblings = sorted(inside for inside in here.parent.iterdir() if inside.is_dir() and inside != here)
+    except OSError:
+        siblings = []
+    candidates = [here.parent, *siblings[:NEIGHBOURS_TRIED], here.parent.parent]
+    return next((str(folder) for folder in candidates if _holds_profile(folder)), None)
+
+
+def _holds_profile(folder: Path) -> bool:
+    try:
+        if (folder / "plugins" / "profile").is_dir():
+            return any((folder / "plugins" / "profile").iterdir())
+        return any(skips.by_name(inside.name).format_hint for inside in folder.iterdir() if inside.is_file())
+    except OSError:
+        return False

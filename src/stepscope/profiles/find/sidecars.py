@@ -1,0 +1,242 @@
+"""What stepscope's own capture noted beside a trace: rank, run, step times outside the window, telemetry, problems.
+
+A sidecar is a small JSON file with the trace's name and the ending `.stepscope.json`. Files of any other recorder have none,
+and nothing here is needed to read a trace: a sidecar that is missing or damaged costs only what it would have added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal
+
+import msgspec
+import polars as pl
+
+from stepscope.profiles.cache.stored import LazyFrames
+from stepscope.profiles.find.runs import Entry
+from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.schema import TABLES, Kind, conform
+from stepscope.trace.scopes import ancestors
+from stepscope.trace.trace import Trace
+
+ENDING = ".stepscope.json"
+LARGEST = 16 << 20
+_TRACE_ENDING = re.compile(
+    r"(?:(?:(?:\.pt)?\.trace\.json|\.xplane\.pb)(?:\.gz)?|\.events\.out\.tfevents\.[^/]+)$", re.IGNORECASE
+)
+# Steps that are slow for another reason than the profiler: tracing, compiling and tuning in the first ones, and what the
+# recording leaves behind (files written, caches cold) in the first one after a window.
+_FIRST_STEPS = 3
+_AFTER_WINDOW = 1
+
+
+class _Timed(msgspec.Struct):
+    """Steps in a row: the number of the first, and how long each took."""
+
+    first: int = 0
+    durations_ns: list[int] = []
+
+
+class _Steps(msgspec.Struct):
+    before: _Timed = msgspec.field(default_factory=_Timed)
+    inside: _Timed = msgspec.field(default_factory=_Timed)
+    after: _Timed = msgspec.field(default_factory=_Timed)
+
+
+class _Problem(msgspec.Struct):
+    code: str
+    title: str
+    detail: str = ""
+    fix: str = ""
+    severity: Literal["error", "warning", "info"] = "warning"
+
+
+class Sidecar(msgspec.Struct):
+    """The fields that the reader itself uses; `Noted.everything` holds them all."""
+
+    schema: Literal["stepscope.capture/1"]
+    backend: str = ""
+    run: str = ""
+    window: int = 0
+    worker: str = ""
+    rank: int | None = None
+    world_size: int | None = None
+    host: str | None = None
+    start_unix_ns: int = 0
+    steps: _Steps = msgspec.field(default_factory=_Steps)
+    problems: list[_Problem] = []
+    ops: dict[str, Any] = {}
+    last_step: int | None = None
+
+
+def sidecar_path(trace_path: str) -> str | None:
+    """Where the sidecar of this trace would lie; None for a file that no capture of ours can have written."""
+    stem = _TRACE_ENDING.sub("", trace_path)
+    return None if stem == trace_path else stem + ENDING
+
+
+def is_sidecar(path: str) -> bool:
+    """Whether the file, by its name, is one."""
+    return path.endswith(ENDING)
+
+
+def note_captures(entries: list[Entry], sidecars: Iterable[str]) -> list[Entry]:
+    """The entries with the rank and the run that their sidecars tell."""
+    there = set(sidecars)
+    with_one = [item for item in entries if sidecar_path(item.path) in there]
+    if not with_one:
+        return entries
+    with ThreadPoolExecutor(8, thread_name_prefix="stepscope-scan") as pool:
+        noted = dict(zip((item.path for item in with_one), pool.map(_noted, with_one), strict=True))
+    return [noted.get(item.path, item) for item in entries]
+
+
+def _noted(item: Entry) -> Entry:
+    data = _bytes(item)
+    try:
+        found = msgspec.json.decode(data or b"", type=Sidecar)
+    except (msgspec.MsgspecError, UnicodeError):
+        return item
+    return replace(
+        item,
+        rank=found.rank if found.rank is not None else item.rank,
+        who=(found.rank,) if found.rank is not None else item.who,
+        worker=found.worker or item.worker,
+        time_ns=item.time_ns or found.start_unix_ns or None,
+        capture=f"{found.run}/{found.window}/{found.backend}" if found.run else "",
+    )
+
+
+def attach(trace: Trace, item: Entry) -> Trace:
+    """The trace with what its sidecar tells: `info.capture`, rank, world size and host where unknown, and its problems."""
+    data = _bytes(item)
+    if data is None:
+        return trace
+    try:
+        found = msgspec.json.decode(data, type=Sidecar)
+        everything = msgspec.json.decode(data)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        return _with(trace, None, {}, [_unreadable(str(error))])
+    problems = [
+        Problem(each.code, each.title, each.detail, each.fix, each.severity) for each in found.problems
+    ]
+    return _with(trace, found, everything | step_figures(found), problems)
+
+
+def step_figures(found: Sidecar) -> dict[str, int | None]:
+    """Medians of the steps inside the window and outside it; None where there are too few to tell."""
+    steps = found.steps
+    early = max(0, _FIRST_STEPS - steps.before.first)
+    outside = [*steps.before.durations_ns[early:], *steps.after.durations_ns[_AFTER_WINDOW:]]
+    return {
+        "unprofiled_step_ns": round(median(outside)) if outside else None,
+        "unprofiled_steps": len(outside),
+        "profiled_step_ns": round(median(steps.inside.durations_ns)) if steps.inside.durations_ns else None,
+    }
+
+
+def _with(trace: Trace, found: Sidecar | None, capture: dict[str, Any], problems: Iterable[Problem]) -> Trace:
+    info = trace.info
+    info.capture = capture
+    if found is not None:
+        info.rank = found.rank if info.rank is None else info.rank
+        info.world_size = found.world_size if info.world_size is None else info.world_size
+        info.host = info.host or found.host
+    noted = Problems()
+    for problem in problems:
+        noted.add(problem)
+    changed = {"traces": info.frame(), "problems": pl.concat([trace.problems, noted.frame()])}
+    own = trace.tables
+    tables = LazyFrames(tuple(TABLES), lambda name: changed[name] if name in changed else own[name], own)
+    return Trace.over(tables if found is None else _corrected(tables, found), trace.cold)
+
+
+def _corrected(tables: Mapping[str, pl.DataFrame], found: Sidecar) -> Mapping[str, pl.DataFrame]:
+    """What collectors cannot tell: which annotations came from `stepscope.op`, and that the last step never ended."""
+
+    def read(name: str) -> pl.DataFrame:
+        if name == "events":
+            return _whole_steps(_custom_ops(tables[name], tables["tracks"], found), found)
+        if name == "ops" and found.ops:
+            return _with_custom_ops(tables[name], tables["events"], tables["tracks"], found)
+        if name == "kernels" and found.ops:
+            return _launched_by_custom_ops(tables, found)
+        return tables[name]
+
+    return LazyFrames(tuple(TABLES), read, tables)
+
+
+def _is_custom(events: pl.DataFrame, tracks: pl.DataFrame, found: Sidecar) -> pl.Series:
+    """On the host: PyTorch draws each annotation a second time, over the kernels that it launched."""
+    hosts = tracks.filter(pl.col("what") == "host")["id"]
+    named = events["name"].cast(pl.String).is_in(list(found.ops))
+    is_custom: pl.Series = (events["kind"] == "annotation") & named & events["track"].is_in(hosts.implode())
+    return is_custom
+
+
+def _custom_ops(events: pl.DataFrame, tracks: pl.DataFrame, found: Sidecar) -> pl.DataFrame:
+    if not found.ops:
+        return events
+    is_custom = _is_custom(events, tracks, found)
+    kind = pl.when(is_custom).then(pl.lit("op", dtype=Kind)).otherwise(pl.col("kind"))
+    return events.with_columns(kind=kind)
+
+
+def _with_custom_ops(
+    ops: pl.DataFrame, events: pl.DataFrame, tracks: pl.DataFrame, found: Sidecar
+) -> pl.DataFrame:
+    added = conform("ops", events.filter(_is_custom(events, tracks, found)).select(event="id"))
+    return pl.concat([ops, added.join(ops, on="event", how="anti")]).sort("event")
+
+
+def _launched_by_custom_ops(tables: Mapping[str, pl.DataFrame], found: Sidecar) -> pl.DataFrame:
+    """Of PyTorch the innermost op launched a kernel; programs of JAX and TensorFlow name their kernels' ops themselves."""
+    kernels, events = tables["kernels"], _custom_ops(tables["events"], tables["tracks"], found)
+    launches = tables["links"].filter(pl.col("why") == "launch")
+    innermost = ancestors(events, events["kind"] == "op").gather(launches["from"])
+    custom = events.filter(_is_custom(tables["events"], tables["tracks"], found))["id"]
+    launched = launches.select(event="to", custom=innermost).filter(pl.col("custom").is_in(custom.implode()))
+    order = ("custom", "op") if found.backend == "torch" else ("op", "custom")
+    joined = kernels.join(launched.unique("event"), on="event", how="left", maintain_order="left")
+    return joined.with_columns(op=pl.coalesce(*order)).select(kernels.columns)
+
+
+def _whole_steps(events: pl.DataFrame, found: Sidecar) -> pl.DataFrame:
+    """PyTorch also writes the marker of the step that was open when recording stopped, often a moment after the last step."""
+    last = found.last_step if found.last_step is not None else -1
+    never_ended = pl.col("step") > last
+    if found.backend != "torch" or not events.select(never_ended.any()).item():
+        return events
+    role = pl.when(never_ended & (pl.col("role") == "step")).then(None).otherwise(pl.col("role"))
+    return events.with_columns(role=role, step=pl.when(~never_ended).then(pl.col("step")))
+
+
+def _unreadable(why: str) -> Problem:
+    return Problem(
+        "sidecar-unreadable",
+        "The notes beside the trace cannot be read",
+        f"The file ending in {ENDING} is damaged: {why}. Rank, telemetry and step times outside the window are unknown.",
+        "Copy it again beside the trace, or delete it.",
+        "info",
+    )
+
+
+def _bytes(item: Entry) -> bytes | None:
+    """The sidecar, if there is one of a sensible size."""
+    path = sidecar_path(item.path)
+    if path is None:
+        return None
+    try:
+        if item.filesystem is None:
+            with Path(path).open("rb") as file:
+                data = file.read(LARGEST + 1)
+        else:
+            data = bytes(item.filesystem.cat_file(path, end=LARGEST + 1))
+    except Exception:  # it is not there, or a remote filesystem has errors of its own
+        return None
+    return data if len(data) <= LARGEST else None

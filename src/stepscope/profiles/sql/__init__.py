@@ -1,0 +1,1 @@
+"""SQL over a profile's tables, in a sandbox."""

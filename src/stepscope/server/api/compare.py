@@ -1,0 +1,45 @@
+"""Two runs side by side: the diff of the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from stepscope.analysis.options import Options
+from stepscope.diffs.build import diff_of
+from stepscope.diffs.data.samples import Side
+from stepscope.diffs.side import side_of
+from stepscope.server.runs.opened import OpenedRun
+
+
+def comparison(a: OpenedRun, b: OpenedRun) -> dict[str, Any]:
+    """The diff, with the runs as the page lists them. Made in the background."""
+    sides = {"a": _side(a), "b": _side(b)}
+    found: dict[str, Any] = msgspec.to_builtins(diff_of(sides["a"], sides["b"]))
+    for name, run in zip("ab", (a, b), strict=True):
+        found[name] |= {"id": run.listed.id, "name": run.listed.name}
+    found["each_step"] = {name: each_step(side.samples.cells) for name, side in sides.items()}
+    return found
+
+
+def each_step(cells: pl.DataFrame) -> list[dict[str, Any]]:
+    """Every step once, however many ranks took part: the mean over them, and the slowest."""
+    slowest = pl.col("rank").sort_by("ns").last()
+    return (
+        cells.group_by("recording", "step")
+        .agg(pl.col("ns").mean(), slowest_ns=pl.col("ns").max(), slowest=slowest, ranks=pl.len())
+        .sort("recording", "step")
+        .drop("recording", "step")
+        .to_dicts()
+    )
+
+
+def difference(a: OpenedRun, b: OpenedRun) -> bytes:
+    """The diff as `stepscope diff --format json` gives it: what changed beyond noise, and what explains it."""
+    return msgspec.json.encode(diff_of(_side(a), _side(b)))
+
+
+def _side(run: OpenedRun) -> Side:
+    return run.later("diff side", lambda: side_of(run.profile, Options(limit=0)), "comparing")

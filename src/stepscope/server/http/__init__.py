@@ -1,0 +1,1 @@
+"""Requests, static files, and who is let in."""

@@ -1,0 +1,83 @@
+"""Sidecars of our own capture: rank, run and step times reach the trace; damage costs nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from stepscope.profiles.find.catalog import scan
+from stepscope.profiles.find.sidecars import sidecar_path
+from stepscope.profiles.load import load
+from tests.builders.files import put
+
+TIME = 1_790_000_000_000_000_000
+
+
+def note(folder: Path, stem: str, **fields: Any) -> None:
+    """A sidecar with these fields."""
+    text = json.dumps({"schema": "stepscope.capture/1", "backend": "torch", "run": "r", **fields})
+    (folder / f"{stem}.stepscope.json").write_text(text)
+
+
+def test_where_it_lies() -> None:
+    assert sidecar_path("a/h_1.17.pt.trace.json.gz") == "a/h_1.17.stepscope.json"
+    assert sidecar_path("a/h.xplane.pb") == "a/h.stepscope.json"
+    assert sidecar_path("a/h.trace.json") == "a/h.stepscope.json"
+    assert sidecar_path("a/trace.json.gz") is None
+
+
+def test_rank_host_and_step_times(tmp_path: Path) -> None:
+    put(tmp_path, f"h_1.{TIME}.pt.trace.json")
+    steps = {
+        "before": {"first": 1, "durations_ns": [900, 800, 10, 12, 14]},
+        "inside": {"first": 6, "durations_ns": [20, 24, 28]},
+        "after": {"first": 9, "durations_ns": [500, 12]},
+    }
+    note(tmp_path, f"h_1.{TIME}", rank=3, world_size=4, host="node", steps=steps)
+    info = load(tmp_path).traces[0].info
+    assert (info.rank, info.world_size, info.host) == (3, 4, "node")
+    assert info.capture["unprofiled_step_ns"] == 12
+    assert info.capture["unprofiled_steps"] == 4
+    assert info.capture["profiled_step_ns"] == 24
+
+
+def test_without_steps_outside_nothing_is_claimed(tmp_path: Path) -> None:
+    put(tmp_path, f"h_1.{TIME}.pt.trace.json")
+    note(tmp_path, f"h_1.{TIME}")
+    assert load(tmp_path).traces[0].info.capture["unprofiled_step_ns"] is None
+
+
+def test_other_recorders_have_no_notes(tmp_path: Path) -> None:
+    put(tmp_path, f"h_1.{TIME}.pt.trace.json")
+    assert load(tmp_path).traces[0].info.capture == {}
+
+
+def test_files_of_one_run_belong_together_however_far_apart(tmp_path: Path) -> None:
+    hour = 3_600_000_000_000
+    for rank in range(3):
+        stem = f"host{rank}_7.{TIME + rank * hour}"
+        put(tmp_path, f"{stem}.pt.trace.json")
+        note(tmp_path, stem, rank=rank, world_size=3)
+    note(tmp_path, f"host9_7.{TIME}", run="other")
+    put(tmp_path, f"host9_7.{TIME}.pt.trace.json")
+    runs = scan(tmp_path).runs
+    assert sorted(len(run.entries) for run in runs) == [1, 3]
+    assert scan(tmp_path).skipped == []
+
+
+def test_problems_of_the_recording_are_told(tmp_path: Path) -> None:
+    put(tmp_path, f"h_1.{TIME}.pt.trace.json")
+    problem = {"code": "capture-failed", "title": "No CUPTI", "severity": "error"}
+    note(tmp_path, f"h_1.{TIME}", problems=[problem])
+    told = load(tmp_path).problems.filter(code="capture-failed")
+    assert told["severity"].to_list() == ["error"]
+
+
+def test_a_damaged_sidecar_costs_only_itself(tmp_path: Path) -> None:
+    put(tmp_path, f"h_1.{TIME}.pt.trace.json")
+    for damage in (b"{", b"\xff\xfe", b"[]", b'{"schema": "stepscope.capture/1", "rank": "x"}'):
+        (tmp_path / f"h_1.{TIME}.stepscope.json").write_bytes(damage)
+        profile = load(tmp_path)
+        assert len(profile.events) == 4
+        assert profile.problems.filter(code="sidecar-unreadable").height == 1
