@@ -45,9 +45,9 @@ def test_every_file_is_served_and_asks_no_other_host(asking: Asking, path: Path)
 @pytest.mark.parametrize(
     "path",
     [
-        "web/../app.py", "web/..%2fapp.py", "web/%2e%2e/errors.py", "web//etc/passwd", "web/.", "web/", "web", "web/app/../../errors.py",
-        "web/app\\main.js", "web/app/main.js/", "web/app/main.js%00", "web/.hidden.js", "web/a/b/c/d/e/f/g.js", "index.html/", "../pyproject.toml",
-        "vendor/../web/index.html", "web/app/%252e%252e/main.js", "web/package.py", "web/" + "a/" * 300,
+        "web/../app.py", "web/..%2fapp.py", "web/%2e%2e/errors.py", "web//etc/passwd", "web/.", "web/", "web", "web/shell/../../errors.py",
+        "web/shell\\main.js", "web/shell/main.js/", "web/shell/main.js%00", "web/.hidden.js", "web/a/b/c/d/e/f/g.js", "index.html/", "../pyproject.toml",
+        "vendor/../web/index.html", "web/shell/%252e%252e/main.js", "web/package.py", "web/" + "a/" * 300,
     ],
 )  # fmt: skip
 def test_path_tricks(asking: Asking, path: str) -> None:
@@ -57,8 +57,8 @@ def test_path_tricks(asking: Asking, path: str) -> None:
 
 
 def test_a_file_is_sent_once(asking: Asking) -> None:
-    first = asking.get("web/app/main.js")
-    again = asking.get("web/app/main.js", headers={"If-None-Match": first.headers["ETag"]})
+    first = asking.get("web/shell/main.js")
+    again = asking.get("web/shell/main.js", headers={"If-None-Match": first.headers["ETag"]})
     assert again.status_code == 304
     assert again.data == b""
 

@@ -58,15 +58,19 @@ def test_beside_other_plugins(board: Board) -> None:
 
 
 def test_the_page_and_its_files(board: Board) -> None:
-    for path, kind in (("index.js", "javascript"), ("index.html", "html"), ("web/app/main.js", "javascript")):
+    for path, kind in (
+        ("index.js", "javascript"),
+        ("index.html", "html"),
+        ("web/shell/main.js", "javascript"),
+    ):
         status, headers, body = board.get(f"{PLUGIN}/{path}")
         assert status == 200, path
         assert kind in headers["content-type"]
         assert headers["x-content-type-options"] == "nosniff"
         assert body
     assert b"render" in board.get(f"{PLUGIN}/index.js")[2]
-    tag = board.get(f"{PLUGIN}/web/app/main.js")[1]["etag"]
-    assert board.get(f"{PLUGIN}/web/app/main.js", {"If-None-Match": tag})[0] == 304
+    tag = board.get(f"{PLUGIN}/web/shell/main.js")[1]["etag"]
+    assert board.get(f"{PLUGIN}/web/shell/main.js", {"If-None-Match": tag})[0] == 304
 
 
 def test_a_report(board: Board) -> None:

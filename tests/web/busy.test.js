@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { binned } from "../../src/stepscope/web/app/busy.js";
+import { binned } from "../../src/stepscope/web/pages/device/busy.js";
 
 test("each stretch has the mean of what reaches into it", () => {
   const pieces = [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { change, mixed } from "../../src/stepscope/web/app/diffflame.js";
+import { change, mixed } from "../../src/stepscope/web/pages/compare/diffflame.js";
 
 test("colours go from one to the other", () => {
   assert.equal(mixed("#000000", "#ff8040", 0), "#000000");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { hash, label, visible } from "../../src/stepscope/web/app/flame.js";
+import { hash, label, visible } from "../../src/stepscope/web/ui/flame.js";
 
 test("each box is at least as long as those below it, and belongs to one that is there", () => {
   const { nodes, whole, hidden } = visible({

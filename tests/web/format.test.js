@@ -12,7 +12,7 @@ import {
   signed,
   size,
   spans,
-} from "../../src/stepscope/web/app/format.js";
+} from "../../src/stepscope/web/text/format.js";
 
 test("durations have three figures and the unit that fits", () => {
   assert.equal(duration(12), "12 ns");

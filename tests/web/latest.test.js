@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { latest } from "../../src/stepscope/web/app/latest.js";
+import { latest } from "../../src/stepscope/web/shell/latest.js";
 
 /** An answer that comes when it is told to. */
 function late() {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { anchor, blocks, linked, spans } from "../../src/stepscope/web/app/markdown.js";
+import { anchor, blocks, linked, spans } from "../../src/stepscope/web/ui/markdown.js";
 
 test("headings, paragraphs, code, lists and tables", () => {
   const found = blocks(

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { marksOf } from "../../src/stepscope/web/app/marks.js";
+import { marksOf } from "../../src/stepscope/web/ui/marks.js";
 
 /** @param {any[]} data @param {string[]} keys */
 function walked(data, keys) {

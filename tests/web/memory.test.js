@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { fullest } from "../../src/stepscope/web/app/pieces.js";
+import { fullest } from "../../src/stepscope/web/ui/pieces.js";
 
 const memory = (/** @type {string} */ device_kind, /** @type {number} */ peak_bytes, /** @type {number | null} */ capacity_bytes) => ({ device_kind, peak_bytes, capacity_bytes });
 

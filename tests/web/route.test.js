@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { address } from "../../src/stepscope/web/app/api.js";
-import { changed, integer, parse, write } from "../../src/stepscope/web/app/route.js";
+import { address } from "../../src/stepscope/web/shell/api.js";
+import { changed, integer, parse, write } from "../../src/stepscope/web/shell/route.js";
 
 test("a link says page and parameters, and is read back", () => {
   const params = new URLSearchParams({ run: "ab", filter: "a & b=c?#" });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { titleOf } from "../../src/stepscope/web/app/runlist.js";
+import { titleOf } from "../../src/stepscope/web/shell/runlist.js";
 
 const run = (/** @type {string} */ id, /** @type {string} */ place, /** @type {string} */ name) => ({ id, place, name });
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ownFrame } from "../../src/stepscope/web/app/stack.js";
+import { ownFrame } from "../../src/stepscope/web/text/stack.js";
 
 test("the innermost frame of the user's own code", () => {
   const inner = "<built-in function linear> ← torch/nn/modules/linear.py(130): forward ← nn.Module: Linear_0";

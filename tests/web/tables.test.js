@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { errorWords, matches, stateWords } from "../../src/stepscope/web/app/runlist.js";
-import { filtered, sorted } from "../../src/stepscope/web/app/tables.js";
+import { errorWords, matches, stateWords } from "../../src/stepscope/web/shell/runlist.js";
+import { filtered, sorted } from "../../src/stepscope/web/ui/tables.js";
 
 const rows = [
   { name: "b", ns: 2 },

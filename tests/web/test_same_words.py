@@ -35,9 +35,9 @@ NAMES = [
 # `var(--ink)` in a rule, `colour("ink")` in a module; names that are put together, such as p- and a part, are not seen.
 ASKED = r"""var\(--([\w-]*\w)\)|colour\("([\w-]+)"\)"""
 SCRIPT = """
-import {{ duration, shown, size, share }} from "{web}/app/format.js";
-import {{ shortName }} from "{web}/app/names.js";
-import {{ PARTS }} from "{web}/app/parts.js";
+import {{ duration, shown, size, share }} from "{web}/text/format.js";
+import {{ shortName }} from "{web}/text/names.js";
+import {{ PARTS }} from "{web}/text/parts.js";
 const {{ numbers, shares, names }} = {given};
 console.log(JSON.stringify({{ durations: numbers.map(duration), sizes: numbers.map(size), rates: numbers.map((each) => shown(each, "rate")), shares: shares.map(share), names: names.map(shortName), parts: PARTS }}));
 """

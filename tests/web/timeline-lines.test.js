@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { greatest, valueAt } from "../../src/stepscope/web/timeline/counters.js";
-import { heightOf, rowAt, tracksBetween } from "../../src/stepscope/web/timeline/hits.js";
+import { greatest, valueAt } from "../../src/stepscope/web/timeline/draw/counters.js";
+import { heightOf, rowAt, tracksBetween } from "../../src/stepscope/web/timeline/act/hits.js";
 import { buildLines, clockShort, foldable, lineAt, noArrangement, nothingMatches, ROW } from "../../src/stepscope/web/timeline/lines.js";
 import { readPlace, writePlace } from "../../src/stepscope/web/timeline/link.js";
 

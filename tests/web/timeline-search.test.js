@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { buildLines, clockShort, clockWords, noArrangement } from "../../src/stepscope/web/timeline/lines.js";
-import { joinedBins, nextRank } from "../../src/stepscope/web/timeline/search.js";
+import { joinedBins, nextRank } from "../../src/stepscope/web/timeline/act/search.js";
 
 const bins = (/** @type {[number, number][]} */ ...filled) => {
   const all = new Array(512).fill(0);

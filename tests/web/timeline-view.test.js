@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { curveOf, paintCurve } from "../../src/stepscope/web/timeline/curve.js";
-import { niceStep, ticks, tickText } from "../../src/stepscope/web/timeline/ruler.js";
+import { curveOf, paintCurve } from "../../src/stepscope/web/timeline/draw/curve.js";
+import { niceStep, ticks, tickText } from "../../src/stepscope/web/timeline/draw/ruler.js";
 import { SHORTEST_NS, Viewport } from "../../src/stepscope/web/timeline/viewport.js";
 
 function view() {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { evidence } from "../../src/stepscope/web/app/evidence.js";
-import { pageOf } from "../../src/stepscope/web/app/findings.js";
-import { headlines, verdict } from "../../src/stepscope/web/app/verdict.js";
+import { evidence } from "../../src/stepscope/web/text/evidence.js";
+import { pageOf } from "../../src/stepscope/web/pages/overview/findings.js";
+import { headlines, verdict } from "../../src/stepscope/web/pages/overview/verdict.js";
 
 const part = (name, share) => ({ part: name, ns: share * 1e6, share, names: [], names_total: 0, named_share: 1 });
 const finding = {

@@ -157,7 +157,7 @@ export interface Context {
   link(page: string, params?: Changes): string;
   state: State;
   runs(): Run[];
-  watch: import("./app/watch.js").Watch;
+  watch: import("./shell/watch.js").Watch;
 }
 
 export interface Page {

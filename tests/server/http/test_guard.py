@@ -103,7 +103,7 @@ class TestElsewhere:
         return Client(make_app(app.runs.places, settings))
 
     @pytest.mark.parametrize(
-        "path", ["/", "/api/state", "/api/runs", "/web/app/main.js", "/?token=guess", "/?token="]
+        "path", ["/", "/api/state", "/api/runs", "/web/shell/main.js", "/?token=guess", "/?token="]
     )
     def test_nothing_without_the_token(self, guarded: Client, path: str) -> None:
         answer = guarded.get(path, headers={"Host": "machine.example"})
@@ -139,7 +139,7 @@ class TestElsewhere:
         "api/runs",
         "nix",
         "api/nix",
-        "web/app/main.js",
+        "web/shell/main.js",
         "vendor/plotly.min.js",
         "web/../x",
     ],

@@ -9,12 +9,14 @@ from functools import cache
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
+from posixpath import dirname, join, normpath
 from zlib import crc32
 
 from stepscope.reports.figures.style import theme_style
 from stepscope.server.http.request import Refused
 
 WEB = Path(__file__).resolve().parents[2] / "web"
+MAIN = "shell/main.js"
 THEME = "style/theme.css"  # no file: the report has the same colours
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -27,7 +29,7 @@ TYPES = {
     ".md": "text/markdown; charset=utf-8",
 }
 _TOKEN = re.compile(rb'(<meta\s+name="stepscope-token"\s+content=")[^"]*(")')
-_IMPORTED = re.compile(r'^import .* from "\./(\w+\.js)";', re.MULTILINE)
+_IMPORTED = re.compile(r'^import .* from "(\.[\w./]+\.js)";', re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
@@ -55,12 +57,14 @@ def page(token: str) -> StaticFile:
 @cache
 def _module_links() -> bytes:
     """Without them the browser finds each module only after it has read the one that imports it."""
-    names, todo = ["main.js"], ["main.js"]
+    names, todo = [MAIN], [MAIN]
     while todo:
-        found = _IMPORTED.findall((WEB / "app" / todo.pop()).read_text(encoding="utf-8"))
-        new = [name for name in dict.fromkeys(found) if name not in names]
+        name = todo.pop()
+        found = _IMPORTED.findall((WEB / name).read_text(encoding="utf-8"))
+        paths = [normpath(join(dirname(name), path)) for path in found]
+        new = [path for path in dict.fromkeys(paths) if path not in names]
         names, todo = names + new, todo + new
-    return "".join(f'  <link rel="modulepreload" href="web/app/{name}">\n' for name in names).encode()
+    return "".join(f'  <link rel="modulepreload" href="web/{name}">\n' for name in names).encode()
 
 
 def web_file(path: str) -> StaticFile:

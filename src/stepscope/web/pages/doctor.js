@@ -1,10 +1,10 @@
 // What is wrong with this profile, what was looked at, and what could not be.
 
-import { isLeft } from "../app/api.js";
-import { fill, h } from "../app/dom.js";
-import { many } from "../app/format.js";
-import { failure, problem } from "../app/notice.js";
-import { pageHead } from "../app/pieces.js";
+import { isLeft } from "../shell/api.js";
+import { fill, h } from "../ui/dom.js";
+import { many } from "../text/format.js";
+import { failure, problem } from "../shell/notice.js";
+import { pageHead } from "../ui/pieces.js";
 
 const ORDER = ["error", "warning", "info"];
 

@@ -1,13 +1,13 @@
 // The input pipeline: how much of the step it takes, how much of that the device waits for, and which stage is slow.
 
-import { fill, h } from "../app/dom.js";
-import { figure, plain, timeAxis } from "../app/figure.js";
-import { duration, share } from "../app/format.js";
-import { clipped, shortName } from "../app/names.js";
-import { helpLink } from "../app/help.js";
-import { empty } from "../app/notice.js";
-import { facts, pageHead } from "../app/pieces.js";
-import { serverTable } from "../app/servertable.js";
+import { fill, h } from "../ui/dom.js";
+import { figure, plain, timeAxis } from "../ui/figure.js";
+import { duration, share } from "../text/format.js";
+import { clipped, shortName } from "../text/names.js";
+import { helpLink } from "../shell/help.js";
+import { empty } from "../shell/notice.js";
+import { facts, pageHead } from "../ui/pieces.js";
+import { serverTable } from "../ui/servertable.js";
 
 const TOP = 15;
 const KINDS = /** @type {Record<string, string>} */ ({

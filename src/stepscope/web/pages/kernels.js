@@ -1,13 +1,13 @@
 // What ran on the device, kernel by kernel.
 
-import { fill } from "../app/dom.js";
-import { figure, plain, timeAxis } from "../app/figure.js";
-import { count, duration, share } from "../app/format.js";
-import { clipped, shortName } from "../app/names.js";
-import { helpLink } from "../app/help.js";
-import { empty } from "../app/notice.js";
-import { facts, pageHead } from "../app/pieces.js";
-import { serverTable } from "../app/servertable.js";
+import { fill } from "../ui/dom.js";
+import { figure, plain, timeAxis } from "../ui/figure.js";
+import { count, duration, share } from "../text/format.js";
+import { clipped, shortName } from "../text/names.js";
+import { helpLink } from "../shell/help.js";
+import { empty } from "../shell/notice.js";
+import { facts, pageHead } from "../ui/pieces.js";
+import { serverTable } from "../ui/servertable.js";
 
 const TOP = 15;
 

@@ -1,15 +1,15 @@
 // Ops as a table and as a flame graph, by module, name scope or call stack.
 
-import { isLeft } from "../app/api.js";
-import { fill, h } from "../app/dom.js";
-import { hash, visible } from "../app/flame.js";
-import { count, duration, share } from "../app/format.js";
-import { helpLink } from "../app/help.js";
-import { flameFigure } from "../app/icicle.js";
-import { latest } from "../app/latest.js";
-import { empty, failure } from "../app/notice.js";
-import { choice, pageHead } from "../app/pieces.js";
-import { serverTable } from "../app/servertable.js";
+import { isLeft } from "../shell/api.js";
+import { fill, h } from "../ui/dom.js";
+import { hash, visible } from "../ui/flame.js";
+import { count, duration, share } from "../text/format.js";
+import { helpLink } from "../shell/help.js";
+import { flameFigure } from "../ui/icicle.js";
+import { latest } from "../shell/latest.js";
+import { empty, failure } from "../shell/notice.js";
+import { choice, pageHead } from "../ui/pieces.js";
+import { serverTable } from "../ui/servertable.js";
 
 const COLOURS = [
   "p-compute",
@@ -197,7 +197,7 @@ function flame(context, report) {
   ];
 }
 
-/** @param {import("../app/flame.js").Tree} tree @param {string} by @param {string} measure @param {string} words to highlight @param {string} whose the one rank that is drawn of several */
+/** @param {import("../ui/flame.js").Tree} tree @param {string} by @param {string} measure @param {string} words to highlight @param {string} whose the one rank that is drawn of several */
 function drawn(tree, by, measure, words, whose) {
   const { nodes, whole, hidden } = visible(tree);
   if (!nodes.length || whole <= 0) {

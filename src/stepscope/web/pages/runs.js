@@ -1,9 +1,9 @@
 // All runs below the folders that were given, and which two to compare.
 
-import { fill, h } from "../app/dom.js";
-import { empty } from "../app/notice.js";
-import { pageHead } from "../app/pieces.js";
-import { runList } from "../app/runlist.js";
+import { fill, h } from "../ui/dom.js";
+import { empty } from "../shell/notice.js";
+import { pageHead } from "../ui/pieces.js";
+import { runList } from "../shell/runlist.js";
 
 /** @type {import("../types").Page} */
 export const page = { name: "runs", title: "Runs", needsRun: false, render };

@@ -1,13 +1,13 @@
 // Any question about the run's tables: one SELECT, bounded in time, memory and rows.
 
-import { isLeft } from "../app/api.js";
-import { fill, h } from "../app/dom.js";
-import { count, many } from "../app/format.js";
-import { helpLink } from "../app/help.js";
-import { latest } from "../app/latest.js";
-import { failure } from "../app/notice.js";
-import { pageHead } from "../app/pieces.js";
-import { table } from "../app/tables.js";
+import { isLeft } from "../shell/api.js";
+import { fill, h } from "../ui/dom.js";
+import { count, many } from "../text/format.js";
+import { helpLink } from "../shell/help.js";
+import { latest } from "../shell/latest.js";
+import { failure } from "../shell/notice.js";
+import { pageHead } from "../ui/pieces.js";
+import { table } from "../ui/tables.js";
 
 const EXAMPLES = /** @type {[string, string][]} */ ([
   [

@@ -1,13 +1,13 @@
 // How long each step took, which are outliers, and where in the trace to look at them.
 
-import { openStep, ownRows, stepBars } from "../app/account.js";
-import { fill } from "../app/dom.js";
-import { figure, timeAxis } from "../app/figure.js";
-import { count, duration, times } from "../app/format.js";
-import { helpLink } from "../app/help.js";
-import { empty } from "../app/notice.js";
-import { facts, pageHead } from "../app/pieces.js";
-import { serverTable } from "../app/servertable.js";
+import { openStep, ownRows, stepBars } from "../ui/account.js";
+import { fill } from "../ui/dom.js";
+import { figure, timeAxis } from "../ui/figure.js";
+import { count, duration, times } from "../text/format.js";
+import { helpLink } from "../shell/help.js";
+import { empty } from "../shell/notice.js";
+import { facts, pageHead } from "../ui/pieces.js";
+import { serverTable } from "../ui/servertable.js";
 
 const BOXES = 16; // ranks
 

@@ -1,6 +1,6 @@
 // The trace: every event on its track, from the whole recording down to a nanosecond.
 
-import { h } from "../app/dom.js";
+import { h } from "../ui/dom.js";
 
 /** The style sheet of the viewer, loaded with it. */
 function style() {

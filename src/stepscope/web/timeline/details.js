@@ -1,13 +1,13 @@
 // The drawer about one slice: what it is, when, what it belongs to, its arguments, stack and links.
 
-import { isLeft } from "../app/api.js";
-import { fill, h } from "../app/dom.js";
-import { count, duration, share, significant, size } from "../app/format.js";
-import { shortName } from "../app/names.js";
-import { part } from "../app/parts.js";
-import { tickText } from "./ruler.js";
+import { isLeft } from "../shell/api.js";
+import { fill, h } from "../ui/dom.js";
+import { count, duration, share, significant, size } from "../text/format.js";
+import { shortName } from "../text/names.js";
+import { part } from "../text/parts.js";
+import { tickText } from "./draw/ruler.js";
 
-/** @typedef {import("./selection.js").Selection} Selection */
+/** @typedef {import("./act/selection.js").Selection} Selection */
 
 const WHY = /** @type {Record<string, [string, string]>} */ ({
   launch: ["launches", "launched by"],
@@ -38,7 +38,7 @@ export function linkTo(words, action, tip) {
   return h("button", { type: "button", class: "tl-link", "data-tip": tip ?? null, onclick: action }, words);
 }
 
-/** @param {string} title @param {...import("../app/dom.js").Content} content */
+/** @param {string} title @param {...import("../ui/dom.js").Content} content */
 function section(title, ...content) {
   return h("div", {}, h("h3", {}, title), ...content);
 }

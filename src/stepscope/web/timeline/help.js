@@ -1,7 +1,7 @@
 // The keys, in a dialog.
 
-import { h } from "../app/dom.js";
-import { HELP } from "./keys.js";
+import { h } from "../ui/dom.js";
+import { HELP } from "./act/keys.js";
 
 /** @param {HTMLElement} root */
 export function showHelp(root) {

@@ -1,6 +1,6 @@
 // The picture from top to bottom: pinned tracks, then for each rank its derived rows, counters and groups of tracks.
 
-import { count, duration } from "../app/format.js";
+import { count, duration } from "../text/format.js";
 
 /** @typedef {import("./types").Line} Line */
 /** @typedef {import("./types").Layout} Layout */

@@ -1,6 +1,6 @@
 // The elements of the viewer: toolbar, minimap, ruler, the headings of the tracks, the picture, and the drawer.
 
-import { h } from "../app/dom.js";
+import { h } from "../ui/dom.js";
 
 export const SIDE = 220; // pixels of the headings
 export const MINIMAP_HEIGHT = 44;

@@ -1,19 +1,19 @@
 // The viewer as a whole: holds what is shown and selected, and paints a frame when anything changed.
 
-import { duration } from "../app/format.js";
-import { onThemeChange } from "../app/theme.js";
-import { palette } from "./colours.js";
-import { CounterTiles } from "./counters.js";
-import { hitAt } from "./hits.js";
+import { duration } from "../text/format.js";
+import { onThemeChange } from "../shell/theme.js";
+import { palette } from "./draw/colours.js";
+import { CounterTiles } from "./draw/counters.js";
+import { hitAt } from "./act/hits.js";
 import { buildLines, foldable, noArrangement, nothingMatches } from "./lines.js";
-import { Minimap, paintRuler } from "./minimap.js";
-import { reorder } from "./order.js";
-import { paintOverlay } from "./overlay.js";
-import { Painter } from "./painter.js";
+import { Minimap, paintRuler } from "./draw/minimap.js";
+import { reorder } from "./act/order.js";
+import { paintOverlay } from "./draw/overlay.js";
+import { Painter } from "./draw/painter.js";
 import { build } from "./skeleton.js";
-import { Asker } from "./source.js";
-import { Tiles } from "./tiles.js";
-import { Tracks } from "./tracks.js";
+import { Asker } from "./net/source.js";
+import { Tiles } from "./net/tiles.js";
+import { Tracks } from "./act/tracks.js";
 import { Viewport } from "./viewport.js";
 
 /** @typedef {import("./types").Source} Source */
@@ -41,7 +41,7 @@ export class Timeline {
     /** @type {import("./types").Line[]} */
     this.lines = [];
     this.linesHeight = 0;
-    /** @type {import("./overlay.js").Marked} */
+    /** @type {import("./draw/overlay.js").Marked} */
     this.marked = { hover: null, chosen: null, links: [], range: null, marks: [], pointer: null };
     /** @type {Map<string, Uint8Array>} which names are lit, by source */
     this.lit = new Map();
@@ -159,7 +159,7 @@ export class Timeline {
     });
   }
 
-  /** @returns {import("./painter.js").Scene} */
+  /** @returns {import("./draw/painter.js").Scene} */
   get scene() {
     return {
       viewport: this.viewport, lines: this.lines, scroll: this.scroll, height: this.height, tiles: this.tiles,

@@ -1,16 +1,16 @@
 // Puts the viewer together: what the link asks for, the ranks, and the rows that come later.
 
-import { isLeft } from "../app/api.js";
-import { h } from "../app/dom.js";
-import { count } from "../app/format.js";
+import { isLeft } from "../shell/api.js";
+import { h } from "../ui/dom.js";
+import { count } from "../text/format.js";
 import { showHelp } from "./help.js";
-import { Keys } from "./keys.js";
+import { Keys } from "./act/keys.js";
 import { clockShort } from "./lines.js";
 import { readPlace, writePlace } from "./link.js";
-import { listen } from "./pointer.js";
-import { Search } from "./search.js";
-import { Selection } from "./selection.js";
-import { eventsOf, layerOf } from "./source.js";
+import { listen } from "./act/pointer.js";
+import { Search } from "./act/search.js";
+import { Selection } from "./act/selection.js";
+import { eventsOf, layerOf } from "./net/source.js";
 import { Timeline } from "./timeline.js";
 
 /** @typedef {import("./types").Layout} Layout */

@@ -1,0 +1,297 @@
+// Two runs side by side: what explains the change, and what each costs per step. A and B as in `stepscope diff A B`.
+
+import { isLeft } from "../../shell/api.js";
+import { differences } from "./differences.js";
+import { diffFlame } from "./diffflame.js";
+import { fill, h } from "../../ui/dom.js";
+import { figure, timeAxis } from "../../ui/figure.js";
+import { duration, signed, size } from "../../text/format.js";
+import { helpLink } from "../../shell/help.js";
+import { latest } from "../../shell/latest.js";
+import { empty, failure } from "../../shell/notice.js";
+import { pageHead } from "../../ui/pieces.js";
+import { part } from "../../text/parts.js";
+import { titleOf } from "../../shell/runlist.js";
+
+/** @typedef {import("./differences.js").Row} Row */
+
+/** @type {import("../../types").Page} */
+export const page = { name: "compare", title: "Compare", needsRun: false, render };
+
+/** @param {HTMLElement} root @param {import("../../types").Context} context */
+async function render(root, context) {
+  let a = context.params.get("a") ?? context.run;
+  let b = context.params.get("b") ?? "";
+  const room = h("div", {});
+  const only = latest();
+  const select = (
+    /** @type {string} */ label,
+    /** @type {string} */ value,
+    /** @type {(value: string) => void} */ onChoose,
+  ) => {
+    const element = h(
+      "select",
+      { "aria-label": label, style: { maxWidth: "440px" }, onchange: () => onChoose(element.value) },
+      h("option", { value: "" }, "choose a run"),
+      context.runs().map((run) => h("option", { value: run.id }, titleOf(run, context.runs()))),
+    );
+    element.value = value;
+    return h("label", { "data-tip": element.selectedOptions[0]?.textContent ?? "" }, h("span", { class: "sub" }, `${label} `), element);
+  };
+  const change = () => {
+    context.setParams({ a, b });
+    void load();
+  };
+  const load = async () => {
+    const isPair = a && b && a !== b;
+    if (isPair) fill(room, h("p", { class: "sub wait" }, "Comparing …"));
+    try {
+      const found = await only(isPair ? context.api.get("api/compare", { a, b }) : null);
+      fill(room, ...(found ? compared(found) : [choose(context)]));
+    } catch (error) {
+      if (!isLeft(error)) fill(room, failure(error, load));
+    }
+  };
+  const controls = h("div", { class: "row", style: { gap: "20px" } });
+  const draw = () =>
+    fill(
+      controls,
+      select("A", a, (value) => {
+        a = value;
+        change();
+      }),
+      select("B", b, (value) => {
+        b = value;
+        change();
+      }),
+      h(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            [a, b] = [b, a];
+            draw();
+            change();
+          },
+        },
+        "Swap",
+      ),
+    );
+  draw();
+  fill(root, pageHead("Compare", "page/compare"), controls, room);
+  await load();
+}
+
+/** @param {import("../../types").Context} context */
+function choose(context) {
+  return empty(
+    "Choose two runs.",
+    context.runs().length < 2
+      ? "Only one run is here: record another, or serve a folder with several."
+      : "Differences are of B to A: what B takes more (+) or less (−).",
+  );
+}
+
+/** @param {any} found */
+function compared(found) {
+  return [
+    h("p", { class: "verdict" }, found.verdict),
+    ...found.not_comparable.map((/** @type {string} */ remark) => h("p", { class: "sub" }, remark)),
+    h("div", { class: "columns" }, h("div", {}, why(found)), h("div", {}, findings(found))),
+    ...[diffFlame(found.flame)].filter((each) => each !== null),
+    parts(found.parts),
+    steps(found.each_step),
+    differences("Figures", [stepRow(found.step), ...found.figures.map((/** @type {Row} */ row) => judged(row, found))], {
+      help: "report/steps",
+      name: (row) => h("td", {}, row.name),
+    }),
+    differences("Parts of a step", found.parts, {
+      help: "report/breakdown",
+      name: (row) =>
+        h(
+          "td",
+          { "data-tip": part(row.name).meaning },
+          h("i", { class: "swatch", style: { background: `var(--p-${row.name})` } }),
+          part(row.name).title,
+        ),
+    }),
+    ...listing("What the device waited for", found.names, "report/breakdown", (row) =>
+      h("td", { class: "name" }, `${part(row.part ?? "").title}: ${row.name}`),
+    ),
+    ...listing(`Ops, ${found.ops_measure} time per step`, found.ops, "report/ops"),
+    ...listing("Kernels, time per step", found.kernels, "report/kernels"),
+    ...listing("Collectives, time per step", found.collectives, "report/collectives"),
+    ...listing("Matrix products by precision", { rows: found.precision, total: 0 }, "report/device"),
+    ...listing("Peak memory", { rows: found.memory, total: 0 }, "report/memory"),
+  ];
+}
+
+/** A table where there are rows.
+ * @param {string} title @param {{ rows: Row[], total: number }} all @param {string} help @param {(row: Row) => HTMLTableCellElement} [name] */
+function listing(title, all, help, name) {
+  return all.rows.length ? [differences(title, all.rows, { help, total: all.total, name })] : [];
+}
+
+/** The mean step, which parts sum to. @param {Row} step @returns {Row} */
+function stepRow(step) {
+  return { ...step, name: "mean step" };
+}
+
+/**
+ * Figures that are taken from a sample as a whole are as sure as what they follow: the mean step, and the memory of a device.
+ * @param {Row} row @param {any} found @returns {Row}
+ */
+function judged(row, found) {
+  if (row.significant) return row;
+  if (row.unit === "ns")
+    return { ...row, significant: found.step.significant && row.difference * found.step.difference > 0 && Math.abs(row.difference) > (found.step.noise ?? 0) };
+  const device = found.memory.find((/** @type {Row} */ each) => each.a === row.a && each.b === row.b);
+  return row.unit === "bytes" && device ? { ...row, significant: device.significant } : row;
+}
+
+/** The few lines that explain the change, the largest first. @param {any} found */
+function why(found) {
+  const hasChanged = found.step.significant || Boolean(found.tail?.significant);
+  const title = hasChanged ? "What explains it" : "What differs all the same";
+  const item = (/** @type {any} */ line) =>
+    h(
+      "li",
+      {},
+      line.title,
+      h("b", {}, ` ${signed(line.difference, line.unit === "ns" ? duration : line.unit === "bytes" ? size : times)}`),
+      h(
+        "small",
+        { class: "sub" },
+        [line.share > 0 ? `${(100 * line.share).toFixed(0)} % of the change` : "", line.detail]
+          .filter(Boolean)
+          .map((words) => ` · ${words}`)
+          .join(""),
+      ),
+    );
+  return h(
+    "div",
+    { class: "of" },
+    h("div", { class: "tools" }, h("h3", {}, title), helpLink("diff")),
+    found.lines.length
+      ? h("ol", { class: "why" }, found.lines.map(item))
+      : h("p", { class: "sub" }, hasChanged ? "No part of it changed by more than chance." : "Nothing differs by more than chance."),
+  );
+}
+
+/** @param {number} calls */
+function times(calls) {
+  return `${calls} ${calls === 1 ? "call" : "calls"}`;
+}
+
+/** @param {any} found */
+function findings(found) {
+  const list = (/** @type {string} */ title, /** @type {any[]} */ changes, /** @type {string} */ tone) =>
+    changes.length
+      ? [
+          h("h3", {}, title),
+          h(
+            "ul",
+            { style: { margin: "0", paddingLeft: "20px" } },
+            changes.map((each) => h("li", { class: tone }, each.title, " ", h("code", {}, each.code), saves(each))),
+          ),
+        ]
+      : null;
+  const any = found.gained.length + found.lost.length + found.kept.length;
+  return h(
+    "div",
+    { class: "of" },
+    h("div", { class: "tools" }, h("h3", {}, "Findings"), helpLink("report/findings")),
+    any
+      ? [list("Only in A", found.lost, "better"), list("Only in B", found.gained, "worse"), list("In both", found.kept, "")]
+      : h("p", { class: "sub" }, "Neither run has a finding."),
+  );
+}
+
+/** @param {{ a_saves_ns: number | null, b_saves_ns: number | null }} change */
+function saves(change) {
+  const [a, b] = [change.a_saves_ns, change.b_saves_ns].map((ns) => (ns ? duration(ns) : ""));
+  const words = a && b ? `worth ${a} a step in A, ${b} in B` : a || b ? `worth ${a || b} a step` : "";
+  return h("small", { class: "sub" }, ` ${words}`);
+}
+
+/** @param {Row[]} found */
+function parts(found) {
+  const all = [...found].sort(
+    (a, b) =>
+      Number(part(b.name).isBusy) - Number(part(a.name).isBusy) ||
+      Math.max(b.a ?? 0, b.b ?? 0) - Math.max(a.a ?? 0, a.b ?? 0),
+  );
+  if (!all.length) return empty("No account.", "Neither run could be accounted for.");
+  const { scale, unit } = timeAxis(
+    Math.max(
+      ...["a", "b"].map((side) => all.reduce((sum, row) => sum + Number(row[/** @type {"a" | "b"} */ (side)] ?? 0), 0)),
+      1,
+    ),
+  );
+  return figure({
+    title: "Where the time of a step goes",
+    unit: `${unit} per step`,
+    help: "report/breakdown",
+    height: 210,
+    draw: (colour) => ({
+      data: all.map((row) => ({
+        type: "bar",
+        orientation: "h",
+        name: part(row.name).title,
+        y: ["A", "B"],
+        x: [(row.a ?? 0) / scale, (row.b ?? 0) / scale],
+        marker: { color: colour(`p-${row.name}`) },
+        text: [row.a, row.b].map((value) => `${part(row.name).title}: ${value === null ? "nothing" : duration(value)}`),
+        hoverinfo: "text",
+        textposition: "none",
+      })),
+      layout: {
+        barmode: "stack",
+        yaxis: { autorange: "reversed", type: "category" },
+        xaxis: { title: { text: `time per step [${unit}]` } },
+        margin: { l: 30, r: 16, t: 46, b: 44 },
+      },
+    }),
+  });
+}
+
+/** @typedef {{ ns: number, slowest_ns: number, slowest: number, ranks: number }} StepOfAll */
+
+/** One line a side, the mean over its ranks. @param {{ a: StepOfAll[], b: StepOfAll[] }} both */
+function steps(both) {
+  const all = [...both.a, ...both.b];
+  if (!all.length) return empty("No steps.", "Neither run has steps.");
+  const { scale, unit } = timeAxis(Math.max(...all.map((each) => each.ns)));
+  const told = (/** @type {string} */ side, /** @type {StepOfAll} */ each, /** @type {number} */ at) =>
+    `${side}, step ${at + 1}: ${duration(each.ns)}${each.ranks > 1 ? `, mean of ${each.ranks} ranks; rank ${each.slowest} takes ${duration(each.slowest_ns)}` : ""}`;
+  return figure({
+    title: all.some((each) => each.ranks > 1) ? "Step times of both, mean over ranks" : "Step times of both",
+    unit,
+    help: "report/steps",
+    height: 230,
+    draw: (colour) => ({
+      data: /** @type {["a" | "b", string, string][]} */ ([
+        ["a", "A", "p-device_gap"],
+        ["b", "B", "p-compute"],
+      ]).map(([side, name, tint]) => ({
+        type: "scatter",
+        mode: "lines+markers",
+        name,
+        x: both[side].map((_, at) => at + 1),
+        y: both[side].map((each) => each.ns / scale),
+        line: { color: colour(tint), width: 1.5 },
+        marker: { size: 5 },
+        text: both[side].map((each, at) => told(name, each, at)),
+        hoverinfo: "text",
+      })),
+      layout: {
+        xaxis: {
+          title: { text: "step, counted from 1" },
+          tick0: 1,
+          dtick: Math.max(1, Math.ceil(Math.max(both.a.length, both.b.length) / 15)),
+        },
+        yaxis: { title: { text: `time [${unit}]` }, rangemode: "tozero" },
+      },
+    }),
+  });
+}

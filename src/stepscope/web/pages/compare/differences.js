@@ -1,0 +1,147 @@
+// Tables of what differs between two runs: A, B and the difference, good or bad.
+
+import { fill, h } from "../../ui/dom.js";
+import { count, duration, share, shown, signed, size, UNKNOWN } from "../../text/format.js";
+import { helpLink } from "../../shell/help.js";
+import { FILTERED, nameCell, sorted } from "../../ui/tables.js";
+
+/** @typedef {{ name: string, a: number | null, b: number | null, difference: number, unit: string, noise: number | null, significant: boolean, scope?: string | null, shapes?: string | null, part?: string | null, op?: string | null, note?: string }} Row */
+
+const WRITE = /** @type {Record<string, (value: number) => string>} */ ({ ns: duration, bytes: size, share, count });
+const MORE_IS_BETTER = new Set([
+  "device busy",
+  "model FLOPs utilisation",
+  "tensor cores",
+  "SM efficiency",
+  "occupancy",
+]);
+/** @type {[keyof Row, string, string | null][]} */
+const COLUMNS = [
+  ["name", "name", null],
+  ["a", "A", null],
+  ["b", "B", null],
+  ["difference", "difference", "Of B to A. Coloured where it is more than chance"],
+  ["noise", "± by chance", "How much two runs of the same code may differ"],
+];
+const NEUTRAL = new Set(["steps", "ranks"]);
+
+/** Whether the difference may be chance; shares are not judged, and are told if they differ by a point. @param {Row} row */
+function isNoise(row) {
+  if (!row.difference || NEUTRAL.has(row.name)) return true;
+  if (row.unit !== "share") return !row.significant;
+  return Math.abs(row.difference) < 0.01;
+}
+
+/** The difference, good or bad; nothing where one of the two is not known. @param {Row} row */
+function difference(row) {
+  if (row.unit === "share" && (row.a === null || row.b === null)) return h("td", { class: "none n" }, UNKNOWN);
+  const write = WRITE[row.unit] ?? ((/** @type {number} */ value) => shown(value, row.unit));
+  const isLess = row.difference < 0;
+  const tone = isNoise(row) ? "" : isLess === MORE_IS_BETTER.has(row.name) ? "worse" : "better";
+  const ratio =
+    row.a && row.b !== null && row.unit !== "share" && row.difference
+      ? ` (${signed(100 * (row.b / row.a - 1), (value) => `${value.toFixed(1)} %`)})`
+      : "";
+  return h("td", { class: `n ${tone}` }, `${signed(row.difference, write)}${ratio}`);
+}
+
+/** What the difference may be by chance; nothing where that was not measured. @param {Row} row */
+function chance(row) {
+  return h("td", { class: row.noise ? "n sub" : "none n" }, row.noise ? `± ${shown(row.noise, row.unit)}` : UNKNOWN);
+}
+
+/** The name, and below it what tells rows of one name apart. @param {Row} row */
+function named(row) {
+  const cell = nameCell(row.name);
+  const more = [row.scope, row.shapes, row.op ? `of ${row.op}` : null, row.note].filter(Boolean).join(" · ");
+  if (more) cell.append(h("small", { class: "frames", "data-tip": more }, more));
+  return cell;
+}
+
+/**
+ * @param {string} title
+ * @param {Row[]} all
+ * @param {{ help: string, total?: number, name?: (row: Row) => HTMLTableCellElement }} options
+ */
+export function differences(title, all, options) {
+  const body = h("tbody");
+  const search = h("input", {
+    type: "search",
+    placeholder: "filter",
+    "aria-label": `filter ${title}`,
+    oninput: () => draw(),
+  });
+  let key = "";
+  let falls = true;
+  let most = 15;
+  const more = h("button", {
+    type: "button",
+    onclick: () => {
+      most = all.length;
+      draw();
+    },
+  });
+  const columns = COLUMNS.filter(([name]) => name !== "noise" || all.some((row) => row.noise));
+  const heads = columns.map(([name, words, tip]) =>
+    h(
+      "th",
+      { scope: "col", class: name === "name" ? null : "n", "data-tip": tip },
+      h(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            falls = key === name ? !falls : name !== "name";
+            key = name;
+            draw();
+          },
+        },
+        words,
+      ),
+    ),
+  );
+  const draw = () => {
+    const found = all.filter((row) => `${row.name} ${row.scope ?? ""} ${row.shapes ?? ""}`.toLowerCase().includes(search.value.toLowerCase()));
+    const ordered = key ? /** @type {Row[]} */ (sorted(found, key, falls)) : found;
+    heads.forEach((head, at) => {
+      if (columns[at][0] === key)
+        head.setAttribute("aria-sort", falls ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    });
+    fill(
+      body,
+      ordered.slice(0, most).map((row) =>
+        h(
+          "tr",
+          {},
+          options.name ? options.name(row) : named(row),
+          [row.a, row.b].map((value) =>
+            h("td", { class: value === null ? "none n" : "n" }, value === null ? UNKNOWN : shown(value, row.unit)),
+          ),
+          difference(row),
+          columns.length === COLUMNS.length ? chance(row) : null,
+        ),
+      ),
+    );
+    more.hidden = ordered.length <= most;
+    more.textContent = `show all ${count(ordered.length)} rows`;
+  };
+  draw();
+  return h(
+    "div",
+    { class: "of" },
+    h(
+      "div",
+      { class: "tools" },
+      h("h3", {}, title),
+      helpLink(options.help),
+      h("span", { class: "grow" }),
+      all.length >= FILTERED ? search : null,
+    ),
+    h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), body)),
+    more,
+    (options.total ?? 0) > all.length
+      ? h("p", { class: "cut" }, `The ${count(all.length)} largest differences of ${count(options.total ?? 0)}.`)
+      : null,
+  );
+}

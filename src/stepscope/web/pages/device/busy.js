@@ -1,0 +1,119 @@
+// How busy devices were over time: a curve for each of a few, a row of a heat map for each of many.
+
+import { figure, timeAxis } from "../../ui/figure.js";
+import { count, duration, share } from "../../text/format.js";
+
+const CURVES = 3; // more cannot be told apart
+const ROWS = 64;
+const BINS = 200;
+const COLOURS = ["p-compute", "p-input", "p-collective"];
+
+/** @typedef {import("../../types").Report["device"]["timeline"][number]} Piece */
+
+/**
+ * The mean of each of so many equal stretches of time; null where nothing is known.
+ * @param {Piece[]} pieces @param {number} begin @param {number} end @param {number} bins
+ */
+export function binned(pieces, begin, end, bins) {
+  const width = (end - begin) / bins;
+  const busy = new Float64Array(bins);
+  const known = new Float64Array(bins);
+  for (const piece of pieces) {
+    const last = Math.min(bins - 1, Math.floor((piece.end_ns - begin) / width));
+    for (let at = Math.max(0, Math.floor((piece.start_ns - begin) / width)); at <= last; at += 1) {
+      const low = Math.max(piece.start_ns, begin + at * width);
+      const high = Math.min(piece.end_ns, begin + (at + 1) * width);
+      if (high <= low) continue;
+      busy[at] += piece.busy * (high - low);
+      known[at] += high - low;
+    }
+  }
+  return Array.from(busy, (sum, at) => (known[at] > 0 ? sum / known[at] : null));
+}
+
+/** @param {import("../../types").Report} report */
+export function busyFigure(report) {
+  const rows = report.device.timeline;
+  /** @type {Map<string, Piece[]>} */
+  const devices = new Map();
+  for (const row of rows) {
+    const key = `device ${row.device}${report.profile.ranks.length > 1 ? ` of rank ${row.rank ?? 0}` : ""}`;
+    devices.set(key, [...(devices.get(key) ?? []), row]);
+  }
+  const begin = rows.reduce((least, row) => Math.min(least, row.start_ns), Infinity);
+  const end = rows.reduce((most, row) => Math.max(most, row.end_ns), -Infinity);
+  return devices.size > CURVES ? heat(devices, begin, end) : curves(devices, begin, end);
+}
+
+/** @param {Map<string, Piece[]>} devices @param {number} begin @param {number} end */
+function curves(devices, begin, end) {
+  const { scale, unit } = timeAxis(end - begin);
+  return figure({
+    title: "How busy the device was",
+    unit: `share of each moment, over ${unit}`,
+    help: "report/device",
+    height: 260,
+    draw: (colour) => ({
+      data: [...devices].map(([name, mine], at) => ({
+        type: "scatter",
+        mode: "lines",
+        name,
+        x: mine.flatMap((row) => [row.start_ns, row.end_ns]).map((ns) => (ns - begin) / scale),
+        y: mine.flatMap((row) => [100 * row.busy, 100 * row.busy]),
+        line: { color: colour(COLOURS[at]), width: 1.4, shape: "hv" },
+        fill: devices.size === 1 ? "tozeroy" : "none",
+        hovertemplate: `%{x:.3f} ${unit}: %{y:.1f} % busy<extra>${name}</extra>`,
+      })),
+      layout: {
+        xaxis: { title: { text: `time since the first step began [${unit}]` } },
+        yaxis: { title: { text: "busy [%]" }, range: [0, 102] },
+        showlegend: devices.size > 1,
+      },
+    }),
+  });
+}
+
+/** @param {Map<string, Piece[]>} devices @param {number} begin @param {number} end */
+function heat(devices, begin, end) {
+  const { scale, unit } = timeAxis(end - begin);
+  const shown = [...devices].slice(0, ROWS);
+  const width = (end - begin) / BINS;
+  const cells = shown.map(([, pieces]) => binned(pieces, begin, end, BINS));
+  return figure({
+    title: "How busy the devices were",
+    unit: `share of each moment, over ${unit}: the stronger the colour, the busier`,
+    help: "report/device",
+    height: Math.max(200, Math.min(700, 110 + 22 * shown.length)),
+    note:
+      shown.length < devices.size
+        ? `The first ${shown.length} of ${count(devices.size)} devices; choose a rank in the header to see the others.`
+        : "",
+    draw: (colour) => ({
+      data: [
+        {
+          type: "heatmap",
+          x: Array.from({ length: BINS }, (_, at) => ((at + 0.5) * width) / scale),
+          y: shown.map(([name]) => name),
+          z: cells.map((line) => line.map((each) => (each === null ? null : 100 * each))),
+          text: cells.map((line, at) =>
+            line.map((each, place) => `${shown[at][0]}, ${duration(place * width)}: ${each === null ? "not recorded" : `${share(each)} busy`}`),
+          ),
+          hoverinfo: "text",
+          colorscale: [
+            [0, colour("card")],
+            [1, colour("accent")],
+          ],
+          zmin: 0,
+          zmax: 100,
+          colorbar: { title: { text: "busy [%]", side: "right" }, thickness: 12, outlinewidth: 0 },
+          ygap: 1,
+        },
+      ],
+      layout: {
+        xaxis: { title: { text: `time since the first step began [${unit}]` }, showgrid: false },
+        yaxis: { autorange: "reversed", type: "category", showgrid: false },
+        margin: { l: 120, r: 10, t: 8, b: 44 },
+      },
+    }),
+  });
+}

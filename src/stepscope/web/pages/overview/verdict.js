@@ -1,0 +1,76 @@
+// One sentence on a run: how long a step takes, what the device does meanwhile, and what to change first.
+
+import { duration, many, share, times } from "../../text/format.js";
+import { inOrder, part } from "../../text/parts.js";
+
+const WORTH = 0.05; // an idle part that takes less is not worth naming
+
+/** @param {import("../../types").Report} report */
+export function verdict(report) {
+  const errors = report.problems.filter((problem) => problem.severity === "error");
+  if (!report.breakdown.length) {
+    return errors.length
+      ? `Nothing can be said about the time: ${errors[0].title}.`
+      : "The profile has no steps and no work that could be accounted for.";
+  }
+  const rest = change(report);
+  return `${step(report)} ${use(report)}${rest ? `: ${rest}` : ""}.`;
+}
+
+/** @param {import("../../types").Report} report */
+function step(report) {
+  const { median_ns, count } = report.steps;
+  if (median_ns === null || !count) return "No steps were found, so this is about the whole recording;";
+  return `A step takes ${duration(median_ns)},`;
+}
+
+/** @param {import("../../types").Report} report */
+function use(report) {
+  const rows = inOrder(report.breakdown);
+  const busy = rows.filter((row) => part(row.part).isBusy).reduce((sum, row) => sum + row.share, 0);
+  const isHost = rows.some((row) => row.part === "host_compute");
+  const worst = rows.find((row) => !part(row.part).isBusy);
+  const who = isHost ? "the CPU computes" : "the device is busy";
+  const told = busy > 0 || report.device.busy_share !== null ? `${who} ${share(Math.min(1, busy))} of the time` : "";
+  if (!worst || worst.share < WORTH) return told ? `and ${told}` : "and what the device did was not recorded";
+  const why = worst.part === "unexplained" ? "no event explains" : `${part(worst.part).title} ${part(worst.part).title.endsWith("s") ? "take" : "takes"}`;
+  return `${told ? `${told} and ` : ""}${why} ${share(worst.share)}${told ? "" : " of the time"}`;
+}
+
+/** @param {import("../../types").Report} report */
+function change(report) {
+  const best = report.findings.find(
+    (finding) => finding.class !== "advice" && finding.speedup > 1.005 && finding.saves_ns_per_step > 0,
+  );
+  if (!best) return report.findings.length ? lowered(report.findings[0].title) : "nothing here is worth changing";
+  return `${lowered(best.title)}, and mending that would make it ${times(best.speedup)} as fast`;
+}
+
+/** For the middle of a sentence. @param {string} title */
+function lowered(title) {
+  return /^[A-Z][a-z]/.test(title) ? title.charAt(0).toLowerCase() + title.slice(1) : title;
+}
+
+/** The figures that people look for first: a label and its value each. @param {import("../../types").Report} report @returns {[string, string][]} */
+export function headlines(report) {
+  /** @type {[string, string][]} */
+  const found = [];
+  const { steps, device, breakdown } = report;
+  // Partial steps are left out of the figures, unless there are no others.
+  const counted = steps.count - (steps.partial ?? 0) || steps.count;
+  if (steps.median_ns !== null) found.push([`median of ${many(counted, "step")}`, duration(steps.median_ns)]);
+  const busy = breakdown.filter((row) => part(row.part).isBusy).reduce((sum, row) => sum + row.share, 0);
+  if (breakdown.some((row) => row.part === "compute")) found.push(["of the time the device is busy", share(busy)]);
+  else if (breakdown.some((row) => row.part === "host_compute")) found.push(["of the time the CPU computes", share(busy)]);
+  const worst = inOrder(breakdown).find((row) => !part(row.part).isBusy);
+  if (worst && worst.share >= 0.01)
+    found.push([
+      worst.part === "unexplained" ? "of the time is unexplained" : `of the time goes to ${part(worst.part).title}`,
+      share(worst.share),
+    ]);
+  if (device.mfu !== null) found.push(["model FLOPs utilisation", share(device.mfu)]);
+  const first = report.findings[0];
+  if (first && first.speedup > 1 && first.class !== "advice")
+    found.push(["as fast by the first finding", times(first.speedup)]);
+  return found;
+}

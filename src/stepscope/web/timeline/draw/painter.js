@@ -1,0 +1,267 @@
+// Paints the lines that are in view: rows of slices through a bitmap, then names and counters on top.
+
+import { blocksFor, likelyNext } from "../net/blocks.js";
+import { paintRow, Wide } from "./bitmap.js";
+import { packed } from "./colours.js";
+import { counterCurve, paintGreatest } from "./counters.js";
+import { paintCurve } from "./curve.js";
+import { BLOCK_ROWS } from "../net/decode.js";
+import { FONT, Labels } from "./labels.js";
+import { GROUP_HEIGHT, ROW } from "../lines.js";
+import { ticks } from "./ruler.js";
+
+/** @typedef {import("../types").Line} Line */
+/** @typedef {import("../types").Source} Source */
+/** @typedef {import("../net/tiles.js").Wish} Wish */
+/**
+ * @typedef {{ viewport: import("../viewport.js").Viewport, lines: Line[], scroll: number, height: number,
+ *   tiles: import("../net/tiles.js").Tiles, counters: import("./counters.js").CounterTiles,
+ *   names: (source: Source) => import("../net/names.js").Names, lit: (source: Source) => Uint8Array | null, isMoving: boolean }} Scene
+ */
+
+const CURVE_TOP = 3; // pixels above a curve, and all that its line has beside it
+const CURVE_ROOM = 8;
+const AREA = 0x59; // of 255: how much of the accent the area below a curve takes
+const LABEL_FROM = 26; // pixels
+const LABELS_IN_MOTION = 80; // the widest: text is what costs most, and nobody reads it in passing
+
+/** Paints on one canvas. */
+export class Painter {
+  /** @param {HTMLCanvasElement} canvas */
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
+    this.sheet = document.createElement("canvas");
+    this.sheetCtx = /** @type {CanvasRenderingContext2D} */ (this.sheet.getContext("2d", { willReadFrequently: true }));
+    /** @type {ImageData | null} */
+    this.image = null;
+    this.pixels = new Uint32Array(0);
+    this.wide = new Wide();
+    this.ratio = 1;
+    this.rowsPainted = 0;
+    this.hasSlices = false;
+    const measuring = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
+    measuring.font = FONT;
+    this.labels = new Labels((text) => measuring.measureText(text).width);
+    /** @type {import("./colours.js").Palette | null} */
+    this.palette = null;
+    this.dimmed = new Uint32Array(0);
+    this.edge = 0;
+    this.area = 0;
+  }
+
+  /** @param {import("./colours.js").Palette} palette */
+  use(palette) {
+    this.palette = palette;
+    this.edge = packed(palette.accent);
+    this.area = ((this.edge & 0xffffff) | (AREA << 24)) >>> 0;
+    const back = Number.parseInt(palette.paper.slice(1), 16);
+    this.dimmed = palette.pixels.map((pixel) => {
+      const mix = (/** @type {number} */ shift, /** @type {number} */ paper) => Math.round(((pixel >>> shift) & 255) * 0.22 + paper * 0.78);
+      return ((255 << 24) | (mix(16, back & 255) << 16) | (mix(8, (back >> 8) & 255) << 8) | mix(0, (back >> 16) & 255)) >>> 0;
+    });
+  }
+
+  /** @param {number} width @param {number} height css pixels */
+  resize(width, height) {
+    this.ratio = Math.min(2, Math.max(1, window.devicePixelRatio || 1));
+    this.canvas.width = Math.max(1, Math.round(width * this.ratio));
+    this.canvas.height = Math.max(1, Math.round(height * this.ratio));
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
+    // Its pixels are the screen's: a browser without a GPU copies them as they are instead of filtering each of them.
+    const isExact = this.ratio === (window.devicePixelRatio || 1);
+    this.canvas.style.imageRendering = isExact ? "pixelated" : "auto";
+    this.image = null;
+  }
+
+  /** @param {number} rows */
+  room(rows) {
+    const width = this.canvas.width;
+    if (!this.image || this.image.height < rows || this.image.width !== width) {
+      this.sheet.width = width;
+      this.sheet.height = Math.max(64, rows + 16);
+      this.image = this.sheetCtx.createImageData(width, this.sheet.height);
+      this.pixels = new Uint32Array(this.image.data.buffer);
+    }
+    this.pixels.fill(0, 0, width * rows);
+  }
+
+  /** Paints the scene; what it lacks is asked for. @param {Scene} scene */
+  paint(scene) {
+    const { ctx, palette, ratio } = this;
+    if (!palette) return;
+    const width = this.canvas.width / ratio;
+    const visible = scene.lines.filter((line) => line.y + line.height > scene.scroll && line.y < scene.scroll + scene.height);
+    ctx.setTransform(1, 0, 0, 1, 0, 0);
+    ctx.fillStyle = palette.paper;
+    ctx.fillRect(0, 0, this.canvas.width, this.canvas.height);
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.paintBands(scene, visible, width);
+    const { wishes, likely, sources, curves } = this.paintSheet(scene, visible);
+    this.paintNames(scene, sources);
+    for (const { line, top, most } of curves) {
+      if (most > 0 && !line.folded) paintGreatest(ctx, line, top, most, palette);
+    }
+    scene.tiles.want(wishes, likely);
+  }
+
+  /** Headings, rules between tracks, and the lines of the ruler. @param {Scene} scene @param {Line[]} visible @param {number} width */
+  paintBands(scene, visible, width) {
+    const { ctx } = this;
+    const palette = /** @type {import("./colours.js").Palette} */ (this.palette);
+    ctx.fillStyle = palette.rule;
+    for (const mark of ticks(scene.viewport.start, scene.viewport.end, width).marks) {
+      ctx.fillRect(Math.round(scene.viewport.x(mark.time)), 0, 1, scene.height);
+    }
+    for (const line of visible) {
+      const y = line.y - scene.scroll;
+      if (line.kind === "group" || line.kind === "rank") {
+        ctx.fillStyle = palette.card;
+        ctx.fillRect(0, y, width, line.height);
+      }
+      if (line.kind === "rank" && line.detail) this.paintRemark(line.detail, y + line.height / 2, width);
+      ctx.fillStyle = palette.rule;
+      ctx.fillRect(0, y + line.height - 1, width, 1);
+      if (line.pinned) {
+        ctx.fillStyle = palette.accent;
+        ctx.fillRect(0, y, 2, line.height - 1);
+      }
+    }
+  }
+
+  /** What a rank's heading says, where its slices would be. @param {string} words @param {number} y @param {number} width */
+  paintRemark(words, y, width) {
+    const { ctx } = this;
+    ctx.font = FONT;
+    ctx.textBaseline = "middle";
+    ctx.fillStyle = /** @type {import("./colours.js").Palette} */ (this.palette).faint;
+    ctx.fillText(this.labels.fit(words, width - 12), 6, y);
+  }
+
+  /** Slices and curves, by way of the sheet. @param {Scene} scene @param {Line[]} visible */
+  paintSheet(scene, visible) {
+    const runs = visible.filter((line) => line.source && line.kind !== "counter" && line.rows > 0).map((line) => runOf(line, scene));
+    this.rowsPainted = runs.reduce((sum, run) => sum + run.count, 0);
+    const counters = visible.filter((line) => line.kind === "counter" && line.source);
+    const heights = counters.map((line) => Math.max(1, Math.round((line.height - CURVE_ROOM) * this.ratio)));
+    const lines = heights.reduce((sum, height) => sum + height, this.rowsPainted);
+    this.room(lines);
+    this.wide.count = 0;
+    /** @type {Wish[]} */
+    const wishes = [];
+    /** @type {Map<Source, Set<number>>} */
+    const shown = new Map();
+    /** @type {Source[]} */
+    const sources = [];
+    let at = 0;
+    for (const run of runs) {
+      if (sources[sources.length - 1] !== run.source) sources.push(run.source);
+      this.paintRun(scene, run, at, wishes, shown, sources.length - 1);
+      at += run.count;
+    }
+    const curves = counters.map((line, number) => {
+      const height = heights[number];
+      const { curve, most } = counterCurve(line, scene, this.canvas.width, wishes.length === 0);
+      paintCurve(this.pixels, at * this.canvas.width, this.canvas.width, height, curve, most, this.area, this.edge);
+      at += height;
+      return { line, top: line.y - scene.scroll + CURVE_TOP, from: at - height, height, most: curve.count ? most : 0 };
+    });
+    this.stretch(runs, curves, lines);
+    const { start, end } = scene.viewport;
+    const level = scene.viewport.level(this.ratio);
+    // Nothing is guessed in motion: the next frame would guess again.
+    const likely = scene.isMoving ? [] : [...shown].flatMap(([source, blocks]) => likelyNext(source, [...blocks], start, end, level));
+    return { wishes, likely, sources, curves };
+  }
+
+  /**
+   * @param {Scene} scene @param {ReturnType<typeof runOf>} run @param {number} at @param {Wish[]} wishes
+   * @param {Map<Source, Set<number>>} shown @param {number} source
+   */
+  paintRun(scene, run, at, wishes, shown, source) {
+    const palette = /** @type {import("./colours.js").Palette} */ (this.palette);
+    const { viewport } = scene;
+    const width = this.canvas.width;
+    const scale = viewport.scale / this.ratio;
+    const level = viewport.level(this.ratio);
+    const lit = scene.lit(run.source);
+    const blocks = shown.get(run.source) ?? new Set();
+    shown.set(run.source, blocks);
+    for (let block = Math.floor(run.first / BLOCK_ROWS); block * BLOCK_ROWS < run.first + run.count; block += 1) {
+      blocks.add(block);
+      for (const piece of blocksFor(scene.tiles, run.source, block, viewport.start, viewport.end, level, wishes)) {
+        const from = Math.max(0, Math.round((piece.start - viewport.start) / scale));
+        const to = Math.min(width, Math.round((piece.end - viewport.start) / scale));
+        if (from >= to) continue;
+        this.hasSlices = true;
+        const window = { start: viewport.start, scale, from, to, width, labelFrom: LABEL_FROM * this.ratio };
+        const low = Math.max(run.first, block * BLOCK_ROWS);
+        const high = Math.min(run.first + run.count, (block + 1) * BLOCK_ROWS);
+        for (let row = low; row < high; row += 1) {
+          const items = piece.block.rows[row - block * BLOCK_ROWS];
+          if (!items) continue;
+          const line = at + row - run.first;
+          const y = run.y + (row - run.first) * ROW;
+          paintRow(this.pixels, line * width, items, piece.block, window, palette.pixels, this.dimmed, lit, this.wide, y, source);
+        }
+      }
+    }
+  }
+
+  /**
+   * Puts the sheet on the screen: each line of slices as high as a row, curves as they are.
+   * @param {ReturnType<typeof runOf>[]} runs @param {{ top: number, from: number, height: number }[]} curves @param {number} lines
+   */
+  stretch(runs, curves, lines) {
+    const { ctx, sheet } = this;
+    const palette = /** @type {import("./colours.js").Palette} */ (this.palette);
+    if (!this.image || !lines) return;
+    const width = this.canvas.width;
+    this.sheetCtx.putImageData(this.image, 0, 0, 0, 0, width, lines);
+    ctx.imageSmoothingEnabled = false;
+    let at = 0;
+    for (const run of runs) {
+      ctx.drawImage(sheet, 0, at, width, run.count, 0, run.y, width / this.ratio, run.count * ROW);
+      at += run.count;
+    }
+    for (const { top, from, height } of curves) ctx.drawImage(sheet, 0, from, width, height, 0, top, width / this.ratio, height / this.ratio);
+    for (const run of runs) {
+      ctx.fillStyle = run.isStrip ? palette.card : palette.paper;
+      for (let row = 1; row <= run.count; row += 1) ctx.fillRect(0, run.y + row * ROW - 1, width / this.ratio, 1);
+    }
+  }
+
+  /** @param {Scene} scene @param {Source[]} sources */
+  paintNames(scene, sources) {
+    const { ctx, wide, labels, ratio } = this;
+    const palette = /** @type {import("./colours.js").Palette} */ (this.palette);
+    ctx.font = FONT;
+    ctx.textBaseline = "middle";
+    let ink = "";
+    const least = scene.isMoving ? wide.widthOf(LABELS_IN_MOTION) : 0;
+    for (let at = 0; at < wide.count; at += 1) {
+      if (wide.width[at] < least) continue;
+      const name = scene.names(sources[wide.source[at]]).short(wide.label[at]);
+      if (!name) continue;
+      const room = wide.width[at] / ratio - 6;
+      const text = labels.fit(name, room);
+      if (!text) continue;
+      const style = wide.label[at] >>> 24;
+      if (palette.inks[style] !== ink) {
+        ink = palette.inks[style];
+        ctx.fillStyle = ink;
+      }
+      ctx.fillText(text, wide.x[at] / ratio + 3, wide.y[at] + ROW / 2);
+    }
+  }
+}
+
+/** The rows of a line that are in view. @param {Line} line @param {Scene} scene */
+function runOf(line, scene) {
+  const top = line.y - scene.scroll + (line.kind === "group" ? (GROUP_HEIGHT - ROW) / 2 : 2);
+  const skip = Math.max(0, Math.min(line.rows - 1, Math.floor(-top / ROW)));
+  const most = Math.ceil((scene.height - (top + skip * ROW)) / ROW);
+  const count = Math.max(0, Math.min(line.rows - skip, most));
+  return { source: /** @type {Source} */ (line.source), first: line.row + skip, count, y: top + skip * ROW, isStrip: line.kind === "group" };
+}

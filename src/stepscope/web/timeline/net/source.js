@@ -1,0 +1,120 @@
+// What the viewer asks the server: layouts, names, tiles, counters, details. All below api/runs/{id}/timeline/.
+
+import { Names } from "./names.js";
+
+/** @typedef {import("../types").Source} Source */
+
+/** What requests about a rank carry: `moved` where its events were put on the clock of the one that is shown. @param {import("../types").Layout} layout */
+function queryOf(layout) {
+  return { key: layout.key, rank: layout.rank, ...(layout.moved === null ? {} : { moved: layout.moved }) };
+}
+
+/** @param {import("../types").Layout} layout @param {number} zero when time begins @returns {Source} */
+export function eventsOf(layout, zero) {
+  return {
+    id: `${layout.rank}`, query: queryOf(layout), shift: layout.shift_ns - zero, rank: layout.rank, layer: "events",
+  };
+}
+
+/** @param {import("../types").Layout} layout @param {string} layer @param {number} zero when time begins @returns {Source} */
+export function layerOf(layout, layer, zero) {
+  return {
+    id: `${layout.rank}/${layer}`, query: { ...queryOf(layout), layer }, shift: layout.shift_ns - zero, rank: layout.rank, layer,
+  };
+}
+
+/** Requests of one run. */
+export class Asker {
+  /** @param {import("../../types").Api} api @param {string} run @param {() => void} onNames */
+  constructor(api, run, onNames) {
+    this.api = api;
+    this.base = `api/runs/${encodeURIComponent(run)}/timeline`;
+    this.onNames = onNames;
+    /** @type {Map<string, Names>} */
+    this.named = new Map();
+    /** @type {Map<number, number | null>} the rank on whose clock another one was put */
+    this.moved = new Map();
+  }
+
+  /** @param {number} rank */
+  who(rank) {
+    return { rank, moved: this.moved.get(rank) ?? null };
+  }
+
+  /** @param {number | null} rank @param {number | null} [beside] @returns {Promise<import("../types").Layout>} */
+  async layout(rank, beside = null) {
+    const found = await this.api.get(`${this.base}/layout`, { rank, beside });
+    this.moved.set(found.rank, found.moved);
+    return found;
+  }
+
+  /** @param {Source} source @returns {Promise<{ rows: import("../types").LayerRow[], note: string }>} */
+  layer(source) {
+    return this.api.get(`${this.base}/layer`, source.query);
+  }
+
+  /** @param {Source} source */
+  names(source) {
+    let found = this.named.get(source.id);
+    if (!found) {
+      found = new Names((page) => this.api.get(`${this.base}/names`, { ...source.query, page }), this.onNames);
+      this.named.set(source.id, found);
+    }
+    return found;
+  }
+
+  /** @param {Source} source @param {number} level @param {number} index @param {number[]} blocks */
+  tile(source, level, index, blocks) {
+    return this.api.bytes(`${this.base}/tiles`, { ...source.query, level, index, blocks: blocks.join(",") });
+  }
+
+  /** @param {number} rank @returns {Promise<{ counters: import("../types").CounterShown[] }>} */
+  counters(rank) {
+    return this.api.get(`${this.base}/counters`, this.who(rank));
+  }
+
+  /** @param {Source} source @param {string} counter @param {number} level @param {number} index */
+  counter(source, counter, level, index) {
+    return this.api.bytes(`${this.base}/counter`, { ...source.query, counter, level, index });
+  }
+
+  /** @param {number} rank @param {string} layer @param {number} id */
+  event(rank, layer, id) {
+    return this.api.get(`${this.base}/event`, { ...this.who(rank), layer: layer === "events" ? null : layer, id });
+  }
+
+  /** @param {number} rank @param {number} id */
+  arguments(rank, id) {
+    return this.api.get(`${this.base}/arguments`, { rank, id });
+  }
+
+  /** The slice before or after in its row. @param {number} rank @param {string} layer @param {number} id @param {number} by */
+  neighbour(rank, layer, id, by) {
+    return this.api.get(`${this.base}/neighbour`, { ...this.who(rank), layer: layer === "events" ? null : layer, id, by });
+  }
+
+  /** @param {number} rank @param {string} text */
+  search(rank, text) {
+    return this.api.get(`${this.base}/search`, { ...this.who(rank), q: text });
+  }
+
+  /** How many hits every rank has. @param {string} text @returns {Promise<{ count: number, ranks: { rank: number, count: number }[] }>} */
+  hits(text) {
+    return this.api.get(`${this.base}/hits`, { q: text });
+  }
+
+  /** The hit before or after a moment of the rank's own time. @param {number} rank @param {string} text @param {bigint | number} at @param {number | null} id @param {number} by */
+  found(rank, text, at, id, by) {
+    return this.api.get(`${this.base}/found`, { ...this.who(rank), q: text, at: String(at), id, by });
+  }
+
+  /** @param {number} rank @param {bigint} start @param {bigint} end @param {number[]} tracks */
+  range(rank, start, end, tracks) {
+    return this.api.get(`${this.base}/range`, { ...this.who(rank), start: String(start), end: String(end), tracks: tracks.join(",") });
+  }
+
+  /** The account of a range. @param {number} rank @param {bigint} start @param {bigint} end */
+  parts(rank, start, end) {
+    return this.api.get(`${this.base}/parts`, { ...this.who(rank), start: String(start), end: String(end) });
+  }
+}

@@ -1,0 +1,236 @@
+// Tables of the server: sorted, filtered and paged there, however many rows they have; the hash keeps the choices.
+
+import { isLeft } from "../shell/api.js";
+import { fill, h } from "./dom.js";
+import { count, many } from "../text/format.js";
+import { empty, failure } from "../shell/notice.js";
+import { integer } from "../shell/route.js";
+import { cell } from "./tables.js";
+
+const ROWS = 25;
+const TYPING_MS = 250;
+
+/**
+ * @typedef {object} Options
+ * @property {string} name  of the table
+ * @property {string} title
+ * @property {import("./dom.js").Content} [help]
+ * @property {string} [prefix]  of its parameters in the hash, where a page has several tables
+ * @property {() => import("../types").Query} [query]  more parameters
+ * @property {string} [why]  it may be empty
+ * @property {Record<string, (value: any) => string>} [write]  how to write some columns
+ * @property {(row: Record<string, any>) => void} [onRow]
+ * @property {string[]} [hide]  columns that say nothing here
+ * @property {string} [rowTip]
+ * @property {HTMLElement[]} [tools]
+ */
+
+/** @param {import("../types").Context} context @param {Options} options */
+export function serverTable(context, options) {
+  const key = (/** @type {string} */ name) => `${options.prefix ?? ""}${name}`;
+  const state = {
+    sort: context.params.get(key("sort")) ?? "",
+    desc: context.params.get(key("desc")) === "1",
+    filter: context.params.get(key("filter")) ?? "",
+    offset: integer(context.params, key("offset")) ?? 0,
+    all: context.params.get(key("all")) === "1",
+  };
+  const body = h("tbody");
+  const head = h("tr");
+  const told = h("small", {});
+  const trouble = h("div", {});
+  const search = h("input", {
+    type: "search",
+    placeholder: "filter",
+    "aria-label": `filter ${options.title}`,
+    value: state.filter,
+    "data-tip":
+      "Words that must occur, or a comparison such as calls>10, self_ns>2ms or name:gemm (the names of columns are in the CSV).",
+  });
+  const csv = h("a", { class: "csv", download: true }, "CSV");
+  const columns = h(
+    "button",
+    {
+      type: "button",
+      "aria-pressed": state.all,
+      onclick: () => {
+        state.all = !state.all;
+        change();
+      },
+    },
+    "all columns",
+  );
+  const back = h("button", { type: "button", onclick: () => turn(-ROWS) }, "‹ previous");
+  const next = h("button", { type: "button", onclick: () => turn(ROWS) }, "next ›");
+  const where = h("span", {});
+  const pager = h("div", { class: "pager" }, back, where, next);
+  const frame = h("div", { class: "table" }, h("table", {}, h("thead", {}, head), body));
+  const element = h(
+    "div",
+    { class: "of", "data-table": options.name },
+    h(
+      "div",
+      { class: "tools" },
+      h("h3", {}, options.title),
+      told,
+      options.help ?? null,
+      h("span", { class: "grow" }),
+      options.tools ?? null,
+      columns,
+      search,
+      csv,
+    ),
+    trouble,
+    frame,
+    pager,
+  );
+
+  let turnNumber = 0;
+  const address = () => `api/runs/${context.run}/table/${options.name}`;
+  const wishes = () => ({
+    rank: context.rank,
+    ...options.query?.(),
+    sort: state.sort,
+    desc: state.desc && state.sort ? 1 : null,
+    filter: state.filter,
+  });
+  const load = async () => {
+    const mine = ++turnNumber;
+    element.classList.add("busy");
+    csv.setAttribute("href", context.api.url(address(), { ...wishes(), as: "csv" }));
+    try {
+      const page = await context.api.get(address(), { ...wishes(), offset: state.offset, limit: ROWS });
+      if (mine !== turnNumber) return;
+      fill(trouble);
+      draw(page);
+    } catch (error) {
+      if (isLeft(error) || mine !== turnNumber) return;
+      fill(trouble, failure(error), isAsked() ? plainly : null);
+      frame.hidden = pager.hidden = !body.childElementCount;
+    } finally {
+      if (mine === turnNumber) element.classList.remove("busy");
+    }
+  };
+  const change = () => {
+    context.setParams(
+      {
+        [key("sort")]: state.sort,
+        [key("desc")]: state.desc ? 1 : null,
+        [key("filter")]: state.filter,
+        [key("offset")]: state.offset || null,
+        [key("all")]: state.all ? 1 : null,
+      },
+      { replace: true },
+    );
+    void load();
+  };
+  const isAsked = () => Boolean(state.sort || state.filter || state.offset);
+  const plainly = h(
+    "button",
+    {
+      type: "button",
+      onclick: () => {
+        Object.assign(state, { sort: "", desc: false, filter: "", offset: 0 });
+        search.value = "";
+        change();
+      },
+    },
+    "Show the table without order and filter",
+  );
+  const turn = (/** @type {number} */ by) => {
+    state.offset = Math.max(0, state.offset + by);
+    change();
+  };
+  let typing = 0;
+  search.addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = window.setTimeout(() => {
+      state.filter = search.value;
+      state.offset = 0;
+      change();
+    }, TYPING_MS);
+  });
+
+  /** @param {import("../types").TablePage} page */
+  const draw = (page) => {
+    const isEmpty = page.total === 0;
+    frame.hidden = isEmpty;
+    for (const tool of [search, csv, columns]) tool.hidden = isEmpty;
+    if (isEmpty) fill(trouble, empty("No rows.", options.why ?? ""));
+    const shown = page.columns
+      .map((column, at) => ({ column, at }))
+      .filter(({ column }) => (state.all || !column.minor) && !options.hide?.includes(column.name));
+    columns.hidden = isEmpty || !page.columns.some((column) => column.minor);
+    columns.setAttribute("aria-pressed", String(state.all));
+    told.textContent = isEmpty
+      ? ""
+      : page.matching === page.total
+        ? many(page.total, "row")
+        : `${count(page.matching)} of ${count(page.total)} rows match`;
+    fill(
+      head,
+      shown.map(({ column }) => header(column)),
+    );
+    fill(
+      body,
+      page.rows.map((row) => line(page.columns, shown, row)),
+    );
+    if (!isEmpty && !page.rows.length)
+      fill(body, h("tr", {}, h("td", { class: "none", colspan: shown.length }, "No row matches.")));
+    pager.hidden = page.matching <= ROWS;
+    back.disabled = state.offset === 0;
+    next.disabled = state.offset + ROWS >= page.matching;
+    where.textContent = `${count(Math.min(page.matching, state.offset + 1))}–${count(Math.min(page.matching, state.offset + ROWS))} of ${count(page.matching)}`;
+  };
+  /** @param {import("../types").Column} column */
+  const header = (column) => {
+    const sorted = column.name === state.sort ? (state.desc ? "descending" : "ascending") : null;
+    const sort = () => {
+      state.desc = state.sort === column.name ? !state.desc : Boolean(column.numeric);
+      state.sort = column.name;
+      state.offset = 0;
+      change();
+    };
+    return h(
+      "th",
+      { scope: "col", class: column.numeric ? "n" : null, "aria-sort": sorted, "data-tip": column.name },
+      column.kind === "extent" ? column.title : h("button", { type: "button", onclick: sort }, column.title),
+    );
+  };
+  /** @param {import("../types").Column[]} columns @param {{ column: import("../types").Column, at: number }[]} shown @param {any[]} row */
+  const line = (columns, shown, row) => {
+    const element = h(
+      "tr",
+      {
+        class: options.onRow ? "clickable" : null,
+        tabindex: options.onRow ? 0 : null,
+        "data-tip": options.rowTip ?? null,
+      },
+      shown.map(({ column, at }) => {
+        const write = options.write?.[column.name];
+        if (write && row[at] !== null) return h("td", { class: column.numeric ? "n" : null }, write(row[at]));
+        return cell(row[at], {
+          kind: column.kind,
+          key: column.name,
+          bar: column.kind === "share" && column.name === "share",
+        });
+      }),
+    );
+    const { onRow } = options;
+    if (onRow) {
+      const open = () => onRow(Object.fromEntries(columns.map((column, at) => [column.name, row[at]])));
+      element.addEventListener("click", open);
+      element.addEventListener("keydown", (event) => {
+        if (event.key === "Enter") open();
+      });
+    }
+    return element;
+  };
+  void load();
+  return Object.assign(element, {
+    reload: () => {
+      state.offset = 0;
+      void load();
+    },
+  });
+}
