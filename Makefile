@@ -12,7 +12,7 @@ COMPILER := $(shell printf '\043include <Python.h>\nint main(void) { return 0; }
 ifeq ($(COMPILER),works)
 # Editable: the extensions are built into src/, and only changed native sources ask for another install.
 VENV := .venv
-SOURCES := $(wildcard src/stepscope/native/*.py src/stepscope/native/*.pxd)
+SOURCES := $(shell find src/stepscope/native -name '*.py' -o -name '*.pxd')
 EDITABLE := --editable
 else
 # A copy of the sources: in src/ itself, extensions of an earlier build would be imported.

@@ -36,7 +36,11 @@ class FreshBuild(build_ext):
 
     def _forget(self) -> None:
         before_copying = [Path(self.build_lib, self.get_ext_filename(each.name)) for each in self.extensions]
-        for path in self._places() + before_copying:
+        # Also those of modules that have moved since: they would be imported from where they no longer belong.
+        stale = (
+            [path for ending in ("*.so", "*.pyd") for path in NATIVE.rglob(ending)] if self.inplace else []
+        )
+        for path in self._places() + before_copying + stale:
             path.unlink(missing_ok=True)
 
 
@@ -60,8 +64,8 @@ def extensions() -> list[Extension]:
         return []
     if not can_compile():
         return []
-    hot = [path for path in sorted(NATIVE.glob("*.py")) if "cython.compiled" in path.read_text("utf-8")]
-    found = [Extension(f"stepscope.native.{path.stem}", [str(path)]) for path in hot]
+    hot = [path for path in sorted(NATIVE.rglob("*.py")) if "cython.compiled" in path.read_text("utf-8")]
+    found = [Extension(module_of(path), [str(path)]) for path in hot]
     options = {
         "build_dir": str(BUILD),
         "language_level": 3,
@@ -73,6 +77,11 @@ def extensions() -> list[Extension]:
         extension.optional = True
         extension.extra_compile_args = FLAGS
     return built
+
+
+def module_of(path: Path) -> str:
+    """The dotted name of a source below src/."""
+    return ".".join(path.relative_to("src").with_suffix("").parts)
 
 
 def can_compile() -> bool:

@@ -141,11 +141,12 @@ def test_the_direction_is_really_checked(module: str, source: str, wrong: bool) 
 
 def test_every_hot_loop_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """What setup.py compiles is what `info` and `doctor` look at when they say that something runs interpreted."""
-    sources = sorted((PACKAGE / "native").glob("*.py"))
-    compiled = [path.stem for path in sources if "cython.compiled" in path.read_text("utf-8")]
+    sources = sorted((PACKAGE / "native").rglob("*.py"))
+    hot = [path for path in sources if "cython.compiled" in path.read_text("utf-8")]
+    compiled = [".".join(module_of(path)[2:]) for path in hot]
     for name in compiled:
         monkeypatch.setattr(import_module(f"stepscope.native.{name}"), "COMPILED", False)
-    assert native.interpreted() == compiled
+    assert sorted(native.interpreted()) == sorted(compiled)
 
 
 def test_capture_needs_nothing_installed() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.diagnosis.score import RECORDED, Verdict, jobs, judge, loud, recorded, reported
-from stepscope.native.events import COMPILED
+from stepscope.native.json.events import COMPILED
 from stepscope.reports.model.report import Report
 from tests.reports.promises import broken
 

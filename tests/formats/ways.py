@@ -25,8 +25,9 @@ from stepscope.formats.chrome.scan import driver as json_drive
 from stepscope.formats.chrome.scan import parallel as json_scan
 from stepscope.formats.chrome.scan import streamed as json_windows
 from stepscope.formats.source import Source
-from stepscope.native import events as native
+from stepscope.native.json import events as native
 from stepscope.trace.trace import Trace
+from tests.native.both import source_of
 
 SOAKS = bool(os.environ.get("STEPSCOPE_SOAK"))
 WAYS = ("mapped", "packed", "msgspec", "interpreted")
@@ -86,7 +87,7 @@ class _FromSource:
     def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
         if not name.startswith(_NATIVE):
             return None
-        file = str(Path(stepscope.native.__file__).with_name(f"{name.removeprefix(_NATIVE)}.py"))
+        file = str(source_of(name))
         return spec_from_file_location(name, file, loader=SourceFileLoader(name, file))
 
 
@@ -100,7 +101,7 @@ def interpreted_scanner() -> ModuleType:
         mock.patch.dict(sys.modules, others | {"cython": None}, clear=True),
         mock.patch("sys.meta_path", finders),
     ):
-        module = importlib.import_module(f"{_NATIVE}events")
+        module = importlib.import_module(f"{_NATIVE}json.events")
     vars(stepscope.native).update(before)
     assert not module.COMPILED
     return module

@@ -19,15 +19,19 @@ import stepscope.native
 _PREFIX = "stepscope.native."
 
 
+def source_of(name: str) -> Path:
+    """The Python file of a module, or of a package, below stepscope.native."""
+    found = Path(stepscope.native.__file__).parent.joinpath(*name.removeprefix(_PREFIX).split("."))
+    return found / "__init__.py" if found.is_dir() else found.with_suffix(".py")
+
+
 class _FromSource:
     """Finds the hot loops as Python, whatever was built beside them; they import each other."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
         if not name.startswith(_PREFIX):
             return None
-        return spec_from_file_location(
-            name, Path(stepscope.native.__file__).with_name(f"{name.removeprefix(_PREFIX)}.py")
-        )
+        return spec_from_file_location(name, source_of(name))
 
 
 @cache

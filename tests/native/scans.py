@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepscope.native import events
+from stepscope.native.json import events
 
 # Arguments by the slots they fill: a layout each for the category `op`, for a collective and for memory.
 KEYS = [

@@ -17,7 +17,8 @@ import polars as pl
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.usual import outliers, usual
-from stepscope.native import intervals, order
+from stepscope.native import order
+from stepscope.native.spans import nesting as intervals
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace

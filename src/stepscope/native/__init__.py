@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 
 def interpreted() -> list[str]:
     """The hot loops that run as plain Python here, because their compiled form is missing."""
-    modules = {
-        found.name: import_module(f"stepscope.native.{found.name}") for found in iter_modules(__path__)
-    }
-    return [name for name, module in modules.items() if not getattr(module, "COMPILED", True)]
+    names = [found.name for found in walk_packages(__path__, f"{__name__}.")]
+    return [
+        name.removeprefix(f"{__name__}.")
+        for name in names
+        if not getattr(import_module(name), "COMPILED", True)
+    ]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from stepscope.native.room import larger, room, words_of
+from stepscope.native.buffers import larger, room, words_of
 
 try:
     import cython

@@ -6,7 +6,9 @@ from array import array
 
 import polars as pl
 
-from stepscope.native import intervals, order, sort
+from stepscope.native import order
+from stepscope.native.spans import nesting as intervals
+from stepscope.native.spans import sort
 from stepscope.trace.columns import buffer, rows_or_null, series
 from stepscope.trace.draft import Draft
 from stepscope.trace.flows import with_flows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.native import intervals
+from stepscope.native.spans import nesting as intervals
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.schema import LinkReason

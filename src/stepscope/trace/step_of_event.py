@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.native import steps
+from stepscope.native.spans import step_of_event as steps
 from stepscope.trace.columns import buffer, series
 
 _NUMBER = r"(\d+)$"

@@ -19,7 +19,7 @@ from stepscope.formats.chrome.scan.parallel import scan
 from stepscope.formats.chrome.scan.streamed import scan_windows
 from stepscope.formats.reader import no_progress
 from stepscope.formats.source import Source
-from stepscope.native import events as native
+from stepscope.native.json import events as native
 from tests.builders.damage import document
 from tests.builders.xspace_bytes import varint
 from tests.patience import PATIENCE_S

@@ -17,7 +17,7 @@ from stepscope.formats.chrome.scan import streamed as json_windows
 from stepscope.formats.chrome.scan.parallel import scan
 from stepscope.formats.reader import no_progress
 from stepscope.formats.source import Source
-from stepscope.native import events as native
+from stepscope.native.json import events as native
 from tests.builders.damage import document
 from tests.builders.documents import codes
 from tests.formats.ways import SOAKS, Way, examples

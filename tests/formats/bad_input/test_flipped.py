@@ -15,7 +15,7 @@ from stepscope.formats.chrome.scan import parallel as json_scan
 from stepscope.formats.chrome.scan.parallel import scan
 from stepscope.formats.reader import no_progress
 from stepscope.formats.source import Source
-from stepscope.native import events as native
+from stepscope.native.json import events as native
 from stepscope.trace.trace import Trace
 from tests.builders.damage import document
 from tests.builders.documents import codes

@@ -80,13 +80,13 @@ LIST: dict[str, list[tuple[str, str, str]]] = {
     "over-long varints": [
         ("formats/xplane/test_damage.py", "test_over_long_varints_in_an_event", "1 events or stats break off; what came before in them was kept."),
         ("formats/xplane/test_damage.py", "test_over_long_varints_and_nesting_bombs", " bytes in 1 places are no protobuf. They were skipped."),
-        ("native/test_wire.py", "test_the_longest_varint_and_one_byte_more", ""),
+        ("native/protobuf/test_wire.py", "test_the_longest_varint_and_one_byte_more", ""),
     ],
     "nesting bombs": [
         ("formats/xplane/test_damage.py", "test_over_long_varints_and_nesting_bombs", " bytes in 1 places are no protobuf. They were skipped."),
         ("formats/bad_input/test_events.py", "test_a_nesting_bomb_in_an_event", ""),
         ("formats/bad_input/test_events.py", "test_a_nesting_bomb_instead_of_a_document", "holds no trace events: what its list holds are not events"),
-        ("native/test_wire.py", "test_a_nesting_bomb_costs_no_stack", ""),
+        ("native/protobuf/test_wire.py", "test_a_nesting_bomb_costs_no_stack", ""),
         ("formats/tf1/test_event_file.py", "test_bombs", ""),
     ],
     "a gzip bomb": [

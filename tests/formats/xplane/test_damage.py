@@ -39,14 +39,14 @@ def _build(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     with (
-        mock.patch.object(xplane_index, "wire", interpreted("wire")),
+        mock.patch.object(xplane_index, "wire", interpreted("protobuf.wire")),
         mock.patch.multiple(
             xplane_decode,
-            xspace=interpreted("xspace"),
-            texts=interpreted("texts"),
-            names=interpreted("names"),
+            xspace=interpreted("protobuf.xspace"),
+            texts=interpreted("strings_of_file"),
+            names=interpreted("protobuf.name_table"),
         ),
-        mock.patch.object(xplane_links, "flows", interpreted("flows")),
+        mock.patch.object(xplane_links, "flows", interpreted("links")),
     ):
         yield
 

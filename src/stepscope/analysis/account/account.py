@@ -10,7 +10,7 @@ import polars as pl
 from stepscope.analysis.account.idle import explain
 from stepscope.analysis.parts import BUSY_PARTS, IDLE_PARTS, PARTS, Part
 from stepscope.analysis.steps.find import Steps
-from stepscope.native import intervals
+from stepscope.native.spans import nesting as intervals
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
 

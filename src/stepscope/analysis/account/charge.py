@@ -17,8 +17,8 @@ from stepscope.analysis.host.names import COMPUTE_THREAD, INPUT_THREAD
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.parts import part
 from stepscope.analysis.steps.find import Steps
-from stepscope.native import intervals
-from stepscope.native import segments as native
+from stepscope.native.spans import nesting as intervals
+from stepscope.native.spans import segments as native
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.steps.find import Steps
-from stepscope.native import segments as native
+from stepscope.native.spans import segments as native
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
 

@@ -16,7 +16,7 @@ from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.parts import part
 from stepscope.analysis.steps.find import Steps
-from stepscope.native import segments as native
+from stepscope.native.spans import segments as native
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
 

@@ -14,7 +14,7 @@ import polars as pl
 from stepscope.analysis.account.host_timeline import Timeline, main_track
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.steps.find import Steps
-from stepscope.native import intervals
+from stepscope.native.spans import nesting as intervals
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
 

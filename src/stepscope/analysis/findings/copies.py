@@ -7,7 +7,7 @@ import polars as pl
 from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.finding import WORTH_TELLING, Case, Finding, of_part, timed
 from stepscope.analysis.replay.plan import Plan
-from stepscope.native import replay as native
+from stepscope.native.host import replay as native
 from stepscope.trace.scopes import ancestors
 
 _LEAST_DETOUR_BYTES = 64 << 10  # less is a figure that was read, not data that was moved

@@ -12,7 +12,7 @@ from stepscope.analysis.findings.finding import Case, Finding, of_part, timed
 from stepscope.analysis.findings.side_effects import FOLLOWING
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.replay.plan import Plan
-from stepscope.native.lineage import COMPILE
+from stepscope.native.host.lineage import COMPILE
 from stepscope.trace.scopes import ancestors
 from stepscope.units import duration
 

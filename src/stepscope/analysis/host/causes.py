@@ -16,7 +16,7 @@ import polars as pl
 from stepscope.analysis.host import names as host_names
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.parts import Part
-from stepscope.native import lineage as native
+from stepscope.native.host import lineage as native
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.schema import KINDS, ROLES, Kind, Role
 from stepscope.trace.scopes import ancestors

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from stepscope.native.lineage import (
+from stepscope.native.host.lineage import (  # fmt: skip
     CALL,
     COMPILE,
     CONTEXT,
@@ -26,7 +26,7 @@ from stepscope.native.lineage import (
     USER,
     WAIT_DEVICE,
     WAIT_THREAD,
-)  # fmt: skip
+)
 
 _FRAMEWORKS = (
     "torch|torch_xla|torchvision|torchaudio|torchrec|torchtitan|functorch|fbgemm_gpu|jax|jaxlib|flax|optax|haiku"

@@ -17,7 +17,8 @@ from stepscope.analysis.ops.flops import work_of_ops
 from stepscope.analysis.ops.forward_backward import forward_ops, scopes_of
 from stepscope.analysis.ops.op_execution import execution
 from stepscope.analysis.xla.ops import program_ops
-from stepscope.native import intervals, order
+from stepscope.native import order
+from stepscope.native.spans import nesting as intervals
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.lookup import rows_by_event
 from stepscope.trace.schema import Text

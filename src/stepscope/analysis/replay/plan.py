@@ -23,8 +23,8 @@ from stepscope.analysis.host.causes import host_causes, is_wait, or_null
 from stepscope.analysis.parts import PARTS, Part
 from stepscope.analysis.replay.profiler_cost import LEAST_LEFT, ProfilerCost
 from stepscope.analysis.steps.find import Steps
-from stepscope.native import host_work
-from stepscope.native import replay as native
+from stepscope.native.host import replay as native
+from stepscope.native.host import work as host_work
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.native import segments as native
+from stepscope.native.spans import segments as native
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.schema import KINDS
 from stepscope.trace.trace import Trace

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from stepscope.native import lineage as codes
+from stepscope.native.host import lineage as codes
 from stepscope.trace.trace import Trace
 
 _PROFILE = r"^PyTorch Profiler \("

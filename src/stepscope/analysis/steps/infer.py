@@ -16,7 +16,7 @@ from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.names import INPUT_THREAD
 from stepscope.analysis.steps.boundaries import median, recording, step_spans
 from stepscope.analysis.steps.repetition import Repetition, repetition
-from stepscope.native import lineage as names
+from stepscope.native.host import lineage as names
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from stepscope.formats.chrome.json_tracks import TrackTable
 from stepscope.formats.chrome.scan.columns import JsonEvents
-from stepscope.native import intervals
+from stepscope.native.spans import nesting as intervals
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.problems import Problem, Problems
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.native.lanes import lanes as lanes_without_nesting
+from stepscope.native.spans.lanes import lanes as lanes_without_nesting
 from stepscope.trace.columns import buffer, series
 
 # Lanes that are tried one by one; an event that fits in none of them gets a lane where nothing nests.

@@ -9,7 +9,7 @@ from typing import Any
 
 from stepscope.formats.tf1.devices import Device, parse_device
 from stepscope.formats.tf1.run_metadata import DeviceNodes, Node
-from stepscope.native.lanes import lanes
+from stepscope.native.spans.lanes import lanes
 
 
 @dataclass

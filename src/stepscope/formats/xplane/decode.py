@@ -15,8 +15,10 @@ import polars as pl
 
 from stepscope.formats.xplane.index import Index
 from stepscope.formats.xplane.stats import Stats
-from stepscope.native import names, texts, xspace
-from stepscope.native.room import Code, full_room, room
+from stepscope.native import strings_of_file as texts
+from stepscope.native.buffers import Code, full_room, room
+from stepscope.native.protobuf import name_table as names
+from stepscope.native.protobuf import xspace
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.schema import Text
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.native import wire
+from stepscope.native.protobuf import wire
 from stepscope.trace.columns import buffer, series
 
 CHUNK_BYTES = 1 << 20

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from stepscope.formats.xplane import tracks as planes
-from stepscope.native import xspace
+from stepscope.native.protobuf import xspace
 from stepscope.trace.schema import KINDS
 
 # Flags that stats raise, by the stat's name in lower case.

@@ -8,7 +8,7 @@ import polars as pl
 
 from stepscope.formats.xplane.decode import Decoded
 from stepscope.formats.xplane.stats import values_at
-from stepscope.native import flows
+from stepscope.native import links as flows
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.schema import LinkReason
 

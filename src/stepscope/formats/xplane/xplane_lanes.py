@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.formats.xplane import tracks as planes
-from stepscope.native.lanes import lanes
+from stepscope.native.spans.lanes import lanes
 from stepscope.trace.columns import buffer, series
 
 

@@ -16,7 +16,8 @@ import polars as pl
 
 from stepscope.analysis.device.launch_queue import launch_rows
 from stepscope.analysis.device.use import time_before
-from stepscope.native import intervals, lod
+from stepscope.native.spans import nesting as intervals
+from stepscope.native.view import lod
 from stepscope.server.timeline import tiles
 from stepscope.server.timeline.view import View, lean
 from stepscope.trace.columns import buffer, series

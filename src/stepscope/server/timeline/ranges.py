@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.native import intervals
+from stepscope.native.spans import nesting as intervals
 from stepscope.server.timeline.details import thread_name
 from stepscope.server.timeline.view import View
 from stepscope.trace.columns import buffer

@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.native import lod
-from stepscope.native.lod import Rows
-from stepscope.native.lod_rows import arrange
+from stepscope.native.view import lod
+from stepscope.native.view.lod import Rows
+from stepscope.native.view.rows import arrange
 from stepscope.server.timeline import styles
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.lookup import distinct

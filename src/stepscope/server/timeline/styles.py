@@ -8,7 +8,7 @@ from __future__ import annotations
 from zlib import crc32
 
 from stepscope.analysis.parts import PARTS
-from stepscope.native.lod import NO_STYLE
+from stepscope.native.view.lod import NO_STYLE
 from stepscope.trace.schema import KINDS, ROLES
 
 BY_NAME = 16  # styles 0 to 15: a name has always the same one

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from array import array
 
-from stepscope.native.lod import Window
+from stepscope.native.view.lod import Window
 from stepscope.server.timeline.store import Store
 
 try:

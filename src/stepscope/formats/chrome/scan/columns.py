@@ -10,8 +10,8 @@ import polars as pl
 
 from stepscope.formats.chrome.scan.problems import note_counted
 from stepscope.formats.chrome.scan.vocabulary import VOCABULARY
-from stepscope.native import events as native
 from stepscope.native import order
+from stepscope.native.json import events as native
 from stepscope.trace.columns import byte_strings, repeated, series
 from stepscope.trace.json_text import decoded, repaired_json
 from stepscope.trace.problems import Problems

@@ -8,7 +8,7 @@ from typing import Any
 
 from stepscope.formats.chrome.scan.columns import Gathering
 from stepscope.formats.chrome.scan.problems import oversized
-from stepscope.native import events as native
+from stepscope.native.json import events as native
 from stepscope.trace.json_text import repaired_json
 from stepscope.trace.problems import Problems
 

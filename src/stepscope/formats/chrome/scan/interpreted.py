@@ -17,7 +17,7 @@ from stepscope.formats.chrome.scan.columns import Identity, JsonEvents, layout_t
 from stepscope.formats.chrome.scan.driver import member
 from stepscope.formats.chrome.scan.problems import note_counted
 from stepscope.formats.chrome.scan.vocabulary import VOCABULARY
-from stepscope.native.events import BILLIONTHS, INTEGER, MISSING, TEXT, TEXT_ID, TRIPLE
+from stepscope.native.json.events import BILLIONTHS, INTEGER, MISSING, TEXT, TEXT_ID, TRIPLE
 from stepscope.trace.json_text import repaired_json
 from stepscope.trace.problems import Problems
 from stepscope.trace.schema import Text

@@ -16,7 +16,7 @@ from stepscope.formats.chrome.scan.problems import cut, trailing
 from stepscope.formats.chrome.scan.streamed import BYTES_PER_EVENT, scan_windows
 from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
-from stepscope.native import events as native
+from stepscope.native.json import events as native
 
 PIECE_BYTES = 1 << 23
 # Where an event may begin: after another one. Only a guess; it is proved by the piece before it.

@@ -13,7 +13,7 @@ from stepscope.formats.chrome.scan.driver import run, salvage
 from stepscope.formats.chrome.scan.problems import cut, oversized, trailing
 from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
-from stepscope.native import events as native
+from stepscope.native.json import events as native
 
 BYTES_PER_EVENT = 220  # a guess on the low side: room for more events than there are costs nothing
 WINDOW_BYTES = 1 << 25

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stepscope.native.events import BILLIONTHS, INTEGER, TEXT, TRIPLE
+from stepscope.native.json.events import BILLIONTHS, INTEGER, TEXT, TRIPLE
 
 # (name as in the file, column, how its value is kept)
 _ARGUMENTS: tuple[tuple[str, str, int], ...] = (

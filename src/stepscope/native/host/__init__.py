@@ -1,0 +1,1 @@
+"""Hot loops over host intervals: lineage, replay, self work."""

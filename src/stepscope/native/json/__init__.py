@@ -1,0 +1,1 @@
+"""The scanner of trace JSON."""

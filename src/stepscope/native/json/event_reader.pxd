@@ -1,0 +1,26 @@
+from stepscope.native.json.event_arguments cimport Arguments
+from stepscope.native.json.event_rows cimport Rows
+from stepscope.native.json.numbers cimport Numbers
+from stepscope.native.json.values cimport Values
+from stepscope.native.strings cimport Strings
+
+cdef class EventReader:
+    cdef const unsigned char[::1] buf
+    cdef Py_ssize_t end
+    cdef Values values
+    cdef Numbers numbers
+    cdef Strings strings
+    cdef Arguments arguments
+    cdef Rows rows
+    cdef unsigned int last_category
+
+    cdef Py_ssize_t read(self, Py_ssize_t p) except? -9 nogil
+    cdef bint is_key(self, Py_ssize_t p) except? -9 nogil
+    cdef Py_ssize_t _members(self, Py_ssize_t p) except? -9 nogil
+    cdef Py_ssize_t _member(self, Py_ssize_t lo, Py_ssize_t hi, Py_ssize_t p) except? -9 nogil
+    cdef Py_ssize_t _unknown(self, Py_ssize_t lo, Py_ssize_t p) except? -9 nogil
+    cdef Py_ssize_t _phase(self, Py_ssize_t p) except? -9 nogil
+    cdef Py_ssize_t _start(self, Py_ssize_t p) except? -9 nogil
+    cdef Py_ssize_t _duration(self, Py_ssize_t p) except? -9 nogil
+    cdef Py_ssize_t _identity(self, Py_ssize_t p) except? -9 nogil
+    cdef Py_ssize_t _code(self, Py_ssize_t p, Py_ssize_t guess) except? -9 nogil

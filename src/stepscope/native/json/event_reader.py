@@ -1,0 +1,228 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True, auto_pickle=False
+"""One event of Chrome trace JSON at a time: its members by name, then its row.
+
+Bytes by number: 34 `"`  125 `}`
+"""
+
+from __future__ import annotations
+
+from stepscope.native.json.numbers import MISSING
+from stepscope.native.json.values import CLOSED
+
+try:
+    import cython
+except ImportError:  # interpreted, and Cython is not installed
+    from stepscope.native import shadow as cython
+
+if not cython.compiled:  # compiled, event_reader.pxd imports them
+    from stepscope.native.json.event_arguments import Arguments
+    from stepscope.native.json.event_rows import Rows
+    from stepscope.native.json.numbers import Numbers
+    from stepscope.native.json.values import Values
+    from stepscope.native.strings import Strings
+
+COMPILED = bool(cython.compiled)
+
+TEXT_ID = -(1 << 62)  # ids that are strings: this plus the string's code
+
+_CLOSED = cython.declare(cython.Py_ssize_t, CLOSED)
+_MISSING = cython.declare(cython.longlong, MISSING)
+_NO_CODE = cython.declare(cython.Py_ssize_t, 0xFFFFFFFF)
+_TEXT_ID = cython.declare(cython.longlong, TEXT_ID)
+
+
+def _packed(key: bytes) -> int:
+    return int.from_bytes(key, "little")
+
+
+# The keys of events, as `Values.packed` sees them.
+_PH = cython.declare(cython.ulonglong, _packed(b"ph"))
+_TS = cython.declare(cython.ulonglong, _packed(b"ts"))
+_ID = cython.declare(cython.ulonglong, _packed(b"id"))
+_BP = cython.declare(cython.ulonglong, _packed(b"bp"))
+_S = cython.declare(cython.ulonglong, _packed(b"s"))
+_PID = cython.declare(cython.ulonglong, _packed(b"pid"))
+_TID = cython.declare(cython.ulonglong, _packed(b"tid"))
+_DUR = cython.declare(cython.ulonglong, _packed(b"dur"))
+_CAT = cython.declare(cython.ulonglong, _packed(b"cat"))
+_ID2 = cython.declare(cython.ulonglong, _packed(b"id2"))
+_NAME = cython.declare(cython.ulonglong, _packed(b"name"))
+_ARGS = cython.declare(cython.ulonglong, _packed(b"args"))
+
+
+@cython.final
+@cython.cclass
+class EventReader:
+    """Reads events into rows."""
+
+    def __init__(
+        self, values: Values, numbers: Numbers, strings: Strings, arguments: Arguments, rows: Rows
+    ) -> None:
+        self.values, self.numbers, self.strings = values, numbers, strings
+        self.arguments, self.rows = arguments, rows
+        self.last_category = 0
+        self.look_at(memoryview(b"\0"))
+
+    def look_at(self, buf: memoryview) -> None:
+        """Read from this buffer from now on; the parts it is read with look at it too."""
+        self.buf = buf
+        self.end = len(self.buf)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def read(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Read the event whose content begins at `p` into a row. Returns the place after it, NEED or BAD."""
+        repaired: cython.Py_ssize_t = self.values.repaired
+        unread: cython.Py_ssize_t = self.numbers.unread
+        self.rows.begin()
+        p = self._members(p)
+        if p < 0:  # it will be read again, or passed over
+            self.rows.drop()
+            self.values.repaired = repaired
+            self.numbers.unread = unread
+        return p
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def is_key(self, p: cython.Py_ssize_t) -> cython.bint:
+        """Whether the string whose content begins at `p` is a key that events begin with."""
+        q: cython.Py_ssize_t = p
+        key: cython.ulonglong
+        while q < self.end and q < p + 5 and self.buf[q] != 34:
+            q += 1
+        key = self.values.packed(p, q)
+        if key == _NAME or key == _CAT or key == _PID or key == _TID or key == _ARGS:
+            return True
+        return key == _PH or key == _TS or key == _DUR or key == _ID
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _members(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        while True:
+            p = self.values.member(p)
+            if p < 0:
+                break
+            self.rows.event.members += 1
+            p = self._member(self.values.lo, self.values.hi, p)
+            if p < 0:
+                return p
+        if p == _CLOSED:
+            self.rows.finish()
+            return self.values.hi
+        return p
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _member(
+        self, lo: cython.Py_ssize_t, hi: cython.Py_ssize_t, p: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """The value, at `p`, of the member named by [lo, hi)."""
+        key: cython.ulonglong = self.values.packed(lo, hi)
+        if key == _NAME:
+            p = self.values.text(p)
+            self.rows.event.name = cython.cast(cython.uint, self._code(p, -1))
+        elif key == _CAT:
+            p = self.values.text(p)
+            self.rows.event.category = self.last_category = cython.cast(
+                cython.uint, self._code(p, self.last_category)
+            )
+        elif key == _PH:
+            p = self._phase(p)
+        elif key == _TS:
+            p = self._start(p)
+        elif key == _DUR:
+            p = self._duration(p)
+        elif key == _ARGS:
+            p = self.arguments.read(p)
+        elif key == _PID:
+            p = self._identity(p)
+            self.rows.event.pid = self.numbers.value
+        elif key == _TID:
+            p = self._identity(p)
+            self.rows.event.tid = self.numbers.value
+        elif key == _ID:
+            p = self._identity(p)
+            self.rows.event.id = self.numbers.value
+        elif key == _ID2:
+            p = self.values.text(p)
+            if not self.values.is_null:
+                self.rows.event.id = _TEXT_ID + self._code(p, -1)
+        elif key == _BP:
+            p = self.values.text(p)
+            self.rows.event.binds_enclosing = not self.values.is_null
+        elif key == _S:  # how far an instant is drawn
+            p = self.values.skip(p)
+        else:
+            p = self._unknown(lo, p)
+        return p
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _unknown(self, lo: cython.Py_ssize_t, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """A member that has no column, from its quote on."""
+        p = self.values.skip(p)
+        if p >= 0:
+            self.rows.set_aside(self.rows.count, lo - 1, p, True)
+        return p
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _phase(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        if self.buf[p] != 34:
+            return self.values.skip(p)
+        p = self.values.string(p + 1)
+        if p >= 0:
+            self.rows.event.phase = self.buf[self.values.lo] if self.values.hi > self.values.lo else 0
+        return p
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _start(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        p = self.numbers.scaled(p, 3)
+        if p >= 0 and self.numbers.value != _MISSING:
+            self.rows.event.has_start = True
+            self.rows.event.start = self.numbers.value
+            self.rows.event.start_part = self.numbers.fraction
+        elif self.numbers.fraction < 0:
+            self.rows.event.is_out_of_range = True
+        return p
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _duration(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        p = self.numbers.scaled(p, 3)
+        if p >= 0 and self.numbers.value != _MISSING:
+            self.rows.event.has_dur = True
+            self.rows.event.dur = self.numbers.value
+            self.rows.event.dur_part = self.numbers.fraction
+        elif self.numbers.fraction < 0:
+            self.rows.event.is_out_of_range = True
+        return p
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _identity(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """A pid, tid or id: an integer, or the code of a string."""
+        if self.buf[p] != 34:
+            return self.numbers.integer(p)
+        p = self.values.text(p)
+        self.numbers.value = _TEXT_ID + self._code(p, -1)
+        return p
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _code(self, p: cython.Py_ssize_t, guess: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The code of the text that was read up to `p`; that of no string, if it is null or was not read."""
+        if p < 0 or self.values.is_null:
+            return _NO_CODE
+        return self.strings.intern(self.values.lo, self.values.hi, self.values.escaped, guess)

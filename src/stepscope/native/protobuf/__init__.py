@@ -1,0 +1,1 @@
+"""The scanner of protobuf wire format and XSpace."""

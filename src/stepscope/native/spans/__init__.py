@@ -1,0 +1,1 @@
+"""Hot loops over intervals: sets, nesting, lanes, sweeps."""

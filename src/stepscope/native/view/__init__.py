@@ -1,0 +1,1 @@
+"""Levels of detail for the trace viewer."""
