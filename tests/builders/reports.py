@@ -26,10 +26,10 @@ from stepscope.reports.model.report import (
     Problem,
     Profile,
     Queue,
-    Report,
     StepRow,
     Steps,
 )
+from stepscope.reports.report import Report
 
 MS = 1_000_000
 US = 1_000

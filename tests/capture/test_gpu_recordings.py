@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 import stepscope
-from stepscope.reports.model.report import OpRow, Report
+from stepscope.reports.model.report import OpRow
+from stepscope.reports.report import Report
 from stepscope.trace.trace import Trace
 
 RECORDED = Path(__file__).parents[1] / "fixtures" / "capture_gpu"

@@ -24,7 +24,7 @@ from stepscope.profiles.ranks import LoadedFile
 from stepscope.ranks.arrivals import finished
 from stepscope.ranks.compare import Compared, compared, plan
 from stepscope.reports.build import Failures, chosen_sections, put_together
-from stepscope.reports.model.report import Report
+from stepscope.reports.report import Report
 from stepscope.reports.sections.collectives import told_of
 
 if TYPE_CHECKING:

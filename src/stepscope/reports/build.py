@@ -15,9 +15,10 @@ from stepscope.profiles.load import load
 from stepscope.profiles.profile import Profile
 from stepscope.profiles.ranks import spans
 from stepscope.reports.about import about
-from stepscope.reports.model.report import Problem, Report, Steps
+from stepscope.reports.model.report import Problem, Steps
 from stepscope.reports.problems import problems_of
 from stepscope.reports.ranks.straggler_finding import with_straggler, with_waits
+from stepscope.reports.report import Report
 from stepscope.reports.sections import SECTIONS
 from stepscope.reports.sections.section import Section
 

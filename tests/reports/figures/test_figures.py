@@ -12,7 +12,8 @@ from stepscope.reports.figures import FIGURES
 from stepscope.reports.figures.axes import Frame, binary_ticks, duration_words, ticks
 from stepscope.reports.figures.figure import WIDTH
 from stepscope.reports.figures.steps import COLUMNS, columns_of
-from stepscope.reports.model.report import Profile, Report, StepRow
+from stepscope.reports.model.report import Profile, StepRow
+from stepscope.reports.report import Report
 from tests.builders.reports import HOSTILE, MS, report
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,8 +10,9 @@ from html.parser import HTMLParser
 import pytest
 
 from stepscope.reports.figures.markup import Markup, tag
-from stepscope.reports.model.report import Profile, Report
+from stepscope.reports.model.report import Profile
 from stepscope.reports.render.html import as_html, fragment
+from stepscope.reports.report import Report
 from stepscope.reports.tables.tables import ORDER
 from tests.builders.reports import HOSTILE, KERNEL, report
 

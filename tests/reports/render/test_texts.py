@@ -11,10 +11,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from stepscope.reports.model.report import Finding, Report
+from stepscope.reports.model.report import Finding
 from stepscope.reports.render.csv import csv_tables
 from stepscope.reports.render.json import as_json, schema_text
 from stepscope.reports.render.markdown import as_markdown, code, text
+from stepscope.reports.report import Report
 from stepscope.reports.tables.tables import ORDER, tables_of
 from stepscope.reports.wording.summary import evidence
 from tests.builders.reports import HOSTILE, KERNEL, report

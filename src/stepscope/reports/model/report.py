@@ -5,8 +5,7 @@ Times are ns, sizes bytes, shares 0 to 1. What is not known is null, never 0. Lo
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -31,9 +30,6 @@ from stepscope.reports.model.work import (
     Queue,
     Rows,
 )
-
-if TYPE_CHECKING:
-    from stepscope.reports.figures.figure import Figure
 
 __all__ = [
     "SCHEMA",
@@ -272,6 +268,7 @@ class Coverage(msgspec.Struct, kw_only=True):
     gaps: list[Gap] = []
 
 
+# Plain data: `stepscope.reports.report.Report` is the one that can be shown and saved.
 class Report(msgspec.Struct, kw_only=True):
     """All of it."""
 
@@ -290,33 +287,3 @@ class Report(msgspec.Struct, kw_only=True):
     memory: Memory = msgspec.field(default_factory=Memory)
     collectives: Collectives = msgspec.field(default_factory=Collectives)
     coverage: Coverage = msgspec.field(default_factory=Coverage)
-
-    def figure(self, name: str) -> Figure:
-        """A drawing: account, steps, ranks, ops, kernels, precision, device, memory or collectives."""
-        from stepscope.reports.figures import figure
-
-        return figure(self, name)
-
-    def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the report as what the name says: .html, .json, .md, or text."""
-        from stepscope.reports.render.write import save
-
-        save(self, Path(path), force=force)
-
-    def __str__(self) -> str:
-        from stepscope.reports.render.terminal import as_text
-
-        return as_text(self)
-
-    def __repr__(self) -> str:
-        from stepscope.reports.wording.headline import brief
-
-        return brief(self)
-
-    def __rich_repr__(self) -> list[tuple[str, Any]]:
-        return [("profile", self.profile.name)]
-
-    def _repr_html_(self) -> str:
-        from stepscope.reports.render.html import fragment
-
-        return fragment(self)

@@ -10,8 +10,8 @@ from stepscope.profiles.ranks import spans
 from stepscope.ranks.calls.matching import SYMMETRIC
 from stepscope.ranks.stragglers.causes import COMPUTE
 from stepscope.ranks.stragglers.find import NEARLY_ALL
+from stepscope.reports.finding_order import order
 from stepscope.reports.model.report import Collectives, Finding, Straggler
-from stepscope.reports.sections.findings import order
 from stepscope.units import duration
 
 CODE = "straggler"

@@ -7,9 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.findings.rules import CLASSES, Case, findings
+from stepscope.analysis.findings.rules import Case, findings
 from stepscope.analysis.options import Options
 from stepscope.profiles.ranks import spans
+from stepscope.reports.finding_order import order
 from stepscope.reports.model.report import Finding
 from stepscope.reports.sections.section import Section
 
@@ -53,11 +54,6 @@ def _told(found: list[tuple[int, Finding]], ranks: int) -> Finding:
 def _lowered(detail: str) -> str:
     """For the middle of a sentence; names keep their capitals."""
     return detail[0].lower() + detail[1:] if detail[:4] in ("The ", "Step") else detail
-
-
-def order(finding: Finding) -> tuple[int, int, float]:
-    """What threatens the run first, then by time saved."""
-    return CLASSES.index(finding.class_), -finding.saves_ns_per_step, -finding.share
 
 
 SECTION = Section("findings", of_rank, joined)

@@ -1,0 +1,38 @@
+"""The report that `stepscope.report` returns: the data of the model, which can be shown and saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from stepscope.reports.figures import figure
+from stepscope.reports.figures.figure import Figure
+from stepscope.reports.model import report as model
+from stepscope.reports.render.html import fragment
+from stepscope.reports.render.terminal import as_text
+from stepscope.reports.render.write import save
+from stepscope.reports.wording.headline import brief
+
+
+class Report(model.Report, kw_only=True):
+    """A report that can be shown and saved."""
+
+    def figure(self, name: str) -> Figure:
+        """A drawing: account, steps, ranks, ops, kernels, precision, device, memory or collectives."""
+        return figure(self, name)
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the report as what the name says: .html, .json, .md, or text."""
+        save(self, Path(path), force=force)
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("profile", self.profile.name)]
+
+    def _repr_html_(self) -> str:
+        return fragment(self)
