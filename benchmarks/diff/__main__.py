@@ -22,10 +22,10 @@ from benchmarks.diff.plant import slower_op
 from benchmarks.diff.plant_samples import slower_in_samples
 from benchmarks.promises import Promise
 from stepscope.analysis.options import Options
-from stepscope.diffs.build import diff_of
+from stepscope.diffs.build import diff_sides
 from stepscope.diffs.data.model import Diff
 from stepscope.diffs.data.samples import Side
-from stepscope.diffs.side import side_of
+from stepscope.diffs.side import read_side
 
 FIXTURES = Path(__file__).parent.parent.parent / "tests" / "fixtures"
 SUFFIX = ".pt.trace.json.gz"
@@ -66,7 +66,7 @@ def same(sides: Sides) -> Iterator[tuple[str, bool]]:
     unchanged = sorted(key for key in sides if key[1] == "none")
     for a, b in combinations(unchanged, 2):
         if a[0] == b[0]:
-            found = diff_of(sides[a][1], sides[b][1])
+            found = diff_sides(sides[a][1], sides[b][1])
             yield f"{'.'.join(a)} {'.'.join(b)} {_lines(found)}", not found.significant
 
 
@@ -75,7 +75,7 @@ def changed(sides: Sides) -> Iterator[tuple[str, bool]]:
     for key in sorted(sides):
         for base in sorted(sides):
             if key[1] in FIRST_LINE and base[:2] == (key[0], "none"):
-                found = diff_of(sides[base][1], sides[key][1])
+                found = diff_sides(sides[base][1], sides[key][1])
                 is_first = bool(found.lines) and found.lines[0].kind == FIRST_LINE[key[1]]
                 yield f"{'.'.join(base)} {'.'.join(key)} {_lines(found)}", is_first
 
@@ -91,7 +91,7 @@ def slower_ops(sides: Sides) -> Iterator[tuple[str, bool]]:
             with tempfile.TemporaryDirectory() as folder:
                 target = Path(folder) / f"planted{SUFFIX}"
                 added = 1e3 * slower_op(path, target, op, FACTOR) / len(second.samples.cells)
-                found = diff_of(first, side_at(target))
+                found = diff_sides(first, side_at(target))
             if added >= 2 * LEAST * _step(second):
                 yield f"{job} {op} +{added / _step(second):.2%} {_lines(found)}", _names(found, op)
 
@@ -106,7 +106,7 @@ def slower_alone(paths: Iterable[Path]) -> Iterator[tuple[str, bool]]:
         for op, ns in largest(side, measure):
             added = (FACTOR - 1) * ns
             if added >= 2 * LEAST * _step(side):
-                found = diff_of(side, slower_in_samples(side, op, FACTOR, measure))
+                found = diff_sides(side, slower_in_samples(side, op, FACTOR, measure))
                 yield f"{path.name} {op} +{added / _step(side):.2%} {_lines(found)}", _names(found, op)
 
 
@@ -132,7 +132,7 @@ def largest(side: Side, measure: str) -> list[tuple[str, float]]:
 
 def side_at(path: Path) -> Side:
     """A recording as the diff wants it."""
-    return side_of(stepscope.load(path, cache=False), Options(limit=0))
+    return read_side(stepscope.load(path, cache=False), Options(limit=0))
 
 
 def _step(side: Side) -> float:

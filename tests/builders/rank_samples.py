@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from stepscope.diffs.data.samples import Samples, in_form
+from stepscope.diffs.data.samples import Samples, conform_table
 
 HOST_NS = 20_000
 
@@ -28,12 +28,12 @@ def rank_samples(
     frame = pl.DataFrame(rows, infer_schema_length=None)
     by_step = frame.group_by("recording", "rank", "step", maintain_order=True).agg(pl.col("ns").sum())
     return Samples(
-        cells=in_form("cells", by_step),
-        parts=in_form("parts", by_step.with_columns(part=pl.lit("compute"))),
-        names=in_form("names", frame.clear()),
-        ops=in_form("ops", frame),
-        kernels=in_form("kernels", frame.with_columns(name=pl.lit("kernel of ") + pl.col("name"))),
-        products=in_form("products", frame.clear()),
-        collectives=in_form("collectives", frame.clear()),
-        memory=in_form("memory", frame.clear()),
+        cells=conform_table("cells", by_step),
+        parts=conform_table("parts", by_step.with_columns(part=pl.lit("compute"))),
+        names=conform_table("names", frame.clear()),
+        ops=conform_table("ops", frame),
+        kernels=conform_table("kernels", frame.with_columns(name=pl.lit("kernel of ") + pl.col("name"))),
+        products=conform_table("products", frame.clear()),
+        collectives=conform_table("collectives", frame.clear()),
+        memory=conform_table("memory", frame.clear()),
     )

@@ -15,7 +15,7 @@ from stepscope.cluster import work
 from stepscope.cluster.place import FAN_IN, tree
 from stepscope.cluster.report import report
 from stepscope.cluster.sides import side
-from stepscope.diffs.build import diff_of
+from stepscope.diffs.build import diff_sides
 from stepscope.errors import StepscopeError
 from tests.builders.ranks import write_ranks
 from tests.cluster import deadly
@@ -155,4 +155,4 @@ def test_a_side_of_a_diff(ranks: Path, tmp_path: Path) -> None:
     """What the diff wants of a run is the same, too."""
     other = write_ranks(tmp_path / "other", late=1)
     before, after = (side(path, Options(limit=0), where=0) for path in (ranks, other))
-    assert plain(diff_of(before, after)) == plain(stepscope.diff(ranks, other))
+    assert plain(diff_sides(before, after)) == plain(stepscope.diff(ranks, other))

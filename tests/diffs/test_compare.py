@@ -16,12 +16,13 @@ import pytest
 import stepscope
 from benchmarks.diff.plant import slower_op
 from stepscope.analysis.options import Options
-from stepscope.diffs.build import diff_of
+from stepscope.diffs.build import diff_sides
 from stepscope.diffs.data.model import Diff
-from stepscope.diffs.data.samples import Side, repeated
-from stepscope.diffs.side import side_of
+from stepscope.diffs.data.samples import Side, combine_recordings
+from stepscope.diffs.side import read_side
 from stepscope.gate.budget import Baseline, Limit
-from stepscope.gate.check import OTHER_FRAMEWORK, gate_of
+from stepscope.gate.check import check_diff
+from stepscope.gate.wording import OTHER_FRAMEWORK
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SUFFIX = ".pt.trace.json.gz"
@@ -35,7 +36,7 @@ def path_of(name: str) -> Path:
 
 
 def side(path: Path, step: tuple[int, int] | None = None) -> Side:
-    return side_of(stepscope.load(path), Options(None, step, 0))
+    return read_side(stepscope.load(path), Options(None, step, 0))
 
 
 @cache
@@ -47,7 +48,7 @@ def test_a_job_recorded_again_does_not_differ() -> None:
     """Of ten pairs of recordings, though hosts differed in speed by up to 65 %: 95 % of pairs is all of them."""
     wrong = []
     for job, first, second in PAIRS:
-        found = diff_of(recorded(f"{job}.none.{first}"), recorded(f"{job}.none.{second}"))
+        found = diff_sides(recorded(f"{job}.none.{first}"), recorded(f"{job}.none.{second}"))
         if found.significant or found.lines:
             wrong.append((job, first, second, [line.title for line in found.lines]))
     assert wrong == []
@@ -56,13 +57,13 @@ def test_a_job_recorded_again_does_not_differ() -> None:
 def test_halves_of_a_recording_do_not_differ() -> None:
     path = path_of("wide.none.0")
     steps = recorded("wide.none.0").samples.cells["step"].sort().to_list()
-    found = diff_of(side(path, (steps[0], steps[2])), side(path, (steps[3], steps[5])))
+    found = diff_sides(side(path, (steps[0], steps[2])), side(path, (steps[3], steps[5])))
     assert not found.significant
     assert found.lines == []
 
 
 def test_a_run_against_itself_differs_in_nothing() -> None:
-    found = diff_of(recorded("busy.none.0"), recorded("busy.none.0"))
+    found = diff_sides(recorded("busy.none.0"), recorded("busy.none.0"))
     rows = [found.step, *found.parts, *found.names.rows, *found.ops.rows, *found.kernels.rows, *found.memory]
     assert all(
         row.difference == 0 and row.at_equal_speed in (0, None) and not row.significant for row in rows
@@ -75,13 +76,13 @@ def test_a_run_against_itself_differs_in_nothing() -> None:
 @pytest.mark.parametrize(
     ("changed", "kind", "words"),
     [
-        ("busy.batch.1", "batch", "B has 2 times the batch"),
+        ("busy.batch.1", "batch", "B's batch is 2× A's"),
         ("busy.fp32.0", "precision", "matrix products run in fp32 instead of bf16"),
         ("busy.sync.1", "sync", "waiting for the device in aten::_local_scalar_dense"),
     ],
 )
 def test_what_was_changed_is_the_first_line(base: str, changed: str, kind: str, words: str) -> None:
-    first = diff_of(recorded(base), recorded(changed)).lines[0]
+    first = diff_sides(recorded(base), recorded(changed)).lines[0]
     assert (first.kind, first.title) == (kind, words)
     assert first.difference > 0
 
@@ -98,7 +99,7 @@ def test_an_op_slower_by_a_tenth_is_the_first_line(base: str, other: str, op: st
     """Planted into another recording of the same job."""
     target = tmp_path / f"planted{SUFFIX}"
     added_us = slower_op(path_of(other), target, op, 1.1)
-    found = diff_of(recorded(base), side(target))
+    found = diff_sides(recorded(base), side(target))
     assert found.lines[0].title == op
     assert found.lines[0].kind == "op"
     per_step = 1e3 * added_us / len(found.steps["b"])
@@ -117,7 +118,7 @@ def test_an_op_slower_by_a_tenth_is_the_first_line(base: str, other: str, op: st
     ],
 )
 def test_bottlenecks_are_named(job: str, kind: str, says: str) -> None:
-    first = diff_of(recorded(f"{job}.mended"), recorded(f"{job}.slow")).lines[0]
+    first = diff_sides(recorded(f"{job}.mended"), recorded(f"{job}.slow")).lines[0]
     assert first.kind == kind
     assert says in first.title
 
@@ -126,12 +127,14 @@ def test_bottlenecks_are_named(job: str, kind: str, says: str) -> None:
 def test_what_is_rarely_slow_is_said_to_be_so(back: bool) -> None:
     """A checkpoint in every fifth step: the mean drowns in it, the median does not see it."""
     sides = [recorded(f"torch_checkpoint.{name}") for name in ("mended", "slow")]
-    found = diff_of(*(reversed(sides) if back else sides))
+    found = diff_sides(*(reversed(sides) if back else sides))
     most, few = "AB" if back else "BA"
     assert found.lines[0].kind == "tail"
-    assert found.lines[0].title == f"2 of {most}'s 10 steps take 91 times as long, none of {few}'s 10"
-    assert found.lines[0].detail == "mostly files: save_checkpoint"
-    assert "on average, by a few that are slow" in found.verdict
+    assert (
+        found.lines[0].title == f"2 of 10 steps in {most} take 91 times as long as usual ({few}: none of 10)"
+    )
+    assert found.lines[0].detail == "mostly file access: save_checkpoint"
+    assert found.verdict.startswith("A few slow steps changed the mean step: ")
     assert found.tail is not None
     assert found.tail.significant
 
@@ -142,15 +145,16 @@ def test_one_interrupted_step_may_be_chance() -> None:
     cells = base.samples.cells.with_columns(
         ns=pl.when(pl.col("step") == base.samples.cells["step"][3]).then(5).otherwise(1) * pl.col("ns")
     )
-    found = diff_of(base, Side(replace(base.samples, cells=cells), base.report))
+    found = diff_sides(base, Side(replace(base.samples, cells=cells), base.report))
     assert found.tail is not None
     assert (found.tail.b_slow, found.tail.significant) == (1, False)
-    assert "1 of B's 10 steps takes 4.98 times as long, none of A's 10: too few to tell" in found.verdict
+    said = "1 of 10 steps in B takes 4.98 times as long as usual (A: none of 10): too few to be significant."
+    assert said in found.verdict
 
 
 def test_what_was_mended_is_told_as_lost() -> None:
     there, back = (
-        diff_of(recorded(f"torch_item.{a}"), recorded(f"torch_item.{b}"))
+        diff_sides(recorded(f"torch_item.{a}"), recorded(f"torch_item.{b}"))
         for a, b in (("mended", "slow"), ("slow", "mended"))
     )
     assert (
@@ -161,7 +165,7 @@ def test_what_was_mended_is_told_as_lost() -> None:
 
 
 def test_parts_sum_to_the_step() -> None:
-    found = diff_of(recorded("torch_item.mended"), recorded("torch_item.slow"))
+    found = diff_sides(recorded("torch_item.mended"), recorded("torch_item.slow"))
     for read in (lambda row: row.a or 0, lambda row: row.b or 0, lambda row: row.difference):
         total: Callable[..., float] = read
         assert sum(total(row) for row in found.parts) == pytest.approx(total(found.step))
@@ -169,12 +173,12 @@ def test_parts_sum_to_the_step() -> None:
 
 def test_the_same_twice_is_the_same() -> None:
     """The bootstrap has a seed."""
-    first, second = (diff_of(recorded("conv.none.0"), recorded("conv.none.5")) for _ in range(2))
+    first, second = (diff_sides(recorded("conv.none.0"), recorded("conv.none.5")) for _ in range(2))
     assert first == second
 
 
 def test_per_sample_where_the_batch_differs() -> None:
-    found = diff_of(recorded("busy.none.3"), recorded("busy.batch.1"))
+    found = diff_sides(recorded("busy.none.3"), recorded("busy.batch.1"))
     assert found.batch is not None
     assert found.batch.ratio == 2
     figures = {row.name: row for row in found.figures}
@@ -185,14 +189,16 @@ def test_per_sample_where_the_batch_differs() -> None:
 
 def test_recordings_of_each_side_tell_what_chance_does() -> None:
     """Twice three of one job do not differ; a planted wait is found, and figures are means over all recordings."""
-    ours, theirs = (repeated([recorded(f"conv.none.{number}") for number in each]) for each in ((0, 5), (6,)))
-    found = diff_of(ours, theirs)
+    ours, theirs = (
+        combine_recordings([recorded(f"conv.none.{number}") for number in each]) for each in ((0, 5), (6,))
+    )
+    found = diff_sides(ours, theirs)
     assert (len(found.a.paths), found.b.paths) == (2, [])
     assert not found.significant
     assert len(found.steps["a"]) == 12
-    both = repeated([recorded("busy.none.0"), recorded("busy.none.3")])
-    assert diff_of(both, recorded("busy.sync.1")).lines[0].kind == "sync"
-    assert diff_of(both, recorded("busy.fp32.0")).lines[0].kind == "precision"
+    both = combine_recordings([recorded("busy.none.0"), recorded("busy.none.3")])
+    assert diff_sides(both, recorded("busy.sync.1")).lines[0].kind == "sync"
+    assert diff_sides(both, recorded("busy.fp32.0")).lines[0].kind == "precision"
 
 
 def test_memory_of_many_devices_is_that_of_the_fullest() -> None:
@@ -202,21 +208,21 @@ def test_memory_of_many_devices_is_that_of_the_fullest() -> None:
         one.with_columns(name=pl.lit(f"gpu {number}"), peak_bytes=pl.lit(number + 1 << 30, dtype=pl.Int64))
         for number in range(8)
     )
-    found = diff_of(base, Side(replace(base.samples, memory=many), base.report)).memory
+    found = diff_sides(base, Side(replace(base.samples, memory=many), base.report)).memory
     assert [(row.name, row.b) for row in found if row.b] == [("the fullest gpu", 8 << 30)]
 
 
 def test_the_speed_of_the_host_is_told() -> None:
-    found = diff_of(recorded("small.none.0"), recorded("small.none.1"))
+    found = diff_sides(recorded("small.none.0"), recorded("small.none.1"))
     host = next(speed for speed in found.speed if speed.what == "host")
     assert host.ratio == pytest.approx(1.7, abs=0.1)
-    assert "the machine rather than the code" in found.verdict
+    assert "That is the machine, not the code" in found.verdict
 
 
 @cache
 def across_frameworks() -> Diff:
     jax = side(FIXTURES / "diagnosis" / "jax_sync.mended.xplane.pb.gz")
-    return diff_of(recorded("torch_item.mended"), jax)
+    return diff_sides(recorded("torch_item.mended"), jax)
 
 
 def test_other_frameworks_are_said_not_to_compare() -> None:
@@ -228,13 +234,13 @@ def test_other_frameworks_are_said_not_to_compare() -> None:
         line.kind in ("precision", "memory", "tail") or line.title == line.kind.replace("_", " ")
         for line in found.lines
     )
-    assert gate_of(found, Baseline(step_time=Limit(0.05, "share"))).remarks == [OTHER_FRAMEWORK]
+    assert check_diff(found, Baseline(step_time=Limit(0.05, "share"))).remarks == [OTHER_FRAMEWORK]
 
 
 def test_other_world_sizes_compare_per_rank() -> None:
     ddp = FIXTURES / "capture_gpu" / "torch_ddp"
-    both, one = side(ddp), side_of(stepscope.load(ddp, rank=0), Options(limit=0))
-    found = diff_of(both, one)
+    both, one = side(ddp), read_side(stepscope.load(ddp, rank=0), Options(limit=0))
+    found = diff_sides(both, one)
     assert (found.a.ranks, found.b.ranks) == (2, 1)
     assert len(found.steps["a"]) == 2 * len(found.steps["b"])
     assert found.collectives.rows[0].name == "all_reduce"
@@ -253,15 +259,15 @@ def test_steps_that_are_not_marked_are_said_to_be_inferred(tmp_path: Path) -> No
     ]
     target = tmp_path / f"stepless{SUFFIX}"
     target.write_bytes(gzip.compress(json.dumps(whole).encode()))
-    found = diff_of(recorded("torch_copy.mended"), side(target))
+    found = diff_sides(recorded("torch_copy.mended"), side(target))
     assert found.b.step_source == "inferred"
     assert found.not_comparable == [
-        "B marks no steps: they are inferred from what repeats, and may be something else."
+        "B marks no steps: they are inferred from what repeats, and may be wrong."
     ]
 
 
 def test_flame_graph_of_both() -> None:
-    found = diff_of(recorded("torch_item.mended"), recorded("torch_item.slow")).flame
+    found = diff_sides(recorded("torch_item.mended"), recorded("torch_item.slow")).flame
     tops = [node for node in found.nodes if node.parent == -1]
     assert sum(node.a_self_ns for node in found.nodes) == pytest.approx(
         sum(node.a_total_ns for node in tops), rel=1e-3

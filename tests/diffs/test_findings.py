@@ -1,23 +1,25 @@
-"""Findings of two runs are the same if they are about the same; figures say what they are of."""
+"""Findings of two runs are the same if they are about the same subject; figures say what they refer to."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from stepscope.diffs.data.model import Line
-from stepscope.diffs.figures import UTILISATION, other_peaks, plain_row
-from stepscope.diffs.findings import findings
+from stepscope.diffs.explain.lines import PrecisionChange
+from stepscope.diffs.figures import UTILISATION, make_plain_row, note_other_peaks
+from stepscope.diffs.findings import compare_findings
+from stepscope.reports.model.report import Finding, Profile, Report, Steps
 
 STEP_NS = 10_000_000
 
 
-def report(*found: tuple[str, str, int]) -> dict[str, Any]:
-    rows = [{"code": code, "title": title, "saves_ns_per_step": saves} for code, title, saves in found]
-    return {"findings": rows, "steps": {"mean_ns": STEP_NS}}
+def report(*findings: tuple[str, str, int]) -> Report:
+    rows = [
+        Finding(code=code, class_="", title=title, detail="", saves_ns_per_step=saves)
+        for code, title, saves in findings
+    ]
+    return Report(profile=Profile(path=""), steps=Steps(mean_ns=STEP_NS), findings=rows)
 
 
 def test_another_rank_is_another_finding() -> None:
-    gained, lost, kept = findings(
+    gained, lost, kept = compare_findings(
         report(("straggler", "The other ranks wait for rank 0", 700_000)),
         report(("straggler", "The other ranks wait for rank 2", 5_000_000)),
         True,
@@ -27,18 +29,17 @@ def test_another_rank_is_another_finding() -> None:
     assert kept == []
 
 
-def test_what_grew_is_said_to() -> None:
+def test_findings_that_grow_are_significant() -> None:
     both = [report(("input-bound", "The device waits for data", saves)) for saves in (700_000, 5_000_000)]
     for a, b in (both, both[::-1]):
-        gained, lost, kept = findings(a, b, True)
+        gained, lost, kept = compare_findings(a, b, True)
         assert gained == lost == []
         assert kept[0].significant
-    assert not findings(both[0], both[0], True)[2][0].significant
-    assert not findings(both[0], both[1], False)[2][0].significant
+    assert not compare_findings(both[0], both[0], True)[2][0].significant
+    assert not compare_findings(both[0], both[1], False)[2][0].significant
 
 
 def test_utilisation_of_another_peak_says_so() -> None:
-    rows = [plain_row(UTILISATION, 0.1, 0.4, "share"), plain_row("device busy", 0.5, 0.5, "share")]
-    title = "matrix products run in fp32 instead of bf16"
-    other_peaks(rows, [Line(title=title, kind="precision", difference=1.0)])
+    rows = [make_plain_row(UTILISATION, 0.1, 0.4, "share"), make_plain_row("device busy", 0.5, 0.5, "share")]
+    note_other_peaks(rows, PrecisionChange("bf16", "fp32", 1.0, None, None))
     assert [row.note for row in rows] == ["of another peak: fp32 instead of bf16", ""]

@@ -42,8 +42,8 @@ class Format(str, Enum):
 def check(
     path: ProfilePath,
     budget: Annotated[Path, typer.Option("--budget", metavar="FILE", help="The limits, as TOML.")] = Path("budgets.toml"),
-    baseline: Annotated[list[str] | None, typer.Option("--baseline", metavar="PATH", help="The profile to compare with, instead of the file's. May be given several times: recordings of the same job tell what chance does.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Fail also on what cannot be told from noise.")] = False,
+    baseline: Annotated[list[str] | None, typer.Option("--baseline", metavar="PATH", help="The profile to compare with, instead of the file's. May be given several times: several recordings of the same job show its noise.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail also on limits that are exceeded within noise (inconclusive).")] = False,
     output_format: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.text,
     step: Annotated[str | None, typer.Option("--step", metavar="A:B", help="Only the steps A to B, both included; one number for one step.")] = None,
     step_name: Annotated[str | None, typer.Option("--step-name", metavar="NAME", help="The annotation that marks the steps.")] = None,
@@ -58,12 +58,12 @@ def check(
 ) -> None:  # fmt: skip
     """Compare a profile with its budget: step time, parts, peak memory, findings, and growth against a baseline.
 
-    The exit code is 3 if a limit is not kept by more than chance, or if the profile cannot tell.
+    The exit code is 3 if a limit is exceeded by more than noise, or if the profile does not have the figure.
     """
     with session(quiet, verbose, color) as talk:
         from stepscope.analysis.options import Options, parse_steps
         from stepscope.gate.budget import read_budget, with_baseline
-        from stepscope.gate.gate_build import check as judge
+        from stepscope.gate.check import check as judge
 
         limits = read_budget(budget)
         if baseline:

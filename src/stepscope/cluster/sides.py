@@ -1,4 +1,4 @@
-"""A run as the diff wants it, its ranks read elsewhere: the same as if they had been read here."""
+"""One side of a diff, its ranks read by other processes: the same as if they had been read here."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import os
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options, parse_steps
 from stepscope.cluster.place import Progress
 from stepscope.cluster.report import looked
-from stepscope.diffs.build import Diff, diff_of
+from stepscope.diffs.build import Diff, diff_sides
 from stepscope.diffs.compare import ROWS
-from stepscope.diffs.data.samples import Samples, Side, repeated, together
-from stepscope.diffs.side import outside_steps, samples_of
+from stepscope.diffs.data.samples import Samples, Side, combine_ranks, combine_recordings
+from stepscope.diffs.side import collect_samples, measure_outside
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -31,11 +29,9 @@ def side(
     progress: Progress | None = None,
 ) -> Side:
     """One side of a diff; `where` as in `cluster.report.report`."""
-    told, seen = looked(path, options, where, rank=rank, cache=cache, progress=progress, also=_of_rank)
-    report = msgspec.to_builtins(told)
-    return Side(
-        together([samples for samples, _ in seen]), report, max((share for _, share in seen), default=0.0)
-    )
+    report, ranks = looked(path, options, where, rank=rank, cache=cache, progress=progress, also=_look)
+    samples, outside = [samples for samples, _ in ranks], [share for _, share in ranks]
+    return Side(combine_ranks(samples), report, max(outside, default=0.0))
 
 
 def diff(
@@ -50,16 +46,16 @@ def diff(
     cache: bool = True,
     progress: Progress | None = None,
 ) -> Diff:
-    """B against A, each some recordings of one job, as `stepscope.diff` has it."""
+    """B against A, each one or more recordings of one job, as in `stepscope.diff`."""
     options = Options(step_name, parse_steps(step) if step is not None else None, 0)
     before, after = (
-        repeated(
+        combine_recordings(
             [side(path, options, where=where, rank=rank, cache=cache, progress=progress) for path in paths]
         )
         for paths in (a, b)
     )
-    return diff_of(before, after, limit)
+    return diff_sides(before, after, limit)
 
 
-def _of_rank(context: RankContext) -> tuple[Samples, float]:
-    return samples_of(context), outside_steps(context)
+def _look(context: RankContext) -> tuple[Samples, float]:
+    return collect_samples(context), measure_outside(context)

@@ -1,17 +1,19 @@
-"""What the two reports say as single figures: steps, shares, peaks of memory."""
+"""Single figures of the two reports: steps, shares, peaks of memory."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
 
 import polars as pl
 
-from stepscope.diffs.data.model import Batch, Line, Row
+from stepscope.diffs.data.model import Batch, Row
 from stepscope.diffs.data.samples import Samples
+from stepscope.diffs.explain.lines import PrecisionChange
+from stepscope.diffs.explain.wording import describe_formats
 from stepscope.diffs.noise.machine_speed import HOST
+from stepscope.reports.model.report import Report
 
 # Peaks of one job are nearly the same in every run; a caching allocator rounds them.
 MEMORY_LEAST = 0.02
@@ -20,32 +22,32 @@ HOST_MEMORY_LEAST = 0.3
 MEMORY_LEAST_BYTES = 1 << 20
 # Rows of a memory for each device up to so many; of more of them only the fullest matters.
 MOST_DEVICES = 4
+MEDIAN_STEP = "median step"
 UTILISATION = "model FLOPs utilisation"
 _NUMBER = re.compile(r" \d+(?= |$)")
-Report = Mapping[str, Any]
 
 
-def _peak(report: Report) -> int | None:
-    peaks = [row["peak_bytes"] or 0 for row in report["memory"]["devices"] if row["device_kind"] != "cpu"]
+def _find_peak(report: Report) -> int | None:
+    peaks = [row.peak_bytes or 0 for row in report.memory.devices if row.device_kind != "cpu"]
     return max(peaks, default=None)
 
 
-FIGURES: tuple[tuple[str, str, Callable[[Report], Any]], ...] = (
-    ("median step", "ns", lambda report: report["steps"]["median_ns"]),
-    ("90th percentile of steps", "ns", lambda report: report["steps"]["p90_ns"]),
-    ("steps", "count", lambda report: report["steps"]["count"]),
-    ("device busy", "share", lambda report: report["device"]["busy_share"]),
-    (UTILISATION, "share", lambda report: report["device"]["mfu"]),
-    ("tensor cores", "share", lambda report: report["precision"]["tensor_core_share"]),
-    ("exposed input", "share", lambda report: report["input"]["exposed_share"]),
-    ("exposed communication", "share", lambda report: report["collectives"]["exposed_share"]),
-    ("peak memory", "bytes", _peak),
-    ("ranks", "count", lambda report: len(report["profile"]["ranks"])),
+FIGURES: tuple[tuple[str, str, Callable[[Report], float | None]], ...] = (
+    (MEDIAN_STEP, "ns", lambda report: report.steps.median_ns),
+    ("p90 step", "ns", lambda report: report.steps.p90_ns),
+    ("steps", "count", lambda report: report.steps.count),
+    ("device busy", "share", lambda report: report.device.busy_share),
+    (UTILISATION, "share", lambda report: report.device.mfu),
+    ("tensor cores", "share", lambda report: report.precision.tensor_core_share),
+    ("exposed input", "share", lambda report: report.input.exposed_share),
+    ("exposed communication", "share", lambda report: report.collectives.exposed_share),
+    ("peak memory", "bytes", _find_peak),
+    ("ranks", "count", lambda report: len(report.profile.ranks)),
 )
 
 
-def plain_row(name: str, a: float | None, b: float | None, unit: str) -> Row:
-    """Figures without samples: no noise is known."""
+def make_plain_row(name: str, a: float | None, b: float | None, unit: str) -> Row:
+    """Figures without samples: their noise is unknown."""
     difference = (b or 0) - (a or 0)
     return Row(
         name=name,
@@ -57,34 +59,35 @@ def plain_row(name: str, a: float | None, b: float | None, unit: str) -> Row:
     )
 
 
-def figures(a: Report, b: Report, batch: Batch | None) -> list[Row]:
+def compare_figures(a: Report, b: Report, batch: Batch | None) -> list[Row]:
     """Those that a run has; with another batch, also the step per sample, in samples of A's batch."""
-    rows = [plain_row(name, read(a), read(b), unit) for name, unit, read in FIGURES]
-    found = [row for row in rows if row.a is not None or row.b is not None]
-    step = found[0] if found and found[0].name == "median step" else None
+    rows = [make_plain_row(name, read(a), read(b), unit) for name, unit, read in FIGURES]
+    known = [row for row in rows if row.a is not None or row.b is not None]
+    step = known[0] if known and known[0].name == MEDIAN_STEP else None
     if batch is not None and step is not None and step.b is not None:
-        found.insert(1, plain_row("median step per batch of A's size", step.a, step.b / batch.ratio, "ns"))
-    return found
+        per_batch = make_plain_row(f"{MEDIAN_STEP} per batch of A's size", step.a, step.b / batch.ratio, "ns")
+        known.insert(1, per_batch)
+    return known
 
 
-def other_peaks(rows: Sequence[Row], lines: Sequence[Line]) -> None:
-    """Utilisation is of the peak of the number format: with another one it is of another peak."""
-    changed = next((line.title for line in lines if line.kind == "precision"), None)
+def note_other_peaks(rows: Sequence[Row], change: PrecisionChange | None) -> None:
+    """Utilisation is of the peak of the number format: with another format it refers to another peak."""
     for row in rows:
-        if row.name == UTILISATION and changed is not None and row.a is not None and row.b is not None:
-            row.note = f"of another peak: {changed.removeprefix('matrix products run in ')}"
+        if row.name == UTILISATION and change is not None and row.a is not None and row.b is not None:
+            row.note = f"of another peak: {describe_formats(change.before, change.after)}"
 
 
-def memory_rows(a: Samples, b: Samples) -> list[Row]:
+def compare_memory(a: Samples, b: Samples) -> list[Row]:
     """The highest peak over ranks, by memory; where a run has more than MOST_DEVICES of a kind, of the fullest."""
-    both = [_peaks(side) for side in (a, b)]
+    both = [_find_peaks(side) for side in (a, b)]
     crowded = {
-        kind for peaks in both for kind, count in Counter(map(_kind, peaks)).items() if count > MOST_DEVICES
+        kind
+        for peaks in both
+        for kind, count in Counter(map(_find_kind, peaks)).items()
+        if count > MOST_DEVICES
     }
-    peaks = [_fullest(each, crowded) for each in both]
-    rows = [
-        plain_row(name, peaks[0].get(name), peaks[1].get(name), "bytes") for name in {**peaks[0], **peaks[1]}
-    ]
+    ours, theirs = (_keep_fullest(each, crowded) for each in both)
+    rows = [make_plain_row(name, ours.get(name), theirs.get(name), "bytes") for name in {**ours, **theirs}]
     for row in rows:
         share = HOST_MEMORY_LEAST if row.name == HOST else MEMORY_LEAST
         least = max(MEMORY_LEAST_BYTES, share * max(row.a or 0, row.b or 0))
@@ -92,20 +95,20 @@ def memory_rows(a: Samples, b: Samples) -> list[Row]:
     return sorted(rows, key=lambda row: (-abs(row.difference), row.name))
 
 
-def _kind(name: str) -> str:
+def _find_kind(name: str) -> str:
     """gpu 3 → gpu."""
     return _NUMBER.sub("", name)
 
 
-def _fullest(peaks: Mapping[str, int], crowded: Collection[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _keep_fullest(peaks: Mapping[str, int], crowded: Collection[str]) -> dict[str, int]:
+    fullest: dict[str, int] = {}
     for name, peak in peaks.items():
-        kind = _kind(name)
-        shown = f"the fullest {kind}" if kind in crowded else name
-        found[shown] = max(peak, found.get(shown, 0))
-    return found
+        kind = _find_kind(name)
+        title = f"the fullest {kind}" if kind in crowded else name
+        fullest[title] = max(peak, fullest.get(title, 0))
+    return fullest
 
 
-def _peaks(samples: Samples) -> dict[str, int]:
+def _find_peaks(samples: Samples) -> dict[str, int]:
     known = samples.memory.filter(pl.col("peak_bytes").is_not_null())
     return dict(known.group_by("name").agg(pl.col("peak_bytes").max()).sort("name").iter_rows())

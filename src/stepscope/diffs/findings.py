@@ -1,71 +1,84 @@
-"""Findings that came, went, stayed and grew: the same where they are of one code and about the same ranks."""
+"""Findings that appeared, disappeared, remained or grew: the same finding if code and ranks are the same."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from stepscope.diffs.data.model import FindingChange
+from stepscope.reports.model.report import Report
 
 # Of the step: what a finding must be worth for its coming, going or growing to mean something.
 FINDING_LEAST = 0.03
 # Times as much as in the other run: what has grown, and not only changed with its threshold.
 GROWN = 1.5
 _RANKS = re.compile(r"\branks? (\d+(?:(?:, | and )\d+)*)")
-Report = Mapping[str, Any]
+# The code of a finding, and the ranks that its title names.
+Subject = tuple[str, str]
 Changes = tuple[list[FindingChange], list[FindingChange], list[FindingChange]]
-_About = tuple[str, str]
 
 
-def findings(a: Report, b: Report, is_changed: bool) -> Changes:
+@dataclass(frozen=True)
+class _Sum:
+    """All findings about one subject: the first title, and what they would save together."""
+
+    title: str
+    saves_ns: int
+
+
+def compare_findings(a: Report, b: Report, is_changed: bool) -> Changes:
     """Gained by B, lost by B, and those that both have; findings of one code about the same ranks are one.
 
-    A finding near its threshold comes and goes: it counts as a change only where it is worth something and the runs differ.
+    A finding near its threshold comes and goes: that is significant only if it is worth something and the runs differ.
     """
-    ours, theirs = _by_subject(a), _by_subject(b)
+    ours, theirs = _sum_by_subject(a), _sum_by_subject(b)
     gained = [
-        FindingChange(
-            code=about[0], title=title, b_saves_ns=saves, significant=is_changed and _matters(saves, b)
+        _make_change(
+            subject, each.title, b=each.saves_ns, significant=is_changed and _matters(each.saves_ns, b)
         )
-        for about, (title, saves) in theirs.items()
-        if about not in ours
+        for subject, each in theirs.items()
+        if subject not in ours
     ]
     lost = [
-        FindingChange(
-            code=about[0], title=title, a_saves_ns=saves, significant=is_changed and _matters(saves, a)
+        _make_change(
+            subject, each.title, a=each.saves_ns, significant=is_changed and _matters(each.saves_ns, a)
         )
-        for about, (title, saves) in ours.items()
-        if about not in theirs
+        for subject, each in ours.items()
+        if subject not in theirs
     ]
     kept = [
-        _kept(about[0], title, (ours[about][1], saves), (a, b) if is_changed else None)
-        for about, (title, saves) in theirs.items()
-        if about in ours
+        _compare_kept(subject, ours[subject], each, (a, b), is_changed)
+        for subject, each in theirs.items()
+        if subject in ours
     ]
     return gained, lost, kept
 
 
-def _kept(
-    code: str, title: str, saves: tuple[int, int], changed: tuple[Report, Report] | None
+def _compare_kept(
+    subject: Subject, a: _Sum, b: _Sum, reports: tuple[Report, Report], is_changed: bool
 ) -> FindingChange:
     """Significant where it is worth much more in one of the runs than in the other."""
-    less, more = sorted(saves)
-    larger = changed[saves.index(more)] if changed else None
-    grown = larger is not None and more > GROWN * less and _matters(more - less, larger)
-    return FindingChange(code=code, title=title, a_saves_ns=saves[0], b_saves_ns=saves[1], significant=grown)
+    less, more = sorted((a.saves_ns, b.saves_ns))
+    larger = reports[0] if a.saves_ns == more else reports[1]
+    has_grown = is_changed and more > GROWN * less and _matters(more - less, larger)
+    return _make_change(subject, b.title, a=a.saves_ns, b=b.saves_ns, significant=has_grown)
 
 
-def _matters(saves: int, report: Report) -> bool:
-    return saves >= FINDING_LEAST * (report["steps"]["mean_ns"] or 0)
+def _make_change(
+    subject: Subject, title: str, *, a: int | None = None, b: int | None = None, significant: bool
+) -> FindingChange:
+    return FindingChange(code=subject[0], title=title, a_saves_ns=a, b_saves_ns=b, significant=significant)
 
 
-def _by_subject(report: Report) -> dict[_About, tuple[str, int]]:
-    """By code and the ranks that the title names."""
-    found: dict[_About, tuple[str, int]] = {}
-    for row in report["findings"]:
-        named = _RANKS.search(row["title"])
-        about = row["code"], named[1] if named else ""
-        title, saves = found.get(about, (row["title"], 0))
-        found[about] = title, saves + row["saves_ns_per_step"]
-    return found
+def _matters(saves_ns: int, report: Report) -> bool:
+    return saves_ns >= FINDING_LEAST * (report.steps.mean_ns or 0)
+
+
+def _sum_by_subject(report: Report) -> dict[Subject, _Sum]:
+    sums: dict[Subject, _Sum] = {}
+    for finding in report.findings:
+        ranks = _RANKS.search(finding.title)
+        subject = finding.code, ranks[1] if ranks else ""
+        before = sums.get(subject, _Sum(finding.title, 0))
+        sums[subject] = _Sum(before.title, before.saves_ns + finding.saves_ns_per_step)
+    return sums

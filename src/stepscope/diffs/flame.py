@@ -11,14 +11,14 @@ _DEEPEST = 100
 Path = tuple[str, ...]
 
 
-def flame(a: Samples, b: Samples, measure: str) -> Flame:
+def build_flame(a: Samples, b: Samples, measure: str) -> Flame:
     """The largest nodes in either run; an ancestor is never smaller, so no node loses its parent."""
-    own = _own(a, measure), _own(b, measure)
-    totals = _totals(own[0]), _totals(own[1])
+    own = _measure_own(a, measure), _measure_own(b, measure)
+    totals = _sum_below(own[0]), _sum_below(own[1])
     paths = {**totals[0], **totals[1]}
     by_size = sorted(paths, key=lambda path: (-max(each.get(path, 0.0) for each in totals), len(path), path))
-    kept = sorted(path for path in by_size[:MOST_NODES])
-    place = {path: number for number, path in enumerate(kept)}
+    largest = sorted(by_size[:MOST_NODES])
+    place = {path: number for number, path in enumerate(largest)}
     names: dict[str, int] = {}
     nodes = [
         FlameNode(
@@ -29,38 +29,39 @@ def flame(a: Samples, b: Samples, measure: str) -> Flame:
             a_total_ns=round(totals[0].get(path, 0.0), 1),
             b_total_ns=round(totals[1].get(path, 0.0), 1),
         )
-        for path in kept
+        for path in largest
     ]
-    return Flame(measure=measure, names=list(names), nodes=nodes, left_out=len(paths) - len(kept))
+    return Flame(measure=measure, names=list(names), nodes=nodes, left_out=len(paths) - len(largest))
 
 
-def folded(found: Flame) -> str:
-    """As the tools for differential flame graphs take it: `scope;op A B`, times in ns per step."""
+def fold_stacks(flame: Flame) -> str:
+    """The format of tools for differential flame graphs: `scope;op A B`, times in ns per step."""
     paths: list[Path] = []
     lines = []
-    for node in found.nodes:
-        word = found.names[node.name].replace(";", ",").replace(" ", "_")
+    for node in flame.nodes:
+        word = flame.names[node.name].replace(";", ",").replace(" ", "_")
         paths.append((*(paths[node.parent] if node.parent >= 0 else ()), word))
         if node.a_self_ns or node.b_self_ns:
             lines.append(f"{';'.join(paths[-1])} {node.a_self_ns:.0f} {node.b_self_ns:.0f}\n")
     return "".join(lines)
 
 
-def _own(samples: Samples, measure: str) -> dict[Path, float]:
-    """By path, the time per step."""
+def _measure_own(samples: Samples, measure: str) -> dict[Path, float]:
+    """By path, the op's own time per step."""
     steps = max(1, len(samples.cells))
-    found: dict[Path, float] = {}
+    times: dict[Path, float] = {}
     rows = samples.ops.select("scope", "name", f"{measure}_ns").iter_rows()
     for scope, name, ns in rows:
         if ns:
             path = (*(scope.split("/")[:_DEEPEST] if scope else [NO_SCOPE]), name or "")
-            found[path] = found.get(path, 0.0) + ns / steps
-    return found
+            times[path] = times.get(path, 0.0) + ns / steps
+    return times
 
 
-def _totals(own: dict[Path, float]) -> dict[Path, float]:
-    found: dict[Path, float] = {}
+def _sum_below(own: dict[Path, float]) -> dict[Path, float]:
+    """By path, the time of the node and of all nodes below it."""
+    times: dict[Path, float] = {}
     for path, ns in own.items():
         for depth in range(1, len(path) + 1):
-            found[path[:depth]] = found.get(path[:depth], 0.0) + ns
-    return found
+            times[path[:depth]] = times.get(path[:depth], 0.0) + ns
+    return times

@@ -1,55 +1,55 @@
-"""One run as the diff wants it: what each of its steps cost on each rank, and its report."""
+"""Reads one side of a diff: what each of its steps cost on each rank, and its report."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-import msgspec
 import polars as pl
 
 from stepscope.analysis.collectives.calls import collective_calls
 from stepscope.analysis.context import WHOLE, RankContext
 from stepscope.analysis.kernels.names.dtypes import of_op
-from stepscope.analysis.memory import DeviceMemory
 from stepscope.analysis.ops.calls import launched_work
 from stepscope.analysis.options import Options
 from stepscope.diffs.data.match import LINE_OF_FUNCTION
-from stepscope.diffs.data.samples import Samples, Side, in_form, together
-from stepscope.profiles.cache import background as later
+from stepscope.diffs.data.samples import Samples, Side, TableName, combine_ranks, conform_table
+from stepscope.profiles.cache import background
 from stepscope.profiles.profile import Profile
 from stepscope.reports.build import build
 from stepscope.reports.columns import without_address
+from stepscope.trace.frames import conform
 
 # Of the account, by rank: what is left out is far too small to explain anything.
 NAMES_PER_PART = 100
-# Their time is the device's own, and is told by op or by collective.
 # Ops whose number format decides how fast they are.
 _PRODUCT = r"(?i)mm\b|matmul|linear|conv(?:[^e]|$)|\bdot|attention"
 _HOST_LINK = ("HtoD", "DtoH")
 _WAITS, _WAIT = ("runtime", "sync"), "(?i)synchronize"
 # PyTorch's frames of modules: one more gives all later ones another number.
 _NUMBER_OF_MODULE = r"^(nn\.Module: .+)_\d+$"
+# Their time is the device's own, and is compared by op or by collective.
 _NOT_BY_NAME = ("compute", "host_compute", "collective")
+UNNAMED = "(unnamed)"
+# What the copies between host and device took that an op launched.
+LINK = {"event": pl.UInt32, "link_ns": pl.Int64, "link_bytes": pl.Int64}
 
 
-def side_of(profile: Profile, options: Options, ranks: Sequence[int] | None = None) -> Side:
-    """The run, each rank looked at once."""
-    found: list[Samples] = []
+def read_side(profile: Profile, options: Options, ranks: Sequence[int] | None = None) -> Side:
+    """The run, each rank analysed once."""
+    samples: list[Samples] = []
     outside: list[float] = []
 
     def look(context: RankContext) -> None:
-        found.append(samples_of(context))
-        outside.append(outside_steps(context))
+        samples.append(collect_samples(context))
+        outside.append(measure_outside(context))
 
-    with later.postponed():
-        told = build(profile, options, ranks, also=look)
-    report: dict[str, Any] = msgspec.to_builtins(told)
-    return Side(together(found), report, max(outside, default=0.0))
+    with background.postponed():
+        report = build(profile, options, ranks, also=look)
+    return Side(combine_ranks(samples), report, max(outside, default=0.0))
 
 
-def outside_steps(context: RankContext) -> float:
-    """The share of op time that lies in no step, where the host computes and steps are told."""
+def measure_outside(context: RankContext) -> float:
+    """The share of op time that is in no step, where the host computes and there are steps."""
     calls = context.op_calls
     if calls["device_self_ns"].sum() or not len(context.windows.windows):
         return 0.0
@@ -59,69 +59,61 @@ def outside_steps(context: RankContext) -> float:
     return outside / total if total else 0.0
 
 
-def samples_of(context: RankContext) -> Samples:
-    """A rank's steps on its critical device, partial ones aside; the whole recording where it has none."""
+def collect_samples(context: RankContext) -> Samples:
+    """A rank's steps on its critical device without partial ones; the whole recording where it has none."""
     windows = context.windows.windows.filter(pl.col("device").eq_missing(context.critical_device))
     whole = windows.filter(~pl.col("partial"))
     windows = whole if len(whole) else windows
-    rank = pl.lit(context.rank, dtype=pl.Int32).alias("rank")
-    first = pl.lit(0, dtype=pl.Int32).alias("recording")
-    cells = windows.select(rank, "step", ns=pl.col("end_ns") - pl.col("start_ns"))
-    tables = {
-        "cells": cells,
-        "parts": _parts(context),
-        "names": _names(context),
-        "ops": _ops(context),
-        "kernels": _kernels(context),
-        "products": _products(context),
-        "collectives": _collectives(context),
-        "memory": _memory(context.memory),
-        "waits": _waits(context),
-        "functions": _functions(context),
-    }
-    counted = cells["step"].implode()
-    found = {}
-    for name, frame in tables.items():
-        kept = frame.filter(pl.col("step").is_in(counted)) if "step" in frame.columns else frame
-        found[name] = in_form(name, kept.with_columns(first, rank))
-    return Samples(**found)
+    cells = windows.select("step", ns=pl.col("end_ns") - pl.col("start_ns"))
+    steps = cells["step"].implode()
+    numbers = (
+        pl.lit(0, dtype=pl.Int32).alias("recording"),
+        pl.lit(context.rank, dtype=pl.Int32).alias("rank"),
+    )
+    frames: dict[str, pl.DataFrame] = {"cells": conform_table("cells", cells.with_columns(*numbers))}
+    for name, collect in _COLLECTORS.items():
+        rows = collect(context)
+        counted = rows.filter(pl.col("step").is_in(steps)) if "step" in rows.columns else rows
+        frames[name] = conform_table(name, counted.with_columns(*numbers))
+    return Samples(**frames)
 
 
-def _slices(context: RankContext) -> pl.DataFrame:
+def _list_slices(context: RankContext) -> pl.DataFrame:
+    """Slices of the account on the critical device, with their `ns`."""
     slices = context.account.slices.filter(pl.col("device").eq_missing(context.critical_device))
     return slices.with_columns(ns=pl.col("end_ns") - pl.col("start_ns"))
 
 
-def _parts(context: RankContext) -> pl.DataFrame:
+def _collect_parts(context: RankContext) -> pl.DataFrame:
     parts = context.parts.filter(pl.col("device").eq_missing(context.critical_device))
     return parts.select("step", "part", "ns")
 
 
-def _names(context: RankContext) -> pl.DataFrame:
-    """What the parts of a step went to, by the event that the account names."""
-    slices = _slices(context).filter(~pl.col("part").is_in(_NOT_BY_NAME))
+def _collect_names(context: RankContext) -> pl.DataFrame:
+    """What the parts of a step went to, by the event that the account charges."""
+    slices = _list_slices(context).filter(~pl.col("part").is_in(_NOT_BY_NAME))
     names = context.trace.events["name"]
     rows = (
         slices.select("step", "part", "ns", name=names.gather(slices["named_by"]))
         .group_by("step", "part", "name", maintain_order=True)
         .agg(pl.col("ns").sum())
-        .with_columns(without_address("name").fill_null("(nothing by name)"))
+        .with_columns(without_address("name").fill_null(UNNAMED))
     )
     sums = rows.group_by("part", "name", maintain_order=True).agg(pl.col("ns").sum())
     longest = sums.filter(pl.col("ns").rank("ordinal", descending=True).over("part") <= NAMES_PER_PART)
     return rows.join(longest.select("part", "name"), on=["part", "name"], how="semi")
 
 
-def _inside(calls: pl.DataFrame) -> pl.DataFrame:
-    """In steps; everything, as one step, where there are none."""
+def _keep_steps(calls: pl.DataFrame) -> pl.DataFrame:
+    """The rows of steps; everything, as one step, where there are none."""
     if calls["step"].count():
         return calls.filter(pl.col("step").is_not_null())
     return calls.with_columns(step=pl.lit(WHOLE, dtype=pl.Int32))
 
 
-def _ops(context: RankContext) -> pl.DataFrame:
-    calls = _inside(context.op_calls).join(
-        _over_the_link(context), on="event", how="left", maintain_order="left"
+def _collect_ops(context: RankContext) -> pl.DataFrame:
+    calls = _keep_steps(context.op_calls).join(
+        _measure_link(context), on="event", how="left", maintain_order="left"
     )
     return calls.group_by("step", pl.col("name", "scope", "shapes").cast(pl.String), maintain_order=True).agg(
         host_ns=pl.col("host_self_ns").sum(),
@@ -132,15 +124,16 @@ def _ops(context: RankContext) -> pl.DataFrame:
     )
 
 
-def _over_the_link(context: RankContext) -> pl.DataFrame:
-    """event, link_ns, link_bytes: what the copies between host and device took that an op launched."""
+def _measure_link(context: RankContext) -> pl.DataFrame:
+    """LINK of all ops that launched such copies."""
     between = context.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(_HOST_LINK))
     work = launched_work(context.trace).join(between.select("event", "bytes"), on="event")
-    return work.group_by(event="op").agg(link_ns=pl.col("ns").sum(), link_bytes=pl.col("bytes").sum())
+    sums = work.group_by(event="op").agg(link_ns=pl.col("ns").sum(), link_bytes=pl.col("bytes").sum())
+    return conform(sums, LINK)
 
 
-def _kernels(context: RankContext) -> pl.DataFrame:
-    calls = _launched(context, _inside(context.kernel_calls))
+def _collect_kernels(context: RankContext) -> pl.DataFrame:
+    calls = _skip_earlier_work(context, _keep_steps(context.kernel_calls))
     launch = pl.col("grid").arr.to_list().list.eval(pl.element().cast(pl.String)).list.join("x")
     return calls.group_by(
         "step",
@@ -151,49 +144,49 @@ def _kernels(context: RankContext) -> pl.DataFrame:
     ).agg(ns=pl.col("dur_ns").sum(), calls=pl.len().cast(pl.Int64))
 
 
-def _products(context: RankContext) -> pl.DataFrame:
+def _collect_products(context: RankContext) -> pl.DataFrame:
     """Matrix products by number format: of the device's kernels, or of the host's ops where it has none."""
-    calls = _launched(context, _inside(context.kernel_calls))
+    calls = _skip_earlier_work(context, _keep_steps(context.kernel_calls))
     if len(calls):
-        found = calls.filter(pl.col("eligible").fill_null(False)).select("step", "precision", ns="dur_ns")
+        products = calls.filter(pl.col("eligible").fill_null(False)).select("step", "precision", ns="dur_ns")
     else:
-        ops = _inside(context.op_calls).select("step", "name", "dtypes", ns="host_self_ns")
+        ops = _keep_steps(context.op_calls).select("step", "name", "dtypes", ns="host_self_ns")
         ops = ops.filter(pl.col("name").cast(pl.String).str.contains(_PRODUCT), pl.col("ns") > 0)
         types = {text: of_op(text) for text in ops["dtypes"].cast(pl.String).unique()}
         precision = pl.Series("precision", [types[text] for text in ops["dtypes"].cast(pl.String)], pl.String)
-        found = ops.with_columns(precision.fill_null("unknown")).drop("name", "dtypes")
-    return found.group_by("step", "precision", maintain_order=True).agg(pl.col("ns").sum())
+        products = ops.with_columns(precision.fill_null("unknown")).drop("name", "dtypes")
+    return products.group_by("step", "precision", maintain_order=True).agg(pl.col("ns").sum())
 
 
-def _launched(context: RankContext, calls: pl.DataFrame) -> pl.DataFrame:
-    """Without the work from before the recording that ran on into its first step, where launches tell."""
+def _skip_earlier_work(context: RankContext, calls: pl.DataFrame) -> pl.DataFrame:
+    """The calls without those from before the recording that ran into its first step, where launches show that."""
     launches = context.trace.links.filter(pl.col("why") == "launch")["to"]
     known = calls.filter(pl.col("event").is_in(launches.implode()))
     return known if 2 * len(known) > len(calls) else calls
 
 
-def _collectives(context: RankContext) -> pl.DataFrame:
-    calls = _inside(collective_calls(context.trace, context.account))
+def _collect_collectives(context: RankContext) -> pl.DataFrame:
+    calls = _keep_steps(collective_calls(context.trace, context.account))
     return calls.group_by("step", "name", "dtype", maintain_order=True).agg(
         pl.col("bytes", "exposed_ns").sum(), ns=pl.col("dur_ns").sum(), calls=pl.len().cast(pl.Int64)
     )
 
 
-def _waits(context: RankContext) -> pl.DataFrame:
-    """The host's calls that wait for the device, by name."""
+def _collect_waits(context: RankContext) -> pl.DataFrame:
+    """Host calls that wait for the device, by name."""
     events = context.trace.events.filter(pl.col("kind").is_in(_WAITS)).with_columns(
         pl.col("name").cast(pl.String)
     )
-    calls = _inside(events.filter(pl.col("name").str.contains(_WAIT)))
+    calls = _keep_steps(events.filter(pl.col("name").str.contains(_WAIT)))
     return calls.group_by("step", "name", maintain_order=True).agg(
         ns=pl.col("dur_ns").sum(), calls=pl.len().cast(pl.Int64)
     )
 
 
-def _functions(context: RankContext) -> pl.DataFrame:
-    """Python's functions by what called them; an edit above one moves its line, and it is the same."""
+def _collect_functions(context: RankContext) -> pl.DataFrame:
+    """Python functions by their callers; without lines, since an edit above a function moves it."""
     events = context.trace.events
-    frames = _inside(events.filter(pl.col("kind") == "python").select("step", "name", "parent", "dur_ns"))
+    frames = _keep_steps(events.filter(pl.col("kind") == "python").select("step", "name", "parent", "dur_ns"))
     frames = frames.with_columns(inside=events["name"].gather(frames["parent"]))
     sums = frames.group_by("step", "name", "inside", maintain_order=True).agg(
         ns=pl.col("dur_ns").sum().cast(pl.Int64), calls=pl.len().cast(pl.Int64)
@@ -204,16 +197,30 @@ def _functions(context: RankContext) -> pl.DataFrame:
     )
 
 
-def _memory(devices: Sequence[DeviceMemory]) -> pl.DataFrame:
+def _collect_memory(context: RankContext) -> pl.DataFrame:
     rows = [
-        {"name": memory_name(each.device_kind, each.device, each.source), "peak_bytes": each.peak_bytes, "reserved_bytes": each.reserved_peak}
-        for each in devices
+        {"name": name_memory(each.device_kind, each.device, each.source), "peak_bytes": each.peak_bytes, "reserved_bytes": each.reserved_peak}
+        for each in context.memory
     ]  # fmt: skip
     schema = {"name": pl.String, "peak_bytes": pl.Int64, "reserved_bytes": pl.Int64}
     return pl.DataFrame(rows, schema=schema)
 
 
-def memory_name(kind: str, device: int | None, source: str) -> str:
-    """What a memory is called; the same in runs on other machines."""
+def name_memory(kind: str, device: int | None, source: str) -> str:
+    """The name of a memory; the same in runs on other machines."""
     name = "host" if kind == "cpu" else kind if device is None else f"{kind} {device}"
     return name + (" program" if source == "hlo" else "")
+
+
+# What makes each table of the samples, without recording and rank: `conform_table` gives it its declared schema.
+_COLLECTORS: dict[TableName, Callable[[RankContext], pl.DataFrame]] = {
+    "parts": _collect_parts,
+    "names": _collect_names,
+    "ops": _collect_ops,
+    "kernels": _collect_kernels,
+    "products": _collect_products,
+    "collectives": _collect_collectives,
+    "memory": _collect_memory,
+    "waits": _collect_waits,
+    "functions": _collect_functions,
+}

@@ -3,80 +3,84 @@
 from __future__ import annotations
 
 from stepscope import units
-from stepscope.diffs.comparable import same_measure
-from stepscope.diffs.data.model import Diff, Speed, Tail
-from stepscope.diffs.explain.lines import caused_by, slow_steps
+from stepscope.diffs.comparable import do_both_have_steps
+from stepscope.diffs.data.model import Diff, Row, Speed, Tail
 from stepscope.diffs.explain.slow_steps import NOTABLE
+from stepscope.diffs.explain.wording import (
+    describe_slow_steps,
+    describe_tail_cause,
+    format_share_change,
+    format_time_change,
+)
 
 NOTABLE_SPEED = 0.03
 NOTABLE_CHANGE = 0.1
 
 
-def verdict(found: Diff) -> str:
-    """Whether the step takes longer, whether that is more than noise, and what the machine had to do with it."""
-    words = [_step(found), *_tail(found.tail, found.step.b or 0.0)]
-    notable = [each for each in found.speed if abs(each.ratio - 1) >= NOTABLE_SPEED]
-    words += [_speed(each) for each in notable]
-    if notable:
-        words.append("That is the machine rather than the code: differences are judged at equal speed.")
-    if found.one_recording:
-        words.append(
-            "Both are one recording: nothing is chance."
-            if found.significant
-            else "Both are one recording, and nothing of it differs."
-        )
-    elif not found.significant:
-        words.append("Nothing else differs by more than chance.")
-    return " ".join(words)
+def write_verdict(diff: Diff) -> str:
+    """Whether the step is slower, whether that is significant, and the machine's part in it."""
+    sentences = [_judge_step(diff), *_judge_tail(diff.tail, diff.step.b or 0.0)]
+    speeds = [each for each in diff.speed if abs(each.ratio - 1) >= NOTABLE_SPEED]
+    sentences += [_describe_speed(each) for each in speeds]
+    if speeds:
+        sentences.append("That is the machine, not the code: differences are judged at equal speed.")
+    if diff.one_recording and diff.significant:
+        sentences.append("Both are the same recording: every difference is real.")
+    elif diff.one_recording:
+        sentences.append("Both are the same recording, without any difference.")
+    elif not diff.significant:
+        sentences.append("Nothing else differs significantly.")
+    return " ".join(sentences)
 
 
-def _tail(tail: Tail | None, step_ns: float) -> list[str]:
-    """What rare slow steps make of it: the mean hardly tells of them."""
+def _judge_tail(tail: Tail | None, step_ns: float) -> list[str]:
+    """What occasional slow steps do to it: the mean hardly shows them."""
     if tail is None:
         return []
     if tail.significant:
-        by = caused_by(tail)
-        return [f"{slow_steps(tail)}{f', {by}' if by else ''}."]
+        cause = describe_tail_cause(tail)
+        return [f"{describe_slow_steps(tail)}{f', {cause}' if cause else ''}."]
     if abs(tail.b_excess_ns - tail.a_excess_ns) < NOTABLE * step_ns:
         return []
-    return [f"{slow_steps(tail)}: too few to tell whether that is chance."]
+    return [f"{describe_slow_steps(tail)}: too few to be significant."]
 
 
-def _step(found: Diff) -> str:
-    step = found.step
-    if not same_measure(found.a, found.b):
-        without = "A" if found.a.step_source == "none" else "B"
-        return f"The steps of the two cannot be compared: {without} has none."
+def _judge_step(diff: Diff) -> str:
+    step = diff.step
+    if not do_both_have_steps(diff.a, diff.b):
+        return f"Steps cannot be compared: {'A' if diff.a.step_source == 'none' else 'B'} has none."
     if step.a is None or step.b is None or step.relative is None:
-        return "The steps of the two cannot be compared."
-    change = f"{units.duration(step.a)} → {units.duration(step.b)} ({signed_share(step.relative)})"
-    noise = f", ± {units.duration(step.noise)} by chance" if step.noise else ""
+        return "Steps cannot be compared."
+    change = f"{units.duration(step.a)} → {units.duration(step.b)} ({format_share_change(step.relative)})"
     if step.significant:
-        return f"A step takes {'longer' if step.difference > 0 else 'less time'}: {change}{noise}."
-    if found.tail is not None and found.tail.significant:
-        return f"A step took {change} on average, by a few that are slow."
-    if found.one_recording:
-        return f"The step is the same: {change}."
+        return f"The step is {_compare_pace(step)}: {change}{_append_noise(step)}."
+    if diff.tail is not None and diff.tail.significant:
+        return f"A few slow steps changed the mean step: {change}."
+    if diff.one_recording:
+        return f"The step is unchanged: {change}."
+    return _judge_insignificant_step(step, f"{change}{_append_noise(step)}", step.relative)
+
+
+def _judge_insignificant_step(step: Row, change: str, relative: float) -> str:
+    """A change that may be noise, and how close it is to that."""
     if step.noise is not None and abs(step.difference) > step.noise:
         even = step.at_equal_speed or 0.0
-        if abs(even) > step.noise:  # beyond the margin, and yet not as sure as what is called a change
-            return f"A step took {change}{noise}: likely more than chance, but not surely."
-        signed = f"{'−' if even < 0 else '+'}{units.duration(abs(even))}"
-        return f"A step took {change}, but at equal speed of host and device it differs by {signed}{noise}: no more than chance."
-    if abs(step.relative) > NOTABLE_CHANGE and step.noise is not None:
-        return f"A step took {change}, which may be chance ({noise[2:].removesuffix(' by chance')})."
-    return f"The step is the same within its noise: {change}{noise}."
+        if abs(even) > step.noise:  # beyond the margin, but not beyond the stricter level of the test
+            return f"The step is probably {_compare_pace(step)}, but not significantly: {change}."
+        return f"The step changed with the speed of the machine: {change}. At equal speed it differs by {format_time_change(even)}, within noise."
+    if abs(relative) > NOTABLE_CHANGE and step.noise is not None:
+        return f"The step changed within noise: {change}."
+    return f"The step is unchanged within noise: {change}."
 
 
-def _speed(speed: Speed) -> str:
-    change = abs(speed.ratio - 1)
-    return f"B's {speed.what} was {100 * change:.0f} % {'slower' if speed.ratio > 1 else 'faster'} in everything it did."
+def _compare_pace(step: Row) -> str:
+    return "slower" if step.difference > 0 else "faster"
 
 
-def signed_share(value: float) -> str:
-    """+3.2 %, −12 %, or as a factor if it is large."""
-    if value > 9:
-        return f"{value + 1:.0f}×"
-    digits = 0 if abs(value) >= 0.1 else 1
-    text = f"{abs(100 * value):.{digits}f} %"
-    return f"{'−' if value < 0 else '+'}{text}"
+def _append_noise(step: Row) -> str:
+    return f", noise ± {units.duration(step.noise)}" if step.noise else ""
+
+
+def _describe_speed(speed: Speed) -> str:
+    pace = "slower" if speed.ratio > 1 else "faster"
+    return f"B's {speed.what} was {100 * abs(speed.ratio - 1):.0f} % {pace} throughout."

@@ -1,9 +1,9 @@
-"""Budgets: what a step may cost, as a TOML file or arguments say. Whatever is wrong with them is told with the line to write."""
+"""Budgets: what a step may cost, from a TOML file or from arguments. Every error in one says what to write instead."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ _EXAMPLES = {"ns": '"120 ms"', "bytes": '"24 GB"', "share": '"5 %"'}
 
 @dataclass(frozen=True)
 class Limit:
-    """At most so many ns or bytes, or such a share: of the step, or more than the baseline."""
+    """A maximum in ns or bytes, or as a share: of the step, or of the baseline's figure."""
 
     amount: float
     unit: str
@@ -39,7 +39,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What the figures may grow by, against another profile; `paths` are recordings of one and the same job."""
+    """How much figures may grow compared with another profile; `paths` are recordings of one job."""
 
     paths: tuple[str, ...] = ()
     step_time: Limit | None = None
@@ -50,7 +50,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Budget:
-    """Everything that is limited; what is None is not."""
+    """All limits; None is no limit."""
 
     step_time: Limit | None = None
     step_time_p90: Limit | None = None
@@ -66,167 +66,162 @@ def read_budget(path: Path) -> Budget:
         text = path.read_text("utf-8")
     except FileNotFoundError:
         raise StepscopeError(
-            f"There is no file {path}.", fix="See `stepscope check --help`, or docs/gate.md for an example."
+            f"File not found: {path}.", fix="See `stepscope check --help`, or docs/gate.md for an example."
         ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise StepscopeError(f"{path} cannot be read as text.", fix=str(error)) from error
-    return relative_to(path.parent, budget(_parsed(text, path), str(path)))
+        raise StepscopeError(f"{path} is not a text file.", fix=str(error)) from error
+    return relative_to(path.parent, budget(_parse_toml(text, path), str(path)))
 
 
-def relative_to(folder: Path, found: Budget) -> Budget:
-    """The same, paths of its baseline taken from that folder on; URLs stay what they are."""
-    if found.baseline is None:
-        return found
-    paths = found.baseline.paths
-    return with_baseline(found, [path if "://" in path else str(folder / path) for path in paths])
+def relative_to(folder: Path, given: Budget) -> Budget:
+    """The same budget with paths of its baseline resolved against that folder; URLs stay as they are."""
+    if given.baseline is None:
+        return given
+    paths = given.baseline.paths
+    return with_baseline(given, [path if "://" in path else str(folder / path) for path in paths])
 
 
-def with_baseline(found: Budget, paths: Sequence[str]) -> Budget:
-    """The same against the profiles at these paths; without limits of its own the step may grow by 5 %."""
-    base = found.baseline or Baseline(step_time=Limit(0.05, "share"))
-    return replace(found, baseline=replace(base, paths=tuple(paths)))
+def with_baseline(given: Budget, paths: Sequence[str]) -> Budget:
+    """The same budget against the profiles at these paths; without limits of its own the step may grow by 5 %."""
+    base = given.baseline or Baseline(step_time=Limit(0.05, "share"))
+    return replace(given, baseline=replace(base, paths=tuple(paths)))
 
 
-def _parsed(text: str, path: Path) -> dict[str, Any]:
+def _parse_toml(text: str, path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = msgspec.toml.decode(text)
+        table: dict[str, Any] = msgspec.toml.decode(text)
     except msgspec.DecodeError as error:
         raise StepscopeError(
-            f"{path} is no TOML: {error}.", fix='A line of it reads step_time = "120 ms".'
+            f"{path} is not valid TOML: {error}.", fix='A line looks like step_time = "120 ms".'
         ) from None
-    return found
+    return table
 
 
 def budget(given: Mapping[str, Any], where: str) -> Budget:
-    """From a table of TOML, or the arguments of a marker."""
+    """The budget of a TOML table, or of the arguments of a marker."""
     readers: dict[str, Callable[[Any, str], Any]] = {
-        "step_time": _limit("ns"),
-        "step_time_p90": _limit("ns"),
-        "peak_memory": _limit("bytes"),
-        "parts": _parts("ns", "share"),
-        "findings": _findings,
-        "baseline": _baseline,
+        "step_time": _read_limit("ns"),
+        "step_time_p90": _read_limit("ns"),
+        "peak_memory": _read_limit("bytes"),
+        "parts": _read_parts("ns", "share"),
+        "findings": _read_findings,
+        "baseline": _read_baseline,
     }
-    found = Budget(**_fields(given, readers, where))
-    if found == Budget():
-        raise StepscopeError(f"{where} limits nothing.", fix='Write for instance step_time = "120 ms".')
-    return found
+    limits = Budget(**_read_fields(given, readers, where))
+    if limits == Budget():
+        raise StepscopeError(f"{where} sets no limits.", fix='Write for instance step_time = "120 ms".')
+    return limits
 
 
-def _baseline(value: Any, where: str) -> Baseline:
+def _read_baseline(value: Any, where: str) -> Baseline:
     if isinstance(value, str | list | tuple):
-        return Baseline(paths=_paths(value, where), step_time=Limit(0.05, "share"))
+        return Baseline(paths=_read_paths(value, where), step_time=Limit(0.05, "share"))
     readers: dict[str, Callable[[Any, str], Any]] = {
-        "path": _paths,
-        "step_time": _limit("share", "ns"),
-        "peak_memory": _limit("share", "bytes"),
-        "parts": _parts("share", "ns"),
-        "findings": _flag,
+        "path": _read_paths,
+        "step_time": _read_limit("share", "ns"),
+        "peak_memory": _read_limit("share", "bytes"),
+        "parts": _read_parts("share", "ns"),
+        "findings": _read_flag,
     }
-    found = _fields(value, readers, where)
-    return Baseline(paths=found.pop("path", ()), **found)
+    fields = _read_fields(value, readers, where)
+    return Baseline(paths=fields.pop("path", ()), **fields)
 
 
-def _fields(given: Any, readers: Mapping[str, Callable[[Any, str], Any]], where: str) -> dict[str, Any]:
+def _read_fields(given: Any, readers: Mapping[str, Callable[[Any, str], Any]], where: str) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise StepscopeError(
-            f"{where} is {given!r}, and should be a table.", fix=f"It may hold {', '.join(readers)}."
+            f"{where} must be a table, not {given!r}.", fix=f"Its keys may be {', '.join(readers)}."
         )
     for key in given:
         if key not in readers:
-            raise StepscopeError(
-                f"{where} has the key {key}, which means nothing.", fix=_nearest(key, readers)
-            )
+            raise StepscopeError(f"{where}: unknown key {key}.", fix=_suggest(key, readers))
     return {key: readers[key](value, f"{where}: {key}") for key, value in given.items()}
 
 
-def _nearest(word: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:
+def _suggest(word: str, known: Collection[str]) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(word, list(known), 1)
-    return (f"Did you mean {close[0]}? " if close else "") + f"There are {', '.join(known)}."
+    return (f"Did you mean {close[0]}? " if close else "") + f"Known: {', '.join(known)}."
 
 
 def limit(value: Any, where: str, *units: str) -> Limit:
     """`120 ms`, `24 GB` or `5 %`."""
     examples = " or ".join(_EXAMPLES[unit] for unit in units)
-    found = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
+    parsed = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
     for unit, scales in _UNITS:
-        written = _spelt(found[2], scales) if found and unit in units else None
-        if found and written is not None:
-            return Limit(float(found[1]) * scales[written], unit, f"{found[1]} {written}")
+        written = _find_unit(parsed[2], scales) if parsed and unit in units else None
+        if parsed and written is not None:
+            return Limit(float(parsed[1]) * scales[written], unit, f"{parsed[1]} {written}")
     known = ", ".join(word for unit, scales in _UNITS if unit in units for word in scales)
     raise StepscopeError(
-        f"{where} is {value!r}, which is no amount.",
+        f"{where}: invalid amount {value!r}.",
         fix=f"Write a number and its unit, such as {examples}. Units are {known}.",
     )
 
 
-def _spelt(unit: str, known: Mapping[str, float]) -> str | None:
-    """The unit, also where somebody wrote gb for GB."""
+def _find_unit(unit: str, known: Mapping[str, float]) -> str | None:
+    """The unit as it is usually written: GB for gb."""
     if unit in known:
         return unit
     return next((word for word in known if word.lower() == unit.lower()), None)
 
 
-def _limit(*units: str) -> Callable[[Any, str], Limit]:
+def _read_limit(*units: str) -> Callable[[Any, str], Limit]:
     return lambda value, where: limit(value, where, *units)
 
 
 def growth(given: Sequence[str]) -> Baseline:
     """What `--fail-on` allows: `5%` of the step, `peak_memory=3%`, `compute=2 ms`."""
-    found: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
     for text in given:
         name, is_named, value = text.rpartition("=")
         key = name.strip() if is_named else "step_time"
         if key in PARTS:
-            found.setdefault("parts", {})[key] = value
+            limits.setdefault("parts", {})[key] = value
         elif key in ("step_time", "peak_memory"):
-            found[key] = value
+            limits[key] = value
         else:
             known = ("step_time", "peak_memory", *PARTS)
-            raise StepscopeError(f"--fail-on {text}: there is no {key}.", fix=_nearest(key, known))
-    return _baseline(found, "--fail-on")
+            raise StepscopeError(f"--fail-on {text}: unknown limit {key}.", fix=_suggest(key, known))
+    return _read_baseline(limits, "--fail-on")
 
 
-def _parts(*units: str) -> Callable[[Any, str], dict[str, Limit]]:
+def _read_parts(*units: str) -> Callable[[Any, str], dict[str, Limit]]:
     def read(value: Any, where: str) -> dict[str, Limit]:
-        return _fields(value, dict.fromkeys(PARTS, _limit(*units)), where)
+        return _read_fields(value, dict.fromkeys(PARTS, _read_limit(*units)), where)
 
     return read
 
 
-def _findings(value: Any, where: str) -> tuple[str, ...]:
+def _read_findings(value: Any, where: str) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(code, str) for code in value):
         raise StepscopeError(
-            f"{where} is {value!r}, and should be a list of codes.",
+            f"{where} must be a list of codes, not {value!r}.",
             fix='Such as ["input-bound", "device-sync"].',
         )
     for code in value:
         if code not in FINDINGS:
-            raise StepscopeError(f"{where} has {code}, which is no finding.", fix=_nearest(code, FINDINGS))
+            raise StepscopeError(f"{where}: unknown finding {code}.", fix=_suggest(code, FINDINGS))
     return tuple(value)
 
 
-def _flag(value: Any, where: str) -> bool:
+def _read_flag(value: Any, where: str) -> bool:
     if not isinstance(value, bool):
         raise StepscopeError(
-            f"{where} is {value!r}, and should be true or false.",
-            fix="true fails on findings that the baseline has not.",
+            f"{where} must be true or false, not {value!r}.",
+            fix="true fails on findings that the baseline does not have.",
         )
     return value
 
 
-def _paths(value: Any, where: str) -> tuple[str, ...]:
+def _read_paths(value: Any, where: str) -> tuple[str, ...]:
     """One, or several recordings of the same job."""
-    found = (value,) if isinstance(value, str) else value
-    if (
-        not isinstance(found, list | tuple)
-        or not found
-        or not all(isinstance(path, str) and path for path in found)
-    ):
+    paths = (value,) if isinstance(value, str) else value
+    is_list = isinstance(paths, list | tuple)
+    if not is_list or not paths or not all(isinstance(path, str) and path for path in paths):
         raise StepscopeError(
-            f"{where} is {value!r}, and should be a path in quotes, or a list of them.",
+            f"{where} must be a path in quotes, or a list of them, not {value!r}.",
             fix='Such as "profiles/main", or ["profiles/main-1", "profiles/main-2"].',
         )
-    return tuple(found)
+    return tuple(paths)

@@ -1,7 +1,7 @@
-"""Is a profile within its budget: each limit with what was measured, what chance may make of it, and the verdict.
+"""Is a profile within its budget: each limit with the measured value, its noise and the verdict.
 
-`over`: above the limit by more than the noise. `noisy`: above it, but not by more than chance; that does not fail unless
-asked to. `unknown`: the profile does not have the figure; that fails, since a gate that cannot see must not say yes.
+`over`: above the limit by more than the noise. `noisy`: above it, but within noise, so inconclusive; that fails only if asked to.
+`unknown`: the profile does not have the figure; that fails, since a gate that cannot see must not pass.
 """
 
 from __future__ import annotations
@@ -13,23 +13,28 @@ from statistics import median
 import msgspec
 
 from stepscope import units
-from stepscope.diffs.comparable import lost, same_frameworks, same_measure
+from stepscope.analysis.options import Options
+from stepscope.diffs.build import diff_sides
+from stepscope.diffs.comparable import do_both_have_steps, have_same_framework, list_losses
 from stepscope.diffs.data.model import Diff, Row
-from stepscope.diffs.data.samples import Side
-from stepscope.diffs.noise.bootstrap import CONFIDENCE, draws, noise_of_one
-from stepscope.diffs.noise.judge import Ground, vectors
-from stepscope.diffs.noise.machine_speed import Speeds, clock_of
-from stepscope.diffs.render.cells import amount
-from stepscope.diffs.verdict import NOTABLE_SPEED, signed_share
-from stepscope.gate.budget import SIZES, Baseline, Budget, Limit
+from stepscope.diffs.data.samples import Side, combine_recordings
+from stepscope.diffs.noise.bootstrap import CONFIDENCE, draw_cells, estimate_noise_of_one
+from stepscope.diffs.noise.judge import Ground, collect_vectors
+from stepscope.diffs.noise.machine_speed import Speeds, find_clock
+from stepscope.diffs.side import read_side
+from stepscope.errors import StepscopeError
+from stepscope.gate import wording
+from stepscope.gate.budget import Baseline, Budget, Limit
+from stepscope.gate.wording import NOISY, OK, OVER, UNKNOWN
+from stepscope.profiles.load import load
+from stepscope.profiles.profile import Profile
+from stepscope.reports.model.report import Finding
 
 SCHEMA = "stepscope.gate/1"
-OTHER_FRAMEWORK = "A and B are of different frameworks: limits hold one program against another one."
-OVER, NOISY, UNKNOWN, OK = "over", "noisy", "unknown", "ok"
 
 
 class Check(msgspec.Struct, kw_only=True):
-    """One limit. Times are ns, sizes bytes, shares 0 to 1; against a baseline, limit and value are what is more than there."""
+    """One limit. Times are ns, sizes bytes, shares 0 to 1; against a baseline, limit and value are the growth over it."""
 
     name: str
     limit: float | None
@@ -55,86 +60,92 @@ class Gate(msgspec.Struct, kw_only=True):
     @property
     def summary(self) -> str:
         """One line."""
-        failed = sum(
-            check.verdict in (OVER, UNKNOWN) or (self.strict and check.verdict == NOISY)
-            for check in self.checks
+        return wording.summarise([check.verdict for check in self.checks], self.passed)
+
+
+def check(
+    profile: Profile,
+    budget: Budget,
+    *,
+    options: Options | None = None,
+    baseline: Sequence[Profile] = (),
+    strict: bool = False,
+) -> Gate:
+    """Check the profile against its budget; the baseline is loaded from the paths in the budget unless it is given."""
+    wanted = options or Options(limit=0)
+    side = read_side(profile, wanted)
+    base = budget.baseline
+    if base is None:
+        return check_side(side, budget, strict=strict)
+    if not (baseline or base.paths):
+        raise StepscopeError(
+            "The budget has limits against a baseline, but no baseline.",
+            fix='Give one with --baseline PATH, or path = "…" below [baseline].',
         )
-        noisy = sum(check.verdict == NOISY for check in self.checks)
-        exceeded = f"{noisy} limit{' is' if noisy == 1 else 's are'} exceeded, but that may be chance"
-        remark = f" {exceeded[0].upper()}{exceeded[1:]}." if noisy and not self.strict else ""
-        if self.passed and noisy:
-            kept = len(self.checks) - noisy
-            return f"PASSED: {exceeded}" + (
-                f"; {kept} of {len(self.checks)} {'is' if kept == 1 else 'are'} kept." if kept else "."
-            )
-        if self.passed:
-            return f"PASSED: {len(self.checks)} of {len(self.checks)} limits are kept."
-        return f"FAILED: {failed} of {len(self.checks)} limits {'is' if failed == 1 else 'are'} not kept.{remark}"
+    before = combine_recordings([read_side(each, wanted) for each in baseline or map(load, base.paths)])
+    return check_side(side, budget, diff_sides(before, side), strict=strict)
 
 
-def gate(side: Side, budget: Budget, diff: Diff | None = None, *, strict: bool = False) -> Gate:
-    """Of a profile; `diff` is that against the budget's baseline, where it has one."""
-    checks = list(_absolute(side, budget))
+def check_side(side: Side, budget: Budget, diff: Diff | None = None, *, strict: bool = False) -> Gate:
+    """Check a profile that was read before; `diff` is that against the budget's baseline, where it has one."""
+    checks = list(_check_limits(side, budget))
     if diff is not None:
-        checks += against(diff, budget.baseline or Baseline())
-    found = _gate(side.report["profile"]["path"], diff, checks, strict)
+        checks += check_growth(diff, budget.baseline or Baseline())
+    gate = _make_gate(side.report.profile.path, diff, checks, strict)
     if diff is None:
-        found.remarks = [*lost(side.report), *found.remarks]
-    return found
+        gate.remarks = [*list_losses(side.report), *gate.remarks]
+    return gate
 
 
-def gate_of(diff: Diff, base: Baseline, *, strict: bool = False) -> Gate:
-    """Of a diff alone: what may have grown from A to B."""
-    found = _gate(diff.b.path, diff, against(diff, base), strict)
-    # What else cannot be compared, the diff itself has told.
-    found.remarks = [
-        *([] if same_frameworks(diff.a, diff.b) else [OTHER_FRAMEWORK]),
-        *_undecided(found.checks),
-    ]
-    return found
+def check_diff(diff: Diff, base: Baseline, *, strict: bool = False) -> Gate:
+    """Check a diff alone: what may have grown from A to B."""
+    gate = _make_gate(diff.b.path, diff, check_growth(diff, base), strict)
+    # Other caveats are part of the diff itself.
+    other = [] if have_same_framework(diff.a, diff.b) else [wording.OTHER_FRAMEWORK]
+    gate.remarks = [*other, *_list_inconclusive(gate.checks)]
+    return gate
 
 
-def _undecided(checks: Sequence[Check]) -> Iterator[str]:
-    """What to do where chance stands in the way of an answer."""
-    noisy = [check.name for check in checks if check.verdict == NOISY]
-    if noisy:
-        again = "more steps, or each side several times" if noisy[0].startswith("baseline.") else "more steps"
-        yield f"Not decided: {', '.join(noisy)}. To tell, record {again} on a machine that does nothing else; --strict fails on it."
+def _list_inconclusive(checks: Sequence[Check]) -> Iterator[str]:
+    return wording.describe_inconclusive([(check.name, check.verdict) for check in checks])
 
 
-def _gate(path: str, diff: Diff | None, checks: list[Check], strict: bool) -> Gate:
+def _make_gate(path: str, diff: Diff | None, checks: list[Check], strict: bool) -> Gate:
     failing = (OVER, UNKNOWN, NOISY) if strict else (OVER, UNKNOWN)
     return Gate(
         path=path,
         baseline=diff.a.path if diff is not None else None,
-        remarks=[*(diff.not_comparable if diff is not None else ()), *_undecided(checks)],
+        remarks=[*(diff.not_comparable if diff is not None else ()), *_list_inconclusive(checks)],
         passed=not any(check.verdict in failing for check in checks),
         strict=strict,
         checks=checks,
     )
 
 
-def _absolute(side: Side, budget: Budget) -> Iterator[Check]:
-    steps = side.report["steps"]
+def _check_limits(side: Side, budget: Budget) -> Iterator[Check]:
+    """The limits that need no baseline."""
+    steps = side.report.steps
     if budget.step_time is not None:
-        noise = _step_noise(side, of_median=True)
-        yield _judged("step_time", budget.step_time, steps["median_ns"], noise, "The profile has no steps.")
+        noise = _estimate_step_noise(side, of_median=True)
+        yield _check_limit("step_time", budget.step_time, steps.median_ns, noise, wording.NO_STEPS)
     if budget.step_time_p90 is not None:
-        noise = _step_noise(side)
-        yield _judged(
-            "step_time_p90", budget.step_time_p90, steps["p90_ns"], noise, "The profile has no steps."
-        )
+        noise = _estimate_step_noise(side)
+        yield _check_limit("step_time_p90", budget.step_time_p90, steps.p90_ns, noise, wording.NO_STEPS)
     for part, limit in budget.parts.items():
-        yield _part(side, part, limit)
+        yield _check_part(side, part, limit)
     if budget.peak_memory is not None:
-        yield _judged("peak_memory", budget.peak_memory, _peak(side), None, "Memory was not recorded.")
-    told = {finding["code"]: finding for finding in side.report["findings"]}
+        yield _check_limit("peak_memory", budget.peak_memory, _find_peak(side), None, wording.NO_MEMORY)
+    findings = {finding.code: finding for finding in side.report.findings}
     for code in budget.findings:
-        yield _finding(code, told)
+        yield _check_finding(code, findings.get(code))
 
 
-def _judged(name: str, limit: Limit, value: float | None, noise: float | None, missing: str) -> Check:
-    verdict, message = (UNKNOWN, missing) if value is None else _verdict(value - limit.amount, noise, limit)
+def _check_limit(name: str, limit: Limit, value: float | None, noise: float | None, missing: str) -> Check:
+    verdict, message = UNKNOWN, missing
+    if value is not None:
+        excess = value - limit.amount
+        verdict = _judge_excess(excess, noise)
+        message = _describe_verdict(verdict, wording.describe_excess(excess, limit.unit, limit.said))
     return Check(
         name=name,
         limit=limit.amount,
@@ -147,43 +158,38 @@ def _judged(name: str, limit: Limit, value: float | None, noise: float | None, m
     )
 
 
-def _verdict(excess: float, noise: float | None, limit: Limit) -> tuple[str, str]:
-    over = f"over by {written(excess, limit.unit, limit.said)}"
+def _judge_excess(excess: float, noise: float | None) -> str:
     if excess <= 0:
-        return OK, ""
-    if noise is not None and excess <= noise:
-        return NOISY, f"{over}, which may be chance"
-    return OVER, over
+        return OK
+    return NOISY if noise is not None and excess <= noise else OVER
 
 
-def written(value: float, unit: str, said: str) -> str:
-    """An amount; of bytes in the unit that the limit was written in: 24 GB is not known again as 22.4 GiB."""
-    word = said.split()[-1] if unit == "bytes" and said else ""
-    return f"{value / SIZES[word]:,.4g} {word}" if word in SIZES else amount(value, unit)
+def _describe_verdict(verdict: str, over: str) -> str:
+    return {OK: "", NOISY: wording.describe_within_noise(over)}.get(verdict, over)
 
 
-def _step_noise(side: Side, *, of_median: bool = False) -> float | None:
-    """What the mean or the median step may be off by, 95 of 100 times."""
-    ground = Ground(side.samples, side.samples, Speeds({}, {}, [], {}))
+def _estimate_step_noise(side: Side, *, of_median: bool = False) -> float | None:
+    """The 95 % margin of the mean or the median step."""
+    ground = Ground(side.samples, side.samples, Speeds())
+    cells = side.samples.cells
     sizes: dict[str, float] = {}
-    for (part,), values in vectors(side.samples.parts, ["part"], "ns", side.samples.cells).items():
-        clock = clock_of(str(part))
+    for (part,), values in collect_vectors(side.samples.parts, ["part"], "ns", cells).items():
+        clock = find_clock(str(part))
         sizes[clock] = sizes.get(clock, 0.0) + sum(values)
     share = ground.runs.of_step(sizes).share / 2 if sizes else 0.0
-    cells = side.samples.cells
     steps: list[float] = cells["ns"].to_list()
-    found = noise_of_one(steps, draws(cells), share, of_median=of_median)
-    if found is None:
+    noise = estimate_noise_of_one(steps, draw_cells(cells), share, of_median=of_median)
+    if noise is None:
         return None
     is_one = cells.select("recording", "rank").n_unique() == 1  # ranks are slow together
-    below = below_median(steps) if of_median and is_one else None
-    return found.margin if below is None else min(found.margin, below + 2 * share * median(steps))
+    below = find_lower_margin(steps) if of_median and is_one else None
+    return noise.margin if below is None else min(noise.margin, below + 2 * share * median(steps))
 
 
-def below_median(steps: Sequence[float]) -> float | None:
-    """How far below the median of these steps the job's own may lie, 95 of 100 times: by their order, so that a few slow steps do not hide it.
+def find_lower_margin(steps: Sequence[float]) -> float | None:
+    """How far the job's own median may be below the median of these steps, with 95 % confidence: by order, so that a few slow steps do not hide it.
 
-    If it were below the k shortest of n, n − k or more would lie above by chance. None where there are too few to tell.
+    If it were below the k shortest of n, n − k or more would be above it by chance. None for too few steps.
     """
     ordered, likely, shortest = sorted(steps), 0.0, -1
     for count in range(len(ordered)):
@@ -194,85 +200,71 @@ def below_median(steps: Sequence[float]) -> float | None:
     return median(ordered) - ordered[shortest] if shortest >= 0 else None
 
 
-def _part(side: Side, part: str, limit: Limit) -> Check:
+def _check_part(side: Side, part: str, limit: Limit) -> Check:
     cells = side.samples.cells
-    values = vectors(side.samples.parts, ["part"], "ns", cells).get((part,), [0.0] * len(cells))
+    values = collect_vectors(side.samples.parts, ["part"], "ns", cells).get((part,), [0.0] * len(cells))
     if limit.unit == "share":
         values = [value / whole if whole else 0.0 for value, whole in zip(values, cells["ns"], strict=True)]
-    noise = noise_of_one(values, draws(cells), 0.0)
+    noise = estimate_noise_of_one(values, draw_cells(cells), 0.0)
     value = sum(values) / len(values) if values else None
-    return _judged(
-        f"parts.{part}", limit, value, noise.margin if noise else None, "The profile has no steps."
-    )
+    return _check_limit(f"parts.{part}", limit, value, noise.margin if noise else None, wording.NO_STEPS)
 
 
-def _peak(side: Side) -> float | None:
-    rows = side.report["memory"]["devices"]
-    on_devices = [row for row in rows if row["device_kind"] != "cpu"] or rows
-    return max((row["peak_bytes"] for row in on_devices if row["peak_bytes"] is not None), default=None)
+def _find_peak(side: Side) -> float | None:
+    rows = side.report.memory.devices
+    on_devices = [row for row in rows if row.device_kind != "cpu"] or rows
+    return max((row.peak_bytes for row in on_devices if row.peak_bytes is not None), default=None)
 
 
-def _finding(code: str, told: dict[str, dict[str, object]]) -> Check:
-    found = told.get(code)
-    saves = found["saves_ns_per_step"] if found else 0
-    assert isinstance(saves, int)
+def _check_finding(code: str, finding: Finding | None) -> Check:
+    message = ""
+    if finding is not None:
+        message = f"{finding.title}, worth {units.duration(finding.saves_ns_per_step)} per step"
     return Check(
         name=f"findings.{code}",
         limit=0,
-        value=1 if found else 0,
+        value=0 if finding is None else 1,
         unit="count",
-        verdict=OVER if found else OK,
-        message=f"{found['title']}, worth {units.duration(saves)} a step" if found else "",
+        verdict=OK if finding is None else OVER,
+        message=message,
     )
 
 
-def against(diff: Diff, base: Baseline) -> list[Check]:
+def check_growth(diff: Diff, base: Baseline) -> list[Check]:
     """What has grown, compared with the baseline (A of the diff)."""
     checks = []
     if base.step_time is not None:
-        checks.append(_grown("baseline.step_time", diff.step, base.step_time, diff))
+        checks.append(_check_row("baseline.step_time", diff.step, base.step_time, diff))
     parts = {row.name: row for row in diff.parts}
     for name, limit in base.parts.items():
         row = parts.get(name) or Row(name=name, a=0.0, b=0.0, difference=0.0)
-        checks.append(_grown(f"baseline.parts.{name}", row, limit, diff))
+        checks.append(_check_row(f"baseline.parts.{name}", row, limit, diff))
     if base.peak_memory is not None:
-        checks.append(_grown("baseline.peak_memory", _memory(diff), base.peak_memory, diff))
+        checks.append(_check_row("baseline.peak_memory", _choose_memory(diff), base.peak_memory, diff))
     if base.findings:
-        checks += _gained(diff)
+        checks.append(_check_gained(diff))
     return checks
 
 
-def _memory(diff: Diff) -> Row | None:
+def _choose_memory(diff: Diff) -> Row | None:
     known = [row for row in diff.memory if row.a is not None and row.b is not None]
     on_devices = [row for row in known if row.name != "host"] or known
     return max(on_devices, key=lambda row: row.b or 0, default=None)
 
 
-def _grown(name: str, row: Row | None, limit: Limit, diff: Diff) -> Check:
+def _check_row(name: str, row: Row | None, limit: Limit, diff: Diff) -> Check:
     """`limit` is a share of the baseline's figure, or an amount."""
-    missing = _missing(name, row, diff)
+    missing = _explain_missing(name, row, diff)
     if missing or row is None or row.a is None:
         unit = row.unit if row is not None else "ns"
         return Check(name=name, limit=None, value=None, unit=unit, verdict=UNKNOWN, message=missing)
-    unit = row.unit
     allowed = limit.amount * row.a if limit.unit == "share" else limit.amount
-    even = row.difference if row.at_equal_speed is None else row.at_equal_speed
-    excess = row.difference - allowed
-    verdict, _ = _verdict(min(excess, even - allowed) if excess > 0 else excess, row.noise, limit)
-    over = f"over by {written(excess, unit, limit.said)}"
-    message = "" if excess <= 0 else over
-    known = _known_cause(diff) if unit == "ns" else None
-    if verdict == NOISY and known is not None:
-        verdict, message = OVER, f"{over}: {known}"
-    elif verdict == NOISY:
-        message = f"{over}, which may be chance{_of_baseline(row)}"
-    elif excess > 0 and verdict == OK:
-        verdict, message = NOISY, f"{over}, and {_slower(diff)}"
+    verdict, message = _judge_growth(row, allowed, limit, diff)
     return Check(
         name=name,
         limit=allowed,
         value=row.difference,
-        unit=unit,
+        unit=row.unit,
         noise=row.noise,
         verdict=verdict,
         message=message,
@@ -280,46 +272,47 @@ def _grown(name: str, row: Row | None, limit: Limit, diff: Diff) -> Check:
     )
 
 
-def _missing(name: str, row: Row | None, diff: Diff) -> str:
-    """Why the figure cannot be told, if it cannot."""
-    if "memory" not in name and not same_measure(diff.a, diff.b):
-        return f"{'The baseline' if diff.a.step_source == 'none' else 'The profile'} has no steps."
+def _judge_growth(row: Row, allowed: float, limit: Limit, diff: Diff) -> tuple[str, str]:
+    """The verdict, and what is said about it: growth counts only as far as it remains at equal machine speed."""
+    excess = row.difference - allowed
+    if excess <= 0:
+        return OK, ""
+    over = wording.describe_excess(excess, row.unit, limit.said)
+    even = row.difference if row.at_equal_speed is None else row.at_equal_speed
+    verdict = _judge_excess(min(excess, even - allowed), row.noise)
+    cause = _find_certain_cause(diff) if row.unit == "ns" else None
+    if verdict == NOISY and cause is not None:
+        return OVER, f"{over}: {cause}"
+    if verdict == NOISY:
+        return NOISY, wording.describe_within_noise(over, row)
+    if verdict == OK:
+        return NOISY, wording.describe_machine(over, diff)
+    return OVER, over
+
+
+def _explain_missing(name: str, row: Row | None, diff: Diff) -> str:
+    """Why the figure is unknown, if it is."""
+    if "memory" not in name and not do_both_have_steps(diff.a, diff.b):
+        return wording.NO_STEPS_IN_BASELINE if diff.a.step_source == "none" else wording.NO_STEPS
     if row is not None and row.a is not None and row.b is not None:
         return ""
-    return "Memory was not recorded in both." if "memory" in name else "One of the two has no such figure."
+    return wording.NO_MEMORY_IN_BOTH if "memory" in name else wording.NO_FIGURE
 
 
-def _known_cause(diff: Diff) -> str | None:
-    """More work for each step is no matter of chance, however unsteady the machine: shapes and counts tell it."""
-    return next(
-        (line.title for line in diff.lines if line.kind == "batch" and diff.batch and diff.batch.ratio > 1),
-        None,
-    )
+def _find_certain_cause(diff: Diff) -> str | None:
+    """More work per step is certain, however unsteady the machine: shapes and counts show it."""
+    if diff.batch is None or diff.batch.ratio <= 1:
+        return None
+    return next((line.title for line in diff.lines if line.kind == "batch"), None)
 
 
-def _of_baseline(row: Row) -> str:
-    """How far from sure that is."""
-    if row.relative is None or not row.noise or not row.a:
-        return ""
-    return f" ({signed_share(row.relative)}, and ± {100 * row.noise / row.a:.0f} % is noise)"
-
-
-def _slower(diff: Diff) -> str:
-    found = [each for each in diff.speed if each.ratio > 1 + NOTABLE_SPEED]
-    words = " and ".join(f"the {each.what} was {100 * (each.ratio - 1):.0f} % slower" for each in found)
-    return f"{words} in everything" if words else "at equal speed of the machine it is not"
-
-
-def _gained(diff: Diff) -> Sequence[Check]:
+def _check_gained(diff: Diff) -> Check:
     gained = [each for each in diff.gained if each.significant]
-    message = "; ".join(f"{each.title} ({each.code})" for each in gained)
-    return [
-        Check(
-            name="baseline.findings",
-            limit=0,
-            value=len(gained),
-            unit="count",
-            verdict=OVER if gained else OK,
-            message=message,
-        )
-    ]
+    return Check(
+        name="baseline.findings",
+        limit=0,
+        value=len(gained),
+        unit="count",
+        verdict=OVER if gained else OK,
+        message="; ".join(f"{each.title} ({each.code})" for each in gained),
+    )

@@ -15,7 +15,7 @@ MARKER = "stepscope"
 WIDTH = 160
 _LINE = (
     "stepscope(step_time=, step_time_p90=, peak_memory=, parts=, findings=, baseline=, strict=, warmup=1, steps=20): record the steps "
-    "of the test, which ends each with stepscope.step(), and fail if they do not keep this budget"
+    "of the test, which ends each with stepscope.step(), and fail if they exceed this budget"
 )
 _OURS = ("strict", "warmup", "steps")
 
@@ -96,7 +96,7 @@ def _recording(folder: Path, given: Mapping[str, Any]) -> Any:
 
 
 def _judged(folder: Path, limits: Any, strict: bool) -> Any:
-    from stepscope.gate.gate_build import check
+    from stepscope.gate.check import check
     from stepscope.profiles.load import load
 
     return check(load(str(folder)), limits, strict=strict)

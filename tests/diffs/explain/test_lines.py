@@ -1,9 +1,9 @@
-"""What was done is told before what waited for it."""
+"""Work comes before what waits for it."""
 
 from __future__ import annotations
 
 from stepscope.diffs.data.model import Line
-from stepscope.diffs.explain.diff_order import causes_first
+from stepscope.diffs.explain.lines import put_causes_first
 
 
 def line(kind: str, difference: float, relative: float | None = None) -> Line:
@@ -11,7 +11,7 @@ def line(kind: str, difference: float, relative: float | None = None) -> Line:
 
 
 def order(*lines: Line) -> list[str]:
-    return [each.kind for each in causes_first(list(lines))]
+    return [each.kind for each in put_causes_first(list(lines))]
 
 
 def test_dispatch_after_the_wait_that_caused_it() -> None:

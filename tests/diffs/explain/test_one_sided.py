@@ -1,4 +1,4 @@
-"""What one run does in every step and the other in none is told, however unsteady the times are."""
+"""What one run does in every step and the other in none is reported, however unsteady the times are."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import polars as pl
 
 from stepscope.diffs.data.match import NAMES, match
 from stepscope.diffs.data.model import Row
-from stepscope.diffs.data.samples import Samples, in_form
-from stepscope.diffs.explain.diff_often import how_often
-from stepscope.diffs.explain.one_sided import functions_of_one, scopes_of_one
+from stepscope.diffs.data.samples import Samples, conform_table
+from stepscope.diffs.explain.call_counts import CallChanges, explain_call_counts
+from stepscope.diffs.explain.one_sided import find_one_sided_functions, find_one_sided_scopes
 from stepscope.diffs.noise.judge import Ground
 from stepscope.diffs.noise.machine_speed import Speeds
 from tests.builders.rank_samples import rank_samples
@@ -30,18 +30,20 @@ def run(scopes: Mapping[str, str], functions: Mapping[str, str | None], steps: i
         for step in range(steps)
         for name, inside in functions.items()
     ]
-    functions_in = in_form("functions", pl.DataFrame(rows)) if rows else made.functions
+    functions_in = conform_table("functions", pl.DataFrame(rows)) if rows else made.functions
     return replace(made, ops=ops, functions=functions_in)
 
 
 def ground(a: Samples, b: Samples) -> Ground:
-    return Ground(a, b, Speeds({}, {}, [], {}))
+    return Ground(a, b, Speeds())
 
 
 def titles(a: Samples, b: Samples) -> list[str]:
     on = ground(a, b)
-    scopes = scopes_of_one(on, "device", ())
-    return [line.title for line in how_often((), scopes, functions_of_one(on), (), ())]
+    changes = CallChanges(
+        scopes=find_one_sided_scopes(on, "device", ()), functions=find_one_sided_functions(on)
+    )
+    return [line.title for line in explain_call_counts(changes, ())]
 
 
 BASE = {"train.py: step": None, "nn.py: forward": "train.py: step"}
@@ -51,7 +53,7 @@ def test_a_new_scope_is_told_once_by_its_outermost_name() -> None:
     noise = "jit(step)/block/jit(_bernoulli)"
     more = {**PLAIN, "xor": noise, "slice": f"{noise}/jit(_uniform)"}
     on = ground(run(PLAIN, BASE), run(more, BASE))
-    (row,) = scopes_of_one(on, "device", ())
+    (row,) = find_one_sided_scopes(on, "device", ())
     assert (row.name, row.a, row.b, row.note) == (noise, 0, 2, "slice, xor")
     assert titles(on.a, on.b) == [f"only B has {noise}"]
     assert titles(on.b, on.a) == [f"only A has {noise}"]
@@ -65,13 +67,13 @@ def test_modules_that_only_have_another_number_are_not_new() -> None:
 
 def test_ops_that_are_recorded_now_and_then_make_no_scope() -> None:
     on = ground(run(PLAIN, BASE), run({**PLAIN, "xor": "jit(step)/new"}, BASE))
-    assert scopes_of_one(on, "device", {"xor"}) == []
+    assert find_one_sided_scopes(on, "device", {"xor"}) == []
 
 
 def test_a_new_function_is_told_without_what_it_calls() -> None:
     more = {**BASE, "$npz.py savez": "train.py: step", "$zip.py write": "$npz.py savez"}
     assert titles(run(PLAIN, BASE), run(PLAIN, more)) == [
-        "Python function npz.py savez is called once a step in B only"
+        "Python function npz.py savez is called once per step, only in B"
     ]
 
 
@@ -94,9 +96,9 @@ def test_what_is_not_in_every_step_may_be_chance() -> None:
 
 def test_a_wait_that_takes_no_time_is_told_by_its_calls() -> None:
     row = Row(name="cudaStreamSynchronize", a=None, b=5.0, difference=5.0, a_calls=0, b_calls=1)
-    (line,) = how_often([row], (), (), (), ())
+    (line,) = explain_call_counts(CallChanges(waits=[row]), ())
     assert (line.kind, line.unit, line.difference) == ("sync", "calls", 1)
-    assert line.title == "cudaStreamSynchronize, which waits for the device, is called once a step in B only"
+    assert line.title == "cudaStreamSynchronize (waits for the device) is called once per step, only in B"
 
 
 def test_a_function_that_moved_to_another_line_is_the_same() -> None:

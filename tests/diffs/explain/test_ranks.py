@@ -11,10 +11,10 @@ import pytest
 
 import stepscope
 from stepscope.analysis.options import Options
-from stepscope.diffs.build import diff_of
-from stepscope.diffs.data.samples import CELL, Samples, Side, together
+from stepscope.diffs.build import diff_sides
+from stepscope.diffs.data.samples import CELL, Samples, Side, combine_ranks
 from stepscope.diffs.render.text import as_text
-from stepscope.diffs.side import side_of
+from stepscope.diffs.side import read_side
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "diff"
 RANKS = 4
@@ -23,7 +23,7 @@ LATE_NS = 50_000_000
 
 @cache
 def recorded(number: int) -> Side:
-    return side_of(stepscope.load(FOLDER / f"wide.none.{number}.pt.trace.json.gz"), Options(None, None, 0))
+    return read_side(stepscope.load(FOLDER / f"wide.none.{number}.pt.trace.json.gz"), Options(None, None, 0))
 
 
 def on_ranks(one: Side) -> Side:
@@ -37,7 +37,7 @@ def on_ranks(one: Side) -> Side:
         )
         for rank in range(RANKS)
     ]
-    return replace(one, samples=together(ranks))
+    return replace(one, samples=combine_ranks(ranks))
 
 
 def late(side: Side, ranks: set[int], part: str = "input", name: str = "load") -> Side:
@@ -62,7 +62,7 @@ def late(side: Side, ranks: set[int], part: str = "input", name: str = "load") -
 @pytest.mark.parametrize("back", [False, True])
 def test_the_rank_that_changed_is_the_first_line(back: bool) -> None:
     a, b = on_ranks(recorded(0)), late(on_ranks(recorded(1)), {2})
-    found = diff_of(b, a) if back else diff_of(a, b)
+    found = diff_sides(b, a) if back else diff_sides(a, b)
     line = found.lines[0]
     assert found.step.significant
     assert (line.title, line.ranks, line.kind) == ("rank 2: waiting for input in load", [2], "input")
@@ -72,13 +72,13 @@ def test_the_rank_that_changed_is_the_first_line(back: bool) -> None:
 
 
 def test_several_ranks_are_one_line() -> None:
-    found = diff_of(on_ranks(recorded(0)), late(on_ranks(recorded(1)), {0, 3}))
+    found = diff_sides(on_ranks(recorded(0)), late(on_ranks(recorded(1)), {0, 3}))
     assert found.lines[0].title == "ranks 0, 3: waiting for input in load"
     assert found.lines[0].detail == "on 2 of 4 ranks"
 
 
 def test_ranks_recorded_again_do_not_differ() -> None:
-    found = diff_of(on_ranks(recorded(0)), on_ranks(recorded(1)))
+    found = diff_sides(on_ranks(recorded(0)), on_ranks(recorded(1)))
     assert not found.significant
     assert found.lines == []
 
@@ -96,7 +96,7 @@ def test_no_line_explains_more_than_the_change() -> None:
         calls=pl.lit(3, pl.Int64),
     )
     b = replace(b, samples=replace(b.samples, collectives=called))
-    found = diff_of(on_ranks(recorded(0)), b)
+    found = diff_sides(on_ranks(recorded(0)), b)
     lines = {line.kind: line for line in found.lines}
     assert lines["collective"].share is None
     assert lines["collective"].detail == "only in B"

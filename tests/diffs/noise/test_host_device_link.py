@@ -11,10 +11,10 @@ import pytest
 
 import stepscope
 from stepscope.analysis.options import Options
-from stepscope.diffs.build import diff_of
+from stepscope.diffs.build import diff_sides
 from stepscope.diffs.data.model import Diff
 from stepscope.diffs.data.samples import Side
-from stepscope.diffs.side import side_of
+from stepscope.diffs.side import read_side
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "diff"
 PINNED = "Memcpy HtoD (Pinned -> Device)"
@@ -24,7 +24,7 @@ COPY_NS, BYTES = 2_000_000, 1 << 26
 @cache
 def recorded(number: int) -> Side:
     path = FOLDER / f"wide.none.{number}.pt.trace.json.gz"
-    return side_of(stepscope.load(path), Options(None, None, 0))
+    return read_side(stepscope.load(path), Options(None, None, 0))
 
 
 def copying(ns: int, *, moved: int = BYTES, link: bool = True, name: str = PINNED, number: int = 0) -> Side:
@@ -53,7 +53,7 @@ def told(found: Diff) -> bool:
 
 
 def test_a_copy_as_fast_as_its_pages_lie() -> None:
-    assert not told(diff_of(copying(COPY_NS), copying(COPY_NS * 13 // 10, number=1)))
+    assert not told(diff_sides(copying(COPY_NS), copying(COPY_NS * 13 // 10, number=1)))
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,10 @@ def test_a_copy_as_fast_as_its_pages_lie() -> None:
 )
 def test_other_copies_are_seen(other: object) -> None:
     assert callable(other)
-    assert told(diff_of(copying(COPY_NS), other()))
+    assert told(diff_sides(copying(COPY_NS), other()))
 
 
 def test_copies_on_the_device_are_steady() -> None:
     name = "Memcpy DtoD (Device -> Device)"
     sides = [copying(ns, link=False, name=name) for ns in (COPY_NS, COPY_NS * 13 // 10)]
-    assert told(diff_of(sides[0], sides[1]))
+    assert told(diff_sides(sides[0], sides[1]))

@@ -1,4 +1,4 @@
-"""A copy of a recording with one thing changed: there is no chance in it, and what was changed is the first line, however small."""
+"""A modified copy of a recording: every difference is real, and the modification is the first line, however small."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pytest
 
 import stepscope
 from stepscope.analysis.options import Options
-from stepscope.diffs.build import Diff, diff_of
+from stepscope.diffs.build import Diff, diff_sides
 from stepscope.diffs.data.samples import Side
-from stepscope.diffs.noise.same_recording import one_recording
-from stepscope.diffs.side import side_of
+from stepscope.diffs.noise.same_recording import is_one_recording
+from stepscope.diffs.side import read_side
 from stepscope.gate.budget import growth
-from stepscope.gate.check import gate_of
+from stepscope.gate.check import check_diff
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "diff"
 SAME = {"busy": (0, 1, 3), "small": (0, 1, 5), "wide": (0, 1), "conv": (0, 5, 6)}
@@ -29,7 +29,7 @@ Events = list[dict[str, Any]]
 
 @cache
 def recorded(name: str) -> Side:
-    return side_of(stepscope.load(FOLDER / f"{name}.pt.trace.json.gz"), Options(None, None, 0))
+    return read_side(stepscope.load(FOLDER / f"{name}.pt.trace.json.gz"), Options(None, None, 0))
 
 
 def events_of(name: str) -> tuple[dict[str, Any], Events]:
@@ -41,7 +41,7 @@ def events_of(name: str) -> tuple[dict[str, Any], Events]:
 def changed(name: str, whole: dict[str, Any], folder: Path) -> Diff:
     target = folder / "changed.pt.trace.json"
     target.write_text(json.dumps(whole))
-    return diff_of(recorded(name), side_of(stepscope.load(target), Options(None, None, 0)))
+    return diff_sides(recorded(name), read_side(stepscope.load(target), Options(None, None, 0)))
 
 
 def kernels(events: Events) -> Events:
@@ -52,13 +52,13 @@ def kernels(events: Events) -> Events:
     "pair", [(f"{job}.none.{x}", f"{job}.none.{y}") for job, n in SAME.items() for x, y in combinations(n, 2)]
 )
 def test_two_recordings_are_no_copies(pair: tuple[str, str]) -> None:
-    assert not one_recording(*(recorded(name).samples for name in pair))
+    assert not is_one_recording(*(recorded(name).samples for name in pair))
 
 
 def test_a_recording_and_itself() -> None:
-    found = diff_of(recorded("wide.none.0"), recorded("wide.none.0"))
+    found = diff_sides(recorded("wide.none.0"), recorded("wide.none.0"))
     assert (found.one_recording, found.significant, found.lines) == (True, False, [])
-    assert found.verdict.endswith("Both are one recording, and nothing of it differs.")
+    assert found.verdict.endswith("Both are the same recording, without any difference.")
     assert found.not_comparable == ["A and B are the same profile."]
 
 
@@ -114,4 +114,4 @@ def test_everything_slower_by_one_factor_is_no_slow_machine(tmp_path: Path) -> N
     assert found.one_recording
     assert found.speed == []
     assert found.step.significant
-    assert not gate_of(found, growth(["5%"])).passed
+    assert not check_diff(found, growth(["5%"])).passed

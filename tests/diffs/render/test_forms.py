@@ -23,7 +23,7 @@ def nasty() -> Plain:
     return Plain(
         a=Run(path="a", name=NASTY),
         b=Run(path="b"),
-        verdict="A step takes longer.",
+        verdict="The step is slower.",
         significant=True,
         step=row,
         lines=[Line(title=NASTY, kind="op", difference=1e6, detail=NASTY)],

@@ -1,6 +1,6 @@
-"""What `stepscope diff` found: two runs, their figures per step, and which differences are more than noise.
+"""The result of `stepscope diff`: two runs, their figures per step, and which differences are significant.
 
-Its JSON form is a contract. Times are ns per step and rank, sizes bytes, shares 0 to 1; what is not known is null.
+Its JSON form is a contract. Times are ns per step and rank, sizes bytes, shares 0 to 1; unknown values are null.
 `difference` is always b − a: positive is more in B.
 """
 
@@ -14,7 +14,7 @@ SCHEMA = "stepscope.diff/1"
 
 
 class Run(msgspec.Struct, kw_only=True):
-    """One of the two runs. `paths`: of all its recordings, where it has several; the rest is told of the first."""
+    """One of the two runs. `paths`: all its recordings, where it has several; the other fields describe the first."""
 
     path: str
     paths: list[str] = []
@@ -24,7 +24,7 @@ class Run(msgspec.Struct, kw_only=True):
     hosts: list[str] = []
     ranks: int = 1
     world_size: int | None = None
-    steps: int = 0  # that are compared, each rank's counted
+    steps: int = 0  # compared steps, summed over ranks
     step_source: str = "none"
     versions: dict[str, Any] = {}
 
@@ -32,8 +32,8 @@ class Run(msgspec.Struct, kw_only=True):
 class Row(msgspec.Struct, kw_only=True):
     """One figure of both runs.
 
-    `noise`: what the difference may be by chance, 95 of 100 times; null where one sample is all there is.
-    `at_equal_speed`: the difference had host and device been as fast in both; that is what is judged.
+    `noise`: the 95 % margin of the difference; null where there is only one sample.
+    `at_equal_speed`: the difference had host and device been equally fast in both runs; this is what is judged.
     """
 
     name: str
@@ -49,14 +49,14 @@ class Row(msgspec.Struct, kw_only=True):
     scope: str | None = None
     shapes: str | None = None
     op: str | None = None
-    matched_by: str = ""  # name, scope and shapes …, or where it is in only one of them: a, b
+    matched_by: str = ""  # name, scope and shapes …; a or b where only that run has it
     a_calls: float | None = None
     b_calls: float | None = None
     note: str = ""
 
 
 class Rows(msgspec.Struct, kw_only=True):
-    """Rows of one kind, the largest difference first; `total` exist, `significant` of them differ."""
+    """Rows of one kind, the largest difference first; `total` exist, `significant` of them differ significantly."""
 
     total: int = 0
     significant: int = 0
@@ -66,8 +66,8 @@ class Rows(msgspec.Struct, kw_only=True):
 class Line(msgspec.Struct, kw_only=True):
     """One reason for the change, in words.
 
-    `share` is of the change of the step; null where that may be chance, and where calls beside each other took more than it is.
-    `ranks`: those that changed, where not all did; then the difference is that of these.
+    `share` is of the change of the step; null where that change is not significant, and where concurrent calls sum to more than it.
+    `ranks`: the ranks that changed, where not all did; the difference is then the mean over these.
     """
 
     title: str
@@ -83,7 +83,7 @@ class Line(msgspec.Struct, kw_only=True):
 
 
 class Speed(msgspec.Struct, kw_only=True):
-    """How much longer host or device took in B for one and the same call: by `kinds` of calls that both have."""
+    """How much longer host or device took in B for the same call, by the `kinds` of calls that both runs have."""
 
     what: str  # host or device
     ratio: float
@@ -91,7 +91,7 @@ class Speed(msgspec.Struct, kw_only=True):
 
 
 class Batch(msgspec.Struct, kw_only=True):
-    """B's batch is `ratio` times A's: by that much dimensions of shapes differ, in `share` of the ops that differ."""
+    """B's batch is `ratio` times A's: shape dimensions differ by that factor, in `share` of the ops that differ."""
 
     ratio: float
     share: float
@@ -99,9 +99,9 @@ class Batch(msgspec.Struct, kw_only=True):
 
 
 class Tail(msgspec.Struct, kw_only=True):
-    """Steps that are slow once in a while: how many of how many, what they add to the mean step, and by what they do.
+    """Occasional slow steps: how many of how many, what they add to the mean step, and what causes them.
 
-    `times`: as long as the usual step, in the run that has more of them; `part` and `name` took most of that.
+    `times`: their duration relative to the usual step, in the run that has more of them; `part` and `name` took most of the excess.
     """
 
     a_slow: int
@@ -117,7 +117,7 @@ class Tail(msgspec.Struct, kw_only=True):
 
 
 class FindingChange(msgspec.Struct, kw_only=True):
-    """A finding, and what it would save per step in each run that has it. Of one that both have, `significant` says it is worth far more in one."""
+    """A finding, and what it would save per step in each run that has it. If both have it, `significant` means that it is worth far more in one."""
 
     code: str
     title: str
@@ -138,7 +138,7 @@ class FlameNode(msgspec.Struct, array_like=True):
 
 
 class Flame(msgspec.Struct, kw_only=True):
-    """Ops below their scopes. `name` is a place in `names`; the smallest nodes are left out and counted."""
+    """Ops below their scopes. `name` is an index into `names`; the smallest nodes are left out and counted."""
 
     measure: str = "device"
     names: list[str] = []
@@ -158,13 +158,13 @@ class Diff(msgspec.Struct, kw_only=True):
     lines: list[Line] = []
     explained_share: float | None = None  # of the step's change, by the lines
     not_comparable: list[str] = []
-    one_recording: bool = False  # B is A's recording, or a changed copy of it: no difference is chance
+    one_recording: bool = False  # B is A's recording, or a modified copy of it: every difference is real
     speed: list[Speed] = []
     batch: Batch | None = None
-    tail: Tail | None = None  # where a run has steps that are slow once in a while
+    tail: Tail | None = None  # where a run has occasional slow steps
     figures: list[Row] = []
     parts: list[Row] = []
-    names: Rows = msgspec.field(default_factory=Rows)  # what the parts went to, the device's own work aside
+    names: Rows = msgspec.field(default_factory=Rows)  # what the parts went to, except the device's own work
     ops: Rows = msgspec.field(default_factory=Rows)
     ops_measure: str = "device"
     kernels: Rows = msgspec.field(default_factory=Rows)

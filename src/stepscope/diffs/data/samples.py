@@ -1,16 +1,23 @@
-"""What each step of a run cost, as small tables that can be put together over ranks: what a diff is made of."""
+"""The cost of each step of a run, as small tables that can be concatenated over ranks: the input of a diff."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
+import msgspec
 import polars as pl
 
-# `recording` tells recordings of one side apart, where it has several.
+from stepscope.reports.model.report import Problem, Report
+from stepscope.trace.frames import Schema, conform, empty
+
+# `recording` distinguishes the recordings of one side, where it has several.
 CELL = {"recording": pl.Int32, "rank": pl.Int32, "step": pl.Int32}
-_SCHEMAS: dict[str, dict[str, Any]] = {
+TableName = Literal[
+    "cells", "parts", "names", "ops", "kernels", "products", "waits", "functions", "collectives", "memory"
+]
+SCHEMAS: dict[TableName, Schema] = {
     "cells": {**CELL, "ns": pl.Int64},
     "parts": {**CELL, "part": pl.String, "ns": pl.Int64},
     "names": {**CELL, "part": pl.String, "name": pl.String, "ns": pl.Int64},
@@ -32,12 +39,13 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Samples:
-    """Tables of one rank, or of all: a row per recording, rank, step and whatever the table is about.
+    """Tables of one rank, or of all: a row per recording, rank, step and subject of the table.
 
-    `cells` are the steps that count. Ops and kernels are by the step that launched them; `launch` is a kernel's grid.
-    `link_ns` and `link_bytes`: of an op's device time, what copies between host and device took, and what they moved.
-    `functions` are Python's, without the numbers of lines, and `inside` what called them.
-    `waits` are the host's calls that wait for the device. `products` are matrix products and convolutions: on the device, or on the host where there is none.
+    `cells` are the steps that count. Ops and kernels belong to the step that launched them; `launch` is a kernel's grid.
+    `link_ns` and `link_bytes`: the part of an op's device time spent in copies between host and device, and the bytes they moved.
+    `functions` are Python functions without line numbers; `inside` is the caller.
+    `waits` are host calls that wait for the device. `products` are matrix products and convolutions: on the device, or on the
+    host where there is no device.
     """
 
     cells: pl.DataFrame
@@ -48,65 +56,62 @@ class Samples:
     products: pl.DataFrame
     collectives: pl.DataFrame
     memory: pl.DataFrame
-    waits: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_SCHEMAS["waits"]))
-    functions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_SCHEMAS["functions"]))
+    waits: pl.DataFrame = field(default_factory=lambda: empty(SCHEMAS["waits"]))
+    functions: pl.DataFrame = field(default_factory=lambda: empty(SCHEMAS["functions"]))
+
+    def table(self, name: TableName) -> pl.DataFrame:
+        """The table of that name."""
+        frame: pl.DataFrame = getattr(self, name)
+        return frame
 
 
 @dataclass(frozen=True)
 class Side:
-    """One run: its samples, and its report in JSON form. Of several recordings it is the first one's, with the problems of all.
+    """One run: its samples and its report. With several recordings the report is that of the first, with the problems of all.
 
-    `outside`: the share of the host's op time that lies in no step, where no device works: steps that do not wait for their work.
+    `outside`: the share of host op time that falls in no step, where there is no device: steps that end before their work does.
     """
 
     samples: Samples
-    report: Mapping[str, Any]
+    report: Report
     outside: float = 0.0
     paths: tuple[str, ...] = ()
 
 
-def in_form(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+def conform_table(name: TableName, frame: pl.DataFrame) -> pl.DataFrame:
     """The table with exactly its columns and types."""
-    schema = _SCHEMAS[name]
-    return frame.select(pl.col(column).cast(kind) for column, kind in schema.items())
+    return conform(frame, SCHEMAS[name])
 
 
-def repeated(sides: Sequence[Side]) -> Side:
+def combine_recordings(sides: Sequence[Side]) -> Side:
     """Recordings of one job as one run."""
     if len(sides) == 1:
         return sides[0]
-    numbered = [
-        Samples(
-            **{
-                each.name: getattr(side.samples, each.name).with_columns(
-                    recording=pl.lit(number, dtype=pl.Int32)
-                )
-                for each in fields(Samples)
-            }
-        )
-        for number, side in enumerate(sides)
-    ]
-    paths = tuple(side.report["profile"]["path"] for side in sides)
-    problems = [
+    numbered = [_number_recording(side.samples, number) for number, side in enumerate(sides)]
+    report = msgspec.structs.replace(sides[0].report, problems=_collect_problems(sides))
+    paths = tuple(side.report.profile.path for side in sides)
+    return Side(combine_ranks(numbered), report, max(side.outside for side in sides), paths)
+
+
+def _number_recording(samples: Samples, number: int) -> Samples:
+    recording = pl.lit(number, dtype=pl.Int32).alias("recording")
+    return Samples(**{name: frame.with_columns(recording) for name, frame in vars(samples).items()})
+
+
+def _collect_problems(sides: Sequence[Side]) -> list[Problem]:
+    """The problems of all recordings; one that an earlier recording has as well is listed once."""
+    return [
         problem
         for place, side in enumerate(sides)
-        for problem in side.report["problems"]
-        if not any(problem in before.report["problems"] for before in sides[:place])
+        for problem in side.report.problems
+        if not any(problem in before.report.problems for before in sides[:place])
     ]
-    report = {**sides[0].report, "problems": problems}
-    return Side(together(numbered), report, max(side.outside for side in sides), paths)
 
 
-def together(ranks: Sequence[Samples]) -> Samples:
-    """Those of all ranks as one."""
-    return Samples(
-        **{
-            each.name: pl.concat(
-                [
-                    pl.DataFrame(schema=_SCHEMAS[each.name]),
-                    *(in_form(each.name, getattr(rank, each.name)) for rank in ranks),
-                ]
-            )
-            for each in fields(Samples)
-        }
-    )
+def combine_ranks(ranks: Sequence[Samples]) -> Samples:
+    """The samples of all ranks as one."""
+    frames: dict[str, pl.DataFrame] = {
+        name: pl.concat([empty(schema), *(conform(rank.table(name), schema) for rank in ranks)])
+        for name, schema in SCHEMAS.items()
+    }
+    return Samples(**frames)

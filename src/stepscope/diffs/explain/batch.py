@@ -1,20 +1,20 @@
-"""Whether the two runs have another batch: the shapes of the same ops differ by one factor, in some of their dimensions.
+"""Whether the two runs differ in batch size: the shapes of the same ops differ by one factor, in some of their dimensions.
 
-Where shapes were not recorded, an input pipeline that puts samples together tells: by how many of them it takes for a step.
+Where shapes were not recorded, an input pipeline that batches samples shows it: by how many of them it takes per step.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
 
 import polars as pl
 
 from stepscope.diffs.data.model import Batch
 from stepscope.diffs.data.samples import Samples, Side
+from stepscope.reports.model.report import Report
+from stepscope.trace.frames import conform
 
 # Of the time (or calls) of ops whose shapes differ, so much must differ by the same factor.
 ENOUGH = 0.6
@@ -28,18 +28,20 @@ FEWEST_SAMPLES = 2  # in a batch
 LONGEST_TEXT = 400
 MOST_SHAPES = 40
 _NUMBER = re.compile(r"\d+")
+# Ops by the shapes that they have in every step, with their calls.
+SHAPES = {"name": pl.String, "shapes": pl.String, "calls": pl.Int64}
 
 
-def batch_of(a: Side, b: Side) -> Batch | None:
-    """What shapes tell, else what the input pipelines do."""
+def detect_batch(a: Side, b: Side) -> Batch | None:
+    """By shapes where both runs have them, else by the input pipelines."""
     if all(side.samples.ops["shapes"].count() for side in (a, b)):
-        return _by_shapes(a.samples, b.samples)
-    return _by_input(a.report, b.report)
+        return _detect_by_shapes(a.samples, b.samples)
+    return detect_by_input(a.report, b.report)
 
 
-def _by_input(a: Mapping[str, Any], b: Mapping[str, Any]) -> Batch | None:
-    """The factor between the samples of a step, if all stages before the batch have the same and it is a simple one."""
-    ours, theirs = _samples_a_step(a), _samples_a_step(b)
+def detect_by_input(a: Report, b: Report) -> Batch | None:
+    """The factor between the samples per step, if all stages before the batch agree on it and it is a simple one."""
+    ours, theirs = _count_samples(a), _count_samples(b)
     ratios = {name: theirs[name] / ours[name] for name in ours.keys() & theirs.keys()}
     if not ratios or max(ratios.values()) - min(ratios.values()) > NEARLY * min(ratios.values()):
         return None
@@ -48,66 +50,75 @@ def _by_input(a: Mapping[str, Any], b: Mapping[str, Any]) -> Batch | None:
     if factor == 1 or not factor or abs(mean / factor - 1) > NEARLY:
         return None
     name = min(ratios)
-    example = f"{name} is called {ours[name]:.0f} times a step in A, {theirs[name]:.0f} in B"
+    example = f"{name} is called {ours[name]:.0f} times per step in A, {theirs[name]:.0f} in B"
     return Batch(ratio=float(factor), share=1.0, example=example)
 
 
-def _samples_a_step(report: Mapping[str, Any]) -> dict[str, float]:
-    """Calls a step of the stages that make single samples: those of a pipeline with a batch stage, called far more often."""
-    stages = report["input"]["stages"]
-    steps = max(1, report["steps"]["count"])
-    batches = [stage["calls"] for stage in stages if "Batch" in stage["name"]]
+def _count_samples(report: Report) -> dict[str, float]:
+    """Calls per step of the stages that make single samples: those of a pipeline with a batch stage, called far more often."""
+    stages = report.input.stages
+    steps = max(1, report.steps.count)
+    batches = [stage.calls for stage in stages if "Batch" in stage.name]
     if not batches:
         return {}
     return {
-        stage["name"]: stage["calls"] / steps
+        stage.name: stage.calls / steps
         for stage in stages
-        if stage["name"].startswith("Iterator::") and stage["calls"] > FEWEST_SAMPLES * max(batches)
+        if stage.name.startswith("Iterator::") and stage.calls > FEWEST_SAMPLES * max(batches)
     }
 
 
-def _by_shapes(a: Samples, b: Samples) -> Batch | None:
+def _detect_by_shapes(a: Samples, b: Samples) -> Batch | None:
     """The factor that most of the ops with other shapes have in common, or None."""
-    ours, theirs = _shapes(a), _shapes(b)
+    ours, theirs = _collect_shapes(a), _collect_shapes(b)
     votes: Counter[Fraction] = Counter()
     examples: dict[Fraction, str] = {}
     all_weight = 0
-    calls = sum(weight for shapes in ours.values() for weight in shapes.values())
-    for name in ours.keys() & theirs.keys():
+    for name in sorted(ours.keys() & theirs.keys()):
         gone = {shape: weight for shape, weight in ours[name].items() if shape not in theirs[name]}
         come = [shape for shape in theirs[name] if shape not in ours[name]]
         for shape, weight in list(gone.items())[:MOST_SHAPES]:
             all_weight += weight
-            factors = {factor: other for other in come[:MOST_SHAPES] if (factor := _factor(shape, other))}
+            factors = {factor: other for other in come[:MOST_SHAPES] if (factor := find_factor(shape, other))}
             for factor, other in factors.items():
                 votes[factor] += weight
                 examples.setdefault(factor, f"{name} {shape} → {other}")
     if not votes:
         return None
     factor, weight = max(votes.items(), key=lambda item: (item[1], item[0]))
-    is_simple = min(factor.numerator, factor.denominator) <= SIMPLE
-    if weight < max((ENOUGH if is_simple else NEARLY_ALL) * all_weight, OF_ALL_CALLS * calls):
+    calls = sum(weight for shapes in ours.values() for weight in shapes.values())
+    if not _is_enough(factor, weight, all_weight, calls):
         return None
     return Batch(ratio=float(factor), share=round(weight / all_weight, 4), example=examples[factor])
 
 
-def _shapes(samples: Samples) -> dict[str, dict[str, int]]:
+def _is_enough(factor: Fraction, weight: int, all_weight: int, calls: int) -> bool:
+    """Whether a factor of that weight is the batch's: it is in most ops whose shapes differ, and in many of all calls."""
+    is_simple = min(factor.numerator, factor.denominator) <= SIMPLE
+    return weight >= max((ENOUGH if is_simple else NEARLY_ALL) * all_weight, OF_ALL_CALLS * calls)
+
+
+def _collect_shapes(samples: Samples) -> dict[str, dict[str, int]]:
     """By op the shapes that it has in every step, with their calls, the most frequent first."""
+    by_op: dict[str, dict[str, int]] = defaultdict(dict)
+    for name, shapes, calls in _sum_shapes(samples).iter_rows():
+        by_op[name][shapes] = calls
+    return by_op
+
+
+def _sum_shapes(samples: Samples) -> pl.DataFrame:
+    """SHAPES, the most frequent first."""
     known = samples.ops.filter(
         pl.col("shapes").is_not_null(), pl.col("shapes").str.len_chars() < LONGEST_TEXT
     )
     in_every_step = pl.len() >= len(samples.cells)
-    summed = known.group_by("name", "shapes", maintain_order=True).agg(
+    sums = known.group_by("name", "shapes", maintain_order=True).agg(
         pl.col("calls").sum(), every=in_every_step
     )
-    summed = summed.filter("every").drop("every")
-    found: dict[str, dict[str, int]] = defaultdict(dict)
-    for name, shapes, calls in summed.sort("calls", "shapes", descending=[True, False]).iter_rows():
-        found[name][shapes] = calls
-    return found
+    return conform(sums.filter("every").sort("calls", "shapes", descending=[True, False]), SHAPES)
 
 
-def _factor(a: str, b: str) -> Fraction | None:
+def find_factor(a: str, b: str) -> Fraction | None:
     """By what dimensions differ, if all that differ do so by one factor and everything else is the same text."""
     if _NUMBER.sub("#", a) != _NUMBER.sub("#", b):
         return None

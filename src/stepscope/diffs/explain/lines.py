@@ -1,19 +1,19 @@
 """The few lines that explain most of the change, the largest first.
 
-What made the step longer or shorter is told once: a larger batch or another precision before the ops that it made slower,
-an op before its kernels, a named wait before its part. Only differences that are no accident make a line.
+Each cause of a longer or shorter step is named once: a larger batch or another precision before the ops that it slows down, an op
+before its kernels, a named wait before its part. Only significant differences make a line. Work comes before what waits for it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from stepscope import units
+from stepscope.diffs.data.judged import JudgedRows
 from stepscope.diffs.data.model import Batch, Line, Row, Tail
-from stepscope.diffs.explain.diff_often import how_often, shown
-from stepscope.diffs.explain.diff_order import causes_first, is_work, largest_first, work_first
+from stepscope.diffs.explain import wording
+from stepscope.diffs.explain.call_counts import CallChanges, explain_call_counts
 from stepscope.diffs.explain.ranks import WAITS, RankChange
 
 LINES = 8
@@ -24,302 +24,258 @@ SAME_CAUSE = 0.5  # of the change of matching ops: what a batch or a precision m
 WHOLE = 1.1  # of the change: by a little more than all of it a line may be off; calls beside each other take far more
 _OF_COLLECTIVES = re.compile(r"record_param_comms|c10d::|(nccl|gloo|mpi|ucc|xccl):")
 _BUSY_BY_OP = ("compute", "host_compute")
+# What the device computes for longer, others wait for as long; a wait makes no op longer. So of both the op comes first.
+AS_LONG = 1.25
+ENOUGH_WORK = 0.1  # of the step's change: what changed work must be worth to be its cause
+WORTH_A_WAIT = 0.1  # a wait that is less of the dispatch beside it has not caused that
+_SHOWN_BY_A_WAIT = ("dispatch",)
+_SHOWN_BY_A_NEW_WAIT = (*_SHOWN_BY_A_WAIT, "input", "python")
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The judged rows."""
+    """What the lines are made from. `names`: the rows by name, where names mean the same in both runs."""
 
+    rows: JudgedRows
     step: Row
-    parts: Sequence[Row]
     names: Sequence[Row]
-    ops: Sequence[Row]
-    ops_by_name: Sequence[Row]
-    kernels: Sequence[Row]
-    collectives: Sequence[Row]
-    memory: Sequence[Row]
-    precision: Sequence[Row]
-    calls: Sequence[Row]
     batch: Batch | None
     tail: Tail | None = None
     ranks: Sequence[RankChange] = ()
-    waits: Sequence[Row] = ()  # calls that wait for the device, where their number differs
-    scopes: Sequence[Row] = ()  # that one run only has ops in
-    functions: Sequence[Row] = ()  # of Python, that one run only calls
-    ops_on_host: Sequence[Row] = ()  # by name, of one recording
     is_exact: bool = False  # both are one recording
 
 
-def explain(found: Evidence) -> list[Line]:
+@dataclass(frozen=True)
+class PrecisionChange:
+    """Matrix products that moved from one number format to another; `relative` to their time in the first."""
+
+    before: str
+    after: str
+    difference: float
+    noise: float | None
+    relative: float | None
+
+
+def explain(evidence: Evidence) -> list[Line]:
     """At most LINES of them."""
-    general = [*_batch(found), *_precision(found)]
-    timed = [*_named(found), *_collectives(found), *_tail(found)]
-    timed += _ops(found, timed)
-    timed += _kernels(found, timed)
-    timed += _unnamed_parts(found, timed)
-    timed += _ops_on_host(found, timed)
-    timed = causes_first(largest_first(timed))
-    if found.is_exact:
-        timed = work_first(timed, found.step)
-    timed = _more_waits(found, timed)
+    general = [*_explain_batch(evidence), *_explain_precision(evidence)]
     general.sort(key=lambda line: -abs(line.difference))
-    by_rank = [_of_ranks(change) for change in found.ranks]
-    if found.step.significant and not (general or by_rank or timed):
-        timed = _largest_parts(found)
+    by_rank = [_explain_ranks(change) for change in evidence.ranks]
+    timed = _explain_times(evidence)
+    if evidence.step.significant and not (general or by_rank or timed):
+        timed = _explain_largest_parts(evidence)
     if by_rank:
-        _wait_for_them(timed)
+        _note_waiting_ranks(timed)
     lines = [*general, *by_rank, *timed]
     for line in lines:
-        line.share = _share(line, found.step)
-    often = how_often(found.waits, found.scopes, found.functions, found.calls, lines)
-    return [*lines, *often, *_memory(found)][:LINES]
+        line.share = _measure_share(line, evidence.step)
+    rows = evidence.rows
+    changes = CallChanges(rows.waits, rows.scopes, rows.functions, rows.calls)
+    return [*lines, *explain_call_counts(changes, lines), *_explain_memory(rows)][:LINES]
 
 
-def _ops_on_host(found: Evidence, told: Sequence[Line]) -> list[Line]:
-    """In a copy, what somebody made longer on the host only."""
-    if found.waits or any(map(is_work, told)):
-        return []
-    lines = [_line(row, "op", row.name) for row in found.ops_on_host if row.significant]
-    for line in lines:
-        line.detail = "; ".join(filter(None, ["on the host", line.detail]))
-    return lines
+def _explain_times(evidence: Evidence) -> list[Line]:
+    """What takes longer or less long, causes first."""
+    rows = evidence.rows
+    lines = [*_explain_names(evidence), *_explain_collectives(rows), *_explain_tail(evidence.tail)]
+    lines += _explain_ops(rows, lines)
+    lines += _explain_kernels(rows, lines)
+    lines += _explain_unnamed_parts(evidence, lines)
+    lines += _explain_ops_on_host(rows, lines)
+    lines = put_causes_first(_sort_by_size(lines))
+    if evidence.is_exact:
+        lines = _put_work_first(lines, evidence.step)
+    return _put_new_wait_first(evidence, lines)
 
 
-def _more_waits(found: Evidence, timed: list[Line]) -> list[Line]:
-    """First a wait for the device that only one run has, as long as its step is longer: also where the device idles elsewhere for it."""
-    change = found.step.difference
-    row = next(iter(found.waits), None)
-    if row is None or abs(row.difference) < SAME_CAUSE * abs(change):
-        return timed
-    if not found.is_exact and (not found.step.significant or row.difference * change < 0):
-        return timed
-    told = [line for line in timed if line.kind == "sync"]
-    told = told or [_line(row, "sync", f"{_verb('sync')} {row.name}")]
-    return [*told, *(line for line in timed if line not in told)]
-
-
-def _share(line: Line, step: Row) -> float | None:
-    """Of the step's change, if that is one."""
+def _measure_share(line: Line, step: Row) -> float | None:
+    """Of the step's change, where that is significant."""
     if not step.significant or not step.difference or line.unit != "ns":
         return None
     share = line.difference / step.difference
     return round(min(share, 1.0), 4) if share <= WHOLE else None
 
 
-def _of_ranks(change: RankChange) -> Line:
-    """What only some ranks do; the others wait for them."""
-    numbers = ", ".join(map(str, change.ranks))
-    who = f"rank {numbers}" if len(change.ranks) == 1 else f"ranks {numbers}"
-    alone = next((row for row in change.names if row.difference / change.difference > SAME_CAUSE), None)
-    title = _words(change.part)
-    if alone is not None:
-        title = f"{_verb(change.part)} {shown(alone.name)}"
-    most = [
-        f"{row.name} {'+' if row.difference > 0 else '−'}{units.duration(abs(row.difference))}"
-        for row in change.names
-    ]
-    where = f"on {len(change.ranks)} of {change.of_ranks} ranks"
-    return Line(
-        title=f"{who}: {title}",
-        kind=change.part,
-        difference=change.difference,
-        noise=change.noise,
-        detail=where if alone is not None else ", ".join([where, *most]),
-        name=alone.name if alone is not None else change.part,
-        ranks=list(change.ranks),
-    )
+def _explain_batch(evidence: Evidence) -> Iterator[Line]:
+    batch = evidence.batch
+    if batch is not None and batch.ratio != 1:
+        yield Line(
+            title=wording.describe_batch(batch),
+            kind="batch",
+            difference=sum(row.difference for row in evidence.rows.ops),
+            detail=wording.describe_batch_detail(batch, evidence.step),
+            name="batch",
+        )
 
 
-def _wait_for_them(lines: Sequence[Line]) -> None:
-    """Waiting that a slow rank makes the others do is told as that."""
-    for line in lines:
-        if line.kind in WAITS:
-            line.detail = line.detail or "the other ranks wait there"
-
-
-def _largest_parts(found: Evidence) -> list[Line]:
-    """Where the step changed for sure and no part of it by itself: what it most likely is."""
-    same_way = [row for row in found.parts if row.difference * found.step.difference > 0]
-    lines = [_line(row, row.name, _mostly(row, found.names)) for row in same_way[:LIKELY]]
-    for line in lines:
-        line.detail = "by itself this may be chance"
-    return lines
-
-
-def _batch(found: Evidence) -> Iterator[Line]:
-    if found.batch is None or found.batch.ratio == 1:
-        return
-    ratio = found.batch.ratio
-    more = f"{ratio:g} times the batch" if ratio > 1 else f"a batch of {ratio:.2g} of the size"
-    yield Line(
-        title=f"B has {more}",
-        kind="batch",
-        difference=sum(row.difference for row in found.ops),
-        detail=f"{found.batch.example}; per sample the step takes {_per_sample(found.step, ratio)}.",
-        name="batch",
-    )
-
-
-def _per_sample(step: Row, ratio: float) -> str:
-    if not step.a or step.b is None:
-        return "an unknown time"
-    change = step.b / ratio / step.a - 1
-    return f"{100 * abs(change):.0f} % {'more' if change > 0 else 'less'}"
-
-
-def _precision(found: Evidence) -> Iterator[Line]:
-    """Device time that went from one number format of matrix products to another."""
-    known = [row for row in found.precision if row.name != "unknown"]
+def find_precision_change(rows: Sequence[Row]) -> PrecisionChange | None:
+    """The time of matrix products (by number format) that went from one format to another, if it did."""
+    known = [row for row in rows if row.name != "unknown"]
     whole = sum(row.a or 0 for row in known) or 1.0, sum(row.b or 0 for row in known) or 1.0
-    moved = [row for row in known if row.significant or _is_new(row, whole)]
+    moved = [row for row in known if row.significant or _is_new_format(row, whole)]
     gone = max((row for row in moved if row.difference < 0), key=lambda row: -row.difference, default=None)
     come = max((row for row in moved if row.difference > 0), key=lambda row: row.difference, default=None)
     if gone is None or come is None or (gone.b or 0) > SAME_CAUSE * (gone.a or 0):
-        return
+        return None
     difference = sum(row.difference for row in moved)
-    yield Line(
-        title=f"matrix products run in {come.name} instead of {gone.name}",
-        kind="precision",
-        difference=difference,
-        noise=come.noise,
-        relative=difference / gone.a if gone.a else None,
-        name="precision",
-    )
+    relative = difference / gone.a if gone.a else None
+    return PrecisionChange(gone.name, come.name, difference, come.noise, relative)
 
 
-def _is_new(row: Row, whole: tuple[float, float]) -> bool:
-    """Which formats there are is no matter of chance, however long they take: one run has it, the other as good as not."""
+def _is_new_format(row: Row, whole: tuple[float, float]) -> bool:
+    """Whether one run has the format and the other practically not: that is certain, whatever its time."""
     less, more = sorted([(row.a or 0) / whole[0], (row.b or 0) / whole[1]])
     return less < HARDLY and more > NOTABLE
 
 
-def _tail(found: Evidence) -> Iterator[Line]:
-    tail = found.tail
+def _explain_precision(evidence: Evidence) -> Iterator[Line]:
+    change = find_precision_change(evidence.rows.precision)
+    if change is not None:
+        yield Line(
+            title=wording.describe_precision(change.before, change.after),
+            kind="precision",
+            difference=change.difference,
+            noise=change.noise,
+            relative=change.relative,
+            name="precision",
+        )
+
+
+def _explain_ranks(change: RankChange) -> Line:
+    """What only some ranks do; the others wait for them."""
+    main = next((row for row in change.names if row.difference / change.difference > SAME_CAUSE), None)
+    title, where = wording.describe_part(change.part), f"on {len(change.ranks)} of {change.of_ranks} ranks"
+    if main is not None:
+        title, most = wording.describe_named(change.part, main.name), []
+    else:
+        most = [f"{row.name} {wording.format_time_change(row.difference)}" for row in change.names]
+    return Line(
+        title=f"{wording.describe_ranks(change.ranks)}: {title}",
+        kind=change.part,
+        difference=change.difference,
+        noise=change.noise,
+        detail=", ".join([where, *most]),
+        name=main.name if main is not None else change.part,
+        ranks=list(change.ranks),
+    )
+
+
+def _note_waiting_ranks(lines: Sequence[Line]) -> None:
+    """Mark the waits that a slow rank causes on the others as such."""
+    for line in lines:
+        if line.kind in WAITS:
+            line.detail = line.detail or wording.OTHERS_WAIT
+
+
+def _explain_largest_parts(evidence: Evidence) -> list[Line]:
+    """Where the step changed significantly and no part of it by itself: the likely causes."""
+    same_way = [row for row in evidence.rows.parts if row.difference * evidence.step.difference > 0]
+    lines = [_explain_part(row, evidence.names) for row in same_way[:LIKELY]]
+    for line in lines:
+        line.detail = wording.NOT_SIGNIFICANT_ALONE
+    return lines
+
+
+def _explain_tail(tail: Tail | None) -> Iterator[Line]:
     if tail is not None and tail.significant:
         yield Line(
-            title=slow_steps(tail),
+            title=wording.describe_slow_steps(tail),
             kind="tail",
             difference=tail.b_excess_ns - tail.a_excess_ns,
-            detail=caused_by(tail),
+            detail=wording.describe_tail_cause(tail),
             name="slow steps",
         )
 
 
-def slow_steps(tail: Tail) -> str:
-    """How many of how many."""
-    (most, slow, steps), (few, others, among) = sorted(
-        [("A", tail.a_slow, tail.a_steps), ("B", tail.b_slow, tail.b_steps)], key=lambda side: -side[1]
-    )
-    rest = f"none of {few}'s {among}" if not others else f"{others} of {few}'s {among}"
-    take = "takes" if slow == 1 else "take"
-    return f"{slow} of {most}'s {steps} steps {take} {tail.times:.3g} times as long, {rest}"
-
-
-def caused_by(tail: Tail) -> str:
-    """What most of that time goes to."""
-    if tail.part is None:
-        return ""
-    return f"mostly {_verb(tail.part)} {shown(tail.name)}" if tail.name else f"mostly {_words(tail.part)}"
-
-
-def _named(found: Evidence) -> Iterator[Line]:
+def _explain_names(evidence: Evidence) -> Iterator[Line]:
     """What the device waited for, by name."""
-    for row in found.names:
+    for row in evidence.names:
         if row.significant:
-            yield _line(row, row.part or "", f"{_verb(row.part)} {shown(row.name)}")
+            yield _make_line(row, row.part or "", wording.describe_named(row.part, row.name))
 
 
-_VERBS = {
-    "sync": "waiting for the device in",
-    "copy": "copying:",
-    "input": "waiting for input in",
-    "python": "Python code:",
-    "compile": "compiling:",
-    "io": "files:",
-    "device_gap": "gap on the device before",
-    "host_collective": "waiting for other ranks in",
-    "profiler": "the profiler:",
-    "unexplained": "unexplained, around",
-}
+def _explain_ops(rows: JudgedRows, lines: Sequence[Line]) -> list[Line]:
+    """Ops, except where lines name them already: copies as what the device waited for, collectives by their own names."""
+    has_copies = any(line.kind == "copy" for line in lines)
+    has_collectives = any(line.kind == "collective" for line in lines)
+    changed = {row.name: row for row in rows.ops_by_name if row.significant}
+    found = [
+        _explain_op(row, [each for each in rows.ops if each.name == row.name]) for row in changed.values()
+    ]
+    found += [
+        _make_line(row, "op", wording.describe_op(row))
+        for row in rows.ops
+        if row.significant and row.name not in changed
+    ]
+    return [
+        line
+        for line in found
+        if not (has_copies and "copy" in line.title.lower())
+        and not (has_collectives and _OF_COLLECTIVES.match(line.title))
+    ]
 
 
-def _verb(part: str | None) -> str:
-    return _VERBS.get(part or "", f"{_words(part or '')}:")
+def _explain_op(row: Row, fine: Sequence[Row]) -> Line:
+    """The op with one scope and shape if that is nearly all of its change, else all its calls together."""
+    alone = [each for each in fine if abs(each.difference) >= NEARLY_ALL * abs(row.difference)]
+    if alone and alone[0].difference * row.difference > 0:
+        return _make_line(alone[0], "op", wording.describe_op(alone[0]))
+    line = _make_line(row, "op", row.name)
+    line.detail = line.detail or f"across {len(fine)} shapes or scopes"
+    return line
 
 
-def _ops(found: Evidence, told: Sequence[Line]) -> list[Line]:
-    """An op with one scope and shape if that makes nearly all of its change, else all its calls together.
-
-    Copies have been told as what the device waited for, and collectives by their own names.
-    """
-    copied = any(line.kind == "copy" for line in told)
-    spoken = any(line.kind == "collective" for line in told)
-    lines = []
-    whole = {row.name: row for row in found.ops_by_name if row.significant}
-    for name, row in whole.items():
-        fine = [each for each in found.ops if each.name == name]
-        alone = [each for each in fine if abs(each.difference) >= NEARLY_ALL * abs(row.difference)]
-        if alone and alone[0].difference * row.difference > 0:
-            lines.append(_op(alone[0]))
-        else:
-            lines.append(_line(row, "op", name))
-            lines[-1].detail = lines[-1].detail or f"in {len(fine)} shapes or scopes"
-    lines += [_op(row) for row in found.ops if row.significant and row.name not in whole]
-    lines = [line for line in lines if not (copied and "copy" in line.title.lower())]
-    return [line for line in lines if not (spoken and _OF_COLLECTIVES.match(line.title))]
+def _explain_ops_on_host(rows: JudgedRows, lines: Sequence[Line]) -> list[Line]:
+    """In a modified copy, ops that are longer on the host only."""
+    if rows.waits or any(map(_is_work, lines)):
+        return []
+    found = [_make_line(row, "op", row.name) for row in rows.ops_on_host if row.significant]
+    for line in found:
+        line.detail = "; ".join(filter(None, [wording.ON_HOST, line.detail]))
+    return found
 
 
-def _op(row: Row) -> Line:
-    return _line(row, "op", f"{row.name} in {row.scope}" if row.scope else row.name)
-
-
-def _kernels(found: Evidence, told: Sequence[Line]) -> list[Line]:
-    """Kernels that no op launched, as far as the profile says."""
-    if any(line.kind == "op" for line in told):
+def _explain_kernels(rows: JudgedRows, lines: Sequence[Line]) -> list[Line]:
+    """Kernels that no op launched, as far as the profile shows."""
+    if any(line.kind == "op" for line in lines):
         return []
     return [
-        _line(row, "kernel", f"kernel {row.name}")
-        for row in found.kernels
+        _make_line(row, "kernel", f"kernel {row.name}")
+        for row in rows.kernels
         if row.significant and row.op is None
     ]
 
 
-def _collectives(found: Evidence) -> Iterator[Line]:
-    for row in found.collectives:
-        if row.significant:
-            yield _line(row, "collective", f"collective {row.name}")
+def _explain_collectives(rows: JudgedRows) -> list[Line]:
+    changed = [row for row in rows.collectives if row.significant]
+    return [_make_line(row, "collective", f"collective {row.name}") for row in changed]
 
 
-def _unnamed_parts(found: Evidence, told: Sequence[Line]) -> list[Line]:
-    """Parts that changed though nothing in them is named for it."""
-    kinds = {line.kind for line in told}
-    lines = []
-    for row in found.parts:
+def _explain_memory(rows: JudgedRows) -> list[Line]:
+    changed = [row for row in rows.memory if row.significant]
+    return [_make_line(row, "memory", f"peak memory of {row.name}") for row in changed]
+
+
+def _explain_unnamed_parts(evidence: Evidence, lines: Sequence[Line]) -> list[Line]:
+    """Parts that changed though no line names anything in them."""
+    kinds = {line.kind for line in lines}
+    found = []
+    for row in evidence.rows.parts:
         by_op = row.name in _BUSY_BY_OP and kinds & {"op", "kernel"}
         if row.significant and row.name not in kinds and not by_op:
-            lines.append(_line(row, row.name, _mostly(row, found.names)))
-    return lines
+            found.append(_explain_part(row, evidence.names))
+    return found
 
 
-def _mostly(part: Row, names: Sequence[Row]) -> str:
-    """The part by the name that makes most of its change, if one does."""
+def _explain_part(part: Row, names: Sequence[Row]) -> Line:
+    """The part, by the name that is most of its change, if one is."""
     for row in names:
         if row.part == part.name and abs(row.difference) > SAME_CAUSE * abs(part.difference):
-            return f"{_verb(part.name)} {shown(row.name)}"
-    return _words(part.name)
+            return _make_line(part, part.name, wording.describe_named(part.name, row.name))
+    return _make_line(part, part.name, wording.describe_part(part.name))
 
 
-def _words(part: str) -> str:
-    return part.replace("_", " ")
-
-
-def _memory(found: Evidence) -> Iterator[Line]:
-    for row in found.memory:
-        if row.significant:
-            yield _line(row, "memory", f"peak memory of {row.name}")
-
-
-def _line(row: Row, kind: str, title: str) -> Line:
+def _make_line(row: Row, kind: str, title: str) -> Line:
     return Line(
         title=title,
         kind=kind,
@@ -327,14 +283,65 @@ def _line(row: Row, kind: str, title: str) -> Line:
         unit=row.unit,
         noise=row.noise,
         relative=row.relative,
-        detail=_detail(row),
+        detail=wording.describe_row(row),
         name=row.name,
     )
 
 
-def _detail(row: Row) -> str:
-    if row.matched_by in ("a", "b"):
-        return f"only in {row.matched_by.upper()}"
-    if row.a_calls is not None and row.b_calls is not None and row.a_calls != row.b_calls:
-        return f"{row.a_calls:g} → {row.b_calls:g} calls"
-    return f"{row.shapes}" if row.shapes else ""
+def _is_work(line: Line) -> bool:
+    """Whether it is not a part of the account: a collective by name, not the part of that name."""
+    return line.kind in ("op", "kernel") or (line.kind == "collective" and line.name != line.kind)
+
+
+def _sort_by_size(lines: Iterable[Line]) -> list[Line]:
+    """The largest difference first; work counts for a little more than what waits for it."""
+    return sorted(
+        lines, key=lambda line: abs(line.difference) * (AS_LONG if _is_work(line) else 1.0), reverse=True
+    )
+
+
+def _put_work_first(lines: list[Line], step: Row) -> list[Line]:
+    """In a modified copy, ops and kernels are what was modified; where the device idles depends on how events were moved."""
+    work = [line for line in lines if _is_work(line)]
+    if max((abs(line.difference) for line in work), default=0.0) < ENOUGH_WORK * abs(step.difference):
+        return lines
+    return [*work, *(line for line in lines if line not in work)]
+
+
+def put_causes_first(lines: list[Line]) -> list[Line]:
+    """After a wait the queue is empty, and the device waits for dispatch: that comes after the wait that caused it.
+
+    Where only one run waits there, whatever its host does next is no longer hidden either: reading input, and Python.
+    """
+    waits = [line for line in lines if line.kind == "sync"]
+    largest = max(waits, key=lambda line: abs(line.difference), default=None)
+    if largest is None:
+        return lines
+    exposed = _SHOWN_BY_A_NEW_WAIT if _is_of_one_run(largest) else _SHOWN_BY_A_WAIT
+    caused = [
+        line
+        for line in lines
+        if line.kind in exposed and 0 < WORTH_A_WAIT * line.difference / largest.difference < 1
+    ]
+    rest = [line for line in lines if line not in caused]
+    at = rest.index(largest) + 1
+    for line in caused:
+        line.detail = line.detail or wording.QUEUE_IS_EMPTY
+    return [*rest[:at], *caused, *rest[at:]]
+
+
+def _is_of_one_run(line: Line) -> bool:
+    return line.relative is None or line.relative == -1
+
+
+def _put_new_wait_first(evidence: Evidence, lines: list[Line]) -> list[Line]:
+    """First a wait for the device that only one run has and that is as long as the change: even where the device idles elsewhere for it."""
+    change = evidence.step.difference
+    row = next(iter(evidence.rows.waits), None)
+    if row is None or abs(row.difference) < SAME_CAUSE * abs(change):
+        return lines
+    if not evidence.is_exact and (not evidence.step.significant or row.difference * change < 0):
+        return lines
+    waits = [line for line in lines if line.kind == "sync"]
+    waits = waits or [_make_line(row, "sync", wording.describe_named("sync", row.name))]
+    return [*waits, *(line for line in lines if line not in waits)]

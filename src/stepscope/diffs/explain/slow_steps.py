@@ -1,21 +1,20 @@
-"""Steps that are slow once in a while: a checkpoint, an evaluation, a log. The mean drowns in them and the median does not see them.
+"""Occasional slow steps: a checkpoint, an evaluation, a log. They dominate the mean, and the median does not show them.
 
-A step is slow if it takes far longer than the usual one of its rank, and rare if at most a quarter are. That one run has more
-of them than the other is no accident where so unequal counts are unlikely by chance (Fisher's exact test), or where the slow
-steps do something that no other step of either run does: call an op, write a file, compile. A step that is only interrupted
-does what all others do, for longer.
+A step is slow if it takes far longer than the usual one of its rank, and occasional if at most a quarter are. It is significant that
+one run has more of them if the counts differ by Fisher's exact test, or if the slow steps do something that no other step of either
+run does: call an op, write a file, compile. A step that was merely interrupted does what all others do, for longer.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from stepscope.diffs.data.model import Tail
 from stepscope.diffs.data.samples import CELL, Samples
+from stepscope.trace.frames import conform, take_mean
 
 SLOW = 0.5  # more than the usual step, at least
 FAR = 8  # median absolute deviations, at least
@@ -28,14 +27,22 @@ _DEEDS = ("io", "compile")
 _IDLE_AND_UNSAID = ("unexplained", "unrecorded")
 
 
+# Steps, and the usual step of their rank.
+STEPS = {**CELL, "ns": pl.Int64, "usual": pl.Float64}
+# By part or by name, what a slow step takes on average, and how much more than a usual one.
+EXCESS = {"subject": pl.String, "ns": pl.Float64, "more": pl.Float64}
+# What steps do: ops with their shapes, and names with their parts.
+ACTIONS = {**CELL, "name": pl.String, "detail": pl.String}
+
+
 @dataclass(frozen=True)
-class Side:
-    """The slow steps of a run, and what they took more than usual, per step of the run."""
+class SlowSteps:
+    """The slow and the usual steps of a run (STEPS), and the excess of the slow ones per step of the run."""
 
     slow: pl.DataFrame
     usual: pl.DataFrame
     excess_ns: float
-    times: float  # as long as the usual step, on average
+    times: float  # duration relative to the usual step, on average
 
     @property
     def steps(self) -> int:
@@ -43,17 +50,17 @@ class Side:
         return len(self.slow) + len(self.usual)
 
 
-def tail_of(a: Samples, b: Samples) -> Tail | None:
-    """What differs in the slow steps; None where neither has any."""
-    sides = _side(a), _side(b)
+def find_tail(a: Samples, b: Samples) -> Tail | None:
+    """What differs in the slow steps; None where neither run has any."""
+    sides = _split_steps(a), _split_steps(b)
     if not any(len(side.slow) for side in sides):
         return None
     more = 1 if sides[1].excess_ns >= sides[0].excess_ns else 0
     samples, other = (a, b)[more], (b, a)[more]
-    part, name = _cause(samples, sides[more])
-    chance = _fisher(*((len(side.slow), side.steps) for side in sides))
+    part, name = _find_cause(samples, sides[more])
+    p_value = _fisher_p_value(*((len(side.slow), side.steps) for side in sides))
     only_one = not len(sides[1 - more].slow)
-    is_deed = only_one and _does_else(samples, sides[more], other)
+    acts_differently = only_one and _do_slow_steps_act_differently(samples, sides[more], other)
     return Tail(
         a_slow=len(sides[0].slow),
         b_slow=len(sides[1].slow),
@@ -64,68 +71,68 @@ def tail_of(a: Samples, b: Samples) -> Tail | None:
         times=round(sides[more].times, 2),
         part=part,
         name=name,
-        significant=chance < LEVEL or is_deed,
+        significant=p_value < LEVEL or acts_differently,
     )
 
 
-def _side(samples: Samples) -> Side:
+def _split_steps(samples: Samples) -> SlowSteps:
     by_rank = ["recording", "rank"]
     cells = samples.cells.with_columns(usual=pl.col("ns").median().over(by_rank)).with_columns(
         away=(pl.col("ns") - pl.col("usual")).abs().median().over(by_rank), count=pl.len().over(by_rank)
     )
     longer = pl.col("ns") - pl.col("usual")
     is_slow = (longer > SLOW * pl.col("usual")) & (longer > FAR * pl.col("away"))
-    slow = cells.filter(is_slow & (pl.col("count") >= FEWEST_STEPS))
+    slow = conform(cells.filter(is_slow & (pl.col("count") >= FEWEST_STEPS)), STEPS)
     if len(slow) > RARE * len(cells):
         slow = slow.clear()
-    usual = cells.join(slow, on=list(CELL), how="anti")
+    usual = conform(cells.join(slow, on=list(CELL), how="anti"), STEPS)
     excess = float((slow["ns"] - slow["usual"]).sum()) / max(1, len(cells))
-    return Side(slow, usual, excess, float((slow["ns"] / slow["usual"]).mean() or 1.0))  # type: ignore[arg-type]
+    return SlowSteps(slow, usual, excess, take_mean(slow["ns"] / slow["usual"], 1.0))
 
 
-def _cause(samples: Samples, side: Side) -> tuple[str | None, str | None]:
-    """The part, and the name in it, that took most of what the slow steps took more."""
-    parts = _more(samples.parts, side, ["part"]).filter(~pl.col("part").is_in(_IDLE_AND_UNSAID))
+def _find_cause(samples: Samples, side: SlowSteps) -> tuple[str | None, str | None]:
+    """The part, and the name in it, that has most of the excess of the slow steps."""
+    parts = _measure_excess(samples.parts, side, "part")
+    parts = parts.filter(~pl.col("subject").is_in(_IDLE_AND_UNSAID))
     if not len(parts):
         return None, None
-    part = str(parts["part"][0])
-    names = _more(samples.names.filter(pl.col("part") == part), side, ["name"])
-    return part, str(names["name"][0]) if len(names) else None
+    part = str(parts["subject"][0])
+    names = _measure_excess(samples.names.filter(pl.col("part") == part), side, "name")
+    return part, str(names["subject"][0]) if len(names) else None
 
 
-def _more(rows: pl.DataFrame, side: Side, key: Sequence[str]) -> pl.DataFrame:
-    """By key what a slow step takes more than a usual one on average, the most first; only what does."""
+def _measure_excess(rows: pl.DataFrame, side: SlowSteps, key: str) -> pl.DataFrame:
+    """EXCESS by the key, the most first; only where there is any."""
     sums = [
         rows.join(cells, on=list(CELL), how="semi")
-        .group_by(key, maintain_order=True)
+        .group_by(subject=key, maintain_order=True)
         .agg(ns=pl.col("ns").sum() / max(1, len(cells)))
         for cells in (side.slow, side.usual)
     ]
-    both = sums[0].join(sums[1], on=list(key), how="left", suffix="_usual", nulls_equal=True)
-    more = both.with_columns(more=pl.col("ns") - pl.col("ns_usual").fill_null(0))
-    return more.filter(pl.col("more") > 0).sort("more", *key, descending=[True, *[False] * len(key)])
+    both = sums[0].join(sums[1], on="subject", how="left", suffix="_usual", nulls_equal=True)
+    excess = conform(both.with_columns(more=pl.col("ns") - pl.col("ns_usual").fill_null(0)), EXCESS)
+    return excess.filter(pl.col("more") > 0).sort("more", "subject", descending=[True, False])
 
 
-def _does_else(samples: Samples, side: Side, other: Samples) -> bool:
+def _do_slow_steps_act_differently(samples: Samples, side: SlowSteps, other: Samples) -> bool:
     """Whether the slow steps have ops, files or compilations that no other step has."""
-    ops = samples.ops.filter(pl.col("calls") > 0).select(*CELL, "name", "shapes")
-    deeds = samples.names.filter(pl.col("part").is_in(_DEEDS)).select(*CELL, "name", shapes="part")
-    theirs = pl.concat(
-        [
-            other.ops.filter(pl.col("calls") > 0).select("name", "shapes"),
-            other.names.select("name", shapes="part"),
-        ]
-    )
-    done = pl.concat([ops, deeds])
-    usual = done.join(side.usual, on=list(CELL), how="semi").select("name", "shapes")
-    own = done.join(side.slow, on=list(CELL), how="semi")
-    return bool(
-        len(own.join(pl.concat([usual, theirs]), on=["name", "shapes"], how="anti", nulls_equal=True))
-    )
+    own = _list_actions(samples, pl.col("part").is_in(_DEEDS))
+    theirs = _list_actions(other, pl.lit(True))
+    usual = own.join(side.usual, on=list(CELL), how="semi")
+    known = pl.concat([usual, theirs]).select("name", "detail")
+    slow = own.join(side.slow, on=list(CELL), how="semi")
+    return bool(len(slow.join(known, on=["name", "detail"], how="anti", nulls_equal=True)))
 
 
-def _fisher(a: tuple[int, int], b: tuple[int, int]) -> float:
-    """The chance of counts at least as unequal, if slow steps were dealt out to the two at random."""
+def _list_actions(samples: Samples, wanted: pl.Expr) -> pl.DataFrame:
+    """ACTIONS: the ops that were called, and the wanted names."""
+    ops = samples.ops.filter(pl.col("calls") > 0).with_columns(detail="shapes")
+    names = samples.names.filter(wanted).with_columns(detail="part")
+    return pl.concat([conform(ops, ACTIONS), conform(names, ACTIONS)])
+
+
+def _fisher_p_value(a: tuple[int, int], b: tuple[int, int]) -> float:
+    """Fisher's exact test: the probability of counts at least as unequal, if slow steps were spread over the two at random."""
     slow, steps = a[0] + b[0], a[1] + b[1]
 
     def likely(ours: int) -> float:

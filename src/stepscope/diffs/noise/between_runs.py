@@ -1,10 +1,10 @@
-"""What two runs of one job differ by, beside what the spread of their steps shows. Measured by `python -m benchmarks.diff`.
+"""Run-to-run noise: what two runs of one job differ by, beyond the spread of their steps. Measured by `python -m benchmarks.diff`.
 
-Shares are standard errors. What single names differ by is told by this very pair (`diff_scatter`); the shares here are the least
-that is ever supposed, and what counts where too few names tell. A host that is hardly fast enough for its device is the hard case: a
-little slower, and the device waits where it did not before. By how much nobody can tell from two runs, so dispatch and the like
-may differ by half of what the host's speed is worth (its change, at least SPEED_NOISE, times the shorter step), but by no more than
-all that the device waited for in that way.
+Shares are standard errors. How much single names vary is measured on the pair at hand (`scatter`); the shares here are lower bounds,
+and the fallback where too few names are available. The hard case is a host that is barely fast enough for its device: if it is a
+little slower, the device waits where it did not before. Two runs cannot show by how much, so dispatch and similar parts may differ
+by half of what the host's speed is worth (its change, at least SPEED_NOISE, times the shorter step), but by no more than the device
+waited for them in total.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 
 from stepscope.diffs.noise.bootstrap import RunNoise
-from stepscope.diffs.noise.machine_speed import DEVICE, HOST, NEITHER, Speeds, clock_of
+from stepscope.diffs.noise.machine_speed import DEVICE, HOST, NEITHER, Speeds, find_clock
 from stepscope.diffs.noise.scatter import Scatter
 
 # Of one op, where the scatter of the others is known; of sums of many, where it is; and where nothing is.
@@ -35,7 +35,7 @@ HOST_LEAST_NS = 2_500.0
 
 @dataclass(frozen=True)
 class Runs:
-    """`step_ns` is the longer of the mean steps. `lagging_ns`: the longer of both runs' times in LAGGING parts, per step."""
+    """`step_ns` is the longer of the mean steps. `lagging_ns`: the time in LAGGING parts per step, of the run with more of it."""
 
     speeds: Speeds
     step_ns: float
@@ -43,60 +43,59 @@ class Runs:
     lagging_ns: float
 
     def of_op(self, clock: str, link: float = 0.0) -> RunNoise:
-        """Of an op or a kernel; `link` is what its copies between host and device differ by, see `diff_link`."""
+        """Of an op or a kernel; `link` is the noise of its copies between host and device, see `host_device_link`."""
         known = clock in self.speeds.scatter or clock == NEITHER
         scatter = self._scatter(clock).of_one
         least = (OP_NOISE if known else RUN_NOISE_UNKNOWN)[clock]
-        # The least that is supposed is no more noise beside what was seen.
+        # The lower bound is not added to the scatter that was measured: only what it exceeds that by.
         rest = math.sqrt(max(0.0, least * least - scatter * scatter))
         return RunNoise(math.hypot(rest, link), scatter=scatter)
 
     def of_part(self, part: str, link: float = 0.0) -> RunNoise:
         """Of a part of the account."""
-        clock = clock_of(part)
-        share, least = self._by_clock(clock), self._lag_ns if part in LAGGING else 0.0
+        clock = find_clock(part)
+        share, least = self._run_noise(clock), self._lag_ns if part in LAGGING else 0.0
         if part == "unexplained":
             share, least = VAGUE_NOISE, math.hypot(least, UNEXPLAINED_OF_STEP * self.step_ns)
         return RunNoise(
-            math.hypot(share, link), math.hypot(least, _least(clock)), self._scatter(clock).of_all
+            math.hypot(share, link), math.hypot(least, _find_least(clock)), self._scatter(clock).of_all
         )
 
     def of_name(self, part: str, larger: float) -> RunNoise:
-        """Of a name in a part, with its share of what the host's speed is worth."""
+        """Of a name in a part, with its share of the lag."""
         lag = (
             self._lag_ns * min(1.0, larger / self.lagging_ns) if part in LAGGING and self.lagging_ns else 0.0
         )
         if part == "unexplained":
             lag = math.hypot(lag, UNEXPLAINED_OF_STEP * self.step_ns)
-        clock = clock_of(part)
-        share = max(VAGUE_NOISE if part in VAGUE else NAMED_NOISE, self._by_clock(clock))
-        return RunNoise(share, math.hypot(lag, _least(clock)), self._scatter(clock).of_one)
+        clock = find_clock(part)
+        share = max(VAGUE_NOISE if part in VAGUE else NAMED_NOISE, self._run_noise(clock))
+        return RunNoise(share, math.hypot(lag, _find_least(clock)), self._scatter(clock).of_one)
 
     def of_step(self, sizes: dict[str, float]) -> RunNoise:
-        """Of the whole step, by how much of it goes by which clock."""
+        """Of the whole step, by how much of it follows which clock."""
         whole = sum(sizes.values()) or 1.0
-        share = math.hypot(*(self._by_clock(clock) * size / whole for clock, size in sizes.items()))
+        share = math.hypot(*(self._run_noise(clock) * size / whole for clock, size in sizes.items()))
         scatter = math.hypot(*(self._scatter(clock).of_all * size / whole for clock, size in sizes.items()))
         return RunNoise(share, self._lag_ns, scatter)
 
-    def _by_clock(self, clock: str) -> float:
+    def _run_noise(self, clock: str) -> float:
         known = self.speeds.knows(clock) or clock == NEITHER
         return (RUN_NOISE if known else RUN_NOISE_UNKNOWN)[clock]
 
     def _scatter(self, clock: str) -> Scatter:
-        """With what may be wrong about the speed: the further it is from 1, the less it is the same for all calls."""
-        found = self.speeds.scatter.get(clock, Scatter())
-        ratio = next((each.ratio for each in self.speeds.found if each.what == clock), 1.0)
+        """With the error of the speed itself: the further it is from 1, the less it is the same for all calls."""
+        measured = self.speeds.scatter.get(clock, Scatter())
+        ratio = self.speeds.ratio(clock)
         wrong = WRONG_SPEED * abs(math.log(max(ratio, 0.001)))
-        return Scatter(math.hypot(found.of_one, wrong), math.hypot(found.of_all, wrong))
+        return Scatter(math.hypot(measured.of_one, wrong), math.hypot(measured.of_all, wrong))
 
     @property
     def _lag_ns(self) -> float:
         """What the host's speed may be worth."""
-        changes = [each.ratio - 1 for each in self.speeds.found if each.what == HOST]
-        speed = math.hypot(SPEED_NOISE, *changes)
+        speed = math.hypot(SPEED_NOISE, self.speeds.ratio(HOST) - 1)
         return min(LAG_SHARE * speed * self.shorter_step_ns, self.lagging_ns)
 
 
-def _least(clock: str) -> float:
+def _find_least(clock: str) -> float:
     return HOST_LEAST_NS if clock == HOST else 0.0

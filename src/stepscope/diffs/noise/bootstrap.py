@@ -1,10 +1,10 @@
-"""How much of a difference may be chance: a seeded bootstrap over ranks and steps, plus what differs from run to run.
+"""The noise of a difference: a seeded bootstrap over ranks and steps, plus the variation from run to run.
 
-The mean over steps is drawn again RESAMPLES times: ranks with replacement, and in each of them its steps. That shows how
-steady a run is within itself. Few steps say little about their own spread: a bootstrap over n of them is widened by
-√(n/(n−1)) and judged by Student's t. Where both runs recorded the same steps, and these go up and down together (the first
-is slow in both, the third has a longer batch), each is compared with its like. Two recordings of one job differ by more (another process, other memory, another
-clock): that is `RunNoise`, from `diff_runs` and `diff_scatter`, or from the recordings themselves where there are several.
+The mean over steps is resampled RESAMPLES times: ranks with replacement, and the steps within each. That shows how steady a run
+is within itself. Few steps say little about their own spread, so the standard error of n steps is widened by √(n/(n−1)) and
+judged by Student's t. Where both runs recorded the same steps and these correlate (the first is slow in both, the third has a
+longer batch), steps are compared in pairs. Two recordings of one job differ by more (another process, other memory, another
+clock): that is `RunNoise`, from `between_runs` and `scatter`, or from the recordings themselves where there are several.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FEWEST_PAIRS, CONFIDENCE_OF_PAIRS = 4, 0.01
 
 @dataclass(frozen=True)
 class Draws:
-    """Which cells each resample takes; `clusters` is how many independent things were drawn from.
+    """Which cells each resample takes; `clusters` is the number of independent units that were resampled.
 
     `recording`: of each cell, where there are several recordings. `steps`: rank and number of each cell.
     """
@@ -46,7 +46,7 @@ class Draws:
 
     @property
     def recordings(self) -> int:
-        """How many were made."""
+        """The number of recordings."""
         return len(set(self.recording)) or 1
 
 
@@ -59,11 +59,11 @@ class Noise:
 
     @property
     def margin(self) -> float:
-        """What the difference may be by chance, 95 of 100 times."""
+        """The 95 % margin of the difference."""
         return quantile(CONFIDENCE, round(self.df, 2)) * self.error
 
-    def chance(self, difference: float) -> float:
-        """The probability of such a difference by chance."""
+    def p_value(self, difference: float) -> float:
+        """The probability of such a difference if the runs were equal."""
         if not self.error:
             return 0.0 if difference else 1.0
         return two_sided(difference / self.error, self.df)
@@ -71,10 +71,10 @@ class Noise:
 
 @dataclass(frozen=True)
 class RunNoise:
-    """What two recordings of one job differ by, as standard errors.
+    """The variation between two recordings of one job, as standard errors.
 
-    `share` of the larger figure, `least` in its unit, and `scatter`, a share of the figure that grows and shrinks with it: what was
-    not there at all cannot have come by it.
+    `share` of the larger figure, `least` in its unit, and `scatter`, a share that scales with the figure itself: it cannot explain
+    something that one run does not have at all.
     """
 
     share: float = 0.0
@@ -82,17 +82,13 @@ class RunNoise:
     scatter: float = 0.0
 
 
-def draws(cells: pl.DataFrame, seed: int = SEED) -> Draws:
-    """For these cells: of each recording its ranks, with replacement, and of each rank its steps."""
-    by_rank: dict[tuple[int, int], list[int]] = {}
+def draw_cells(cells: pl.DataFrame, seed: int = SEED) -> Draws:
+    """Resamples of these cells: within each recording its ranks, with replacement, and within each rank its steps."""
     recording = cells["recording"].to_list()
-    for place, group in enumerate(zip(recording, cells["rank"].to_list(), strict=True)):
-        by_rank.setdefault(group, []).append(place)
-    ranks: dict[int, list[list[int]]] = {}
-    for (number, _), places in by_rank.items():
-        ranks.setdefault(number, []).append(places)
-    steps = max(1, round(len(recording) / len(by_rank))) if by_rank else 0
-    each = steps * len(by_rank)
+    ranks = _group_by_rank(recording, cells["rank"].to_list())
+    count = sum(map(len, ranks.values()))
+    steps = max(1, round(len(recording) / count)) if count else 0
+    each = steps * count
     resamples = max(50, min(RESAMPLES, MOST_DRAWN // max(each, 1)))
     dice = random.Random(seed)
     drawn = [
@@ -102,43 +98,51 @@ def draws(cells: pl.DataFrame, seed: int = SEED) -> Draws:
         for _ in groups
         for place in dice.choices(groups[int(dice.random() * len(groups))], k=steps)
     ]
-    clusters = len(by_rank) if max(map(len, ranks.values()), default=0) > 3 else len(recording)
-    told = tuple(recording) if len(ranks) > 1 else ()
+    clusters = count if max(map(len, ranks.values()), default=0) > 3 else len(recording)
+    numbers = tuple(recording) if len(ranks) > 1 else ()
     steps_of = tuple(cells.select("rank", "step").iter_rows()) if "step" in cells.columns else ()
-    return Draws(pl.Series(drawn, dtype=pl.UInt32), resamples, each, clusters, told, steps_of)
+    return Draws(pl.Series(drawn, dtype=pl.UInt32), resamples, each, clusters, numbers, steps_of)
 
 
-def spread(values: Sequence[float], drawn: Draws, *, of_median: bool = False) -> float | None:
-    """The standard error of the mean of the values, or of their median; None where there is one."""
+def _group_by_rank(recordings: Sequence[int], ranks: Sequence[int]) -> dict[int, list[list[int]]]:
+    """By recording, the places of the cells of each of its ranks."""
+    groups: dict[int, dict[int, list[int]]] = {}
+    for place, (recording, rank) in enumerate(zip(recordings, ranks, strict=True)):
+        groups.setdefault(recording, {}).setdefault(rank, []).append(place)
+    return {recording: list(by_rank.values()) for recording, by_rank in groups.items()}
+
+
+def bootstrap_error(values: Sequence[float], drawn: Draws, *, of_median: bool = False) -> float | None:
+    """The standard error of the mean of the values, or of their median; None for a single value."""
     if drawn.clusters < 2:
         return None
     picked = pl.Series(values, dtype=pl.Float64).gather(drawn.places).reshape((drawn.resamples, drawn.each))
-    found = (picked.arr.median() if of_median else picked.arr.mean()).std()
+    error = (picked.arr.median() if of_median else picked.arr.mean()).std()
     few = math.sqrt(drawn.clusters / (drawn.clusters - 1))
-    return few * found if isinstance(found, float) else None
+    return few * error if isinstance(error, float) else None
 
 
-def noise_of(
+def estimate_noise(
     a: Sequence[float], b: Sequence[float], a_draws: Draws, b_draws: Draws, run: RunNoise
 ) -> Noise | None:
-    """Of mean(b) − mean(a). None where a side has one sample only."""
-    errors = [spread(values, drawn) for values, drawn in ((a, a_draws), (b, b_draws))]
+    """Of mean(b) − mean(a). None where a side has a single sample."""
+    errors = [bootstrap_error(values, drawn) for values, drawn in ((a, a_draws), (b, b_draws))]
     if errors[0] is None or errors[1] is None:
         return None
     within, freedom = math.hypot(errors[0], errors[1]), a_draws.clusters + b_draws.clusters - 2
-    paired = _paired(a, b) if a_draws.steps and a_draws.steps == b_draws.steps else None
+    paired = _estimate_paired_error(a, b) if a_draws.steps and a_draws.steps == b_draws.steps else None
     if paired is not None and paired < within:
         within, freedom = paired, len(a) - 1
     means = _mean(a), _mean(b)
-    scattered = run.scatter * _between(*means)
+    scattered = run.scatter * _log_mean(*means)
     steady = math.hypot(run.share * max(map(abs, means)), run.least)
-    scattered, steady = _repeated((a, a_draws), (b, b_draws), scattered, steady)
+    scattered, steady = _shrink_to_recordings((a, a_draws), (b, b_draws), scattered, steady)
     error = math.hypot(within, scattered, steady)
-    return Noise(error, _freedom(error, (within, freedom), (scattered, SCATTER_DF)))
+    return Noise(error, _combine_freedom(error, (within, freedom), (scattered, SCATTER_DF)))
 
 
-def _paired(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """The standard error of the mean difference of steps of one number; None unless these go up and down together."""
+def _estimate_paired_error(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """The standard error of the mean difference of steps with the same number; None unless they correlate significantly."""
     count = len(a)
     if count < FEWEST_PAIRS:
         return None
@@ -157,33 +161,33 @@ def _paired(a: Sequence[float], b: Sequence[float]) -> float | None:
     return math.sqrt(sum(value * value for value in away) / (count - 1) / count)
 
 
-def _between(a: float, b: float) -> float:
+def _log_mean(a: float, b: float) -> float:
     """The logarithmic mean: a difference over it is the logarithm of the ratio."""
     if min(a, b) <= 0:
         return 0.0
     return a if math.isclose(a, b) else (b - a) / math.log(b / a)
 
 
-def _repeated(
+def _shrink_to_recordings(
     a: tuple[Sequence[float], Draws], b: tuple[Sequence[float], Draws], scattered: float, steady: float
 ) -> tuple[float, float]:
-    """What is left of the noise of runs when each side has several: both what was supposed and what is seen count."""
+    """The run-to-run noise of means over several recordings: a weighted mean of the prior and of the variance seen among them."""
     counts = a[1].recordings, b[1].recordings
     if counts == (1, 1):
         return scattered, steady
-    away = [value for values, drawn in (a, b) for value in _away(values, drawn)]
+    away = [value for values, drawn in (a, b) for value in _center_recordings(values, drawn)]
     seen = sum(value * value for value in away)
     freedom = sum(counts) - 2
-    supposed = (scattered**2 + steady**2) / 2
-    variance = (PRIOR_DF * supposed + seen) / (PRIOR_DF + freedom)
+    prior = (scattered**2 + steady**2) / 2
+    variance = (PRIOR_DF * prior + seen) / (PRIOR_DF + freedom)
     left = math.sqrt(variance * sum(1 / count for count in counts))
     total = math.hypot(scattered, steady)
     share = scattered / total if total else 1.0
     return left * share, left * math.sqrt(max(0.0, 1 - share * share))
 
 
-def _away(values: Sequence[float], drawn: Draws) -> list[float]:
-    """By what the mean of each recording is away from that of all."""
+def _center_recordings(values: Sequence[float], drawn: Draws) -> list[float]:
+    """The mean of each recording minus the mean over all recordings."""
     if drawn.recordings == 1:
         return []
     by_recording: dict[int, list[float]] = {}
@@ -193,32 +197,32 @@ def _away(values: Sequence[float], drawn: Draws) -> list[float]:
     return [mean - _mean(means) for mean in means]
 
 
-def _freedom(error: float, *parts: tuple[float, float]) -> float:
-    """Degrees of freedom of a sum of errors of which each has its own (Welch and Satterthwaite)."""
+def _combine_freedom(error: float, *parts: tuple[float, float]) -> float:
+    """Degrees of freedom of a sum of errors, each with its own (Welch–Satterthwaite)."""
     uncertain = sum(size**4 / freedom for size, freedom in parts if size and freedom > 0)
     return min(MANY, error**4 / uncertain) if uncertain else MANY
 
 
-def noise_of_one(
+def estimate_noise_of_one(
     values: Sequence[float], drawn: Draws, run_noise: float, *, of_median: bool = False
 ) -> Noise | None:
-    """Of a mean or a median by itself; None where there is one value."""
-    within = spread(values, drawn, of_median=of_median)
+    """Of a mean or a median by itself; None for a single value."""
+    within = bootstrap_error(values, drawn, of_median=of_median)
     if within is None:
         return None
     error = math.hypot(within, run_noise * _mean(values))
-    return Noise(error, _freedom(error, (within, drawn.clusters - 1)))
+    return Noise(error, _combine_freedom(error, (within, drawn.clusters - 1)))
 
 
-def surely(chances: Sequence[float], level: float) -> list[bool]:
-    """Holm's rule: which of these are no accident, with at most `level` risk that any of them is one."""
-    order = sorted(range(len(chances)), key=chances.__getitem__)
-    kept = [False] * len(chances)
+def select_significant(p_values: Sequence[float], level: float) -> list[bool]:
+    """Which are significant by Holm's method: a family-wise error rate of at most `level`."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    significant = [False] * len(p_values)
     for turn, place in enumerate(order):
-        if chances[place] > level / (len(chances) - turn):
+        if p_values[place] > level / (len(p_values) - turn):
             break
-        kept[place] = True
-    return kept
+        significant[place] = True
+    return significant
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -1,8 +1,8 @@
-"""Copies between host and device: how fast they are depends on where the pages of the host lie, and so on the recording.
+"""Copies between host and device: their speed depends on where the host's pages are, and so on the recording.
 
-The same bytes take 20 to 30 % longer in one process than in the next, on the same machine, and equally in all steps of it: pages near the
-other socket, another path over the bridge. What the kernels of the pair differ by (`diff_scatter`) says nothing about it. Half
-the lanes, or memory that is no longer pinned, make it twice as long or more: that is still far outside.
+The same bytes take 20 to 30 % longer in one process than in the next, on the same machine, and equally in all its steps: pages near
+the other socket, another path over the bridge. The scatter of the pair's kernels (`scatter`) does not show that. Half the lanes, or
+memory that is no longer pinned, double the time or more: that remains far outside this noise.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ SAME_BYTES = 0.005
 LINK = r"(?i)(h(to|2)d|d(to|2)h)(?:[^a-z]|$)"
 
 
-def of_ops(ground: Ground, key: Sequence[str], clock: str) -> NoiseOf:
-    """By op: more where its time on the device is that of copies over the link."""
-    shares = _shares(ground, key)
+def make_op_noise(ground: Ground, key: Sequence[str], clock: str) -> NoiseOf:
+    """The noise of ops: larger where their device time is spent in copies over the link."""
+    shares = _measure_op_shares(ground, key)
     return lambda name, _: ground.runs.of_op(clock, LINK_NOISE * shares.get(name, 0.0))
 
 
-def of_parts(ground: Ground) -> NoiseOf:
-    """By part: more for copies, as far as they go over the link."""
-    link = LINK_NOISE * _share_of_part(ground)
+def make_part_noise(ground: Ground) -> NoiseOf:
+    """The noise of parts: larger for copies, as far as they use the link."""
+    link = LINK_NOISE * _measure_copy_share(ground)
     return lambda key, _: ground.runs.of_part(str(key[0]), link if key[0] == "copy" else 0.0)
 
 
-def _shares(ground: Ground, key: Sequence[str]) -> dict[Key, float]:
+def _measure_op_shares(ground: Ground, key: Sequence[str]) -> dict[Key, float]:
     sums = [
         side.ops.group_by(*key).agg(
             pl.col("device_ns", "link_ns", "link_bytes").sum() / max(1, len(side.cells))
@@ -42,24 +42,24 @@ def _shares(ground: Ground, key: Sequence[str]) -> dict[Key, float]:
         for side in (ground.a, ground.b)
     ]
     both = sums[0].join(sums[1], on=list(key), how="full", coalesce=True, nulls_equal=True, suffix="_b")
-    found = both.filter(pl.col("link_ns").fill_null(0) + pl.col("link_ns_b").fill_null(0) > 0)
+    linked = both.filter(pl.col("link_ns").fill_null(0) + pl.col("link_ns_b").fill_null(0) > 0)
     return {
-        tuple(name): (ns or 0) / max(1.0, device or 0) if _alike(moved, moved_b) else 0.0
-        for *name, device, ns, moved, device_b, ns_b, moved_b in found.iter_rows()
+        tuple(name): (ns or 0) / max(1.0, device or 0) if _move_same_bytes(moved, moved_b) else 0.0
+        for *name, device, ns, moved, device_b, ns_b, moved_b in linked.iter_rows()
     }
 
 
-def _share_of_part(ground: Ground) -> float:
-    """Of the part copy; 0 where both move different amounts."""
+def _measure_copy_share(ground: Ground) -> float:
+    """The share of the link in the part `copy`; 0 where the runs move different amounts."""
     moved = [float(side.ops["link_bytes"].sum()) / max(1, len(side.cells)) for side in (ground.a, ground.b)]
-    return max(map(_of_names, (ground.a, ground.b))) if _alike(*moved) else 0.0
+    return max(map(_measure_named_share, (ground.a, ground.b))) if _move_same_bytes(*moved) else 0.0
 
 
-def _of_names(side: Samples) -> float:
+def _measure_named_share(side: Samples) -> float:
     copies = side.names.filter(pl.col("part") == "copy")
     link = copies.filter(pl.col("name").str.contains(LINK))
     return float(link["ns"].sum()) / max(1.0, float(copies["ns"].sum()))
 
 
-def _alike(a: float | None, b: float | None) -> bool:
+def _move_same_bytes(a: float | None, b: float | None) -> bool:
     return a is not None and b is not None and abs(a - b) <= SAME_BYTES * max(a, b)

@@ -1,9 +1,9 @@
-"""Whether both runs are one recording, something of which was changed: then nothing between them is chance.
+"""Whether both runs are one recording, possibly modified: then every difference between them is real.
 
-Two recordings of a job hardly ever agree to the nanosecond. A copy does wherever nobody changed it, or is longer by one and the same
-factor everywhere. So each step's time of each op is held against that of the other run. Of real pairs, of three frameworks
-on H200s and CPUs, at most a twentieth of the long ones agree; of a copy with one change, most do. Times of whole microseconds agree by accident more
-often, so short ones do not count.
+Two recordings of a job hardly ever agree to the nanosecond. A copy does wherever it was not modified, or is longer by the same factor
+everywhere. So the time of each op in each step is compared with the other run. In real pairs, of three frameworks on H200s and
+CPUs, at most a twentieth of the long times agree; in a copy with one modification, most do. Times in whole microseconds coincide
+more often, so short ones do not count.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ ROUNDED_NS = 4
 ROUNDED = 2e-5
 
 
-def one_recording(a: Samples, b: Samples) -> bool:
+def is_one_recording(a: Samples, b: Samples) -> bool:
     """Whether most times of the host's ops, or of the device's, are the same to the nanosecond."""
     if any(side.cells["recording"].n_unique() > 1 for side in (a, b)):
         return False
-    return any(_agree(a, b, clock) for clock in ("host_ns", "device_ns"))
+    return any(_do_times_agree(a, b, clock) for clock in ("host_ns", "device_ns"))
 
 
-def _agree(a: Samples, b: Samples, clock: str) -> bool:
+def _do_times_agree(a: Samples, b: Samples, clock: str) -> bool:
     key = [*CELL, "name", "scope", "shapes"]
     sums = [side.ops.group_by(key).agg(pl.col(clock, "calls").sum()) for side in (a, b)]
     both = sums[0].join(sums[1], on=key, nulls_equal=True, suffix="_b").filter(

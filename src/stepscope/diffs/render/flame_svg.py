@@ -1,4 +1,4 @@
-"""The differential flame graph as a drawing: width is the longer of both times, red is more in B, blue is less."""
+"""The differential flame graph as a drawing: the width is the longer of both times, red is more in B, blue is less."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ def flame_svg(flame: Flame) -> Markup | None:
     children: dict[int, list[int]] = {}
     for number, node in enumerate(flame.nodes):
         children.setdefault(node.parent, []).append(number)
-    whole = sum(_size(flame, children, number) for number in children.get(-1, ()))
+    whole = sum(_measure_width(flame, children, number) for number in children.get(-1, ()))
     if not whole:
         return None
     boxes: list[Markup] = []
-    depth = _draw(flame, children, children.get(-1, []), 0.0, 0, WIDTH / whole, boxes)
+    depth = _draw_nodes(flame, children, children.get(-1, []), 0.0, 0, WIDTH / whole, boxes)
     return tag("svg", boxes, class_="flame", view_box=f"0 0 {WIDTH} {(depth + 1) * ROW}", role="img")
 
 
-def _size(flame: Flame, children: dict[int, list[int]], number: int) -> float:
-    """The room a node needs: its own longer time, and that of what is below it."""
+def _measure_width(flame: Flame, children: dict[int, list[int]], number: int) -> float:
+    """The width of a node: its own longer time, and that of the nodes below it."""
     node = flame.nodes[number]
     own = max(node.a_self_ns, node.b_self_ns)
-    return own + sum(_size(flame, children, child) for child in children.get(number, ()))
+    return own + sum(_measure_width(flame, children, child) for child in children.get(number, ()))
 
 
-def _draw(
+def _draw_nodes(
     flame: Flame,
     children: dict[int, list[int]],
     numbers: list[int],
@@ -41,26 +41,26 @@ def _draw(
     scale: float,
     boxes: list[Markup],
 ) -> int:
-    """The deepest row that was drawn."""
+    """Draws nodes and those below them; returns the deepest row."""
     deepest = depth
     if depth >= DEEPEST:
         return depth
-    for number in sorted(numbers, key=lambda each: -_size(flame, children, each)):
-        width = _size(flame, children, number) * scale
+    for number in sorted(numbers, key=lambda each: -_measure_width(flame, children, each)):
+        width = _measure_width(flame, children, number) * scale
         if width < NARROWEST:
             continue
-        boxes.append(_box(flame, flame.nodes[number], left, depth, width))
+        boxes.append(_draw_box(flame, flame.nodes[number], left, depth, width))
         below = children.get(number, [])
         deepest = max(
-            deepest, _draw(flame, children, below, left, depth + 1, scale, boxes) if below else depth
+            deepest, _draw_nodes(flame, children, below, left, depth + 1, scale, boxes) if below else depth
         )
         left += width
     return deepest
 
 
-def _box(flame: Flame, node: FlameNode, left: float, depth: int, width: float) -> Markup:
+def _draw_box(flame: Flame, node: FlameNode, left: float, depth: int, width: float) -> Markup:
     name = flame.names[node.name]
-    tip = lines(name, f"A {units.duration(node.a_total_ns)}, B {units.duration(node.b_total_ns)} a step")
+    tip = lines(name, f"A {units.duration(node.a_total_ns)}, B {units.duration(node.b_total_ns)} per step")
     room = int((width - 4) / _CHARACTER)
     label = name if len(name) <= room else name[: room - 1] + "…" if room > 3 else ""
     shape = tag(
@@ -69,13 +69,13 @@ def _box(flame: Flame, node: FlameNode, left: float, depth: int, width: float) -
         y=float(depth * ROW),
         width=max(width - 0.5, 0.5),
         height=float(ROW - 1),
-        fill=_colour(node),
+        fill=_choose_colour(node),
     )
     words = tag("text", label, x=left + 3, y=float(depth * ROW + 13)) if label else None
     return tag("g", tag("title", tip), shape, words, data_tip=tip)
 
 
-def _colour(node: FlameNode) -> str:
+def _choose_colour(node: FlameNode) -> str:
     """From blue over grey to red, by the relative change."""
     larger = max(node.a_total_ns, node.b_total_ns)
     change = (node.b_total_ns - node.a_total_ns) / larger if larger else 0.0

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stepscope.diffs.data.model import Diff, FindingChange, Run
+from stepscope.diffs.data.model import Diff, Row, Run
 from stepscope.diffs.render.cells import (
     Listing,
-    about,
-    cells,
-    clipped,
-    finding_words,
-    line_figures,
-    listings,
-    title_of,
-    why_title,
+    clip,
+    describe_finding,
+    describe_run,
+    describe_subject,
+    format_cells,
+    format_line,
+    list_finding_groups,
+    list_tables,
+    title_lines,
 )
 from stepscope.reports.render.markdown import code, text
 
@@ -23,61 +24,61 @@ LONGEST_NAME = 90
 _OPEN = ("figures", "parts")
 
 
-def as_markdown(found: Diff, *, limit: int = ROWS) -> str:
+def as_markdown(diff: Diff, *, limit: int = ROWS) -> str:
     """The verdict, what explains it, and tables."""
-    return "\n".join(_lines(found, limit)) + "\n"
+    return "\n".join(_render(diff, limit)) + "\n"
 
 
-def _lines(found: Diff, limit: int) -> Iterator[str]:
-    mark = "🔺" if found.step.significant and found.step.difference > 0 else "✅"
-    yield f"### {mark} {text(found.verdict)}"
+def _render(diff: Diff, limit: int) -> Iterator[str]:
+    mark = "🔺" if diff.step.significant and diff.step.difference > 0 else "✅"
+    yield f"### {mark} {text(diff.verdict)}"
     yield ""
-    yield from (_run(letter, run) for letter, run in (("A", found.a), ("B", found.b)))
-    yield from (f"- ⚠️ {text(remark)}" for remark in found.not_comparable)
-    if found.lines:
+    yield from (_render_run(letter, run) for letter, run in (("A", diff.a), ("B", diff.b)))
+    yield from (f"- ⚠️ {text(caveat)}" for caveat in diff.not_comparable)
+    yield from _render_lines(diff)
+    for group in list_finding_groups(diff):
         yield ""
-        yield f"| | {why_title(found)} | difference | |"
-        yield "|---:|---|---:|---|"
-        for number, line in enumerate(found.lines, 1):
-            figure, of_change = line_figures(line)
-            title = text(clipped(line.title, LONGEST_NAME))
-            yield f"| {number} | {title} | {figure} | {of_change or text(clipped(line.detail, LONGEST_NAME))} |"
-    yield from _findings("Findings gained", found.gained)
-    yield from _findings("Findings lost", found.lost)
-    yield from _findings("Findings that grew or shrank", found.kept)
-    for listing in listings(found, limit):
-        if listing.rows:
-            yield from _table(listing)
+        changes = "; ".join(text(describe_finding(change)) for change in group.changes)
+        yield f"**{group.title.capitalize()}:** {changes}"
+    for listing in list_tables(diff, limit):
+        yield from _render_table(listing)
 
 
-def _run(letter: str, run: Run) -> str:
-    return f"- **{letter}** {code(run.name or run.path)} {text(about(run))}"
+def _render_run(letter: str, run: Run) -> str:
+    return f"- **{letter}** {code(run.name or run.path)} {text(describe_run(run))}"
 
 
-def _findings(title: str, changes: list[FindingChange]) -> Iterator[str]:
-    kept = [change for change in changes if change.significant]
-    if kept:
-        yield ""
-        yield f"**{title}:** " + "; ".join(text(finding_words(change)) for change in kept)
+def _render_lines(diff: Diff) -> Iterator[str]:
+    if not diff.lines:
+        return
+    yield ""
+    yield f"| | {title_lines(diff)} | difference | |"
+    yield "|---:|---|---:|---|"
+    for number, line in enumerate(diff.lines, 1):
+        figure, of_change = format_line(line)
+        title = text(clip(line.title, LONGEST_NAME))
+        yield f"| {number} | {title} | {figure} | {of_change or text(clip(line.detail, LONGEST_NAME))} |"
 
 
-def _table(listing: Listing) -> Iterator[str]:
+def _render_table(listing: Listing) -> Iterator[str]:
     is_open = listing.name in _OPEN
-    sure = sum(row.significant for row in listing.rows)
     yield ""
     if not is_open:
-        yield f"<details><summary>{listing.title}: {sure} of {listing.total} differ by more than chance</summary>"
+        yield f"<details><summary>{listing.title}: {listing.significant} of {listing.total} significant</summary>"
         yield ""
-    yield f"| {listing.title} | A | B | difference | | ± |"
+    yield f"| {listing.title} | A | B | difference | | ± noise |"
     yield "|---|---:|---:|---:|---:|---:|"
-    for row in listing.rows:
-        name = code(clipped(title_of(row, listing.name), LONGEST_NAME))
-        a, b, difference, relative, noise = cells(row)
-        bold = f"**{difference}**" if row.significant else difference
-        yield f"| {name} | {a} | {b} | {bold} | {relative} | {noise} |"
+    yield from (_render_row(row, listing.name) for row in listing.rows)
     if listing.total > len(listing.rows):
         yield ""
         yield f"*{len(listing.rows):,} of {listing.total:,} rows.*"
     if not is_open:
         yield ""
         yield "</details>"
+
+
+def _render_row(row: Row, table: str) -> str:
+    name = code(clip(describe_subject(row, table), LONGEST_NAME))
+    a, b, difference, relative, noise = format_cells(row)
+    bold = f"**{difference}**" if row.significant else difference
+    return f"| {name} | {a} | {b} | {bold} | {relative} | {noise} |"

@@ -1,4 +1,4 @@
-"""A diff in the form that a file's name asks for."""
+"""A diff in the format of a file name."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 
 from stepscope.diffs.data.model import Diff, json_schema
-from stepscope.diffs.flame import folded
+from stepscope.diffs.flame import fold_stacks
 from stepscope.diffs.render.html import as_html
 from stepscope.diffs.render.markdown import as_markdown
 from stepscope.diffs.render.text import as_text
 from stepscope.profiles.cache.atomic_files import whole_file
 
-# Rows of a table, where nobody says how many.
+# Rows of a table, unless the user gives a limit.
 ROWS = {"text": 10, "md": 10, "html": 100, "json": 200, "folded": 0}
 _SUFFIXES = {".json": "json", ".md": "md", ".html": "html", ".htm": "html", ".folded": "folded"}
 _FORMS: dict[str, Callable[..., str]] = {"text": as_text, "md": as_markdown, "html": as_html}
@@ -25,25 +25,25 @@ def form_of(path: Path | None) -> str:
     return "text" if path is None else _SUFFIXES.get(path.suffix.lower(), "text")
 
 
-def written(found: Diff, form: str, *, limit: int | None = None) -> str:
+def written(diff: Diff, form: str, *, limit: int | None = None) -> str:
     """The diff as text, md, html, json, or the stacks of a differential flame graph."""
     if form == "json":
-        return _json(msgspec.to_builtins(found))
+        return _encode_json(diff)
     if form == "folded":
-        return folded(found.flame)
-    return _FORMS[form](found, limit=ROWS[form] if limit is None else limit)
+        return fold_stacks(diff.flame)
+    return _FORMS[form](diff, limit=ROWS[form] if limit is None else limit)
 
 
-def save(found: Diff, path: Path, *, force: bool = False) -> None:
+def save(diff: Diff, path: Path, *, force: bool = False) -> None:
     """Write the whole diff."""
     with whole_file(path, force) as file:
-        file.write(written(found, form_of(path)).encode())
+        file.write(written(diff, form_of(path)).encode())
 
 
 def schema_text() -> str:
     """The JSON schema of a diff."""
-    return _json(json_schema())
+    return _encode_json(json_schema())
 
 
-def _json(value: object) -> str:
+def _encode_json(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"

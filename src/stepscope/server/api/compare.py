@@ -8,20 +8,20 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.options import Options
-from stepscope.diffs.build import diff_of
+from stepscope.diffs.build import diff_sides
 from stepscope.diffs.data.samples import Side
-from stepscope.diffs.side import side_of
+from stepscope.diffs.side import read_side
 from stepscope.server.runs.opened import OpenedRun
 
 
 def comparison(a: OpenedRun, b: OpenedRun) -> dict[str, Any]:
-    """The diff, with the runs as the page lists them. Made in the background."""
-    sides = {"a": _side(a), "b": _side(b)}
-    found: dict[str, Any] = msgspec.to_builtins(diff_of(sides["a"], sides["b"]))
+    """The diff as JSON values, with the runs as the page lists them. Made in the background."""
+    sides = {"a": _read_side(a), "b": _read_side(b)}
+    answer: dict[str, Any] = msgspec.to_builtins(diff_sides(sides["a"], sides["b"]))
     for name, run in zip("ab", (a, b), strict=True):
-        found[name] |= {"id": run.listed.id, "name": run.listed.name}
-    found["each_step"] = {name: each_step(side.samples.cells) for name, side in sides.items()}
-    return found
+        answer[name] |= {"id": run.listed.id, "name": run.listed.name}
+    answer["each_step"] = {name: each_step(side.samples.cells) for name, side in sides.items()}
+    return answer
 
 
 def each_step(cells: pl.DataFrame) -> list[dict[str, Any]]:
@@ -37,9 +37,9 @@ def each_step(cells: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def difference(a: OpenedRun, b: OpenedRun) -> bytes:
-    """The diff as `stepscope diff --format json` gives it: what changed beyond noise, and what explains it."""
-    return msgspec.json.encode(diff_of(_side(a), _side(b)))
+    """The diff as `stepscope diff --format json` writes it."""
+    return msgspec.json.encode(diff_sides(_read_side(a), _read_side(b)))
 
 
-def _side(run: OpenedRun) -> Side:
-    return run.later("diff side", lambda: side_of(run.profile, Options(limit=0)), "comparing")
+def _read_side(run: OpenedRun) -> Side:
+    return run.later("diff side", lambda: read_side(run.profile, Options(limit=0)), "comparing")

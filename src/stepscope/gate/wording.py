@@ -1,0 +1,74 @@
+"""The words of a gate: what a verdict is called, what is said about a limit, and the summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from stepscope.diffs.data.model import Diff, Row
+from stepscope.diffs.explain.wording import format_share_change
+from stepscope.diffs.render.cells import format_amount
+from stepscope.diffs.verdict import NOTABLE_SPEED
+from stepscope.gate.budget import SIZES
+
+OVER, NOISY, UNKNOWN, OK = "over", "noisy", "unknown", "ok"
+TITLES = {OK: "met", OVER: "exceeded", NOISY: "inconclusive", UNKNOWN: "not measured"}
+OTHER_FRAMEWORK = "A and B use different frameworks: the limits compare two different programs."
+NO_STEPS = "The profile has no steps."
+NO_STEPS_IN_BASELINE = "The baseline has no steps."
+NO_MEMORY = "Memory was not recorded."
+NO_MEMORY_IN_BOTH = "Memory was not recorded in both profiles."
+NO_FIGURE = "One of the two profiles does not have this figure."
+
+
+def format_limit(value: float, unit: str, written: str) -> str:
+    """An amount; bytes in the unit that the limit was written in: nobody recognises 24 GB in 22.4 GiB."""
+    word = written.split()[-1] if unit == "bytes" and written else ""
+    return f"{value / SIZES[word]:,.4g} {word}" if word in SIZES else format_amount(value, unit)
+
+
+def describe_excess(excess: float, unit: str, written: str) -> str:
+    """By how much a limit is exceeded."""
+    return f"{format_limit(excess, unit, written)} over the limit"
+
+
+def describe_within_noise(over: str, row: Row | None = None) -> str:
+    """An excess that may be noise, with the figures of the comparison where there is one."""
+    if row is None or row.relative is None or not row.noise or not row.a:
+        return f"{over}, within noise"
+    return (
+        f"{over}, within noise ({format_share_change(row.relative)}, noise ± {100 * row.noise / row.a:.0f} %)"
+    )
+
+
+def describe_machine(over: str, diff: Diff) -> str:
+    """An excess that a slower machine accounts for."""
+    slower = [each for each in diff.speed if each.ratio > 1 + NOTABLE_SPEED]
+    if not slower:
+        return f"{over}, but not at equal machine speed"
+    speeds = " and ".join(f"the {each.what} was {100 * (each.ratio - 1):.0f} % slower" for each in slower)
+    return f"{over}, but {speeds} throughout"
+
+
+def describe_inconclusive(verdicts: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """What to do about limits (names and verdicts) that noise leaves open."""
+    names = [name for name, verdict in verdicts if verdict == NOISY]
+    if names:
+        more = "more steps, or several recordings of each side," if _is_growth(names[0]) else "more steps"
+        yield f"Inconclusive: {', '.join(names)}. Record {more} on an otherwise idle machine; --strict fails on this."
+
+
+def _is_growth(name: str) -> bool:
+    return name.startswith("baseline.")
+
+
+def summarise(verdicts: Sequence[str], passed: bool) -> str:
+    """One line: how many limits are met, exceeded, inconclusive or not measured."""
+    counts = Counter(verdicts)
+    order = (OK, NOISY) if passed else (OVER, UNKNOWN, NOISY)
+    total = f" of {len(verdicts)} limit{'' if len(verdicts) == 1 else 's'}"
+    parts: list[str] = []
+    for verdict in order:
+        if counts[verdict]:
+            parts.append(f"{counts[verdict]}{'' if parts else total} {TITLES[verdict]}")
+    return f"{'PASSED' if passed else 'FAILED'}: {', '.join(parts)}."
