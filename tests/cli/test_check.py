@@ -102,13 +102,15 @@ def test_several_recordings_as_a_baseline(budget: Path) -> None:
     assert found[0]["noise"] == pytest.approx(found[1]["noise"])
 
 
-def test_a_size_is_told_in_the_unit_it_was_written_in(budget: Path) -> None:
+def test_a_size_is_shown_in_the_unit_it_was_written_in(budget: Path) -> None:
     budget.write_text('peak_memory = "0.001 GB"\n')
     ended = stepscope(
         "check", FIXTURES / "diagnosis" / "torch_pressure.slow.pt.trace.json.gz", "--budget", budget
     )
     assert ended.returncode == 3
-    assert re.search(r"peak_memory +0\.001 GB +[\d.,]+ GB +over +over by [\d.,]+ GB\n", ended.stdout)
+    assert re.search(
+        r"peak_memory +0\.001 GB +[\d.,]+ GB +exceeded +[\d.,]+ GB over the limit\n", ended.stdout
+    )
 
 
 def test_what_is_missing_is_said(budget: Path, tmp_path: Path) -> None:

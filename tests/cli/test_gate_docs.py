@@ -142,8 +142,5 @@ def test_the_marker(tmp_path: Path) -> None:
     )
     assert "3 failed, 2 passed" in ended.stdout, ended.stdout
     assert "FAILED: 1 of 1 limit exceeded." in ended.stdout
-    assert (
-        "the marker of test_wrong: unknown key step_tiem. Did you mean step_time?"
-        in ended.stdout
-    )
+    assert "the marker of test_wrong: unknown key step_tiem. Did you mean step_time?" in ended.stdout
     assert "The test has recorded no step: it must call stepscope.step() after each." in ended.stdout

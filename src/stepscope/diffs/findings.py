@@ -46,15 +46,15 @@ def compare_findings(a: Report, b: Report, is_changed: bool) -> Changes:
         for subject, each in ours.items()
         if subject not in theirs
     ]
-    kept = [
-        _compare_kept(subject, ours[subject], each, (a, b), is_changed)
+    common = [
+        _compare_common(subject, ours[subject], each, (a, b), is_changed)
         for subject, each in theirs.items()
         if subject in ours
     ]
-    return gained, lost, kept
+    return gained, lost, common
 
 
-def _compare_kept(
+def _compare_common(
     subject: Subject, a: _Sum, b: _Sum, reports: tuple[Report, Report], is_changed: bool
 ) -> FindingChange:
     """Significant where it is worth much more in one of the runs than in the other."""

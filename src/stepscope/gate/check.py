@@ -256,7 +256,7 @@ def _check_row(name: str, row: Row | None, limit: Limit, diff: Diff) -> Check:
     """`limit` is a share of the baseline's figure, or an amount."""
     missing = _explain_missing(name, row, diff)
     if missing or row is None or row.a is None:
-        unit = row.unit if row is not None else "ns"
+        unit = "bytes" if "memory" in name else "ns"
         return Check(name=name, limit=None, value=None, unit=unit, verdict=UNKNOWN, message=missing)
     allowed = limit.amount * row.a if limit.unit == "share" else limit.amount
     verdict, message = _judge_growth(row, allowed, limit, diff)

@@ -199,17 +199,17 @@ def _explain_ops(rows: JudgedRows, lines: Sequence[Line]) -> list[Line]:
     has_copies = any(line.kind == "copy" for line in lines)
     has_collectives = any(line.kind == "collective" for line in lines)
     changed = {row.name: row for row in rows.ops_by_name if row.significant}
-    found = [
+    explained = [
         _explain_op(row, [each for each in rows.ops if each.name == row.name]) for row in changed.values()
     ]
-    found += [
+    explained += [
         _make_line(row, "op", wording.describe_op(row))
         for row in rows.ops
         if row.significant and row.name not in changed
     ]
     return [
         line
-        for line in found
+        for line in explained
         if not (has_copies and "copy" in line.title.lower())
         and not (has_collectives and _OF_COLLECTIVES.match(line.title))
     ]
@@ -229,10 +229,10 @@ def _explain_ops_on_host(rows: JudgedRows, lines: Sequence[Line]) -> list[Line]:
     """In a modified copy, ops that are longer on the host only."""
     if rows.waits or any(map(_is_work, lines)):
         return []
-    found = [_make_line(row, "op", row.name) for row in rows.ops_on_host if row.significant]
-    for line in found:
+    explained = [_make_line(row, "op", row.name) for row in rows.ops_on_host if row.significant]
+    for line in explained:
         line.detail = "; ".join(filter(None, [wording.ON_HOST, line.detail]))
-    return found
+    return explained
 
 
 def _explain_kernels(rows: JudgedRows, lines: Sequence[Line]) -> list[Line]:
@@ -259,12 +259,12 @@ def _explain_memory(rows: JudgedRows) -> list[Line]:
 def _explain_unnamed_parts(evidence: Evidence, lines: Sequence[Line]) -> list[Line]:
     """Parts that changed though no line names anything in them."""
     kinds = {line.kind for line in lines}
-    found = []
+    explained = []
     for row in evidence.rows.parts:
         by_op = row.name in _BUSY_BY_OP and kinds & {"op", "kernel"}
         if row.significant and row.name not in kinds and not by_op:
-            found.append(_explain_part(row, evidence.names))
-    return found
+            explained.append(_explain_part(row, evidence.names))
+    return explained
 
 
 def _explain_part(part: Row, names: Sequence[Row]) -> Line:

@@ -1,1 +1,1 @@
-"""How much two runs differ by chance: bootstrap, scatter, machine speed."""
+"""The noise of a comparison: bootstrap, scatter, machine speed."""

@@ -134,8 +134,20 @@ def clip(text: str, longest: int) -> str:
 
 def title_lines(diff: Diff) -> str:
     """What the lines are: reasons for a change of the step, or differences though the step did not change significantly."""
-    changed = diff.step.significant or (diff.tail is not None and diff.tail.significant)
-    return "what explains it" if changed else "other differences"
+    return "what explains it" if _has_step_changed(diff) else "other differences"
+
+
+def explain_no_lines(diff: Diff) -> str:
+    """What is said in place of lines where there are none."""
+    return (
+        "No part of it changed significantly."
+        if _has_step_changed(diff)
+        else "Nothing differs significantly."
+    )
+
+
+def _has_step_changed(diff: Diff) -> bool:
+    return diff.step.significant or (diff.tail is not None and diff.tail.significant)
 
 
 def format_line(line: Line) -> tuple[str, str]:

@@ -10,6 +10,7 @@ import polars as pl
 from stepscope.analysis.options import Options
 from stepscope.diffs.build import diff_sides
 from stepscope.diffs.data.samples import Side
+from stepscope.diffs.render.cells import explain_no_lines, title_lines
 from stepscope.diffs.side import read_side
 from stepscope.server.runs.opened import OpenedRun
 
@@ -17,9 +18,11 @@ from stepscope.server.runs.opened import OpenedRun
 def comparison(a: OpenedRun, b: OpenedRun) -> dict[str, Any]:
     """The diff as JSON values, with the runs as the page lists them. Made in the background."""
     sides = {"a": _read_side(a), "b": _read_side(b)}
-    answer: dict[str, Any] = msgspec.to_builtins(diff_sides(sides["a"], sides["b"]))
+    diff = diff_sides(sides["a"], sides["b"])
+    answer: dict[str, Any] = msgspec.to_builtins(diff)
     for name, run in zip("ab", (a, b), strict=True):
         answer[name] |= {"id": run.listed.id, "name": run.listed.name}
+    answer["lines_title"], answer["no_lines"] = title_lines(diff).capitalize(), explain_no_lines(diff)
     answer["each_step"] = {name: each_step(side.samples.cells) for name, side in sides.items()}
     return answer
 

@@ -151,8 +151,6 @@ function judged(row, found) {
 
 /** The few lines that explain the change, the largest first. @param {any} found */
 function why(found) {
-  const hasChanged = found.step.significant || Boolean(found.tail?.significant);
-  const title = hasChanged ? "What explains it" : "What differs all the same";
   const item = (/** @type {any} */ line) =>
     h(
       "li",
@@ -171,10 +169,10 @@ function why(found) {
   return h(
     "div",
     { class: "of" },
-    h("div", { class: "tools" }, h("h3", {}, title), helpLink("diff")),
+    h("div", { class: "tools" }, h("h3", {}, found.lines_title), helpLink("diff")),
     found.lines.length
       ? h("ol", { class: "why" }, found.lines.map(item))
-      : h("p", { class: "sub" }, hasChanged ? "No part of it changed by more than chance." : "Nothing differs by more than chance."),
+      : h("p", { class: "sub" }, found.no_lines),
   );
 }
 
@@ -210,7 +208,7 @@ function findings(found) {
 /** @param {{ a_saves_ns: number | null, b_saves_ns: number | null }} change */
 function saves(change) {
   const [a, b] = [change.a_saves_ns, change.b_saves_ns].map((ns) => (ns ? duration(ns) : ""));
-  const words = a && b ? `worth ${a} a step in A, ${b} in B` : a || b ? `worth ${a || b} a step` : "";
+  const words = a && b ? `worth ${a} per step in A, ${b} in B` : a || b ? `worth ${a || b} per step` : "";
   return h("small", { class: "sub" }, ` ${words}`);
 }
 

@@ -20,12 +20,12 @@ const COLUMNS = [
   ["name", "name", null],
   ["a", "A", null],
   ["b", "B", null],
-  ["difference", "difference", "Of B to A. Coloured where it is more than chance"],
-  ["noise", "± by chance", "How much two runs of the same code may differ"],
+  ["difference", "difference", "B − A. Coloured where it is significant"],
+  ["noise", "± noise", "The 95 % margin: how much two runs of the same code may differ"],
 ];
 const NEUTRAL = new Set(["steps", "ranks"]);
 
-/** Whether the difference may be chance; shares are not judged, and are told if they differ by a point. @param {Row} row */
+/** Whether the difference is within noise; shares are not judged, and count if they differ by a point. @param {Row} row */
 function isNoise(row) {
   if (!row.difference || NEUTRAL.has(row.name)) return true;
   if (row.unit !== "share") return !row.significant;
@@ -45,7 +45,7 @@ function difference(row) {
   return h("td", { class: `n ${tone}` }, `${signed(row.difference, write)}${ratio}`);
 }
 
-/** What the difference may be by chance; nothing where that was not measured. @param {Row} row */
+/** The noise of the difference; nothing where it was not measured. @param {Row} row */
 function chance(row) {
   return h("td", { class: row.noise ? "n sub" : "none n" }, row.noise ? `± ${shown(row.noise, row.unit)}` : UNKNOWN);
 }
