@@ -12,6 +12,7 @@ import polars as pl
 import stepscope
 from stepscope.analysis.account.account import account
 from stepscope.analysis.steps.find import find_steps
+from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.schema import EVENT_REFERENCES
 from stepscope.trace.trace import Trace, TraceInfo
 
@@ -113,15 +114,15 @@ def _renumbered(trace: Trace, events: pl.DataFrame, info: TraceInfo) -> Trace:
 def repeated(trace: Trace, steps: int) -> Trace:
     """The steps of the trace one after the other until there are so many."""
     found = find_steps(trace)
-    low = int(found.host["start_ns"].min())  # type: ignore[arg-type]
-    high = int(max(found.windows["end_ns"].max(), found.host["end_ns"].max()))  # type: ignore[type-var, arg-type]
+    low = take_smallest(found.host["start_ns"])
+    high = max(take_largest(found.windows["end_ns"]), take_largest(found.host["end_ns"]))
     end = pl.col("start_ns") + pl.col("dur_ns")
     inside = trace.events.filter((pl.col("start_ns") >= low) & (end <= high))
     numbers = found.host["step"].sort()
     count, copies = len(numbers), -(-steps // len(numbers))
-    stride = int(trace.events["id"].max()) + 1  # type: ignore[arg-type]
+    stride = take_largest(trace.events["id"]) + 1
     first = int(numbers[0])
-    tiles = {name: [] for name in ("links", "ops", "kernels", "copies")}  # type: ignore[var-annotated]
+    tiles: dict[str, list[pl.DataFrame]] = {name: [] for name in ("links", "ops", "kernels", "copies")}
     events = []
     for copy in range(copies):
         events.append(

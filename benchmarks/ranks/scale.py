@@ -167,10 +167,13 @@ def written(sources: list[Path], folder: Path, ranks: int, events: int) -> Path:
         texts.append(longer.read_text())
     for rank in range(ranks):
         text = _RANK.sub(rf"\g<1>{rank}", _WORLD.sub(rf"\g<1>{ranks}", texts[rank % len(texts)]))
-        later = rank // len(texts)
-        text = _TIME.sub(lambda found, later=later: f"{found[1]}{int(found[2]) + later}", text)  # type: ignore[misc]
+        text = _shift_times(text, rank // len(texts))
         (target / f"worker{rank}_step_12.1694128201545.pt.trace.json").write_text(text)
     return target
+
+
+def _shift_times(text: str, later: int) -> str:
+    return _TIME.sub(lambda found: f"{found[1]}{int(found[2]) + later}", text)
 
 
 def _measure(path: Path, where: str, workers: int) -> Measured:

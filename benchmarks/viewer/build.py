@@ -15,6 +15,7 @@ import polars as pl
 from stepscope import load
 from stepscope.formats.source import Source
 from stepscope.profiles.cache.cache import Cache, identify
+from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.schema import EVENT_REFERENCES
 from stepscope.trace.trace import Trace
 
@@ -32,9 +33,9 @@ class Copies:
         self.sizes = counts["count"].to_list()
         self.first = [sum(self.sizes[:at]) for at in range(len(self.sizes))]
         end = (trace.events["start_ns"] + trace.events["dur_ns"]).max()
-        self.stride = int(end) - int(trace.events["start_ns"].min()) + 1_000  # type: ignore[arg-type]
+        self.stride = int(end) - take_smallest(trace.events["start_ns"]) + 1_000
         self.track_stride = max(self.tracks) + 1
-        self.steps = int(trace.events["step"].max() or 0) + 1  # type: ignore[arg-type]
+        self.steps = take_largest(trace.events["step"]) + 1
 
     def moved(self, wide: int, time: int) -> pl.Series:
         """The new number of each event in one copy."""

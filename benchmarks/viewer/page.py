@@ -12,12 +12,15 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.viewer.server import Served
 from tests.browser.chromium import ARGUMENTS, chromium
 
-SIZE = {"width": 1920, "height": 1560}
+if TYPE_CHECKING:
+    from playwright.sync_api import ViewportSize
+
+SIZE: ViewportSize = {"width": 1920, "height": 1560}
 PATIENCE_S = 60
 # Held keys and for how long: in, right, left, out, and so on, over all levels of detail.
 MOVES = (
@@ -51,7 +54,7 @@ def look(served: Served) -> Seen:
         raise SystemExit("There is no Chromium: name one in STEPSCOPE_CHROMIUM.")
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=found, args=list(ARGUMENTS))
-        page = browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
+        page = browser.new_page(viewport=SIZE)
         first = _first_paint(page, served)
         _settle(page)
         page.mouse.move(1000, 700)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fsspec  # type: ignore[import-untyped, unused-ignore]
+import fsspec
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem  # type: ignore[import-untyped, unused-ignore]
+from fsspec.implementations.memory import MemoryFileSystem
 
 import stepscope
 from stepscope.cluster import report as by_cluster

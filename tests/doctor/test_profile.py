@@ -9,7 +9,9 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -200,8 +202,8 @@ def test_a_disk_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     path = put(tmp_path, gzip.compress(document(good())), "a.pt.trace.json.gz")
     real = Source._unpacked
 
-    def failing(self: Source, *arguments: object) -> object:
-        yield from real(self, *arguments)  # type: ignore[arg-type]
+    def failing(self: Source, *arguments: Any) -> Iterator[Any]:
+        yield from real(self, *arguments)
         raise OSError("Input/output error")
 
     monkeypatch.setattr(Source, "_unpacked", failing)

@@ -269,14 +269,23 @@ def test_a_file_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         load(tmp_path, cache=False)
 
 
+def progress_of(path: Path) -> list[tuple[int, int]]:
+    """What a load says about its progress."""
+    steps: list[tuple[int, int]] = []
+    load(path, progress=lambda done, of: steps.append((done, of)))
+    return steps
+
+
+def assert_rises_to(total: int, steps: list[tuple[int, int]]) -> None:
+    assert steps[-1] == (total, total)
+    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+
+
 def test_progress(tmp_path: Path, reads: list[str]) -> None:
     put(tmp_path, "rank0.json", "rank1.json.gz", "rank2.json")
     total = sum(file.stat().st_size for file in tmp_path.iterdir())
     for _ in range(2):
-        told: list[tuple[int, int]] = []
-        load(tmp_path, progress=lambda done, of, told=told: told.append((done, of)))  # type: ignore[misc]
-        assert told[-1] == (total, total)
-        assert [done for done, _ in told] == sorted(done for done, _ in told)
+        assert_rises_to(total, progress_of(tmp_path))
 
 
 def test_ranks_are_read_side_by_side_but_not_all_at_once(

@@ -21,9 +21,8 @@ A, B = 0, 1
 
 
 def flows(*rows: tuple[int, int, int, int], **columns: Any) -> pl.DataFrame:
-    names = ["from_track", "from_ns", "to_track", "to_ns"]
     types = {"from_track": pl.UInt32, "from_ns": pl.Int64, "to_track": pl.UInt32, "to_ns": pl.Int64}
-    frame = pl.DataFrame(rows, schema=names, orient="row").cast(types)  # type: ignore[arg-type]
+    frame = pl.DataFrame(rows, schema=types, orient="row")
     return frame.with_columns(why=pl.lit("flow"), **columns)
 
 

@@ -90,7 +90,7 @@ class RankContext:
             .agg(pl.col("ns").sum())
             .sort(["ns", "device"], descending=[True, False])
         )
-        return ranked["device"][0] if len(ranked) else devices.min()  # type: ignore[return-value]
+        return cast("int | None", ranked["device"][0] if len(ranked) else devices.min())
 
     @shared
     def plan(self) -> Plan:

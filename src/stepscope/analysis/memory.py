@@ -19,6 +19,7 @@ from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.xla.hlo_module import Module
 from stepscope.analysis.xla.memory import ProgramMemory, program_memory
 from stepscope.analysis.xla.ops import programs_that_ran
+from stepscope.trace.frames import take_largest, take_median, take_smallest
 from stepscope.trace.schema import DeviceKind
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -164,7 +165,7 @@ def _of_device(trace: Trace, steps: Steps, found: Recorded) -> DeviceMemory:
         source="allocator",
         peak_bytes=peak,
         peak_at_ns=at,
-        reserved_peak=rows["reserved"].max(),  # type: ignore[arg-type]
+        reserved_peak=cast("int | None", rows["reserved"].max()),  # a column of whole numbers
         capacity_bytes=_capacity(trace, kind, device),
         timeline=timeline(rows),
         at_peak=found.live_at(at, peak),
@@ -302,9 +303,9 @@ def _growth(rows: pl.DataFrame, steps: Steps) -> int | None:
     change = levels.diff().drop_nulls()
     if change.is_empty():
         return None
-    low, high = int(change.min()), int(change.max())  # type: ignore[arg-type]
+    low, high = take_smallest(change), take_largest(change)
     # What is kept by accident is kept in every step; a level that only drifts is no growth.
-    return int(change.median()) if high < 0 or low >= 0.5 * high else 0  # type: ignore[arg-type]
+    return int(take_median(change)) if high < 0 or low >= 0.5 * high else 0
 
 
 def _never_freed(lives: pl.DataFrame, steps: Steps) -> int:

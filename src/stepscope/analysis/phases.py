@@ -12,6 +12,7 @@ import polars as pl
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.device.use import time_before
 from stepscope.analysis.steps.find import Steps
+from stepscope.trace.frames import conform
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -43,7 +44,7 @@ def phases(trace: Trace, steps: Steps, account: Account, device: int | None) -> 
     kept = spans.join(named.select("name"), on="name", how="semi")
     slices = account.slices.filter(pl.col("device").eq_missing(device))
     parts = _parts(kept, slices)
-    return named.join(parts, on="name", how="left", maintain_order="left").select(*PHASES).cast(PHASES)  # type: ignore[arg-type]
+    return conform(named.join(parts, on="name", how="left", maintain_order="left"), PHASES)
 
 
 def phase_spans(trace: Trace, steps: Steps) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from stepscope.trace.schema import TABLES, empty
 from stepscope.trace.trace import Trace
 
 if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped, unused-ignore]
+    import pandas
 
 
 class Profile:

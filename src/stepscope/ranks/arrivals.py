@@ -13,6 +13,7 @@ import polars as pl
 
 from stepscope.ranks.calls.matching import KEY
 from stepscope.ranks.clocks.offsets import Clock
+from stepscope.trace.frames import conform
 
 MEETINGS = {
     "lane": pl.UInt64, "place": pl.Int32, "number": pl.Int64, "again": pl.Int32,
@@ -42,7 +43,7 @@ def arrivals(rows: pl.DataFrame, clock: Clock, by_clock: Collection[int]) -> pl.
 
 def meetings(rows: pl.DataFrame) -> pl.DataFrame:
     """One rank's arrivals as the meetings that it alone knows of; a second arrival is not known yet."""
-    return rows.select(
+    own = rows.select(
         *KEY,
         *_SAME,
         ranks=pl.lit(1),
@@ -56,7 +57,8 @@ def meetings(rows: pl.DataFrame) -> pl.DataFrame:
         transfer_ns=pl.col("dur_ns") - pl.col("held_ns"),
         sum_ns=pl.lit(0.0),
         origin_ns="arrival_ns",
-    ).cast(MEETINGS)  # type: ignore[arg-type]
+    )
+    return conform(own, MEETINGS)
 
 
 def joined_meetings(frames: Collection[pl.DataFrame]) -> pl.DataFrame:
@@ -76,7 +78,7 @@ def joined_meetings(frames: Collection[pl.DataFrame]) -> pl.DataFrame:
         sum_ns=shifted.sum(),
         origin_ns=origin,
     )
-    return found.select(*MEETINGS).cast(MEETINGS).sort(KEY)  # type: ignore[arg-type]
+    return conform(found, MEETINGS).sort(KEY)
 
 
 def finished(found: pl.DataFrame) -> pl.DataFrame:

@@ -41,6 +41,7 @@ from stepscope.ranks.stragglers.find import Straggler, straggler
 from stepscope.ranks.stragglers.kernel_work import ratios
 from stepscope.ranks.stragglers.lateness import lateness
 from stepscope.ranks.stragglers.pace import Pace
+from stepscope.trace.frames import conform
 
 WORST = 20  # collectives of which every arrival is told
 WAITS = {"rank": pl.Int32, "last_rank": pl.Int32, "name": pl.String, "wait_ns": pl.Int64, "calls": pl.Int64}
@@ -178,16 +179,16 @@ def wait(calls: Calls, plan: Plan, found: pl.DataFrame) -> Waited:
     summed = others.agg(pl.col("wait_ns").sum(), calls=pl.len()).sort(
         "wait_ns", "last_rank", "name", descending=[True, False, False]
     )
-    seen = rows.join(worst(found), on=KEY, how="semi").select(*ARRIVALS)
+    seen = rows.join(worst(found), on=KEY, how="semi")
     return Waited(
         rank=calls.rank,
         matched=len(rows),
         last=int(mine.sum()),
         late_ns=int(rows["late_ns"].sum()),
         wait_ns=int(rows["wait_ns"].sum()),
-        waits=summed.select(*WAITS).cast(WAITS),  # type: ignore[arg-type]
+        waits=conform(summed, WAITS),
         margins=_margins(rows),
-        arrivals=seen.cast(ARRIVALS),  # type: ignore[arg-type]
+        arrivals=conform(seen, ARRIVALS),
         histogram=_histogram(rows),
     )
 
@@ -195,7 +196,7 @@ def wait(calls: Calls, plan: Plan, found: pl.DataFrame) -> Waited:
 def _histogram(rows: pl.DataFrame) -> pl.DataFrame:
     """How many arrivals waited how long, for each operation."""
     found = rows.group_by(*OPERATION, bin=bin_of("wait_ns")).agg(arrivals=pl.len())
-    return found.select(*HISTOGRAM).cast(HISTOGRAM).sort(*HISTOGRAM)  # type: ignore[arg-type]
+    return conform(found, HISTOGRAM).sort(*HISTOGRAM)
 
 
 def bin_of(column: str) -> pl.Expr:

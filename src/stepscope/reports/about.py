@@ -10,6 +10,7 @@ import msgspec
 from stepscope.profiles.overview import devices_of, distinct, duration_of, merged
 from stepscope.profiles.profile import Profile
 from stepscope.reports.model import report as model
+from stepscope.trace.frames import take_smallest
 from stepscope.trace.trace import Trace
 
 
@@ -42,8 +43,7 @@ def _devices(traces: Sequence[Trace]) -> list[dict[str, Any]]:
 def _recorded_at(trace: Trace) -> int | None:
     """When the recording began by the clock on the wall, where the trace knows."""
     base = trace.info.base_unix_ns
-    first = trace.events["start_ns"].min()
-    begin = base + int(first or 0)  # type: ignore[arg-type]
+    begin = base + take_smallest(trace.events["start_ns"])
     # A recorder that counts from its machine's start, and has no base, would claim the year 1970.
     return begin if begin > _YEAR_2000 else None
 

@@ -12,6 +12,7 @@ from stepscope.native.spans import sort
 from stepscope.trace.columns import buffer, rows_or_null, series
 from stepscope.trace.draft import Draft
 from stepscope.trace.flows import with_flows
+from stepscope.trace.frames import take_largest
 from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.roles import roles
 from stepscope.trace.schema import EVENT_REFERENCES, Text, conform
@@ -62,7 +63,7 @@ def _links_in_order(links: pl.DataFrame) -> pl.DataFrame:
     """By both ends, and where several links have the same ends by their reason. Readers mostly give them by one end."""
     if not _by_ends(links):
         begin = links["from"]
-        rows = order.by_key(buffer(begin), int(begin.max()) + 1)  # type: ignore[arg-type]
+        rows = order.by_key(buffer(begin), take_largest(begin) + 1)
         links = links[series("rows", rows, pl.UInt32)]
     return links if _by_ends(links) else links.sort(["from", "to", "why"], maintain_order=True)
 
@@ -93,7 +94,7 @@ def _sorted(events: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series | None]:
     track, start, dur = (buffer(events[name]) for name in ("track", "start_ns", "dur_ns"))
     if order.is_sorted(track, start, dur):
         return events, None
-    rows = sort.by_time(track, start, dur, int(events["track"].max()) + 1)  # type: ignore[arg-type]
+    rows = sort.by_time(track, start, dur, take_largest(events["track"]) + 1)
     ordered = events[series("rows", rows, pl.UInt32)]
     moved = series("id", order.invert(rows), pl.UInt32)
     return ordered.with_columns(id=pl.int_range(pl.len(), dtype=pl.UInt32)), moved
@@ -116,7 +117,7 @@ def _nested(events: pl.DataFrame, tracks: pl.DataFrame, problems: Problems) -> p
     count = len(events)
     parent = array("I", [0]) * count
     depth = array("H", [0]) * count
-    flat = _flat(tracks, int(events["track"].max() or 0) + 1 if count else 0)  # type: ignore[arg-type]
+    flat = _flat(tracks, take_largest(events["track"]) + 1 if count else 0)
     overlaps, _ = intervals.nest(
         buffer(events["track"]), buffer(events["start_ns"]), buffer(events["dur_ns"]), flat, parent, depth
     )

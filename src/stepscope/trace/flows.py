@@ -6,6 +6,7 @@ import polars as pl
 
 from stepscope.native.spans import nesting as intervals
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import take_largest
 from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.schema import LinkReason
 
@@ -59,7 +60,7 @@ def _next(events: pl.DataFrame, flows: pl.DataFrame) -> pl.Series:
 
 def _track_offsets(events: pl.DataFrame) -> pl.Series:
     """Where each track's rows begin, and the end of the last."""
-    tracks = pl.int_range(int(events["track"].max() or 0) + 2, dtype=pl.UInt32, eager=True)  # type: ignore[arg-type]
+    tracks = pl.int_range(take_largest(events["track"]) + 2, dtype=pl.UInt32, eager=True)
     found: pl.Series = events["track"].search_sorted(tracks, side="left").cast(pl.UInt32)
     return found
 

@@ -6,6 +6,7 @@ import polars as pl
 
 from stepscope.native import order
 from stepscope.trace.columns import buffer, repeated, series
+from stepscope.trace.frames import take_largest
 
 
 def rows_by_event(event: pl.Series, count: int) -> pl.Series:
@@ -20,7 +21,7 @@ def distinct(names: pl.Series) -> pl.Series:
     codes = names.to_physical().drop_nulls()
     if codes.is_empty():
         return names.clear()
-    rows = order.first_rows(buffer(codes), int(codes.max()) + 1)  # type: ignore[arg-type]
+    rows = order.first_rows(buffer(codes), take_largest(codes) + 1)
     return names.drop_nulls().gather(series("rows", rows, pl.UInt32))
 
 
@@ -33,7 +34,7 @@ def by_number(numbers: pl.Series, known: pl.Series, values: pl.Series) -> pl.Ser
     """For each of the numbers, none of them large, the value that belongs to it, null where it is not known."""
     if known.is_empty() or numbers.null_count() == len(numbers):
         return repeated(None, len(numbers), values.dtype)
-    size = max(int(numbers.max()), int(known.max())) + 1  # type: ignore[arg-type]
+    size = max(take_largest(numbers), take_largest(known)) + 1
     place = repeated(None, size, pl.UInt32)
     place = place.scatter(known, pl.int_range(len(known), dtype=pl.UInt32, eager=True))
     return values.gather(place).gather(numbers)

@@ -48,7 +48,7 @@ def test_two_devices_have_an_account_each() -> None:
         """
     )
     second = pl.when(pl.col("stream") == 8).then(1).otherwise("device").cast(pl.Int32)
-    trace.tables["tracks"] = trace.tracks.with_columns(device=second)  # type: ignore[index]
+    trace = trace.over({**trace.tables, "tracks": trace.tracks.with_columns(device=second)}, trace.cold)
     parts = account(trace, find_steps(trace)).parts.filter(pl.col("part") == "compute").sort("device")
     assert parts.select("device", "ns").rows() == [(0, 60_000), (1, 40_000)]
 
@@ -120,7 +120,8 @@ def test_parts_sum_to_the_step_whatever_happens(text: str, data: st.DataObject) 
     work = trace.events.filter(pl.col("kind").is_in(["kernel", "copy"]))["id"].to_list()
     pairs = list(zip(calls, data.draw(st.permutations(work)), strict=False))
     links = {"from": [a for a, _ in pairs], "to": [b for _, b in pairs], "why": ["launch"] * len(pairs)}
-    trace.tables["links"] = pl.DataFrame(links, schema=trace.links.schema)  # type: ignore[index]
+    launches = pl.DataFrame(links, schema=trace.links.schema)
+    trace = trace.over({**trace.tables, "links": launches}, trace.cold)
     steps = find_steps(trace)
     found = account(trace, steps)
     lengths = found.parts.group_by("device", "step").agg(pl.col("ns").sum()).sort("device", "step")

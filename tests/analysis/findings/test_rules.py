@@ -14,6 +14,7 @@ from stepscope.analysis.memory import memory_use
 from stepscope.analysis.ops.calls import op_calls
 from stepscope.analysis.replay.plan import plan
 from stepscope.analysis.steps.find import find_steps
+from stepscope.trace.frames import conform
 from stepscope.trace.trace import Trace
 from tests.builders.inline import trace_of
 
@@ -122,7 +123,8 @@ def test_data_that_goes_to_the_host_and_back_is_one_finding() -> None:
             "source": names.str.extract(r"\((\w+) "),
             "target": names.str.extract(r"> (\w+)"),
         }
-    ).cast(dict(trace.copies.schema))  # type: ignore[arg-type]
+    )
+    table = conform(table, trace.copies.schema)
     case = case_of(trace.over({**trace.tables, "copies": table}, trace.cold))
     found = findings(case)
     assert [one.code for one in found][:1] == ["round-trip-copy"], [(one.code, one.share) for one in found]

@@ -103,7 +103,7 @@ def test_a_real_profile_cut_anywhere(
         assert "empty" in str(error) or "cut" in str(error) or "text" in str(error)
         return
     assert share == 1 or codes(trace).keys() & {"truncated", "damaged-gzip"}
-    assert trace.events["dur_ns"].min() >= 0  # type: ignore[operator]
+    assert (trace.events["dur_ns"] >= 0).all()
 
 
 @pytest.mark.skipif(not native.COMPILED, reason="pieces are scanned side by side only where that is fast")

@@ -133,7 +133,7 @@ def test_what_perfetto_sees() -> None:
 def test_arrows_bind_to_their_events() -> None:
     """A flow event follows its slice at once and at the same time, so nothing else can take it."""
     events = json.loads("".join(chrome_text(trace())))["traceEvents"]
-    ends = defaultdict(dict)  # type: ignore[var-annotated]
+    ends: dict[int, dict[str, str]] = defaultdict(dict)
     for before, event in pairwise(events):
         if event["ph"] in "sf":
             assert (before["pid"], before["tid"], before["ts"]) == (event["pid"], event["tid"], event["ts"])

@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,7 @@ def test_only_so_much_is_postponed() -> None:
     done: list[int] = []
     with later.postponed():
         for number in range(later.MOST_POSTPONED + 2):
-            later.start(f"work {number}", lambda number=number: done.append(number))  # type: ignore[misc]
+            later.start(f"work {number}", partial(done.append, number))
         later.wait(f"work {later.MOST_POSTPONED + 1}")
         assert done
     later.wait()

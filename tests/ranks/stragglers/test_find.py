@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from random import Random
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,6 +16,7 @@ from stepscope.ranks.stragglers.pace import PARTS, STEPS
 from stepscope.reports.model.report import Finding
 from stepscope.reports.model.report import Straggler as Told
 from stepscope.reports.ranks.straggler_finding import with_straggler
+from stepscope.trace.frames import conform
 
 Extra = Callable[[int, int], Mapping[str, int]]  # of a rank and step: what its parts take longer
 USUAL = {"compute": 700, "input": 100, "dispatch": 100}
@@ -151,7 +153,7 @@ def test_more_work_that_nobody_waits_for() -> None:
     steps = pl.DataFrame(
         [(r, s, 0, 900 + 90 * r, 1.0) for s in range(5) for r in range(3)], schema=STEPS, orient="row"
     )
-    parts = steps.select("rank", "step", part=pl.lit("compute"), ns="dur_ns").cast(PARTS)  # type: ignore[arg-type]
+    parts = conform(steps.with_columns(part=pl.lit("compute"), ns="dur_ns"), PARTS)
     assert straggler(lateness(steps, parts), steps, parts) is None
 
 
@@ -167,9 +169,9 @@ def _waits(share: float, saves: int) -> Finding:
     )  # fmt: skip
 
 
-def _told(late: int, share: float, **more: object) -> Told:
+def _told(late: int, share: float, **more: Any) -> Told:
     return Told(
-        rank=1, late_ns=late, late_ns_per_step=late, share=share, last=1, matched=1, steps_late=1, steps=1, always=False, **more  # type: ignore[arg-type]
+        rank=1, late_ns=late, late_ns_per_step=late, share=share, last=1, matched=1, steps_late=1, steps=1, always=False, **more
     )  # fmt: skip
 
 

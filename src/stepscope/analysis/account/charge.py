@@ -20,6 +20,7 @@ from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import nesting as intervals
 from stepscope.native.spans import segments as native
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.trace import Trace
 
 # Between two ops, Python and the framework take microseconds, hundreds of them in eager Keras under a profiler.
@@ -215,7 +216,7 @@ class Charger:
         ).sort("start_ns", maintain_order=True)
         start, end, _, owner = intervals.slices(
             buffer(ranked["start_ns"]), buffer(ranked["end_ns"]), buffer(ranked["rank"]),
-            int(ranked["start_ns"].min()), int(ranked["end_ns"].max()),  # type: ignore[arg-type]
+            take_smallest(ranked["start_ns"]), take_largest(ranked["end_ns"]),
         )  # fmt: skip
         owners = series("owner", owner, pl.UInt32)
         kept = owners != native.NONE

@@ -8,6 +8,7 @@ from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import segments as native
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import take_largest
 from stepscope.trace.trace import Trace
 
 NONE = native.NONE
@@ -46,7 +47,7 @@ class Timeline:
         self.owner = events["id"].gather(rows)
         track = events["track"].gather(rows)
         self.tracks = track.unique()
-        self.count = int(trace.tracks["id"].max() or 0) + 1  # type: ignore[arg-type]
+        self.count = take_largest(trace.tracks["id"]) + 1
         self.first = track.search_sorted(
             pl.int_range(self.count + 1, dtype=pl.UInt32, eager=True), side="left"
         ).cast(pl.UInt32)

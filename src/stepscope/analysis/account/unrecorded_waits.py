@@ -16,6 +16,7 @@ from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import nesting as intervals
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import conform, take_largest, take_smallest
 from stepscope.trace.trace import Trace
 
 _GOES_ON_WITHIN_NS = 150_000
@@ -58,7 +59,7 @@ def _unrecorded_waits(trace: Trace, steps: Steps) -> pl.DataFrame:
         times=pl.len().over("place"), share=pl.col("waited").mean().over("place")
     )
     kept = during.filter(pl.col("waited"), pl.col("times") >= _LEAST_TIMES, pl.col("share") >= _NEARLY_ALL)
-    return kept.select(list(WAITS)).cast(WAITS).sort("start_ns")  # type: ignore[arg-type]
+    return conform(kept, WAITS).sort("start_ns")
 
 
 def _busy(trace: Trace) -> pl.DataFrame:
@@ -78,7 +79,7 @@ def _silences(trace: Trace, steps: Steps, main: int) -> pl.DataFrame:
     """Stretches of the main thread in a user's own frame, or in nothing at all, inside the steps."""
     causes = host_causes(trace)
     speaking = causes["acts"] | causes["waits"]
-    low, high = int(steps.host["start_ns"].min()), int(steps.host["end_ns"].max())  # type: ignore[arg-type]
+    low, high = take_smallest(steps.host["start_ns"]), take_largest(steps.host["end_ns"])
     span = pl.DataFrame(
         {"gap": [0], "start_ns": [low], "end_ns": [high], "track": [main]},
         schema={"gap": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64, "track": pl.UInt32},

@@ -12,6 +12,7 @@ from stepscope.analysis.account.account import Account
 from stepscope.analysis.collectives.device_tensors_on_host import held
 from stepscope.analysis.collectives.xla_programs import program_facts
 from stepscope.analysis.collectives.xla_runs import program_runs
+from stepscope.trace.frames import conform
 from stepscope.trace.trace import Trace
 
 CALLS = {
@@ -97,7 +98,7 @@ def collective_calls(trace: Trace, account: Account) -> pl.DataFrame:
     """One row for each collective in the steps, with the columns of CALLS."""
     rows = recorded_calls(trace).drop("exposed_ns")
     rows = rows.join(_exposed(account), on="event", how="left", maintain_order="left")
-    return rows.with_columns(pl.col("exposed_ns").fill_null(0)).select(*CALLS).cast(CALLS)  # type: ignore[arg-type]
+    return conform(rows.with_columns(pl.col("exposed_ns").fill_null(0)), CALLS)
 
 
 def recorded_calls(trace: Trace) -> pl.DataFrame:
@@ -111,7 +112,7 @@ def recorded_calls(trace: Trace) -> pl.DataFrame:
     rows = rows.with_columns(
         *_places(trace, rows["event"]), pl.col("held_ns").fill_null(0), exposed_ns=pl.lit(0)
     )
-    return rows.select(*CALLS).cast(CALLS)  # type: ignore[arg-type]
+    return conform(rows, CALLS)
 
 
 def _places(trace: Trace, events: pl.Series) -> list[pl.Series]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.host.names import WAITS_FOR_DEVICE
+from stepscope.trace.frames import conform
 from stepscope.trace.trace import Trace
 
 _SCHEMA = {"event": pl.UInt32, "held_ns": pl.Int64}
@@ -31,7 +32,7 @@ def held(trace: Trace, calls: pl.Series) -> pl.DataFrame:
     until = found.group_by("event").agg(pl.col("end_ns").max())
     told = until.join(rows.rename({"id": "event"}), on="event")
     length = pl.min_horizontal(pl.col("end_ns") - pl.col("start_ns"), "dur_ns")
-    return told.select("event", held_ns=length).cast(_SCHEMA)  # type: ignore[arg-type]
+    return conform(told.with_columns(held_ns=length), _SCHEMA)
 
 
 def _inside(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:

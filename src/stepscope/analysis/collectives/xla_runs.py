@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.trace.frames import conform
 from stepscope.trace.trace import Trace
 
 RUNS = {"event": pl.UInt32, "run": pl.Int64, "launched_in": pl.Int32}
@@ -23,7 +24,7 @@ def program_runs(trace: Trace, events: pl.Series) -> pl.DataFrame:
         return pl.DataFrame(schema=RUNS)
     found = [_with_steps(trace, rows, str(module)) for (module,), rows in told.group_by("module")]
     run = pl.when(pl.col("run") >= AGREED_FROM).then("run")
-    return pl.concat(found).select("event", run=run, launched_in="launched_in").cast(RUNS)  # type: ignore[arg-type]
+    return conform(pl.concat(found).with_columns(run=run), RUNS)
 
 
 def _told(trace: Trace, events: pl.Series) -> pl.DataFrame:

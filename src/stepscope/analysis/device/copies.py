@@ -9,6 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.account.account import Account
+from stepscope.trace.frames import conform
 from stepscope.trace.trace import Trace
 
 _ROWS = {
@@ -39,7 +40,7 @@ def copies_table(trace: Trace | None, account: Account | None) -> pl.DataFrame:
         (pl.col("bytes").filter(moved).sum() / pl.col("dur_ns").filter(moved).sum()).alias("gb_per_s"),
     )
     told = pl.when(pl.col("gb_per_s").is_finite()).then("gb_per_s").alias("gb_per_s")
-    return grouped.with_columns(told).cast(_ROWS).sort("total_ns", descending=True, maintain_order=True)  # type: ignore[arg-type]
+    return conform(grouped.with_columns(told), _ROWS).sort("total_ns", descending=True, maintain_order=True)
 
 
 def _calls(trace: Trace) -> pl.DataFrame:

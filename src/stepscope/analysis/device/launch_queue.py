@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from stepscope.trace.frames import take_largest, take_mean, take_median
 from stepscope.trace.trace import Trace
 
 _WORK = ("kernel", "copy", "memset")
@@ -39,9 +40,9 @@ def launch_queue(trace: Trace) -> Queue:
         launches=len(inside),
         median_delay_ns=_rounded(delay.median()),
         p90_delay_ns=_rounded(delay.quantile(0.9, "nearest")),
-        median_depth=float(depth.median()),  # type: ignore[arg-type]
-        max_depth=int(depth.max()),  # type: ignore[arg-type]
-        empty_share=float((depth == 0).mean()),  # type: ignore[arg-type]
+        median_depth=take_median(depth),
+        max_depth=take_largest(depth),
+        empty_share=take_mean(depth == 0),
     )
 
 

@@ -18,6 +18,7 @@ from stepscope.analysis.account.account import BUSY_PARTS, Account
 from stepscope.analysis.device.copies import copies_table
 from stepscope.analysis.device.launch_queue import Queue, launch_queue
 from stepscope.analysis.steps.find import Steps
+from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.trace import Trace
 
 BINS = 200
@@ -82,7 +83,7 @@ def timeline(busy: pl.DataFrame, windows: pl.DataFrame, bins: int = BINS) -> pl.
 
 
 def _timeline(device: int, busy: pl.DataFrame, windows: pl.DataFrame, bins: int) -> pl.DataFrame:
-    low, high = int(windows["start_ns"].min()), int(windows["end_ns"].max())  # type: ignore[arg-type]
+    low, high = take_smallest(windows["start_ns"]), take_largest(windows["end_ns"])
     count = max(1, min(bins, high - low))
     edges = pl.Series([low + (high - low) * at // count for at in range(count + 1)])
     done = time_before(edges, busy.sort("start_ns"))

@@ -13,6 +13,7 @@ import polars as pl
 
 from stepscope.analysis.findings.finding import Case, Finding, saving
 from stepscope.analysis.findings.host import in_optimizer
+from stepscope.trace.frames import take_median
 
 _TIMES = 8
 _SMALL_BATCH = 32
@@ -60,7 +61,7 @@ def _told(case: Case, owned: pl.DataFrame, products: pl.DataFrame, grown: float)
     case.claim(owned)
     length = case.unprofiled_ns
     saved = max(0.0, length - (length + grown) / _TIMES)
-    size = int(products["batch"].median() or 0)  # type: ignore[arg-type]
+    size = int(take_median(products["batch"]))
     detail = (
         f"{case.of_step(owned_ns)} takes as long for one sample as for many: updating the weights, and products with few"
         f" rows, which wait for the weights to be read. The speed-up is per sample, with {_TIMES} times the batch."

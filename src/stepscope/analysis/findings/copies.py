@@ -156,7 +156,8 @@ def _pinned_ns(case: Case) -> pl.DataFrame:
         between=pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]),
     )
     pinned = copies.filter("between", ~pl.col("pageable"), pl.col("bytes") > 1 << 20, pl.col("dur") > 0)
-    rate = float((pinned["bytes"] / pinned["dur"]).max() or _PINNED_BYTES_PER_NS)  # type: ignore[arg-type]
+    best = (pinned["bytes"] / pinned["dur"]).max()
+    rate = best if isinstance(best, float) else _PINNED_BYTES_PER_NS
     return copies.filter("pageable").select("event", pinned_ns=(pl.col("bytes") / rate).cast(pl.Int64))
 
 

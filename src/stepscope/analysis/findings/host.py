@@ -13,6 +13,7 @@ from stepscope.analysis.findings.side_effects import FOLLOWING
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.replay.plan import Plan
 from stepscope.native.host.lineage import COMPILE
+from stepscope.trace.frames import take_largest, take_mean, take_median
 from stepscope.trace.scopes import ancestors
 from stepscope.units import duration
 
@@ -151,7 +152,7 @@ def launch_bound(case: Case) -> Finding | None:
     if not _launches_too_slowly(case, changed):
         return None
     work = case.trace.events.filter((pl.col("kind") == "kernel") & pl.col("step").is_not_null())
-    per_step, typical = len(work) / max(1, len(case.lengths)), float(work["dur_ns"].median() or 0)  # type: ignore[arg-type]
+    per_step, typical = len(work) / max(1, len(case.lengths)), take_median(work["dur_ns"])
     detail = f"The framework's own work between ops takes {case.of_step(ns)}."
     if len(work):
         detail = (
@@ -229,8 +230,8 @@ def _is_eager(case: Case) -> bool:
 def step_outliers(case: Case) -> Finding | None:
     """Steps that take much longer than the others."""
     slow = case.outliers
-    median = float(case.lengths["ns"].median() or 0)  # type: ignore[arg-type]
-    mean = float(case.lengths["ns"].mean() or 0)  # type: ignore[arg-type]
+    median = take_median(case.lengths["ns"])
+    mean = take_mean(case.lengths["ns"])
     extra = int((slow["ns"] - int(median)).sum() / max(1, len(case.lengths))) if len(slow) else 0
     if not mean or extra < 0.05 * mean:
         return None
@@ -242,7 +243,7 @@ def step_outliers(case: Case) -> Finding | None:
     mostly = f", mostly in {names[0]['name']}" if names and names[0]["name"] else ""
     told = ", ".join(map(str, numbers[:5])) + ("…" if len(numbers) > 5 else "")
     many = len(numbers) > 1
-    average, longest = float(slow["ns"].mean()), float(slow["ns"].max())  # type: ignore[arg-type]
+    average, longest = take_mean(slow["ns"]), float(take_largest(slow["ns"]))
     at_most = f" and {duration(longest)} at most" if many and longest > 1.2 * average else ""
     detail = (
         f"Step{'s' if many else ''} {told} took {duration(average)}{' on average' if many else ''}{at_most}"

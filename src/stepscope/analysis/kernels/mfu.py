@@ -12,6 +12,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.kernels.device_peaks import peaks
+from stepscope.trace.frames import conform
 from stepscope.trace.lookup import rows_by_event
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -34,7 +35,7 @@ def matrix_products(trace: Trace, op_calls: pl.DataFrame, kernel_calls: pl.DataF
     row = rows_by_event(op_calls["event"], len(trace.events)).gather(by_op["owner"])
     by_op = by_op.with_columns(flops=op_calls["flops"].gather(row))
     without = mine.filter(pl.col("owner").is_null()).select("device", "precision", flops=None, ns="dur_ns")
-    return pl.concat([by_op.select(*PRODUCTS).cast(PRODUCTS), without.cast(PRODUCTS)])  # type: ignore[arg-type]
+    return pl.concat([conform(by_op, PRODUCTS), conform(without, PRODUCTS)])
 
 
 def _owners(trace: Trace, op_calls: pl.DataFrame, kernel: pl.Series) -> pl.Series:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from stepscope.analysis.kernels.names.dtypes import PRECISIONS
+from stepscope.trace.frames import conform
 
 TIMES = {"precision": pl.String, "tensor_cores": pl.Boolean, "eligible": pl.Boolean, "ns": pl.Int64}
 
@@ -31,7 +32,7 @@ def precision_times(calls: pl.DataFrame) -> pl.DataFrame:
     compute = calls.filter((pl.col("role") != "collective").fill_null(True))
     keys = ["precision", "tensor_cores", "eligible"]
     times = compute.group_by(keys, maintain_order=True).agg(pl.col("dur_ns").sum().alias("ns"))
-    return times.cast(TIMES)  # type: ignore[arg-type]
+    return conform(times, TIMES)
 
 
 def precision_shares(times: pl.DataFrame) -> PrecisionShares:

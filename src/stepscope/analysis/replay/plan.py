@@ -26,6 +26,7 @@ from stepscope.analysis.steps.find import Steps
 from stepscope.native.host import replay as native
 from stepscope.native.host import work as host_work
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import conform, take_largest, take_median
 from stepscope.trace.trace import Trace
 
 _FULL_QUEUE = 8  # times as long as a launch usually takes
@@ -132,7 +133,7 @@ def plan(trace: Trace, steps: Steps, device: int | None) -> Plan:
         "event",
         added_ns=pl.lit(0, pl.Int64),
     )
-    streams = int(items["stream"].max() or 0) + 1  # type: ignore[arg-type]
+    streams = take_largest(items["stream"]) + 1
     added = _added_per_item(ProfilerCost(trace), spans, main)
     until = host["item"].search_sorted(items["item"], side="right")
     made = _less(Plan(items, host, until, streams), added, 1.0)
@@ -175,7 +176,7 @@ def _full_queue(trace: Trace) -> tuple[pl.Series, int]:
     device's time, not the host's."""
     calls = trace.links.filter(pl.col("why") == "launch")["from"].unique()
     durations = trace.events["dur_ns"].gather(calls)
-    usual = int(durations.median() or 0)  # type: ignore[arg-type]
+    usual = int(take_median(durations))
     full = calls.filter(durations > max(_FULL_QUEUE * usual, _LEAST_FULL_NS))
     return pl.repeat(False, len(trace.events), dtype=pl.Boolean, eager=True).scatter(full, True), usual
 
@@ -232,10 +233,11 @@ def _points(trace: Trace, steps: Steps, device: int | None) -> pl.DataFrame:
 
 
 def _silent_waits(waits: pl.DataFrame) -> pl.DataFrame:
-    return waits.select(
+    items = waits.select(
         at="end_ns", kind=pl.lit(native.WAIT), track="track", stream=pl.lit(0), device_ns=pl.lit(0), delay_ns=pl.lit(0),
         last=pl.lit(0), step=pl.lit(None), event="named_by",
-    ).cast(_SCHEMA)  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip
+    return conform(items, _SCHEMA)
 
 
 _SCHEMA = {
@@ -280,21 +282,21 @@ def _launches(trace: Trace, device: int | None) -> pl.DataFrame:
         delay_ns=pl.lit(typical, dtype=pl.Int64),
         last=pl.lit(0, dtype=pl.UInt8),
     )
-    return frame.sort("at", maintain_order=True).select(
-        pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items()
-    )
+    return conform(frame.sort("at", maintain_order=True), _SCHEMA)
 
 
 def _waits(trace: Trace) -> pl.DataFrame:
     rows = trace.events.filter(is_wait(trace))
-    return rows.select(
+    items = rows.select(
         at=pl.col("start_ns") + pl.col("dur_ns"), kind=pl.lit(native.WAIT), track="track", stream=pl.lit(0),
         device_ns=pl.lit(0), delay_ns=pl.lit(0), last=pl.lit(0), step="step", event="id",
-    ).cast(_SCHEMA)  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip
+    return conform(items, _SCHEMA)
 
 
 def _ends(windows: pl.DataFrame) -> pl.DataFrame:
-    return windows.select(
+    items = windows.select(
         at="end_ns", kind=pl.lit(native.WORK), track="track", stream=pl.lit(0), device_ns=pl.lit(0), delay_ns=pl.lit(0),
         last=pl.lit(1), step="step", event=pl.lit(None),
-    ).cast(_SCHEMA)  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip
+    return conform(items, _SCHEMA)

@@ -12,6 +12,7 @@ import polars as pl
 
 from stepscope.native.spans import segments as native
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import take_largest
 from stepscope.trace.schema import KINDS
 from stepscope.trace.trace import Trace
 
@@ -65,7 +66,7 @@ class ProfilerCost:
             events = events.sort("track", "start_ns")
         self._start = events["start_ns"]
         self._sum = pl.concat([pl.Series([0]), events["cost"].cum_sum()])
-        count = int(trace.tracks["id"].max() or 0) + 2  # type: ignore[arg-type]
+        count = take_largest(trace.tracks["id"]) + 2
         self._first = (
             events["track"]
             .search_sorted(pl.int_range(count, dtype=pl.UInt32, eager=True), side="left")

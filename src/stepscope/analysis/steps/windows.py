@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.trace.frames import take_largest, take_median
 from stepscope.trace.trace import Trace
 
 _WORK = ("kernel", "copy", "memset")
@@ -67,10 +68,10 @@ def partial_steps(trace: Trace, host: pl.DataFrame) -> pl.Series:
         return pl.repeat(False, len(host), dtype=pl.Boolean, eager=True)
     held = _events_in(trace, host)
     inner = held[1:-1] if len(held) > 2 else held
-    usual = inner.median() if len(held) > 2 else inner.max()
+    usual = take_median(inner) if len(held) > 2 else take_largest(inner)
     place = pl.int_range(len(held), eager=True)
     at_an_end = (place == 0) | (place == len(held) - 1)
-    few: pl.Series = at_an_end & (held < _FEW * float(usual or 0))  # type: ignore[arg-type]
+    few: pl.Series = at_an_end & (held < _FEW * usual)
     return few
 
 
@@ -137,4 +138,4 @@ def _backlog_end(trace: Trace, work: pl.DataFrame) -> int | None:
         return None
     ordered = work.sort("start_ns").with_columns(known=pl.col("id").is_in(launched.implode()))
     backlog = ordered.filter(~pl.col("known").cum_max())
-    return None if backlog.is_empty() else int(backlog["end_ns"].max())  # type: ignore[arg-type]
+    return None if backlog.is_empty() else take_largest(backlog["end_ns"])

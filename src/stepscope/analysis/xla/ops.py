@@ -15,6 +15,7 @@ import polars as pl
 
 from stepscope.analysis.xla.hlo_module import Instruction, Module, name_of
 from stepscope.analysis.xla.instruction_cost import SILENT, Work, Worker
+from stepscope.trace.frames import conform
 from stepscope.trace.trace import Trace
 
 _OF_INSTRUCTION = {"scope": pl.String, "flops": pl.Int64, "bytes": pl.Int64, "shapes": pl.String}
@@ -213,11 +214,12 @@ def _described(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
     described = rows.join(
         pl.DataFrame(table, schema=schema, orient="row"), on="instruction", how="left", maintain_order="left"
     )
-    return described.select(
+    work_of = described.select(
         "event",
         pl.coalesce("told", "op").alias("op"),
         pl.col("scope").fill_null(program.name),
         "flops",
         "bytes",
         "shapes",
-    ).cast(WORK)  # type: ignore[arg-type]
+    )
+    return conform(work_of, WORK)

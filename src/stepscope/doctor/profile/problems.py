@@ -33,8 +33,11 @@ def _told(code: str) -> Callable[[Examined], Iterator[Sign]]:
     return look
 
 
+_SEVERITIES: dict[str, Severity] = {"error": "error", "warning": "warning", "info": "info"}
+
+
 def _severity(text: str) -> Severity:
-    return text if text in ("error", "warning", "info") else "warning"  # type: ignore[return-value]
+    return _SEVERITIES.get(text, "warning")
 
 
 CHECKS: list[Check[Examined]] = [

@@ -10,6 +10,7 @@ from stepscope.formats.chrome.json_tracks import TrackTable
 from stepscope.formats.chrome.scan.columns import JsonEvents
 from stepscope.native.spans import nesting as intervals
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import take_largest
 from stepscope.trace.problems import Problem, Problems
 
 _BEGINS = [ord("b"), ord("S")]
@@ -144,7 +145,7 @@ def _in_lanes(spans: Spans, group: pl.DataFrame, table: TrackTable) -> Spans:
             buffer(rows["start"]), buffer(rows["start"] + rows["dur"].clip(lower_bound=0))
         )
         lane = series("lane", found, pl.UInt32)
-        count = int(lane.max() or 0) + 1  # type: ignore[arg-type]
+        count = take_largest(lane) + 1
         label = f"async {category or ''}".strip()
         like = int(rows["process"][0])
         tracks = [table.add(like, what="derived", thread=f"{label} {n}") for n in range(count)]

@@ -17,6 +17,7 @@ from stepscope.formats.kineto.tracks import kineto_tracks
 from stepscope.native import order
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.draft import Draft
+from stepscope.trace.frames import take_largest
 from stepscope.trace.lookup import by_name, by_number, distinct
 from stepscope.trace.schema import Kind
 from stepscope.trace.trace import TraceInfo
@@ -153,7 +154,7 @@ def _kinds(events: pl.DataFrame) -> pl.Series:
     if events.is_empty():
         return pl.Series("kind", [], dtype=Kind)
     alike = _alike(events)
-    rows = series("rows", order.first_rows(buffer(alike), int(alike.max()) + 1), pl.UInt32)  # type: ignore[arg-type]
+    rows = series("rows", order.first_rows(buffer(alike), take_largest(alike) + 1), pl.UInt32)
     judged = events.select("category", "name", "ph")[rows].select(_kind().cast(Kind)).to_series()
     return by_number(alike, alike.gather(rows), judged).alias("kind")
 

@@ -20,6 +20,7 @@ from stepscope.native.buffers import Code, full_room, room
 from stepscope.native.protobuf import name_table as names
 from stepscope.native.protobuf import xspace
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import take_largest
 from stepscope.trace.schema import Text
 
 # Names that the format has as fields and not as stats.
@@ -250,7 +251,7 @@ def _named(frames: Iterator[pl.DataFrame], keys: list[str]) -> pl.DataFrame:
 
 
 def _has_unnamed(rows: pl.Series) -> bool:
-    return bool(len(rows)) and int(rows.max()) >= xspace.UNNAMED  # type: ignore[arg-type]
+    return bool(len(rows)) and take_largest(rows) >= xspace.UNNAMED
 
 
 def name_unnamed(rows: pl.Series, known: list[str], what: str) -> pl.Series:

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.trace.frames import take_largest
 from stepscope.trace.schema import Text
 
 
@@ -133,7 +134,7 @@ def values_at(rows: pl.Series, found: pl.DataFrame) -> pl.Series:
         return value
     if owner.is_empty() or rows.is_empty():
         return pl.repeat(None, len(rows), dtype=value.dtype, eager=True)
-    size = max(int(owner.max()), int(rows.max())) + 1  # type: ignore[arg-type]
+    size = max(take_largest(owner), take_largest(rows)) + 1
     place = pl.repeat(None, size, dtype=pl.UInt32, eager=True)
     place = place.scatter(owner, pl.int_range(len(owner), dtype=pl.UInt32, eager=True))
     return value.gather(place.gather(rows))

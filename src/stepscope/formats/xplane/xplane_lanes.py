@@ -7,6 +7,7 @@ import polars as pl
 from stepscope.formats.xplane import tracks as planes
 from stepscope.native.spans.lanes import lanes
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import take_largest
 
 
 def with_lanes(
@@ -24,7 +25,7 @@ def _spread(events: pl.DataFrame, tracks: pl.DataFrame, line: int) -> tuple[pl.D
     rows = rows.filter(events["track"] == line).sort("start_ns")
     end = rows["start_ns"] + rows["dur_ns"].clip(lower_bound=0)
     lane = series("lane", lanes(buffer(rows["start_ns"]), buffer(end)), pl.UInt32)
-    count = int(lane.max() or 0)  # type: ignore[arg-type]
+    count = take_largest(lane)
     if not count:
         return events, tracks
     first = len(tracks)

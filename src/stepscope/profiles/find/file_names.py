@@ -93,7 +93,8 @@ def folder_time_ns(folder: str) -> int | None:
     if match is None:
         return None
     try:
-        moment = datetime(*(int(part) for part in match.groups()), tzinfo=timezone.utc)  # type: ignore[misc, arg-type]
+        year, month, day, hour, minute, second = map(int, match.groups())
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=timezone.utc)
     except ValueError:
         return None
     return int(moment.timestamp()) * 1_000_000_000

@@ -70,7 +70,7 @@ def posix(path: str) -> str:
 def _behind_url(url: str) -> Location:
     if url.startswith(("file://", "local://")):
         return Location(_local_path(url.split("://", 1)[1]))
-    import fsspec  # type: ignore[import-untyped, unused-ignore]  # only for those who need it: it takes a while
+    import fsspec  # only for those who need it: it takes a while
 
     try:
         filesystem, path = fsspec.core.url_to_fs(url)

@@ -10,6 +10,8 @@ from hashlib import blake2b
 
 import polars as pl
 
+from stepscope.trace.frames import conform
+
 # Nobody leaves them before everybody has come; the root of a broadcast or reduction may.
 SYMMETRIC = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
 # Everybody leaves them at the same moment, save for the noise of the transfer.
@@ -50,7 +52,7 @@ def keyed(calls: pl.DataFrame, rank: int, shift_ns: int = 0) -> pl.DataFrame:
     rows = rows.with_columns(_lanes(rows), place=place)
     turn = pl.int_range(pl.len()).over("lane", "place")
     rows = rows.with_columns(number=pl.when(numbered).then("sequence").otherwise(turn))
-    return rows.select(
+    matched = rows.select(
         *("lane", "place", "number"),
         pl.int_range(pl.len()).over("lane", "place", "number").alias("again"),
         pl.lit(rank, dtype=pl.Int32).alias("rank"),
@@ -60,7 +62,8 @@ def keyed(calls: pl.DataFrame, rank: int, shift_ns: int = 0) -> pl.DataFrame:
         pl.col("held_ns").fill_null(0),
         on_host,
         "stream",
-    ).cast(KEYED)  # type: ignore[arg-type]
+    )
+    return conform(matched, KEYED)
 
 
 def _lanes(rows: pl.DataFrame) -> pl.Series:
@@ -84,14 +87,14 @@ def counts(rows: pl.DataFrame) -> pl.DataFrame:
     whole = rows.with_columns(place=pl.lit(_ALL, dtype=pl.Int32))
     places = pl.concat([rows, whole]).group_by("lane", "place")
     found = places.agg(pl.len().alias("calls"), pl.col("rank").first().alias("example"))
-    return found.with_columns(ranks=pl.lit(1)).select(*COUNTS).cast(COUNTS)  # type: ignore[arg-type]
+    return conform(found.with_columns(ranks=pl.lit(1)), COUNTS)
 
 
 def added_counts(frames: list[pl.DataFrame]) -> pl.DataFrame:
     """Counts of many ranks: how many made so many calls."""
     rows = pl.concat([pl.DataFrame(schema=COUNTS), *frames])
     found = rows.group_by("lane", "place", "calls").agg(pl.col("ranks").sum(), pl.col("example").min())
-    return found.select(*COUNTS).cast(COUNTS).sort("lane", "place", "calls")  # type: ignore[arg-type]
+    return conform(found, COUNTS).sort("lane", "place", "calls")
 
 
 def usual(counted: pl.DataFrame) -> pl.DataFrame:

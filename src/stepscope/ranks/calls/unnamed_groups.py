@@ -15,6 +15,8 @@ from statistics import median
 
 import polars as pl
 
+from stepscope.trace.frames import take_smallest
+
 Leaders = Mapping[
     tuple[int, int], int
 ]  # by rank and stream the lowest rank of the group, where streams have several
@@ -76,7 +78,7 @@ def _spreads(rows: pl.DataFrame) -> pl.DataFrame:
     calls = rows.unique(["key", "rank"], keep="none", maintain_order=True)
     kept = calls.group_by("key").len().sort("len", "key", descending=True)["key"].head(_CALLS)
     calls = calls.filter(pl.col("key").is_in(kept.implode()))
-    origin = int(calls["end_ns"].min() or 0)  # type: ignore[arg-type]
+    origin = take_smallest(calls["end_ns"])
     ends = calls.select("key", "rank", end=(pl.col("end_ns") - origin).cast(pl.Float64))
     pair = ["one", "other"]
     pairs = ends.rename({"rank": "one"}).join(ends.rename({"rank": "other", "end": "end_other"}), on="key")

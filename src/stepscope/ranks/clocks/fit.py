@@ -16,6 +16,8 @@ from statistics import median
 
 import polars as pl
 
+from stepscope.trace.frames import take_median
+
 LINES = ("rank", "part", "offset", "drift", "residual", "error")
 _ROUNDS = 20
 _ROUNDS_AGAIN = 10  # with the drifts given: the offsets are nearly there
@@ -45,7 +47,7 @@ class _Loss:
             return placed.with_columns(end=common.quantile(_EARLY, "linear").over("key"))
         placed = placed.with_columns(middle=common.median().over("key"))
         placed = placed.with_columns(apart=common - pl.col("middle"))
-        far = _FAR * _TO_SIGMA * float(placed["apart"].abs().median() or 0.0)  # type: ignore[arg-type]
+        far = _FAR * _TO_SIGMA * take_median(placed["apart"].abs())
         mean = pl.col("apart").clip(-far, far).mean().over("key")
         return placed.with_columns(end=pl.col("middle") + mean)
 
@@ -62,7 +64,7 @@ class _Loss:
             low, high = (float(misses.quantile(at, "linear") or 0.0) for at in _AROUND_EARLY)
             dense = (_AROUND_EARLY[1] - _AROUND_EARLY[0]) / max(high - low, _LEAST_SIGMA_NS)
             return _EARLY * (1 - _EARLY) / dense**2
-        around = misses - float(misses.median() or 0.0)  # type: ignore[arg-type]
+        around = misses - take_median(misses)
         far = _FAR * max(_TO_SIGMA * float(around.abs().median() or 0.0), _LEAST_SIGMA_NS)
         inside = float((around.abs() <= far).mean())
         return float((around.clip(-far, far) ** 2).mean()) / inside**2
@@ -149,7 +151,7 @@ def _with_errors(fit: _Fit) -> pl.DataFrame:
         inner=((x - x.mean()) ** 2).sum(),
         noise=(pl.col("miss") - pl.col("miss").median()).abs().median(),
     )
-    usual = max(float(told["noise"].median() or 0.0), _LEAST_SIGMA_NS / _TO_SIGMA)  # type: ignore[arg-type]
+    usual = max(take_median(told["noise"]), _LEAST_SIGMA_NS / _TO_SIGMA)
     one = sqrt(fit.variance) * (pl.col("noise") / usual).clip(1)
     told = told.with_columns(error=one / pl.col("anchors").sqrt(), drift_error=one / pl.col("inner").sqrt())
     return fit.lines.join(told, on="rank", maintain_order="left")

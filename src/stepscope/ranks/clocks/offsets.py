@@ -15,6 +15,7 @@ import polars as pl
 from stepscope.ranks.calls.matching import KEY, TOGETHER
 from stepscope.ranks.clocks.fit import lines_of
 from stepscope.ranks.clocks.shared import Machine, shared_clocks
+from stepscope.trace.frames import conform, take_smallest
 
 ANCHORS = {
     "key": pl.UInt64,
@@ -74,7 +75,7 @@ def anchors(rows: pl.DataFrame) -> pl.DataFrame:
     ).select(*ANCHORS)
     every = len(found) // MOST_ANCHORS + 1
     kept = 1 << (every - 1).bit_length() if every > 1 else 1
-    return found.filter(pl.col("key") % kept == 0).cast(ANCHORS)  # type: ignore[arg-type]
+    return conform(found.filter(pl.col("key") % kept == 0), ANCHORS)
 
 
 def _one_key() -> pl.Expr:
@@ -92,7 +93,7 @@ def fit_clocks(
     shared = shared.unique(["key", "rank"], keep="none", maintain_order=True)
     if shared.is_empty():
         return {rank: Clock(rank, part=rank) for rank in ranks}
-    origin = int(shared["end_ns"].min())  # type: ignore[arg-type]
+    origin = take_smallest(shared["end_ns"])
     same = shared_clocks(shared, machines or {})
     counts = dict(shared.group_by("rank").len().iter_rows())
     lead = pl.col("rank").replace(same)
@@ -129,7 +130,7 @@ def _spread(rows: pl.DataFrame) -> pl.DataFrame:
     left = rows
     parts: list[pl.DataFrame] = []
     while not left.is_empty():
-        start = int(left["rank"].min())  # type: ignore[arg-type]
+        start = take_smallest(left["rank"])
         known = pl.DataFrame(
             {"rank": [start], "offset": [0.0]}, schema={"rank": pl.Int32, "offset": pl.Float64}
         )
@@ -148,8 +149,9 @@ def _spread(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _middle(rows: pl.DataFrame) -> float:
-    ends = rows.select((pl.col("y") - pl.col("offset")).alias("end"))["end"]
-    return (float(ends.min()) + float(ends.max())) / 2  # type: ignore[arg-type]
+    end = pl.col("y") - pl.col("offset")
+    low, high = rows.select(low=end.min(), high=end.max()).row(0)
+    return (float(low) + float(high)) / 2
 
 
 def _significant(lines: pl.DataFrame) -> pl.DataFrame:

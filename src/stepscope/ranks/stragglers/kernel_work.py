@@ -10,6 +10,7 @@ from hashlib import blake2b
 
 import polars as pl
 
+from stepscope.trace.frames import conform, take_median
 from stepscope.trace.trace import Trace
 
 KERNELS = {
@@ -52,7 +53,7 @@ def kernel_work(rows: pl.DataFrame, rank: int) -> pl.DataFrame:
     numbers = [_number(name) for name in found["name"]]
     kernel = pl.Series("kernel", numbers, dtype=pl.UInt64)
     told = found.select(kernel, pl.lit(rank).alias("rank"), "launches", "blocks")
-    return told.select(*KERNELS).cast(KERNELS).sort("kernel")  # type: ignore[arg-type]
+    return conform(told, KERNELS).sort("kernel")
 
 
 def _number(name: str) -> int:
@@ -66,10 +67,10 @@ def ratios(kernels: pl.DataFrame, rank: int) -> Ratios:
         return Ratios()
     usual = others.group_by("kernel").agg(n=pl.col("launches").median(), usual=pl.col("blocks").median())
     both = mine.join(usual, on="kernel")
-    launches = others.group_by("rank").agg(pl.col("launches").sum())["launches"].median()
+    launches = take_median(others.group_by("rank").agg(pl.col("launches").sum())["launches"])
     as_often = both.select(
         mine=(pl.col("n") * pl.col("blocks")).sum(), usual=(pl.col("n") * pl.col("usual")).sum()
     )
     own, theirs = as_often.row(0)
-    more = float(mine["launches"].sum()) / float(launches) if launches else None  # type: ignore[arg-type]
+    more = float(mine["launches"].sum()) / launches if launches else None
     return Ratios(own / theirs if theirs else None, more)

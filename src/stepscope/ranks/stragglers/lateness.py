@@ -16,6 +16,8 @@ from statistics import median
 
 import polars as pl
 
+from stepscope.trace.frames import conform
+
 LATE = {
     "rank": pl.Int32,
     "step": pl.Int32,
@@ -49,7 +51,7 @@ def _waited_for_later(rows: pl.DataFrame) -> pl.DataFrame:
     here = pl.col("waited_for")
     later = here.shift(-1, fill_value=0).over("rank", order_by="step")
     both = pl.max_horizontal(here, here.clip(0) + later.clip(0))
-    return rows.with_columns(late_ns=pl.min_horizontal("ahead_ns", both)).select(*LATE).cast(LATE)  # type: ignore[arg-type]
+    return conform(rows.with_columns(late_ns=pl.min_horizontal("ahead_ns", both)), LATE)
 
 
 def on_host(parts: pl.DataFrame) -> bool:
@@ -68,7 +70,7 @@ def _by_margins(found: pl.DataFrame, margins: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(late_ns=pl.col("margin_ns").fill_null(0))
     if rows["step"].n_unique() >= FEW_STEPS:
         rows = rows.with_columns(late_ns=_begun_together())
-    return rows.select(*LATE).cast(LATE)  # type: ignore[arg-type]
+    return conform(rows, LATE)
 
 
 def _begun_together() -> pl.Expr:
@@ -87,7 +89,7 @@ def _of_step(rows: pl.DataFrame) -> pl.DataFrame:
     found = rows.with_columns(
         pl.Series(name, values, dtype=pl.Float64).round() for name, values in added.items()
     )
-    return found.select(*_COMPARED).cast(_COMPARED)  # type: ignore[arg-type]
+    return conform(found, _COMPARED)
 
 
 def others_median(values: Sequence[float]) -> list[float]:

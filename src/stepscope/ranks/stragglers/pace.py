@@ -11,6 +11,7 @@ from stepscope.analysis.account.account import Account
 from stepscope.analysis.account.charge import Charger
 from stepscope.analysis.steps.find import Steps
 from stepscope.ranks.stragglers.kernel_work import KERNELS, kernel_work, shaped, shaped_ops
+from stepscope.trace.frames import conform
 from stepscope.trace.trace import Trace
 
 STEPS = {
@@ -61,12 +62,12 @@ def pace(
     number = pl.lit(rank, dtype=pl.Int32).alias("rank")
     clock, heat = _gpu(trace.info.capture, device)
     return Pace(
-        steps.select(number, "step", "start_ns", "dur_ns", "blocks").cast(STEPS),  # type: ignore[arg-type]
-        parts.select(number, "step", "part", "ns").cast(PARTS),  # type: ignore[arg-type]
+        conform(steps.with_columns(number), STEPS),
+        conform(parts.with_columns(number), PARTS),
         clock,
         heat,
         kernel_work(work, rank),
-        _did(trace, found, device).select(number, "step", "part", "ns").cast(PARTS),  # type: ignore[arg-type]
+        conform(_did(trace, found, device).with_columns(number), PARTS),
     )
 
 

@@ -18,6 +18,7 @@ import polars as pl
 from stepscope.analysis.findings.finding import WORTH_TELLING
 from stepscope.ranks.stragglers.lateness import spread_ns
 from stepscope.statistics.student_t import MANY, quantile
+from stepscope.trace.frames import take_median
 
 CHANCE = 0.05
 CHANCE_OF_TURNS = 0.1  # of those jobs, that is, which lose by late ranks in turn what is worth telling: few
@@ -157,7 +158,7 @@ def late_steps(late: pl.DataFrame) -> LateSteps:
         by_rank.setdefault(rank, []).append(ns)
         if ns > 0:
             by_step[step][rank] = ns
-    middle = float(typical.median() or 0)  # type: ignore[arg-type]
+    middle = take_median(typical)
     return LateSteps(by_step, by_rank, int(typical.sum()), middle, spread_ns(late))
 
 
