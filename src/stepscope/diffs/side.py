@@ -78,12 +78,6 @@ def collect_samples(context: RankContext) -> Samples:
     return Samples(**frames)
 
 
-def _list_slices(context: RankContext) -> pl.DataFrame:
-    """Slices of the account on the critical device, with their `ns`."""
-    slices = context.account.slices.filter(pl.col("device").eq_missing(context.critical_device))
-    return slices.with_columns(ns=pl.col("end_ns") - pl.col("start_ns"))
-
-
 def _collect_parts(context: RankContext) -> pl.DataFrame:
     parts = context.parts.filter(pl.col("device").eq_missing(context.critical_device))
     return parts.select("step", "part", "ns")
@@ -91,10 +85,13 @@ def _collect_parts(context: RankContext) -> pl.DataFrame:
 
 def _collect_names(context: RankContext) -> pl.DataFrame:
     """What the parts of a step went to, by the event that the account charges."""
-    slices = _list_slices(context).filter(~pl.col("part").is_in(_NOT_BY_NAME))
+    slices = context.account.slices.filter(
+        pl.col("device").eq_missing(context.critical_device), ~pl.col("part").is_in(_NOT_BY_NAME)
+    )
     names = context.trace.events["name"]
+    ns = pl.col("end_ns") - pl.col("start_ns")
     rows = (
-        slices.select("step", "part", "ns", name=names.gather(slices["named_by"]))
+        slices.select("step", "part", ns=ns, name=names.gather(slices["named_by"]))
         .group_by("step", "part", "name", maintain_order=True)
         .agg(pl.col("ns").sum())
         .with_columns(without_address("name").fill_null(UNNAMED))

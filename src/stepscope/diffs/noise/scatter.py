@@ -30,6 +30,8 @@ MOST = 0.8
 CALLS = {
     **CELL, "key": pl.UInt64, "name": pl.String, "ns": pl.Int64, "calls": pl.Int64, "per_call": pl.Float64,
 }  # fmt: skip
+# The same with fractions of ns, at equal speed.
+EVEN_CALLS = {**CALLS, "ns": pl.Float64}
 # The logarithm of the time per call at equal speed.
 VOTES = {"recording": pl.Int32, "name": pl.String, "log_ns": pl.Float64}
 # The variance of a name's mean over its steps, relative to that mean squared.
@@ -105,11 +107,10 @@ def _measure_variances(calls: pl.DataFrame, side: Samples, factors: Sequence[flo
 
 
 def _even_out(calls: pl.DataFrame, side: Samples, factors: Sequence[float]) -> pl.DataFrame:
-    """The calls, their times (now fractions) at equal speed."""
+    """EVEN_CALLS: the calls with their times at equal speed."""
     speed = side.cells.select(*CELL).with_columns(factor=pl.Series(factors, dtype=pl.Float64))
-    return calls.join(speed, on=list(CELL), maintain_order="left").with_columns(
-        ns=pl.col("ns") / pl.col("factor")
-    )
+    even = calls.join(speed, on=list(CELL), maintain_order="left")
+    return conform(even.with_columns(ns=pl.col("ns") / pl.col("factor")), EVEN_CALLS)
 
 
 def _vote_between(a: pl.DataFrame, b: pl.DataFrame) -> list[float]:
