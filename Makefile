@@ -56,7 +56,7 @@ ASAN = LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leak
 FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint pytest web web-tools capture native bench soak fuzz-asan clean
+.PHONY: help demo test lint pytest web web-tools capture native versions bench soak fuzz-asan clean
 
 help: ## what can be made here
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | expand -t 4 | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -120,6 +120,9 @@ capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, Tensor
 
 native: $(VENV)/.hot ## only the tests of the hot loops
 	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest tests/native
+
+versions: $(VENV)/.run ## smoke tests with the lowest and the newest dependencies, on every Python of 3.10 to 3.14 found here
+	$(PY) -m tests.versions $(VERSIONS)
 
 bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails where we are slower or larger than promised
 	$(FRAMEWORKS)/bin/python -m benchmarks.overhead

@@ -58,7 +58,10 @@ ALL_PYTHON = [
 TEXTS = [
     *ALL_PYTHON,
     *sorted(path for path in (ROOT / "docs").rglob("*.md")),
-    *(ROOT / name for name in ("Makefile", "README.md", "CHANGELOG.md", "pyproject.toml", "setup.py")),
+    *(
+        ROOT / name
+        for name in ("Makefile", "README.md", "CHANGELOG.md", "SECURITY.md", "pyproject.toml", "setup.py")
+    ),
 ]
 FORBIDDEN = ("/".join(("..", "shared")), "/".join(("", "work", "")), "/".join(("", "opt", "w", "")))
 

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from tests.builders.files import kineto, put
+from tests.cli.hostile import NAMES, write_hostile
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import FIXTURES, PROFILE, in_terminal
 
@@ -153,3 +154,17 @@ def test_a_run_is_chosen_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(FIXTURES.rglob("*.xplane.pb")), ids=lambda path: path.name)
 def test_other_formats_answer_the_same_questions(path: Path) -> None:
     assert "kind" in succeeds("query", path, KINDS)
+
+
+def test_csv_of_hostile_names(tmp_path: Path) -> None:
+    """No cell that a spreadsheet would run, unless asked for; numbers keep their signs."""
+    path = write_hostile(tmp_path)
+    sql = 'SELECT name, -dur_ns AS "=negative" FROM events ORDER BY start_ns'
+    safe, raw = (
+        list(csv.reader(io.StringIO(succeeds("query", path, sql, "--format", "csv", *more), newline="")))
+        for more in ((), ("--raw",))
+    )
+    assert [row[0] for row in raw[1:]] == NAMES
+    assert (safe[0], raw[0]) == (["name", "'=negative"], ["name", "=negative"])
+    assert [row[0] for row in safe[1:]] == [f"'{name}" if name[0] in "=+-@" else name for name in NAMES]
+    assert [row[1] for row in safe[1:]] == [row[1] for row in raw[1:]] == ["-5000"] * len(NAMES)

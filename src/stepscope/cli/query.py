@@ -18,6 +18,7 @@ from stepscope.cli.options import (
     ProfilePath,
     QuietOption,
     RankOption,
+    RawOption,
     RunOption,
     VerboseOption,
     opened,
@@ -48,6 +49,7 @@ def query(
     limit: Annotated[int | None, typer.Option("-n", "--limit", metavar="N", min=0, help=f"At most so many rows, 0 for all; a table shows {ROWS_SHOWN} unless told.")] = None,
     output: OutputOption = None,
     force: ForceOption = False,
+    raw: RawOption = False,
     rank: RankOption = None,
     run: RunOption = None,
     no_cache: NoCacheOption = False,
@@ -71,7 +73,7 @@ def query(
         found = engine.query(opened(talk, path, rank, run, no_cache), sql)
         shown = _limited(talk, found, chosen, limit)
         with destination(output, force) as stream:
-            _WRITERS[chosen](shown, stream, talk)
+            _WRITERS[chosen](shown, stream, raw)
 
 
 def _by_name(output: Path | None) -> Format:
@@ -99,7 +101,7 @@ def _limited(talk: Talk, found: pl.DataFrame, chosen: Format, limit: int | None)
     return found.head(most)
 
 
-def _write_table(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
+def _write_table(found: pl.DataFrame, stream: IO[bytes], raw: bool) -> None:
     from stepscope.cli.table import terminal_width, text_table
     from stepscope.profiles.rows import as_texts
 
@@ -109,20 +111,20 @@ def _write_table(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
         stream.write(f"{line}\n".encode())
 
 
-def _write_csv(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
-    from stepscope.profiles.rows import as_plain
+def _write_csv(found: pl.DataFrame, stream: IO[bytes], raw: bool) -> None:
+    from stepscope.profiles.rows import csv_header, csv_rows
 
-    send(as_plain(found).write_csv(), stream)
+    send(csv_header(found, raw=raw) + csv_rows(found, raw=raw), stream)
 
 
-def _write_json(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
+def _write_json(found: pl.DataFrame, stream: IO[bytes], raw: bool) -> None:
     from stepscope.profiles.rows import json_lines
 
     for piece in json_lines(found):
         send(piece, stream)
 
 
-def _write_parquet(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
+def _write_parquet(found: pl.DataFrame, stream: IO[bytes], raw: bool) -> None:
     found.write_parquet(stream)
 
 

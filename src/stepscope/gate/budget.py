@@ -83,8 +83,15 @@ def relative_to(folder: Path, found: Budget) -> Budget:
 
 def with_baseline(found: Budget, paths: Sequence[str]) -> Budget:
     """The same against the profiles at these paths; without limits of its own the step may grow by 5 %."""
-    base = found.baseline or Baseline(step_time=Limit(0.05, "share"))
+    base = found.baseline or with_limit(Baseline())
     return replace(found, baseline=replace(base, paths=tuple(paths)))
+
+
+def with_limit(base: Baseline) -> Baseline:
+    """A baseline that limits nothing would pass everything: the step may grow by 5 %, unless limits are written."""
+    if replace(base, paths=()) != Baseline():
+        return base
+    return replace(base, step_time=Limit(0.05, "share"))
 
 
 def _parsed(text: str, path: Path) -> dict[str, Any]:
@@ -115,7 +122,7 @@ def budget(given: Mapping[str, Any], where: str) -> Budget:
 
 def _baseline(value: Any, where: str) -> Baseline:
     if isinstance(value, str | list | tuple):
-        return Baseline(paths=_paths(value, where), step_time=Limit(0.05, "share"))
+        return with_limit(Baseline(paths=_paths(value, where)))
     readers: dict[str, Callable[[Any, str], Any]] = {
         "path": _paths,
         "step_time": _limit("share", "ns"),
@@ -124,7 +131,7 @@ def _baseline(value: Any, where: str) -> Baseline:
         "findings": _flag,
     }
     found = _fields(value, readers, where)
-    return Baseline(paths=found.pop("path", ()), **found)
+    return with_limit(Baseline(paths=found.pop("path", ()), **found))
 
 
 def _fields(given: Any, readers: Mapping[str, Callable[[Any, str], Any]], where: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from statistics import median
+from typing import Any
 
 import msgspec
 
@@ -21,7 +22,9 @@ from stepscope.diffs.noise.judge import Ground, vectors
 from stepscope.diffs.noise.machine_speed import Speeds, clock_of
 from stepscope.diffs.render.cells import amount
 from stepscope.diffs.verdict import NOTABLE_SPEED, signed_share
+from stepscope.errors import StepscopeError
 from stepscope.gate.budget import SIZES, Baseline, Budget, Limit
+from stepscope.gate.evidence import NO_MEMORY, NO_STEPS, has_steps, why_no_findings, why_unseen
 
 SCHEMA = "stepscope.gate/1"
 OTHER_FRAMEWORK = "A and B are of different frameworks: limits hold one program against another one."
@@ -76,7 +79,7 @@ def gate(side: Side, budget: Budget, diff: Diff | None = None, *, strict: bool =
     """Of a profile; `diff` is that against the budget's baseline, where it has one."""
     checks = list(_absolute(side, budget))
     if diff is not None:
-        checks += against(diff, budget.baseline or Baseline())
+        checks += against(diff, budget.baseline or Baseline(), why_no_findings(side.report))
     found = _gate(side.report["profile"]["path"], diff, checks, strict)
     if diff is None:
         found.remarks = [*lost(side.report), *found.remarks]
@@ -103,6 +106,12 @@ def _undecided(checks: Sequence[Check]) -> Iterator[str]:
 
 
 def _gate(path: str, diff: Diff | None, checks: list[Check], strict: bool) -> Gate:
+    """The verdict. Nothing passes for want of limits: a gate that has judged nothing must not say yes."""
+    if not checks:
+        raise StepscopeError(
+            f"Nothing of {path} was judged: the budget has no limit.",
+            fix='Write one, for instance step_time = "120 ms", or step_time = "5 %" below [baseline].',
+        )
     failing = (OVER, UNKNOWN, NOISY) if strict else (OVER, UNKNOWN)
     return Gate(
         path=path,
@@ -118,19 +127,17 @@ def _absolute(side: Side, budget: Budget) -> Iterator[Check]:
     steps = side.report["steps"]
     if budget.step_time is not None:
         noise = _step_noise(side, of_median=True)
-        yield _judged("step_time", budget.step_time, steps["median_ns"], noise, "The profile has no steps.")
+        yield _judged("step_time", budget.step_time, steps["median_ns"], noise, NO_STEPS)
     if budget.step_time_p90 is not None:
         noise = _step_noise(side)
-        yield _judged(
-            "step_time_p90", budget.step_time_p90, steps["p90_ns"], noise, "The profile has no steps."
-        )
+        yield _judged("step_time_p90", budget.step_time_p90, steps["p90_ns"], noise, NO_STEPS)
     for part, limit in budget.parts.items():
         yield _part(side, part, limit)
     if budget.peak_memory is not None:
-        yield _judged("peak_memory", budget.peak_memory, _peak(side), None, "Memory was not recorded.")
+        yield _judged("peak_memory", budget.peak_memory, _peak(side), None, NO_MEMORY)
     told = {finding["code"]: finding for finding in side.report["findings"]}
     for code in budget.findings:
-        yield _finding(code, told)
+        yield _finding(code, told.get(code), why_unseen(code, side.report))
 
 
 def _judged(name: str, limit: Limit, value: float | None, noise: float | None, missing: str) -> Check:
@@ -200,10 +207,8 @@ def _part(side: Side, part: str, limit: Limit) -> Check:
     if limit.unit == "share":
         values = [value / whole if whole else 0.0 for value, whole in zip(values, cells["ns"], strict=True)]
     noise = noise_of_one(values, draws(cells), 0.0)
-    value = sum(values) / len(values) if values else None
-    return _judged(
-        f"parts.{part}", limit, value, noise.margin if noise else None, "The profile has no steps."
-    )
+    value = sum(values) / len(values) if values and has_steps(side.report) else None
+    return _judged(f"parts.{part}", limit, value, noise.margin if noise else None, NO_STEPS)
 
 
 def _peak(side: Side) -> float | None:
@@ -212,22 +217,26 @@ def _peak(side: Side) -> float | None:
     return max((row["peak_bytes"] for row in on_devices if row["peak_bytes"] is not None), default=None)
 
 
-def _finding(code: str, told: dict[str, dict[str, object]]) -> Check:
-    found = told.get(code)
-    saves = found["saves_ns_per_step"] if found else 0
-    assert isinstance(saves, int)
+def _finding(code: str, found: dict[str, Any] | None, unseen: str) -> Check:
+    """One that must not be there: `unseen` says why the profile could not show it."""
+    if found is None and unseen:
+        return Check(
+            name=f"findings.{code}", limit=0, value=None, unit="count", verdict=UNKNOWN, message=unseen
+        )
     return Check(
         name=f"findings.{code}",
         limit=0,
         value=1 if found else 0,
         unit="count",
         verdict=OVER if found else OK,
-        message=f"{found['title']}, worth {units.duration(saves)} a step" if found else "",
+        message=f"{found['title']}, worth {units.duration(found['saves_ns_per_step'])} a step"
+        if found
+        else "",
     )
 
 
-def against(diff: Diff, base: Baseline) -> list[Check]:
-    """What has grown, compared with the baseline (A of the diff)."""
+def against(diff: Diff, base: Baseline, unseen: str = "") -> list[Check]:
+    """What has grown, compared with the baseline (A of the diff); `unseen` says why B could show no findings."""
     checks = []
     if base.step_time is not None:
         checks.append(_grown("baseline.step_time", diff.step, base.step_time, diff))
@@ -238,7 +247,7 @@ def against(diff: Diff, base: Baseline) -> list[Check]:
     if base.peak_memory is not None:
         checks.append(_grown("baseline.peak_memory", _memory(diff), base.peak_memory, diff))
     if base.findings:
-        checks += _gained(diff)
+        checks.append(_gained(diff, unseen))
     return checks
 
 
@@ -310,16 +319,17 @@ def _slower(diff: Diff) -> str:
     return f"{words} in everything" if words else "at equal speed of the machine it is not"
 
 
-def _gained(diff: Diff) -> Sequence[Check]:
+def _gained(diff: Diff, unseen: str) -> Check:
     gained = [each for each in diff.gained if each.significant]
-    message = "; ".join(f"{each.title} ({each.code})" for each in gained)
-    return [
-        Check(
-            name="baseline.findings",
-            limit=0,
-            value=len(gained),
-            unit="count",
-            verdict=OVER if gained else OK,
-            message=message,
+    if not gained and unseen:
+        return Check(
+            name="baseline.findings", limit=0, value=None, unit="count", verdict=UNKNOWN, message=unseen
         )
-    ]
+    return Check(
+        name="baseline.findings",
+        limit=0,
+        value=len(gained),
+        unit="count",
+        verdict=OVER if gained else OK,
+        message="; ".join(f"{each.title} ({each.code})" for each in gained),
+    )

@@ -52,7 +52,7 @@ FILE: dict[str, Texts] = {
         "warning",
         "The tables could not be cached",
         "The cache folder is read-only, full or not private; the next open reads the profile again.",
-        "Set STEPSCOPE_CACHE to a folder that can be written.",
+        "Close the folder to other users (chmod 700), or set STEPSCOPE_CACHE to a folder of your own that can be written.",
     ),
     "bad-events": Texts(
         "error",
