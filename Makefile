@@ -54,6 +54,8 @@ TRIED = $(1) -o cache_dir=.pytest_cache/$@ || { test $$? = 1 && echo "UNSTEADY, 
 
 ASAN = LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 FUZZ_SECONDS ?= 600
+# Through the whole pipeline. Which have passed is written down in .fuzz: the next soak goes on with others.
+FUZZ_CASES ?= 3000
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint pytest web web-tools capture native versions bench soak fuzz-asan clean
@@ -137,6 +139,7 @@ bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails
 soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, damaged profiles, also under AddressSanitizer, and the page in a slow world
 	$(ASAN) .venv-asan/bin/python -m benchmarks.fuzz --seconds $(FUZZ_SECONDS) --memory 4096
 	$(PY) -m benchmarks.fuzz --seconds 60
+	$(PY) -m benchmarks.fuzz.pipeline --count $(FUZZ_CASES) --upto 10000
 	STEPSCOPE_SOAK=1 $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS))
 	STEPSCOPE_SOAK=1 $(MAKE) capture
 	$(MAKE) web-tools && for seed in 1 2 3; do STEPSCOPE_SLOW_PAGE=$$seed STEPSCOPE_CHROMIUM=$(CHROMIUM) \

@@ -185,6 +185,12 @@ def _far_away() -> bytes:
     return space(plane, host_plane())
 
 
+def _damaged_program() -> PlaneBytes:
+    plane = PlaneBytes("/host:metadata")
+    plane.describe("jit_step(7)", hlo_proto=packed(1, packed(1, "jit_step") + packed(3, b"\x12\x7f")))
+    return plane
+
+
 _RUN = traced("run_1", (CPU, [node("n", 0, 5, "")]))
 _ABSURD = traced(
     "r", (CPU, [node("n", 0, 5, ""), node("a", 30, 5, "", (6, message((6, message((1, 2**62), (2, 1))))))])
@@ -258,6 +264,9 @@ WRONG: dict[str, list[Way]] = {
     "damaged-events": [
         xplane(packed(1, packed(2, "/host:CPU") + packed(3, packed(4, number(1, 1) + b"\x10" + b"\xff" * 11) + host_plane().lines[0]))),
     ],
+    "damaged-program": [xplane(space(_damaged_program(), host_plane()))],
+    "bad-header": [lambda folder: put(folder, document(good(), distributedInfo={"rank": -1}))],
+    "too-many-devices": [kineto(*(span("kernel", "k", 350, tid=7, pid=device, device=device, stream=7) for device in range(100)))],
     "lost-records": [records(VERSION + _flipped(VERSION, 1) + _RUN)],
     "crc-mismatch": [records(VERSION + _flipped(_RUN, len(_RUN) - 1))],
     "unreadable-file": [several(("rank0.pt.trace.json", document(good())), ("rank1.pt.trace.json", b"no JSON"))],
@@ -272,6 +281,7 @@ WRONG: dict[str, list[Way]] = {
     "edited-export": [_edited_export],
     "broken-text": [text(b'{"ph":"X","cat":"cpu_op","name":"a\xff","pid":7,"tid":1,"ts":351,"dur":1}')],
     "unescaped-quotes": [text(b'{"ph":"X","cat":"cpu_op","name":"lambda("x")","pid":7,"tid":1,"ts":351,"dur":1}')],
+    "unnamed-events": [text(b'{"ph":"X","cat":"cpu_op","pid":7,"tid":1,"ts":351,"dur":1}')],
     "outlives-parent": [kineto(op(350, dur=10), op(355, "aten::add", dur=10))],
     "unfinished-events": [chrome(half("B", "open", 2), span("f", "a", 3, 97))],
     "unmatched-ends": [chrome(half("E", "lost", 1), span("f", "a", 3, 97))],

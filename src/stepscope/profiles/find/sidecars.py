@@ -19,6 +19,7 @@ import polars as pl
 
 from stepscope.profiles.cache.stored import LazyFrames
 from stepscope.profiles.find.runs import Entry
+from stepscope.trace.header import checked
 from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.schema import TABLES, Kind, conform
 from stepscope.trace.scopes import ancestors
@@ -150,6 +151,7 @@ def _with(trace: Trace, found: Sidecar | None, capture: dict[str, Any], problems
     noted = Problems()
     for problem in problems:
         noted.add(problem)
+    info = checked(info, noted)
     changed = {"traces": info.frame(), "problems": pl.concat([trace.problems, noted.frame()])}
     own = trace.tables
     tables = LazyFrames(tuple(TABLES), lambda name: changed[name] if name in changed else own[name], own)
