@@ -49,7 +49,7 @@ def test_every_column_is_documented(table: str) -> None:
 
 
 def test_no_other_table_is_documented() -> None:
-    assert list(sections("tables.md")) == list(schema.TABLES)
+    assert list(sections("tables.md")) == [*schema.TABLES, "Cookbook"]
 
 
 def test_every_kind_role_and_reason_is_documented() -> None:
