@@ -22,6 +22,7 @@ LAYERS = (
     "errors",
     "units",
     "safe",
+    "ring_layout",
     "native",
     "trace",
     "formats",
@@ -43,7 +44,7 @@ LAYERS = (
 )
 # Lives inside other people's training jobs: the bottom layer, itself, and nothing that must be installed.
 CAPTURE = "capture"
-CAPTURE_MAY_IMPORT = ("errors", "units", "safe", CAPTURE)
+CAPTURE_MAY_IMPORT = ("errors", "units", "safe", "ring_layout", CAPTURE)
 USERS_OF_CAPTURE = ("doctor", "server", "notebook", "cli")
 TOP = ("__init__", "__main__")
 LONGEST_FILE = 500

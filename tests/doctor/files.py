@@ -8,6 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from stepscope.capture.files.identity import host_name
+from stepscope.capture.process.clock import process_start_ticks
+from stepscope.capture.process.troubles import Troubles
+from stepscope.capture.ring.ring import open_ring
 from tests.builders.tf_wire import VERSION, event, message, traced
 from tests.builders.xspace_bytes import PlaneBytes, number, packed, space
 from tests.formats.tf1.test_event_file import CPU, node
@@ -166,6 +170,24 @@ def _recording(folder: Path) -> Path:
     return folder
 
 
+def _ring(**facts: Any) -> Way:
+    """What a process left that did not come to write its profile."""
+
+    def make(folder: Path) -> Path:
+        kept = open_ring(folder, "h_7", Troubles(), 64)
+        assert kept is not None
+        kept.open_window(0, backend="torch", worker="h_7", window=0, **facts)
+        kept.end(kept.begin("a", "forward", 10), 20)
+        kept.keep()
+        return folder
+
+    return make
+
+
+def _running(folder: Path) -> Path:
+    return _ring(host=host_name(), start_ticks=process_start_ticks())(folder)
+
+
 def _edited_export(folder: Path) -> Path:
     from tests.builders.traces import trace
     from tests.formats.own_export.test_write import exported
@@ -227,6 +249,9 @@ WRONG: dict[str, list[Way]] = {
     "buffer-overflow": [chrome(span("f", "a", 1), viztracer_metadata={"overflow": True, "version": "1"})],
     "capture-error": [kineto(ERROR=["CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"]), xplane(space(host_plane(), errors=["CUPTI needs root access"]))],
     "capture-warning": [xplane(space(host_plane(), warnings=["the clock is odd"]))],
+    "capture-killed": [_ring()],
+    "capture-unwritten": [_ring(has_ended=True)],
+    "capture-running": [_running],
     "never-stopped": [_empty_run, _recording, several(("a.pt.trace.json", b"")), several(("a.pt.trace.json", document(good())), ("b.xplane.pb", b""))],
     "leftover-files": [several(("a.pt.trace.json", document(good())), ("b.pt.trace.json.tmp", b"{")), several(("b.xplane.pb.part", b"x"))],
     "no-steps": [only(op(1), op(100, "aten::add"))],
@@ -294,7 +319,7 @@ WRONG: dict[str, list[Way]] = {
         code: [noted(code)]
         for code in (
             "capture-failed", "cupti-failed", "second-profiler", "gpu-traced-once", "started-twice", "nothing-recorded", "no-nvtx",
-            "disk-full", "folder-unwritable",
+            "disk-full", "folder-unwritable", "ring-failed", "windows-removed",
         )
     },
 }  # fmt: skip
