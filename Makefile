@@ -54,9 +54,11 @@ TRIED = $(1) -o cache_dir=.pytest_cache/$@ || { test $$? = 1 && echo "UNSTEADY, 
 
 ASAN = LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 FUZZ_SECONDS ?= 600
+# Through the whole pipeline. Which have passed is written down in .fuzz: the next soak goes on with others.
+FUZZ_CASES ?= 3000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint pytest web web-tools capture native bench soak fuzz-asan clean
+.PHONY: help demo test lint pytest web web-tools capture native versions bench soak fuzz-asan clean
 
 help: ## what can be made here
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | expand -t 4 | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -121,6 +123,9 @@ capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, Tensor
 native: $(VENV)/.hot ## only the tests of the hot loops
 	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest tests/native
 
+versions: $(VENV)/.run ## smoke tests with the lowest and the newest dependencies, on every Python of 3.10 to 3.14 found here
+	$(PY) -m tests.versions $(VERSIONS)
+
 bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails where we are slower or larger than promised
 	$(FRAMEWORKS)/bin/python -m benchmarks.overhead
 	$(PY) -m benchmarks $(BENCH)
@@ -134,6 +139,7 @@ bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails
 soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, damaged profiles, also under AddressSanitizer, and the page in a slow world
 	$(ASAN) .venv-asan/bin/python -m benchmarks.fuzz --seconds $(FUZZ_SECONDS) --memory 4096
 	$(PY) -m benchmarks.fuzz --seconds 60
+	$(PY) -m benchmarks.fuzz.pipeline --count $(FUZZ_CASES) --upto 10000
 	STEPSCOPE_SOAK=1 $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS))
 	STEPSCOPE_SOAK=1 $(MAKE) capture
 	$(MAKE) web-tools && for seed in 1 2 3; do STEPSCOPE_SLOW_PAGE=$$seed STEPSCOPE_CHROMIUM=$(CHROMIUM) \

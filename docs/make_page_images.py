@@ -117,6 +117,7 @@ def main(names: list[str]) -> None:
             runs = served.runs(lambda found: wanted <= found.keys())
             browser = started.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
             page = browser.new_page(viewport=SIZE, color_scheme="light")
+            served.sign_in(page)
             for name in names or PICTURES:
                 take(page, served.url, runs, name)
             browser.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +22,7 @@ LAYERS = (
     "errors",
     "units",
     "safe",
+    "ring_layout",
     "native",
     "trace",
     "formats",
@@ -42,10 +44,11 @@ LAYERS = (
 )
 # Lives inside other people's training jobs: the bottom layer, itself, and nothing that must be installed.
 CAPTURE = "capture"
-CAPTURE_MAY_IMPORT = ("errors", "units", "safe", CAPTURE)
+CAPTURE_MAY_IMPORT = ("errors", "units", "safe", "ring_layout", CAPTURE)
 USERS_OF_CAPTURE = ("doctor", "server", "notebook", "cli")
 TOP = ("__init__", "__main__")
 LONGEST_FILE = 500
+MOST_FILES = 25  # in a folder: beyond that it wants sub-folders
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 ALL_PYTHON = [
@@ -56,7 +59,10 @@ ALL_PYTHON = [
 TEXTS = [
     *ALL_PYTHON,
     *sorted(path for path in (ROOT / "docs").rglob("*.md")),
-    *(ROOT / name for name in ("Makefile", "README.md", "CHANGELOG.md", "pyproject.toml", "setup.py")),
+    *(
+        ROOT / name
+        for name in ("Makefile", "README.md", "CHANGELOG.md", "SECURITY.md", "pyproject.toml", "setup.py")
+    ),
 ]
 FORBIDDEN = ("/".join(("..", "shared")), "/".join(("", "work", "")), "/".join(("", "opt", "w", "")))
 
@@ -113,6 +119,86 @@ def wrong_imports(source: str, module: list[str]) -> list[str]:
 def test_imports_point_downwards() -> None:
     found = {short(path): wrong_imports(path.read_text("utf-8"), module_of(path)) for path in SOURCES}
     assert [f"{path}, {fault}" for path, faults in found.items() for fault in faults] == []
+
+
+def modules() -> dict[tuple[str, ...], Path]:
+    """Every module and package by the names that lead to it."""
+    names = {path: tuple(module_of(path)) for path in SOURCES}
+    return {name[:-1] if name[-1] == "__init__" else name: path for path, name in names.items()}
+
+
+def circles(uses: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of names that reach each other."""
+
+    def reached(start: str) -> set[str]:
+        found: set[str] = set()
+        todo = [start]
+        while todo:
+            new = uses.get(todo.pop(), set()) - found
+            found |= new
+            todo += new
+        return found
+
+    reach = {name: reached(name) for name in uses}
+    groups = {
+        tuple(sorted(other for other in reach[name] if name in reach.get(other, set())))
+        for name in uses
+        if name in reach[name]
+    }
+    return [list(group) for group in sorted(groups)]
+
+
+def uses_inside(package: tuple[str, ...]) -> dict[str, set[str]]:
+    """Which modules and sub-packages of the package import which others of it."""
+    known, depth = modules(), len(package)
+    uses: dict[str, set[str]] = {}
+    for name, path in known.items():
+        if name[:depth] != package or len(name) == depth:
+            continue
+        home = uses.setdefault(name[depth], set())
+        for target in targets(path, known):
+            if target[:depth] == package and len(target) > depth and target[depth] != name[depth]:
+                home.add(target[depth])
+    return uses
+
+
+def targets(path: Path, known: dict[tuple[str, ...], Path]) -> set[tuple[str, ...]]:
+    """The modules that a file imports; `from package import module` names the module."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            start = tuple(node.module.split("."))
+            found |= {
+                (*start, alias.name) if (*start, alias.name) in known else start for alias in node.names
+            }
+        elif isinstance(node, ast.Import):
+            found |= {tuple(alias.name.split(".")) for alias in node.names}
+    return found
+
+
+def test_sub_packages_form_no_circles() -> None:
+    packages = {name for name in modules() if (PACKAGE.joinpath(*name[1:]) / "__init__.py").exists()}
+    found = {".".join(name): circles(uses_inside(name)) for name in sorted(packages) if len(name) > 1}
+    assert {name: rings for name, rings in found.items() if rings} == {}
+
+
+def test_a_circle_is_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
+    assert circles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_folders_stay_small() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "src", "tests", "benchmarks"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    folders = Counter(str(Path(line).parent) for line in listed.stdout.splitlines() if "fixtures" not in line)
+    assert {folder: count for folder, count in folders.items() if count > MOST_FILES} == {}
 
 
 def test_every_module_has_a_layer() -> None:

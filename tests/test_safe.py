@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepscope.cli.table import cell_width, text_table
-from stepscope.safe import readable, safe, safe_lines
+from stepscope.safe import FORMULA_STARTS, readable, safe, safe_cell, safe_lines
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,10 @@ def test_names_of_files_that_are_no_utf_8() -> None:
     name = b"caf\xe9 \xf0\x9f\x94\xa5".decode("utf-8", "surrogateescape")
     assert readable(name) == safe(name) == "caf\\xe9 🔥"
     readable(name).encode()
+
+
+@given(st.text())
+def test_no_cell_is_a_formula(text: str) -> None:
+    cell = safe_cell(text)
+    assert not cell.startswith(tuple(FORMULA_STARTS))
+    assert cell in (text, f"'{text}")

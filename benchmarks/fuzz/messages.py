@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from enum import Enum
 from typing import NamedTuple
 
@@ -13,6 +14,10 @@ _FIXED_BYTES = {1: 8, 5: 4}
 _LENGTH = 2
 _EXTREMES = (0, 1, 127, 128, 1 << 31, 1 << 32, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
 _OVERLONG = (b"\x80" * 9 + b"\x00", b"\xff" * 10, b"\xff" * 20)
+_TEXTS = (
+    b"", b"0", b"-1", b"4294967296", b"9223372036854775807", b"18446744073709551616", b"9" * 40, b"\xff", b"\xed\xa0\x80", b"\0", b"/", b"//",
+    b":", b"(", b"NaN", b"1e999", "\u0661".encode(), "\u202e".encode(), b" ", b"x" * 3000,
+)  # fmt: skip
 _FIELDS = (0, 1, 2, 3, 4, 5, 6, 7, 15, 1 << 28)
 
 
@@ -29,6 +34,7 @@ class Damage(Enum):
     last = "it stands behind all others"
     nested = "it encloses itself again and again"
     content = "its bytes are others"
+    text = "its text says something else"
 
 
 class Field(NamedTuple):
@@ -122,8 +128,20 @@ def _damaged(dice: random.Random, field: Field, damage: Damage) -> bytes:
             return _nested(field, dice.choice((2, 200)))
         case Damage.content:
             return as_bytes + varint(size) + dice.randbytes(size)
+        case Damage.text:
+            return field._replace(kind=_LENGTH, content=_other_text(dice, field.content)).written()
         case Damage.last:
             return field.written()
+
+
+def _other_text(dice: random.Random, content: bytes) -> bytes:
+    """With another number where one stands, or another text altogether."""
+    numbers = list(re.finditer(rb"\d+", content))
+    if numbers and dice.random() < 0.7:
+        found = dice.choice(numbers)
+        return content[: found.start()] + dice.choice(_TEXTS) + content[found.end() :]
+    at = dice.randrange(len(content) + 1)
+    return dice.choice((dice.choice(_TEXTS), content[:at] + dice.choice(_TEXTS) + content[at:]))
 
 
 def _nested(field: Field, times: int) -> bytes:

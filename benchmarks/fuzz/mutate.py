@@ -42,7 +42,7 @@ def mutated(dice: random.Random, data: bytes, other: bytes) -> bytes:
     plain, strange = _unpacked(data), _unpacked(other)
     kind = _kinds(plain)
     damaged = _damaged(dice, plain, strange, (*BLIND, *kind, *kind))
-    return gzip.compress(damaged, 1) if dice.random() < 0.3 else damaged
+    return gzip.compress(damaged, 1, mtime=0) if dice.random() < 0.3 else damaged
 
 
 def _unpacked(data: bytes) -> bytes:

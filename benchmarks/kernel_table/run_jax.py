@@ -10,7 +10,9 @@ import base64
 import gc
 import gzip
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -25,16 +27,24 @@ def _randn(*shape: int, dtype: object) -> jax.Array:
     return jax.random.normal(jax.random.key(0), shape, dtype=jnp.float32).astype(dtype)
 
 
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled function with its inputs."""
+
+    function: Any
+    inputs: tuple[jax.Array, ...]
+
+    def __call__(self) -> object:
+        """Run it, and wait for the result."""
+        return jax.block_until_ready(self.function(*self.inputs))
+
+
 def _jitted(function: Callable[..., object], *inputs: jax.Array, precision: str = "") -> Run:
     wanted = {"tf32": "tensorfloat32", "fp32": "highest"}.get(precision)
     with jax.default_matmul_precision(wanted or "default"):
         compiled = jax.jit(function).lower(*inputs).compile()
 
-    def run() -> object:
-        return jax.block_until_ready(compiled(*inputs))
-
-    run.compiled = compiled  # type: ignore[attr-defined]
-    return run
+    return Compiled(compiled, inputs)
 
 
 def _product(name: str, m: int, n: int, k: int) -> Run:
@@ -128,7 +138,7 @@ def jax_cases() -> list[Case]:
 def _module(run: Run) -> str:
     """The compiled module, packed for JSON: it says what the kernels named after its instructions do."""
     try:
-        modules = run.compiled.runtime_executable().hlo_modules()  # type: ignore[attr-defined]
+        modules = cast("Compiled", run).function.runtime_executable().hlo_modules()
         return base64.b64encode(gzip.compress(modules[0].as_serialized_hlo_module_proto())).decode()
     except Exception as error:  # no public interface: the table can do without
         return f"failed: {error!r}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import nn
@@ -11,7 +12,7 @@ from torch.nn import functional as nnf
 from benchmarks.kernel_table.cases import Case, Run
 from benchmarks.kernel_table.torch_matmul import DEVICE, FORMATS, randn, under
 
-Unary = Callable[[torch.Tensor], object]
+Unary = Callable[[torch.Tensor], Any]
 ELEMENTWISE: dict[str, Unary] = {
     "add": lambda x: x + x,
     "multiply_scalar": lambda x: x * 1.5,
@@ -59,7 +60,7 @@ def _unary(name: str, run: Unary) -> Run:
 
 def _backward(name: str, run: Unary) -> Run:
     x = randn(512, 1024, dtype=FORMATS[name]).requires_grad_()
-    return lambda: run(x).sum().backward()  # type: ignore[attr-defined]
+    return lambda: run(x).sum().backward()
 
 
 def _module(name: str, module: nn.Module, *shape: int) -> Run:

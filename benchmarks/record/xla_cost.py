@@ -101,10 +101,10 @@ def training(loss: Step, name: str) -> Step:
 
 
 def record(
-    out: Path, name: str, weights: Any, step: Step, data: tuple[Any, Any], dtype: Any
+    out: Path, name: str, weights: Any, step: Any, data: tuple[Any, Any], dtype: Any
 ) -> dict[str, Any]:
     """Profile three steps, keep the program, and give its costs."""
-    compiled = step.lower(weights, *data, dtype).compile()  # type: ignore[attr-defined]
+    compiled = step.lower(weights, *data, dtype).compile()
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             for number in range(3):

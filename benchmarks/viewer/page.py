@@ -55,6 +55,7 @@ def look(served: Served) -> Seen:
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=found, args=list(ARGUMENTS))
         page = browser.new_page(viewport=SIZE)
+        served.sign_in(page)
         first = _first_paint(page, served)
         _settle(page)
         page.mouse.move(1000, 700)

@@ -1,4 +1,4 @@
-"""Names come from untrusted files: what a terminal would obey is shown instead."""
+"""Names come from untrusted files: what a terminal or a spreadsheet would obey is shown instead."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ _RANGES = (
     (0xFFF9, 0xFFFB),
     (0xE0000, 0xE007F),
 )
+# With which a spreadsheet takes a cell of a CSV file for a formula; some also take the wide forms of these.
+FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"
 
 
 def _shown(code: int) -> str:
@@ -40,6 +42,11 @@ def safe(text: object) -> str:
 def safe_lines(text: object) -> str:
     """The same for text of several lines: line ends and tabs stay."""
     return str(text).translate(_KEEPING_LINES)
+
+
+def safe_cell(text: str) -> str:
+    """Text for a cell of a CSV file: what a spreadsheet would run as a formula begins with an apostrophe, which it hides."""
+    return f"'{text}" if text.startswith(tuple(FORMULA_STARTS)) else text
 
 
 def readable(path: str) -> str:

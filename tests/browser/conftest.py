@@ -80,6 +80,7 @@ def _page(site: Site, browser: Any) -> Iterator[Any]:
     context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
     context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
+    site.served.sign_in(page)
     slow_down(page)
     yield page
     context.close()

@@ -19,15 +19,26 @@ from tests.patience import PATIENCE_S, tries
 
 @dataclass(frozen=True)
 class Served:
-    """A running server: where it is, and the number of its process."""
+    """A running server: where it is, the number of its process, and the token that it asks for."""
 
     url: str
     pid: int
+    token: str
 
     def get(self, path: str) -> Any:
         """JSON of the server."""
-        with urllib.request.urlopen(self.url + path, timeout=PATIENCE_S) as answer:
-            return json.load(answer)
+        return json.loads(self.read(path))
+
+    def read(self, path: str) -> bytes:
+        """Whatever the server answers to one who has the token."""
+        asked = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {self.token}"})
+        with urllib.request.urlopen(asked, timeout=PATIENCE_S) as answer:
+            return bytes(answer.read())
+
+    def sign_in(self, page: Any) -> None:
+        """The cookie of the link that the server prints, without opening the page, which would open a run."""
+        answer = page.context.request.get(f"{self.url}?token={self.token}")
+        assert answer.ok, answer.status
 
     def runs(self, is_enough: Callable[[dict[str, str]], bool]) -> dict[str, str]:
         """The ids of runs by the folders that they are in, once the server has found enough of them."""
@@ -49,7 +60,8 @@ def serving(
         command, env=os.environ | dict(env or {}), cwd=cwd, stdout=subprocess.PIPE, text=True
     )
     try:
-        yield Served(_address(process), process.pid)
+        url, token = _link(process)
+        yield Served(url, process.pid, token)
     finally:
         process.terminate()
         try:
@@ -61,12 +73,12 @@ def serving(
             process.stdout.close()
 
 
-def _address(process: subprocess.Popen[str]) -> str:
+def _link(process: subprocess.Popen[str]) -> tuple[str, str]:
     assert process.stdout is not None
     said = ""
     for line in process.stdout:
         said += line
-        link = re.search(r"http://\S+", said)
+        link = re.search(r"(http://\S+/)\?token=(\S+)\s", said)
         if link:
-            return link[0].rstrip("/") + "/"
+            return link[1], link[2]
     raise AssertionError(f"the server said only: {said}")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import urllib.request
 from collections.abc import Callable
 from typing import Any
 
 from tests.browser.conftest import Site, playwright, settle, until
 from tests.browser.profiles import FIXTURES
 from tests.browser.test_pages import PAGES
-from tests.patience import PATIENCE_S
 
 expect = playwright.expect
 
@@ -105,10 +103,7 @@ def test_all_help_links_lead_to_a_page(show: Callable[..., Any], site: Site) -> 
         )
     assert len(wanted) > 15
     for target in sorted(wanted):
-        with urllib.request.urlopen(
-            f"{site.url}api/docs/{target.split('#')[0]}", timeout=PATIENCE_S
-        ) as answer:
-            assert answer.read().startswith(b"# "), target
+        assert site.served.read(f"api/docs/{target.split('#')[0]}").startswith(b"# "), target
 
 
 def test_an_unknown_run_is_explained(page: Any, site: Site) -> None:

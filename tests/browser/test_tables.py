@@ -111,6 +111,19 @@ def test_sql(show: Callable[..., Any], watched: Any) -> None:
     page.wait_for_url("**query=SELECT**")
 
 
+def test_sql_as_csv_has_no_formulas(show: Callable[..., Any]) -> None:
+    """The file is made in the browser, by the same rule as those that the server makes."""
+    page = show("sql", "kineto_gpu")
+    page.locator("textarea").fill(
+        "SELECT '=1+1' AS text, dur_ns - 5 AS figure FROM events WHERE dur_ns = 0 LIMIT 1"
+    )
+    page.locator("textarea").press("Control+Enter")
+    page.get_by_text("row in").wait_for()
+    with page.expect_download() as started:
+        page.get_by_role("button", name="CSV", exact=True).click()
+    assert started.value.path().read_text() == "text,figure\n'=1+1,-5\n"
+
+
 def test_ops_by_call_stack_as_table_and_flame_graph(show: Callable[..., Any]) -> None:
     page = show("ops", "kineto_gpu")
     table = page.locator("[data-table=ops]")

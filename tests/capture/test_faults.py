@@ -10,13 +10,17 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 import stepscope
 from stepscope.capture.files.whole import is_whole
 from stepscope.profiles.find.catalog import scan
+from stepscope.ring_layout import ENDING as RING
 from tests.capture.running import SOAK, needs, run, sidecars, start, traces
+from tests.cli.inside import succeeds
 
 KILLS = 50 if SOAK else 10
 # With PyTorch each takes seconds: `make test` leaves the ends that differ only before the collector is asked to the host's.
@@ -51,6 +55,108 @@ def test_killed_at_any_moment(tmp_path: Path, backend: str) -> None:
         assert readable(folder) >= 1
 
 
+def info_of(folder: Path) -> dict[str, Any]:
+    """What `stepscope info` says of the folder; it must succeed."""
+    found: dict[str, Any] = json.loads(succeeds("info", folder, "--format", "json", "--no-cache"))
+    return found
+
+
+def codes(found: dict[str, Any]) -> list[str]:
+    """Of its problems."""
+    return [problem["code"] for problem in found["problems"]]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_was_kept_is_read_whenever_it_was_killed(tmp_path: Path, backend: str) -> None:
+    chance = random.Random(f"kept {backend}")
+    kills = KILLS if SOAK else 6 if backend == "host" else 2
+    for number in range(kills):
+        folder = tmp_path / str(number)
+        job = start("rough_job", folder, "any_moment", backend)
+        assert job.stdout is not None
+        assert job.stdout.readline() == "running\n"
+        time.sleep(chance.random() * 0.6)
+        job.kill()
+        _, errors = job.communicate()
+        assert job.returncode == -signal.SIGKILL
+        assert "stepscope" not in errors and "Traceback" not in errors, errors  # PyTorch has its own to say
+        found = info_of(folder)
+        is_complete = found["format"] != ["stepscope-ring"]
+        assert is_complete or codes(found)[0] == "capture-killed", number
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("how", "status"), [("left", 9), ("crashed", -signal.SIGSEGV), ("killed", -signal.SIGKILL)]
+)
+def test_where_it_ended(tmp_path: Path, how: str, status: int, backend: str) -> None:
+    ended = run("rough_job", tmp_path / "run", how, backend)
+    assert ended.returncode == status, ended.stderr
+    found = info_of(tmp_path / "run")
+    assert codes(found)[0] == "capture-killed"
+    assert "in step 5, inside of outer > inner" in found["problems"][0]["detail"]
+    assert ("PyTorch's own part is missing" in found["problems"][0]["detail"]) == (backend == "torch")
+    profile = stepscope.load(tmp_path / "run", cache=False)
+    spans = profile.traces[0].events.filter(pl.col("kind") == "annotation").sort("start_ns")
+    assert spans["name"].cast(pl.String).to_list() == [
+        "step 4",
+        "work",
+        "step 5 (unfinished)",
+        "outer",
+        "inner",
+    ]
+    assert spans["step"].drop_nulls().unique().to_list() == [4]
+    capture = profile.traces[0].info.capture
+    assert (capture["last_step"], len(capture["telemetry"]["samples"]) >= 1) == (4, True)
+    assert len(capture["steps"]["before"]["durations_ns"]) == 4
+    assert len(capture["steps"]["inside"]["durations_ns"]) == 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_killed_while_the_framework_stops(tmp_path: Path, backend: str) -> None:
+    assert run("rough_job", tmp_path / "run", "killed_in_stop", backend).returncode == -signal.SIGKILL
+    found = info_of(tmp_path / "run")
+    assert codes(found)[0] == "capture-killed"
+    assert found["steps"]["count"] == 3
+
+
+def test_killed_before_the_window(tmp_path: Path) -> None:
+    assert run("rough_job", tmp_path / "run", "killed_before_the_window").returncode == -signal.SIGKILL
+    found = info_of(tmp_path / "run")
+    assert "only the times of the steps" in found["problems"][0]["detail"]
+    assert found["steps"]["count"] == 7
+
+
+def test_the_complete_window_wins(tmp_path: Path) -> None:
+    assert run("rough_job", tmp_path / "run", "killed_between").returncode == -signal.SIGKILL
+    found = info_of(tmp_path / "run")
+    assert found["format"] == ["chrome"], "the window that is whole is loaded"
+    assert {"capture-killed", "other-runs"} <= set(codes(found))
+    assert "never-stopped" not in codes(found), "its hidden folder tells nothing that the ring does not"
+    profile = stepscope.load(tmp_path / "run", cache=False)
+    (other,) = profile.other_runs
+    assert [entry.format_hint for entry in other.entries] == ["ring"]
+    assert codes(info_of(Path(str(other.address))))[0] == "capture-killed"
+
+
+def test_what_could_not_be_written_stays_in_the_ring(tmp_path: Path) -> None:
+    ended = run("rough_job", tmp_path / "run", "unwritten")
+    assert (ended.returncode, ended.stdout.split(" [")[0]) == (0, "trained 0"), ended.stderr
+    found = info_of(tmp_path / "run")
+    assert codes(found)[0] == "capture-unwritten"
+    assert found["steps"]["count"] == 3
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_child_does_not_write_into_the_ring(tmp_path: Path, backend: str) -> None:
+    ended = run("rough_job", tmp_path / "run", "forked_and_killed", backend)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    (trace,) = stepscope.load(tmp_path / "run", cache=False).traces
+    names = set(trace.events["name"].cast(pl.String))
+    assert "work" in names and "of the child" not in names
+    assert trace.info.capture["last_step"] == 5
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     ("how", "status"),
@@ -73,6 +179,7 @@ def test_ends_as_it_would(tmp_path: Path, how: str, status: int, backend: str) -
     assert readable(tmp_path / "run") == (2 if how == "nested" else 1)
     assert ("KeyError: 'of the user'" in ended.stderr) == how.startswith("raised")
     assert list((tmp_path / "run").rglob(".*")) == []
+    assert list((tmp_path / "run").rglob(f"*{RING}")) == []
     if how == "nested":
         assert ended.stderr.count("start() was called twice") == 1
         assert ended.stderr.count("Another stepscope Profiler is running") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -252,3 +253,71 @@ def test_nonsense_is_survived(place: Path) -> None:
                 connection.connect(str(path))
                 connection.sendall(words)
         assert ask.status(path)["pid"] == process.pid
+
+
+class _Fault(Exception):
+    """Injected."""
+
+
+@pytest.fixture
+def listener(place: Path) -> Iterator[Listener]:
+    """One that listens in this process; nothing is left of it."""
+    made = Listener()
+    assert made.open() is not None
+    own = made._socket
+    assert own is not None
+    yield made
+    made.close()
+    own.shutdown(socket.SHUT_RDWR)  # ends the thread, which waits for callers
+    own.close()
+
+
+def answer_to(listener: Listener, **request: Any) -> dict[str, Any]:
+    """The last thing that it says."""
+    with socket.socket(socket.AF_UNIX) as caller:
+        caller.connect(str(listener._path))
+        sockets.send(caller, **request)
+        caller.shutdown(socket.SHUT_WR)
+        return list(sockets.lines(caller))[-1]
+
+
+@pytest.mark.parametrize("where", ["_status", "_capture", "_carry_out", "accept", "close"])
+def test_a_fault_in_here_does_not_reach_the_job(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], where: str
+) -> None:
+    """It is told to whoever asks next."""
+
+    def fail(*_: object) -> None:
+        raise _Fault("of ours")
+
+    with monkeypatch.context() as broken:
+        if where == "_status" or where == "_capture":
+            broken.setattr(Listener, where, fail)
+            answer = answer_to(listener, verb="capture" if where == "_capture" else "status")
+            assert answer == {"state": "refused", "why": "it failed: _Fault: of ours"}
+        elif where == "_carry_out":
+            broken.setattr(Listener, where, fail)
+            listener._step(3)
+        elif where == "accept":
+            own, errors = listener._socket, iter([OSError(errno.EMFILE, "Too many open files")])
+
+            class Refusing:
+                def accept(self) -> Any:
+                    for error in errors:
+                        raise error
+                    listener._socket = own
+                    raise OSError(errno.EBADF, "closed")
+
+            listener._socket = Refusing()  # type: ignore[assignment]
+            listener._accept()
+        else:
+            broken.setattr(Path, "unlink", fail)
+            listener.close()
+    assert listener._status()["faults"] != []
+    assert capfd.readouterr().err == ""
+
+
+def test_a_request_without_a_folder_is_refused(listener: Listener, capfd: pytest.CaptureFixture[str]) -> None:
+    answer = answer_to(listener, verb="capture")
+    assert answer["state"] == "refused" and "KeyError" in answer["why"]
+    assert capfd.readouterr().err == ""

@@ -56,18 +56,15 @@ def server(framework: str) -> Iterator[str]:
 
 
 class Page:
-    """`stepscope serve` over a folder, asked as its page asks."""
+    """`stepscope serve` over a folder, asked as scripts ask."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, token: str) -> None:
         self._url = url
-        with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as answer:
-            found = re.search(r'name="stepscope-token" content="([^"]+)"', answer.read().decode())
-        assert found is not None
-        self._token = found[1]
+        self._token = token
 
     def ask(self, path: str, body: dict[str, object] | None = None) -> Any:
         """JSON; with a body it is sent."""
-        headers = {"X-Stepscope-Token": self._token, "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._url + path, data, headers)
         with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
@@ -83,15 +80,17 @@ class Page:
 
 
 @contextmanager
-def page(folder: Path) -> Iterator[Page]:
+def page(folder: Path, server: str) -> Iterator[Page]:
     folder.mkdir()
-    command = [sys.executable, "-m", "stepscope", "serve", str(folder), "--no-open", "--port", "0"]
+    words = ["--no-open", "--port", "0", "--capture-server", server]
+    command = [sys.executable, "-m", "stepscope", "serve", str(folder), *words]
     process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        found = next(re.search(r"http://[^\s#]+", line) for line in process.stdout if "http://" in line)
+        said = next(line for line in process.stdout if "http://" in line)
+        found = re.search(r"(http://\S+/)\?token=(\S+)", said)
         assert found is not None
-        yield Page(found[0])
+        yield Page(found[1], found[2])
     finally:
         process.kill()
         process.communicate()
@@ -138,7 +137,7 @@ def test_the_profile_is_sent_or_written(tmp_path: Path, framework: str) -> None:
 
 def _recorded_by_the_page(folder: Path, framework: str, address: str) -> None:
     """An order by POST, its progress, and the result as a run with a report and a trace."""
-    with page(folder) as shown:
+    with page(folder, address) as shown:
         for seconds in LENGTHS:
             order = shown.ask("api/capture", {"target": address, "duration_ms": round(1000 * seconds)})
             told = shown.until(f"api/capture/{order['id']}", lambda each: each["state"] in ("done", "failed"))

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from stepscope.capture.launch.environment import Plan, environment, plan_of, read_notes, write_note
-from stepscope.cli.run import command_of, steps_of
+from stepscope.cli.run import command_of, keep_of, steps_of
 from stepscope.cli.run_outcome import outcome
 from tests.capture.running import JOBS, PATIENCE_SECONDS, ROOT, in_soak, needs, sidecars, traces
 from tests.capture.running import environment as job_environment
@@ -149,6 +150,32 @@ def test_steps_that_the_job_marks_itself(tmp_path: Path) -> None:
     assert lengths(note) == {"before": (0, 2), "warmup": (2, 2), "inside": (4, 3), "after": (7, 5)}
     assert "Recorded steps 4 to 6 into out." in ended.stderr
     assert "Next: stepscope report out" in ended.stderr
+
+
+def test_windows_again_and_again(tmp_path: Path) -> None:
+    """By default all are kept, with --keep the newest; the outcome says how many there were."""
+    job = script(tmp_path, "import stepscope\nfor _ in range(26):\n    stepscope.step()\n")
+    command = ("--steps", "2:4", "--", sys.executable, job)
+    ended = launched(tmp_path, "--repeat", "3", "-o", "three", *command)
+    assert ended.returncode == 0, ended.stderr
+    assert [note["window"] for note in sidecars(tmp_path / "three")] == [0, 1, 2]
+    assert [lengths(note)["inside"] for note in sidecars(tmp_path / "three")] == [(2, 3), (7, 3), (12, 3)]
+    assert "every 5 steps" in ended.stderr
+    ended = launched(tmp_path, "--repeat", "0", "--keep", "2", "-o", "newest", *command)
+    assert ended.returncode == 0, ended.stderr
+    assert [note["window"] for note in sidecars(tmp_path / "newest")] == [3, 4]
+    assert "Older windows of this recording were removed" in ended.stderr
+
+
+@pytest.mark.parametrize(("text", "kept"), [("newest", "newest"), ("all", None), ("7", 7)])
+def test_how_many_are_kept(text: str, kept: int | str | None) -> None:
+    assert keep_of(text) == kept
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "x", "", "1.5", "1e9"])
+def test_wrong_numbers_to_keep(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match="is no number of windows"):
+        keep_of(text)
 
 
 def test_a_job_that_is_too_short(tmp_path: Path) -> None:
@@ -331,7 +358,6 @@ def test_ranges_of_steps(text: str, steps: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("text", ["", ":", "5:", "a", "9:3", "-1:2", "1:2:3"])
 def test_wrong_ranges_of_steps(text: str) -> None:
-    import typer
 
     with pytest.raises(typer.BadParameter):
         steps_of(text)

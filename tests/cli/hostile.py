@@ -12,6 +12,10 @@ NAMES = [
     "c1\x9b31m",
     "\u202eright to left",
     "two\nlines\ttab",
+    "=cmd|' /C calc'!A0",
+    "+1+1",
+    "-2+3",
+    "@SUM(1+1)",
 ]
 
 

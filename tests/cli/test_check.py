@@ -152,6 +152,8 @@ def test_a_baseline_of_another_framework_is_said_to_be_one(budget: Path) -> None
             "invalid amount '5 GB'.\nWrite a number and its unit, such as \"120 ms\".",
         ),
         ("", "sets no limits."),
+        ("findings = []", "sets no limits."),
+        ("[parts]", "sets no limits."),
     ],
 )
 def test_wrong_budgets(budget: Path, text: str, says: str) -> None:
@@ -160,6 +162,76 @@ def test_wrong_budgets(budget: Path, text: str, says: str) -> None:
     assert ended.returncode == 1
     assert says in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.fixture
+def without_steps(tmp_path: Path) -> Path:
+    """Three ops that never repeat: no steps are marked, and none can be inferred."""
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": 100 * number, "dur": 5}
+        for number, name in enumerate(["aten::mm", "aten::relu", "aten::cat"], 1)
+    ]
+    path = tmp_path / "rank0.pt.trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'step_time = "1 s"',
+        'step_time_p90 = "1 s"',
+        'findings = ["device-sync"]',
+        'peak_memory = "24 GB"',
+        '[parts]\nhost_compute = "1 s"',
+        '[parts]\ncompute = "99 %"',
+    ],
+)
+def test_what_was_not_judged_does_not_pass(without_steps: Path, budget: Path, text: str) -> None:
+    budget.write_text(text)
+    ended = stepscope("check", without_steps, "--budget", budget)
+    assert ended.returncode == 3
+    assert " not measured " in ended.stdout
+    assert ended.stdout.endswith("FAILED: 1 of 1 limit not measured.\n")
+
+
+def test_new_findings_of_a_profile_without_steps_are_unknown(without_steps: Path, budget: Path) -> None:
+    budget.write_text(f'[baseline]\npath = "{without_steps.name}"\nfindings = true\n')
+    ended = stepscope("check", without_steps, "--budget", budget)
+    assert ended.returncode == 3
+    assert "The profile has no steps." in ended.stdout
+
+
+@pytest.mark.parametrize("limits", ["", "findings = false\n", "parts = {}\n"])
+def test_a_baseline_without_limits_allows_five_per_cent(budget: Path, limits: str) -> None:
+    """It has passed everything, with 0 of 0 limits."""
+    budget.write_text(f'[baseline]\npath = "{MENDED}"\n{limits}')
+    ended = stepscope("check", SLOW, "--budget", budget, "--format", "json")
+    assert ended.returncode == 3
+    (found,) = json.loads(ended.stdout)["checks"]
+    assert (found["name"], found["verdict"]) == ("baseline.step_time", "over")
+
+
+def test_findings_about_memory_want_memory(budget: Path) -> None:
+    budget.write_text('findings = ["memory-growth", "device-sync"]\n')
+    ended = stepscope("check", MENDED, "--budget", budget)
+    assert ended.returncode == 3
+    lines = [line.split() for line in ended.stdout.splitlines()[1:3]]
+    assert " ".join(lines[0]) == "findings.memory-growth 0 – not measured Memory was not recorded."
+    assert lines[1][-1] == "met"
+
+
+def test_findings_that_could_not_be_computed(budget: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A section that fails costs the report that section, and the gate must not take it for good news."""
+
+    def fail(*_: object) -> None:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr("stepscope.reports.sections.findings.findings", fail)
+    budget.write_text('findings = ["device-sync"]\n')
+    ended = stepscope("check", SLOW, "--budget", budget)
+    assert ended.returncode == 3
+    assert "The findings could not be computed." in ended.stdout
 
 
 def test_no_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

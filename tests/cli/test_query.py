@@ -14,8 +14,10 @@ import polars as pl
 import pytest
 
 from tests.builders.files import kineto, put
+from tests.cli.hostile import NAMES, write_hostile
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import FIXTURES, PROFILE, in_terminal
+from tests.profiles.sql.attempts import THE_ONE, check, trap
 
 KINDS = "SELECT kind, COUNT(*) AS n FROM events GROUP BY kind ORDER BY n DESC, kind LIMIT 2"
 
@@ -111,10 +113,12 @@ def test_several_ranks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sql", "says"),
     [
-        ("SELECT * FROM read_csv('/etc/passwd')", "Refused: read_csv(…)"),
-        ("DROP TABLE events", "Refused: a query begins with SELECT or WITH, not with DROP."),
+        (
+            "SELECT * FROM read_csv('/etc/passwd')",
+            "Refused: queries read the tables of the profile, and no file",
+        ),
+        ("DROP TABLE events", "Refused: a query is a SELECT, not DROP."),
         ("SELECT 1; SELECT 2", "Refused: more than one statement."),
-        ("SELECT * FROM '/etc/passwd'", "Queries cannot read files."),
         ("SELECT dur FROM events", "There is no column dur. Did you mean dur_ns?"),
     ],
 )
@@ -127,6 +131,40 @@ def test_refusals(sql: str, says: str) -> None:
 
 def test_a_refusal_needs_no_profile() -> None:
     assert "Refused" in stepscope("query", "/nowhere/at/all", "DROP TABLE events").stderr
+
+
+def test_nothing_else_is_read(tmp_path: Path) -> None:
+    """A sample: the engine is the one of the page, where all attempts are made."""
+
+    def told(sql: str) -> str:
+        ended = stepscope("query", PROFILE, sql, "--format", "csv")
+        return ended.stdout + ended.stderr
+
+    with trap(tmp_path) as caught:
+        attempts = [
+            THE_ONE,
+            "SELECT * FROM read_text('{path}')",
+            "COPY events TO '{path}'",
+            f"FROM '{caught.address}/a.csv'",
+        ]
+        assert check(attempts, caught, told, all_targets=False) == 4
+
+
+def test_a_query_ends_at_its_time_limit() -> None:
+    endless = (
+        "SELECT COUNT(*) FROM range(1000000000) a, range(1000000000) b WHERE hash(a.range + b.range) = 7"
+    )
+    ended = stepscope("query", PROFILE, endless, "--timeout", "0.5")
+    assert ended.returncode == 1
+    assert "took longer than 0.5 seconds and was ended" in ended.stderr
+
+
+def test_protections_are_listed() -> None:
+    ended = stepscope("query", PROFILE, "SELECT 1 AS a", "-v")
+    assert "protected by DuckDB: no external access" in ended.stderr
+    if os.name != "nt":
+        assert "protected by process limits" in ended.stderr
+    assert "protected by" not in stepscope("query", PROFILE, "SELECT 1 AS a").stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a terminal of Unix")
@@ -153,3 +191,17 @@ def test_a_run_is_chosen_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(FIXTURES.rglob("*.xplane.pb")), ids=lambda path: path.name)
 def test_other_formats_answer_the_same_questions(path: Path) -> None:
     assert "kind" in succeeds("query", path, KINDS)
+
+
+def test_csv_of_hostile_names(tmp_path: Path) -> None:
+    """No cell that a spreadsheet would run, unless asked for; numbers keep their signs."""
+    path = write_hostile(tmp_path)
+    sql = 'SELECT name, -dur_ns AS "=negative" FROM events ORDER BY start_ns'
+    safe, raw = (
+        list(csv.reader(io.StringIO(succeeds("query", path, sql, "--format", "csv", *more), newline="")))
+        for more in ((), ("--raw",))
+    )
+    assert [row[0] for row in raw[1:]] == NAMES
+    assert (safe[0], raw[0]) == (["name", "'=negative"], ["name", "=negative"])
+    assert [row[0] for row in safe[1:]] == [f"'{name}" if name[0] in "=+-@" else name for name in NAMES]
+    assert [row[1] for row in safe[1:]] == [row[1] for row in raw[1:]] == ["-5000"] * len(NAMES)

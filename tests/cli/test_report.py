@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -115,3 +118,21 @@ def test_a_terminal_gets_no_orders(tmp_path: Path) -> None:
 def test_a_page_is_not_for_terminals() -> None:
     if os.name != "nt":
         assert "Name a file with -o" in in_terminal("report", PROFILE, "--format", "html")
+
+
+def test_csv_of_hostile_names(tmp_path: Path) -> None:
+    path = write_hostile(tmp_path)
+    for name, more in (("safe", ()), ("raw", ("--raw",))):
+        succeeds("report", path, "--format", "csv", "-o", tmp_path / name, *more)
+    starts = {
+        name: {
+            cell[:1]
+            for file in (tmp_path / name).glob("*.csv")
+            for row in csv.reader(io.StringIO(file.read_text("utf-8")))
+            for cell in row
+            if not re.fullmatch(r"-?[\d.]+(e-?\d+)?", cell)
+        }
+        for name in ("safe", "raw")
+    }
+    assert not starts["safe"] & set("=+-@")
+    assert starts["raw"] & set("=+-@")

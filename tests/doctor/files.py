@@ -8,6 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from stepscope.capture.files.identity import host_name
+from stepscope.capture.process.clock import process_start_ticks
+from stepscope.capture.process.troubles import Troubles
+from stepscope.capture.ring.ring import open_ring
 from tests.builders.tf_wire import VERSION, event, message, traced
 from tests.builders.xspace_bytes import PlaneBytes, number, packed, space
 from tests.formats.tf1.test_event_file import CPU, node
@@ -166,6 +170,24 @@ def _recording(folder: Path) -> Path:
     return folder
 
 
+def _ring(**facts: Any) -> Way:
+    """What a process left that did not come to write its profile."""
+
+    def make(folder: Path) -> Path:
+        kept = open_ring(folder, "h_7", Troubles(), 64)
+        assert kept is not None
+        kept.open_window(0, backend="torch", worker="h_7", window=0, **facts)
+        kept.end(kept.begin("a", "forward", 10), 20)
+        kept.keep()
+        return folder
+
+    return make
+
+
+def _running(folder: Path) -> Path:
+    return _ring(host=host_name(), start_ticks=process_start_ticks())(folder)
+
+
 def _edited_export(folder: Path) -> Path:
     from tests.builders.traces import trace
     from tests.formats.own_export.test_write import exported
@@ -183,6 +205,12 @@ def _far_away() -> bytes:
     plane = PlaneBytes("/host:CPU")
     plane.line("t", [plane.event("x", 1 << 62, 1 << 62)], time_ns=-(1 << 63))
     return space(plane, host_plane())
+
+
+def _damaged_program() -> PlaneBytes:
+    plane = PlaneBytes("/host:metadata")
+    plane.describe("jit_step(7)", hlo_proto=packed(1, packed(1, "jit_step") + packed(3, b"\x12\x7f")))
+    return plane
 
 
 _RUN = traced("run_1", (CPU, [node("n", 0, 5, "")]))
@@ -221,6 +249,9 @@ WRONG: dict[str, list[Way]] = {
     "buffer-overflow": [chrome(span("f", "a", 1), viztracer_metadata={"overflow": True, "version": "1"})],
     "capture-error": [kineto(ERROR=["CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"]), xplane(space(host_plane(), errors=["CUPTI needs root access"]))],
     "capture-warning": [xplane(space(host_plane(), warnings=["the clock is odd"]))],
+    "capture-killed": [_ring()],
+    "capture-unwritten": [_ring(has_ended=True)],
+    "capture-running": [_running],
     "never-stopped": [_empty_run, _recording, several(("a.pt.trace.json", b"")), several(("a.pt.trace.json", document(good())), ("b.xplane.pb", b""))],
     "leftover-files": [several(("a.pt.trace.json", document(good())), ("b.pt.trace.json.tmp", b"{")), several(("b.xplane.pb.part", b"x"))],
     "no-steps": [only(op(1), op(100, "aten::add"))],
@@ -258,6 +289,9 @@ WRONG: dict[str, list[Way]] = {
     "damaged-events": [
         xplane(packed(1, packed(2, "/host:CPU") + packed(3, packed(4, number(1, 1) + b"\x10" + b"\xff" * 11) + host_plane().lines[0]))),
     ],
+    "damaged-program": [xplane(space(_damaged_program(), host_plane()))],
+    "bad-header": [lambda folder: put(folder, document(good(), distributedInfo={"rank": -1}))],
+    "too-many-devices": [kineto(*(span("kernel", "k", 350, tid=7, pid=device, device=device, stream=7) for device in range(100)))],
     "lost-records": [records(VERSION + _flipped(VERSION, 1) + _RUN)],
     "crc-mismatch": [records(VERSION + _flipped(_RUN, len(_RUN) - 1))],
     "unreadable-file": [several(("rank0.pt.trace.json", document(good())), ("rank1.pt.trace.json", b"no JSON"))],
@@ -272,6 +306,7 @@ WRONG: dict[str, list[Way]] = {
     "edited-export": [_edited_export],
     "broken-text": [text(b'{"ph":"X","cat":"cpu_op","name":"a\xff","pid":7,"tid":1,"ts":351,"dur":1}')],
     "unescaped-quotes": [text(b'{"ph":"X","cat":"cpu_op","name":"lambda("x")","pid":7,"tid":1,"ts":351,"dur":1}')],
+    "unnamed-events": [text(b'{"ph":"X","cat":"cpu_op","pid":7,"tid":1,"ts":351,"dur":1}')],
     "outlives-parent": [kineto(op(350, dur=10), op(355, "aten::add", dur=10))],
     "unfinished-events": [chrome(half("B", "open", 2), span("f", "a", 3, 97))],
     "unmatched-ends": [chrome(half("E", "lost", 1), span("f", "a", 3, 97))],
@@ -284,7 +319,7 @@ WRONG: dict[str, list[Way]] = {
         code: [noted(code)]
         for code in (
             "capture-failed", "cupti-failed", "second-profiler", "gpu-traced-once", "started-twice", "nothing-recorded", "no-nvtx",
-            "disk-full", "folder-unwritable",
+            "disk-full", "folder-unwritable", "ring-failed", "windows-removed",
         )
     },
 }  # fmt: skip

@@ -102,7 +102,7 @@ def test_a_rank_that_is_not_there(two_ranks: Profile) -> None:
 
 def test_problems_come_with_their_ranks(two_ranks: Profile) -> None:
     problems = report(two_ranks).problems
-    assert [problem.code for problem in problems] == ["cut", "clock-inversion", "odd"]
+    assert [problem.code for problem in problems] == ["cut", "clock-inversion", "damaged-program", "odd"]
     assert problems[0].title == "The file is cut"
     assert problems[0].detail.endswith("On ranks 0–1.")
     assert report(two_ranks, rank=1).problems[0].rank == 1

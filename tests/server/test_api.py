@@ -14,12 +14,9 @@ from stepscope.diffs.build import diff
 from stepscope.doctor.diagnose import diagnose
 from stepscope.profiles.load import load
 from stepscope.reports.build import report
-from stepscope.server.api import sql as api_sql
 from stepscope.server.api.compare import each_step
 from stepscope.server.http.documentation import document
-from stepscope.server.http.request import Refused
 from stepscope.server.runs.listed import listed
-from tests.patience import PATIENCE_S
 from tests.server.conftest import PROFILES, SAMPLE, Asking
 
 
@@ -159,70 +156,6 @@ def test_documentation(asking: Asking) -> None:
         "report%2Faccount%00",
     ):
         assert asking.get(f"api/docs/{wrong}").status_code == 404
-
-
-class TestSql:
-    """Guarded, and bounded in time, memory and rows."""
-
-    @pytest.fixture(autouse=True)
-    def _patient(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A slow machine takes its time to start the process."""
-        monkeypatch.setattr(api_sql, "SECONDS", PATIENCE_S)
-
-    def ask(self, asking: Asking, query: object) -> tuple[int, dict[str, object]]:
-        asking.get(f"api/runs/{asking.id_of()}/table/tracks")
-        answer = asking.post(f"api/runs/{asking.id_of()}/sql", {"query": query})
-        return answer.status_code, answer.get_json()
-
-    def test_rows(self, asking: Asking) -> None:
-        status, found = self.ask(
-            asking, "SELECT kind, COUNT(*) AS n FROM events WHERE kind = 'kernel' GROUP BY kind"
-        )
-        assert (status, found["rows"], found["total"]) == (200, [["kernel", 435]], 1)
-
-    def test_rows_are_limited(self, asking: Asking) -> None:
-        status, found = self.ask(asking, "SELECT * FROM events")
-        assert status == 200
-        assert found["truncated"] is True
-        assert isinstance(found["rows"], list)
-        assert len(found["rows"]) == api_sql.ROWS
-
-    @pytest.mark.parametrize(
-        "query",
-        ["DROP TABLE events", "SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM '/etc/passwd'", "", 7, None, "x" * 30_000,
-         "SELECT \0 FROM events", "SELECT 1; SELECT 2", "SELECT nix FROM events", "\ud800"],
-    )  # fmt: skip
-    def test_what_is_refused(self, asking: Asking, query: object) -> None:
-        status, found = self.ask(asking, query)
-        assert status == 400
-        assert found["error"]
-
-    @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff\xfe", b'"x"', b"[" * 50_000])
-    def test_bodies_that_are_none(self, asking: Asking, body: bytes) -> None:
-        token = asking.app.settings.guard.page_token
-        answer = asking.client.post(
-            f"/api/runs/{asking.id_of()}/sql",
-            data=body,
-            content_type="application/json",
-            headers={"X-Stepscope-Token": token},
-        )
-        assert answer.status_code == 400
-
-    def test_time_is_bounded(self, asking: Asking) -> None:
-        run = asking.app.runs.get(asking.id_of())
-        assert run is not None
-        with pytest.raises(Refused, match="longer than 1 seconds"):  # without a bound it would take days
-            api_sql.run_query(
-                run, "SELECT COUNT(*) FROM events a CROSS JOIN events b CROSS JOIN events c", seconds=1
-            )
-
-    def test_memory_is_bounded(self, asking: Asking) -> None:
-        run = asking.app.runs.get(asking.id_of())
-        assert run is not None
-        with pytest.raises(Refused, match="more than"):
-            api_sql.run_query(
-                run, "SELECT a.name, b.name FROM events a CROSS JOIN events b", PATIENCE_S, 100 << 20
-            )
 
 
 def test_a_run_on_another_disk_or_machine_has_the_same_id_every_time(logs: Path) -> None:

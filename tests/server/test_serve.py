@@ -12,20 +12,24 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.cookiejar import CookieJar
 from pathlib import Path
 from random import Random
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPCookieProcessor, Request, build_opener, urlopen
 
 import pytest
 
 from stepscope.errors import StepscopeError
 from stepscope.server.app import Settings, make_app
+from stepscope.server.http.guard import Guard
+from stepscope.server.http.sign_in import SignIn
 from stepscope.server.runs.opened import Limits
 from stepscope.server.runs.watch import Place
 from stepscope.server.serve import Serving, listen
 from tests.patience import PATIENCE_S, tries
 from tests.server.conftest import ROOT, SAMPLE
+from tests.tensorboard.proxy import proxied
 
 SOAK = os.environ.get("STEPSCOPE_SOAK")
 # The large trace of the benchmarks, where someone has made it.
@@ -114,6 +118,29 @@ def test_behind_a_prefix(logs: Path) -> None:
     made.close()
 
 
+@pytest.mark.parametrize("own", ["", "/some/where"], ids=["the proxy removes it", "--path-prefix"])
+def test_signing_in_behind_a_prefix(logs: Path, own: str) -> None:
+    """As jupyter-server-proxy passes on: the cookie is for the folder that the browser sees, and for no other."""
+    app = make_app(
+        [Place(str(logs))], Settings(guard=Guard(named=("hub.example",), sign_in=SignIn("let-me-in")))
+    )
+    made = listen(app, "127.0.0.1", 0, own)
+    made.in_background()
+    cookies = CookieJar()
+    browser = build_opener(HTTPCookieProcessor(cookies))
+    with proxied(made.address.rstrip("/"), "/user/me/proxy/6007") as address:
+        assert browser.open(f"{address}/", timeout=PATIENCE_S).status == 200
+        assert not list(cookies)
+        with pytest.raises(HTTPError, match="403"):
+            browser.open(f"{address}/api/state", timeout=PATIENCE_S)
+        assert browser.open(f"{address}/?token=let-me-in", timeout=PATIENCE_S).status == 200
+        assert [cookie.path for cookie in cookies] == ["/user/me/proxy/6007"]
+        assert browser.open(f"{address}/api/state", timeout=PATIENCE_S).status == 200
+        named = Request(f"{address}/", headers={"Host": "hub.example"})
+        assert browser.open(named, timeout=PATIENCE_S).status == 200
+    made.close()
+
+
 class Memory:
     """The largest memory of this process while something goes on."""
 
@@ -178,11 +205,11 @@ def test_fifty_clients_and_bounded_memory(tmp_path: Path) -> None:
 class TestCommand:
     """As users start it."""
 
-    def start(self, folder: Path, *words: str) -> tuple[subprocess.Popen[str], str]:
+    def start(self, folder: Path, *words: str, **env: str) -> tuple[subprocess.Popen[str], str]:
         paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
         process = subprocess.Popen(
             [sys.executable, "-m", "stepscope", "serve", *words, "--no-open", "--port", "0", "--color", "never"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env={**os.environ, "PYTHONPATH": paths},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env={**os.environ, "PYTHONPATH": paths, **env},
         )  # fmt: skip
         assert process.stdout is not None
         return process, process.stdout.readline()
@@ -190,13 +217,55 @@ class TestCommand:
     def test_loopback(self, logs: Path) -> None:
         process, line = self.start(logs, str(logs))
         try:
-            address = line.split(" at ")[1].strip()
-            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
-            state = json.loads(got(address, "api/state")[1])
+            found = re.search(r" at (http://127\.0\.0\.1:\d+/)\?token=(\S{32,})$", line.strip())
+            assert found is not None
+            address, token = found.groups()
+            assert got(address, "")[0] == 200
+            assert got(address, "api/state")[0] == 403
+            assert got(address, f"?token={token}")[0] == 200
+            state = json.loads(got(address, "api/state", Authorization=f"Bearer {token}")[1])
             assert state["places"] == [str(logs)]
         finally:
             process.terminate()
+            _, said = process.communicate(timeout=PATIENCE_S)
+        assert token not in said
+
+    def test_a_token_of_ones_own(self, logs: Path) -> None:
+        process, line = self.start(logs, str(logs), STEPSCOPE_TOKEN="correct-horse")
+        try:
+            address = line.split(" at ")[1].strip()
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address), "it is not printed"
+            assert got(address, "api/state")[0] == 403
+            assert got(address, "api/state", Authorization="token correct-horse")[0] == 200
+        finally:
+            process.terminate()
+            _, said = process.communicate(timeout=PATIENCE_S)
+        assert "correct-horse" not in said
+        assert "STEPSCOPE_TOKEN" in said
+
+    def test_without_a_token(self, logs: Path) -> None:
+        process, line = self.start(logs, str(logs), "--no-token")
+        try:
+            address = line.split(" at ")[1].strip()
+            assert got(address, "api/state")[0] == 200
+            assert got(address, "api/state", Host="evil.example")[0] == 403
+        finally:
+            process.terminate()
             process.communicate(timeout=PATIENCE_S)
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["--no-token", "--host", "0.0.0.0"], "--no-token is for this machine alone"),
+            (["--capture-server", "nonsense"], "This is no profiler server: nonsense"),
+            (["--allow-host", "a b"], "This is no host name: a b"),
+        ],
+    )
+    def test_options_that_make_no_sense(self, logs: Path, words: list[str], said: str) -> None:
+        process, line = self.start(logs, *words)
+        _, told = process.communicate(timeout=PATIENCE_S)
+        assert (line, process.returncode) == ("", 1)
+        assert said in told
 
     def test_elsewhere_needs_the_link(self, logs: Path) -> None:
         process, line = self.start(logs, "--host", "0.0.0.0")
@@ -206,7 +275,7 @@ class TestCommand:
             assert port is not None
             address, token = f"http://127.0.0.1:{port[1]}/", link.split("token=")[1]
             assert len(token) >= 32
-            assert got(address, "api/state")[0] == 401
+            assert got(address, "api/state")[0] == 403
             assert got(address, f"?token={token}")[0] == 200
         finally:
             process.terminate()

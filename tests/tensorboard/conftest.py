@@ -73,6 +73,13 @@ class Boards:
                 "--stepscope_capture",
                 prefix=PREFIX,
             ),
+            "named": lambda: start(
+                "--logdir",
+                str(logdir),
+                "--stepscope_allow_host=other.example,profiles.example.com",
+                "--stepscope_capture",
+                "--stepscope_capture_server=trainer.example:6009",
+            ),
             "empty": lambda: start("--logdir", str(self.empty)),
             "broken": lambda: start("--logdir", str(logdir), ahead=self._without_polars()),
         }

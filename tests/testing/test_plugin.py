@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from stepscope.errors import StepscopeError
 from stepscope.testing import plugin
 
 
@@ -34,3 +36,10 @@ def test_an_older_pluggy_leaves_other_tests_alone(monkeypatch: pytest.MonkeyPatc
 
 def test_nothing_is_refused_where_it_works() -> None:
     plugin.pytest_runtest_setup(item(marked=True))
+
+
+@pytest.mark.parametrize("given", [{}, {"strict": True}, {"findings": []}, {"parts": {}}])
+def test_a_marker_without_limits_is_refused(given: dict[str, Any]) -> None:
+    marked: Any = SimpleNamespace(name="test_step", path=Path("test_step.py"))
+    with pytest.raises(StepscopeError, match="the marker of test_step limits nothing"):
+        plugin._budget(given, marked)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -15,11 +15,13 @@ from stepscope.capture.annotate.annotate import Annotation, Function, look_for_t
 from stepscope.capture.annotate.nvtx import ranges
 from stepscope.capture.backends import exclusive as turns
 from stepscope.capture.backends.base import Options
+from stepscope.capture.files.retention import Keep, Retention, limits
 from stepscope.capture.loop.input import Batch, Input, Waits
 from stepscope.capture.process import active
 from stepscope.capture.process.exits import Exits
 from stepscope.capture.process.step_times import KEPT, StepTimes
 from stepscope.capture.process.troubles import Trouble, Troubles
+from stepscope.capture.ring.kept import Kept
 from stepscope.capture.schedule import NEVER, Phase, Schedule, from_now
 from stepscope.capture.window import Published, Settings, Window
 
@@ -68,6 +70,7 @@ class Profiler:
         nvtx: bool = False,
         packed: bool = False,
         worker: str | None = None,
+        keep: Keep = "newest",
     ) -> None:
         self.folder = Path(folder)
         self._schedule = schedule or from_now()
@@ -83,9 +86,11 @@ class Profiler:
         self._remade = functools.partial(
             Profiler, folder, schedule=schedule, memory=memory, shapes=shapes, stacks=stacks, flops=flops,
             backends=backends, regions=regions, sync=sync, telemetry=telemetry, nvtx=nvtx, packed=packed, worker=worker,
+            keep=keep,
         )  # fmt: skip
         turns.watch()
         self._troubles = Troubles()
+        self._retention = Retention(limits(keep, is_endless=self._schedule.repeat == 0), self._troubles)
         self._exits = Exits(self.stop)
         self._pid = os.getpid()
         self._is_inert = False
@@ -96,8 +101,9 @@ class Profiler:
         self._phase: Phase = "off"
         self._window: Window | None = None
         self._warm: Window | None = None
-        self._times = StepTimes(time.perf_counter_ns())
+        self._times = StepTimes(perf_counter_ns())
         self._recent = self._times.recent
+        self._kept = Kept(lambda: (self._number, self._recent))
         self._after_first: int | None = None
         self._pending: list[Published] = []
         self._published: list[Published] = []
@@ -111,7 +117,7 @@ class Profiler:
         """The step is over; the next one begins."""
         if not self._is_running:
             return
-        self._recent.append(time.perf_counter_ns())
+        self._recent.append(perf_counter_ns())
         self._number += 1
         if self._number >= self._next or self._window is not None:
             self._step()
@@ -127,9 +133,9 @@ class Profiler:
         if self._nvtx:
             active.nvtx = ranges(self._troubles)
         self._exits.watch()
-        self._times = StepTimes(time.perf_counter_ns())
-        self._recent = self._times.recent
-        self._number, self._after_first = 0, None
+        self._after_first = None
+        self._count_from(0)
+        self._kept.open(self._settings, self._troubles)
         self._enter(self._schedule.phase(0))
 
     @_guarded
@@ -153,6 +159,7 @@ class Profiler:
             self._leave()
             self._note_after()
         finally:
+            self._kept.close()
             self._waits.forget()
             if active.profiler is self:
                 active.profiler, active.nvtx = None, None
@@ -239,8 +246,15 @@ class Profiler:
     def become_inert(self) -> None:
         """In a forked child: do nothing any more."""
         self._is_inert, self._is_running = True, False
+        self._kept.become_inert()
 
     # ---- inside
+
+    def _count_from(self, number: int) -> None:
+        """The step that begins now has this number."""
+        self._number = number
+        self._times = StepTimes(perf_counter_ns())
+        self._recent = self._times.recent
 
     def _may_start(self) -> bool:
         if self._is_running:
@@ -263,6 +277,8 @@ class Profiler:
     @_guarded
     def _step(self) -> None:
         window = self._window
+        if window is not None:
+            self._kept.step_ended(self._number - 1, self._recent[-1])
         if window is not None and not self._regions:
             window.end_step()
         if self._number >= self._next:
@@ -288,6 +304,7 @@ class Profiler:
 
     def _change(self) -> None:
         """Something else has to be done from this step on."""
+        self._kept.look_at_steps()
         after = self._schedule.phase(self._number)
         is_other_window = (
             self._window is not None and self._schedule.window(self._number) != self._window.number
@@ -312,7 +329,7 @@ class Profiler:
             self._warm = Window(self._settings, self._schedule.window(self._number), self._troubles)
         if phase == "warmup":
             self._warm.warm_up()
-            self._times.enter_warmup(self._number, time.perf_counter_ns())
+            self._times.enter_warmup(self._number, perf_counter_ns())
         else:
             self._open(was)
         self._recent = self._times.recent
@@ -322,9 +339,10 @@ class Profiler:
     def _open(self, was: Phase) -> None:
         window, self._warm = self._warm, None
         assert window is not None
-        window.start()
+        window.start(self._kept.enter_window())
+        self._kept.mark(self._number)
         self._waits.open()
-        self._times.enter_window(self._number, time.perf_counter_ns(), was_warmup=was == "warmup")
+        self._times.enter_window(self._number, perf_counter_ns(), was_warmup=was == "warmup")
         self._window = window
         if self._regions:
             window.pause()
@@ -342,15 +360,20 @@ class Profiler:
             return
         if window.last_step is None and self._after_first == self._number:
             window.abandon()  # it touches the one before, and the loop ended between the two
+            self._kept.leave_window(self._published)
             return
         self._after_first = self._number
         waited = {"input": self._waits.close()}
         self._times.close_window(self._number)
         self._pending = window.finish(lambda: self._times.rows(self._number), waited)
-        self._published += self._pending
+        gone = self._retention.add(self._pending)
+        self._published = [each for each in (*self._published, *self._pending) if each not in gone]
+        self._kept.leave_window(self._pending)
+        for each in self._pending if gone else ():
+            each.update(problems=self._troubles.rows())
         if self._pending:
             self._phases = self._pending[-1].note["phases"]
-        self._times.leave_window(time.perf_counter_ns())
+        self._times.leave_window(perf_counter_ns())
         self._recent = self._times.recent
 
     def _plan(self) -> None:

@@ -20,7 +20,10 @@ from stepscope.capture.files.run_folder import RunName, run_of
 from stepscope.capture.files.writer import SIDECAR, Recorded, Staging, replace_json
 from stepscope.capture.machine.telemetry import Telemetry
 from stepscope.capture.process import active, clock
-from stepscope.capture.process.troubles import Troubles
+from stepscope.capture.process.guarded import taken_faults
+from stepscope.capture.process.troubles import Troubles, explain
+from stepscope.capture.ring.ring import Ring
+from stepscope.ring_layout import STEP
 
 SCHEMA = "stepscope.capture/1"
 # Steps are marked without `_each`: where Python calls are recorded, too, each call of ours costs the job a microsecond.
@@ -68,12 +71,15 @@ class Window:
         self._settings = settings
         self.number = number
         self._troubles = troubles
+        self._ring: Ring | None = None
         self._backends: list[Backend] = []
         self._staging: Staging | None = None
         self._telemetry = Telemetry() if settings.telemetry else None
         self._started: dict[str, int] = {}
         self._is_paused = False
         self._open_step: int | None = None
+        self._has_regions = False
+        self._in_ring = 0
         self.last_step: int | None = None
         self.prepare()
 
@@ -98,8 +104,8 @@ class Window:
         """Load and allocate what the collectors need."""
         self._each("warming up", lambda backend: backend.warm_up(self._folder(backend)))
 
-    def start(self) -> None:
-        """Record from now on."""
+    def start(self, ring: Ring | None = None) -> None:
+        """Record from now on; what is known at once goes into the ring, too."""
         if self._telemetry is not None and self._backends:
             self._telemetry.before()
         self._each("starting", lambda backend: backend.start(self._folder(backend)))
@@ -109,12 +115,40 @@ class Window:
         active.taken_ops()
         active.is_timing = True
         self._started = clock.both()
+        if ring is not None:
+            self._ring = ring
+            self._keep_in(ring)
         if self._telemetry is not None:
             self._telemetry.start()
+
+    def _keep_in(self, ring: Ring) -> None:
+        """From now on what happens is in the ring, too."""
+        facts = about(self._settings)
+        for backend in self._backends:
+            try:
+                facts["versions"] |= backend.versions()
+            except Exception as error:
+                self._troubles.note(explain(f"{backend.name}: asking for its version", error))
+        ring.open_window(
+            self._started["perf_counter_ns"],
+            **facts,
+            backend=self._backends[0].name,
+            backends=[each.name for each in self._backends],
+            window=self.number,
+            start_unix_ns=self._started["unix_ns"],
+            has_regions=False,
+            gpus=self._telemetry.gpu_facts if self._telemetry is not None else [],
+        )
+        ring.look(None)
+        if self._telemetry is not None:
+            self._telemetry.keep_in(ring)
+        active.ring = ring
 
     def begin_step(self, number: int) -> None:
         """A step begins."""
         self._open_step = number
+        if self._has_regions and self._ring is not None:
+            self._in_ring = self._ring.begin(STEP, "", time.perf_counter_ns())
         for backend in self._backends:
             try:
                 backend.begin_step(number)
@@ -124,6 +158,8 @@ class Window:
     def end_step(self) -> None:
         """The step is over."""
         self.last_step = self._open_step
+        if self._has_regions and self._ring is not None:
+            self._ring.end(self._in_ring, time.perf_counter_ns())
         for backend in self._backends:
             try:
                 backend.end_step()
@@ -134,6 +170,7 @@ class Window:
         """Record nothing until resume."""
         if not self._is_paused:
             self._is_paused = True
+            self._note_regions()
             self._each("pausing", lambda backend: backend.pause())
 
     def resume(self) -> None:
@@ -141,10 +178,18 @@ class Window:
         if self._is_paused:
             self._is_paused = False
             self._each("resuming", lambda backend: backend.resume())
+            active.ring = self._ring
+
+    def _note_regions(self) -> None:
+        """Nothing is kept between them, and they are the steps."""
+        active.ring = None
+        if not self._has_regions and self._ring is not None:
+            self._ring.tell(has_regions=True)
+        self._has_regions = True
 
     def finish(self, steps: Callable[[], dict[str, Any]], extra: dict[str, Any]) -> list[Published]:
         """Stop, and write everything. A step that has not ended is not recorded."""
-        active.is_timing = False
+        active.is_timing, active.ring = False, None
         ended = clock.both()
         if not self._started:
             self.abandon()
@@ -152,6 +197,8 @@ class Window:
         # Before the collectors stop, which takes them long and leaves the GPU idle.
         telemetry = self._telemetry.stop() if self._telemetry is not None else None
         self._each("stopping", lambda backend: backend.stop())
+        for thread, error in taken_faults():
+            self._troubles.note(explain(f"The thread {thread}", error))
         note = self._note(ended, telemetry) | extra | {"steps": steps()}
         try:
             return self._saved(note)
@@ -164,7 +211,7 @@ class Window:
 
     def abandon(self) -> None:
         """Let go of everything; nothing is written."""
-        active.is_timing = False
+        active.is_timing, active.ring = False, None
         if self._telemetry is not None and self._started:
             self._telemetry.stop()
         for backend in self._backends:
@@ -243,7 +290,6 @@ class Window:
             "end_unix_ns": ended["unix_ns"],
             "clock": clock.compared(self._started, ended),
             "last_step": self.last_step,
-            "options": asdict(self._settings.options),
             "devices": [],
             "telemetry": telemetry,
             "phases": active.taken_phases(),
@@ -252,18 +298,30 @@ class Window:
 
     def _about(self, who: Identity, run: RunName) -> dict[str, Any]:
         return {
+            **about(self._settings, who),
             "run": run.unique,
             "window": self.number,
-            "worker": self._settings.worker or who.worker,
-            "host": who.host,
-            "pid": who.pid,
-            "rank": who.rank,
-            "world_size": who.world_size,
-            "local_rank": who.local_rank,
-            "rank_source": who.source,
-            "command": list(getattr(sys, "orig_argv", sys.argv)),
-            "versions": {"python": platform.python_version(), "platform": platform.platform()},
+            "recording": None if self._ring is None else self._ring.id,
         }
+
+
+def about(settings: Settings, who: Identity | None = None) -> dict[str, Any]:
+    """Who records, for sidecars and rings."""
+    who = who or identify()
+    return {
+        "schema": SCHEMA,
+        "worker": settings.worker or who.worker,
+        "host": who.host,
+        "pid": who.pid,
+        "rank": who.rank,
+        "world_size": who.world_size,
+        "local_rank": who.local_rank,
+        "rank_source": who.source,
+        "job": who.job,
+        "options": asdict(settings.options),
+        "command": list(getattr(sys, "orig_argv", sys.argv)),
+        "versions": {"python": platform.python_version(), "platform": platform.platform()},
+    }
 
 
 def _timed_name(worker: str) -> Callable[[int], str]:

@@ -27,6 +27,12 @@ OutputOption = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there instead of to stdout.")
 ]
 ForceOption = Annotated[bool, typer.Option("-f", "--force", help="Overwrite what is there.")]
+RawOption = Annotated[
+    bool,
+    typer.Option(
+        "--raw", help="CSV: write names as they are, also those that a spreadsheet would run as formulas."
+    ),
+]
 StepOption = Annotated[
     str | None,
     typer.Option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
@@ -18,6 +19,7 @@ from stepscope.cli.options import (
     ProfilePath,
     QuietOption,
     RankOption,
+    RawOption,
     RunOption,
     VerboseOption,
     opened,
@@ -25,9 +27,12 @@ from stepscope.cli.options import (
 from stepscope.cli.output import destination, send
 from stepscope.errors import StepscopeError
 from stepscope.profiles.cache.atomic_files import refuse_existing
+from stepscope.profiles.sql.wire import Order
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from stepscope.profiles.profile import Profile
 
 ROWS_SHOWN = 100
 
@@ -45,9 +50,11 @@ def query(
     path: ProfilePath,
     sql: Annotated[str, typer.Argument(metavar="SQL", help='One SELECT over the tables, such as "SELECT name, dur_ns FROM events LIMIT 5".')],
     output_format: Annotated[Format | None, typer.Option("--format", help="How to write the rows; by the name of FILE, else table.")] = None,
+    timeout: Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", min=0.001, help="End the query after that time; without it there is no limit.")] = None,
     limit: Annotated[int | None, typer.Option("-n", "--limit", metavar="N", min=0, help=f"At most so many rows, 0 for all; a table shows {ROWS_SHOWN} unless told.")] = None,
     output: OutputOption = None,
     force: ForceOption = False,
+    raw: RawOption = False,
     rank: RankOption = None,
     run: RunOption = None,
     no_cache: NoCacheOption = False,
@@ -58,20 +65,30 @@ def query(
     """Ask the tables of a profile with SQL.
 
     The tables are events, links, tracks, ops, kernels, copies, memory, collectives, counters, modules, traces and
-    problems; with several ranks each has a column rank. One SELECT, and nothing else: no files, no changes.
+    problems; with several ranks each has a column rank. One SELECT in DuckDB's SQL, in a process that can open neither
+    files nor connections.
     """
     with session(quiet, verbose, color) as talk:
         chosen = output_format or _by_name(output)
         _check_destination(chosen, output, force)
-        from stepscope.profiles.sql import engine
-        from stepscope.profiles.sql_guard import check
-        from stepscope.trace.schema import TABLES
-
-        check(sql, TABLES)
-        found = engine.query(opened(talk, path, rank, run, no_cache), sql)
+        found = _found(talk, Order(sql, timeout), lambda: opened(talk, path, rank, run, no_cache))
         shown = _limited(talk, found, chosen, limit)
         with destination(output, force) as stream:
-            _WRITERS[chosen](shown, stream, talk)
+            _WRITERS[chosen](shown, stream, raw)
+
+
+def _found(talk: Talk, order: Order, profile: Callable[[], Profile]) -> pl.DataFrame:
+    """The rows. The worker starts while we import, and looks at the query before the profile is read."""
+    from stepscope.profiles.sql.client import Worker
+
+    with Worker() as worker:
+        import stepscope.profiles.load  # noqa: F401
+
+        worker.begin(order)
+        if talk.verbose:
+            for protection in worker.protections:
+                talk.note(f"protected by {protection}")
+        return worker.finish(profile().table).frame
 
 
 def _by_name(output: Path | None) -> Format:
@@ -99,7 +116,7 @@ def _limited(talk: Talk, found: pl.DataFrame, chosen: Format, limit: int | None)
     return found.head(most)
 
 
-def _write_table(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
+def _write_table(found: pl.DataFrame, stream: IO[bytes], raw: bool) -> None:
     from stepscope.cli.table import terminal_width, text_table
     from stepscope.profiles.rows import as_texts
 
@@ -109,20 +126,20 @@ def _write_table(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
         stream.write(f"{line}\n".encode())
 
 
-def _write_csv(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
-    from stepscope.profiles.rows import as_plain
+def _write_csv(found: pl.DataFrame, stream: IO[bytes], raw: bool) -> None:
+    from stepscope.profiles.rows import csv_header, csv_rows
 
-    send(as_plain(found).write_csv(), stream)
+    send(csv_header(found, raw=raw) + csv_rows(found, raw=raw), stream)
 
 
-def _write_json(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
+def _write_json(found: pl.DataFrame, stream: IO[bytes], raw: bool) -> None:
     from stepscope.profiles.rows import json_lines
 
     for piece in json_lines(found):
         send(piece, stream)
 
 
-def _write_parquet(found: pl.DataFrame, stream: IO[bytes], talk: Talk) -> None:
+def _write_parquet(found: pl.DataFrame, stream: IO[bytes], raw: bool) -> None:
     found.write_parquet(stream)
 
 

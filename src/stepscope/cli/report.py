@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -18,6 +18,7 @@ from stepscope.cli.options import (
     ProfilePath,
     QuietOption,
     RankOption,
+    RawOption,
     RowsOption,
     RunOption,
     StepNameOption,
@@ -73,6 +74,7 @@ def report(
     limit: RowsOption = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there instead of to stdout; a folder for all tables as CSV.")] = None,
     force: ForceOption = False,
+    raw: RawOption = False,
     rank: RankOption = None,
     run: RunOption = None,
     cluster: ClusterOption = None,
@@ -114,7 +116,7 @@ def report(
         if form == "text" and output is None:
             _print(talk, found, section, rows)
         elif form == "csv":
-            _write_csv(found, output, force, section)
+            _write_csv(found, output, force, section, raw)
         else:
             with destination(output, force) as stream:
                 send(written(found, form, sections=section, limit=rows), stream)
@@ -166,14 +168,17 @@ def _print(talk: Talk, found: Report, sections: list[str] | None, limit: int) ->
         talk.out.print(line)
 
 
-def _write_csv(found: Report, output: Path | None, force: bool, sections: list[str] | None) -> None:
+def _write_csv(
+    found: Report, output: Path | None, force: bool, sections: list[str] | None, raw: bool
+) -> None:
     """Some sections one after the other, or all tables as files of a folder."""
     from stepscope.reports.render.csv import csv_tables
 
     if sections:
         with destination(output, force) as stream:
-            send("\n".join(text for _, text in csv_tables(found, sections)), stream)
+            send("\n".join(text for _, text in csv_tables(found, sections, raw=raw)), stream)
         return
-    for name, text in csv_tables(found):
-        with whole_file(output / f"{name}.csv", force) as file:  # type: ignore[operator]
+    folder = cast("Path", output)  # several tables without a folder were refused before the profile was read
+    for name, text in csv_tables(found, raw=raw):
+        with whole_file(folder / f"{name}.csv", force) as file:
             file.write(text.encode())

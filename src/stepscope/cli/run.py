@@ -34,6 +34,17 @@ def steps_of(text: str) -> tuple[int, int]:
     return first, last
 
 
+def keep_of(text: str) -> int | str | None:
+    """As `Profiler` takes it: a number of windows, None for all, or its own default."""
+    if text == "newest":
+        return text
+    if text == "all":
+        return None
+    if re.fullmatch(r"[1-9]\d{0,8}", text) is None:
+        raise typer.BadParameter(f"{text!r} is no number of windows; write 10, or all")
+    return int(text)
+
+
 def command_of(words: list[str]) -> list[str]:
     """`-m module` and `script.py` run under this Python; anything else is a command."""
     if words and words[0] == "--":
@@ -50,6 +61,8 @@ def run(
     command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND …", help="python train.py …, torchrun …, accelerate launch …, or -m module …", show_default=False)] = None,
     steps: Annotated[str, typer.Option("--steps", metavar="A:B", help="Which steps to record, both included; the first step is 0.")] = DEFAULT_STEPS,
     folder: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the profile goes.")] = Path("stepscope-out"),
+    repeat: Annotated[int, typer.Option("--repeat", metavar="N", min=0, help="Record so many windows, each as far after the one before as the first is after the start; 0: until the job ends.")] = 1,
+    keep: Annotated[str, typer.Option("--keep", metavar="N", help="How many windows of a process stay, the newest; all for all of them. By default all, with --repeat 0 the newest 50, at most 4 GiB.")] = "newest",
     module: Annotated[bool, typer.Option("-m", help="The command is a Python module.")] = False,
     no_memory: Annotated[bool, typer.Option("--no-memory", help="Do not record allocations.")] = False,
     no_shapes: Annotated[bool, typer.Option("--no-shapes", help="Do not record the shapes of inputs.")] = False,
@@ -69,10 +82,11 @@ def run(
     from stepscope.cli.run_outcome import outcome
 
     first, last = steps_of(steps)
+    kept = keep_of(keep)
     words = command_of([*(["-m"] if module else []), *(command or [])])
     with session(quiet, False, color) as talk, tempfile.TemporaryDirectory(prefix="stepscope-run-") as notes:
-        options = {"memory": not no_memory, "shapes": not no_shapes, "stacks": not no_stacks}
-        plan = Plan(str(folder.absolute()), first, last, notes, options)
+        options = {"memory": not no_memory, "shapes": not no_shapes, "stacks": not no_stacks, "keep": kept}
+        plan = Plan(str(folder.absolute()), first, last, notes, options, repeat)
         code = _ended(talk, words, environment(plan, os.environ, listen=listen))
         told = outcome(plan, list(read_notes(Path(notes))), shlex.quote(str(folder)), words)
         (talk.note if told.is_good else talk.warn)(told.text)

@@ -38,6 +38,9 @@ def _recorded(plan: Plan, notes: Sequence[Note], folder: str) -> str:
     last = min(plan.last, max(int(note.get("steps") or 0) for note in notes) - 1)
     early = "" if last == plan.last else f" (the job ended before step {plan.last})"
     which = f"step {plan.first}" if last <= plan.first else f"steps {plan.first} to {last}"
+    if plan.repeat != 1 and last == plan.last:
+        windows = max(int(note.get("steps") or 0) for note in notes) // plan.cycle
+        which = f"{windows} window{'s' * (windows != 1)}, {which} and so on every {plan.cycle} steps,"
     lines = [f"Recorded {which}{workers}{early} into {folder}."]
     return "\n".join([*lines, *_problems(notes), f"Next: stepscope report {folder}"])
 

@@ -83,8 +83,15 @@ def relative_to(folder: Path, given: Budget) -> Budget:
 
 def with_baseline(given: Budget, paths: Sequence[str]) -> Budget:
     """The same budget against the profiles at these paths; without limits of its own the step may grow by 5 %."""
-    base = given.baseline or Baseline(step_time=Limit(0.05, "share"))
+    base = given.baseline or with_limit(Baseline())
     return replace(given, baseline=replace(base, paths=tuple(paths)))
+
+
+def with_limit(base: Baseline) -> Baseline:
+    """A baseline without limits would pass everything: the step may grow by 5 %, unless there are limits."""
+    if replace(base, paths=()) != Baseline():
+        return base
+    return replace(base, step_time=Limit(0.05, "share"))
 
 
 def _parse_toml(text: str, path: Path) -> dict[str, Any]:
@@ -115,7 +122,7 @@ def budget(given: Mapping[str, Any], where: str) -> Budget:
 
 def _read_baseline(value: Any, where: str) -> Baseline:
     if isinstance(value, str | list | tuple):
-        return Baseline(paths=_read_paths(value, where), step_time=Limit(0.05, "share"))
+        return with_limit(Baseline(paths=_read_paths(value, where)))
     readers: dict[str, Callable[[Any, str], Any]] = {
         "path": _read_paths,
         "step_time": _read_limit("share", "ns"),
@@ -124,7 +131,7 @@ def _read_baseline(value: Any, where: str) -> Baseline:
         "findings": _read_flag,
     }
     fields = _read_fields(value, readers, where)
-    return Baseline(paths=fields.pop("path", ()), **fields)
+    return with_limit(Baseline(paths=fields.pop("path", ()), **fields))
 
 
 def _read_fields(given: Any, readers: Mapping[str, Callable[[Any, str], Any]], where: str) -> dict[str, Any]:

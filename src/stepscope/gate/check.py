@@ -25,6 +25,7 @@ from stepscope.diffs.side import read_side
 from stepscope.errors import StepscopeError
 from stepscope.gate import wording
 from stepscope.gate.budget import Baseline, Budget, Limit
+from stepscope.gate.evidence import explain_no_findings, explain_unseen, has_steps
 from stepscope.gate.wording import NOISY, OK, OVER, UNKNOWN
 from stepscope.profiles.load import load
 from stepscope.profiles.profile import Profile
@@ -90,7 +91,7 @@ def check_side(side: Side, budget: Budget, diff: Diff | None = None, *, strict: 
     """Check a profile that was read before; `diff` is that against the budget's baseline, where it has one."""
     checks = list(_check_limits(side, budget))
     if diff is not None:
-        checks += check_growth(diff, budget.baseline or Baseline())
+        checks += check_growth(diff, budget.baseline or Baseline(), explain_no_findings(side.report))
     gate = _make_gate(side.report.profile.path, diff, checks, strict)
     if diff is None:
         gate.remarks = [*list_losses(side.report), *gate.remarks]
@@ -111,6 +112,12 @@ def _list_inconclusive(checks: Sequence[Check]) -> Iterator[str]:
 
 
 def _make_gate(path: str, diff: Diff | None, checks: list[Check], strict: bool) -> Gate:
+    """The verdict. A gate that has judged nothing must not pass."""
+    if not checks:
+        raise StepscopeError(
+            f"Nothing of {path} was judged: the budget has no limit.",
+            fix='Write one, for instance step_time = "120 ms", or step_time = "5 %" below [baseline].',
+        )
     failing = (OVER, UNKNOWN, NOISY) if strict else (OVER, UNKNOWN)
     return Gate(
         path=path,
@@ -137,7 +144,7 @@ def _check_limits(side: Side, budget: Budget) -> Iterator[Check]:
         yield _check_limit("peak_memory", budget.peak_memory, _find_peak(side), None, wording.NO_MEMORY)
     findings = {finding.code: finding for finding in side.report.findings}
     for code in budget.findings:
-        yield _check_finding(code, findings.get(code))
+        yield _check_finding(code, findings.get(code), explain_unseen(code, side.report))
 
 
 def _check_limit(name: str, limit: Limit, value: float | None, noise: float | None, missing: str) -> Check:
@@ -206,7 +213,7 @@ def _check_part(side: Side, part: str, limit: Limit) -> Check:
     if limit.unit == "share":
         values = [value / whole if whole else 0.0 for value, whole in zip(values, cells["ns"], strict=True)]
     noise = estimate_noise_of_one(values, draw_cells(cells), 0.0)
-    value = sum(values) / len(values) if values else None
+    value = sum(values) / len(values) if values and has_steps(side.report) else None
     return _check_limit(f"parts.{part}", limit, value, noise.margin if noise else None, wording.NO_STEPS)
 
 
@@ -216,22 +223,30 @@ def _find_peak(side: Side) -> float | None:
     return max((row.peak_bytes for row in on_devices if row.peak_bytes is not None), default=None)
 
 
-def _check_finding(code: str, finding: Finding | None) -> Check:
-    message = ""
+def _check_finding(code: str, finding: Finding | None, unseen: str) -> Check:
+    """A finding that must be absent; `unseen` says why the profile could not show it."""
+    present = []
     if finding is not None:
-        message = f"{finding.title}, worth {units.duration(finding.saves_ns_per_step)} per step"
+        present.append(f"{finding.title}, worth {units.duration(finding.saves_ns_per_step)} per step")
+    return _check_absence(f"findings.{code}", present, unseen)
+
+
+def _check_absence(name: str, present: Sequence[str], unseen: str) -> Check:
+    """That there is nothing of what is described; not measured where the profile could not show it."""
+    if unseen and not present:
+        return Check(name=name, limit=0, value=None, unit="count", verdict=UNKNOWN, message=unseen)
     return Check(
-        name=f"findings.{code}",
+        name=name,
         limit=0,
-        value=0 if finding is None else 1,
+        value=len(present),
         unit="count",
-        verdict=OK if finding is None else OVER,
-        message=message,
+        verdict=OVER if present else OK,
+        message="; ".join(present),
     )
 
 
-def check_growth(diff: Diff, base: Baseline) -> list[Check]:
-    """What has grown, compared with the baseline (A of the diff)."""
+def check_growth(diff: Diff, base: Baseline, unseen: str = "") -> list[Check]:
+    """What has grown, compared with the baseline (A of the diff); `unseen` says why B could show no findings."""
     checks = []
     if base.step_time is not None:
         checks.append(_check_row("baseline.step_time", diff.step, base.step_time, diff))
@@ -242,7 +257,8 @@ def check_growth(diff: Diff, base: Baseline) -> list[Check]:
     if base.peak_memory is not None:
         checks.append(_check_row("baseline.peak_memory", _choose_memory(diff), base.peak_memory, diff))
     if base.findings:
-        checks.append(_check_gained(diff))
+        gained = [f"{each.title} ({each.code})" for each in diff.gained if each.significant]
+        checks.append(_check_absence("baseline.findings", gained, unseen))
     return checks
 
 
@@ -304,15 +320,3 @@ def _find_certain_cause(diff: Diff) -> str | None:
     if diff.batch is None or diff.batch.ratio <= 1:
         return None
     return next((line.title for line in diff.lines if line.kind == "batch"), None)
-
-
-def _check_gained(diff: Diff) -> Check:
-    gained = [each for each in diff.gained if each.significant]
-    return Check(
-        name="baseline.findings",
-        limit=0,
-        value=len(gained),
-        unit="count",
-        verdict=OVER if gained else OK,
-        message="; ".join(f"{each.title} ({each.code})" for each in gained),
-    )

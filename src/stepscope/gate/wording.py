@@ -19,6 +19,8 @@ NO_STEPS_IN_BASELINE = "The baseline has no steps."
 NO_MEMORY = "Memory was not recorded."
 NO_MEMORY_IN_BOTH = "Memory was not recorded in both profiles."
 NO_FIGURE = "One of the two profiles does not have this figure."
+NO_FINDINGS = "The findings could not be computed."
+ONE_RANK = "Only one rank of the job was loaded."
 
 
 def format_limit(value: float, unit: str, written: str) -> str:

@@ -16,7 +16,7 @@ from stepscope.profiles.cache.cache import Cache, Identity, identify
 from stepscope.profiles.find.catalog import Catalog, choose, scan
 from stepscope.profiles.find.leftovers import problems_around
 from stepscope.profiles.find.nothing_found import nothing_found
-from stepscope.profiles.find.runs import Entry, Run
+from stepscope.profiles.find.runs import RING, Entry, Run
 from stepscope.profiles.find.sidecars import attach
 from stepscope.profiles.find.walk import Skipped
 from stepscope.profiles.profile import Profile
@@ -213,7 +213,8 @@ class _Reader:
     def read(self, entry: Entry) -> Trace:
         """From the cache if it is there as it was, else from the file."""
         source = entry.source()
-        identity = identify(source) if self.cache is not None else None
+        # A ring changes without a change of its times while its process lives.
+        identity = identify(source) if self.cache is not None and entry.format_hint != RING else None
         if self.cache is None or identity is None:
             return formats.read(source, self.meter.of(entry))
         kept = self.cache.open(identity, entry.path, lambda: self._reread(entry, identity))

@@ -13,7 +13,7 @@ import polars as pl
 from stepscope.formats.source import Source
 from stepscope.native import interpreted
 from stepscope.profiles.cache import background as later
-from stepscope.profiles.cache.cache import default_folder, identify
+from stepscope.profiles.cache.cache import Cache, default_folder, identify
 from stepscope.profiles.find.runs import Run
 from stepscope.profiles.profile import Profile
 from stepscope.safe import readable
@@ -283,11 +283,11 @@ def problems_told(table: pl.DataFrame) -> list[ProblemTold]:
 
 
 def _cache_state(profile: Profile) -> CacheState | None:
-    folder = default_folder()
+    cache = Cache(default_folder())
     later.wait()  # what was just read is still being stored
     keys = [identify(Source(trace.info.path)) for trace in profile.traces]
-    kept = sum((folder / key.key).is_dir() for key in keys if key is not None)
-    return CacheState(str(folder), kept, len(keys))
+    kept = sum(cache.holds(key) for key in keys if key is not None)
+    return CacheState(str(cache.folder), kept, len(keys))
 
 
 def _runs(profile: Profile) -> list[RunFound]:

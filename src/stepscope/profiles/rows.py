@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from collections.abc import Iterator
 
 import polars as pl
 
 from stepscope.errors import StepscopeError
+from stepscope.safe import FORMULA_STARTS, safe_cell
 
 ROWS_PER_PIECE = 1 << 16
+_FORMULA = f"^[{re.escape(FORMULA_STARTS)}]"
+_TEXT = (pl.String, pl.Categorical, pl.Enum)
 
 
 def as_texts(frame: pl.DataFrame) -> pl.DataFrame:
@@ -22,6 +28,35 @@ def as_texts(frame: pl.DataFrame) -> pl.DataFrame:
 def as_plain(frame: pl.DataFrame) -> pl.DataFrame:
     """For CSV, which has neither nested nor binary values: JSON and base64 instead."""
     return frame.select(_plain(name, dtype) for name, dtype in frame.schema.items())
+
+
+def csv_header(frame: pl.DataFrame, *, raw: bool = False) -> str:
+    """The first line of a CSV file: names of columns may come out of a query."""
+    target = io.StringIO()
+    csv.writer(target, lineterminator="\n").writerow(
+        name if raw else safe_cell(name) for name in frame.columns
+    )
+    return target.getvalue()
+
+
+def csv_rows(frame: pl.DataFrame, *, raw: bool = False) -> str:
+    """The rows of a CSV file. Text that a spreadsheet would run is made harmless unless `raw`; figures are what they are."""
+    plain = as_plain(frame)
+    if not raw:
+        texts = [name for name, dtype in frame.schema.items() if isinstance(dtype, _TEXT)]
+        plain = plain.with_columns(_without_formulas(name) for name in texts)
+    return plain.write_csv(include_header=False)
+
+
+def _without_formulas(name: str) -> pl.Expr:
+    """As `safe_cell` has it, for a whole column."""
+    text = pl.col(name).cast(pl.String)
+    return (
+        pl.when(text.str.contains(_FORMULA))
+        .then(pl.concat_str(pl.lit("'"), text))
+        .otherwise(text)
+        .alias(name)
+    )
 
 
 def _plain(name: str, dtype: pl.DataType) -> pl.Expr:

@@ -51,9 +51,19 @@ class Settings:
     """How the app behaves where it is mounted."""
 
     capture: bool = True
+    capture_servers: tuple[str, ...] = ()
     in_tensorboard: bool = False
     guard: Guard = field(default_factory=Guard)
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def capture_flag(self) -> str:
+        """The option that names a profiler server to record from."""
+        return (
+            "tensorboard --stepscope_capture_server"
+            if self.in_tensorboard
+            else "stepscope serve --capture-server"
+        )
 
 
 class App:
@@ -63,7 +73,7 @@ class App:
         self.settings = settings
         self.runs = Runs(places)
         self.opened = Opened(settings.limits)
-        self.captures = Captures(self.runs)
+        self.captures = Captures(self.runs, settings.capture_servers, settings.capture_flag)
         self._values = Values(self.opened.workers, most=20)
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -98,9 +108,9 @@ class App:
         if not request.environ.get("PATH_INFO") and request.root_path:
             return _with_slash(request)
         path = request.path.lstrip("/")
-        letting_in = self.settings.guard.check(request)
-        if letting_in is not None:
-            return letting_in
+        shown = self.settings.guard.check(request)
+        if shown is not None:
+            return shown
         if len(path) > LONGEST_PATH:
             raise Refused("The address is too long.", status=414)
         if path.startswith("api/"):
@@ -156,12 +166,15 @@ class App:
         """POST begins a recording; GET tells of one, or what can be recorded from."""
         if not self.settings.capture:
             raise Refused("Recording from this page is off.", status=403)
+        self.settings.guard.check_order(request)
         if not words and request.method == "POST":
             return Json({"id": self.captures.begin(json_object(request.get_data())).id})
         _only(request, "GET")
         if len(words) > 1:
             raise Refused("There is no such route.", status=404)
-        return Json(self.captures.get(words[0]).told() if words else {"targets": self.captures.targets()})
+        if words:
+            return Json(self.captures.get(words[0]).told())
+        return Json({"targets": self.captures.targets(), "servers": list(self.captures.servers)})
 
     def _compared(self, query: Query) -> dict[str, Any]:
         a, b = self._two(query)
@@ -184,6 +197,8 @@ class App:
             raise Refused("There is no such route.", status=404)
         route, words = found
         _only(request, route.method)
+        if route.method == "POST":
+            self.settings.guard.check_order(request)
         query, body = Query(request.args.to_dict()), request.get_data()
         return route.handler(Ask(self.opened.get(self._listed(run_id)), query, body, words))
 

@@ -9,14 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from waitress.server import create_server
-
 from stepscope.errors import StepscopeError
 from stepscope.server.app import App
+from stepscope.server.http.connections import Server
 from stepscope.server.http.request import LARGEST_BODY
 
 THREADS = 16
-CONNECTIONS = 200
 
 
 @dataclass
@@ -26,7 +24,7 @@ class Serving:
     app: App
     host: str
     port: int
-    server: Any
+    server: Server
     prefix: str = ""
     _is_closed: bool = False
 
@@ -75,16 +73,13 @@ def listen(
         bound = socket.create_server((host, port), family=_family(host), backlog=128)
     except (OSError, OverflowError) as error:
         raise _cannot_listen(host, port, error) from None
-    server = create_server(
+    server = Server(
         wrap(app),
-        sockets=[bound],
-        threads=THREADS,
-        connection_limit=CONNECTIONS,
+        bound,
+        THREADS,
         max_request_body_size=LARGEST_BODY,
         max_request_header_size=64 << 10,
         ident="stepscope",
-        channel_timeout=60,
-        clear_untrusted_proxy_headers=True,
         url_prefix=prefix.rstrip("/"),
     )
     return Serving(app, host, int(bound.getsockname()[1]), server, prefix.strip("/"))

@@ -12,21 +12,37 @@ from typing import Any
 
 from tensorboard.plugins import base_plugin
 
+_FLAGS: dict[str, dict[str, Any]] = {
+    "--stepscope_capture": {
+        "action": "store_true",
+        "help": "Let the stepscope tab record from running jobs of this user.",
+    },
+    "--stepscope_capture_server": {
+        "action": "append",
+        "metavar": "HOST:PORT",
+        "help": "A profiler server of TensorFlow or JAX that the stepscope tab may record from, with --stepscope_capture. "
+        "Repeat it, or separate several with commas.",
+    },
+    "--stepscope_allow_host": {
+        "action": "append",
+        "metavar": "NAME",
+        "help": "A name under which the stepscope tab answers SQL and capture, besides loopback names and --host: that of a "
+        "proxy. Repeat it, or separate several with commas.",
+    },
+}
+
 
 class Loader(base_plugin.TBLoader):
     """Makes the plugin, or one that says why there is none."""
 
     def define_flags(self, parser: argparse.ArgumentParser) -> None:
-        """Our one flag. One that another plugin defines already is left to it."""
+        """Our flags. One that another plugin defines already is left to it."""
         group = parser.add_argument_group("stepscope plugin")
-        try:
-            group.add_argument(
-                "--stepscope_capture",
-                action="store_true",
-                help="Let the stepscope tab record from running jobs and profiler servers.",
-            )
-        except argparse.ArgumentError:
-            pass
+        for flag, settings in _FLAGS.items():
+            try:
+                group.add_argument(flag, **settings)
+            except argparse.ArgumentError:
+                pass
 
     def load(self, context: base_plugin.TBContext) -> base_plugin.TBPlugin:
         """The plugin."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tensorboard.plugins import base_plugin
 
+from stepscope.server.api.capture import server_addresses
 from stepscope.server.app import Settings, make_app
-from stepscope.server.http.guard import Guard
+from stepscope.server.http.guard import LOOPBACK, Guard, host_names
 from stepscope.server.runs.watch import Place
 
 PATIENCE_S = 0.3
@@ -19,7 +20,11 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9.+-]*://")
 
 
 class StepscopePlugin(base_plugin.TBPlugin):
-    """TensorBoard's own rules say who is let in; recording is off unless --stepscope_capture turns it on."""
+    """TensorBoard's own rules say who is let in; recording is off unless --stepscope_capture turns it on.
+
+    Pages are answered under any name, as TensorBoard answers its own. Under any name would also be one that another site points
+    at this machine, so SQL and capture are answered only under names that the user knows of.
+    """
 
     plugin_name = "stepscope"
 
@@ -27,8 +32,11 @@ class StepscopePlugin(base_plugin.TBPlugin):
         flags = context.flags
         settings = Settings(
             capture=bool(getattr(flags, "stepscope_capture", False)),
+            capture_servers=server_addresses(getattr(flags, "stepscope_capture_server", None) or ()),
             in_tensorboard=True,
-            guard=Guard(hosts=None, may_be_framed=True),
+            guard=guard(
+                str(getattr(flags, "host", "") or ""), getattr(flags, "stepscope_allow_host", None) or ()
+            ),
         )
         spec = str(getattr(flags, "logdir_spec", "") or "")
         self._app = make_app(places(str(context.logdir or ""), spec), settings)
@@ -55,6 +63,18 @@ class StepscopePlugin(base_plugin.TBPlugin):
             inner["SCRIPT_NAME"] = f"{environ.get('SCRIPT_NAME', '')}{MOUNTED_AT}"
             inner["PATH_INFO"] = path[len(MOUNTED_AT) :]
         return self._app(inner, start_response)
+
+
+def guard(bound: str, allowed: Sequence[str]) -> Guard:
+    """`bound` is TensorBoard's --host, `allowed` are the names of --stepscope_allow_host."""
+    own = host_names([f"[{bound}]" if ":" in bound else bound]) if bound else ()
+    return Guard(
+        hosts=None,
+        orders_as=(*LOOPBACK, *own),
+        named=host_names(allowed),
+        flag="--stepscope_allow_host",
+        may_be_framed=True,
+    )
 
 
 def places(logdir: str, spec: str) -> list[Place]:

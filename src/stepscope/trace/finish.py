@@ -10,9 +10,11 @@ from stepscope.native import order
 from stepscope.native.spans import nesting as intervals
 from stepscope.native.spans import sort
 from stepscope.trace.columns import buffer, rows_or_null, series
+from stepscope.trace.devices import bounded_memory, bounded_tracks
 from stepscope.trace.draft import Draft
 from stepscope.trace.flows import with_flows
 from stepscope.trace.frames import take_largest
+from stepscope.trace.header import checked
 from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.roles import roles
 from stepscope.trace.schema import EVENT_REFERENCES, Text, conform
@@ -20,14 +22,18 @@ from stepscope.trace.scopes import ancestors, with_module_scopes
 from stepscope.trace.step_of_event import mark_steps
 from stepscope.trace.trace import Trace
 
+UNNAMED = "(unnamed)"
+
 
 def finish(draft: Draft) -> Trace:
     """The trace that the draft describes."""
     tracks = conform("tracks", draft.tracks).sort("id")
-    events = draft.events.with_columns(pl.col("name").cast(Text))
+    events = _without_null_names(draft.events.with_columns(pl.col("name").cast(Text)), draft.problems)
+    tracks = bounded_tracks(tracks, events, draft.problems)
     events, moved = _sorted(_without_negative_durations(events, draft.problems))
     events = _nested(events, tracks, draft.problems)
     tables = {name: _moved(frame, EVENT_REFERENCES[name], moved) for name, frame in draft.referring().items()}
+    tables["memory"] = bounded_memory(tables["memory"], draft.problems)
     tables["links"] = with_flows(tables["links"], draft.flows, events, draft.problems)
     given = events["role"] if "role" in events.columns else None
     events = events.with_columns(roles(events["name"], given).alias("role"))
@@ -35,7 +41,8 @@ def finish(draft: Draft) -> Trace:
     tables["ops"] = with_module_scopes(_with_python_parent(tables["ops"], events), events)
     tables["kernels"] = _with_launching_op(tables["kernels"], tables["links"], events)
     tables |= {"events": events, "tracks": tracks, "counters": draft.counters, "modules": draft.modules}
-    tables |= {"traces": draft.info.frame(), "problems": draft.problems.frame()}
+    info = checked(draft.info, draft.problems)
+    tables |= {"traces": info.frame(), "problems": draft.problems.frame()}
     return Trace(
         {name: _in_order(name, conform(name, frame)) for name, frame in tables.items()},
         {name: _sorted_by(_moved(frame, ("event",), moved), "event") for name, frame in draft.cold.items()},
@@ -86,6 +93,24 @@ def _without_negative_durations(events: pl.DataFrame, problems: Problems) -> pl.
         )
     )
     return events.with_columns(pl.col("dur_ns").clip(lower_bound=0))
+
+
+def _without_null_names(events: pl.DataFrame, problems: Problems) -> pl.DataFrame:
+    """Every table and page lists work by its name: what has none gets one that says so."""
+    unnamed = events["name"].null_count()
+    if not unnamed:
+        return events
+    problems.add(
+        Problem(
+            "unnamed-events",
+            "Events without a name",
+            f"{{count}} events have no readable name; they are kept as {UNNAMED}.",
+            "Record the profile again with a newer profiler.",
+            "info",
+            unnamed,
+        )
+    )
+    return events.with_columns(pl.col("name").fill_null(pl.lit(UNNAMED, dtype=Text)))
 
 
 def _sorted(events: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series | None]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from stepscope.trace.header import plain
+
 _BARE_WORD = re.compile(
     rb"(?<=[:\[,])(\s*)(?:N/A|[+-]?(?:inf(?:inity)?|nan)|undefined|None)(?=\s*[,\]}])", re.IGNORECASE
 )
@@ -40,6 +42,7 @@ def repaired_json(text: bytes) -> Any:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass
     try:
-        return json.loads(_BARE_WORD.sub(rb"\1null", text).decode(errors="replace"), strict=False)
+        found = json.loads(_BARE_WORD.sub(rb"\1null", text).decode(errors="replace"), strict=False)
+        return plain(found)
     except (ValueError, RecursionError):
         return None

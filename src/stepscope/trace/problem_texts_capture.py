@@ -91,6 +91,38 @@ CAPTURE: dict[str, Texts] = {
         "It is read-only, or belongs to someone else.",
         "Give a folder that this user can write.",
     ),
+    "capture-killed": Texts(
+        "warning",
+        "The process ended before its profile was written",
+        "It was killed (kill -9, out of memory, a time limit), crashed, or left by os._exit. What stepscope had kept in its ring file is "
+        "read: steps, annotations and telemetry up to the last moment, without what the framework writes when a window ends.",
+        "Record fewer steps, or several short windows, so that one is written before the end. dmesg tells of the kernel's out-of-memory "
+        "killer.",
+    ),
+    "capture-running": Texts(
+        "info",
+        "The recording is still going on",
+        "The process lives and has not written its profile yet; its ring file was read.",
+        "Open it again when the window is over.",
+    ),
+    "capture-unwritten": Texts(
+        "warning",
+        "The profile could not be written",
+        "The window ended, and writing its files failed; the ring file was kept in their place.",
+        "The warning on the job's stderr, and the sidecar if there is one, say why: mostly the disk was full.",
+    ),
+    "ring-failed": Texts(
+        "info",
+        "The recording would not have survived a kill -9",
+        "Its ring file could not be made or could not grow: a full disk, a read-only folder.",
+        "Give a folder with some room that this user can write.",
+    ),
+    "windows-removed": Texts(
+        "info",
+        "Older windows of this recording were removed",
+        "A schedule without an end keeps the newest windows, so that it does not fill the disk.",
+        "keep=None keeps all of them, keep=N so many.",
+    ),
     "never-stopped": Texts(
         "warning",
         "A recording was started and never finished",

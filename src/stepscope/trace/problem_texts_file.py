@@ -24,6 +24,24 @@ FILE: dict[str, Texts] = {
     "damaged-events": Texts(
         "warning", "Some events are damaged", "A copy or a disk damaged the file.", _AGAIN
     ),
+    "damaged-program": Texts(
+        "warning",
+        "The code of compiled programs is damaged",
+        "A copy or a disk damaged the file. Ops, FLOPs and memory of the instructions that cannot be read are missing.",
+        _AGAIN,
+    ),
+    "bad-header": Texts(
+        "warning",
+        "The header says what cannot be",
+        "It was edited or damaged. The figures in question are left out.",
+        _AGAIN,
+    ),
+    "too-many-devices": Texts(
+        "warning",
+        "More devices than any process drives",
+        "The file is damaged, or several recordings were put into one. The busiest devices count.",
+        _AGAIN,
+    ),
     "lost-records": Texts(
         "error", "Bytes of an event file are no record", "A copy or a disk damaged it.", _AGAIN
     ),
@@ -52,7 +70,7 @@ FILE: dict[str, Texts] = {
         "warning",
         "The tables could not be cached",
         "The cache folder is read-only, full or not private; the next open reads the profile again.",
-        "Set STEPSCOPE_CACHE to a folder that can be written.",
+        "Close the folder to other users (chmod 700), or set STEPSCOPE_CACHE to a folder of your own that can be written.",
     ),
     "bad-events": Texts(
         "error",
@@ -92,6 +110,9 @@ FILE: dict[str, Texts] = {
     ),
     "unescaped-quotes": Texts(
         "info", "Names with quotes that were not escaped", "PyTorch escapes them since mid-2026.", _WRITER
+    ),
+    "unnamed-events": Texts(
+        "info", "Events without a name", "The writer left it out, or it is damaged.", _WRITER
     ),
     "outlives-parent": Texts(
         "info",

@@ -10,6 +10,7 @@ import msgspec
 import polars as pl
 
 from stepscope.safe import readable
+from stepscope.trace.header import plain
 from stepscope.trace.json_text import repaired_json
 from stepscope.trace.schema import TABLES, conform
 
@@ -40,7 +41,7 @@ class TraceInfo:
         row = {name: getattr(self, name) for name in TABLES["traces"]}
         row["path"] = readable(self.path)
         for name in _JSON_COLUMNS:
-            row[name] = msgspec.json.encode(row[name]).decode()
+            row[name] = _as_json(row[name])
         return pl.DataFrame([row], schema=TABLES["traces"])
 
     @classmethod
@@ -50,6 +51,14 @@ class TraceInfo:
         for name in _JSON_COLUMNS:
             row[name] = msgspec.json.decode(row[name])
         return cls(**row)
+
+
+def _as_json(value: Any) -> str:
+    """Headers hold anything: what has no JSON of its own is brought into a form that has."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (OverflowError, RecursionError, TypeError, ValueError):
+        return msgspec.json.encode(plain(value)).decode()
 
 
 class Trace:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.analysis.xla.hlo_module import Module
+from stepscope.analysis.xla.hlo_module import Module, Shape, numbers
 from stepscope.analysis.xla.instruction_cost import Worker
 from tests.analysis.kernels.names.test_xla import field
 
@@ -144,3 +144,24 @@ def test_convolution_leaves_padding_out() -> None:
     )
     conv = made("conv.1", "convolution", 3, shaped(F32, 1, 4, 5), reads(1, 2), window, places)
     assert work_of("conv.1", data, kernel, conv)[2] == 2 * 2 * 5 * (4 * 3 - 2)
+
+
+def test_fusions_that_enclose_themselves() -> None:
+    """Ten to the power of eight ways down, each looked at once."""
+    inside = b"".join(
+        made(f"f.{at}", "fusion", at, shaped(F32, 4), field(38, bytes([2]))) for at in range(10, 20)
+    )
+    loop = field(3, field(1, "loop") + inside + field(5, 2))
+    found = work_of("f.1", made("f.1", "fusion", 1, shaped(F32, 4), field(38, bytes([2]))), others=loop)
+    assert found[0] == "f"
+
+
+def test_numbers_without_an_end() -> None:
+    """A packed number of any length is none, and costs no more than its bytes."""
+    assert numbers(memoryview(b"\x05" + b"\xff" * 100_000)) == [5]
+    assert numbers(memoryview(b"\xff" * 9 + b"\x01\x07")) == [2**64 - 1, 7]
+
+
+def test_more_elements_than_there_can_be() -> None:
+    assert Shape(F32, (2**40,) * 100_000).elements == 1 << 63
+    assert Shape(F32, (2**40,) * 100_000 + (0,)).elements == 0

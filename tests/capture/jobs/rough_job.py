@@ -7,6 +7,7 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,98 @@ def endless() -> None:
     print("running", flush=True)  # noqa: T201
     while True:
         steps(prof, 1)
+
+
+def any_moment() -> None:
+    """Waits, warms up and records in turns, from the first moment on, until someone kills it."""
+    prof = profiler(schedule=stepscope.schedule(skip=15, warmup=2, active=25, repeat=0), stacks=False)
+    prof.start()
+    print("running", flush=True)  # noqa: T201
+    while True:
+        time.sleep(0.001)
+        steps(prof, 1)
+
+
+def crashing(end: Callable[[], None]) -> None:
+    """One step ends, in the next the process does: inside of two annotations."""
+    prof = profiler(schedule=stepscope.schedule(skip=4, active=1000), stacks=False)
+    prof.start()
+    steps(prof, 5)
+    with stepscope.annotate("outer"), stepscope.annotate("inner"):
+        end()
+
+
+def left() -> None:
+    crashing(lambda: os._exit(9))
+
+
+def crashed() -> None:
+    crashing(lambda: os.kill(os.getpid(), signal.SIGSEGV))
+
+
+def killed() -> None:
+    crashing(lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def killed_before_the_window() -> None:
+    prof = profiler(schedule=stepscope.schedule(skip=100, active=5))
+    prof.start()
+    steps(prof, 7)
+    while prof._kept._seen < 7:  # outside of windows a thread looks now and then
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed_in_stop() -> None:
+    """The framework has stopped and not yet written."""
+    prof = profiler(stacks=False)
+    prof.start()
+    steps(prof, 3)
+    from importlib import import_module
+
+    collector = import_module(f"stepscope.capture.backends.{BACKEND}")
+    kind = getattr(collector, "TorchBackend" if BACKEND == "torch" else "HostBackend")
+    kind.save = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+    prof.stop()
+
+
+def killed_between() -> None:
+    """One window is written, the next one is not."""
+    prof = profiler(schedule=stepscope.schedule(skip=1, active=3, repeat=0), stacks=False)
+    prof.start()
+    steps(prof, 6)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def unwritten() -> None:
+    """The window ends well, and its file cannot be written."""
+    prof = profiler(stacks=False)
+    prof.start()
+    steps(prof, 3)
+    from importlib import import_module
+
+    collector = import_module(f"stepscope.capture.backends.{BACKEND}")
+    kind = getattr(collector, "TorchBackend" if BACKEND == "torch" else "HostBackend")
+
+    def fail(_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    kind.save = fail
+    prof.stop()
+    print("trained", len(prof.files), [each["code"] for each in prof.problems])  # noqa: T201
+
+
+def forked_and_killed() -> None:
+    """A child goes on with the loop as a DataLoader's worker might, and leaves the parent's ring alone."""
+    prof = started()
+    child = os.fork()
+    if child == 0:
+        with stepscope.annotate("of the child"):
+            steps(prof, 50)
+        os._exit(0)
+    os.waitpid(child, 0)
+    steps(prof, 2)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def raised() -> None:

@@ -12,10 +12,11 @@ import msgspec
 import pytest
 
 from stepscope.reports.model.report import Finding
-from stepscope.reports.render.csv import csv_tables
+from stepscope.reports.render.csv import as_csv, csv_tables
 from stepscope.reports.render.json import as_json, schema_text
 from stepscope.reports.render.markdown import as_markdown, code, text
 from stepscope.reports.report import Report
+from stepscope.reports.tables.table import Column, Table
 from stepscope.reports.tables.tables import ORDER, tables_of
 from stepscope.reports.wording.summary import evidence
 from tests.builders.reports import HOSTILE, KERNEL, report
@@ -84,6 +85,25 @@ def test_csv_has_exact_figures() -> None:
 def test_csv_keeps_names_as_they_are() -> None:
     tables = dict(csv_tables(report(hostile=HOSTILE)))
     assert list(csv.DictReader(io.StringIO(tables["ops"])))[1]["name"] == HOSTILE
+
+
+def test_csv_has_no_formulas() -> None:
+    """Wherever a name can stand; figures keep their signs."""
+    hostile = "=cmd|' /C calc'!A0"
+    tables, raw = (dict(csv_tables(report(hostile=hostile), raw=raw)) for raw in (False, True))
+    cells = [cell for text in tables.values() for row in csv.reader(io.StringIO(text)) for cell in row]
+    assert not [cell for cell in cells if cell.startswith("=")]
+    assert cells.count(f"'{hostile}") > 5
+    exact = [cell for text in raw.values() for row in csv.reader(io.StringIO(text)) for cell in row]
+    assert [cell.removeprefix("'") for cell in cells] == exact
+
+
+def test_csv_keeps_negative_figures() -> None:
+    columns = (Column("name", "name", "name"), Column("change_ns", "change", "ns"))
+    negative = Table(
+        "t", "t", columns, [{"name": "-x", "change_ns": -5}, {"name": "y", "change_ns": -0.5}], 2
+    )
+    assert as_csv(negative) == "name,change_ns\n'-x,-5\ny,-0.5\n"
 
 
 def test_every_table_has_its_own_file() -> None:

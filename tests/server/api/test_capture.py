@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from stepscope.errors import StepscopeError
+from stepscope.server.api.capture import server_addresses
 from stepscope.server.app import Settings, make_app
 from stepscope.server.http.guard import TOKEN_HEADER
 from stepscope.server.runs.watch import Place
@@ -75,7 +77,12 @@ def test_a_job_that_listens(asking: Asking, job: int) -> None:
     assert report["profile"]["framework"] is not None or report["profile"]["events"] > 0
 
 
-def test_a_profiler_server(asking: Asking) -> None:
+def naming(folder: Path, *servers: str) -> Asking:
+    """An app that may record from these."""
+    return Asking(make_app([Place(str(folder))], Settings(capture_servers=server_addresses(servers))))
+
+
+def test_a_profiler_server(tmp_path: Path) -> None:
     grpc = pytest.importorskip("grpc")
     import gzip
 
@@ -89,6 +96,8 @@ def test_a_profiler_server(asking: Asking) -> None:
     server.add_generic_rpc_handlers((handler,))
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
+    asking = naming(tmp_path, f"127.0.0.1:{port}")
+    assert asking.get("api/capture").get_json()["servers"] == [f"127.0.0.1:{port}"]
     try:
         begun = asking.post("api/capture", {"target": f"127.0.0.1:{port}", "duration_ms": 100}).get_json()
         told = ended(asking, begun["id"])
@@ -98,10 +107,11 @@ def test_a_profiler_server(asking: Asking) -> None:
     assert asking.get(f"api/runs/{told['run']}/report").get_json()["profile"]["format"] == "xplane"
 
 
-def test_a_server_that_is_not_there(asking: Asking) -> None:
+def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and nobody listens there
         target = f"127.0.0.1:{taken.getsockname()[1]}"
+        asking = naming(tmp_path, target)
         begun = asking.post("api/capture", {"target": target, "duration_ms": 10}).get_json()
         told = ended(asking, begun["id"])
     assert told["state"] == "failed"
@@ -119,6 +129,60 @@ def test_wrong_orders(asking: Asking, body: dict[str, Any]) -> None:
     answer = asking.post("api/capture", body)
     assert answer.status_code == 400
     assert answer.get_json()["error"]["what"]
+    assert not asking.app.captures._all
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["127.0.0.1:6009", "localhost:6008", "other.example:6009", "grpc://other.example:6009", "169.254.169.254:80", "[::1]:6009",
+     "localhost.:6009", "127.1:6009"],
+)  # fmt: skip
+def test_a_server_that_was_not_named(tmp_path: Path, target: str) -> None:
+    """Nothing is connected to, whatever answers there."""
+    asking = naming(tmp_path, "localhost:6009,Host.example:6009")
+    answer = asking.post("api/capture", {"target": target})
+    assert answer.status_code == 403
+    assert "--capture-server" in answer.get_json()["error"]["fix"]
+    assert not asking.app.captures._all
+
+
+def test_servers_are_named_as_people_write_them() -> None:
+    given = ["grpc://Host.example:06009", "localhost:1,[fd00::1]:2", "localhost:1"]
+    assert server_addresses(given) == ("host.example:6009", "localhost:1", "[fd00::1]:2")
+
+
+@pytest.mark.parametrize(
+    "given", ["nonsense", "host:0", "host:99999", "/tmp/x.sock:1", "a b:1", "http://host:1"]
+)
+def test_what_is_no_server(given: str) -> None:
+    with pytest.raises(StepscopeError, match="no profiler server"):
+        server_addresses([given])
+
+
+@pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="jobs listen on Unix sockets")
+def test_only_sockets_that_processes_of_this_user_made(
+    asking: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link, a file and a process that does not listen: none of them is a target."""
+    folder = tmp_path / "sockets"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("STEPSCOPE_SOCKETS", str(folder))
+    pid = os.getpid()
+    elsewhere = tmp_path / "other.sock"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(elsewhere))
+        listening.listen()
+        (folder / f"{pid}.sock").symlink_to(elsewhere)
+        for target in (str(pid), pid, str(os.getppid()), "0", "00", "²", str(elsewhere), f"../{pid}"):
+            answer = asking.post("api/capture", {"target": target})
+            assert answer.status_code == 400, target
+        assert asking.get("api/capture").get_json()["targets"] == []
+        (folder / f"{pid}.sock").unlink()
+        (folder / f"{pid}.sock").write_text("no socket")
+        assert asking.post("api/capture", {"target": str(pid)}).status_code == 400
+        listening.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            listening.accept()
     assert not asking.app.captures._all
 
 

@@ -116,6 +116,12 @@ def test_csv_is_the_whole_table() -> None:
     assert rows[3][5] == "[1,2,3]"
 
 
+def test_csv_has_no_formulas() -> None:
+    view = View(pl.DataFrame({"name": ["=1+1", "@x", "mm"], "n": [-1, -2, -3]}), ())
+    assert b"".join(view.csv(None)).decode() == "name,n\n'=1+1,-1\n'@x,-2\nmm,-3\n"
+    assert b"".join(view.csv(None, raw=True)).decode() == "name,n\n=1+1,-1\n@x,-2\nmm,-3\n"
+
+
 TABLES = (
     "steps", "breakdown", "breakdown_names", "phases", "findings", "problems", "input", "ops", "kernels", "precision", "copies", "memory",
     "memory_at_peak", "collectives", "collectives_ranks", "coverage", "coverage_gaps", "events", "links", "tracks", "counters", "modules",
@@ -181,6 +187,8 @@ def test_csv_over_http(asking: Asking) -> None:
     lines = answer.get_data(as_text=True).splitlines()
     total = asking.get(f"api/runs/{asking.id_of()}/table/kernels").get_json()["total"]
     assert len(lines) == total + 1
+    raw = asking.get(f"api/runs/{asking.id_of()}/table/kernels?as=csv&sort=calls&raw=1")
+    assert raw.get_data(as_text=True).splitlines() == lines  # none of these names is a formula
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from werkzeug.test import Client
 
-from stepscope.server.app import App, Settings, make_app
-from stepscope.server.http.guard import TOKEN_HEADER, Guard, host_name
+from stepscope.errors import StepscopeError
+from stepscope.server.http.guard import TOKEN_HEADER, host_name, host_names
 from stepscope.server.http.request import LARGEST_BODY
 from tests.server.conftest import Asking
 
@@ -94,41 +93,6 @@ def test_a_large_body_is_refused(asking: Asking) -> None:
     assert answer.status_code == 413
 
 
-class TestElsewhere:
-    """On an address that others reach, a token is asked for first."""
-
-    @pytest.fixture
-    def guarded(self, app: App) -> Client:
-        settings = Settings(guard=Guard(hosts=None, access="let-me-in"))
-        return Client(make_app(app.runs.places, settings))
-
-    @pytest.mark.parametrize(
-        "path", ["/", "/api/state", "/api/runs", "/web/shell/main.js", "/?token=guess", "/?token="]
-    )
-    def test_nothing_without_the_token(self, guarded: Client, path: str) -> None:
-        answer = guarded.get(path, headers={"Host": "machine.example"})
-        assert answer.status_code == 401
-        assert "link" in answer.get_json()["error"]["fix"]
-
-    def test_the_link_becomes_a_cookie(self, guarded: Client) -> None:
-        answer = guarded.get("/?token=let-me-in")
-        assert answer.status_code == 200
-        cookie = answer.headers["Set-Cookie"]
-        assert "HttpOnly" in cookie
-        assert "SameSite=Strict" in cookie
-        assert b"script" not in answer.data.lower()
-        assert b"url=./" in answer.data
-        assert guarded.get("/api/state").status_code == 200
-
-    def test_a_wrong_cookie(self, guarded: Client) -> None:
-        guarded.set_cookie(Guard(access="let-me-in").cookie_name, "guess")
-        assert guarded.get("/api/state").status_code == 401
-
-    def test_the_cookie_alone_does_not_post(self, guarded: Client) -> None:
-        guarded.get("/?token=let-me-in")
-        assert guarded.post("/api/capture", json={"target": "1"}).status_code == 403
-
-
 @pytest.mark.parametrize(
     "path",
     [
@@ -172,3 +136,23 @@ def test_headers_of_every_answer(asking: Asking, path: str) -> None:
 )
 def test_host_name(header: str, name: str | None) -> None:
     assert host_name(header) == name
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        (["Proxy.example"], ("proxy.example",)),
+        (["a.example,b.example:8443", "https://c.example/x/"], ("a.example", "b.example", "c.example")),
+        (["a.example", "a.example,", " "], ("a.example",)),
+        (["[fd00::1]:80"], ("fd00::1",)),
+        ([], ()),
+    ],
+)
+def test_host_names(given: list[str], names: tuple[str, ...]) -> None:
+    assert host_names(given) == names
+
+
+@pytest.mark.parametrize("given", ["a b", "me@evil.example", "[", "http://", "?"])
+def test_what_is_no_host_name(given: str) -> None:
+    with pytest.raises(StepscopeError, match="no host name"):
+        host_names([given])

@@ -26,6 +26,9 @@ from stepscope.trace.trace import Trace
 # Between two ops, Python and the framework take microseconds, hundreds of them in eager Keras under a profiler.
 # More is work of its own.
 SHORT_NS = 500_000
+# Every silence asks every other thread: few threads, or few silences. A file may have as many of both as it has events.
+_OTHERS_ASKED = 64
+_PAIRS_ASKED = 2_000_000
 _RANK = {
     "host_compute": 9, "compile": 8, "host_collective": 7, "io": 6, "input": 5, "dispatch": 4, "python": 3,
     "sync": 2, "profiler": 1,
@@ -192,6 +195,8 @@ class Charger:
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """What is left of a silence, and what other threads did in the rest of it, the most telling of them first."""
         silent = silent.with_columns(row=pl.int_range(pl.len(), dtype=pl.UInt32))
+        most = max(_OTHERS_ASKED, _PAIRS_ASKED // max(1, len(silent)))
+        others = self.timeline.busiest(others, most)
         spans = silent.select("start_ns", "end_ns", gap="row").join(others.to_frame("track"), how="cross")
         pieces = self.timeline.cut(spans)
         acted = self._acted(pieces.filter(self.acts.gather(pieces["event"]).fill_null(False)))

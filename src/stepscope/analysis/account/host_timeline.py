@@ -74,6 +74,18 @@ class Timeline:
             }
         )
 
+    def busiest(self, tracks: pl.Series, most: int) -> pl.Series:
+        """Those of the tracks that did most, in the order given; all where there are no more than `most`."""
+        if len(tracks) <= most:
+            return tracks
+        done = pl.concat([pl.Series([0], dtype=pl.Int64), (self.end - self.start).cum_sum()])
+        time = (done.gather(self.first[1:]) - done.gather(self.first[:-1])).gather(tracks)
+        ranked = pl.DataFrame({"track": tracks, "time": time}).sort(
+            "time", descending=True, maintain_order=True
+        )
+        kept: pl.Series = tracks.filter(tracks.is_in(ranked["track"].head(most).implode()))
+        return kept
+
     def quiet(self, pieces: pl.DataFrame) -> pl.DataFrame:
         """The stretch that each piece of `cut` lies in: since when, until when, and with which event it ended.
 

@@ -13,6 +13,7 @@ import polars as pl
 
 from stepscope.analysis.capture_quality.content import content_problems
 from stepscope.analysis.steps.find import Steps
+from stepscope.analysis.xla.damage import program_problems
 from stepscope.trace.problems import Problem, Severity
 from stepscope.trace.trace import Trace
 from stepscope.units import duration
@@ -31,6 +32,7 @@ def capture_problems(trace: Trace, steps: Steps) -> list[Problem]:
         *_unlaunched(trace),
         *_clocks(trace),
         *content_problems(trace, steps),
+        *program_problems(trace),
     ]
 
 

@@ -70,10 +70,10 @@ def multiprocessor(device: dict[str, Any]) -> Multiprocessor | None:
     threads, slots, shared = _BY_CAPABILITY[known]
     return Multiprocessor(
         count=count,
-        threads=device.get("maxThreadsPerMultiprocessor", threads),
+        threads=int(device.get("maxThreadsPerMultiprocessor") or threads),
         slots=slots,
-        shared_bytes=device.get("sharedMemPerMultiprocessor", shared),
-        registers=device.get("regsPerMultiprocessor", 65536),
+        shared_bytes=int(device.get("sharedMemPerMultiprocessor") or shared),
+        registers=int(device.get("regsPerMultiprocessor") or 65536),
         reserved_shared=_RESERVED_SHARED if known >= (8, 0) else 0,
     )
 

@@ -8,6 +8,7 @@ boundaries.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import polars as pl
@@ -26,6 +27,7 @@ _CALLS = ("op", "python", "annotation", "runtime", "span")
 _SPANS_ALL = 0.5
 _LEVELS = 4
 _SOME = 0.35  # of a step's calls may come after the update of the weights
+_MOST_THREADS = 20
 _LITTLE = 0.1  # of a step: not worth a step of its own
 
 
@@ -54,19 +56,22 @@ def infer_steps(trace: Trace) -> pl.DataFrame | None:
     return None
 
 
-def _sources(trace: Trace) -> list[Calls]:
-    """The threads worth asking, and the busiest stream of a recording that has no host."""
+def _sources(trace: Trace) -> Iterator[Calls]:
+    """The threads worth asking, and the busiest stream of a recording that has no host; made as they are asked for."""
     code = host_codes(trace)
     events = trace.events.with_columns(code=code).filter(
         pl.col("kind").is_in(_CALLS), pl.col("dur_ns") > 0, pl.col("role").ne_missing("step")
     )
-    threads = _threads(trace, events)
-    found = [_calls_of(trace, events.filter(pl.col("track") == track), track) for track in threads]
-    return [*found, *_stream(trace)]
+    for track in _threads(trace, events):
+        yield _calls_of(trace, events.filter(pl.col("track") == track), track)
+    yield from _stream(trace)
 
 
 def _threads(trace: Trace, events: pl.DataFrame) -> list[int]:
-    """Host threads, the likeliest main thread first: the process's first, one with Python or an optimizer, the busiest."""
+    """Host threads, the likeliest main thread first: the process's first, one with Python or an optimizer, the busiest.
+
+    Not all of them: each costs a look at all events, and a file may have as many processes as events.
+    """
     thread = pl.col("thread").fill_null("")
     host = trace.tracks.filter((pl.col("what") == "host") & ~thread.str.contains(INPUT_THREAD)).select(
         track="id",
@@ -76,7 +81,7 @@ def _threads(trace: Trace, events: pl.DataFrame) -> list[int]:
     counted = events.group_by("track").agg(pl.len(), telling=telling.any()).join(host, on="track")
     enough = counted.filter(pl.col("first") | (pl.col("len") * 20 >= pl.col("len").sum()))
     ranked = enough.sort("first", "telling", "len", "track", descending=[True, True, True, False])
-    return ranked["track"].to_list()
+    return ranked["track"].head(_MOST_THREADS).to_list()
 
 
 def _calls_of(trace: Trace, events: pl.DataFrame, track: int) -> Calls:

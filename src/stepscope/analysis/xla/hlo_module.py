@@ -13,6 +13,9 @@ from stepscope.formats.protobuf import Value, fields, text
 from stepscope.trace.problems import Problems
 
 TUPLE = 13
+MOST_ELEMENTS = 1 << 63
+_LONGEST_VARINT = 10
+_MASK = (1 << 64) - 1
 _HIGHEST = 2
 
 
@@ -29,9 +32,13 @@ class Shape:
         """Elements of the array; of a tuple, those of its first part."""
         if self.element == TUPLE:
             return self.parts[0].elements if self.parts else 0
+        if 0 in self.sizes:
+            return 0
         count = 1
         for size in self.sizes:
             count *= size
+            if count > MOST_ELEMENTS:  # no array; a file may list any number of sizes
+                return MOST_ELEMENTS
         return count
 
     def arrays(self) -> Iterator[Shape]:
@@ -141,15 +148,15 @@ class Module:
         return []
 
 
-def messages(message: memoryview, number: int) -> Iterator[memoryview]:
-    """The messages inside that have this number."""
-    for key, value in fields(message, Problems()):
+def messages(message: memoryview, number: int, problems: Problems | None = None) -> Iterator[memoryview]:
+    """The messages inside that have this number; `problems` counts those that break off."""
+    for key, value in fields(message, Problems() if problems is None else problems):
         if key == number and not isinstance(value, int):
             yield value
 
 
 def numbers(value: Value) -> list[int]:
-    """A repeated number, packed or alone."""
+    """A repeated number, packed or alone; of packed ones those before the first that is none."""
     if isinstance(value, int):
         return [value]
     found, current, shift = [], 0, 0
@@ -157,8 +164,10 @@ def numbers(value: Value) -> list[int]:
         current |= (byte & 0x7F) << shift
         shift += 7
         if not byte & 0x80:
-            found.append(current)
+            found.append(current & _MASK)
             current, shift = 0, 0
+        elif shift >= 7 * _LONGEST_VARINT:
+            break
     return found
 
 

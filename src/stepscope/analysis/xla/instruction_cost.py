@@ -23,6 +23,7 @@ from stepscope.trace.problems import Problems
 
 _DEEPEST = 8
 _LARGEST = 1 << 62
+_MOST_PLACES = 1 << 14
 _BITS = {
     1: 8, 2: 8, 3: 16, 4: 32, 5: 64, 6: 8, 7: 16, 8: 32, 9: 64, 10: 16, 11: 32, 12: 64, 15: 64, 16: 16, 18: 128,
     19: 8, 20: 8, 21: 4, 22: 4, 23: 8, 24: 8, 25: 8, 26: 2, 27: 2, 28: 8, 29: 8, 32: 4, 33: 8,
@@ -72,6 +73,7 @@ class Worker:
     def __init__(self, module: Module) -> None:
         self.module = module
         self._known: dict[int, int | None] = {}
+        self._products: dict[int, Instruction | None] = {}
 
     def work(self, instruction: Instruction, beside: dict[int, Instruction]) -> Work:
         """The work of one instruction among those of its computation."""
@@ -124,8 +126,16 @@ class Worker:
             return instruction
         if instruction.opcode != "fusion" or depth > _DEEPEST:
             return None
-        inside = (i for number in instruction.called for i in self.module.instructions(number))
-        return next((found for i in inside if (found := self._product(i, depth + 1)) is not None), None)
+        inside = (self._product_in(number, depth) for number in instruction.called)
+        return next((found for found in inside if found is not None), None)
+
+    def _product_in(self, number: int, depth: int) -> Instruction | None:
+        """The first matrix product of a computation. One that encloses itself is looked into once."""
+        if number not in self._products:
+            self._products[number] = None
+            found = (self._product(i, depth + 1) for i in self.module.instructions(number))
+            self._products[number] = next((each for each in found if each is not None), None)
+        return self._products[number]
 
     def named(self, instruction: Instruction) -> tuple[str, str | None]:
         """The op that the instruction comes from, and its scope."""
@@ -249,16 +259,24 @@ def _convolution(made: Instruction, data: Shape, kernel: Shape, output: Shape) -
 
 
 def _meetings(size: int, stride: int, low: int, dilation: int, base: int, into: int, out: int) -> int:
-    """How often a place of the kernel meets data, along one axis."""
+    """How often a place of the kernel meets data, along one axis: o with 0 <= o·stride + k·dilation - low < length."""
     length = (into - 1) * base + 1 if into else 0
-    if size * out > 1 << 22:
-        return size * out  # counting would take longer than the padding matters
-    return sum(
-        1
-        for k in range(size)
-        for o in range(out)
-        if 0 <= (x := o * stride + k * dilation - low) < length and x % base == 0
-    )
+    if size > _MOST_PLACES:
+        return size * out  # no kernel; counting would take longer than the padding matters
+    return sum(_places_met(k * dilation - low, stride, base, length, out) for k in range(size))
+
+
+def _places_met(shift: int, stride: int, base: int, length: int, out: int) -> int:
+    """How many of the outputs 0, 1, … meet data at `o·stride + shift`, which only every `base`-th place holds."""
+    first = max(0, -(shift // stride))
+    last = min(out - 1, (length - 1 - shift) // stride)
+    common = math.gcd(stride, base)
+    if last < first or shift % common:
+        return 0
+    every = base // common
+    wanted = (-shift // common) * pow(stride // common, -1, every) % every if every > 1 else 0
+    first += (wanted - first) % every
+    return (last - first) // every + 1 if first <= last else 0
 
 
 def _window(made: Instruction) -> list[tuple[int, int, int, int, int]]:

@@ -23,6 +23,8 @@ from stepscope.trace.problems import Problems
 LIVE = {"kind": pl.String, "op": pl.String, "scope": pl.String, "bytes": pl.Int64}
 _HANDED_ON = ("bitcast", "tuple", "get-tuple-element")  # the value of an operand under another name
 MOST_BUFFERS = 20_000  # of more, what is live at the peak takes too long to tell
+_MOST_COMPARED = 20_000_000  # pairs of buffers, some seconds
+_LARGEST = 1 << 46  # bytes: no device has that much memory
 _STATE = re.compile(r"(?i)^(params?|weights?|state|model|variables|opt)")
 _BACKWARD, _FORWARD = "transpose(", "jvp("
 
@@ -76,7 +78,7 @@ def program_memory(module: Module) -> ProgramMemory | None:
     if module.buffers is None:
         return None
     allocations = [_allocation(message) for message in messages(module.buffers, 3)]
-    mine = [one for one in allocations if not one.thread_local and one.size]
+    mine = [one for one in allocations if not one.thread_local and 0 < one.size <= _LARGEST]
     if not mine:
         return None
     buffers = {one.id: one for one in map(_buffer, messages(module.buffers, 1))}
@@ -182,12 +184,16 @@ def _in_block(one: Allocation, buffers: dict[int, Buffer], made: Made) -> dict[i
     """The lives of the block's buffers. Whose place is taken by another is no longer live, whatever reads it then."""
     found: dict[int, Life] = {}
     active: list[Life] = []
+    compared = 0
     for number, place in sorted(
         one.buffers.items(), key=lambda item: made.get(_maker(buffers, item[0]), (-1, -1))
     ):
         span = made.get(_maker(buffers, number))
         if span is None:
             continue
+        compared += len(active)
+        if compared > _MOST_COMPARED:
+            break
         life = Life(*span, *place)
         for other in active:
             if other.offset < life.offset + life.size and life.offset < other.offset + other.size:
@@ -227,7 +233,8 @@ def _allocation(message: memoryview) -> Allocation:
     for key, value in fields(message, Problems()):
         if key == 9 and not isinstance(value, int):
             place = {inner: found for inner, found in fields(value, Problems()) if isinstance(found, int)}
-            made.buffers[place.get(1, 0)] = (place.get(2, 0), place.get(3, 0))
+            if place.get(3, 0) <= _LARGEST:
+                made.buffers[place.get(1, 0)] = (place.get(2, 0), place.get(3, 0))
         elif key in _FLAGS:
             setattr(made, _FLAGS[key], bool(value))
         elif isinstance(value, int) and key in (1, 2):

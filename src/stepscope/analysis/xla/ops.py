@@ -60,7 +60,10 @@ class Program:
         self.name = name
         self._worker = Worker(self.module)
         self._places = {
-            name_of(message): number for number, body in self.module.bodies.items() for message in body
+            name: number
+            for number, body in self.module.bodies.items()
+            for message in body
+            if (name := name_of(message))
         }
         self._kernels = {name.replace(".", "_").replace("-", "_"): name for name in self._places}
         self._known: dict[str, Work] = {}
@@ -74,7 +77,7 @@ class Program:
             self._known |= {
                 i.name: self._worker.work(i, body) for i in body.values() if i.name == instruction
             }
-        return self._known[instruction]
+        return self._known.get(instruction)  # a damaged message may have another name further on
 
     def of_run(self, kernels: Sequence[str]) -> list[str | None]:
         """For the kernels of one run, in order, the instructions they belong to."""

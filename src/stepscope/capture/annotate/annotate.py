@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import sys
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from sys import modules
 from threading import get_ident
+from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from stepscope.capture.annotate.native_scopes import Framework
 from stepscope.capture.process import active
 from stepscope.capture.process import host_spans as spans
 from stepscope.capture.process.troubles import tell
+from stepscope.ring_layout import ANNOTATION
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Plain = TypeVar("Plain", bound=Callable[..., Any])
@@ -152,12 +153,14 @@ def _named(name: str) -> Named:
 class Annotation:
     """One stretch of work under its name, if anyone wants to know."""
 
+    __slots__ = ("_in_ring", "_name", "_opened", "_start")
     kind = "annotation"
-    _opened: list[AbstractContextManager[Any]] | None = None
-    _start = 0
+    _kind_in_ring = ANNOTATION
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._opened: list[AbstractContextManager[Any]] | None = None
+        self._start = self._in_ring = 0
 
     def __enter__(self) -> Annotation:
         if is_wanted():
@@ -172,6 +175,9 @@ class Annotation:
 
     def _open(self) -> None:
         self._opened = []
+        now, ring = perf_counter_ns(), active.ring
+        if ring is not None:  # before the frameworks' spans, in which no call of ours is to be seen
+            self._in_ring = ring.begin(self._kind_in_ring, self._name, now)
         try:
             for framework in native_scopes.loaded:
                 self._open_in(framework)
@@ -179,7 +185,7 @@ class Annotation:
                 self._enter(active.nvtx(self._name))
         except Exception as error:
             tell_once(f"the annotation {self._name!r} could not be made: {type(error).__name__}: {error}")
-        self._start = time.perf_counter_ns()
+        self._start = perf_counter_ns() if self._opened else now
 
     def _open_in(self, framework: Framework) -> None:
         if framework.is_tracing():
@@ -194,10 +200,12 @@ class Annotation:
 
     def _close(self) -> None:
         opened, self._opened = self._opened or [], None
-        if spans.current is not None:
-            spans.current.add(self._name, self.kind, self._start)
+        now = perf_counter_ns()
+        recorder = spans.current  # another thread may close the window meanwhile
+        if recorder is not None:
+            recorder.add(self._name, self.kind, self._start, now)
         if active.is_timing:
-            active.note_phase(self._name, time.perf_counter_ns() - self._start)
+            active.note_phase(self._name, now - self._start)
         for scope in reversed(opened):
             try:
                 scope.__exit__(None, None, None)
@@ -205,6 +213,9 @@ class Annotation:
                 tell_once(
                     f"the annotation {self._name!r} could not be ended: {type(error).__name__}: {error}"
                 )
+        ring = active.ring
+        if ring is not None and self._in_ring:
+            ring.end(self._in_ring, now)
 
 
 _told: set[str] = set()

@@ -11,6 +11,7 @@ from stepscope.capture.annotate.annotate import Annotation, Function, as_it_is, 
 from stepscope.capture.annotate.native_scopes import Framework
 from stepscope.capture.machine import memory
 from stepscope.capture.process import active
+from stepscope.ring_layout import OP
 
 
 def op(name: str) -> Callable[[Function], Function]:
@@ -38,6 +39,7 @@ class _Call(Annotation):
     """One call: an annotation that PyTorch takes for an op, with memory before and after."""
 
     kind = "op"
+    _kind_in_ring = OP
 
     def __init__(self, name: str, arguments: tuple[Any, ...]) -> None:
         super().__init__(name)

@@ -17,10 +17,12 @@ from stepscope.capture.files.writer import Recorded
 from stepscope.capture.machine.telemetry import resident_bytes
 from stepscope.capture.process import clock
 from stepscope.capture.process import host_spans as spans
+from stepscope.capture.process.guarded import guarded_thread
 from stepscope.capture.process.host_spans import Recorder, Sampler, Span
 
 ENDING = ".trace.json"
 _MEMORY_SECONDS = 0.01
+_MEMORY = "resident memory"
 
 
 def make(options: Options) -> Backend:
@@ -65,7 +67,8 @@ class HostBackend:
         if self._step is not None:
             number, start = self._step
             self._step = None
-            self._recorder.add(f"step {number}", "annotation", start, role="step", step=number)
+            now = time.perf_counter_ns()
+            self._recorder.add(f"step {number}", "annotation", start, now, role="step", step=number)
 
     def pause(self) -> None:
         self._recorder.is_on = False
@@ -121,8 +124,7 @@ class _MemorySamples:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="stepscope-memory", daemon=True)
-        self._thread.start()
+        self._thread = guarded_thread(self._run, "stepscope-memory")
 
     def stop(self) -> None:
         self._done.set()
@@ -151,9 +153,7 @@ def _write(
         _track(track, names.get(thread, f"thread {thread}"), process) for thread, track in threads.items()
     ]
     if memory:
-        tracks.append(
-            {"id": len(threads), "process": process, "thread": "resident memory", "what": "counter"}
-        )
+        tracks.append({"id": len(threads), "process": process, "thread": _MEMORY, "what": "counter"})
     header = {
         "form": 1,
         "shift_ns": 0,
@@ -206,7 +206,7 @@ def _samples(memory: list[tuple[int, int]], track: int, zero: int) -> Iterator[s
     for time_ns, held in memory:
         row = {
             "ph": "C",
-            "name": "resident memory",
+            "name": _MEMORY,
             "pid": pid,
             "tid": track + 1,
             "ts": (time_ns - zero) / 1000,

@@ -26,6 +26,7 @@ class Plan:
     last: int
     notes: str = ""
     options: dict[str, Any] = field(default_factory=dict)
+    repeat: int = 1
 
     @property
     def warmup(self) -> int:
@@ -36,6 +37,15 @@ class Plan:
     def count(self) -> int:
         """How many steps are recorded."""
         return self.last - self.first + 1
+
+    @property
+    def cycle(self) -> int:
+        """Steps from the beginning of one window's wait to the end of the window."""
+        return self.last + 1
+
+    def is_over(self, steps: int) -> bool:
+        """Whether so many steps are more than all windows."""
+        return self.repeat > 0 and steps > self.cycle * self.repeat - 1
 
 
 def environment(plan: Plan, before: Mapping[str, str], *, listen: bool = False) -> dict[str, str]:

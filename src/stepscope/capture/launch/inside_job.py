@@ -106,7 +106,8 @@ class Launched:
             self._give_way(str(active.profiler.folder))
             return
         plan = self._plan
-        steps = schedule(skip=plan.first - plan.warmup, warmup=plan.warmup, active=plan.count)
+        skip = plan.first - plan.warmup
+        steps = schedule(skip=skip, warmup=plan.warmup, active=plan.count, repeat=plan.repeat)
         self._number = 0
         self._profiler = LoopProfiler(
             plan.folder, self.loop, self.step, self._give_way, schedule=steps, **plan.options
@@ -148,10 +149,10 @@ class Launched:
             return
         self._number += 1
         profiler.advance()
-        if self._number == self._plan.last + 1:
-            self._note()
-        elif self._number > self._plan.last + profiler.steps_after:
+        if self._plan.is_over(self._number - profiler.steps_after):
             self.leave()
+        elif self._number % self._plan.cycle == 0:
+            self._note()
 
     def leave(self) -> None:
         """Nothing more is to be recorded; also at the end of the process."""

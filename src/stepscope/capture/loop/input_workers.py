@@ -18,6 +18,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from stepscope.capture.process.guarded import guarded_thread
 from stepscope.capture.process.troubles import tell
 
 _ON = "on"
@@ -129,10 +130,7 @@ class _Measured:
     def _sample(self) -> None:
         if self._sampler is None:
             me = threading.get_ident()
-            self._sampler = threading.Thread(
-                target=self._look, args=(me,), daemon=True, name="stepscope-input"
-            )
-            self._sampler.start()
+            self._sampler = guarded_thread(lambda: self._look(me), "stepscope-input")
 
     def _look(self, thread: int) -> None:
         last = time.perf_counter_ns()

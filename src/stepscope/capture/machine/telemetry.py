@@ -10,8 +10,11 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from stepscope.capture.process.guarded import guarded_thread
+
 if TYPE_CHECKING:
     from stepscope.capture.machine.nvml import Nvml
+    from stepscope.capture.ring.ring import Ring
 
 INTERVAL_SECONDS = 0.25
 # A window of 25 minutes; later samples would only make the sidecar large.
@@ -70,6 +73,12 @@ class Telemetry:
         self._host = _Host()
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
+        self._ring: Ring | None = None
+
+    @property
+    def gpu_facts(self) -> list[dict[str, Any]]:
+        """The GPUs that were found."""
+        return self._gpu_facts
 
     def prepare(self) -> None:
         """Find the GPUs, before the window: a short one would be over before the driver has answered."""
@@ -86,13 +95,15 @@ class Telemetry:
         self._look({"rss_bytes": resident_bytes()})
         self._host = _Host()
 
+    def keep_in(self, ring: Ring) -> None:
+        """Samples go there, too."""
+        self._ring = ring
+        for row in self._rows:
+            ring.look(row)
+
     def start(self) -> None:
         """Begin to look from time to time."""
-        try:
-            self._thread = threading.Thread(target=self._run, name="stepscope-telemetry", daemon=True)
-            self._thread.start()
-        except RuntimeError:  # no more threads, or the interpreter is ending
-            self._thread = None
+        self._thread = guarded_thread(self._run, "stepscope-telemetry")
 
     def stop(self) -> dict[str, Any]:
         """Look for the last time; all samples."""
@@ -115,3 +126,5 @@ class Telemetry:
             except Exception:  # the driver is going away
                 self._gpus = None
         self._rows.append(row)
+        if self._ring is not None:
+            self._ring.look(row)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stepscope.capture.profiler import Profiler
+    from stepscope.capture.ring.ring import Ring
 
 profiler: Profiler | None = None
 # Whether a window is open: annotations and ops are then counted, whoever records.
@@ -17,6 +18,8 @@ is_timing = False
 first_step: Callable[[], None] | None = None
 # Who wants to hear of every step of the Profiler that runs: a recording that was asked for from outside.
 on_step: Callable[[int], None] | None = None
+# Where annotations are kept while a window is open, in case that the process is killed.
+ring: Ring | None = None
 # Makes an NVTX range; None unless someone asked for NVTX.
 nvtx: Callable[[str], AbstractContextManager[Any]] | None = None
 
@@ -65,10 +68,10 @@ def taken_ops() -> dict[str, dict[str, int]]:
 
 def _forget_in_child() -> None:
     """A forked child has our memory but not our threads: it records nothing, and must not touch the parent's files."""
-    global profiler, is_timing
+    global profiler, is_timing, ring
     if profiler is not None:
         profiler.become_inert()
-    profiler, is_timing = None, False
+    profiler, is_timing, ring = None, False, None
     from stepscope.capture.process import host_spans as spans
 
     spans.current = None

@@ -29,11 +29,16 @@ def compared(start: dict[str, int], end: dict[str, int]) -> dict[str, Any]:
     return {"start": start, "end": end, "offset_ns": offsets[0], "drift_ns": offsets[1] - offsets[0]}
 
 
+def process_start_ticks() -> int:
+    """When this process began, as the system counts: with its number, what tells it from all others."""
+    with open("/proc/self/stat", "rb") as file:  # noqa: PTH123 (pathlib is not needed otherwise)
+        return int(file.read().rpartition(b")")[2].split()[19])
+
+
 def process_start_unix_ns() -> int:
     """When this process began, or a moment after it."""
     try:
-        with open("/proc/self/stat", "rb") as file:  # noqa: PTH123 (pathlib is not needed otherwise)
-            ticks = int(file.read().rpartition(b")")[2].split()[19])
+        ticks = process_start_ticks()
         with open("/proc/uptime", "rb") as file:  # noqa: PTH123
             up = float(file.read().split()[0])
         age = up - ticks / os.sysconf("SC_CLK_TCK")

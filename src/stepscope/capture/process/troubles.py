@@ -37,6 +37,11 @@ class Troubles:
         self.found.append(trouble)
         tell(f"{trouble.title}. {trouble.detail} {trouble.fix}".strip())
 
+    def note(self, trouble: Trouble) -> None:
+        """Keep it for the sidecar, in place of what was told before; without a warning, which could save nothing."""
+        key = trouble.code, trouble.title
+        self.found = [each for each in self.found if (each.code, each.title) != key] + [trouble]
+
     def failed(self, what: str, error: BaseException) -> None:
         """Something of ours or of a framework raised."""
         self.add(explain(what, error))

@@ -30,6 +30,8 @@ def listening() -> list[Path]:
         except OSError:
             continue
         for path in paths:
+            if not sockets.is_our_socket(path):
+                continue
             pid = path.name.removesuffix(sockets.ENDING)
             if pid.isdigit() and not Path("/proc", pid).exists() and Path("/proc").is_dir():
                 path.unlink(missing_ok=True)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import errno
+import functools
 import os
 import queue
 import select
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +20,7 @@ from typing import Any
 from stepscope.capture.loop.loop import Loop
 from stepscope.capture.loop.sources import watch
 from stepscope.capture.process import active
+from stepscope.capture.process.guarded import guarded_thread
 from stepscope.capture.process.troubles import tell
 from stepscope.capture.remote import sockets
 from stepscope.capture.remote.orders import Order
@@ -25,6 +30,10 @@ _OPTIONS = ("memory", "shapes", "stacks", "flops")
 _MOST_STEPS = 10_000
 # Whoever calls may be stopped for a while, by a busy machine or by Ctrl+Z, before it says what it wants.
 _PATIENCE_SECONDS = 60
+# What goes by: too many open files, no memory, a caller that gave up at once.
+_PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.ECONNABORTED, errno.EINTR)
+_PAUSE_SECONDS = 0.2
+_MOST_FAULTS = 20
 _listener: Listener | None = None
 
 
@@ -57,6 +66,7 @@ class Listener:
         self._caller: socket.socket | None = None
         self._lock = threading.Lock()
         self._first_step: Callable[[], None] | None = None
+        self._faults: list[str] = []
 
     def open(self) -> str | None:
         """Listen from now on."""
@@ -66,7 +76,8 @@ class Listener:
         try:
             self._path = sockets.own_folder() / f"{self._pid}{sockets.ENDING}"
             self._socket = sockets.opened(self._path)
-            threading.Thread(target=self._accept, name="stepscope-listen", daemon=True).start()
+            if guarded_thread(self._accept, "stepscope-listen", self._failed) is None:
+                raise RuntimeError("no thread could be started")
         except (OSError, RuntimeError) as error:
             tell(f"`stepscope capture` will not reach this process: {type(error).__name__}: {error}")
             self._path = None
@@ -80,11 +91,14 @@ class Listener:
         """The process ends: so does an order, and the socket goes away."""
         if self._pid != os.getpid():
             return
-        for order in (self._past, self._order):
-            if order is not None:
-                order.end()
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
+        try:
+            for order in (self._past, self._order):
+                if order is not None:
+                    order.end()
+            if self._path is not None:
+                self._path.unlink(missing_ok=True)
+        except Exception as error:  # Python would print it at exit
+            self._failed(error)
 
     def forget_in_child(self) -> None:
         """A forked child has none of our threads; if it turns out to train, it opens a socket of its own."""
@@ -120,6 +134,13 @@ class Listener:
             self._step(self._number)
 
     def _step(self, number: int) -> None:
+        try:
+            self._carry_out(number)
+        except Exception as error:
+            self._failed(error)
+            self._past = self._order = active.on_step = None
+
+    def _carry_out(self, number: int) -> None:
         past, self._past = self._past, None
         if past is not None:
             past.end()
@@ -139,11 +160,21 @@ class Listener:
         while listening is not None and listening is self._socket:
             try:
                 connection, _ = listening.accept()
-            except OSError:
-                return
-            threading.Thread(
-                target=self._serve, args=(connection,), name="stepscope-order", daemon=True
-            ).start()
+            except OSError as error:
+                if error.errno not in _PASSING:
+                    return
+                self._failed(error)
+                time.sleep(_PAUSE_SECONDS)
+                continue
+            serve = functools.partial(self._serve, connection)
+            if guarded_thread(serve, "stepscope-order", self._failed) is None:
+                connection.close()
+
+    def _failed(self, error: BaseException) -> None:
+        """Told to whoever asks next, and not to the job."""
+        text = f"{type(error).__name__}: {error}"
+        if text not in self._faults and len(self._faults) < _MOST_FAULTS:
+            self._faults.append(text)
 
     def _serve(self, connection: socket.socket) -> None:
         with connection:
@@ -156,8 +187,14 @@ class Listener:
                         self._capture(connection, request)
                     else:
                         sockets.send(connection, **self._status())
-            except (OSError, ValueError, TypeError):  # whoever called has hung up, or makes no sense
+            except OSError:  # whoever called has hung up
                 return
+            except Exception as error:
+                self._failed(error)
+                with contextlib.suppress(OSError):
+                    sockets.send(
+                        connection, state="refused", why=f"it failed: {type(error).__name__}: {error}"
+                    )
 
     def _status(self) -> dict[str, Any]:
         host = active.profiler
@@ -167,6 +204,7 @@ class Listener:
             "step": self._number if host is None else host.number,
             "is_recording": self._order is not None or (host is not None and host.is_recording),
             "command": list(getattr(sys, "orig_argv", sys.argv)),
+            "faults": list(self._faults),
         }
 
     def _capture(self, connection: socket.socket, request: dict[str, Any]) -> None:

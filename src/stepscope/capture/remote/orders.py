@@ -21,7 +21,7 @@ class OrderProfiler(Profiler):
         """Begin to count at this step."""
         host = active.profiler
         self.start()
-        self._number = number
+        self._count_from(number)
         active.profiler = host
 
     def _may_start(self) -> bool:

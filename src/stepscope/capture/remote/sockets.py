@@ -62,6 +62,15 @@ def is_ours(folder: Path) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
 
+def is_our_socket(path: Path) -> bool:
+    """A real socket that a process of this user made: no link, and not the name of something else."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.getuid()
+
+
 def opened(path: Path) -> socket.socket:
     """A listening socket at this path, for this user only. It appears there when it can be called."""
     draft = path.with_suffix(".new")

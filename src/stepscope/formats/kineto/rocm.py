@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.formats.chrome.scan.problems import note_counted
 from stepscope.trace.draft import Draft
+from stepscope.trace.safe_texts import as_text
 from stepscope.trace.schema import Extent
 
-_GRID = r'"grid":\s*\[\s*(\d{1,9}),\s*(\d{1,9}),\s*(\d{1,9})\s*\]'
+_GRID = r'"grid":\s*\[\s*([0-9]{1,9}),\s*([0-9]{1,9}),\s*([0-9]{1,9})\s*\]'
 _BLOCK = _GRID.replace("grid", "block")
-_SHARED = r'"shared memory":\s*"?(\d{1,9})\b'
-_SIZE = r'"(?:size|bytes|sizeBytes)":\s*"?(\d{1,18})\b'
+_SHARED = r'"shared memory":\s*"?([0-9]{1,9})\b'
+_SIZE = r'"(?:size|bytes|sizeBytes)":\s*"?([0-9]{1,18})\b'
 # These calls are given threads where others are given blocks.
 _COUNTS_THREADS = "ExtModuleLaunchKernel"
 
@@ -32,7 +34,9 @@ def fill_from_launches(draft: Draft, rest: pl.DataFrame) -> None:
 def _said_at_launch(draft: Draft, rest: pl.DataFrame) -> pl.DataFrame:
     """For each launched event the figures in the arguments of its launch."""
     launches = draft.links.filter(pl.col("why") == "launch").select(event="to", call="from")
-    calls = rest.select(call="event", text=pl.col("json").cast(pl.String, strict=False))
+    texts, broken = as_text(rest["json"])
+    note_counted(draft.problems, {"broken_texts": broken})
+    calls = pl.DataFrame({"call": rest["event"], "text": texts})
     found = launches.join(calls, on="call").unique("event", keep="first", maintain_order=True)
     names = draft.events["name"].gather(found["call"]).cast(pl.String)
     block = _sizes(_BLOCK)
@@ -45,14 +49,14 @@ def _said_at_launch(draft: Draft, rest: pl.DataFrame) -> pl.DataFrame:
         "event",
         grid=_extent(grid),
         block=_extent(block),
-        shared_bytes=pl.col("text").str.extract(_SHARED).cast(pl.UInt32),
-        bytes=pl.col("text").str.extract(_SIZE).cast(pl.Int64),
+        shared_bytes=pl.col("text").str.extract(_SHARED).cast(pl.UInt32, strict=False),
+        bytes=pl.col("text").str.extract(_SIZE).cast(pl.Int64, strict=False),
     )
 
 
 def _sizes(pattern: str) -> list[pl.Expr]:
     groups = pl.col("text").str.extract_groups(pattern)
-    return [groups.struct.field(str(axis)).cast(pl.UInt32) for axis in (1, 2, 3)]
+    return [groups.struct.field(str(axis)).cast(pl.UInt32, strict=False) for axis in (1, 2, 3)]
 
 
 def _extent(sizes: list[pl.Expr]) -> pl.Expr:

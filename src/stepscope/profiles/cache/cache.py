@@ -2,8 +2,9 @@
 
 An entry is a folder named after the profile's path and state (size, times, inode or remote tag) and our versions:
 whatever changes, the entry is not found and the profile is read again. It is written aside and renamed into place,
-so that a reader never sees half of one, and nobody but the user may enter it. Opening compares file sizes; each
-table's CRC-32 (about 10 GB/s) is compared when the table is first used, and damage then means a fresh read.
+so that a reader never sees half of one. The folder is the user's own and closed to others, or it is not used: whoever
+can write to it can make up a profile. Opening compares file sizes; each table's CRC-32 (about 10 GB/s) is compared when
+the table is first used, and damage then means a fresh read.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import polars as pl
 from stepscope.formats.source import Source
 from stepscope.profiles.cache import background as later
 from stepscope.profiles.cache.mapped import Damaged
+from stepscope.profiles.cache.private_folder import NotPrivate, check_private, make_file, make_private
 from stepscope.profiles.cache.stored import Contents, StoredTrace, lazily, write
 from stepscope.trace.problems import Problem
 from stepscope.trace.schema import SCHEMA_VERSION, TABLES
@@ -121,10 +123,15 @@ class Cache:
             self._folder = default_folder()  # once: what is stored later goes where it was meant to go
         return self._folder
 
+    def _checked_folder(self) -> Path:
+        """The folder, if what lies in it can be believed; otherwise OSError."""
+        check_private(self.folder)
+        return self.folder
+
     def holds(self, identity: Identity) -> bool:
         """Whether the trace is stored by now."""
         try:
-            return self.limit > 0 and (self.folder / identity.key / MANIFEST).is_file()
+            return self.limit > 0 and (self._checked_folder() / identity.key / MANIFEST).is_file()
         except (OSError, RuntimeError):
             return False
 
@@ -133,8 +140,8 @@ class Cache:
         if self.limit <= 0:
             return None
         try:
-            entry = self.folder / identity.key
-            later.wait(str(entry))
+            later.wait(str(self.folder / identity.key))
+            entry = self._checked_folder() / identity.key
             manifest = _read_manifest(entry)
         except (OSError, RuntimeError):
             return None
@@ -180,7 +187,7 @@ class Cache:
         if self.limit <= 0:
             return None
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self.folder)
             self._check_room(trace)
             return Path(tempfile.mkdtemp(prefix=_ASIDE, dir=self.folder))
         except (OSError, RuntimeError) as error:
@@ -190,6 +197,7 @@ class Cache:
         """Write to the folder aside, and put it in place."""
         try:
             manifest = Manifest(identity.state, write(trace, aside))
+            make_file(aside / MANIFEST)
             (aside / MANIFEST).write_bytes(msgspec.json.encode(manifest))
             self._put_in_place(aside, identity)
         except (
@@ -242,7 +250,7 @@ class Cache:
         """Drop what was used longest ago until all fits, and what dead writers left."""
         used: list[tuple[float, int, Path]] = []
         try:
-            entries = list(self.folder.iterdir())
+            entries = list(self._checked_folder().iterdir())
         except (OSError, RuntimeError):
             return
         for entry in entries:
@@ -287,9 +295,10 @@ def _touch(entry: Path) -> None:
 
 def _unwritable(folder: str, error: BaseException) -> Problem:
     reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    fix = "Set STEPSCOPE_CACHE to a private folder that can be written and has room."
     return Problem(
         "cache-unwritable",
         "The tables could not be cached",
         f"{folder}: {reason}. The next open reads the profile again.",
-        "Set STEPSCOPE_CACHE to a private folder that can be written and has room.",
+        error.fix if isinstance(error, NotPrivate) else fix,
     )

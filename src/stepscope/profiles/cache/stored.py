@@ -15,6 +15,7 @@ import msgspec
 import polars as pl
 
 from stepscope.profiles.cache.mapped import Damaged, mapped
+from stepscope.profiles.cache.private_folder import make_file
 from stepscope.safe import readable
 from stepscope.trace.schema import TABLES, Text, empty
 from stepscope.trace.trace import Trace
@@ -123,6 +124,7 @@ def _encoded(frame: pl.DataFrame, number_of: pl.Series | None) -> pl.DataFrame:
 
 def _write_file(frame: pl.DataFrame, path: Path, compression: Any) -> StoredFile:
     options: dict[str, Any] = {"record_batch_size": max(1, len(frame))} if _CAN_SET_BATCH else {}
+    make_file(path)
     frame.rechunk().write_ipc(path, compression=compression, **options)
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return StoredFile(path.name, len(data), crc32(data))

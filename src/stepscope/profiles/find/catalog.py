@@ -14,6 +14,7 @@ from stepscope.errors import StepscopeError, UnreadableFile
 from stepscope.profiles.find import skipped as skips
 from stepscope.profiles.find.duplicates import rank_inside, without_copies
 from stepscope.profiles.find.paths import Location, locate
+from stepscope.profiles.find.rings import behind_their_own, settle_rings
 from stepscope.profiles.find.runs import Entry, Run, entry, group, in_profile_folder, name_runs
 from stepscope.profiles.find.sidecars import is_sidecar, note_captures
 from stepscope.profiles.find.walk import FoundFile, Skipped, Walk
@@ -44,12 +45,13 @@ def scan(path: str | os.PathLike[str]) -> Catalog:
     entries, sidecars = _entries(walk, location)
     entries, twins = _without_twins(entries)
     entries, copies = without_copies(entries)
-    entries = _with_ranks_inside(note_captures(entries, sidecars))
+    entries, rings = settle_rings(note_captures(entries, sidecars))
+    entries = _with_ranks_inside(entries)
     is_folder = walk.folders > 0 and not location.is_pattern
     return Catalog(
         path=location.path,
-        runs=name_runs(group(entries), _root(location), saw_whole_folders=is_folder),
-        skipped=[*walk.skipped, *twins, *copies],
+        runs=name_runs(behind_their_own(group(entries)), _root(location), saw_whole_folders=is_folder),
+        skipped=[*walk.skipped, *twins, *copies, *rings],
         looked_at=walk.files,
         folders=walk.folders,
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from stepscope.profiles.find import skipped as skips
+from stepscope.profiles.find.rings import cut_off_elsewhere, recording_workers
 from stepscope.profiles.find.runs import Run, in_profile_folder
 from stepscope.profiles.find.walk import Skipped
 from stepscope.trace.problems import Problem
@@ -21,13 +22,15 @@ SAME_CAPTURE_NS = 30 * 1_000_000_000
 _CALENDAR_NS = 10**17
 _NAMES_SHOWN = 3
 _LEFT = re.compile(r"\.(tmp|part|partial)(\.gz)?$", re.IGNORECASE)
-_RECORDING = re.compile(r"/\.recording-[^/]+$")
+_RECORDING = re.compile(r"/\.recording-([^/]+?)(?:-[0-9a-f]{8})?$")
 
 
 def problems_around(run: Run, others: Sequence[Run], skipped: Sequence[Skipped]) -> Iterator[Problem]:
     """Those of a folder in which a run was found."""
     yield from leftovers(skipped)
-    yield from never_stopped(skipped, _empty_beside(run))
+    yield from cut_off_elsewhere(run, others)
+    told = recording_workers([run, *others])
+    yield from never_stopped([item for item in skipped if _worker(item) not in told], _empty_beside(run))
     yield from _split(run, others)
 
 
@@ -57,6 +60,12 @@ def never_stopped(skipped: Iterable[Skipped], empty_runs: Sequence[str] = ()) ->
             "Stop the profiler in a finally block, or use `with`.",
             count=len(signs),
         )
+
+
+def _worker(item: Skipped) -> str | None:
+    """Of a hidden folder of ours, who recorded into it."""
+    found = _RECORDING.search(item.path)
+    return None if found is None else found[1]
 
 
 def _is_empty_profile(item: Skipped) -> bool:

@@ -16,6 +16,8 @@ from stepscope.profiles.find.file_names import Name, folder_time_ns, natural, pa
 # without a rank may as well be two jobs that someone started one after the other, hence the shorter limit.
 RANKED_GAP_NS = 600 * 1_000_000_000
 UNRANKED_GAP_NS = 5 * 1_000_000_000
+# The format of what was kept of a window that was never written.
+RING = "ring"
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,11 @@ class Entry:
     mtime_ns: int = 0
     size: int = 0
     capture: str = ""  # which capture of stepscope's own wrote it, by its sidecar
+    recording: str = ""  # the same of one process: its recording and window, which its ring has too
+    job: str = ""  # and of all its workers: the job and window
+    together: Entry | None = field(
+        default=None, compare=False, repr=False
+    )  # of another rank, in the same run
     filesystem: Any = field(default=None, compare=False, repr=False)
 
     @property
@@ -118,6 +125,8 @@ def _repeats(run: list[Entry], other: list[Entry]) -> bool:
 
 def _key(item: Entry) -> Hashable:
     """Files of different keys are never one run."""
+    if item.together is not None:
+        return _key(item.together)
     if in_profile_folder(item.folder):
         return "folder", item.template.rpartition("/")[0], item.format_hint
     if item.capture:

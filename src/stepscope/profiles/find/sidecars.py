@@ -18,7 +18,8 @@ import msgspec
 import polars as pl
 
 from stepscope.profiles.cache.stored import LazyFrames
-from stepscope.profiles.find.runs import Entry
+from stepscope.profiles.find.runs import RING, Entry
+from stepscope.trace.header import checked
 from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.schema import TABLES, Kind, conform
 from stepscope.trace.scopes import ancestors
@@ -72,6 +73,8 @@ class Sidecar(msgspec.Struct):
     problems: list[_Problem] = []
     ops: dict[str, Any] = {}
     last_step: int | None = None
+    recording: str | None = None
+    job: str = ""
 
 
 def sidecar_path(trace_path: str) -> str | None:
@@ -109,11 +112,15 @@ def _noted(item: Entry) -> Entry:
         worker=found.worker or item.worker,
         time_ns=item.time_ns or found.start_unix_ns or None,
         capture=f"{found.run}/{found.window}/{found.backend}" if found.run else "",
+        recording=f"{found.recording}/{found.window}" if found.recording else "",
+        job=f"{found.job}/{found.window}" if found.job else "",
     )
 
 
 def attach(trace: Trace, item: Entry) -> Trace:
     """The trace with what its sidecar tells: `info.capture`, rank, world size and host where unknown, and its problems."""
+    if item.format_hint == RING:
+        return _with_step_figures(trace)
     data = _bytes(item)
     if data is None:
         return trace
@@ -126,6 +133,16 @@ def attach(trace: Trace, item: Entry) -> Trace:
         Problem(each.code, each.title, each.detail, each.fix, each.severity) for each in found.problems
     ]
     return _with(trace, found, everything | step_figures(found), problems)
+
+
+def _with_step_figures(trace: Trace) -> Trace:
+    """A ring has no sidecar: what it would say is in the ring itself."""
+    capture = trace.info.capture
+    try:
+        found = msgspec.convert(capture, Sidecar)
+    except msgspec.ValidationError:
+        return trace
+    return _with(trace, found, capture | step_figures(found), ())
 
 
 def step_figures(found: Sidecar) -> dict[str, int | None]:
@@ -150,6 +167,7 @@ def _with(trace: Trace, found: Sidecar | None, capture: dict[str, Any], problems
     noted = Problems()
     for problem in problems:
         noted.add(problem)
+    info = checked(info, noted)
     changed = {"traces": info.frame(), "problems": pl.concat([trace.problems, noted.frame()])}
     own = trace.tables
     tables = LazyFrames(tuple(TABLES), lambda name: changed[name] if name in changed else own[name], own)

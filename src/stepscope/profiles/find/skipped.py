@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import IO
 
 from stepscope.formats.not_a_profile import describe_bytes
+from stepscope.ring_layout import ENDING as RING_ENDING
+from stepscope.ring_layout import MAGIC as RING_MAGIC
 
 PICKLE = "a pickle, perhaps a memory snapshot: pickles can run code, so it is never opened"
 EXECUTION_TRACE = "an execution trace (operators and tensors, no times), not a profile"
@@ -27,6 +29,7 @@ LOOK_INSIDE = Verdict()
 _PROFILES = (
     (re.compile(r"\.xplane\.pb(\.gz)?$"), "xplane"),
     (re.compile(r"\.pt\.trace\.json(\.gz)?$"), "kineto"),
+    (re.compile(re.escape(RING_ENDING) + r"(\.gz)?$"), "ring"),
     (re.compile(r"\.trace\.json(\.gz)?$|\.chrome_trace(\.json)?(\.gz)?$"), "chrome"),
 )
 _OTHERS = (
@@ -90,6 +93,8 @@ def is_event_file(name: str) -> bool:
 
 def by_content(head: bytes) -> Verdict:
     """What the first bytes tell, unpacked."""
+    if head.startswith(RING_MAGIC):
+        return Verdict("ring")
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text[:1] in (b"{", b"["):
         return _json(text)

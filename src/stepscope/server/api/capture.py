@@ -1,4 +1,7 @@
-"""Recordings that the page asks for: of a job that listens, or of a profiler server of TensorFlow or JAX."""
+"""Recordings that the page asks for: of a job of this user that listens, or of a profiler server that was named at the start.
+
+Nothing else can be named: a page that could have the server connect to any address would reach what only this machine reaches.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +28,7 @@ REMEMBERED = 50
 MOST_STEPS = 1_000
 LONGEST_MS = 120_000
 WAIT_FOR_STEPS_S = 300.0
+_PROCESS = re.compile(r"[0-9]{1,10}")
 _SERVER = re.compile(
     r"(?:grpc://)?(?P<host>[A-Za-z0-9._-]{1,253}|\[[0-9a-fA-F:.]{2,45}\]):(?P<port>[0-9]{1,5})"
 )
@@ -62,7 +67,9 @@ class Capture:
 class Captures:
     """All recordings of this server, the last ones remembered. Profiles go to a folder that is shown."""
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: Runs, servers: Sequence[str] = (), flag: str = "") -> None:
+        self.servers = tuple(servers)
+        self._flag = flag
         self._runs = runs
         self._all: OrderedDict[str, Capture] = OrderedDict()
         self._lock = threading.Lock()
@@ -119,14 +126,21 @@ class Captures:
 
     def _work(self, capture: Capture, folder: Path, steps: int, seconds: float) -> Any:
         """What to do, checked before anything is begun."""
-        if capture.target.isdigit():
+        if _PROCESS.fullmatch(capture.target):
             path = ask.address_of(capture.target)
             return lambda: _from_job(capture, path, folder, steps)
-        found = _SERVER.fullmatch(capture.target)
-        if found is None or not 0 < int(found["port"]) < 65536:
+        address = server_address(capture.target)
+        if address is None:
             raise BadRequest("The target must be the number of a process, or host:port.", where="target")
+        if address not in self.servers:
+            raise Refused(
+                f"{address} was not named at the start, so this page cannot record from it.",
+                status=403,
+                fix=f"Start with `{self._flag} {address}`, or record with `stepscope capture {address}`.",
+                where="target",
+            )
         capture.expected_s = seconds
-        server = Server(f"{found['host']}:{found['port']}", seconds)
+        server = Server(address, seconds)
         return lambda: _from_server(capture, server, folder)
 
     def _run(self, capture: Capture, work: Any) -> None:
@@ -150,6 +164,24 @@ class Captures:
             if any(str(Path(entry.path).resolve()) in new for entry in run.run.entries):
                 return run.id
         return None
+
+
+def server_addresses(given: Iterable[str]) -> tuple[str, ...]:
+    """The profiler servers in what a user gave, several with commas between them."""
+    words = [word.strip() for text in given for word in text.split(",") if word.strip()]
+    found = [(word, server_address(word)) for word in words]
+    for word, address in found:
+        if address is None:
+            raise StepscopeError(f"This is no profiler server: {word}", fix="Give it as HOST:PORT.")
+    return tuple(dict.fromkeys(address for _, address in found if address is not None))
+
+
+def server_address(text: str) -> str | None:
+    """host:port as it is compared and called; None for anything else."""
+    found = _SERVER.fullmatch(text)
+    if found is None or not 0 < int(found["port"]) < 65536:
+        return None
+    return f"{found['host'].lower()}:{int(found['port'])}"
 
 
 def _from_job(capture: Capture, path: Path, folder: Path, steps: int) -> list[Path]:

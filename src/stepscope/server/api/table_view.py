@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.profiles.rows import as_plain, as_texts
+from stepscope.profiles.rows import as_texts, csv_header, csv_rows
 from stepscope.reports.tables.table import Column, Table
 from stepscope.server.api.table_filters import keeps
 from stepscope.server.http.request import BadRequest
@@ -65,17 +65,17 @@ class View:
         found = self.frame.slice(offset, limit) if order is None else self.frame[order.slice(offset, limit)]
         return _for_json(found).rows()
 
-    def csv(self, order: pl.Series | None) -> Iterator[bytes]:
-        """All rows, piece by piece."""
+    def csv(self, order: pl.Series | None, *, raw: bool = False) -> Iterator[bytes]:
+        """All rows, piece by piece; text that a spreadsheet would run is made harmless unless `raw`."""
         total = len(self.frame) if order is None else len(order)
-        yield as_plain(self.frame.head(0)).write_csv().encode()
+        yield csv_header(self.frame, raw=raw).encode()
         for first in range(0, total, ROWS_PER_PIECE):
             rows = (
                 self.frame.slice(first, ROWS_PER_PIECE)
                 if order is None
                 else self.frame[order.slice(first, ROWS_PER_PIECE)]
             )
-            yield as_plain(rows).write_csv(include_header=False).encode()
+            yield csv_rows(rows, raw=raw).encode()
 
 
 def of_report(table: Table) -> View:

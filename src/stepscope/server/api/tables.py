@@ -57,7 +57,9 @@ def table(ask: Ask) -> Answer:
     (order,) = ask.run.later(key, lambda: (view.order(filtered, sort, descending),), "sorting")
     if as_csv:
         return Stream(
-            view.csv(order), "text/csv; charset=utf-8", download(f"{ask.run.listed.name}.{name}.csv")
+            view.csv(order, raw=query.flag("raw")),
+            "text/csv; charset=utf-8",
+            download(f"{ask.run.listed.name}.{name}.csv"),
         )
     return Json(
         {

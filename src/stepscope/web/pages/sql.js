@@ -1,6 +1,7 @@
 // Any question about the run's tables: one SELECT, bounded in time, memory and rows.
 
 import { isLeft } from "../shell/api.js";
+import { csvText } from "../text/csv.js";
 import { fill, h } from "../ui/dom.js";
 import { count, many } from "../text/format.js";
 import { helpLink } from "../shell/help.js";
@@ -113,22 +114,14 @@ function result(answer, ms) {
 
 /** The result as a file, made here. @param {import("../types").TablePage} answer */
 function csv(answer) {
-  const cell = (/** @type {any} */ value) => {
-    const text =
-      value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
-    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
   return h(
     "button",
     {
       type: "button",
       onclick: () => {
-        const lines = [
-          answer.columns.map((column) => cell(column.name)),
-          ...answer.rows.map((row) => row.map(cell)),
-        ].map((line) => line.join(","));
+        const text = csvText(answer.columns, answer.rows);
         const link = document.createElement("a");
-        link.href = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));
+        link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
         link.download = "query.csv";
         link.click();
         setTimeout(() => URL.revokeObjectURL(link.href), 1000);

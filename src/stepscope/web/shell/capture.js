@@ -29,7 +29,7 @@ export function openCapture(options) {
     h(
       "p",
       { class: "sub" },
-      "A process that listens (its number), or a profiler server of TensorFlow or JAX (host:port). ",
+      "A process of yours that listens (its number), or a profiler server of TensorFlow or JAX (host:port) that the server was started with. ",
       helpLink("capture/listen", "how does a job listen?"),
     ),
     jobs,
@@ -83,21 +83,20 @@ export function openCapture(options) {
   target.focus();
   api
     .get("api/capture")
-    .then(({ targets }) => {
-      fill(
-        jobs,
-        listening(targets, (pid) => {
-          target.value = String(pid);
-        }),
-      );
+    .then(({ targets, servers }) => {
+      /** @param {string} chosen */
+      const choose = (chosen) => {
+        target.value = chosen;
+      };
+      fill(jobs, listening(targets, choose), named(servers, choose));
       if (targets.length === 1 && !target.value) target.value = String(targets[0].pid);
     })
     .catch((error) => {
-      if (!isLeft(error)) fill(jobs);
+      if (!isLeft(error)) fill(jobs, failure(error));
     });
 }
 
-/** @param {{ pid: number, step: number | null, rank: number | null, command: string }[]} targets @param {(pid: number) => void} choose */
+/** @param {{ pid: number, step: number | null, rank: number | null, command: string }[]} targets @param {(target: string) => void} choose */
 function listening(targets, choose) {
   if (!targets.length) return h("p", { class: "sub" }, "No job on this machine listens at the moment.");
   return h(
@@ -113,7 +112,7 @@ function listening(targets, choose) {
           h(
             "tr",
             {},
-            h("td", {}, h("button", { type: "button", onclick: () => choose(each.pid) }, String(each.pid))),
+            h("td", {}, h("button", { type: "button", onclick: () => choose(String(each.pid)) }, String(each.pid))),
             h("td", {}, each.step === null || each.step === undefined ? "" : `step ${each.step}`),
             h("td", {}, each.rank === null || each.rank === undefined ? "" : `rank ${each.rank}`),
             h("td", { class: "name", "data-tip": each.command }, each.command),
@@ -122,6 +121,12 @@ function listening(targets, choose) {
       ),
     ),
   );
+}
+
+/** The profiler servers that were named when the server started. @param {string[]} servers @param {(target: string) => void} choose */
+function named(servers, choose) {
+  const buttons = servers.map((each) => h("button", { type: "button", onclick: () => choose(each) }, each));
+  return servers.length ? h("p", { class: "row" }, "Profiler servers:", buttons) : null;
 }
 
 /** The run that was recorded. @param {import("../types").Api} api @param {string} id @param {(progress: import("../types").Progress | null) => void} onProgress @returns {Promise<string>} */

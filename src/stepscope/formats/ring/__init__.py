@@ -1,0 +1,1 @@
+"""The ring that a killed recording leaves."""

@@ -1,0 +1,147 @@
+"""The areas of a ring file, read with care: any byte may be wrong, and the process may have ended in the middle of a slot."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from stepscope.errors import UnreadableFile
+from stepscope.ring_layout import (
+    AREA,
+    BEGINS,
+    HEADER,
+    MAGIC,
+    NAME_AT,
+    NAME_BITS,
+    TEXT,
+    THREAD_AT,
+    THREAD_BITS,
+    TIME_BITS,
+    VERSION,
+    WORD_BYTES,
+    Area,
+)
+from stepscope.trace.columns import series
+
+# The file may say anything; ours have half of it.
+_MOST_SLOTS = 1 << 24
+_LATEST_NS = 1 << 62
+_AREAS = 5
+
+
+@dataclass(frozen=True)
+class RingBytes:
+    """The file, and where its areas lie. Times are of `perf_counter`; `zero_ns` was the moment `unix_ns`."""
+
+    data: memoryview
+    pid: int
+    zero_ns: int
+    unix_ns: int
+    facts: Area
+    names: Area
+    telemetry: Area
+    steps: Area
+    events: Area
+
+
+def opened(data: memoryview, path: str) -> RingBytes:
+    """Reads the header. A file that is cut short has areas with fewer slots."""
+    if len(data) < HEADER.size + _AREAS * AREA.size:
+        raise UnreadableFile(f"{path} is cut off in its header.", fix="Copy it again.")
+    _, version, count, pid, zero_ns, unix_ns = HEADER.unpack_from(data, 0)
+    if version != VERSION or count != _AREAS:
+        raise UnreadableFile(
+            f"{path} is a ring of version {version}, and this stepscope reads version {VERSION}.",
+            fix="Read it with the stepscope that recorded it.",
+        )
+    if not 0 <= zero_ns < _LATEST_NS or not 0 <= unix_ns < _LATEST_NS:
+        raise UnreadableFile(f"{path} has a damaged header: its clocks make no sense.", fix="Copy it again.")
+    found = [_area(data, HEADER.size + place * AREA.size, path) for place in range(_AREAS)]
+    if found[3].slot != WORD_BYTES or found[4].slot != WORD_BYTES:
+        raise UnreadableFile(f"{path} has a damaged header: sizes of slots.", fix="Copy it again.")
+    return RingBytes(data, pid, zero_ns, unix_ns, *found)
+
+
+def _area(data: memoryview, at: int, path: str) -> Area:
+    offset, slot, slots = AREA.unpack_from(data, at)
+    if slot == 0:
+        raise UnreadableFile(f"{path} has a damaged header: sizes of slots.", fix="Copy it again.")
+    return Area(offset, slot, max(0, min(slots, _MOST_SLOTS, (len(data) - offset) // slot)))
+
+
+def texts(ring: RingBytes, area: Area) -> Iterator[tuple[int, bytes]]:
+    """Number and content of each text that is whole, in the order of the slots."""
+    if area.slot < TEXT.size:
+        return
+    for slot in range(area.slots):
+        at = area.offset + slot * area.slot
+        number, length, checksum = TEXT.unpack_from(ring.data, at)
+        if number == 0 or length > area.slot - TEXT.size:
+            continue
+        text = bytes(ring.data[at + TEXT.size : at + TEXT.size + length])
+        if zlib.crc32(text) == checksum:
+            yield number, text
+
+
+def step_moments(ring: RingBytes) -> list[int]:
+    """What stands in each slot; 0 where no step has ended yet."""
+    return list(_words(ring.data[ring.steps.offset : ring.steps.end]))
+
+
+def words(ring: RingBytes) -> pl.DataFrame:
+    """slot, time, thread, name and begins of each event, in the order of times, and of slots where they are the same."""
+    column = series("word", _words(ring.data[ring.events.offset : ring.events.end]), pl.Int64)
+    word = pl.col("word")
+    return (
+        column.to_frame()
+        .with_row_index("slot")
+        .filter(word > 0)
+        .select(
+            "slot",
+            time=word % (1 << TIME_BITS),
+            thread=word // (1 << THREAD_AT) % (1 << THREAD_BITS),
+            name=word // (1 << NAME_AT) % (1 << NAME_BITS),
+            begins=word >= BEGINS,
+        )
+        .sort("time", "slot")
+    )
+
+
+def pairs(found: pl.DataFrame) -> pl.DataFrame:
+    """thread, name, start and end (null where it never came) of each event that begins.
+
+    Of one thread and name, what begins inside of another ends before it: the same depth begins and ends in turns. An end
+    without its beginning, which was overwritten, is nothing.
+    """
+    if found.is_empty():
+        return pl.DataFrame(schema={"thread": pl.Int64, "name": pl.Int64, "start": pl.Int64, "end": pl.Int64})
+    key = ["thread", "name"]
+    change = pl.when("begins").then(1).otherwise(-1)
+    depth = change.cum_sum().over(key) + pl.when("begins").then(0).otherwise(1)
+    return (
+        found.with_columns(depth=depth)
+        .with_columns(
+            end=pl.col("time").shift(-1).over([*key, "depth"]),
+            is_ended=~pl.col("begins").shift(-1).over([*key, "depth"]),
+        )
+        .filter("begins")
+        .select(*key, start="time", end=pl.when("is_ended").then("end"))
+    )
+
+
+def _words(data: memoryview) -> array[int]:
+    found: array[int] = array("q")
+    found.frombytes(data[: len(data) // 8 * 8])
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found
+
+
+def is_ring(head: bytes) -> bool:
+    """By its first bytes."""
+    return head.startswith(MAGIC)

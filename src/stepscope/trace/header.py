@@ -1,0 +1,104 @@
+"""What a file says of itself as a whole, within what can be: ranks, the size of the job, times, and values of any depth.
+
+A header is a row like any other: what is impossible in it costs that figure, and a problem says so.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from stepscope.trace.problems import Problem, Problems
+
+if TYPE_CHECKING:
+    from stepscope.trace.trace import TraceInfo
+
+MOST_RANKS = 1_000_000
+_LATEST_NS = 1 << 62
+_DEEPEST = 100
+_SHOWN = 3
+_LARGEST_FIGURE = 1 << 50
+_FIGURES = (
+    "totalGlobalMem", "memory_size", "numSms", "core_count", "computeMajor", "computeMinor", "compute_cap_major",
+    "compute_cap_minor", "warpSize", "maxThreadsPerMultiprocessor", "sharedMemPerMultiprocessor", "regsPerMultiprocessor",
+)  # fmt: skip
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_INTEGERS = range(-(1 << 63), 1 << 63)
+
+
+def checked(info: TraceInfo, problems: Problems) -> TraceInfo:
+    """The same, without figures that no job and no device has."""
+    wrong = {name: getattr(info, name) for name, possible in _possible(info).items() if not possible}
+    of_devices = [(name, device[name]) for device in info.devices for name in _impossible(device)]
+    if not wrong and not of_devices:
+        return info
+    told = [*wrong.items(), *of_devices]
+    shown = ", ".join(f"{name} {_shown(value)}" for name, value in told[:_SHOWN])
+    problems.add(
+        Problem(
+            "bad-header",
+            "The header says what cannot be",
+            f"{{count}} figures of the header were left out: {shown}{' …' if len(told) > _SHOWN else ''}.",
+            "Copy or record the file again.",
+            count=len(told),
+        )
+    )
+    nothing: dict[str, Any] = {
+        "rank": None,
+        "world_size": None,
+        "base_unix_ns": 0,
+        "clock_offset_ns": 0,
+        "clock_drift": 0.0,
+    }
+    devices = [
+        {name: value for name, value in device.items() if name not in _impossible(device)}
+        for device in info.devices
+    ]
+    return replace(info, devices=devices, **{name: nothing[name] for name in wrong})
+
+
+def _impossible(device: dict[str, Any]) -> list[str]:
+    """The figures of a device, as PyTorch or XLA call them, that are no figures."""
+    found = [name for name in _FIGURES if name in device and not _is_figure(device[name])]
+    return found if isinstance(device.get("id"), int | str | None) else [*found, "id"]
+
+
+def _is_figure(value: object) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return value is None
+    return 0 <= value < _LARGEST_FIGURE
+
+
+def _possible(info: TraceInfo) -> dict[str, bool]:
+    return {
+        "rank": is_rank(info.rank),
+        "world_size": info.world_size is None or 0 <= info.world_size <= MOST_RANKS,
+        "base_unix_ns": abs(info.base_unix_ns) < _LATEST_NS,
+        "clock_offset_ns": abs(info.clock_offset_ns) < _LATEST_NS,
+        "clock_drift": math.isfinite(info.clock_drift) and abs(info.clock_drift) < 1,
+    }
+
+
+def is_rank(value: int | None) -> bool:
+    """Whether a job can have this rank; None is no claim."""
+    return value is None or 0 <= value < MOST_RANKS
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 24 else f"{text[:24]}…"
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """The value as JSON can hold it: whole numbers of 64 bits, text without halves of characters, no endless depth."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, int):
+        return value if value in _INTEGERS else float("inf") if value.bit_length() > 1000 else float(value)
+    if depth >= _DEEPEST:
+        return None
+    if isinstance(value, dict):
+        return {str(plain(key)): plain(inner, depth + 1) for key, inner in value.items()}
+    return [plain(inner, depth + 1) for inner in value] if isinstance(value, list) else value

@@ -1,0 +1,26 @@
+"""A fixed sample of damaged profiles through the whole pipeline; `make soak` runs thousands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.fuzz.cases import case
+from benchmarks.fuzz.drive import drive
+from benchmarks.fuzz.originals import NAMES
+from stepscope.reports.build import RAISE
+
+CASES = 64
+# The server does much of the same once more.
+SERVED_EVERY = 8
+
+
+@pytest.mark.parametrize("group", range(len(NAMES)), ids=NAMES)
+def test_no_section_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int) -> None:
+    """Those of one original together: what is compared with is made once."""
+    monkeypatch.setenv(RAISE, "1")
+    monkeypatch.setenv("STEPSCOPE_CACHE", str(tmp_path / "cache"))
+    for seed in range(group, CASES, len(NAMES)):
+        found = drive(case(seed), tmp_path / str(seed), serve=seed % SERVED_EVERY == 0)
+        assert found in ("read", "refused")
