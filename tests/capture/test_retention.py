@@ -9,9 +9,9 @@ import pytest
 
 import stepscope
 from stepscope.capture.files import retention
+from stepscope.capture.files.published import Published
 from stepscope.capture.files.retention import MOST_WINDOWS
 from stepscope.capture.process.troubles import CaptureWarning, Troubles
-from stepscope.capture.window import Published
 from tests.capture.running import sidecars, traces
 
 

@@ -15,15 +15,17 @@ from stepscope.capture.annotate.annotate import Annotation, Function, look_for_t
 from stepscope.capture.annotate.nvtx import ranges
 from stepscope.capture.backends import exclusive as turns
 from stepscope.capture.backends.base import Options
+from stepscope.capture.files.published import Published
 from stepscope.capture.files.retention import Keep, Retention, limits
+from stepscope.capture.kept import Kept
 from stepscope.capture.loop.input import Batch, Input, Waits
 from stepscope.capture.process import active
 from stepscope.capture.process.exits import Exits
 from stepscope.capture.process.step_times import KEPT, StepTimes
 from stepscope.capture.process.troubles import Trouble, Troubles
-from stepscope.capture.ring.kept import Kept
 from stepscope.capture.schedule import NEVER, Phase, Schedule, from_now
-from stepscope.capture.window import Published, Settings, Window
+from stepscope.capture.settings import Settings
+from stepscope.capture.window import Window
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -5,63 +5,27 @@ Whatever a collector raises ends here: that collector is let go, the problem is 
 
 from __future__ import annotations
 
-import platform
-import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from stepscope.capture import backends
-from stepscope.capture.backends.base import Backend, Options
+from stepscope.capture.backends.base import Backend
 from stepscope.capture.files.identity import Identity, identify
+from stepscope.capture.files.published import Published
 from stepscope.capture.files.run_folder import RunName, run_of
-from stepscope.capture.files.writer import SIDECAR, Recorded, Staging, replace_json
+from stepscope.capture.files.writer import SIDECAR, Recorded, Staging
 from stepscope.capture.machine.telemetry import Telemetry
 from stepscope.capture.process import active, clock
 from stepscope.capture.process.guarded import taken_faults
 from stepscope.capture.process.troubles import Troubles, explain
 from stepscope.capture.ring.ring import Ring
+from stepscope.capture.settings import SCHEMA, Settings, about
 from stepscope.ring_layout import STEP
 
-SCHEMA = "stepscope.capture/1"
 # Steps are marked without `_each`: where Python calls are recorded, too, each call of ours costs the job a microsecond.
 _MARKING = "marking a step"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a Profiler was asked for."""
-
-    folder: Path
-    options: Options
-    backends: tuple[str, ...] | None = None
-    telemetry: bool = True
-    worker: str | None = None
-
-
-@dataclass
-class Published:
-    """A trace that was written, and its sidecar, which learns of later steps."""
-
-    files: list[Path]
-    note: dict[str, Any]
-
-    @property
-    def sidecar(self) -> Path:
-        """It is written with the trace, and named last."""
-        return self.files[-1]
-
-    @property
-    def trace(self) -> Path | None:
-        """The trace; None where a failure left only the sidecar."""
-        return self.files[0] if len(self.files) > 1 else None
-
-    def update(self, **fields: Any) -> None:
-        """Write the sidecar again, with these fields changed."""
-        self.note |= fields
-        replace_json(self.sidecar, self.note)
 
 
 class Window:
@@ -303,25 +267,6 @@ class Window:
             "window": self.number,
             "recording": None if self._ring is None else self._ring.id,
         }
-
-
-def about(settings: Settings, who: Identity | None = None) -> dict[str, Any]:
-    """Who records, for sidecars and rings."""
-    who = who or identify()
-    return {
-        "schema": SCHEMA,
-        "worker": settings.worker or who.worker,
-        "host": who.host,
-        "pid": who.pid,
-        "rank": who.rank,
-        "world_size": who.world_size,
-        "local_rank": who.local_rank,
-        "rank_source": who.source,
-        "job": who.job,
-        "options": asdict(settings.options),
-        "command": list(getattr(sys, "orig_argv", sys.argv)),
-        "versions": {"python": platform.python_version(), "platform": platform.platform()},
-    }
 
 
 def _timed_name(worker: str) -> Callable[[int], str]:

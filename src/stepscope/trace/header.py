@@ -1,4 +1,4 @@
-"""What a file says of itself as a whole, within what can be: ranks, the size of the job, times, and values of any depth.
+"""What a file says of itself as a whole, within what can be: ranks, the size of the job, and times.
 
 A header is a row like any other: what is impossible in it costs that figure, and a problem says so.
 """
@@ -6,7 +6,6 @@ A header is a row like any other: what is impossible in it costs that figure, an
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +16,12 @@ if TYPE_CHECKING:
 
 MOST_RANKS = 1_000_000
 _LATEST_NS = 1 << 62
-_DEEPEST = 100
 _SHOWN = 3
 _LARGEST_FIGURE = 1 << 50
 _FIGURES = (
     "totalGlobalMem", "memory_size", "numSms", "core_count", "computeMajor", "computeMinor", "compute_cap_major",
     "compute_cap_minor", "warpSize", "maxThreadsPerMultiprocessor", "sharedMemPerMultiprocessor", "regsPerMultiprocessor",
 )  # fmt: skip
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_INTEGERS = range(-(1 << 63), 1 << 63)
 
 
 def checked(info: TraceInfo, problems: Problems) -> TraceInfo:
@@ -89,16 +85,3 @@ def is_rank(value: int | None) -> bool:
 def _shown(value: object) -> str:
     text = str(value)
     return text if len(text) <= 24 else f"{text[:24]}…"
-
-
-def plain(value: Any, depth: int = 0) -> Any:
-    """The value as JSON can hold it: whole numbers of 64 bits, text without halves of characters, no endless depth."""
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, int):
-        return value if value in _INTEGERS else float("inf") if value.bit_length() > 1000 else float(value)
-    if depth >= _DEEPEST:
-        return None
-    if isinstance(value, dict):
-        return {str(plain(key)): plain(inner, depth + 1) for key, inner in value.items()}
-    return [plain(inner, depth + 1) for inner in value] if isinstance(value, list) else value

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from stepscope.trace.header import plain
+from stepscope.trace.plain_values import plain
 
 _BARE_WORD = re.compile(
     rb"(?<=[:\[,])(\s*)(?:N/A|[+-]?(?:inf(?:inity)?|nan)|undefined|None)(?=\s*[,\]}])", re.IGNORECASE

@@ -79,7 +79,7 @@ def test_our_own_page_may_post(asking: Asking) -> None:
     asking.get(f"api/runs/{asking.id_of()}/table/tracks")
     answer = asking.post(f"api/runs/{asking.id_of()}/sql", {"query": "DROP TABLE events"}, **origin)
     assert answer.status_code == 400
-    assert "begins with SELECT" in answer.get_json()["error"]["what"]
+    assert "a query is a SELECT" in answer.get_json()["error"]["what"]
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"])

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from stepscope.capture.files.published import Published
 from stepscope.capture.process.troubles import Trouble, Troubles
-from stepscope.capture.window import Published
 from stepscope.units import count, size
 
 Keep = int | Literal["newest"] | None

@@ -14,7 +14,7 @@ from stepscope.capture.process.on_import import after_import
 if TYPE_CHECKING:
     from stepscope.capture.launch.environment import Plan
     from stepscope.capture.loop.input_workers import Workers
-    from stepscope.capture.loop.loop_profiler import LoopProfiler
+    from stepscope.capture.loop_profiler import LoopProfiler
 
 _FRAMEWORKS = ("torch", "tensorflow", "jax")
 _launched: Launched | None = None
@@ -94,7 +94,7 @@ class Launched:
             self._is_beginning = False
 
     def _begin(self) -> None:
-        from stepscope.capture.loop.loop_profiler import LoopProfiler
+        from stepscope.capture.loop_profiler import LoopProfiler
         from stepscope.capture.process import active
         from stepscope.capture.schedule import schedule
 

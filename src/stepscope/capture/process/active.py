@@ -5,13 +5,52 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from stepscope.capture.profiler import Profiler
-    from stepscope.capture.ring.ring import Ring
 
-profiler: Profiler | None = None
+class Recording(Protocol):
+    """A Profiler, as far as the rest of the process needs it: this module is imported by it."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it writes."""
+
+    @property
+    def number(self) -> int:
+        """The step that runs."""
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether a window is open."""
+
+    def step(self) -> None:
+        """A step has ended."""
+
+    def hear_on_step(self) -> None:
+        """Call `on_step` at every step."""
+
+    def give_way_to(self, other: Any) -> bool:
+        """Stop, if another Profiler may take over."""
+
+    def become_inert(self) -> None:
+        """Record nothing more: this is a forked child."""
+
+
+class Ring(Protocol):
+    """Where annotations go, to survive the process."""
+
+    def begin(self, kind: str, name: str, now_ns: int) -> int:
+        """An event starts; its code ends it."""
+
+    def end(self, code: int, now_ns: int) -> None:
+        """It has ended."""
+
+    def seen(self, kind: str, name: str, thread: int, start_ns: int, end_ns: int) -> None:
+        """An event that has ended already."""
+
+
+profiler: Recording | None = None
 # Whether a window is open: annotations and ops are then counted, whoever records.
 is_timing = False
 # Who wants to hear that the job calls `stepscope.step()` while no Profiler runs: a launcher or listener.
@@ -72,9 +111,6 @@ def _forget_in_child() -> None:
     if profiler is not None:
         profiler.become_inert()
     profiler, is_timing, ring = None, False, None
-    from stepscope.capture.process import host_spans as spans
-
-    spans.current = None
 
 
 if hasattr(os, "register_at_fork"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -166,3 +167,13 @@ def cut(sampled: list[Span], exact: list[Span]) -> Iterator[Span]:
             if moment > start:
                 yield span._replace(start_ns=start, end_ns=moment)
             start = moment
+
+
+def _forget_in_child() -> None:
+    """A forked child has no sampling thread."""
+    global current
+    current = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)

@@ -9,10 +9,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from stepscope.capture.files.published import Published
 from stepscope.capture.process import clock
 from stepscope.capture.process.troubles import Troubles
 from stepscope.capture.ring.ring import Ring, open_ring
-from stepscope.capture.window import Published, Settings, about
+from stepscope.capture.settings import Settings, about
 from stepscope.ring_layout import STEPS, WORD_BYTES
 
 _LAST_SLOT = STEPS.slots - 1

@@ -1,0 +1,44 @@
+"""What a Profiler was asked for, and who records."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from stepscope.capture.backends.base import Options
+from stepscope.capture.files.identity import Identity, identify
+
+SCHEMA = "stepscope.capture/1"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a Profiler was asked for."""
+
+    folder: Path
+    options: Options
+    backends: tuple[str, ...] | None = None
+    telemetry: bool = True
+    worker: str | None = None
+
+
+def about(settings: Settings, who: Identity | None = None) -> dict[str, Any]:
+    """Who records, for sidecars and rings."""
+    who = who or identify()
+    return {
+        "schema": SCHEMA,
+        "worker": settings.worker or who.worker,
+        "host": who.host,
+        "pid": who.pid,
+        "rank": who.rank,
+        "world_size": who.world_size,
+        "local_rank": who.local_rank,
+        "rank_source": who.source,
+        "job": who.job,
+        "options": asdict(settings.options),
+        "command": list(getattr(sys, "orig_argv", sys.argv)),
+        "versions": {"python": platform.python_version(), "platform": platform.platform()},
+    }
