@@ -12,9 +12,7 @@ from stepscope.diffs.explain.wording import (
     format_share_change,
     format_time_change,
 )
-
-NOTABLE_SPEED = 0.03
-NOTABLE_CHANGE = 0.1
+from stepscope.registers.policy.diffs import NOTABLE_CHANGE, NOTABLE_SPEED
 
 
 def write_verdict(diff: Diff) -> str:

@@ -15,12 +15,12 @@ from stepscope.diffs.data.model import Batch, Line, Row, Tail
 from stepscope.diffs.explain import wording
 from stepscope.diffs.explain.call_counts import CallChanges, explain_call_counts
 from stepscope.diffs.explain.ranks import WAITS, RankChange
+from stepscope.registers.policy.diffs import SAME_CAUSE
 
 LINES = 8
 LIKELY = 3
 NEARLY_ALL = 0.8
 HARDLY, NOTABLE = 0.01, 0.2  # of the time of matrix products
-SAME_CAUSE = 0.5  # of the change of matching ops: what a batch or a precision must explain to be named for it
 WHOLE = 1.1  # of the change: by a little more than all of it a line may be off; calls beside each other take far more
 _OF_COLLECTIVES = re.compile(r"record_param_comms|c10d::|(nccl|gloo|mpi|ucc|xccl):")
 _BUSY_BY_OP = ("compute", "host_compute")

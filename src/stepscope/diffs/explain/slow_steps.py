@@ -14,12 +14,12 @@ import polars as pl
 
 from stepscope.diffs.data.model import Tail
 from stepscope.diffs.data.samples import CELL, Samples
+from stepscope.registers.levels import FEWEST_STEPS
 from stepscope.trace.frames import conform, take_mean
 
 SLOW = 0.5  # more than the usual step, at least
 FAR = 8  # median absolute deviations, at least
 RARE = 0.25
-FEWEST_STEPS = 4
 LEVEL = 0.05 / 6  # as for every kind of rows
 NOTABLE = 0.05  # of the step: what is told though it may be chance
 # Parts whose names say what a step did, not how long it was held up.

@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from stepscope.diffs.noise.bootstrap import RunNoise
 from stepscope.diffs.noise.machine_speed import DEVICE, HOST, NEITHER, Speeds, find_clock
 from stepscope.diffs.noise.scatter import Scatter
+from stepscope.registers.calibration.runs import LAG_SHARE, SPEED_NOISE, WRONG_SPEED
 
 # Of one op, where the scatter of the others is known; of sums of many, where it is; and where nothing is.
 OP_NOISE = {DEVICE: 0.015, HOST: 0.015, NEITHER: 0.1}
 RUN_NOISE = {DEVICE: 0.015, HOST: 0.06, NEITHER: 0.1}
 RUN_NOISE_UNKNOWN = {DEVICE: 0.02, HOST: 0.15, NEITHER: 0.1}
-SPEED_NOISE = 0.06
-WRONG_SPEED = 0.5  # of its logarithm
-LAG_SHARE = 0.5
 # The device waits for a host that is behind: these come and go with its speed.
 LAGGING = ("dispatch", "python", "unexplained")
 # To which name a short gap falls, or whether to none, is partly chance.

@@ -22,13 +22,11 @@ import polars as pl
 from stepscope.diffs.data.model import Speed
 from stepscope.diffs.data.samples import CELL, Samples
 from stepscope.diffs.noise.scatter import CALLS, Scatter, estimate_scatter
+from stepscope.registers.policy.diffs import SAME_GRIDS, SAME_KERNELS, SLIVER
 from stepscope.trace.frames import conform, take_mean
 
 FEWEST_KINDS = 8
 FEWEST_NAMES = 3
-SLIVER = 0.004  # of the step
-SAME_GRIDS = 0.5  # of the time of kernels that both have
-SAME_KERNELS = 0.5  # of the time of all kernels
 # Shorter calls are as long as the profiler's own record of them.
 SHORTEST_NS = 1_000
 DEVICE, HOST, NEITHER = "device", "host", ""

@@ -11,12 +11,12 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.diffs.data.samples import CELL, Samples
+from stepscope.registers.calibration.runs import ROUNDED_NS
 
 SHORTEST_NS = 20_000
 FEWEST = 16
 MOST = 0.6
 # Ends of events are rounded, and so is what is left when their children's time is taken off.
-ROUNDED_NS = 4
 ROUNDED = 2e-5
 
 

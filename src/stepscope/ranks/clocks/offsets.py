@@ -15,6 +15,7 @@ import polars as pl
 from stepscope.ranks.calls.matching import KEY, TOGETHER
 from stepscope.ranks.clocks.fit import lines_of
 from stepscope.ranks.clocks.shared import Machine, shared_clocks
+from stepscope.registers.levels import MOST_ANCHORS
 from stepscope.trace.frames import conform, take_smallest
 
 ANCHORS = {
@@ -28,7 +29,6 @@ ANCHORS = {
     "calls": pl.UInt32,
     "stream": pl.Int32,
 }
-MOST_ANCHORS = 400  # of one rank: more make the error no smaller than the noise of the rest
 _DOUBT = 3.0
 
 

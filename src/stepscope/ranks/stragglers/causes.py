@@ -9,9 +9,9 @@ import polars as pl
 
 from stepscope.ranks.stragglers.lateness import COLLECTIVE
 from stepscope.ranks.stragglers.pace import BESIDE
+from stepscope.registers.policy.ranks import MORE_WORK
 
 At = Collection[tuple[int, int]]  # steps and ranks
-MORE_WORK = 1.1  # times the blocks of the others: below, padding and rounding make as much
 _GREW_WITH = 0.5  # of the growth in time, growth in blocks that explains it
 _ALIKE = 0.25  # a larger batch is larger in each step by as much
 _SLOWER_CLOCK = 0.95

@@ -15,8 +15,8 @@ from statistics import median
 
 import polars as pl
 
-from stepscope.analysis.findings.finding import WORTH_TELLING
 from stepscope.ranks.stragglers.lateness import spread_ns
+from stepscope.registers.policy.findings import WORTH_SHOWING
 from stepscope.statistics.student_t import MANY, quantile
 from stepscope.trace.frames import take_median
 
@@ -46,17 +46,17 @@ class LateSteps:
     @property
     def worth_ns(self) -> float:
         """What must be lost, over all steps, to be worth telling."""
-        return WORTH_TELLING * self.typical_ns * self.steps
+        return WORTH_SHOWING * self.typical_ns * self.steps
 
     @cached_property
     def late_ns(self) -> float:
         """From here on a rank is late in a step."""
-        return max(WORTH_TELLING * self.typical_ns, _beyond(1) * self.noise_ns)
+        return max(WORTH_SHOWING * self.typical_ns, _beyond(1) * self.noise_ns)
 
     @cached_property
     def clearly_ns(self) -> float:
         """From here on it is so by more than noise makes the last of them."""
-        return max(WORTH_TELLING * self.typical_ns, self.noise_of_last_ns)
+        return max(WORTH_SHOWING * self.typical_ns, self.noise_of_last_ns)
 
     @cached_property
     def noise_of_last_ns(self) -> float:

@@ -33,6 +33,9 @@ SPINE_LEVELS = policy(
 THREAD_CALLS = policy(
     "THREAD_CALLS", 0.05, unit="share of all calls", why="a thread with fewer does not run the loop"
 )
+STEP_THREADS = policy(
+    "STEP_THREADS", 20, unit="threads", why="that are searched for steps: each costs a look at all events"
+)
 CALLS_AFTER_UPDATE = policy(
     "CALLS_AFTER_UPDATE",
     0.35,

@@ -41,10 +41,36 @@ XLA_CALL_DEPTH = policy(
 )
 XLA_WINDOW_SIZE = policy(
     "XLA_WINDOW_SIZE",
-    1 << 22,
-    unit="positions",
-    why="of a convolution's window that are counted one by one, of untrusted files",
+    1 << 14,
+    unit="places of a kernel",
+    why="along one axis of a convolution that are counted one by one, of untrusted files",
 )
 XLA_FUSION_DEPTH = policy(
     "XLA_FUSION_DEPTH", 4, unit="levels", why="of fusions that are looked into for a kernel's number format"
 )
+SILENCE_THREADS = policy(
+    "SILENCE_THREADS",
+    64,
+    unit="threads",
+    why="that every silence asks, at least: a file may have as many as events",
+)
+SILENCE_PAIRS = policy(
+    "SILENCE_PAIRS",
+    2_000_000,
+    unit="pairs of a silence and a thread",
+    why="with few silences more threads are asked",
+)
+XLA_DAMAGE_BYTES = policy(
+    "XLA_DAMAGE_BYTES",
+    64 << 20,
+    unit="bytes of programs",
+    why="that are searched for damage: a program of a hundred thousand instructions has some tens of MB",
+)
+XLA_DAMAGED_NAMES = policy("XLA_DAMAGED_NAMES", 3, unit="programs", why="that a sentence names")
+XLA_BUFFER_PAIRS = policy(
+    "XLA_BUFFER_PAIRS",
+    20_000_000,
+    unit="pairs of buffers",
+    why="that are compared with each other: some seconds",
+)
+XLA_MEMORY_BYTES = policy("XLA_MEMORY_BYTES", 1 << 46, unit="bytes", why="no device has that much memory")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stepscope.analysis.findings.finding import MOST_SAVED
 from stepscope.analysis.parts import spoken
 from stepscope.profiles.ranks import spans
 from stepscope.ranks.calls.matching import SYMMETRIC
 from stepscope.ranks.stragglers.causes import COMPUTE
 from stepscope.ranks.stragglers.find import NEARLY_ALL
+from stepscope.registers.policy.findings import MOST_SAVED
 from stepscope.reports.finding_order import order
 from stepscope.reports.model.report import Collectives, Finding, Straggler
 from stepscope.units import duration
