@@ -230,6 +230,7 @@ AS_LATE = level(
 
 # Quantiles.
 TAIL_QUANTILE = level("TAIL_QUANTILE", 0.9, unit="quantile", why="p90: the tail that reports show")
+HEAD_QUANTILE = level("HEAD_QUANTILE", 0.1, unit="quantile", why="p10: the other end of the spread")
 IDLE_LAUNCH_QUANTILE = level(
     "IDLE_LAUNCH_QUANTILE",
     0.1,

@@ -84,7 +84,7 @@ class Case:
 
     @cached_property
     def outliers(self) -> pl.DataFrame:
-        """Steps that take over one and a half of the median; none where there are too few to tell."""
+        """Slow steps (stepscope.statistics.slow_steps); none where there are too few to tell."""
         return outliers(self.lengths)
 
     @cached_property
