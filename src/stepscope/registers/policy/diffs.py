@@ -76,12 +76,6 @@ NOTABLE_SLOW_STEPS = policy(
     unit="share of the step",
     why="that slow steps cost more: mentioned though it is within noise",
 )
-FINDING_CHANGE = policy(
-    "FINDING_CHANGE",
-    0.03,
-    unit="share of the step",
-    why="that a finding must be worth for its coming, going or growing to mean something; as WORTH_SHOWING",
-)
 FINDING_GROWN = policy(
     "FINDING_GROWN", 1.5, unit="×", why="what has grown, and not only crossed its threshold"
 )
