@@ -12,7 +12,7 @@ SLOW_STEP_TIMES = level(
     "SLOW_STEP_TIMES",
     1.5,
     unit="× the median step",
-    why="at least: a slow step must matter, and of few steps the deviation is uncertain; every planted warm-up and checkpoint is longer",
+    why="at least: a slow step must matter, and the deviation of few steps is uncertain; chosen, and the same in findings and diff before they shared it",
 )
 SLOW_STEP_DEVIATIONS = level(
     "SLOW_STEP_DEVIATIONS",
@@ -121,7 +121,7 @@ TURNS_SIGNIFICANCE = level(
 FEWEST_STEPS = level(
     "FEWEST_STEPS", 3, unit="steps", why="of fewer nobody can say what a job does in every step"
 )
-FEWEST_PAIRS = level("FEWEST_PAIRS", 4, unit="pairs of steps", why="of fewer no correlation is significant")
+FEWEST_PAIRS = level("FEWEST_PAIRS", 4, unit="pairs of steps", why="the correlation of fewer shows nothing")
 FEWEST_SCATTERED_NAMES = level(
     "FEWEST_SCATTERED_NAMES",
     5,

@@ -34,8 +34,8 @@ A figure that nobody has measured says so. This page is generated: `python -m st
 - A **slow step** (an outlier) takes more than {levels.SLOW_STEP_TIMES:g} times the median step of its rank and device, and longer than
   that median by more than {levels.SLOW_STEP_DEVIATIONS} median absolute deviations. Fewer than {levels.SLOW_STEP_FEWEST} steps have no outliers.
 - **Noise** is a standard deviation by the median: {levels.MAD_TO_SIGMA:g} times the median absolute deviation. Of a mean or a difference it is the
-  standard error, and ± is its {1 - levels.SIGNIFICANCE:.0%} interval by Student's t.
-- **Significant** is what noise alone would show with a probability below {levels.SIGNIFICANCE:.0%}, shared equally among the {levels.FAMILIES} kinds of rows
+  standard error, and ± is its {100 * (1 - levels.SIGNIFICANCE):.0f} % interval by Student's t.
+- **Significant** is what noise alone would show with a probability below {100 * levels.SIGNIFICANCE:.0f} %, shared equally among the {levels.FAMILIES} kinds of rows
   of a diff and by Holm's rule within each.
 
 The report, its findings, the diff and the gate share these definitions (`stepscope.statistics`).
