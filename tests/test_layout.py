@@ -22,6 +22,7 @@ LAYERS = (
     "errors",
     "units",
     "safe",
+    "registers",
     "ring_layout",
     "native",
     "trace",

@@ -1,4 +1,4 @@
-"""How much a profiler adds to the host's time, per event: the figures in analysis/replay/profiler_cost.py come from here.
+"""How much a profiler adds to the host's time, per event: the figures in stepscope/registers/calibration/profiler.py come from here.
 
 python -m benchmarks.diagnosis.calibrate OUT
 A step that only launches tiny kernels is as long as the host makes it. It is timed without a profiler and under it, with

@@ -16,7 +16,6 @@ from stepscope.diffs.noise.bootstrap import (
     RunNoise,
     bootstrap_error,
     estimate_noise,
-    select_significant,
 )
 from stepscope.diffs.noise.bootstrap import draw_cells as draws_of
 from stepscope.reports.model.report import Input, InputStage, Profile, Report, Steps
@@ -36,12 +35,6 @@ def test_student(t: float, df: float, chance: float) -> None:
     """Against the printed tables."""
     assert two_sided(t, df) == pytest.approx(chance, rel=2e-3)
     assert quantile(chance, df) == pytest.approx(t, rel=1e-3)
-
-
-def test_holm() -> None:
-    assert select_significant([0.001, 0.04, 0.03, 0.9], 0.05) == [True, False, False, False]
-    assert select_significant([0.001, 0.02, 0.012, 0.9], 0.05) == [True, True, True, False]
-    assert select_significant([], 0.05) == []
 
 
 def test_the_bootstrap_finds_the_standard_error() -> None:

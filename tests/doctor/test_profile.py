@@ -141,7 +141,7 @@ def test_a_huge_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_cap_of_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capture_content, "JSON_CAP", 3)
+    monkeypatch.setattr(capture_content, "TRACE_JSON_EVENTS", 3)
     process = {"ph": "M", "name": "process_name", "pid": 701, "args": {"name": "/host:CPU"}}
     device = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/device:GPU:0"}}
     events = [process, device, *(span("", f"PjitFunction(f{place})", place, pid=701) for place in range(4))]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.statistics.summary import Spread, outlier_limit, percentile, spread
+from stepscope.statistics.summary import Spread, percentile, spread
 
 
 def test_a_few_durations() -> None:
@@ -19,21 +16,6 @@ def test_a_few_durations() -> None:
 
 def test_none() -> None:
     assert spread([]) is None
-
-
-@pytest.mark.parametrize(
-    ("durations", "outliers"),
-    [
-        ([100] * 9 + [119], []),  # not by a fifth
-        ([100] * 9 + [121], [121]),
-        ([80, 90, 100, 110, 120, 150], []),  # the spread is that wide
-        ([80, 90, 100, 110, 120, 300], [300]),
-        ([100, 500, 100], []),  # too few to say what is usual
-    ],
-)
-def test_outliers(durations: list[int], outliers: list[int]) -> None:
-    limit = outlier_limit(durations)
-    assert [each for each in durations if each > limit] == outliers
 
 
 @given(st.lists(st.integers(1, 10**15), min_size=1, max_size=60))
@@ -48,4 +30,3 @@ def test_figures_are_in_order(durations: list[int]) -> None:
 def test_percentiles_reach_both_ends(durations: list[int]) -> None:
     ordered = sorted(durations)
     assert (percentile(ordered, 0.0), percentile(ordered, 1.0)) == (ordered[0], ordered[-1])
-    assert math.isinf(outlier_limit(durations[:3]))

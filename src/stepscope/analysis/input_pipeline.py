@@ -19,12 +19,12 @@ from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.usual import outliers, usual
 from stepscope.native import order
 from stepscope.native.spans import nesting as intervals
+from stepscope.registers.policy.findings import INPUT_HIGH, INPUT_MODERATE
+from stepscope.registers.policy.tables import INPUT_STAGES
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
-HIGH, MODERATE = 0.20, 0.05
-STAGES = 30
 WORKER = "worker: "
 _WORKERS = "_MultiProcessingDataLoaderIter"
 # The first rule that matches decides.
@@ -158,7 +158,7 @@ def _stages(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
     )
     return (
         grouped.sort(["self_ns", "name"], descending=[True, False])
-        .head(STAGES)
+        .head(INPUT_STAGES)
         .select("name", "kind", "total_ns", "self_ns", "calls")
     )
 
@@ -191,7 +191,7 @@ def _with_workers(stages: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     found = pl.DataFrame(rows, schema=["name", "total_ns", "self_ns", "calls"], orient="row")
     found = found.group_by("name").agg(pl.col("total_ns", "self_ns", "calls").cast(pl.Int64).sum())
     found = found.with_columns(kind=_kind(pl.col("name"))).select(stages.columns).cast(stages.schema)
-    return pl.concat([stages, found]).sort(["self_ns", "name"], descending=[True, False]).head(STAGES)
+    return pl.concat([stages, found]).sort(["self_ns", "name"], descending=[True, False]).head(INPUT_STAGES)
 
 
 def _kind(name: pl.Expr) -> pl.Expr:
@@ -204,18 +204,18 @@ def _kind(name: pl.Expr) -> pl.Expr:
 
 def _verdict(share: float, waited: Waited, stages: pl.DataFrame, has_device: bool) -> str:
     exposed = waited.usual_share
-    if stages.is_empty() and exposed < MODERATE:
+    if stages.is_empty() and exposed < INPUT_MODERATE:
         return "No input pipeline was recorded."
     who = "the device" if has_device else "the step"
     waits = f"{who} waits for data {exposed:.0%} of the time{_beside_all(waited)}"
     worst = f"; {_slowest(stages)}" if len(stages) else ""
-    if exposed >= HIGH:
+    if exposed >= INPUT_HIGH:
         return f"Input-bound: {waits}{worst}."
-    if exposed >= MODERATE:
+    if exposed >= INPUT_MODERATE:
         return f"Partly input-bound: {waits}{worst}."
-    if waited.share >= MODERATE:
+    if waited.share >= INPUT_MODERATE:
         return f"Not input-bound, but in a few slow steps: {waits}."
-    if share >= MODERATE:
+    if share >= INPUT_MODERATE:
         meanwhile = "the device is busy meanwhile" if has_device else "other threads compute meanwhile"
         return f"Not input-bound: the loader takes {share:.0%} of the step, but {meanwhile}."
     return "Not input-bound."

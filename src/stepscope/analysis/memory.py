@@ -19,12 +19,14 @@ from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.xla.hlo_module import Module
 from stepscope.analysis.xla.memory import ProgramMemory, program_memory
 from stepscope.analysis.xla.ops import programs_that_ran
+from stepscope.registers.levels import FEWEST_STEPS
+from stepscope.registers.policy.findings import PEAK_KNOWN, STEADY_GROWTH
+from stepscope.registers.policy.tables import MEMORY_POINTS
 from stepscope.trace.frames import take_largest, take_median, take_smallest
 from stepscope.trace.schema import DeviceKind
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
-TIMELINE_POINTS = 500
 _ROLES = ["input", "optimizer", "backward", "forward"]
 
 
@@ -184,7 +186,7 @@ def _note(known: int, peak: int | None, has_addresses: bool, has_totals: bool) -
         return "The profiler wrote no totals: figures count from the beginning of the recording, and what was live at the peak cannot be told."
     if not has_addresses:
         return "The profiler wrote no addresses, so it cannot be told what was live at the peak."
-    if peak and known < 0.95 * peak:
+    if peak and known < PEAK_KNOWN * peak:
         return f"{100 - 100 * known / peak:.0f} % of the peak was allocated before the recording began: parameters, optimizer state and the like."
     return ""
 
@@ -199,7 +201,7 @@ def _capacity(trace: Trace, kind: str, device: int | None) -> int | None:
     return None
 
 
-def timeline(rows: pl.DataFrame, points: int = TIMELINE_POINTS) -> pl.DataFrame:
+def timeline(rows: pl.DataFrame, points: int = MEMORY_POINTS) -> pl.DataFrame:
     """At most so many points: each bin keeps its highest total, so no peak is lost, and its last, which holds until the next."""
     columns = ("time_ns", "allocated", "reserved")
     if len(rows) <= points:
@@ -295,7 +297,7 @@ def _nothing_live(size: int | None) -> pl.DataFrame:
 
 
 def _growth(rows: pl.DataFrame, steps: Steps) -> int | None:
-    if len(steps.host) < 3:
+    if len(steps.host) < FEWEST_STEPS:
         return None
     place = rows["time_ns"].search_sorted(steps.host["end_ns"], side="right").cast(pl.Int64) - 1
     reached = place.filter(place >= 0)
@@ -305,7 +307,7 @@ def _growth(rows: pl.DataFrame, steps: Steps) -> int | None:
         return None
     low, high = take_smallest(change), take_largest(change)
     # What is kept by accident is kept in every step; a level that only drifts is no growth.
-    return int(take_median(change)) if high < 0 or low >= 0.5 * high else 0
+    return int(take_median(change)) if high < 0 or low >= STEADY_GROWTH * high else 0
 
 
 def _never_freed(lives: pl.DataFrame, steps: Steps) -> int:

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from stepscope.errors import StepscopeError
+from stepscope.registers.policy.tables import REPORT_ROWS
 
-ROWS = 100
 _STEPS = re.compile(r"(\d*)(?::(\d*))?")
 
 
@@ -17,7 +17,7 @@ class Options:
 
     step_name: str | None = None
     steps: tuple[int | None, int | None] | None = None
-    limit: int = ROWS
+    limit: int = REPORT_ROWS
     ops_by: tuple[str, ...] = ()
 
     def wants(self, step: int) -> bool:

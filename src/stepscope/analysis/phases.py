@@ -12,6 +12,7 @@ import polars as pl
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.device.use import time_before
 from stepscope.analysis.steps.find import Steps
+from stepscope.registers.policy.tables import PHASE_LEAST, PHASES_SHOWN
 from stepscope.trace.frames import conform
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -23,8 +24,6 @@ PHASES = {
     "part": pl.String,
     "ns": pl.Int64,
 }
-MOST = 12
-_LEAST_SHARE = 0.005
 _NUMBERED = r"#\d+$|\.\d+$"
 
 
@@ -35,9 +34,9 @@ def phases(trace: Trace, steps: Steps, account: Account, device: int | None) -> 
     named = (
         spans.group_by("name")
         .agg(pl.len().alias("calls"), (pl.col("end_ns") - pl.col("start_ns")).sum().alias("total_ns"))
-        .filter((pl.col("calls") > 1) & (pl.col("total_ns") >= _LEAST_SHARE * step_ns))
+        .filter((pl.col("calls") > 1) & (pl.col("total_ns") >= PHASE_LEAST * step_ns))
         .sort("total_ns", "name", descending=[True, False])
-        .head(MOST)
+        .head(PHASES_SHOWN)
     )
     if named.is_empty():
         return pl.DataFrame(schema=PHASES)

@@ -137,7 +137,8 @@ def _fail(talk: Talk, found: Gate) -> None:
 
 def _print(talk: Talk, found: Diff, limit: int) -> None:
     from stepscope.cli.table import terminal_width
-    from stepscope.diffs.render.text import WIDTH, diff_lines
+    from stepscope.diffs.render.text import diff_lines
+    from stepscope.registers.policy.diffs import DIFF_TEXT_WIDTH
 
-    for line in diff_lines(found, terminal_width() or WIDTH, limit=limit):
+    for line in diff_lines(found, terminal_width() or DIFF_TEXT_WIDTH, limit=limit):
         talk.out.print(line)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.options import ROWS, Options, parse_steps
+from stepscope.analysis.options import Options, parse_steps
 from stepscope.cluster import work
 from stepscope.cluster.place import Here, Place, Progress
 from stepscope.cluster.processes import Processes
@@ -23,6 +23,7 @@ from stepscope.profiles.profile import Profile
 from stepscope.profiles.ranks import LoadedFile
 from stepscope.ranks.arrivals import finished
 from stepscope.ranks.compare import Compared, compared, plan
+from stepscope.registers.policy.tables import REPORT_ROWS
 from stepscope.reports.build import Failures, chosen_sections, put_together
 from stepscope.reports.report import Report
 from stepscope.reports.sections.collectives import told_of
@@ -44,7 +45,7 @@ def report(
     step: str | None = None,
     step_name: str | None = None,
     sections: Collection[str] | None = None,
-    limit: int = ROWS,
+    limit: int = REPORT_ROWS,
     ops_by: Sequence[str] = (),
     cache: bool = True,
     progress: Progress | None = None,

@@ -11,9 +11,9 @@ from stepscope.analysis.options import Options, parse_steps
 from stepscope.cluster.place import Progress
 from stepscope.cluster.report import looked
 from stepscope.diffs.build import Diff, diff_sides
-from stepscope.diffs.compare import ROWS
 from stepscope.diffs.data.samples import Samples, Side, combine_ranks, combine_recordings
 from stepscope.diffs.side import collect_samples, measure_outside
+from stepscope.registers.policy.diffs import DIFF_ROWS
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -42,7 +42,7 @@ def diff(
     step: str | None = None,
     step_name: str | None = None,
     rank: int | Collection[int] | None = None,
-    limit: int = ROWS,
+    limit: int = DIFF_ROWS,
     cache: bool = True,
     progress: Progress | None = None,
 ) -> Diff:

@@ -7,13 +7,14 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from stepscope.analysis.options import Options, parse_steps
-from stepscope.diffs.compare import ROWS, compare
+from stepscope.diffs.compare import compare
 from stepscope.diffs.data import model
 from stepscope.diffs.data.samples import Side, combine_recordings
 from stepscope.diffs.side import read_side
 from stepscope.errors import StepscopeError
 from stepscope.profiles.load import load
 from stepscope.profiles.profile import Profile
+from stepscope.registers.policy.diffs import DIFF_ROWS
 
 AnyProfile = Profile | str | os.PathLike[str]
 AnyRun = AnyProfile | Sequence[AnyProfile]
@@ -46,7 +47,7 @@ def diff(
     step: str | None = None,
     step_name: str | None = None,
     rank: int | Collection[int] | None = None,
-    limit: int = ROWS,
+    limit: int = DIFF_ROWS,
 ) -> Diff:
     """B against A, per step and rank. Each may be a list of recordings of the same job, which then show its noise.
 
@@ -58,7 +59,7 @@ def diff(
     return diff_sides(sides[0], sides[1], limit)
 
 
-def diff_sides(a: Side, b: Side, limit: int = ROWS) -> Diff:
+def diff_sides(a: Side, b: Side, limit: int = DIFF_ROWS) -> Diff:
     """The diff of two sides that were read before."""
     plain = compare(a, b, limit)
     return Diff(**{name: getattr(plain, name) for name in plain.__struct_fields__})

@@ -7,18 +7,17 @@ from typing import Any
 
 from stepscope.diffs.data.model import Run
 from stepscope.diffs.data.samples import Samples, Side
+from stepscope.registers.policy.diffs import DIFF_PROBLEMS, WORK_OUTSIDE_STEPS
 from stepscope.reports.model.report import Problem, Report
 
 # As devices are described by the formats.
 _DEVICE_NAMES = ("name", "gpu_device_name", "device_type", "plane")
-MOST_OUTSIDE = 0.5
 _FRAMEWORKS = {"pytorch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
 # Warnings that say that something of the run is not there; errors always do.
 _LOST = (
     "missing-ranks", "duplicate-rank", "never-stopped", "split-runs", "ranks-apart", "two-workers",
     "dropped-events", "buffer-overflow", "event-cap", "too-many-events", "unreadable-file", "analysis-failed",
 )  # fmt: skip
-MOST_PROBLEMS = 4
 
 
 def describe_run(side: Side) -> Run:
@@ -69,7 +68,7 @@ def do_both_have_steps(a: Run, b: Run) -> bool:
 
 def do_steps_wait(a: Side, b: Side) -> bool:
     """Whether the ops of a step are in that step: a host that hands work to other threads may end its steps long before."""
-    return max(a.outside, b.outside) <= MOST_OUTSIDE
+    return max(a.outside, b.outside) <= WORK_OUTSIDE_STEPS
 
 
 def list_caveats(a: Run, b: Run, first: Side, second: Side) -> Iterator[str]:
@@ -79,7 +78,7 @@ def list_caveats(a: Run, b: Run, first: Side, second: Side) -> Iterator[str]:
     for name, side in (("A", first), ("B", second)):
         yield from (f"{name}: {problem}" for problem in list_losses(side.report))
     for name, side in (("A", first), ("B", second)):
-        if side.outside > MOST_OUTSIDE:
+        if side.outside > WORK_OUTSIDE_STEPS:
             yield (
                 f"Steps of {name} end before their work does: {100 * side.outside:.0f} % of op time is outside of "
                 "steps, so only whole steps are compared. Make each step wait for its result (jax.block_until_ready)."
@@ -110,10 +109,10 @@ def _compare_setups(a: Run, b: Run) -> Iterator[str]:
 def list_losses(report: Report) -> list[str]:
     """What of a run could not be read or was not recorded, in a line each."""
     losses = [f"{problem.title}. {problem.detail}" for problem in report.problems if _is_loss(problem)]
-    more = len(losses) - MOST_PROBLEMS
+    more = len(losses) - DIFF_PROBLEMS
     if more <= 0:
         return losses
-    return [*losses[:MOST_PROBLEMS], f"{more} more problem{'' if more == 1 else 's'}; see the report."]
+    return [*losses[:DIFF_PROBLEMS], f"{more} more problem{'' if more == 1 else 's'}; see the report."]
 
 
 def _is_loss(problem: Problem) -> bool:

@@ -17,11 +17,10 @@ from stepscope.diffs.figures import note_other_peaks
 from stepscope.diffs.findings import compare_findings
 from stepscope.diffs.flame import build_flame
 from stepscope.diffs.verdict import write_verdict
+from stepscope.registers.policy.diffs import DIFF_ROWS
 
-ROWS = 200
 
-
-def compare(a: Side, b: Side, limit: int = ROWS) -> Diff:
+def compare(a: Side, b: Side, limit: int = DIFF_ROWS) -> Diff:
     """B against A; lists of rows have at most `limit`, 0 for all."""
     case = Case(a, b)
     rows = judge_families(case)

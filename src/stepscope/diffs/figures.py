@@ -13,15 +13,10 @@ from stepscope.diffs.data.samples import Samples
 from stepscope.diffs.explain.lines import PrecisionChange
 from stepscope.diffs.explain.wording import describe_formats
 from stepscope.diffs.noise.machine_speed import HOST
+from stepscope.registers.calibration.runs import DEVICE_MEMORY_NOISE, HOST_MEMORY_NOISE, MEMORY_NOISE_BYTES
+from stepscope.registers.policy.diffs import DIFF_DEVICES
 from stepscope.reports.model.report import Report
 
-# Peaks of one job are nearly the same in every run; a caching allocator rounds them.
-MEMORY_LEAST = 0.02
-# What a host holds at once depends on how its threads happen to run.
-HOST_MEMORY_LEAST = 0.3
-MEMORY_LEAST_BYTES = 1 << 20
-# Rows of a memory for each device up to so many; of more of them only the fullest matters.
-MOST_DEVICES = 4
 MEDIAN_STEP = "median step"
 UTILISATION = "model FLOPs utilisation"
 _NUMBER = re.compile(r" \d+(?= |$)")
@@ -78,19 +73,19 @@ def note_other_peaks(rows: Sequence[Row], change: PrecisionChange | None) -> Non
 
 
 def compare_memory(a: Samples, b: Samples) -> list[Row]:
-    """The highest peak over ranks, by memory; where a run has more than MOST_DEVICES of a kind, of the fullest."""
+    """The highest peak over ranks, by memory; where a run has more than DIFF_DEVICES of a kind, of the fullest."""
     both = [_find_peaks(side) for side in (a, b)]
     crowded = {
         kind
         for peaks in both
         for kind, count in Counter(map(_find_kind, peaks)).items()
-        if count > MOST_DEVICES
+        if count > DIFF_DEVICES
     }
     ours, theirs = (_keep_fullest(each, crowded) for each in both)
     rows = [make_plain_row(name, ours.get(name), theirs.get(name), "bytes") for name in {**ours, **theirs}]
     for row in rows:
-        share = HOST_MEMORY_LEAST if row.name == HOST else MEMORY_LEAST
-        least = max(MEMORY_LEAST_BYTES, share * max(row.a or 0, row.b or 0))
+        share = HOST_MEMORY_NOISE if row.name == HOST else DEVICE_MEMORY_NOISE
+        least = max(MEMORY_NOISE_BYTES, share * max(row.a or 0, row.b or 0))
         row.significant = row.a is not None and row.b is not None and abs(row.difference) > least
     return sorted(rows, key=lambda row: (-abs(row.difference), row.name))
 

@@ -6,12 +6,10 @@ import re
 from dataclasses import dataclass
 
 from stepscope.diffs.data.model import FindingChange
+from stepscope.registers.policy.diffs import FINDING_GROWN
+from stepscope.registers.policy.findings import WORTH_SHOWING
 from stepscope.reports.model.report import Report
 
-# Of the step: what a finding must be worth for its coming, going or growing to mean something.
-FINDING_LEAST = 0.03
-# Times as much as in the other run: what has grown, and not only changed with its threshold.
-GROWN = 1.5
 _RANKS = re.compile(r"\branks? (\d+(?:(?:, | and )\d+)*)")
 # The code of a finding, and the ranks that its title names.
 Subject = tuple[str, str]
@@ -60,7 +58,7 @@ def _compare_common(
     """Significant where it is worth much more in one of the runs than in the other."""
     less, more = sorted((a.saves_ns, b.saves_ns))
     larger = reports[0] if a.saves_ns == more else reports[1]
-    has_grown = is_changed and more > GROWN * less and _matters(more - less, larger)
+    has_grown = is_changed and more > FINDING_GROWN * less and _matters(more - less, larger)
     return _make_change(subject, b.title, a=a.saves_ns, b=b.saves_ns, significant=has_grown)
 
 
@@ -71,7 +69,7 @@ def _make_change(
 
 
 def _matters(saves_ns: int, report: Report) -> bool:
-    return saves_ns >= FINDING_LEAST * (report.steps.mean_ns or 0)
+    return saves_ns >= WORTH_SHOWING * (report.steps.mean_ns or 0)
 
 
 def _sum_by_subject(report: Report) -> dict[Subject, _Sum]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from stepscope.diffs.data.model import Flame, FlameNode
 from stepscope.diffs.data.samples import Samples
+from stepscope.registers.policy.diffs import DIFF_FLAME_DEPTH, DIFF_FLAME_NODES
 
-MOST_NODES = 2_000
 NO_SCOPE = "(no scope)"
-_DEEPEST = 100
 Path = tuple[str, ...]
 
 
@@ -17,7 +16,7 @@ def build_flame(a: Samples, b: Samples, measure: str) -> Flame:
     totals = _sum_below(own[0]), _sum_below(own[1])
     paths = {**totals[0], **totals[1]}
     by_size = sorted(paths, key=lambda path: (-max(each.get(path, 0.0) for each in totals), len(path), path))
-    largest = sorted(by_size[:MOST_NODES])
+    largest = sorted(by_size[:DIFF_FLAME_NODES])
     place = {path: number for number, path in enumerate(largest)}
     names: dict[str, int] = {}
     nodes = [
@@ -53,7 +52,7 @@ def _measure_own(samples: Samples, measure: str) -> dict[Path, float]:
     rows = samples.ops.select("scope", "name", f"{measure}_ns").iter_rows()
     for scope, name, ns in rows:
         if ns:
-            path = (*(scope.split("/")[:_DEEPEST] if scope else [NO_SCOPE]), name or "")
+            path = (*(scope.split("/")[:DIFF_FLAME_DEPTH] if scope else [NO_SCOPE]), name or "")
             times[path] = times.get(path, 0.0) + ns / steps
     return times
 

@@ -15,12 +15,11 @@ from stepscope.diffs.data.match import LINE_OF_FUNCTION
 from stepscope.diffs.data.samples import Samples, Side, TableName, combine_ranks, conform_table
 from stepscope.profiles.cache import background
 from stepscope.profiles.profile import Profile
+from stepscope.registers.policy.diffs import DIFF_NAMES_PER_PART
 from stepscope.reports.build import build
 from stepscope.reports.columns import without_address
 from stepscope.trace.frames import conform
 
-# Of the account, by rank: what is left out is far too small to explain anything.
-NAMES_PER_PART = 100
 # Ops whose number format decides how fast they are.
 _PRODUCT = r"(?i)mm\b|matmul|linear|conv(?:[^e]|$)|\bdot|attention"
 _HOST_LINK = ("HtoD", "DtoH")
@@ -97,7 +96,7 @@ def _collect_names(context: RankContext) -> pl.DataFrame:
         .with_columns(without_address("name").fill_null(UNNAMED))
     )
     sums = rows.group_by("part", "name", maintain_order=True).agg(pl.col("ns").sum())
-    longest = sums.filter(pl.col("ns").rank("ordinal", descending=True).over("part") <= NAMES_PER_PART)
+    longest = sums.filter(pl.col("ns").rank("ordinal", descending=True).over("part") <= DIFF_NAMES_PER_PART)
     return rows.join(longest.select("part", "name"), on=["part", "name"], how="semi")
 
 

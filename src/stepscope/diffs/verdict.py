@@ -5,16 +5,13 @@ from __future__ import annotations
 from stepscope import units
 from stepscope.diffs.comparable import do_both_have_steps
 from stepscope.diffs.data.model import Diff, Row, Speed, Tail
-from stepscope.diffs.explain.slow_steps import NOTABLE
 from stepscope.diffs.explain.wording import (
     describe_slow_steps,
     describe_tail_cause,
     format_share_change,
     format_time_change,
 )
-
-NOTABLE_SPEED = 0.03
-NOTABLE_CHANGE = 0.1
+from stepscope.registers.policy.diffs import NOTABLE_CHANGE, NOTABLE_SLOW_STEPS, NOTABLE_SPEED
 
 
 def write_verdict(diff: Diff) -> str:
@@ -40,7 +37,7 @@ def _judge_tail(tail: Tail | None, step_ns: float) -> list[str]:
     if tail.significant:
         cause = describe_tail_cause(tail)
         return [f"{describe_slow_steps(tail)}{f', {cause}' if cause else ''}."]
-    if abs(tail.b_excess_ns - tail.a_excess_ns) < NOTABLE * step_ns:
+    if abs(tail.b_excess_ns - tail.a_excess_ns) < NOTABLE_SLOW_STEPS * step_ns:
         return []
     return [f"{describe_slow_steps(tail)}: too few to be significant."]
 

@@ -18,7 +18,7 @@ from stepscope.diffs.build import diff_sides
 from stepscope.diffs.comparable import do_both_have_steps, have_same_framework, list_losses
 from stepscope.diffs.data.model import Diff, Row
 from stepscope.diffs.data.samples import Side, combine_recordings
-from stepscope.diffs.noise.bootstrap import CONFIDENCE, draw_cells, estimate_noise_of_one
+from stepscope.diffs.noise.bootstrap import draw_cells, estimate_noise_of_one
 from stepscope.diffs.noise.judge import Ground, collect_vectors
 from stepscope.diffs.noise.machine_speed import Speeds, find_clock
 from stepscope.diffs.side import read_side
@@ -29,6 +29,7 @@ from stepscope.gate.evidence import explain_no_findings, explain_unseen, has_ste
 from stepscope.gate.wording import NOISY, OK, OVER, UNKNOWN
 from stepscope.profiles.load import load
 from stepscope.profiles.profile import Profile
+from stepscope.registers.levels import SIGNIFICANCE
 from stepscope.reports.model.report import Finding
 
 SCHEMA = "stepscope.gate/1"
@@ -201,7 +202,7 @@ def find_lower_margin(steps: Sequence[float]) -> float | None:
     ordered, likely, shortest = sorted(steps), 0.0, -1
     for count in range(len(ordered)):
         likely += math.comb(len(ordered), count) / 2 ** len(ordered)
-        if likely > CONFIDENCE:
+        if likely > SIGNIFICANCE:
             break
         shortest = count
     return median(ordered) - ordered[shortest] if shortest >= 0 else None

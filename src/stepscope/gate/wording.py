@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from stepscope.diffs.data.model import Diff, Row
 from stepscope.diffs.explain.wording import format_share_change
 from stepscope.diffs.render.cells import format_amount
-from stepscope.diffs.verdict import NOTABLE_SPEED
 from stepscope.gate.budget import SIZES
+from stepscope.registers.policy.diffs import NOTABLE_SPEED
 
 OVER, NOISY, UNKNOWN, OK = "over", "noisy", "unknown", "ok"
 TITLES = {OK: "met", OVER: "exceeded", NOISY: "inconclusive", UNKNOWN: "not measured"}

@@ -41,9 +41,9 @@ from stepscope.ranks.stragglers.find import Straggler, straggler
 from stepscope.ranks.stragglers.kernel_work import ratios
 from stepscope.ranks.stragglers.lateness import lateness
 from stepscope.ranks.stragglers.pace import Pace
+from stepscope.registers.policy.ranks import WORST_COLLECTIVES
 from stepscope.trace.frames import conform
 
-WORST = 20  # collectives of which every arrival is told
 WAITS = {"rank": pl.Int32, "last_rank": pl.Int32, "name": pl.String, "wait_ns": pl.Int64, "calls": pl.Int64}
 MARGINS = {"rank": pl.Int32, "step": pl.Int32, "margin_ns": pl.Int64}
 OPERATION = ("name", "group", "group_size", "dtype")
@@ -208,7 +208,7 @@ def bin_of(column: str) -> pl.Expr:
 def worst(found: pl.DataFrame) -> pl.DataFrame:
     """The meetings in which ranks waited longest, summed over ranks."""
     lost = pl.col("mean_wait_ns") * pl.col("ranks")
-    return found.sort(lost, *KEY, descending=[True, *(False for _ in KEY)]).head(WORST)
+    return found.sort(lost, *KEY, descending=[True, *(False for _ in KEY)]).head(WORST_COLLECTIVES)
 
 
 def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequence[Waited]) -> Compared:

@@ -8,12 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.options import ROWS, Options, parse_steps
+from stepscope.analysis.options import Options, parse_steps
 from stepscope.errors import StepscopeError
 from stepscope.profiles.cache import background as later
 from stepscope.profiles.load import load
 from stepscope.profiles.profile import Profile
 from stepscope.profiles.ranks import spans
+from stepscope.registers.policy.tables import REPORT_ROWS
 from stepscope.reports.about import about
 from stepscope.reports.model.report import Problem, Steps
 from stepscope.reports.problems import problems_of
@@ -38,7 +39,7 @@ def report(
     step_name: str | None = None,
     rank: int | Collection[int] | None = None,
     sections: Collection[str] | None = None,
-    limit: int = ROWS,
+    limit: int = REPORT_ROWS,
     ops_by: Sequence[str] = (),
 ) -> Report:
     """The report of a profile, or of the profile at a path.

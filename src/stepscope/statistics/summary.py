@@ -1,8 +1,4 @@
-"""Durations of steps in a few figures. Percentiles are of the sorted values, interpolated; outliers are judged robustly.
-
-An outlier is longer than the median by five times the median absolute deviation and by a fifth of the median: the
-first keeps ordinary spread out, the second keeps out steps that are slow only because all others are equal.
-"""
+"""Durations of steps in a few figures. Percentiles are of the sorted values, interpolated."""
 
 from __future__ import annotations
 
@@ -10,8 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-DEVIATIONS = 5
-EXCESS = 1.2
+from stepscope.registers.levels import HEAD_QUANTILE, TAIL_QUANTILE
 
 
 @dataclass(frozen=True)
@@ -34,8 +29,8 @@ def spread(durations: Sequence[int]) -> Spread | None:
     return Spread(
         median_ns=round(statistics.median(ordered)),
         mean_ns=round(sum(ordered) / len(ordered)),
-        p10_ns=percentile(ordered, 0.1),
-        p90_ns=percentile(ordered, 0.9),
+        p10_ns=percentile(ordered, HEAD_QUANTILE),
+        p90_ns=percentile(ordered, TAIL_QUANTILE),
         min_ns=ordered[0],
         max_ns=ordered[-1],
     )
@@ -47,12 +42,3 @@ def percentile(ordered: Sequence[int], share: float) -> int:
     low = int(place)
     high = min(low + 1, len(ordered) - 1)
     return round(ordered[low] + (ordered[high] - ordered[low]) * (place - low))
-
-
-def outlier_limit(durations: Sequence[int]) -> float:
-    """Durations above this are outliers; infinite for fewer than four, which say nothing of what is usual."""
-    if len(durations) < 4:
-        return float("inf")
-    median = statistics.median(durations)
-    deviation = statistics.median(abs(each - median) for each in durations)
-    return max(median + DEVIATIONS * deviation, EXCESS * median)

@@ -109,7 +109,7 @@ def test_totals_are_sums_of_the_subtree(sample: Trace) -> None:
 
 def test_too_many_nodes_to_draw(sample: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = by_stack(sample, host_times(sample))
-    monkeypatch.setattr(flame, "MOST_NODES", 50)
+    monkeypatch.setattr(flame, "FLAME_NODES", 50)
     some = by_stack(sample, host_times(sample))
     assert len(some.nodes) == 50
     assert some.left_out == len(whole.nodes) - 50

@@ -19,16 +19,12 @@ from stepscope.analysis.parts import part
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import nesting as intervals
 from stepscope.native.spans import segments as native
+from stepscope.registers.calibration.launches import EAGER_PAUSE_NS
+from stepscope.registers.policy.tables import SILENCE_PAIRS, SILENCE_THREADS
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.trace import Trace
 
-# Between two ops, Python and the framework take microseconds, hundreds of them in eager Keras under a profiler.
-# More is work of its own.
-SHORT_NS = 500_000
-# Every silence asks every other thread: few threads, or few silences. A file may have as many of both as it has events.
-_OTHERS_ASKED = 64
-_PAIRS_ASKED = 2_000_000
 _RANK = {
     "host_compute": 9, "compile": 8, "host_collective": 7, "io": 6, "input": 5, "dispatch": 4, "python": 3,
     "sync": 2, "profiler": 1,
@@ -59,7 +55,7 @@ class Charger:
         acting = self.acts.gather(pieces["event"]).fill_null(False)
         silent, by_main = self._ask_main(self._with_quiet(pieces.filter(~acting)))
         found = [computed, self._acted(pieces.filter(acting)), by_main]
-        short = pl.col("until_ns") - pl.col("since_ns") <= SHORT_NS
+        short = pl.col("until_ns") - pl.col("since_ns") <= EAGER_PAUSE_NS
         if self.host_only:
             short &= pl.col("event").is_null()
         else:
@@ -195,7 +191,7 @@ class Charger:
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """What is left of a silence, and what other threads did in the rest of it, the most telling of them first."""
         silent = silent.with_columns(row=pl.int_range(pl.len(), dtype=pl.UInt32))
-        most = max(_OTHERS_ASKED, _PAIRS_ASKED // max(1, len(silent)))
+        most = max(SILENCE_THREADS, SILENCE_PAIRS // max(1, len(silent)))
         others = self.timeline.busiest(others, most)
         spans = silent.select("start_ns", "end_ns", gap="row").join(others.to_frame("track"), how="cross")
         pieces = self.timeline.cut(spans)

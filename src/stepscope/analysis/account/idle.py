@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.analysis.account.charge import COLUMNS, SHORT_NS, Charger
+from stepscope.analysis.account.charge import COLUMNS, Charger
 from stepscope.analysis.account.host_timeline import Timeline, cut_by
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.parts import part
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import segments as native
+from stepscope.registers.calibration.launches import EAGER_PAUSE_NS, LATEST_LAUNCH_NS
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
 
-# A launch reaches an idle device within microseconds. A first record that comes later had others before it.
-_LAUNCH_LATENCY_NS = 100_000
 _LAUNCH = r"(?i)^(cuda|cu|hip)(Ext)?(Module)?(Graph)?Launch(Cooperative)?(Kernel)?"
 
 
@@ -135,7 +134,7 @@ def _charged_to_waits(
     joined = pieces.filter(in_blamed).join(blame, on="gap", how="left", maintain_order="left")
     spent = (pl.col("end_ns") - pl.col("start_ns")).sum().over("gap", "part", "named_by")
     # An op or a function that takes long on the host would take it without the wait, too.
-    brief = pl.col("part").is_in(["python", "dispatch"]) & (spent <= SHORT_NS)
+    brief = pl.col("part").is_in(["python", "dispatch"]) & (spent <= EAGER_PAUSE_NS)
     charged = pl.col("part").is_in(["unexplained", "sync"]) | brief
     blamed = joined.with_columns(
         part=pl.when(charged).then(part("sync")).otherwise("part"),
@@ -184,7 +183,7 @@ def _unrecorded(trace: Trace, work: pl.DataFrame, pieces: pl.DataFrame) -> pl.Da
         return pieces
     first, begin = work.row(0, named=True), work["start_ns"][0]
     launched = _first_launch_end(trace, first["id"])
-    if launched is None or begin - launched <= _LAUNCH_LATENCY_NS:
+    if launched is None or begin - launched <= LATEST_LAUNCH_NS:
         return pieces
     edge = pl.lit(launched, dtype=pl.Int64)
     early = pieces.filter(pl.col("start_ns") < begin, pl.col("end_ns") > launched)

@@ -15,14 +15,12 @@ from stepscope.analysis.account.host_timeline import Timeline, main_track
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import nesting as intervals
+from stepscope.registers.calibration.launches import LAUNCH_LATENCY_NS, LEAST_WAIT_NS, WAIT_ENDS_WITHIN_NS
+from stepscope.registers.policy.findings import SILENCE_SHARE, SILENCE_TIMES
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import conform, take_largest, take_smallest
 from stepscope.trace.trace import Trace
 
-_GOES_ON_WITHIN_NS = 150_000
-_LEAST_WAIT_NS = 30_000
-_LEAST_TIMES = 4
-_NEARLY_ALL = 0.85
 WAITS = {
     "track": pl.UInt32,
     "start_ns": pl.Int64,
@@ -52,13 +50,13 @@ def _unrecorded_waits(trace: Trace, steps: Steps) -> pl.DataFrame:
     place = busy["start_ns"].search_sorted(silences["start_ns"], side="right").cast(pl.Int64) - 1
     # While the device worked when the silence began: when had it run dry?
     dry = busy["end_ns"].gather(place.clip(lower_bound=0))
-    during = silences.with_columns(dry_ns=dry).filter(place >= 0, dry > silences["start_ns"] + _LEAST_WAIT_NS)
+    during = silences.with_columns(dry_ns=dry).filter(place >= 0, dry > silences["start_ns"] + LEAST_WAIT_NS)
     after = pl.col("end_ns") - pl.col("dry_ns")
-    waited = after.is_between(0, _GOES_ON_WITHIN_NS)
+    waited = after.is_between(0, WAIT_ENDS_WITHIN_NS)
     during = during.with_columns(waited=waited).with_columns(
         times=pl.len().over("place"), share=pl.col("waited").mean().over("place")
     )
-    kept = during.filter(pl.col("waited"), pl.col("times") >= _LEAST_TIMES, pl.col("share") >= _NEARLY_ALL)
+    kept = during.filter(pl.col("waited"), pl.col("times") >= SILENCE_TIMES, pl.col("share") >= SILENCE_SHARE)
     return conform(kept, WAITS).sort("start_ns")
 
 
@@ -68,10 +66,13 @@ def _busy(trace: Trace) -> pl.DataFrame:
     work = trace.events.filter(
         pl.col("kind").is_in(["kernel", "copy", "memset"]), pl.col("track").is_in(devices.implode())
     ).sort("start_ns")
-    end = work["start_ns"] + work["dur_ns"] + 10_000
+    end = work["start_ns"] + work["dur_ns"] + LAUNCH_LATENCY_NS
     start, stop = intervals.union(buffer(work["start_ns"]), buffer(end))
     return pl.DataFrame(
-        {"start_ns": series("start_ns", start, pl.Int64), "end_ns": series("end_ns", stop, pl.Int64) - 10_000}
+        {
+            "start_ns": series("start_ns", start, pl.Int64),
+            "end_ns": series("end_ns", stop, pl.Int64) - LAUNCH_LATENCY_NS,
+        }
     )
 
 
@@ -90,4 +91,4 @@ def _silences(trace: Trace, steps: Steps, main: int) -> pl.DataFrame:
     named = causes["named_by"].gather(event)
     return pieces.with_columns(
         named_by=named, place=trace.events["name"].gather(named).cast(pl.String).fill_null("")
-    ).filter(own, pl.col("end_ns") - pl.col("start_ns") > _LEAST_WAIT_NS)
+    ).filter(own, pl.col("end_ns") - pl.col("start_ns") > LEAST_WAIT_NS)

@@ -7,14 +7,11 @@ from collections.abc import Iterator
 import polars as pl
 
 from stepscope.analysis.steps.find import Steps
+from stepscope.registers.calibration.launches import TRACE_JSON_EVENTS
+from stepscope.registers.policy.capture import GRAPHS_HIDE_OPS, MANY_EVENTS, MOSTLY_PYTHON, NAMED_PROCESSES
+from stepscope.registers.policy.findings import MAJORITY
 from stepscope.trace.problems import Problem
 from stepscope.trace.trace import Trace
-
-# The writer of trace.json.gz keeps the first million events and drops the rest without a word.
-JSON_CAP = 1_000_000
-MANY_EVENTS = 100_000
-_MOSTLY = 0.8
-_HIDDEN_FROM = 0.05
 
 
 def content_problems(trace: Trace, steps: Steps) -> Iterator[Problem]:
@@ -41,7 +38,7 @@ def _only_warm_up(trace: Trace, steps: Steps) -> Iterator[Problem]:
         .select(pl.col("compiling").fill_null(0) / pl.col("ns"))
         .to_series()
     )
-    if (shares > 0.5).all():
+    if (shares > MAJORITY).all():
         yield Problem(
             "only-warm-up",
             "Only the warm-up was recorded",
@@ -61,7 +58,7 @@ def _two_workers(trace: Trace) -> Iterator[Problem]:
         yield Problem(
             "two-workers",
             "Several workers are in one file",
-            f"{{count}} processes mark steps: {', '.join(processes[:5])}. Their times are added up as if they were one worker's.",
+            f"{{count}} processes mark steps: {', '.join(processes[:NAMED_PROCESSES])}. Their times are added up as if they were one worker's.",
             "Keep one file per rank; stepscope puts the ranks together itself.",
             count=len(processes),
         )
@@ -75,7 +72,7 @@ def _graphs(trace: Trace) -> Iterator[Problem]:
     spent = trace.events["dur_ns"].gather(kernels["event"])
     hidden = kernels["graph_node"].is_not_null() & kernels["op"].is_null()
     total, lost = int(spent.sum()), int(spent.filter(hidden).sum())
-    if total and lost >= _HIDDEN_FROM * total:
+    if total and lost >= GRAPHS_HIDE_OPS * total:
         yield Problem(
             "graphs-hide-ops",
             "CUDA graphs hide which op a kernel belongs to",
@@ -118,11 +115,11 @@ def _collectives(trace: Trace) -> Iterator[Problem]:
 def _cap(trace: Trace) -> Iterator[Problem]:
     """As many events as the writer of the JSON keeps."""
     is_json = trace.info.format == "chrome" and trace.info.framework in ("jax", "tensorflow")
-    if is_json and len(trace.events) >= JSON_CAP:
+    if is_json and len(trace.events) >= TRACE_JSON_EVENTS:
         yield Problem(
             "event-cap",
             "The file stops at a limit on events",
-            f"It holds {{count}} events; its writer keeps the first {JSON_CAP:,} and drops the rest without a word.",
+            f"It holds {{count}} events; its writer keeps the first {TRACE_JSON_EVENTS:,} and drops the rest without a word.",
             "Open the xplane.pb beside it, which holds all; record fewer steps, or with python_tracer_level=0.",
             count=len(trace.events),
         )
@@ -131,7 +128,7 @@ def _cap(trace: Trace) -> Iterator[Problem]:
 def _python(trace: Trace) -> Iterator[Problem]:
     """Python calls outnumber all else."""
     python = int((trace.events["kind"] == "python").sum())
-    if len(trace.events) >= MANY_EVENTS and python >= _MOSTLY * len(trace.events):
+    if len(trace.events) >= MANY_EVENTS and python >= MOSTLY_PYTHON * len(trace.events):
         off = "with_stack=False" if trace.info.framework == "pytorch" else "python_tracer_level=0"
         yield Problem(
             "mostly-python",

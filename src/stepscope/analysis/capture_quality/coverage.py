@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from stepscope.analysis.account.account import Account
+from stepscope.registers.policy.capture import COVERAGE_GAP
 from stepscope.trace.lookup import rows_by_event
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -107,7 +108,7 @@ def _gaps(trace: Trace, figures: dict[str, float | None], calls: pl.DataFrame) -
     found: list[dict[str, object]] = []
     for what, share in figures.items():
         missing = 1.0 if share is None else 1 - share
-        if missing > 0.005:
+        if missing > COVERAGE_GAP:
             reason, fix = _REASONS[what](trace, share, calls)
             if reason:
                 found.append({"what": what, "share": round(missing, 6), "reason": reason, "fix": fix})

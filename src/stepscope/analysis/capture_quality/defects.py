@@ -14,14 +14,13 @@ import polars as pl
 from stepscope.analysis.capture_quality.content import content_problems
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.xla.damage import program_problems
+from stepscope.registers.calibration.launches import HOST_DEVICE_CLOCK_NS
+from stepscope.registers.policy.capture import DEFECT_SHOWN, DEFECT_WARNS
 from stepscope.trace.problems import Problem, Severity
 from stepscope.trace.trace import Trace
 from stepscope.units import duration
 
 _LAUNCHES = r"(?i)launch(cooperative)?kernel|moduleLaunch"
-_TELL_FROM = 0.01
-_WARN_FROM = 0.05
-_CLOCK_NOISE_NS = 2_000
 
 
 def capture_problems(trace: Trace, steps: Steps) -> list[Problem]:
@@ -63,7 +62,7 @@ def _launches(trace: Trace) -> Iterator[Problem]:
     calls = trace.events.filter((pl.col("kind") == "runtime") & pl.col("name").is_in(launching.implode()))
     answered = trace.links.filter(pl.col("why") == "launch")["from"].unique()
     lost = len(calls) - int(calls["id"].is_in(answered.implode()).sum())
-    if len(calls) and lost >= _TELL_FROM * len(calls):
+    if len(calls) and lost >= DEFECT_SHOWN * len(calls):
         yield Problem(
             "launches-without-work",
             "Kernels are missing",
@@ -81,7 +80,7 @@ def _unlaunched(trace: Trace) -> Iterator[Problem]:
     # What runs before the first launched kernel was launched before the recording: every recording begins so.
     kernels = trace.events.filter(pl.col("kind") == "kernel", pl.col("start_ns") >= (known.min() or 0))
     lost = len(kernels) - int(kernels["id"].is_in(launched.implode()).sum())
-    if len(launched) and len(kernels) and lost >= _TELL_FROM * len(kernels):
+    if len(launched) and len(kernels) and lost >= DEFECT_SHOWN * len(kernels):
         yield Problem(
             "work-without-launch",
             "Kernels whose launch was not recorded",
@@ -97,17 +96,17 @@ def _clocks(trace: Trace) -> Iterator[Problem]:
     links = trace.links.filter(pl.col("why") == "launch")
     start = trace.events["start_ns"]
     early = start.gather(links["from"]) - start.gather(links["to"])
-    wrong = early.filter(early > _CLOCK_NOISE_NS)
+    wrong = early.filter(early > HOST_DEVICE_CLOCK_NS)
     if len(wrong):
         yield Problem(
             "clock-inversion",
             "Work that begins before its launch",
             f"{{count}} of {len(links):,} launches; by {duration(wrong.max())} at most: the clocks of host and device disagree.",
             "Times between host and device are off by that much; a newer driver or profiler mends it.",
-            "warning" if len(wrong) >= _TELL_FROM * len(links) else "info",
+            "warning" if len(wrong) >= DEFECT_SHOWN * len(links) else "info",
             len(wrong),
         )
 
 
 def _severity(share: float) -> Severity:
-    return "warning" if share >= _WARN_FROM else "info"
+    return "warning" if share >= DEFECT_WARNS else "info"

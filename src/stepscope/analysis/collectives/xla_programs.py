@@ -21,6 +21,7 @@ from stepscope.analysis.xla.hlo_module import (
     read_instruction,
 )
 from stepscope.formats.protobuf import fields
+from stepscope.registers.policy.tables import XLA_DEVICES
 from stepscope.trace.problems import Problems
 from stepscope.trace.trace import Trace
 
@@ -41,7 +42,6 @@ _TYPES = {
 _REPLICA_GROUPS, _DEVICE_LIST, _IOTA, _MESH = 49, 87, 92, 93
 _ASSIGNMENT = 15
 _PLACE = ("module", "instruction", "ordinal", "local")
-_MOST_DEVICES = 1 << 17
 _LARGEST = 1 << 62
 
 
@@ -237,7 +237,7 @@ def _from_mesh(message: memoryview) -> list[list[int]] | None:
 def _cut(sizes: list[int], turned: list[int], group: int) -> list[list[int]] | None:
     total = math.prod(sizes)
     if (
-        not 0 < total <= _MOST_DEVICES
+        not 0 < total <= XLA_DEVICES
         or group < 1
         or sorted(turned or range(len(sizes))) != list(range(len(sizes)))
     ):

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.registers.calibration.launches import AGREED_RUN_ID
 from stepscope.trace.frames import conform
 from stepscope.trace.trace import Trace
 
 RUNS = {"event": pl.UInt32, "run": pl.Int64, "launched_in": pl.Int32}
-# Processes that run one program together agree on the number of the run, made of a hash; one alone counts from 0.
-AGREED_FROM = 1 << 20
 _PREFIX = "jit_"
 
 
@@ -23,7 +22,7 @@ def program_runs(trace: Trace, events: pl.Series) -> pl.DataFrame:
     if told.is_empty():
         return pl.DataFrame(schema=RUNS)
     found = [_with_steps(trace, rows, str(module)) for (module,), rows in told.group_by("module")]
-    run = pl.when(pl.col("run") >= AGREED_FROM).then("run")
+    run = pl.when(pl.col("run") >= AGREED_RUN_ID).then("run")
     return conform(pl.concat(found).with_columns(run=run), RUNS)
 
 

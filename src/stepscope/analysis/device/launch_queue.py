@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from stepscope.registers.levels import TAIL_QUANTILE
 from stepscope.trace.frames import take_largest, take_mean, take_median
 from stepscope.trace.trace import Trace
 
@@ -39,7 +40,7 @@ def launch_queue(trace: Trace) -> Queue:
     return Queue(
         launches=len(inside),
         median_delay_ns=_rounded(delay.median()),
-        p90_delay_ns=_rounded(delay.quantile(0.9, "nearest")),
+        p90_delay_ns=_rounded(delay.quantile(TAIL_QUANTILE, "nearest")),
         median_depth=take_median(depth),
         max_depth=take_largest(depth),
         empty_share=take_mean(depth == 0),

@@ -18,11 +18,11 @@ from stepscope.analysis.account.account import BUSY_PARTS, Account
 from stepscope.analysis.device.copies import copies_table
 from stepscope.analysis.device.launch_queue import Queue, launch_queue
 from stepscope.analysis.steps.find import Steps
+from stepscope.registers.policy.findings import KNOWN_ENOUGH
+from stepscope.registers.policy.tables import DEVICE_BINS
 from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.trace import Trace
 
-BINS = 200
-_KNOWN_ENOUGH = 0.9  # of kernel time must have blocks per SM before we speak for all of it
 _TIMELINE = {"device": pl.Int32, "start_ns": pl.Int64, "end_ns": pl.Int64, "busy": pl.Float64}
 
 
@@ -73,7 +73,7 @@ def _streams(trace: Trace) -> int:
     return inside.filter(pl.col("track").is_in(streams.implode()))["track"].n_unique()
 
 
-def timeline(busy: pl.DataFrame, windows: pl.DataFrame, bins: int = BINS) -> pl.DataFrame:
+def timeline(busy: pl.DataFrame, windows: pl.DataFrame, bins: int = DEVICE_BINS) -> pl.DataFrame:
     """device, start_ns, end_ns, busy: the busy share of equal pieces of time from the first step to the last."""
     parts = [
         _timeline(key[0], busy.filter(pl.col("device") == key[0]), part, bins)
@@ -124,7 +124,7 @@ def _length(spans: pl.DataFrame) -> int:
 
 def _sm_efficiency(running: pl.DataFrame, window_ns: int) -> float | None:
     known = running.filter(pl.col("blocks_per_sm").is_not_null())
-    if not len(known) or _length(known) < _KNOWN_ENOUGH * _length(running):
+    if not len(known) or _length(known) < KNOWN_ENOUGH * _length(running):
         return None
     begin = known.select("device", at="start_ns", change="blocks_per_sm")
     end = known.select("device", at="end_ns", change=-pl.col("blocks_per_sm"))

@@ -13,14 +13,16 @@ import polars as pl
 
 from stepscope.analysis.findings.finding import Case, Finding, saving
 from stepscope.analysis.findings.host import in_optimizer
+from stepscope.registers.calibration.kernels import LARGE_PRODUCTS_OF_PEAK
+from stepscope.registers.policy.findings import (
+    BATCH_TIMES,
+    SMALL_BATCH_ROWS,
+    SMALL_PRODUCTS_SHARE,
+    SMALL_PRODUCTS_WORK,
+    UPDATE_WORK,
+    WEIGHTS_OVER_BATCH,
+)
 from stepscope.trace.frames import take_median
-
-_TIMES = 8
-_SMALL_BATCH = 32
-_WEIGHTS_OVER_BATCH = 16
-_LEAST_SMALL = 0.3  # of the device's work in such products
-_LEAST_UPDATE = 0.6  # of the device's work in the optimizer
-_REACHED = 0.5  # of the peak, by large products
 
 
 def small_batch(case: Case) -> Finding | None:
@@ -37,21 +39,23 @@ def small_batch(case: Case) -> Finding | None:
     updates = _optimizer_kernels(case)
     small_ns = int(length.filter(pl.col("event").is_in(mine.implode()))["dur_ns"].sum())
     update_ns = int(length.filter(pl.col("event").is_in(updates.implode()))["dur_ns"].sum())
-    mostly_small = small_ns >= _LEAST_SMALL * busy and len(small) >= 0.8 * len(products)
-    if not mostly_small and update_ns < _LEAST_UPDATE * busy:
+    mostly_small = small_ns >= SMALL_PRODUCTS_WORK * busy and len(small) >= SMALL_PRODUCTS_SHARE * len(
+        products
+    )
+    if not mostly_small and update_ns < UPDATE_WORK * busy:
         return None
     fixed = pl.concat([mine, updates]) if mostly_small else updates
     owned = case.free(
         pl.col("part").is_in(["dispatch", "device_gap"]) | pl.col("named_by").is_in(fixed.implode())
     )
     owned = owned.filter(pl.col("part").is_in(["dispatch", "device_gap", "compute"]))
-    if case.per_step(owned) < _LEAST_SMALL * case.step_ns:
+    if case.per_step(owned) < SMALL_PRODUCTS_WORK * case.step_ns:
         return None
     others = length.filter(
         ~pl.col("event").is_in(pl.concat([updates, _launched_by(case, products)]).implode())
     )
     # A kernel that does not fill the device has room for more blocks.
-    times = (_TIMES * pl.col("waves").clip(upper_bound=1.0).fill_null(1.0) - 1).clip(lower_bound=0.0)
+    times = (BATCH_TIMES * pl.col("waves").clip(upper_bound=1.0).fill_null(1.0) - 1).clip(lower_bound=0.0)
     grown = _grown_ns(case, products) + float(others.select((pl.col("dur_ns") * times).sum()).item())
     return _told(case, owned, small if mostly_small else products, grown / max(1, len(case.lengths)))
 
@@ -60,13 +64,13 @@ def _told(case: Case, owned: pl.DataFrame, products: pl.DataFrame, grown: float)
     owned_ns = case.per_step(owned)
     case.claim(owned)
     length = case.unprofiled_ns
-    saved = max(0.0, length - (length + grown) / _TIMES)
+    saved = max(0.0, length - (length + grown) / BATCH_TIMES)
     size = int(take_median(products["batch"]))
     detail = (
         f"{case.of_step(owned_ns)} takes as long for one sample as for many: updating the weights, and products with few"
-        f" rows, which wait for the weights to be read. The speed-up is per sample, with {_TIMES} times the batch."
+        f" rows, which wait for the weights to be read. The speed-up is per sample, with {BATCH_TIMES} times the batch."
     )
-    evidence = {"rows": size, "times": _TIMES, "names": case.top_names(owned)}
+    evidence = {"rows": size, "times": BATCH_TIMES, "names": case.top_names(owned)}
     raw = saved * case.step_ns / length
     return saving(
         case, "small-batch", owned_ns, saved, raw, "The batch is too small for the device", detail, evidence
@@ -100,7 +104,7 @@ def _products(case: Case) -> pl.DataFrame:
         },
         schema={"shapes": pl.String, "batch": pl.Int64, "others": pl.Int64},
     )
-    small = (pl.col("batch") <= _SMALL_BATCH) & (pl.col("others") >= _WEIGHTS_OVER_BATCH * pl.col("batch"))
+    small = (pl.col("batch") <= SMALL_BATCH_ROWS) & (pl.col("others") >= WEIGHTS_OVER_BATCH * pl.col("batch"))
     return ops.join(known, on="shapes", maintain_order="left").drop_nulls("batch").with_columns(small=small)
 
 
@@ -122,5 +126,5 @@ def _grown_ns(case: Case, small: pl.DataFrame) -> float:
     peak = case.peaks.flops_per_s("bf16") or case.peaks.flops_per_s("fp32") if case.peaks else None
     if not peak:
         return 0.0
-    ideal = small["flops"].fill_null(0) * _TIMES / (_REACHED * peak) * 1e9
+    ideal = small["flops"].fill_null(0) * BATCH_TIMES / (LARGE_PRODUCTS_OF_PEAK * peak) * 1e9
     return float((ideal - small["device_total_ns"]).clip(lower_bound=0).sum())

@@ -5,16 +5,15 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.account.host_timeline import within
-from stepscope.analysis.findings.finding import WORTH_TELLING, Case, Finding, of_part, timed
+from stepscope.analysis.findings.finding import Case, Finding, of_part, timed
 from stepscope.analysis.replay.plan import Plan
 from stepscope.native.host import replay as native
+from stepscope.registers.calibration.launches import HOST_OP_NS, LARGE_COPY_BYTES, PINNED_BYTES_PER_NS
+from stepscope.registers.policy.findings import DETOUR_BYTES, WORTH_A_FINDING, WORTH_SHOWING
 from stepscope.trace.scopes import ancestors
 
-_LEAST_DETOUR_BYTES = 64 << 10  # less is a figure that was read, not data that was moved
-_LONG_OP_NS = 50_000  # ops that only look at tensors, and launch nothing, take less
 _LIBRARY_OP = r"^[A-Za-z_]\w*::\w"
 _NO_COMPUTATION = r"^autograd::|::(item|_local_scalar_dense|empty\w*|resize_?|set_|pin_memory|_pin_memory|is_nonzero|c10d\w*)$"
-_PINNED_BYTES_PER_NS = 25.0  # of a PCIe 4 bus, where the profile shows no pinned copy
 
 
 def detours(case: Case) -> list[Finding]:
@@ -38,7 +37,7 @@ def _round_trips(case: Case) -> Finding | None:
     pairs = work.filter(
         pl.col("direction") == "DtoH",
         pl.col("back") == "HtoD",
-        pl.col("bytes") >= _LEAST_DETOUR_BYTES,
+        pl.col("bytes") >= DETOUR_BYTES,
     )
     if pairs.is_empty():
         return None
@@ -46,7 +45,7 @@ def _round_trips(case: Case) -> Finding | None:
     inside = within(case.plan.items["item"], away, back)
     copies = case.plan.items.filter(inside, pl.col("event").is_not_null())["event"]
     owned = _slices_between(case, pairs)
-    if case.per_step(owned) < WORTH_TELLING * case.step_ns:
+    if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
         return None
     on_host = case.plan.host.filter(pl.col("item").is_in(case.plan.items["item"].filter(inside).implode()))
     host_ns = int(on_host.filter(pl.col("cause") != "sync")["ns"].sum())
@@ -103,12 +102,12 @@ def _cpu_ops(case: Case) -> Finding | None:
     launching = _with_outer(ancestors(events, is_op), launches)
     dispatch = case.free(pl.col("part") == "dispatch")
     named = dispatch["named_by"]
-    long = (is_op & (events["dur_ns"] >= _LONG_OP_NS)).gather(named).fill_null(False)
+    long = (is_op & (events["dur_ns"] >= HOST_OP_NS)).gather(named).fill_null(False)
     owned = dispatch.filter(long)
     owned = owned.filter(~pl.col("named_by").is_in(launching.implode()))
     name = pl.col("name").cast(pl.String)
     owned = owned.filter(name.str.contains(_LIBRARY_OP) & ~name.str.contains(_NO_COMPUTATION))
-    if case.per_step(owned) < WORTH_TELLING * case.step_ns:
+    if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
         return None
     ops = owned["named_by"].unique()
     changed = case.plan.with_host(pl.col("named_by").is_in(ops.implode())).without_waits()
@@ -131,7 +130,7 @@ def exposed_copy(case: Case) -> Finding | None:
     moving = _copy_items(case).filter(pl.col("direction").is_in(["HtoD", "DtoH"]))
     over_bus = case.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]))["event"]
     owned = case.free(pl.col("part") == "copy", pl.col("named_by").is_in(over_bus.implode()))
-    if case.per_step(owned) < WORTH_TELLING * case.step_ns:
+    if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
         return None
     faster = moving.join(_pinned_ns(case), on="event", maintain_order="left")
     items = case.plan.items.join(faster, on="event", how="left", maintain_order="left")
@@ -155,9 +154,11 @@ def _pinned_ns(case: Case) -> pl.DataFrame:
         ),
         between=pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]),
     )
-    pinned = copies.filter("between", ~pl.col("pageable"), pl.col("bytes") > 1 << 20, pl.col("dur") > 0)
+    pinned = copies.filter(
+        "between", ~pl.col("pageable"), pl.col("bytes") > LARGE_COPY_BYTES, pl.col("dur") > 0
+    )
     best = (pinned["bytes"] / pinned["dur"]).max()
-    rate = best if isinstance(best, float) else _PINNED_BYTES_PER_NS
+    rate = best if isinstance(best, float) else PINNED_BYTES_PER_NS
     return copies.filter("pageable").select("event", pinned_ns=(pl.col("bytes") / rate).cast(pl.Int64))
 
 
@@ -165,7 +166,7 @@ def exposed_collective(case: Case) -> Finding | None:
     """Communication that nothing hides."""
     owned = case.free(pl.col("part").is_in(["collective", "host_collective"]))
     ns = case.per_step(owned)
-    if ns < 0.05 * case.step_ns:
+    if ns < WORTH_A_FINDING * case.step_ns:
         return None
     work = case.trace.events.filter(pl.col("role") == "collective")["id"].implode()
     changed = case.plan.with_device(pl.col("event").is_in(work)).with_host(

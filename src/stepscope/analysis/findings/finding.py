@@ -21,14 +21,17 @@ from stepscope.analysis.parts import spoken
 from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.usual import outliers, usual
+from stepscope.registers.policy.findings import (
+    MOST_SAVED,
+    REPLAY_FITS,
+    TOP_NAMES,
+    WORTH_A_SENTENCE,
+    WORTH_SHOWING,
+)
 from stepscope.trace.trace import Trace
 from stepscope.units import duration
 
 CLASSES = ("capture", "memory", "time", "advice")
-WORTH_TELLING = 0.03  # of the step; below this a finding is noise
-_FITS = 0.3
-TOLD_APART = 0.01  # of the step; less is not worth a sentence
-MOST_SAVED = 0.998  # of a step; nothing takes no time at all
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class Case:
 
     @cached_property
     def outliers(self) -> pl.DataFrame:
-        """Steps that take over one and a half of the median; none where there are too few to tell."""
+        """Slow steps (stepscope.statistics.slow_steps); none where there are too few to tell."""
         return outliers(self.lengths)
 
     @cached_property
@@ -131,7 +134,7 @@ class Case:
 
         They are not where other threads or processes decide, as in a profile without a device.
         """
-        fits = self.played_ns > 0 and abs(self.recorded_ns / self.step_ns - 1) <= _FITS
+        fits = self.played_ns > 0 and abs(self.recorded_ns / self.step_ns - 1) <= REPLAY_FITS
         return fits and self.device is not None
 
     @cached_property
@@ -155,7 +158,7 @@ class Case:
         """Time of these slices per step."""
         return int(int(owned["ns"].sum()) / self.step_count)
 
-    def top_names(self, owned: pl.DataFrame, count: int = 3) -> list[dict[str, Any]]:
+    def top_names(self, owned: pl.DataFrame, count: int = TOP_NAMES) -> list[dict[str, Any]]:
         """Whom the time is charged to, largest first."""
         summed = owned.group_by("name").agg(pl.col("ns").sum()).cast({"name": pl.String})
         ranked = summed.sort(["ns", "name"], descending=[True, False])
@@ -200,7 +203,7 @@ def timed(
     also = following(case.unclaimed, owned, (max(saved, raw) - mine) * case.step_count, follow)
     case.claim(pl.concat([owned, also]))
     more = case.per_step(also)
-    if more >= TOLD_APART * case.step_ns:
+    if more >= WORTH_A_SENTENCE * case.step_ns:
         told["follows"] = case.by_part(also)
         detail += (
             f" {duration(more)} beside it, mostly {_time_of(next(iter(told['follows'])))}, would go too."
@@ -249,7 +252,7 @@ def of_part(
     owned: pl.DataFrame,
     title: str,
     changed: Callable[[], Plan],
-    least: float = WORTH_TELLING,
+    least: float = WORTH_SHOWING,
     follow: Sequence[str] = FOLLOWING,
 ) -> Finding | None:
     """A finding that owns time of some part, if that is enough to tell; only then is the change looked at."""

@@ -13,19 +13,37 @@ from stepscope.analysis.findings.side_effects import FOLLOWING
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.replay.plan import Plan
 from stepscope.native.host.lineage import COMPILE
+from stepscope.registers.calibration.kernels import (
+    FUSED_ELEMENTWISE,
+    FUSED_OPTIMIZER_LAUNCHES,
+    FUSED_OPTIMIZER_TRAFFIC,
+)
+from stepscope.registers.calibration.launches import (
+    FIRST_CALL_NS,
+    FRAMEWORK_PAUSE_NS,
+    GRAPH_GAP_NS,
+    GRAPH_LAUNCH_NS,
+)
+from stepscope.registers.policy.findings import (
+    EAGER_CALLS,
+    EAGER_DISTINCT_CALLS,
+    LAUNCH_BOUND_LEAST,
+    LAUNCH_GAIN_AFTER_FIXES,
+    LAUNCH_GAIN_LEAST,
+    LONGEST_WORTH_NAMING,
+    MAJORITY,
+    NAMED_STEPS,
+    OPTIMIZER_KERNELS,
+    UNEXPLAINED_LEAST,
+    WARM_UP_STEPS,
+    WORTH_A_FINDING,
+)
 from stepscope.trace.frames import take_largest, take_mean, take_median
 from stepscope.trace.scopes import ancestors
 from stepscope.units import duration
 
-# Pauses between events of the framework are its own; a longer silence is something else.
-_PAUSE_NS = 100_000
 _TRACES = r"trace_to_jaxpr|create_pjit_jaxpr|infer_params|graph_building|func_graph"
-_FIRST_CALL_NS = 200_000  # a later call of the same op takes less
 _TRIALS = (*FOLLOWING, "compute", "copy", "python")  # a compiler tries its programs on the device
-_GRAPH_GAP_NS = 300  # between two kernels of a graph
-_ONE_LAUNCH_NS = 20_000  # of a whole graph or program
-
-_WARM_UP_STEPS = 3  # more slow steps at the beginning are something else
 
 
 def input_bound(case: Case) -> Finding | None:
@@ -36,7 +54,7 @@ def input_bound(case: Case) -> Finding | None:
         case.free(pl.col("part") == "input"),
         "The device waits for data",
         lambda: case.plan.with_host(pl.col("cause") == "input"),
-        0.05,
+        WORTH_A_FINDING,
     )
 
 
@@ -48,7 +66,7 @@ def recompilation(case: Case) -> Finding | None:
         return _compiled(case)
 
     tracing = owned.filter(pl.col("name").cast(pl.String).str.contains(_TRACES))
-    if int(tracing["ns"].sum()) > 0.5 * int(owned["ns"].sum()):
+    if int(tracing["ns"].sum()) > MAJORITY * int(owned["ns"].sum()):
         return of_part(
             case, "retracing", owned, "Functions are traced again during the steps", changed, follow=_TRIALS
         )
@@ -62,7 +80,7 @@ def _compiled(case: Case) -> Plan:
     host = case.plan.host.group_by("item").agg(
         compiling=pl.col("ns").filter(pl.col("cause") == "compile").sum(), all=pl.col("ns").sum()
     )
-    trials = host.filter(pl.col("compiling") > 0.5 * pl.col("all"))["item"].implode()
+    trials = host.filter(pl.col("compiling") > MAJORITY * pl.col("all"))["item"].implode()
     spans = case.trace.events.filter(host_codes(case.trace) == COMPILE).select(
         "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
     )
@@ -71,7 +89,7 @@ def _compiled(case: Case) -> Plan:
     chosen = pl.col("item").is_in(trials) | pl.lit(inside)
     meanwhile = case.plan.items["item"].filter(inside).implode()
     # The first call with a new shape also loads and chooses kernels.
-    first_call = (pl.col("cause") == "dispatch") & (pl.col("recorded_ns") > _FIRST_CALL_NS)
+    first_call = (pl.col("cause") == "dispatch") & (pl.col("recorded_ns") > FIRST_CALL_NS)
     return (
         case.plan.with_host((pl.col("cause") == "compile") | pl.col("item").is_in(meanwhile) | first_call)
         .with_device(chosen)
@@ -89,7 +107,7 @@ def host_python(case: Case) -> Finding | None:
         case.free(pl.col("part") == "python"),
         "The device waits for Python code",
         lambda: case.plan.with_host(pl.col("cause") == "python"),
-        0.05,
+        WORTH_A_FINDING,
     )
 
 
@@ -118,14 +136,14 @@ def optimizer_loop(case: Case) -> Finding | None:
     dispatch = dispatch.filter(inside.gather(dispatch["named_by"]).fill_null(False))
     ns = case.per_step(dispatch)
     # A fused or foreach optimizer launches a few kernels for all parameters together.
-    if kernels_per_step < 100 or ns < 0.05 * case.step_ns:
+    if kernels_per_step < OPTIMIZER_KERNELS or ns < WORTH_A_FINDING * case.step_ns:
         return None
     compute = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(mine.implode()))
     owned = pl.concat([dispatch, compute])
     host = case.plan.host["event"].is_not_null() & inside.gather(case.plan.host["event"]).fill_null(False)
     case.apart = host
-    changed = case.plan.with_host(pl.lit(host), _FUSED_LAUNCHES).with_device(
-        pl.col("event").is_in(mine.implode()), _FUSED_TRAFFIC
+    changed = case.plan.with_host(pl.lit(host), FUSED_OPTIMIZER_LAUNCHES).with_device(
+        pl.col("event").is_in(mine.implode()), FUSED_OPTIMIZER_TRAFFIC
     )
     detail = (
         f"{case.of_step(case.per_step(owned))} goes into the optimizer, which launches {kernels_per_step:,.0f} small "
@@ -137,16 +155,11 @@ def optimizer_loop(case: Case) -> Finding | None:
     )
 
 
-# Adam as single ops passes over parameters, gradients and moments in about a dozen kernels, fused in one.
-_FUSED_TRAFFIC = 0.25
-_FUSED_LAUNCHES = 0.05
-
-
 def launch_bound(case: Case) -> Finding | None:
     """The host cannot launch work as fast as the device does it."""
     owned = case.free(pl.col("part") == "dispatch")
     ns = case.per_step(owned)
-    if ns < 0.10 * case.step_ns:
+    if ns < LAUNCH_BOUND_LEAST * case.step_ns:
         return None
     changed = captured(case)
     if not _launches_too_slowly(case, changed):
@@ -185,34 +198,30 @@ def _launches_too_slowly(case: Case, changed: Plan) -> bool:
     known = case.plan.without_waits() if case.awaits else case.plan
     after = changed.without_waits() if case.awaits else changed
     if case.apart is not None:
-        known, after = (one.with_host(pl.lit(case.apart), _FUSED_LAUNCHES) for one in (known, after))
+        known, after = (one.with_host(pl.lit(case.apart), FUSED_OPTIMIZER_LAUNCHES) for one in (known, after))
     if known is case.plan:
-        return case.played_ns - changed.step_ns() >= 0.05 * case.played_ns
+        return case.played_ns - changed.step_ns() >= LAUNCH_GAIN_LEAST * case.played_ns
     before = known.step_ns()
-    return before - after.step_ns() >= 0.1 * before
+    return before - after.step_ns() >= LAUNCH_GAIN_AFTER_FIXES * before
 
 
 def captured(case: Case) -> Plan:
     """The step launched as one graph: no framework between the kernels, which follow one another closely."""
-    pause = (pl.col("cause") == "unexplained") & (pl.col("recorded_ns") < _PAUSE_NS)
+    pause = (pl.col("cause") == "unexplained") & (pl.col("recorded_ns") < FRAMEWORK_PAUSE_NS)
     mine = pl.lit(True) if case.apart is None else ~pl.lit(case.apart)
     plan = case.plan.with_host(((pl.col("cause") == "dispatch") | pause) & mine)
     closer = plan.items.with_columns(
-        device_ns=pl.when(pl.col("device_ns") > 0).then(pl.col("device_ns") + _GRAPH_GAP_NS).otherwise(0),
-        added_ns=pl.when(pl.col("last") == 1).then(_ONE_LAUNCH_NS).otherwise(0).cast(pl.Int64),
+        device_ns=pl.when(pl.col("device_ns") > 0).then(pl.col("device_ns") + GRAPH_GAP_NS).otherwise(0),
+        added_ns=pl.when(pl.col("last") == 1).then(GRAPH_LAUNCH_NS).otherwise(0).cast(pl.Int64),
     )
     return replace(plan, items=closer)
-
-
-# Ops that only touch each element are fused when a step is compiled; chains of three or four become one.
-_FUSED_ELEMENTWISE = 0.28
 
 
 def _compiled_step(case: Case) -> Plan:
     """The step as one compiled program: launched at once, with its elementwise kernels fused."""
     simple = case.kernels.filter(~pl.col("eligible").fill_null(False))["event"].implode()
     glue = pl.col("cause").is_in(["python", "compile", "sync"])
-    fused = captured(case).with_host(glue).with_device(pl.col("event").is_in(simple), _FUSED_ELEMENTWISE)
+    fused = captured(case).with_host(glue).with_device(pl.col("event").is_in(simple), FUSED_ELEMENTWISE)
     return fused.without_waits()
 
 
@@ -224,7 +233,7 @@ def _is_eager(case: Case) -> bool:
     names = events["name"].cast(pl.String)
     calls = names.str.contains(r"^PjitFunction\(|^Eager(Local|Remote)?Execute")
     distinct = names.filter(calls).n_unique()
-    return int(calls.sum()) / max(1, len(case.lengths)) >= 20 and distinct >= 5
+    return int(calls.sum()) / max(1, len(case.lengths)) >= EAGER_CALLS and distinct >= EAGER_DISTINCT_CALLS
 
 
 def step_outliers(case: Case) -> Finding | None:
@@ -233,7 +242,7 @@ def step_outliers(case: Case) -> Finding | None:
     median = take_median(case.lengths["ns"])
     mean = take_mean(case.lengths["ns"])
     extra = int((slow["ns"] - int(median)).sum() / max(1, len(case.lengths))) if len(slow) else 0
-    if not mean or extra < 0.05 * mean:
+    if not mean or extra < WORTH_A_FINDING * mean:
         return None
     numbers = slow["step"].to_list()
     inside = case.all_slices.filter(
@@ -241,10 +250,10 @@ def step_outliers(case: Case) -> Finding | None:
     )
     names = case.top_names(inside)
     mostly = f", mostly in {names[0]['name']}" if names and names[0]["name"] else ""
-    told = ", ".join(map(str, numbers[:5])) + ("…" if len(numbers) > 5 else "")
+    told = ", ".join(map(str, numbers[:NAMED_STEPS])) + ("…" if len(numbers) > NAMED_STEPS else "")
     many = len(numbers) > 1
     average, longest = take_mean(slow["ns"]), float(take_largest(slow["ns"]))
-    at_most = f" and {duration(longest)} at most" if many and longest > 1.2 * average else ""
+    at_most = f" and {duration(longest)} at most" if many and longest > LONGEST_WORTH_NAMING * average else ""
     detail = (
         f"Step{'s' if many else ''} {told} took {duration(average)}{' on average' if many else ''}{at_most}"
         f" where {duration(median)} is usual{mostly}."
@@ -267,7 +276,7 @@ def step_outliers(case: Case) -> Finding | None:
 def _are_first(case: Case) -> bool:
     """Whether the slow steps are the few that the recording begins with, of many."""
     first = case.lengths.sort("step")["step"].head(len(case.outliers))
-    return len(first) <= _WARM_UP_STEPS and set(first) == set(case.outliers["step"])
+    return len(first) <= WARM_UP_STEPS and set(first) == set(case.outliers["step"])
 
 
 def _as_warm_up(found: Finding, case: Case) -> Finding:
@@ -288,10 +297,12 @@ def idle_unexplained(case: Case) -> Finding | None:
     """Idle time that no event explains."""
     owned = case.free(pl.col("part") == "unexplained")
     ns = case.per_step(owned)
-    if ns < 0.10 * case.step_ns:
+    if ns < UNEXPLAINED_LEAST * case.step_ns:
         return None
     detail = f"The device idles {case.of_step(ns)} and nothing was recorded on the host meanwhile."
-    changed = case.plan.with_host((pl.col("cause") == "unexplained") & (pl.col("recorded_ns") >= _PAUSE_NS))
+    changed = case.plan.with_host(
+        (pl.col("cause") == "unexplained") & (pl.col("recorded_ns") >= FRAMEWORK_PAUSE_NS)
+    )
     title = "The device idles, and the profile does not say why"
     if case.device is None:
         title, detail = (text.replace("The device idles", "Nothing runs") for text in (title, detail))

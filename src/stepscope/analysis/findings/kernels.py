@@ -7,27 +7,35 @@ import math
 
 import polars as pl
 
-from stepscope.analysis.findings.finding import WORTH_TELLING, Case, Finding, timed
+from stepscope.analysis.findings.finding import Case, Finding, timed
 from stepscope.analysis.kernels.occupancy import multiprocessors
+from stepscope.registers.calibration.kernels import (
+    BETWEEN_TF32_AND_BF16,
+    FUSED_ATTENTION_FACTOR,
+    FUSED_ATTENTION_OF_PEAK,
+    NORM_CHANNELS_LAST,
+    PRODUCT_AT_BEST,
+    TENSOR_CORES_OF_PEAK_RATIO,
+    TF32_CAPABILITY,
+    TF32_OF_PEAK,
+    UNKNOWN_TENSOR_CORE_FACTOR,
+)
+from stepscope.registers.policy.findings import (
+    LEAST_BLOCKS_FACTOR,
+    LONG_KERNEL_NS,
+    MAJORITY,
+    SCORES_LENGTH,
+    WORTH_A_FINDING,
+    WORTH_SHOWING,
+)
 
-# Large products reach a smaller share of the tensor cores' peak than of the plain units': measured with pairs of equal
-# jobs on an H200 (benchmarks/diagnosis), 0.82 to 0.86 of the ratio of the peaks.
-_OF_PEAK_RATIO = 0.83
-_REACHED = 0.72  # of the TF32 peak, by large products and convolutions (measured: 0.69 to 0.82)
-_AT_BEST = 0.6  # of the time that the peaks alone promise: kernels that were slow before stay so in part
-# The advice is TF32 or bfloat16, which takes about half as long again: the promise lies between the two.
-_BETWEEN_TF32_AND_BF16 = 0.9
-_UNKNOWN_DEVICE = 0.25
-# What fused attention reaches of the 16-bit peak, forward and backward together (H200, heads of 64: 0.25 to 0.4).
-_FUSED_ATTENTION = 0.38
 _TURNS_LAYOUT = r"(?i)nchwToNhwc|nhwcToNchw|nhwcAddPadding|transpose_readWrite"
 _NORMALISES = r"batch_norm_(backward|collect_statistics|transform_input)"
-_NORM_LEFT = 0.4  # of batch normalisation's time with channels last (measured)
 _FILLS_BY_DESIGN = r"(?i)nccl|rccl|all_?reduce|persist|rnn|lstm|gru|cooperative"
 
 
 def _by_kernels(
-    case: Case, code: str, chosen: pl.DataFrame, title: str, why: str, least: float = 0.05
+    case: Case, code: str, chosen: pl.DataFrame, title: str, why: str, least: float = WORTH_A_FINDING
 ) -> Finding | None:
     """A finding about kernels, `chosen` with event and the factor of its length after the change."""
     owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(chosen["event"].implode()))
@@ -74,7 +82,7 @@ def _plain_products(case: Case) -> pl.DataFrame:
     alone = pl.format("kernel {}", "event")
     rows = rows.with_columns(product=pl.coalesce(pl.format("op {}", "op"), by_name, alone))
     share = (pl.col("dur_ns") * pl.col("plain")).sum() / pl.col("dur_ns").sum()
-    rows = rows.filter(share.over("product") > 0.5)
+    rows = rows.filter(share.over("product") > MAJORITY)
     flops = case.ops.filter(pl.col("flops") > 0).select("event", "flops")
     of_op = rows.join(flops, left_on="op", right_on="event", how="left", maintain_order="left")["flops"]
     own = rows.join(flops, on="event", how="left", maintain_order="left")["flops"]
@@ -90,9 +98,9 @@ def _on_tensor_cores(case: Case, kernels: pl.DataFrame) -> pl.DataFrame:
     fast = _fast_peak(case)
     if not fast:
         return kernels.select("event", factor=pl.lit(ratio))
-    ideal = pl.col("flops") / (_REACHED * fast) * 1e9 / pl.col("dur_ns").sum().over("product")
-    factor = ideal.fill_null(ratio).clip(_AT_BEST * ratio, 1.0)
-    return kernels.select("event", factor=factor * _BETWEEN_TF32_AND_BF16)
+    ideal = pl.col("flops") / (TF32_OF_PEAK * fast) * 1e9 / pl.col("dur_ns").sum().over("product")
+    factor = ideal.fill_null(ratio).clip(PRODUCT_AT_BEST * ratio, 1.0)
+    return kernels.select("event", factor=factor * BETWEEN_TF32_AND_BF16)
 
 
 def _fast_peak(case: Case) -> float | None:
@@ -103,7 +111,9 @@ def _tensor_core_factor(case: Case) -> float:
     """What is left of a product's time in TF32."""
     plain = case.peaks.flops_per_s("fp32") if case.peaks else None
     fast = _fast_peak(case)
-    return min(1.0, plain / fast / _OF_PEAK_RATIO) if plain and fast else _UNKNOWN_DEVICE
+    return (
+        min(1.0, plain / fast / TENSOR_CORES_OF_PEAK_RATIO) if plain and fast else UNKNOWN_TENSOR_CORE_FACTOR
+    )
 
 
 def _has_tensor_cores(case: Case) -> bool:
@@ -111,7 +121,7 @@ def _has_tensor_cores(case: Case) -> bool:
         device.get("computeMajor") or device.get("compute_cap_major") or 0
         for device in case.trace.info.devices
     ]
-    return any(isinstance(major, int) and major >= 8 for major in capabilities)
+    return any(isinstance(major, int) and major >= TF32_CAPABILITY for major in capabilities)
 
 
 def layout_conversion(case: Case) -> Finding | None:
@@ -124,14 +134,14 @@ def layout_conversion(case: Case) -> Finding | None:
         slower = names.filter(names.cast(pl.String).str.contains(_NORMALISES))
         slower = slower.filter(~slower.cast(pl.String).str.contains("channels_last"))
         others = case.kernels.filter(pl.col("name").is_in(slower.implode()))
-        chosen = pl.concat([chosen, others.select("event", factor=pl.lit(_NORM_LEFT))])
+        chosen = pl.concat([chosen, others.select("event", factor=pl.lit(NORM_CHANNELS_LAST))])
     return _by_kernels(
         case,
         "layout-conversion",
         chosen,
         "Kernels convert between memory layouts",
         "only converts tensors from one memory layout to another.",
-        WORTH_TELLING,
+        WORTH_SHOWING,
     )
 
 
@@ -168,8 +178,8 @@ def _fused_ns(case: Case, products: pl.DataFrame) -> float:
     # An op's work is told once for each of its kernels.
     flops = float(products["flops"].sum())
     if not peak:
-        return 0.5 * int(products["dur_ns"].sum())
-    return flops / (_FUSED_ATTENTION * peak) * 1e9
+        return FUSED_ATTENTION_FACTOR * int(products["dur_ns"].sum())
+    return flops / (FUSED_ATTENTION_OF_PEAK * peak) * 1e9
 
 
 def _score_ops(case: Case) -> pl.DataFrame:
@@ -196,7 +206,7 @@ def _score_ops(case: Case) -> pl.DataFrame:
 
 _PRODUCT = r"(?i)bmm|matmul|^(aten::)?mm$|dot_general|einsum|gemm"
 _SOFTMAX = r"(?i)softmax"
-_LEAST_LENGTH = 128
+_BATCHED = 3  # sides of a batch of matrices
 
 
 def _score_sizes(ops: pl.DataFrame) -> set[int]:
@@ -205,7 +215,7 @@ def _score_sizes(ops: pl.DataFrame) -> set[int]:
     softmax = ops.filter(name.str.contains(_SOFTMAX))["shapes"].unique()
     if len(softmax):
         shapes = [shape for text in softmax for shape in _shapes(text)[:1]]
-        return {_elements(shape) for shape in shapes if len(shape) >= 3 and shape[-2] >= _LEAST_LENGTH}
+        return {_elements(shape) for shape in shapes if len(shape) >= _BATCHED and shape[-2] >= SCORES_LENGTH}
     reduced = ops.filter(name.str.contains(r"^(reduce_(max|sum)|exp|div)$"))["shapes"].unique()
     multiplied = ops.filter(name.str.contains(_PRODUCT))["shapes"].unique()
     tables = {_elements(shape) for text in reduced for shape in _shapes(text) if _is_square(shape)}
@@ -215,7 +225,7 @@ def _score_sizes(ops: pl.DataFrame) -> set[int]:
 
 def _made_sizes(shapes: list[list[int]]) -> set[int]:
     """How many elements the product of two batches of matrices may have, whichever sides it sums over."""
-    if len(shapes) != 2 or min(map(len, shapes)) < 3 or shapes[0][:-2] != shapes[1][:-2]:
+    if len(shapes) != 2 or min(map(len, shapes)) < _BATCHED or shapes[0][:-2] != shapes[1][:-2]:
         return set()
     batch, (one, other) = math.prod(shapes[0][:-2]), (shape[-2:] for shape in shapes)
     return {
@@ -224,7 +234,7 @@ def _made_sizes(shapes: list[list[int]]) -> set[int]:
 
 
 def _is_square(shape: list[int]) -> bool:
-    return len(shape) >= 3 and shape[-1] == shape[-2] >= _LEAST_LENGTH
+    return len(shape) >= _BATCHED and shape[-1] == shape[-2] >= SCORES_LENGTH
 
 
 def _shapes(text: str) -> list[list[int]]:
@@ -252,12 +262,12 @@ def low_occupancy(case: Case) -> Finding | None:
     processors = next((count for count in counts if count), None)
     if not processors or case.kernels.is_empty():
         return None
-    long = case.kernels.filter(pl.col("dur_ns") > 50_000)
+    long = case.kernels.filter(pl.col("dur_ns") > LONG_KERNEL_NS)
     blocks = long.select("event", blocks=_blocks(long["grid"]), name=pl.col("name").cast(pl.String))
     few = blocks.filter(pl.col("blocks") <= processors / 2).filter(
         ~pl.col("name").str.contains(_FILLS_BY_DESIGN)
     )
-    chosen = few.select("event", factor=(pl.col("blocks") / processors).clip(0.05, 1.0))
+    chosen = few.select("event", factor=(pl.col("blocks") / processors).clip(LEAST_BLOCKS_FACTOR, 1.0))
     return _by_kernels(
         case,
         "low-occupancy",

@@ -12,12 +12,12 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.kernels.device_peaks import peaks
+from stepscope.registers.policy.findings import KNOWN_ENOUGH
 from stepscope.trace.frames import conform
 from stepscope.trace.lookup import rows_by_event
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
-KNOWN_ENOUGH = 0.9
 PRODUCTS = {"device": pl.Int32, "precision": pl.String, "flops": pl.Int64, "ns": pl.Int64}
 
 

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import polars as pl
 
 from stepscope.native import order
+from stepscope.registers.policy.tables import DEEPEST_STACK, FLAME_NODES
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.schema import Text
 from stepscope.trace.trace import Trace
 
-MOST_NODES = 20_000
 NO_SCOPE = "(no scope)"
 _NONE = order.NONE
-_DEEPEST = 500
 _STEP = r"^ProfilerStep#[0-9]+$"
 
 
@@ -44,7 +43,7 @@ def by_scope(calls: pl.DataFrame, measure: str) -> Flame:
     names: list[str] = []
     for scope, name, ns, count in rows.iter_rows():
         at = -1
-        for word in [*(scope.split("/")[:_DEEPEST] if scope else [NO_SCOPE]), name or ""]:
+        for word in [*(scope.split("/")[:DEEPEST_STACK] if scope else [NO_SCOPE]), name or ""]:
             key = (at, word)
             if key not in places:
                 places[key] = len(names)
@@ -67,7 +66,7 @@ def by_stack(trace: Trace, ns: pl.Series) -> Flame:
     node_of = pl.repeat(_NONE, len(trace.events), dtype=pl.UInt32, eager=True)
     known = len(threads)
     for level in rows.sort("depth", maintain_order=True).partition_by("depth", maintain_order=True)[
-        :_DEEPEST
+        :DEEPEST_STACK
     ]:
         placed, made = _merged(level, node_of.gather(level["parent"]), known)
         levels.append(made)
@@ -150,7 +149,7 @@ def _finished(nodes: pl.DataFrame) -> Flame:
     nodes = nodes.with_columns(total_ns=series("total_ns", total, pl.Int64)).with_row_index("id")
     some = nodes.filter(pl.col("total_ns") > 0)
     # An ancestor's total is no smaller and its number is lower: whoever stays, they stay.
-    kept = some.sort("total_ns", "id", descending=[True, False]).head(MOST_NODES).sort("id")
+    kept = some.sort("total_ns", "id", descending=[True, False]).head(FLAME_NODES).sort("id")
     places = pl.DataFrame({"parent": kept["id"].cast(pl.Int64), "place": pl.int_range(len(kept), eager=True)})
     names = kept["name"].unique(maintain_order=True)
     numbers = pl.DataFrame({"name": names, "number": pl.int_range(len(names), eager=True)})

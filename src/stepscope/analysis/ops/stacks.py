@@ -9,13 +9,12 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.ops.forward_backward import forward_ops
+from stepscope.registers.policy.tables import DEEPEST_STACK, STACK_SHOWN
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
 NO_STACK = "(no stack)"
 _BETWEEN = " ← "
-_LONGEST = 40  # frames that are written; calls are told apart by all of them
-_DEEPEST = 500
 _ADDRESS = r" at 0x[0-9a-fA-F]+"
 _STEP = r"^ProfilerStep#[0-9]+$"
 
@@ -48,7 +47,7 @@ def _with_outer(frames: pl.Series, around: pl.Series) -> pl.DataFrame:
     """id and the frame around it, of these frames and all that enclose them."""
     found = frames
     newest = frames
-    for _ in range(_DEEPEST):
+    for _ in range(DEEPEST_STACK):
         newest = around.gather(newest).drop_nulls().unique()
         newest = newest.filter(~newest.is_in(found.implode()))
         if newest.is_empty():
@@ -96,5 +95,5 @@ def _texts(names: list[str], above: list[int]) -> list[str]:
     written: list[tuple[str, ...]] = []
     for name, outer in zip(names, above, strict=True):
         rest = written[outer] if outer >= 0 else ()
-        written.append((name or "", *rest[: _LONGEST - 1]))
+        written.append((name or "", *rest[: STACK_SHOWN - 1]))
     return [_BETWEEN.join(frames) for frames in written]

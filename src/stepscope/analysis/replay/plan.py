@@ -21,17 +21,16 @@ from stepscope.analysis.account.host_timeline import Timeline, main_track
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes, is_wait, or_null
 from stepscope.analysis.parts import PARTS, Part
-from stepscope.analysis.replay.profiler_cost import LEAST_LEFT, ProfilerCost
+from stepscope.analysis.replay.profiler_cost import ProfilerCost
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.host import replay as native
 from stepscope.native.host import work as host_work
+from stepscope.registers.calibration.launches import BLOCKED_LAUNCH_NS, FULL_QUEUE_TIMES, LAUNCH_LATENCY_NS
+from stepscope.registers.levels import IDLE_LAUNCH_QUANTILE
+from stepscope.registers.policy.findings import COST_SCALE_MOST, COST_SCALE_ROUNDS, LEAST_HOST_LEFT
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import conform, take_largest, take_median
 from stepscope.trace.trace import Trace
-
-_FULL_QUEUE = 8  # times as long as a launch usually takes
-_LEAST_FULL_NS = 60_000
-_LAUNCH_DELAY_NS = 10_000  # until a launch reaches an idle device, at most
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,7 @@ def _full_queue(trace: Trace) -> tuple[pl.Series, int]:
     calls = trace.links.filter(pl.col("why") == "launch")["from"].unique()
     durations = trace.events["dur_ns"].gather(calls)
     usual = int(take_median(durations))
-    full = calls.filter(durations > max(_FULL_QUEUE * usual, _LEAST_FULL_NS))
+    full = calls.filter(durations > max(FULL_QUEUE_TIMES * usual, BLOCKED_LAUNCH_NS))
     return pl.repeat(False, len(trace.events), dtype=pl.Boolean, eager=True).scatter(full, True), usual
 
 
@@ -203,15 +202,15 @@ def _less(made: Plan, added: pl.DataFrame, scale: float) -> Plan:
     host = made.host
     lost = pl.repeat(0, len(made.items), dtype=pl.Int64, eager=True).scatter(added["item"], added["added"])
     total = _sums(host["recorded_ns"], made.until)
-    left = pl.select((1 - scale * lost / total).clip(LEAST_LEFT, 1.0).fill_nan(1.0)).to_series()
+    left = pl.select((1 - scale * lost / total).clip(LEAST_HOST_LEFT, 1.0).fill_nan(1.0)).to_series()
     shorter = (host["recorded_ns"] * left.gather(host["item"])).cast(pl.Int64)
     return replace(made, host=host.with_columns(ns=shorter))
 
 
 def _fitted(made: Plan, added: pl.DataFrame, unprofiled: float) -> Plan:
     """The profiler's costs scaled so that the steps play as long as unprofiled ones are."""
-    low, high = 0.0, 4.0
-    for _ in range(7):
+    low, high = 0.0, COST_SCALE_MOST
+    for _ in range(COST_SCALE_ROUNDS):
         middle = (low + high) / 2
         made = _less(made, added, middle)
         if made.step_ns() > unprofiled:
@@ -275,8 +274,8 @@ def _launches(trace: Trace, device: int | None) -> pl.DataFrame:
         waited=(start - at), step=events["step"].gather(rows["event"]),
     )  # fmt: skip
     # What a launch takes on an idle device; longer waits come from the queue and are played, not assumed.
-    waited = frame.filter(pl.col("waited") > 0)["waited"].quantile(0.1) or 0
-    typical = max(0, min(int(waited), _LAUNCH_DELAY_NS))
+    waited = frame.filter(pl.col("waited") > 0)["waited"].quantile(IDLE_LAUNCH_QUANTILE) or 0
+    typical = max(0, min(int(waited), LAUNCH_LATENCY_NS))
     frame = frame.with_columns(
         kind=pl.lit(native.WORK, dtype=pl.UInt8),
         delay_ns=pl.lit(typical, dtype=pl.Int64),

@@ -11,17 +11,33 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.native.spans import segments as native
+from stepscope.registers.calibration.launches import BLOCKED_LAUNCH_NS
+from stepscope.registers.calibration.profiler import (
+    FASTEST_HOST,
+    PROFILED_ANNOTATION_COST_NS,
+    PROFILED_JAX_CALL_COST_NS,
+    PROFILED_LAUNCH_COST_NS,
+    PROFILED_LAUNCH_NS,
+    PROFILED_MEMORY_COST_NS,
+    PROFILED_OP_COST_NS,
+    PROFILED_PYTHON_COST_NS,
+    PROFILED_RUNTIME_COST_NS,
+    PROFILED_SPAN_COST_NS,
+    SLOWEST_HOST,
+)
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import take_largest
 from stepscope.trace.schema import KINDS
 from stepscope.trace.trace import Trace
 
-LAUNCH_NS = 4_600  # a call that launches work, with the record of that work
-_COST_NS = {"op": 2_000, "runtime": 1_000, "python": 500, "memory": 300, "annotation": 800, "span": 150}
-_JAX_CALL_NS = 700  # XLA's tracer names every function that is called; going on with a generator costs less
-_USUAL_LAUNCH_NS = 7_300  # on the host of the measurements, under the profiler
-_BLOCKED_NS = 60_000  # a launch that takes so long waits for something
-LEAST_LEFT = 0.15  # of a stretch of host time: no correction takes more than the rest
+_COST_NS = {
+    "op": PROFILED_OP_COST_NS,
+    "runtime": PROFILED_RUNTIME_COST_NS,
+    "python": PROFILED_PYTHON_COST_NS,
+    "memory": PROFILED_MEMORY_COST_NS,
+    "annotation": PROFILED_ANNOTATION_COST_NS,
+    "span": PROFILED_SPAN_COST_NS,
+}
 
 
 def _is_generator(names: pl.Series) -> pl.Series:
@@ -41,10 +57,10 @@ def _in_order(events: pl.DataFrame) -> bool:
 
 def _slowness(launches: pl.Series) -> float:
     """How slow this host is, told by what a launch takes, as a multiple of the one the costs were measured on."""
-    usual = launches.filter(launches < _BLOCKED_NS).median()
+    usual = launches.filter(launches < BLOCKED_LAUNCH_NS).median()
     if usual is None:
         return 1.0
-    return min(max(float(usual) / _USUAL_LAUNCH_NS, 0.3), 2.0)
+    return min(max(float(usual) / PROFILED_LAUNCH_NS, FASTEST_HOST), SLOWEST_HOST)
 
 
 class ProfilerCost:
@@ -56,9 +72,9 @@ class ProfilerCost:
         cost = pl.Series([_COST_NS.get(name, 0) for name in KINDS], dtype=pl.Int64).gather(kind)
         if trace.info.framework == "jax":
             calls = (events["kind"] == "python") & ~_is_generator(events["name"])
-            cost = pl.select(pl.when(calls).then(_JAX_CALL_NS).otherwise(cost)).to_series()
+            cost = pl.select(pl.when(calls).then(PROFILED_JAX_CALL_COST_NS).otherwise(cost)).to_series()
         launches = trace.links.filter(pl.col("why") == "launch")["from"].unique()
-        cost = cost.scatter(launches, LAUNCH_NS)
+        cost = cost.scatter(launches, PROFILED_LAUNCH_COST_NS)
         if trace.info.framework == "pytorch":
             cost = (cost * _slowness(events["dur_ns"].gather(launches))).cast(pl.Int64)
         events = events.select("track", "start_ns", cost=cost)

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from stepscope.native.host import lineage as codes
+from stepscope.registers.calibration.profiler import PROFILER_START_NS
 from stepscope.trace.trace import Trace
 
 _PROFILE = r"^PyTorch Profiler \("
-# A profiler is on for so long before the first step begins.
-_STARTING_NS = 200_000
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,8 @@ def recording(trace: Trace, calls: pl.DataFrame, steps: pl.DataFrame) -> Recordi
     after = own.filter(pl.col("start_ns") >= last)["start_ns"]
     said = trace.events.filter(
         pl.col("kind") == "span", pl.col("name").cast(pl.String).str.contains(_PROFILE)
-    ).select(begin=pl.col("start_ns") + _STARTING_NS, end=pl.col("start_ns") + pl.col("dur_ns"))
-    begins = before if len(before) else said.filter(pl.col("begin") - _STARTING_NS <= first)["begin"]
+    ).select(begin=pl.col("start_ns") + PROFILER_START_NS, end=pl.col("start_ns") + pl.col("dur_ns"))
+    begins = before if len(before) else said.filter(pl.col("begin") - PROFILER_START_NS <= first)["begin"]
     ends = after if len(after) else said.filter(pl.col("end") >= last)["end"]
     return Recording(
         min(first, int(begins.sort()[-1])) if len(begins) else None,
@@ -95,4 +94,4 @@ def _last_place(tokens: pl.Series, beginnings: pl.Series) -> int:
 
 def median(lengths: pl.Series) -> int:
     """The middle one, or the mean of the two in the middle; 0 for none."""
-    return int(lengths.cast(pl.Float64).quantile(0.5, "midpoint") or 0)
+    return int(lengths.cast(pl.Float64).median() or 0)

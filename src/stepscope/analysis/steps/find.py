@@ -15,12 +15,12 @@ import polars as pl
 from stepscope.analysis.host.names import FRAMEWORK_ANNOTATION, INPUT_WORDS
 from stepscope.analysis.steps.infer import infer_steps
 from stepscope.analysis.steps.windows import devices_with_work, partial_steps, step_windows, steps_of_events
+from stepscope.registers.policy.steps import ANNOTATION_FILLS
 from stepscope.trace.trace import Trace
 
 __all__ = ["Steps", "devices_with_work", "find_steps", "steps_of_events"]
 
 _COUNTER = re.compile(r"[#\s_:/-]*\d+$")
-_FILLS = 0.8  # of the time between its first and its last occurrence, an annotation that is the step
 _NO_STEPS = pl.DataFrame(
     schema={"step": pl.Int32, "track": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64}
 )
@@ -50,7 +50,7 @@ def _host_steps(trace: Trace, step_name: str | None) -> tuple[str, str | None, p
         base = marked["name"].cast(pl.String).str.replace(_COUNTER.pattern, "").value_counts(sort=True)
         return "marker", str(base["name"][0]) or None, _marked(marked)
     repeated = _repeated_annotations(trace)
-    if len(repeated) and repeated["fills"][0] >= _FILLS:
+    if len(repeated) and repeated["fills"][0] >= ANNOTATION_FILLS:
         return "annotation", repeated["base"][0], _annotated(trace, repeated["base"][0])
     inferred = infer_steps(trace)
     if inferred is not None:

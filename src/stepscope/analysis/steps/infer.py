@@ -18,17 +18,20 @@ from stepscope.analysis.host.names import INPUT_THREAD
 from stepscope.analysis.steps.boundaries import median, recording, step_spans
 from stepscope.analysis.steps.repetition import Repetition, repetition
 from stepscope.native.host import lineage as names
+from stepscope.registers.policy.steps import (
+    CALLS_AFTER_UPDATE,
+    SLIVER_OF_STEP,
+    SPINE_LEVELS,
+    SPINE_SHARE,
+    STEP_THREADS,
+    THREAD_CALLS,
+)
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
 _MAIN_THREAD = r"(?i)^(python|main\b|pt_main)"
 _COUNTER = r"[#\s_:/-]*\d+$"
 _CALLS = ("op", "python", "annotation", "runtime", "span")
-_SPANS_ALL = 0.5
-_LEVELS = 4
-_SOME = 0.35  # of a step's calls may come after the update of the weights
-_MOST_THREADS = 20
-_LITTLE = 0.1  # of a step: not worth a step of its own
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,9 @@ def _threads(trace: Trace, events: pl.DataFrame) -> list[int]:
     )
     telling = (pl.col("role") == "optimizer").fill_null(False) | (pl.col("kind") == "python")
     counted = events.group_by("track").agg(pl.len(), telling=telling.any()).join(host, on="track")
-    enough = counted.filter(pl.col("first") | (pl.col("len") * 20 >= pl.col("len").sum()))
+    enough = counted.filter(pl.col("first") | (pl.col("len") >= THREAD_CALLS * pl.col("len").sum()))
     ranked = enough.sort("first", "telling", "len", "track", descending=[True, True, True, False])
-    return ranked["track"].head(_MOST_THREADS).to_list()
+    return ranked["track"].head(STEP_THREADS).to_list()
 
 
 def _calls_of(trace: Trace, events: pl.DataFrame, track: int) -> Calls:
@@ -89,7 +92,7 @@ def _calls_of(trace: Trace, events: pl.DataFrame, track: int) -> Calls:
     end = events.select((pl.col("start_ns") + pl.col("dur_ns")).max()).item()
     extent = end - events["start_ns"][0]
     once = pl.len().over("name") == 1
-    spine = events.filter(once & (pl.col("dur_ns") >= _SPANS_ALL * extent))["id"]
+    spine = events.filter(once & (pl.col("dur_ns") >= SPINE_SHARE * extent))["id"]
     kept = events.filter(~pl.col("id").is_in(spine.implode()))
     is_kept = trace.events["id"].is_in(kept["id"].implode())
     inner = ancestors(trace.events, is_kept).is_not_null()
@@ -110,7 +113,7 @@ def _signatures(events: pl.DataFrame, calls: pl.Series) -> pl.Series:
     )
     names_of = events["name"].cast(pl.String).str.replace(_COUNTER, "")
     level, parts = calls, []
-    for _ in range(_LEVELS):
+    for _ in range(SPINE_LEVELS):
         parts.append(names_of.gather(level))
         level = children.gather(level)
         # An annotation says enough by its name; what is in it may change from step to step.
@@ -167,13 +170,15 @@ def _beginnings(rows: pl.DataFrame, found: Repetition) -> pl.Series:
 def _ends_with_update(rows: pl.DataFrame, found: Repetition) -> bool:
     """Whether the recording holds whole steps, as far as one can see: then little comes after the last update."""
     after = len(rows) - 1 - int(rows["updates"].arg_true()[-1])
-    return found.whole and after <= _SOME * median(found.anchors.cast(pl.Int64).diff().drop_nulls())
+    return found.whole and after <= CALLS_AFTER_UPDATE * median(
+        found.anchors.cast(pl.Int64).diff().drop_nulls()
+    )
 
 
 def _with_fragment(rows: pl.DataFrame, places: pl.Series) -> pl.Series:
     """What comes before the first beginning, and after the last, is a step or part of one, unless it is next to nothing."""
     start, end = rows["start_ns"], int(rows["end_ns"].sort()[-1])
-    little = _LITTLE * median(start.gather(places).diff().drop_nulls())
+    little = SLIVER_OF_STEP * median(start.gather(places).diff().drop_nulls())
     if len(places) > 1 and end - int(start[int(places[-1])]) <= little:
         places = places[:-1]
     if int(start[int(places[0])]) - int(start[0]) <= little:
@@ -184,7 +189,7 @@ def _with_fragment(rows: pl.DataFrame, places: pl.Series) -> pl.Series:
 def _before_profiler(code: pl.Series, places: pl.Series) -> pl.Series:
     """The profiler's own calls between two steps come after the boundary."""
     is_profiler = (code == names.PROFILER).cast(pl.Int64)
-    for _ in range(_LEVELS):
+    for _ in range(SPINE_LEVELS):
         earlier = (places - 1).clip(lower_bound=0)
         places = places - is_profiler.gather(earlier) * (places > 0).cast(pl.Int64)
     return places.unique(maintain_order=True)

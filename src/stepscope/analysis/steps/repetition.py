@@ -12,14 +12,19 @@ from dataclasses import dataclass
 
 import polars as pl
 
-# A cut that leaves more than this unevenly spread does not show a repetition.
-CONVINCING = 0.8
-_AS_GOOD = 0.02
-_ALIKE = 0.87
-_FAR_MORE = 0.35
-_MOST_IN_TURN = 3
-_MOST_CANDIDATES = 40
-_MOST_PER_PERIOD = 8
+from stepscope.registers.policy.findings import MAJORITY
+from stepscope.registers.policy.steps import (
+    ALIKE_PERIODS,
+    AS_EVEN,
+    EVEN_PERIODS,
+    FAR_MORE_ALIKE,
+    FEW_PERIODS,
+    MARKS_PER_PERIOD,
+    NETWORKS_IN_TURN,
+    PERIOD_CANDIDATES,
+    WHOLE_PERIOD,
+    WHOLE_PERIOD_MOST,
+)
 
 
 @dataclass(frozen=True)
@@ -61,11 +66,11 @@ def repetition(
         if known is not None:
             return known
     best = _best(tokens, _by_count(candidates))
-    if best is None or best.evenness < CONVINCING:
+    if best is None or best.evenness < EVEN_PERIODS:
         return None
     for marked in perhaps:
         other = _best(tokens, _thinned(candidates, tokens.filter(marked)))
-        if other is not None and other.evenness >= best.evenness - _AS_GOOD:
+        if other is not None and other.evenness >= best.evenness - AS_EVEN:
             return other
     return best
 
@@ -82,16 +87,16 @@ def _by_count(candidates: pl.DataFrame) -> list[pl.Series]:
     by_count = ranked.group_by("len", maintain_order=True).agg(
         pl.col("place").first(), pl.col("irregularity").first(), pl.len().alias("tokens")
     )
-    return list(by_count.sort("tokens", descending=True).head(_MOST_CANDIDATES)["place"])
+    return list(by_count.sort("tokens", descending=True).head(PERIOD_CANDIDATES)["place"])
 
 
 def _thinned(candidates: pl.DataFrame, among: pl.Series) -> list[pl.Series]:
     """The places of some tokens; then every second, third, … of them: they may come several times in a period."""
     some = candidates.filter(pl.col("token").is_in(among.unique().implode())).sort("irregularity")
-    found = list(some.head(_MOST_PER_PERIOD)["place"])
+    found = list(some.head(MARKS_PER_PERIOD)["place"])
     return [
         places.gather_every(n)
-        for n in range(1, _MOST_PER_PERIOD + 1)
+        for n in range(1, MARKS_PER_PERIOD + 1)
         for places in found
         if len(places) >= 2 * n
     ]
@@ -100,11 +105,11 @@ def _thinned(candidates: pl.DataFrame, among: pl.Series) -> list[pl.Series]:
 def _most_alike(tokens: pl.Series, candidates: list[pl.Series]) -> Repetition | None:
     """The first cut with mostly like periods; or one after it with far more: two networks that are trained in turn."""
     tried = [_cut_at(tokens, places) for places in candidates]
-    found = next((cut for cut in tried if cut.alike > 0.5), None)
+    found = next((cut for cut in tried if cut.alike > MAJORITY), None)
     if found is None:
         return None
-    in_turn = [cut for cut in tried if cut.count * _MOST_IN_TURN >= found.count]
-    return next((cut for cut in in_turn if cut.alike >= found.alike + _FAR_MORE), found)
+    in_turn = [cut for cut in tried if cut.count * NETWORKS_IN_TURN >= found.count]
+    return next((cut for cut in in_turn if cut.alike >= found.alike + FAR_MORE_ALIKE), found)
 
 
 def _best(tokens: pl.Series, candidates: list[pl.Series]) -> Repetition | None:
@@ -112,7 +117,7 @@ def _best(tokens: pl.Series, candidates: list[pl.Series]) -> Repetition | None:
     if not tried:
         return None
     best = max(found.evenness for found in tried)
-    return max((found for found in tried if found.evenness >= best - _AS_GOOD), key=lambda found: found.count)
+    return max((found for found in tried if found.evenness >= best - AS_EVEN), key=lambda found: found.count)
 
 
 def _cut_at(tokens: pl.Series, anchors: pl.Series) -> Repetition:
@@ -122,8 +127,8 @@ def _cut_at(tokens: pl.Series, anchors: pl.Series) -> Repetition:
     """
     piece = anchors.search_sorted(pl.int_range(len(tokens), eager=True), side="right")
     counts = pl.DataFrame({"token": tokens, "piece": piece % len(anchors)}).group_by("token", "piece").len()
-    inner = counts.filter(pl.col("piece") != 0) if len(anchors) > 3 else counts
-    pieces = len(anchors) - (len(anchors) > 3)
+    inner = counts.filter(pl.col("piece") != 0) if len(anchors) > FEW_PERIODS else counts
+    pieces = len(anchors) - (len(anchors) > FEW_PERIODS)
     both = counts.join(_typical(inner, pieces), on="token", how="left").with_columns(
         pl.col("typical").fill_null(0)
     )
@@ -134,9 +139,15 @@ def _cut_at(tokens: pl.Series, anchors: pl.Series) -> Repetition:
         usual=pl.col("len").filter(pl.col("typical") > 0).sum(),
     )
     outer = found.filter(pl.col("piece") == 0)
-    whole = outer.select((pl.col("shared") >= 0.9 * size) & (pl.col("usual") <= 1.3 * size)).to_series().any()
-    inside = found.filter(pl.col("piece") != 0) if len(anchors) > 3 else found
-    alike = inside.select((pl.col("shared") >= _ALIKE * pl.col("total")).sum()).item() / pieces
+    whole = (
+        outer.select(
+            (pl.col("shared") >= WHOLE_PERIOD * size) & (pl.col("usual") <= WHOLE_PERIOD_MOST * size)
+        )
+        .to_series()
+        .any()
+    )
+    inside = found.filter(pl.col("piece") != 0) if len(anchors) > FEW_PERIODS else found
+    alike = inside.select((pl.col("shared") >= ALIKE_PERIODS * pl.col("total")).sum()).item() / pieces
     shared, total = inside.select(pl.col("shared").sum(), pl.col("total").sum()).row(0)
     return Repetition(anchors, shared / max(1, total), alike, whole)
 

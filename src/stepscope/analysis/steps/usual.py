@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.trace.frames import take_median
-
-_SLOW = 1.5  # times the median: more than ordinary spread, less than any warm-up
-_FEWEST = 5  # fewer steps cannot tell what is usual
+from stepscope.statistics.slow_steps import is_slow
 
 
 def outliers(lengths: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `lengths` (step, ns) that take over one and a half of the median; none where there are too few to tell."""
-    median = take_median(lengths["ns"])
-    slow = lengths.filter(pl.col("ns") > _SLOW * median)
-    few = len(lengths) < _FEWEST or 2 * len(slow) > len(lengths)
-    return slow.clear() if few else slow
+    """The rows of `lengths` (step, ns) that are slow steps; none where there are too few to tell."""
+    return lengths.filter(is_slow(pl.col("ns")))
 
 
 def usual(slices: pl.DataFrame, slow: pl.DataFrame) -> pl.DataFrame:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.registers.policy.steps import PARTIAL_STEP
 from stepscope.trace.frames import take_largest, take_median
 from stepscope.trace.trace import Trace
 
 _WORK = ("kernel", "copy", "memset")
-_FEW = 0.5  # of what the other steps hold: the first or last step was recorded in part
 _SCHEMA = {
     "device": pl.Int32,
     "step": pl.Int32,
@@ -71,7 +71,7 @@ def partial_steps(trace: Trace, host: pl.DataFrame) -> pl.Series:
     usual = take_median(inner) if len(held) > 2 else take_largest(inner)
     place = pl.int_range(len(held), eager=True)
     at_an_end = (place == 0) | (place == len(held) - 1)
-    few: pl.Series = at_an_end & (held < _FEW * usual)
+    few: pl.Series = at_an_end & (held < PARTIAL_STEP * usual)
     return few
 
 

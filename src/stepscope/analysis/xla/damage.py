@@ -10,16 +10,14 @@ from collections.abc import Iterator
 
 from stepscope.analysis.xla.hlo_module import messages, name_of
 from stepscope.formats.protobuf import fields
+from stepscope.registers.policy.tables import XLA_DAMAGE_BYTES, XLA_DAMAGED_NAMES
 from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.trace import Trace
-
-# More is not looked through: a program of a hundred thousand instructions has some tens of MB.
-_MOST_BYTES = 64 << 20
 
 
 def program_problems(trace: Trace) -> Iterator[Problem]:
     """One problem for all programs that are damaged."""
-    left, damaged, names = _MOST_BYTES, 0, []
+    left, damaged, names = XLA_DAMAGE_BYTES, 0, []
     for name, hlo in trace.modules.drop_nulls("hlo").select("name", "hlo").iter_rows():
         left -= len(hlo)
         if left < 0:
@@ -31,7 +29,7 @@ def program_problems(trace: Trace) -> Iterator[Problem]:
         yield Problem(
             "damaged-program",
             "Damaged programs",
-            f"The code of {{count}} compiled programs ({', '.join(names[:3])}{' …' if damaged > 3 else ''}) is damaged: "
+            f"The code of {{count}} compiled programs ({', '.join(names[:XLA_DAMAGED_NAMES])}{' …' if damaged > XLA_DAMAGED_NAMES else ''}) is damaged: "
             "of the instructions that cannot be read, ops, FLOPs and memory are missing.",
             "Copy or record the profile again.",
             count=damaged,

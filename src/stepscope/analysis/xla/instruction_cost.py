@@ -19,11 +19,10 @@ import msgspec
 
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape, messages, numbers
 from stepscope.formats.protobuf import fields, signed
+from stepscope.registers.policy.tables import XLA_CALL_DEPTH, XLA_WINDOW_SIZE
 from stepscope.trace.problems import Problems
 
-_DEEPEST = 8
 _LARGEST = 1 << 62
-_MOST_PLACES = 1 << 14
 _BITS = {
     1: 8, 2: 8, 3: 16, 4: 32, 5: 64, 6: 8, 7: 16, 8: 32, 9: 64, 10: 16, 11: 32, 12: 64, 15: 64, 16: 16, 18: 128,
     19: 8, 20: 8, 21: 4, 22: 4, 23: 8, 24: 8, 25: 8, 26: 2, 27: 2, 28: 8, 29: 8, 32: 4, 33: 8,
@@ -113,7 +112,7 @@ class Worker:
 
     def _of_computation(self, number: int, depth: int) -> int | None:
         """The sum over a computation; a file that lies cannot make it nest for ever."""
-        if depth > _DEEPEST:
+        if depth > XLA_CALL_DEPTH:
             return None
         if number not in self._known:
             body = {i.id: i for i in self.module.instructions(number)}
@@ -124,7 +123,7 @@ class Worker:
         """The matrix product that it is or has inside."""
         if instruction.opcode in PRODUCTS or _is_library_product(instruction):
             return instruction
-        if instruction.opcode != "fusion" or depth > _DEEPEST:
+        if instruction.opcode != "fusion" or depth > XLA_CALL_DEPTH:
             return None
         inside = (self._product_in(number, depth) for number in instruction.called)
         return next((found for found in inside if found is not None), None)
@@ -261,7 +260,7 @@ def _convolution(made: Instruction, data: Shape, kernel: Shape, output: Shape) -
 def _meetings(size: int, stride: int, low: int, dilation: int, base: int, into: int, out: int) -> int:
     """How often a place of the kernel meets data, along one axis: o with 0 <= o·stride + k·dilation - low < length."""
     length = (into - 1) * base + 1 if into else 0
-    if size > _MOST_PLACES:
+    if size > XLA_WINDOW_SIZE:
         return size * out  # no kernel; counting would take longer than the padding matters
     return sum(_places_met(k * dilation - low, stride, base, length, out) for k in range(size))
 

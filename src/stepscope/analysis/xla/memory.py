@@ -18,13 +18,11 @@ import polars as pl
 from stepscope.analysis.xla.hlo_module import Module, messages
 from stepscope.analysis.xla.instruction_cost import Worker
 from stepscope.formats.protobuf import fields
+from stepscope.registers.policy.tables import XLA_BUFFER_PAIRS, XLA_BUFFERS, XLA_MEMORY_BYTES
 from stepscope.trace.problems import Problems
 
 LIVE = {"kind": pl.String, "op": pl.String, "scope": pl.String, "bytes": pl.Int64}
 _HANDED_ON = ("bitcast", "tuple", "get-tuple-element")  # the value of an operand under another name
-MOST_BUFFERS = 20_000  # of more, what is live at the peak takes too long to tell
-_MOST_COMPARED = 20_000_000  # pairs of buffers, some seconds
-_LARGEST = 1 << 46  # bytes: no device has that much memory
 _STATE = re.compile(r"(?i)^(params?|weights?|state|model|variables|opt)")
 _BACKWARD, _FORWARD = "transpose(", "jvp("
 
@@ -78,7 +76,7 @@ def program_memory(module: Module) -> ProgramMemory | None:
     if module.buffers is None:
         return None
     allocations = [_allocation(message) for message in messages(module.buffers, 3)]
-    mine = [one for one in allocations if not one.thread_local and 0 < one.size <= _LARGEST]
+    mine = [one for one in allocations if not one.thread_local and 0 < one.size <= XLA_MEMORY_BYTES]
     if not mine:
         return None
     buffers = {one.id: one for one in map(_buffer, messages(module.buffers, 1))}
@@ -149,7 +147,7 @@ def _block(
     module: Module, one: Allocation, buffers: dict[int, Buffer], named: _Names, made: Made
 ) -> Iterator[Row]:
     """The temporary block when most of it is in use; the rest of it is lost to alignment and gaps."""
-    lives = _in_block(one, buffers, made) if len(one.buffers) <= MOST_BUFFERS else {}
+    lives = _in_block(one, buffers, made) if len(one.buffers) <= XLA_BUFFERS else {}
     known = 0
     for number in _fullest(lives):
         maker = buffers[number].instruction
@@ -192,7 +190,7 @@ def _in_block(one: Allocation, buffers: dict[int, Buffer], made: Made) -> dict[i
         if span is None:
             continue
         compared += len(active)
-        if compared > _MOST_COMPARED:
+        if compared > XLA_BUFFER_PAIRS:
             break
         life = Life(*span, *place)
         for other in active:
@@ -233,7 +231,7 @@ def _allocation(message: memoryview) -> Allocation:
     for key, value in fields(message, Problems()):
         if key == 9 and not isinstance(value, int):
             place = {inner: found for inner, found in fields(value, Problems()) if isinstance(found, int)}
-            if place.get(3, 0) <= _LARGEST:
+            if place.get(3, 0) <= XLA_MEMORY_BYTES:
                 made.buffers[place.get(1, 0)] = (place.get(2, 0), place.get(3, 0))
         elif key in _FLAGS:
             setattr(made, _FLAGS[key], bool(value))

@@ -13,20 +13,20 @@ import polars as pl
 
 from stepscope.diffs.data.model import Batch
 from stepscope.diffs.data.samples import Samples, Side
+from stepscope.registers.policy.diffs import (
+    BATCH_FEWEST_SAMPLES,
+    BATCH_LARGEST,
+    BATCH_OF_ALL_CALLS,
+    BATCH_SHAPES,
+    BATCH_SHARE,
+    BATCH_SHARE_ODD,
+    BATCH_SIMPLE,
+    BATCH_STAGES_OFF,
+    BATCH_TEXT,
+)
 from stepscope.reports.model.report import Report
 from stepscope.trace.frames import conform
 
-# Of the time (or calls) of ops whose shapes differ, so much must differ by the same factor.
-ENOUGH = 0.6
-# A batch is 3/2 or 8 times another; where shapes differ by 1065/1024, nearly all must, or they differ from step to step.
-LARGEST, SIMPLE = 4096, 8
-NEARLY_ALL = 0.9
-OF_ALL_CALLS = 0.2  # a batch is in every activation
-# Of an input pipeline: calls of stages are off by those of a batch that was begun before the recording or ended after it.
-NEARLY = 0.03
-FEWEST_SAMPLES = 2  # in a batch
-LONGEST_TEXT = 400
-MOST_SHAPES = 40
 _NUMBER = re.compile(r"\d+")
 # Ops by the shapes that they have in every step, with their calls.
 SHAPES = {"name": pl.String, "shapes": pl.String, "calls": pl.Int64}
@@ -43,11 +43,11 @@ def detect_by_input(a: Report, b: Report) -> Batch | None:
     """The factor between the samples per step, if all stages before the batch agree on it and it is a simple one."""
     ours, theirs = _count_samples(a), _count_samples(b)
     ratios = {name: theirs[name] / ours[name] for name in ours.keys() & theirs.keys()}
-    if not ratios or max(ratios.values()) - min(ratios.values()) > NEARLY * min(ratios.values()):
+    if not ratios or max(ratios.values()) - min(ratios.values()) > BATCH_STAGES_OFF * min(ratios.values()):
         return None
     mean = sum(ratios.values()) / len(ratios)
-    factor = Fraction(mean).limit_denominator(SIMPLE)
-    if factor == 1 or not factor or abs(mean / factor - 1) > NEARLY:
+    factor = Fraction(mean).limit_denominator(BATCH_SIMPLE)
+    if factor == 1 or not factor or abs(mean / factor - 1) > BATCH_STAGES_OFF:
         return None
     name = min(ratios)
     example = f"{name} is called {ours[name]:.0f} times per step in A, {theirs[name]:.0f} in B"
@@ -64,7 +64,7 @@ def _count_samples(report: Report) -> dict[str, float]:
     return {
         stage.name: stage.calls / steps
         for stage in stages
-        if stage.name.startswith("Iterator::") and stage.calls > FEWEST_SAMPLES * max(batches)
+        if stage.name.startswith("Iterator::") and stage.calls > BATCH_FEWEST_SAMPLES * max(batches)
     }
 
 
@@ -77,9 +77,11 @@ def _detect_by_shapes(a: Samples, b: Samples) -> Batch | None:
     for name in sorted(ours.keys() & theirs.keys()):
         gone = {shape: weight for shape, weight in ours[name].items() if shape not in theirs[name]}
         come = [shape for shape in theirs[name] if shape not in ours[name]]
-        for shape, weight in list(gone.items())[:MOST_SHAPES]:
+        for shape, weight in list(gone.items())[:BATCH_SHAPES]:
             all_weight += weight
-            factors = {factor: other for other in come[:MOST_SHAPES] if (factor := find_factor(shape, other))}
+            factors = {
+                factor: other for other in come[:BATCH_SHAPES] if (factor := find_factor(shape, other))
+            }
             for factor, other in factors.items():
                 votes[factor] += weight
                 examples.setdefault(factor, f"{name} {shape} → {other}")
@@ -94,8 +96,10 @@ def _detect_by_shapes(a: Samples, b: Samples) -> Batch | None:
 
 def _is_enough(factor: Fraction, weight: int, all_weight: int, calls: int) -> bool:
     """Whether a factor of that weight is the batch's: it is in most ops whose shapes differ, and in many of all calls."""
-    is_simple = min(factor.numerator, factor.denominator) <= SIMPLE
-    return weight >= max((ENOUGH if is_simple else NEARLY_ALL) * all_weight, OF_ALL_CALLS * calls)
+    is_simple = min(factor.numerator, factor.denominator) <= BATCH_SIMPLE
+    return weight >= max(
+        (BATCH_SHARE if is_simple else BATCH_SHARE_ODD) * all_weight, BATCH_OF_ALL_CALLS * calls
+    )
 
 
 def _collect_shapes(samples: Samples) -> dict[str, dict[str, int]]:
@@ -108,9 +112,7 @@ def _collect_shapes(samples: Samples) -> dict[str, dict[str, int]]:
 
 def _sum_shapes(samples: Samples) -> pl.DataFrame:
     """SHAPES, the most frequent first."""
-    known = samples.ops.filter(
-        pl.col("shapes").is_not_null(), pl.col("shapes").str.len_chars() < LONGEST_TEXT
-    )
+    known = samples.ops.filter(pl.col("shapes").is_not_null(), pl.col("shapes").str.len_chars() < BATCH_TEXT)
     in_every_step = pl.len() >= len(samples.cells)
     sums = known.group_by("name", "shapes", maintain_order=True).agg(
         pl.col("calls").sum(), every=in_every_step
@@ -127,4 +129,4 @@ def find_factor(a: str, b: str) -> Fraction | None:
     if len(factors) != 1:
         return None
     (factor,) = factors
-    return factor if factor and max(factor.numerator, factor.denominator) <= LARGEST else None
+    return factor if factor and max(factor.numerator, factor.denominator) <= BATCH_LARGEST else None

@@ -19,10 +19,9 @@ from stepscope.diffs.explain.wording import (
 )
 from stepscope.diffs.noise.judge import Ground, Vectors, average, collect_vectors, make_row
 from stepscope.diffs.noise.machine_speed import HOST
+from stepscope.registers.calibration.launches import UNSTEADY_OP_NS
+from stepscope.registers.policy.diffs import DIFF_COUNT_LINES
 
-# TensorFlow records an op of the host while it thinks that it is expensive: which of the short ones it does is chance.
-SHORT_NS = 100_000
-MOST = 4
 # Not what anybody wrote: a compiler and the derivatives that a framework takes put these in.
 _MADE = re.compile(r"(copy|bitcast|tuple|while|add_any|wrapped_.*|.*fusion)(\.\d+)?")
 # Libraries clear their workspace or not, by the algorithm that was quickest in a trial when the program was compiled.
@@ -48,7 +47,7 @@ def find_sporadic_ops(ground: Ground, framework: str | None, measure: str) -> se
         str(key[0])
         for key in {**calls[0], **calls[1]}
         if len({average(each.get(key, [])) for each in calls}) > 1
-        and _find_quickest_call(key, calls, times) < SHORT_NS
+        and _find_quickest_call(key, calls, times) < UNSTEADY_OP_NS
     }
 
 
@@ -113,7 +112,7 @@ def _collect_by_name(ground: Ground, value: str, table: TableName = "ops") -> li
 
 
 def explain_call_counts(changes: CallChanges, lines: Sequence[Line]) -> Iterator[Line]:
-    """At most MOST lines, after the lines that were found so far; with another batch all of this is expected."""
+    """At most DIFF_COUNT_LINES lines, after the lines that were found so far; with another batch all of this is expected."""
     if any(line.kind == "batch" for line in lines):
         return
     names = {strip_line(line.name or "") for line in lines}
@@ -130,7 +129,7 @@ def explain_call_counts(changes: CallChanges, lines: Sequence[Line]) -> Iterator
     )
     # The first of each kind, then the second: one change often shows in several.
     in_turn = (line for turn in zip_longest(*kinds) for line in turn if line is not None)
-    yield from islice(in_turn, MOST)
+    yield from islice(in_turn, DIFF_COUNT_LINES)
 
 
 def _is_in_new_scope(op: Row, scopes: Sequence[Row]) -> bool:

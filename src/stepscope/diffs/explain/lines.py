@@ -15,19 +15,21 @@ from stepscope.diffs.data.model import Batch, Line, Row, Tail
 from stepscope.diffs.explain import wording
 from stepscope.diffs.explain.call_counts import CallChanges, explain_call_counts
 from stepscope.diffs.explain.ranks import WAITS, RankChange
+from stepscope.registers.policy.diffs import (
+    CAUSE_OF_CHANGE,
+    DIFF_LIKELY_LINES,
+    DIFF_LINES,
+    NEARLY_ALL_OF_CHANGE,
+    PRECISION_ABSENT,
+    PRECISION_PRESENT,
+    SAME_CAUSE,
+    WAIT_CAUSES_DISPATCH,
+    WHOLE_CHANGE,
+    WORK_BEFORE_WAITS,
+)
 
-LINES = 8
-LIKELY = 3
-NEARLY_ALL = 0.8
-HARDLY, NOTABLE = 0.01, 0.2  # of the time of matrix products
-SAME_CAUSE = 0.5  # of the change of matching ops: what a batch or a precision must explain to be named for it
-WHOLE = 1.1  # of the change: by a little more than all of it a line may be off; calls beside each other take far more
 _OF_COLLECTIVES = re.compile(r"record_param_comms|c10d::|(nccl|gloo|mpi|ucc|xccl):")
 _BUSY_BY_OP = ("compute", "host_compute")
-# What the device computes for longer, others wait for as long; a wait makes no op longer. So of both the op comes first.
-AS_LONG = 1.25
-ENOUGH_WORK = 0.1  # of the step's change: what changed work must be worth to be its cause
-WORTH_A_WAIT = 0.1  # a wait that is less of the dispatch beside it has not caused that
 _SHOWN_BY_A_WAIT = ("dispatch",)
 _SHOWN_BY_A_NEW_WAIT = (*_SHOWN_BY_A_WAIT, "input", "python")
 
@@ -57,7 +59,7 @@ class PrecisionChange:
 
 
 def explain(evidence: Evidence) -> list[Line]:
-    """At most LINES of them."""
+    """At most DIFF_LINES of them."""
     general = [*_explain_batch(evidence), *_explain_precision(evidence)]
     general.sort(key=lambda line: -abs(line.difference))
     by_rank = [_explain_ranks(change) for change in evidence.ranks]
@@ -71,7 +73,7 @@ def explain(evidence: Evidence) -> list[Line]:
         line.share = _measure_share(line, evidence.step)
     rows = evidence.rows
     changes = CallChanges(rows.waits, rows.scopes, rows.functions, rows.calls)
-    return [*lines, *explain_call_counts(changes, lines), *_explain_memory(rows)][:LINES]
+    return [*lines, *explain_call_counts(changes, lines), *_explain_memory(rows)][:DIFF_LINES]
 
 
 def _explain_times(evidence: Evidence) -> list[Line]:
@@ -93,7 +95,7 @@ def _measure_share(line: Line, step: Row) -> float | None:
     if not step.significant or not step.difference or line.unit != "ns":
         return None
     share = line.difference / step.difference
-    return round(min(share, 1.0), 4) if share <= WHOLE else None
+    return round(min(share, 1.0), 4) if share <= WHOLE_CHANGE else None
 
 
 def _explain_batch(evidence: Evidence) -> Iterator[Line]:
@@ -125,7 +127,7 @@ def find_precision_change(rows: Sequence[Row]) -> PrecisionChange | None:
 def _is_new_format(row: Row, whole: tuple[float, float]) -> bool:
     """Whether one run has the format and the other practically not: that is certain, whatever its time."""
     less, more = sorted([(row.a or 0) / whole[0], (row.b or 0) / whole[1]])
-    return less < HARDLY and more > NOTABLE
+    return less < PRECISION_ABSENT and more > PRECISION_PRESENT
 
 
 def _explain_precision(evidence: Evidence) -> Iterator[Line]:
@@ -170,7 +172,7 @@ def _note_waiting_ranks(lines: Sequence[Line]) -> None:
 def _explain_largest_parts(evidence: Evidence) -> list[Line]:
     """Where the step changed significantly and no part of it by itself: the likely causes."""
     same_way = [row for row in evidence.rows.parts if row.difference * evidence.step.difference > 0]
-    lines = [_explain_part(row, evidence.names) for row in same_way[:LIKELY]]
+    lines = [_explain_part(row, evidence.names) for row in same_way[:DIFF_LIKELY_LINES]]
     for line in lines:
         line.detail = wording.NOT_SIGNIFICANT_ALONE
     return lines
@@ -217,7 +219,7 @@ def _explain_ops(rows: JudgedRows, lines: Sequence[Line]) -> list[Line]:
 
 def _explain_op(row: Row, fine: Sequence[Row]) -> Line:
     """The op with one scope and shape if that is nearly all of its change, else all its calls together."""
-    alone = [each for each in fine if abs(each.difference) >= NEARLY_ALL * abs(row.difference)]
+    alone = [each for each in fine if abs(each.difference) >= NEARLY_ALL_OF_CHANGE * abs(row.difference)]
     if alone and alone[0].difference * row.difference > 0:
         return _make_line(alone[0], "op", wording.describe_op(alone[0]))
     line = _make_line(row, "op", row.name)
@@ -296,14 +298,16 @@ def _is_work(line: Line) -> bool:
 def _sort_by_size(lines: Iterable[Line]) -> list[Line]:
     """The largest difference first; work counts for a little more than what waits for it."""
     return sorted(
-        lines, key=lambda line: abs(line.difference) * (AS_LONG if _is_work(line) else 1.0), reverse=True
+        lines,
+        key=lambda line: abs(line.difference) * (WORK_BEFORE_WAITS if _is_work(line) else 1.0),
+        reverse=True,
     )
 
 
 def _put_work_first(lines: list[Line], step: Row) -> list[Line]:
     """In a modified copy, ops and kernels are what was modified; where the device idles depends on how events were moved."""
     work = [line for line in lines if _is_work(line)]
-    if max((abs(line.difference) for line in work), default=0.0) < ENOUGH_WORK * abs(step.difference):
+    if max((abs(line.difference) for line in work), default=0.0) < CAUSE_OF_CHANGE * abs(step.difference):
         return lines
     return [*work, *(line for line in lines if line not in work)]
 
@@ -321,7 +325,7 @@ def put_causes_first(lines: list[Line]) -> list[Line]:
     caused = [
         line
         for line in lines
-        if line.kind in exposed and 0 < WORTH_A_WAIT * line.difference / largest.difference < 1
+        if line.kind in exposed and 0 < WAIT_CAUSES_DISPATCH * line.difference / largest.difference < 1
     ]
     rest = [line for line in lines if line not in caused]
     at = rest.index(largest) + 1

@@ -13,10 +13,10 @@ import polars as pl
 from stepscope.diffs.data.model import Row
 from stepscope.diffs.data.samples import CELL, SCHEMAS, Samples
 from stepscope.diffs.noise.judge import Ground
+from stepscope.registers.levels import FEWEST_STEPS
+from stepscope.registers.policy.diffs import SAME_CODE
 from stepscope.trace.frames import conform
 
-FEWEST_STEPS = 3
-SAME_CODE = 0.5  # of what either run does in every step, the other has so much as well
 BETWEEN = "/"
 # Linear_13: modules are numbered in the order they were made, so that one more gives all later ones another number.
 NUMBER_OF_MODULE = r"_\d+(/|\)|$)"

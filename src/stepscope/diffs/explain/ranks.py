@@ -14,19 +14,14 @@ import polars as pl
 from stepscope.diffs.data.match import EXACT
 from stepscope.diffs.data.model import Row
 from stepscope.diffs.data.samples import Samples
-from stepscope.diffs.noise.judge import LEVEL, Ground, Measure, Measured, judge_rows, measure_rows
+from stepscope.diffs.noise.judge import Ground, Measure, Measured, judge_rows, measure_rows
 from stepscope.diffs.noise.machine_speed import DEVICE, HOST, Speeds, find_clock
+from stepscope.registers.policy.diffs import CAUSE_OF_CHANGE, DIFF_RANK_NAMES, DIFF_RANKS, RANK_STANDS_OUT
+from stepscope.statistics.significance import OF_FAMILY
 from stepscope.trace.frames import conform
 
 # A rank that is late makes the others wait in these: they are never the cause.
 WAITS = ("collective", "host_collective", "unrecorded")
-# Of the step's change: what a rank's part must be worth to explain any of it.
-WORTH = 0.1
-# Looked at closely: so many of the ranks whose parts changed most.
-MOST_RANKS = 16
-# Of a rank's change: by so much it must stand out, where the part changed on all ranks together.
-STANDS_OUT = 0.5
-NAMES = 2
 _BY_OP = {"compute": f"{DEVICE}_ns", "host_compute": f"{HOST}_ns"}
 # How much more a part takes per step on a rank of B than on that rank of A.
 CHANGES = {"rank": pl.Int32, "part": pl.String, "more": pl.Float64}
@@ -62,7 +57,7 @@ def find_rank_changes(ground: Ground, step: Row, parts: Sequence[Row]) -> list[R
     members: dict[str, list[_Member]] = {}
     for rank, wanted in _choose_candidates(ground, step, significant).items():
         alone = _isolate_rank(ground, rank)
-        for each in _measure_parts(alone, LEVEL / len(numbers[0])):
+        for each in _measure_parts(alone, OF_FAMILY / len(numbers[0])):
             if each.row.significant and each.row.name in wanted:
                 member = _Member(rank, each.row, _find_names(alone, each.row))
                 members.setdefault(each.row.name, []).append(member)
@@ -90,13 +85,13 @@ def _choose_candidates(ground: Ground, step: Row, significant: set[str]) -> dict
     """By rank the parts that moved as the step did, by enough of it, and that the mean over ranks does not show as well."""
     changes = _measure_changes(ground)
     enough = changes.filter(
-        ~pl.col("part").is_in(WAITS), pl.col("more") / step.difference >= WORTH
+        ~pl.col("part").is_in(WAITS), pl.col("more") / step.difference >= CAUSE_OF_CHANGE
     ).sort(pl.col("more").abs(), "rank", descending=[True, False])  # fmt: skip
     usual = dict(changes.group_by("part").agg(pl.col("more").median()).iter_rows())
     candidates: dict[int, set[str]] = {}
     for rank, part, more in enough.iter_rows():
-        stands_out = abs(more - usual[part]) >= STANDS_OUT * abs(more)
-        has_room = rank in candidates or len(candidates) < MOST_RANKS
+        stands_out = abs(more - usual[part]) >= RANK_STANDS_OUT * abs(more)
+        has_room = rank in candidates or len(candidates) < DIFF_RANKS
         if (part not in significant or stands_out) and has_room:
             candidates.setdefault(rank, set()).add(part)
     return candidates
@@ -142,7 +137,7 @@ def _find_names(alone: Ground, part: Row) -> tuple[Row, ...]:
         ground = Ground(only[0], only[1], alone.speeds, alone.is_exact)
         rows = measure_rows(ground, Measure("names", ["name"], "ns", EXACT, lambda _: clock))
     same_way = [each.row for each in rows if each.row.difference * part.difference > 0]
-    return tuple(same_way[:NAMES])
+    return tuple(same_way[:DIFF_RANK_NAMES])
 
 
 def _make_change(part: str, members: Sequence[_Member], of_ranks: int) -> RankChange:

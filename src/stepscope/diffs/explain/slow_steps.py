@@ -1,27 +1,23 @@
 """Occasional slow steps: a checkpoint, an evaluation, a log. They dominate the mean, and the median does not show them.
 
-A step is slow if it takes far longer than the usual one of its rank, and occasional if at most a quarter are. It is significant that
+A step is slow by `stepscope.statistics.slow_steps`, among those of its rank, and occasional if at most a quarter are. It is significant that
 one run has more of them if the counts differ by Fisher's exact test, or if the slow steps do something that no other step of either
 run does: call an op, write a file, compile. A step that was merely interrupted does what all others do, for longer.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import polars as pl
 
 from stepscope.diffs.data.model import Tail
 from stepscope.diffs.data.samples import CELL, Samples
+from stepscope.registers.levels import RARE_STEPS
+from stepscope.statistics.significance import OF_FAMILY, fisher_p_value
+from stepscope.statistics.slow_steps import is_slow
 from stepscope.trace.frames import conform, take_mean
 
-SLOW = 0.5  # more than the usual step, at least
-FAR = 8  # median absolute deviations, at least
-RARE = 0.25
-FEWEST_STEPS = 4
-LEVEL = 0.05 / 6  # as for every kind of rows
-NOTABLE = 0.05  # of the step: what is told though it may be chance
 # Parts whose names say what a step did, not how long it was held up.
 _DEEDS = ("io", "compile")
 _IDLE_AND_UNSAID = ("unexplained", "unrecorded")
@@ -58,7 +54,7 @@ def find_tail(a: Samples, b: Samples) -> Tail | None:
     more = 1 if sides[1].excess_ns >= sides[0].excess_ns else 0
     samples, other = (a, b)[more], (b, a)[more]
     part, name = _find_cause(samples, sides[more])
-    p_value = _fisher_p_value(*((len(side.slow), side.steps) for side in sides))
+    p_value = fisher_p_value(*((len(side.slow), side.steps) for side in sides))
     only_one = not len(sides[1 - more].slow)
     acts_differently = only_one and _do_slow_steps_act_differently(samples, sides[more], other)
     return Tail(
@@ -71,19 +67,15 @@ def find_tail(a: Samples, b: Samples) -> Tail | None:
         times=round(sides[more].times, 2),
         part=part,
         name=name,
-        significant=p_value < LEVEL or acts_differently,
+        significant=p_value < OF_FAMILY or acts_differently,
     )
 
 
 def _split_steps(samples: Samples) -> SlowSteps:
     by_rank = ["recording", "rank"]
-    cells = samples.cells.with_columns(usual=pl.col("ns").median().over(by_rank)).with_columns(
-        away=(pl.col("ns") - pl.col("usual")).abs().median().over(by_rank), count=pl.len().over(by_rank)
-    )
-    longer = pl.col("ns") - pl.col("usual")
-    is_slow = (longer > SLOW * pl.col("usual")) & (longer > FAR * pl.col("away"))
-    slow = conform(cells.filter(is_slow & (pl.col("count") >= FEWEST_STEPS)), STEPS)
-    if len(slow) > RARE * len(cells):
+    cells = samples.cells.with_columns(usual=pl.col("ns").median().over(by_rank))
+    slow = conform(cells.filter(is_slow(pl.col("ns"), by_rank)), STEPS)
+    if len(slow) > RARE_STEPS * len(cells):
         slow = slow.clear()
     usual = conform(cells.join(slow, on=list(CELL), how="anti"), STEPS)
     excess = float((slow["ns"] - slow["usual"]).sum()) / max(1, len(cells))
@@ -129,15 +121,3 @@ def _list_actions(samples: Samples, wanted: pl.Expr) -> pl.DataFrame:
     ops = samples.ops.filter(pl.col("calls") > 0).with_columns(detail="shapes")
     names = samples.names.filter(wanted).with_columns(detail="part")
     return pl.concat([conform(ops, ACTIONS), conform(names, ACTIONS)])
-
-
-def _fisher_p_value(a: tuple[int, int], b: tuple[int, int]) -> float:
-    """Fisher's exact test: the probability of counts at least as unequal, if slow steps were spread over the two at random."""
-    slow, steps = a[0] + b[0], a[1] + b[1]
-
-    def likely(ours: int) -> float:
-        return math.comb(a[1], ours) * math.comb(b[1], slow - ours) / math.comb(steps, slow)
-
-    seen = likely(a[0])
-    possible = range(max(0, slow - b[1]), min(slow, a[1]) + 1)
-    return min(1.0, sum(each for each in map(likely, possible) if each <= seen * (1 + 1e-9)))

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 
 from stepscope import units
 from stepscope.diffs.data.model import Batch, Row, Tail
+from stepscope.registers.policy.diffs import (
+    DIFF_NAMED_OPS,
+    DIFF_WHOLE_COUNTS,
+    SHARE_AS_FACTOR,
+    SHARE_WITHOUT_DIGITS,
+)
 
-NAMED_OPS = 3
-MANY = 1_000  # told without fractions
 NOT_SIGNIFICANT_ALONE = "not significant by itself"
 QUEUE_IS_EMPTY = "the queue is empty after the wait"
 OTHERS_WAIT = "the other ranks are waiting"
@@ -30,9 +34,9 @@ _BEFORE_NAMES = {
 
 def format_share_change(value: float) -> str:
     """+3.2 %, −12 %, or a factor where it is large."""
-    if value > 9:
+    if value > SHARE_AS_FACTOR:
         return f"{value + 1:.0f}×"
-    digits = 0 if abs(value) >= 0.1 else 1
+    digits = 0 if abs(value) >= SHARE_WITHOUT_DIGITS else 1
     text = f"{abs(100 * value):.{digits}f} %"
     return f"{'−' if value < 0 else '+'}{text}"
 
@@ -125,7 +129,7 @@ def describe_ops_of_scope(row: Row) -> str:
     """How many ops a scope of one run has, and the longest of them."""
     count = row.b or row.a or 0
     ops = row.note.split(", ")
-    few = ", ".join(ops[:NAMED_OPS]) + (", …" if len(ops) > NAMED_OPS else "")
+    few = ", ".join(ops[:DIFF_NAMED_OPS]) + (", …" if len(ops) > DIFF_NAMED_OPS else "")
     return f"{count:.4g} op call{'' if count == 1 else 's'} per step: {few}"
 
 
@@ -150,4 +154,4 @@ def describe_calls(what: str, a: float | None, b: float | None) -> str:
 def _count_times(count: float | None) -> str:
     if count == 1:
         return "once"
-    return f"{count or 0:,.0f} times" if (count or 0) >= MANY else f"{count:.3g} times"
+    return f"{count or 0:,.0f} times" if (count or 0) >= DIFF_WHOLE_COUNTS else f"{count:.3g} times"

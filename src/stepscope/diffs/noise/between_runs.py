@@ -15,22 +15,36 @@ from dataclasses import dataclass
 from stepscope.diffs.noise.bootstrap import RunNoise
 from stepscope.diffs.noise.machine_speed import DEVICE, HOST, NEITHER, Speeds, find_clock
 from stepscope.diffs.noise.scatter import Scatter
+from stepscope.registers.calibration.runs import (
+    HOST_NOISE_NS,
+    LAG_SHARE,
+    NAMED_NOISE,
+    OP_NOISE_DEVICE,
+    OP_NOISE_HOST,
+    RUN_NOISE_DEVICE,
+    RUN_NOISE_HOST,
+    RUN_NOISE_NEITHER,
+    SPEED_NOISE,
+    UNEXPLAINED_NOISE,
+    UNKNOWN_NOISE_DEVICE,
+    UNKNOWN_NOISE_HOST,
+    VAGUE_NOISE,
+    WRONG_SPEED,
+)
+from stepscope.registers.policy.diffs import LEAST_SPEED_RATIO
 
 # Of one op, where the scatter of the others is known; of sums of many, where it is; and where nothing is.
-OP_NOISE = {DEVICE: 0.015, HOST: 0.015, NEITHER: 0.1}
-RUN_NOISE = {DEVICE: 0.015, HOST: 0.06, NEITHER: 0.1}
-RUN_NOISE_UNKNOWN = {DEVICE: 0.02, HOST: 0.15, NEITHER: 0.1}
-SPEED_NOISE = 0.06
-WRONG_SPEED = 0.5  # of its logarithm
-LAG_SHARE = 0.5
+OP_NOISE = {DEVICE: OP_NOISE_DEVICE, HOST: OP_NOISE_HOST, NEITHER: RUN_NOISE_NEITHER}
+RUN_NOISE = {DEVICE: RUN_NOISE_DEVICE, HOST: RUN_NOISE_HOST, NEITHER: RUN_NOISE_NEITHER}
+RUN_NOISE_UNKNOWN = {
+    DEVICE: UNKNOWN_NOISE_DEVICE,
+    HOST: UNKNOWN_NOISE_HOST,
+    NEITHER: RUN_NOISE_NEITHER,
+}
 # The device waits for a host that is behind: these come and go with its speed.
 LAGGING = ("dispatch", "python", "unexplained")
 # To which name a short gap falls, or whether to none, is partly chance.
 VAGUE = ("dispatch", "unexplained", "device_gap")
-VAGUE_NOISE, NAMED_NOISE = 0.25, 0.12
-UNEXPLAINED_OF_STEP = 0.01
-# What a host takes for the same calls differs by this in any case: caches, branch predictors, the profiler's own records.
-HOST_LEAST_NS = 2_500.0
 
 
 @dataclass(frozen=True)
@@ -56,7 +70,7 @@ class Runs:
         clock = find_clock(part)
         share, least = self._run_noise(clock), self._lag_ns if part in LAGGING else 0.0
         if part == "unexplained":
-            share, least = VAGUE_NOISE, math.hypot(least, UNEXPLAINED_OF_STEP * self.step_ns)
+            share, least = VAGUE_NOISE, math.hypot(least, UNEXPLAINED_NOISE * self.step_ns)
         return RunNoise(
             math.hypot(share, link), math.hypot(least, _find_least(clock)), self._scatter(clock).of_all
         )
@@ -67,7 +81,7 @@ class Runs:
             self._lag_ns * min(1.0, larger / self.lagging_ns) if part in LAGGING and self.lagging_ns else 0.0
         )
         if part == "unexplained":
-            lag = math.hypot(lag, UNEXPLAINED_OF_STEP * self.step_ns)
+            lag = math.hypot(lag, UNEXPLAINED_NOISE * self.step_ns)
         clock = find_clock(part)
         share = max(VAGUE_NOISE if part in VAGUE else NAMED_NOISE, self._run_noise(clock))
         return RunNoise(share, math.hypot(lag, _find_least(clock)), self._scatter(clock).of_one)
@@ -87,7 +101,7 @@ class Runs:
         """With the error of the speed itself: the further it is from 1, the less it is the same for all calls."""
         measured = self.speeds.scatter.get(clock, Scatter())
         ratio = self.speeds.ratio(clock)
-        wrong = WRONG_SPEED * abs(math.log(max(ratio, 0.001)))
+        wrong = WRONG_SPEED * abs(math.log(max(ratio, LEAST_SPEED_RATIO)))
         return Scatter(math.hypot(measured.of_one, wrong), math.hypot(measured.of_all, wrong))
 
     @property
@@ -98,4 +112,4 @@ class Runs:
 
 
 def _find_least(clock: str) -> float:
-    return HOST_LEAST_NS if clock == HOST else 0.0
+    return HOST_NOISE_NS if clock == HOST else 0.0

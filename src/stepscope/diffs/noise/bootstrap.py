@@ -1,6 +1,6 @@
 """The noise of a difference: a seeded bootstrap over ranks and steps, plus the variation from run to run.
 
-The mean over steps is resampled RESAMPLES times: ranks with replacement, and the steps within each. That shows how steady a run
+The mean over steps is resampled BOOTSTRAP_RESAMPLES times: ranks with replacement, and the steps within each. That shows how steady a run
 is within itself. Few steps say little about their own spread, so the standard error of n steps is widened by √(n/(n−1)) and
 judged by Student's t. Where both runs recorded the same steps and these correlate (the first is slow in both, the third has a
 longer batch), steps are compared in pairs. Two recordings of one job differ by more (another process, other memory, another
@@ -16,18 +16,19 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from stepscope.statistics.student_t import MANY, quantile, two_sided
-
-SEED = 20_261_115
-RESAMPLES = 400
-MOST_DRAWN = 400_000  # values drawn for one figure
-CONFIDENCE = 0.05
-# The scatter of names has heavy tails: a few differ by far more than most.
-SCATTER_DF = 5.0
-# What is known of runs in general counts as so many recordings more.
-PRIOR_DF = 4.0
-# Steps of one number go together only if their correlation is that unlikely to be chance.
-FEWEST_PAIRS, CONFIDENCE_OF_PAIRS = 4, 0.01
+from stepscope.registers.levels import (
+    BOOTSTRAP_FEW_RANKS,
+    BOOTSTRAP_FEWEST_RESAMPLES,
+    BOOTSTRAP_MOST_DRAWN,
+    BOOTSTRAP_RESAMPLES,
+    BOOTSTRAP_SEED,
+    FEWEST_PAIRS,
+    PAIRING_SIGNIFICANCE,
+    PRIOR_FREEDOM,
+    SCATTER_FREEDOM,
+)
+from stepscope.statistics.noise import Noise
+from stepscope.statistics.student_t import MANY, quantile
 
 
 @dataclass(frozen=True)
@@ -51,25 +52,6 @@ class Draws:
 
 
 @dataclass(frozen=True)
-class Noise:
-    """The standard error of a difference, and its degrees of freedom."""
-
-    error: float
-    df: float
-
-    @property
-    def margin(self) -> float:
-        """The 95 % margin of the difference."""
-        return quantile(CONFIDENCE, round(self.df, 2)) * self.error
-
-    def p_value(self, difference: float) -> float:
-        """The probability of such a difference if the runs were equal."""
-        if not self.error:
-            return 0.0 if difference else 1.0
-        return two_sided(difference / self.error, self.df)
-
-
-@dataclass(frozen=True)
 class RunNoise:
     """The variation between two recordings of one job, as standard errors.
 
@@ -82,14 +64,16 @@ class RunNoise:
     scatter: float = 0.0
 
 
-def draw_cells(cells: pl.DataFrame, seed: int = SEED) -> Draws:
+def draw_cells(cells: pl.DataFrame, seed: int = BOOTSTRAP_SEED) -> Draws:
     """Resamples of these cells: within each recording its ranks, with replacement, and within each rank its steps."""
     recording = cells["recording"].to_list()
     ranks = _group_by_rank(recording, cells["rank"].to_list())
     count = sum(map(len, ranks.values()))
     steps = max(1, round(len(recording) / count)) if count else 0
     each = steps * count
-    resamples = max(50, min(RESAMPLES, MOST_DRAWN // max(each, 1)))
+    resamples = max(
+        BOOTSTRAP_FEWEST_RESAMPLES, min(BOOTSTRAP_RESAMPLES, BOOTSTRAP_MOST_DRAWN // max(each, 1))
+    )
     dice = random.Random(seed)
     drawn = [
         place
@@ -98,7 +82,7 @@ def draw_cells(cells: pl.DataFrame, seed: int = SEED) -> Draws:
         for _ in groups
         for place in dice.choices(groups[int(dice.random() * len(groups))], k=steps)
     ]
-    clusters = count if max(map(len, ranks.values()), default=0) > 3 else len(recording)
+    clusters = count if max(map(len, ranks.values()), default=0) > BOOTSTRAP_FEW_RANKS else len(recording)
     numbers = tuple(recording) if len(ranks) > 1 else ()
     steps_of = tuple(cells.select("rank", "step").iter_rows()) if "step" in cells.columns else ()
     return Draws(pl.Series(drawn, dtype=pl.UInt32), resamples, each, clusters, numbers, steps_of)
@@ -138,7 +122,7 @@ def estimate_noise(
     steady = math.hypot(run.share * max(map(abs, means)), run.least)
     scattered, steady = _shrink_to_recordings((a, a_draws), (b, b_draws), scattered, steady)
     error = math.hypot(within, scattered, steady)
-    return Noise(error, _combine_freedom(error, (within, freedom), (scattered, SCATTER_DF)))
+    return Noise(error, _combine_freedom(error, (within, freedom), (scattered, SCATTER_FREEDOM)))
 
 
 def _estimate_paired_error(a: Sequence[float], b: Sequence[float]) -> float | None:
@@ -154,7 +138,7 @@ def _estimate_paired_error(a: Sequence[float], b: Sequence[float]) -> float | No
     if not squares[0] or not squares[1]:
         return None
     alike = min(1.0, both / math.sqrt(squares[0] * squares[1]))
-    enough = quantile(CONFIDENCE_OF_PAIRS, count - 2)
+    enough = quantile(PAIRING_SIGNIFICANCE, count - 2)
     if alike <= 0 or alike * math.sqrt(count - 2) < enough * math.sqrt(1 - alike * alike):
         return None
     away = [y - x - means[1] + means[0] for x, y in zip(a, b, strict=True)]
@@ -179,7 +163,7 @@ def _shrink_to_recordings(
     seen = sum(value * value for value in away)
     freedom = sum(counts) - 2
     prior = (scattered**2 + steady**2) / 2
-    variance = (PRIOR_DF * prior + seen) / (PRIOR_DF + freedom)
+    variance = (PRIOR_FREEDOM * prior + seen) / (PRIOR_FREEDOM + freedom)
     left = math.sqrt(variance * sum(1 / count for count in counts))
     total = math.hypot(scattered, steady)
     share = scattered / total if total else 1.0
@@ -212,17 +196,6 @@ def estimate_noise_of_one(
         return None
     error = math.hypot(within, run_noise * _mean(values))
     return Noise(error, _combine_freedom(error, (within, drawn.clusters - 1)))
-
-
-def select_significant(p_values: Sequence[float], level: float) -> list[bool]:
-    """Which are significant by Holm's method: a family-wise error rate of at most `level`."""
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    significant = [False] * len(p_values)
-    for turn, place in enumerate(order):
-        if p_values[place] > level / (len(p_values) - turn):
-            break
-        significant[place] = True
-    return significant
 
 
 def _mean(values: Sequence[float]) -> float:

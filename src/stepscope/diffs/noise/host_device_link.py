@@ -14,11 +14,11 @@ import polars as pl
 from stepscope.diffs.data.match import Key
 from stepscope.diffs.data.samples import Samples
 from stepscope.diffs.noise.judge import Ground, NoiseOf
+from stepscope.registers.calibration.runs import LINK_NOISE
+from stepscope.registers.policy.diffs import SAME_BYTES
 
 # A standard error, as a share: 95 of 100 pairs of recordings differ by less than twice that.
-LINK_NOISE = 0.12
 # Bytes a step that differ by more are other copies, whose time differs for that reason.
-SAME_BYTES = 0.005
 LINK = r"(?i)(h(to|2)d|d(to|2)h)(?:[^a-z]|$)"
 
 

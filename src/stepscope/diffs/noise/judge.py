@@ -15,22 +15,17 @@ from stepscope.diffs.data.samples import CELL, Samples, TableName
 from stepscope.diffs.noise.between_runs import LAGGING, RUN_NOISE_UNKNOWN, Runs
 from stepscope.diffs.noise.bootstrap import (
     Draws,
-    Noise,
     RunNoise,
     draw_cells,
     estimate_noise,
-    select_significant,
 )
-from stepscope.diffs.noise.machine_speed import HOST, SLIVER, Speeds
+from stepscope.diffs.noise.machine_speed import HOST, Speeds
+from stepscope.registers.calibration.runs import EXACT_ERRORS, EXACT_LEAST, EXACT_SHARE
+from stepscope.registers.levels import BOOTSTRAP_SECOND_SEED
+from stepscope.registers.policy.diffs import LEAST_DIFFERENCE, SLIVER
+from stepscope.statistics.noise import Noise
+from stepscope.statistics.significance import OF_FAMILY, select_significant
 from stepscope.statistics.student_t import MANY
-
-# Of the risk that a pair of equal runs shows any significant difference, each kind of rows has a part.
-LEVEL = 0.05 / 6
-# Figures below this share of the step are not judged; nor are differences below the other.
-SMALL = SLIVER
-LEAST = 0.002
-# Where nothing is chance, only that times are rounded stands in the way: of a figure and, of the step, of any difference.
-EXACT_SHARE, EXACT_LEAST = 2e-4, 2e-5
 
 Vectors = dict[Key, list[float]]
 ClockOf = Callable[[Key], str]
@@ -50,7 +45,7 @@ class Ground:
         """The noise of the difference of these figures, at equal speed."""
         if self.is_exact:
             rounded = EXACT_SHARE * max(abs(average(a)), abs(average(b)))
-            return Noise(math.hypot(rounded, EXACT_LEAST * self.step_ns / 4), MANY)
+            return Noise(math.hypot(rounded, EXACT_LEAST * self.step_ns / EXACT_ERRORS), MANY)
         return estimate_noise(a, b, *self.draws, run)
 
     def find_margin(self, noise: Noise | None) -> float | None:
@@ -60,17 +55,17 @@ class Ground:
     @property
     def small_ns(self) -> float:
         """Shorter figures are not judged."""
-        return 0.0 if self.is_exact else SMALL * self.step_ns
+        return 0.0 if self.is_exact else SLIVER * self.step_ns
 
     @property
     def least_ns(self) -> float:
         """Smaller differences do not matter."""
-        return (EXACT_LEAST if self.is_exact else LEAST) * self.step_ns
+        return (EXACT_LEAST if self.is_exact else LEAST_DIFFERENCE) * self.step_ns
 
     @cached_property
     def draws(self) -> tuple[Draws, Draws]:
         """The resamples of both runs: the same for all figures, so that sums stay sums."""
-        return draw_cells(self.a.cells), draw_cells(self.b.cells, seed=7)
+        return draw_cells(self.a.cells), draw_cells(self.b.cells, seed=BOOTSTRAP_SECOND_SEED)
 
     @cached_property
     def step_ns(self) -> float:
@@ -189,7 +184,7 @@ def make_row(name: str, a: Sequence[float] | None, b: Sequence[float] | None, un
     )
 
 
-def judge_rows(ground: Ground, rows: Sequence[Measured], level: float = LEVEL) -> None:
+def judge_rows(ground: Ground, rows: Sequence[Measured], level: float = OF_FAMILY) -> None:
     """Mark what is significant. What is too small to matter is not tested, and so costs the others no power."""
     tested = [each for each in rows if max(abs(each.row.a or 0), abs(each.row.b or 0)) >= ground.small_ns]
     significant = select_significant([_find_p_value(each) for each in tested], level)

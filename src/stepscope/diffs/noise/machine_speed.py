@@ -22,15 +22,11 @@ import polars as pl
 from stepscope.diffs.data.model import Speed
 from stepscope.diffs.data.samples import CELL, Samples
 from stepscope.diffs.noise.scatter import CALLS, Scatter, estimate_scatter
+from stepscope.registers.calibration.profiler import SHORTEST_CALL_NS
+from stepscope.registers.levels import FEWEST_SPEED_KINDS, FEWEST_SPEED_NAMES
+from stepscope.registers.policy.diffs import SAME_GRIDS, SAME_KERNELS, SLIVER, SLOWEST_SPEED
 from stepscope.trace.frames import conform, take_mean
 
-FEWEST_KINDS = 8
-FEWEST_NAMES = 3
-SLIVER = 0.004  # of the step
-SAME_GRIDS = 0.5  # of the time of kernels that both have
-SAME_KERNELS = 0.5  # of the time of all kernels
-# Shorter calls are as long as the profiler's own record of them.
-SHORTEST_NS = 1_000
 DEVICE, HOST, NEITHER = "device", "host", ""
 _OF_PARTS = {
     "compute": DEVICE, "copy": DEVICE, "collective": NEITHER, "device_gap": NEITHER, "host_collective": NEITHER, "unrecorded": NEITHER,
@@ -108,7 +104,7 @@ def _find_main_precision(side: Samples) -> str | None:
 
 def _sum_kernel_calls(a: Samples, b: Samples) -> list[pl.DataFrame]:
     key = ["name", "op", "launch"]
-    has_ops = min(side.kernels["op"].n_unique() for side in (a, b)) >= FEWEST_KINDS
+    has_ops = min(side.kernels["op"].n_unique() for side in (a, b)) >= FEWEST_SPEED_KINDS
     return [_sum_calls(side.kernels, key, "op" if has_ops else "name", "ns") for side in (a, b)]
 
 
@@ -129,7 +125,7 @@ def _add_clock(
     calls = [each.join(both, on="key", how="semi") for each in all_calls]
     usual = _find_usual(calls, sides)
     names = calls[0].join(usual, on="key", how="semi")["name"].n_unique()
-    if len(usual) < FEWEST_KINDS and names < FEWEST_NAMES:
+    if len(usual) < FEWEST_SPEED_KINDS and names < FEWEST_SPEED_NAMES:
         return
     factors = [_measure_factors(each, usual, side.cells) for each, side in zip(calls, sides, strict=True)]
     speeds.a[clock], speeds.b[clock] = factors
@@ -173,10 +169,10 @@ def _find_usual(calls: Sequence[pl.DataFrame], sides: Sides) -> pl.DataFrame:
         pl.concat(each)
         .group_by("key", maintain_order=True)
         .agg(usual=pl.col("per_call").mean(), share=pl.col("share").max())
-        .filter(pl.col("usual") >= SHORTEST_NS)
+        .filter(pl.col("usual") >= SHORTEST_CALL_NS)
     )
     long = usual.filter(pl.col("share") >= SLIVER)
-    return conform(long if len(long) >= FEWEST_KINDS else usual, USUAL)
+    return conform(long if len(long) >= FEWEST_SPEED_KINDS else usual, USUAL)
 
 
 def _sum_calls(rows: pl.DataFrame, key: Sequence[str], name: str, time: str) -> pl.DataFrame:
@@ -207,4 +203,4 @@ def _measure_factors(calls: pl.DataFrame, usual: pl.DataFrame, cells: pl.DataFra
         .fill_null(1.0)
         .to_list()
     )
-    return [max(value, 0.01) for value in factors]
+    return [max(value, SLOWEST_SPEED) for value in factors]

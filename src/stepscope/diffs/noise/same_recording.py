@@ -11,13 +11,9 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.diffs.data.samples import CELL, Samples
-
-SHORTEST_NS = 20_000
-FEWEST = 16
-MOST = 0.6
-# Ends of events are rounded, and so is what is left when their children's time is taken off.
-ROUNDED_NS = 4
-ROUNDED = 2e-5
+from stepscope.registers.calibration.runs import ROUNDED_NS, ROUNDED_SHARE
+from stepscope.registers.levels import FEWEST_SAME_TIMES
+from stepscope.registers.policy.diffs import SAME_TIMES_NS, SAME_TIMES_SHARE
 
 
 def is_one_recording(a: Samples, b: Samples) -> bool:
@@ -31,11 +27,11 @@ def _do_times_agree(a: Samples, b: Samples, clock: str) -> bool:
     key = [*CELL, "name", "scope", "shapes"]
     sums = [side.ops.group_by(key).agg(pl.col(clock, "calls").sum()) for side in (a, b)]
     both = sums[0].join(sums[1], on=key, nulls_equal=True, suffix="_b").filter(
-        pl.min_horizontal(clock, f"{clock}_b") >= SHORTEST_NS, pl.col("calls") == pl.col("calls_b")
+        pl.min_horizontal(clock, f"{clock}_b") >= SAME_TIMES_NS, pl.col("calls") == pl.col("calls_b")
     )  # fmt: skip
-    if len(both) < FEWEST:
+    if len(both) < FEWEST_SAME_TIMES:
         return False
     ours, theirs = pl.col(clock), pl.col(f"{clock}_b")
     factor = (theirs / ours).median()
-    alike = (theirs - factor * ours).abs() <= ROUNDED_NS * pl.col("calls") + ROUNDED * ours
-    return bool(both.select(alike.mean() >= MOST).item())
+    alike = (theirs - factor * ours).abs() <= ROUNDED_NS * pl.col("calls") + ROUNDED_SHARE * ours
+    return bool(both.select(alike.mean() >= SAME_TIMES_SHARE).item())

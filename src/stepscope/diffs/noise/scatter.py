@@ -20,12 +20,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from stepscope.diffs.data.samples import CELL, Samples
+from stepscope.registers.levels import FEWEST_SCATTERED_NAMES, FOUR_FIFTHS, FOUR_FIFTHS_SIGMA, MAD_TO_SIGMA
 from stepscope.trace.frames import conform, take_median
 
-FEWEST_NAMES = 5
-# Of a normal distribution's absolute deviations, in standard deviations: half are below the first, four of five below the second.
-_HALF, _MOST = 0.6745, 1.2816
-MOST = 0.8
 # Calls of one kind in one cell; `key` identifies the kind, and `name` is what votes.
 CALLS = {
     **CELL, "key": pl.UInt64, "name": pl.String, "ns": pl.Int64, "calls": pl.Int64, "per_call": pl.Float64,
@@ -53,11 +50,14 @@ def estimate_scatter(
     by_side = [_collect_votes(*each) for each in zip(calls, sides, factors, strict=True)]
     repeated = [rows for rows in by_side if rows["recording"].n_unique() > 1]
     votes = _vote_within(repeated) if repeated else _vote_between(by_side[0], by_side[1])
-    if len(votes) < FEWEST_NAMES:
+    if len(votes) < FEWEST_SCATTERED_NAMES:
         return None
     middle = votes[len(votes) // 2] if repeated == [] else 0.0
     away = sorted(abs(vote - middle) for vote in votes)
-    seen = max(away[len(away) // 2] / _HALF, away[min(int(MOST * len(away)), len(away) - 1)] / _MOST)
+    seen = max(
+        away[len(away) // 2] * MAD_TO_SIGMA,
+        away[min(int(FOUR_FIFTHS * len(away)), len(away) - 1)] / FOUR_FIFTHS_SIGMA,
+    )
     own = 0.0 if repeated else _find_step_variance(calls, sides, factors)
     of_one = math.sqrt(max(0.0, seen * seen - own))
     return Scatter(of_one, of_one * _measure_concentration(calls))

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from stepscope import units
 from stepscope.diffs.data.model import Diff, FindingChange, Line, Row, Rows, Run
 from stepscope.diffs.explain.wording import format_share_change
+from stepscope.registers.policy.diffs import DIFF_LONGEST_SHAPES
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.values import UNKNOWN, framework, share, short_name
 
 HEAD = ("", "A", "B", "difference", "relative", "± noise")
 SIGNIFICANT = "●"
 LEGEND = f"{SIGNIFICANT} significant. Times are per step and rank; ± noise is the 95 % margin."
-LONGEST_SHAPES = 60
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def describe_subject(row: Row, table: str) -> str:
     if table == "names" and row.part:
         return f"{part(row.part).title}: {name}"
     if table == "ops":
-        shapes = clip(row.shapes, LONGEST_SHAPES) if row.shapes else ""
+        shapes = clip(row.shapes, DIFF_LONGEST_SHAPES) if row.shapes else ""
         return "  ".join(filter(None, [name, row.scope or "", shapes]))
     return name
 

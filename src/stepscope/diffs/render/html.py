@@ -19,11 +19,11 @@ from stepscope.diffs.render.cells import (
     title_lines,
 )
 from stepscope.diffs.render.flame_svg import flame_svg
+from stepscope.registers.policy.diffs import DIFF_HTML_ROWS
 from stepscope.reports.figures.markup import Markup, join, tag
 from stepscope.reports.figures.style import asset, content_style, page_style
 from stepscope.reports.render.html import policy, theme_button
 
-ROWS = 100
 _STYLE = """
 .stepscope td.more{color:var(--error)}.stepscope td.less{color:var(--good)}
 .stepscope tr.noise td{color:var(--faint)}
@@ -34,7 +34,7 @@ _STYLE = """
 """
 
 
-def as_html(diff: Diff, *, limit: int = ROWS) -> str:
+def as_html(diff: Diff, *, limit: int = DIFF_HTML_ROWS) -> str:
     """The verdict, what explains it, a differential flame graph, and tables."""
     script = asset("page.js")
     title = f"{diff.a.name or diff.a.path} against {diff.b.name or diff.b.path}"

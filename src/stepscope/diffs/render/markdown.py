@@ -17,14 +17,13 @@ from stepscope.diffs.render.cells import (
     list_tables,
     title_lines,
 )
+from stepscope.registers.policy.diffs import DIFF_LONGEST_NAME, DIFF_TEXT_ROWS
 from stepscope.reports.render.markdown import code, text
 
-ROWS = 10
-LONGEST_NAME = 90
 _OPEN = ("figures", "parts")
 
 
-def as_markdown(diff: Diff, *, limit: int = ROWS) -> str:
+def as_markdown(diff: Diff, *, limit: int = DIFF_TEXT_ROWS) -> str:
     """The verdict, what explains it, and tables."""
     return "\n".join(_render(diff, limit)) + "\n"
 
@@ -56,8 +55,8 @@ def _render_lines(diff: Diff) -> Iterator[str]:
     yield "|---:|---|---:|---|"
     for number, line in enumerate(diff.lines, 1):
         figure, of_change = format_line(line)
-        title = text(clip(line.title, LONGEST_NAME))
-        yield f"| {number} | {title} | {figure} | {of_change or text(clip(line.detail, LONGEST_NAME))} |"
+        title = text(clip(line.title, DIFF_LONGEST_NAME))
+        yield f"| {number} | {title} | {figure} | {of_change or text(clip(line.detail, DIFF_LONGEST_NAME))} |"
 
 
 def _render_table(listing: Listing) -> Iterator[str]:
@@ -78,7 +77,7 @@ def _render_table(listing: Listing) -> Iterator[str]:
 
 
 def _render_row(row: Row, table: str) -> str:
-    name = code(clip(describe_subject(row, table), LONGEST_NAME))
+    name = code(clip(describe_subject(row, table), DIFF_LONGEST_NAME))
     a, b, difference, relative, noise = format_cells(row)
     bold = f"**{difference}**" if row.significant else difference
     return f"| {name} | {a} | {b} | {bold} | {relative} | {noise} |"

@@ -21,22 +21,21 @@ from stepscope.diffs.render.cells import (
     list_tables,
     title_lines,
 )
+from stepscope.registers.policy.diffs import DIFF_TEXT_ROWS, DIFF_TEXT_WIDTH
 from stepscope.reports.render.terminal_sections import cut, heading, wrapped
 from stepscope.reports.render.text_grid import lines
 from stepscope.safe import safe
 
-WIDTH = 110
-ROWS = 10
 _WORSE, _BETTER = "red", "green"
 _STYLES = {True: _WORSE, False: _BETTER, None: ""}
 
 
-def as_text(diff: Diff, *, width: int = WIDTH, limit: int = ROWS) -> str:
+def as_text(diff: Diff, *, width: int = DIFF_TEXT_WIDTH, limit: int = DIFF_TEXT_ROWS) -> str:
     """Without colours."""
     return "".join(f"{line.plain.rstrip()}\n" for line in diff_lines(diff, width, limit=limit))
 
 
-def diff_lines(diff: Diff, width: int, *, limit: int = ROWS) -> Iterator[Text]:
+def diff_lines(diff: Diff, width: int, *, limit: int = DIFF_TEXT_ROWS) -> Iterator[Text]:
     """What is printed, line by line."""
     for letter, run in (("A", diff.a), ("B", diff.b)):
         yield Text.assemble(

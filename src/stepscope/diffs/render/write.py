@@ -13,9 +13,16 @@ from stepscope.diffs.render.html import as_html
 from stepscope.diffs.render.markdown import as_markdown
 from stepscope.diffs.render.text import as_text
 from stepscope.profiles.cache.atomic_files import whole_file
+from stepscope.registers.policy.diffs import DIFF_HTML_ROWS, DIFF_ROWS, DIFF_TEXT_ROWS
 
 # Rows of a table, unless the user gives a limit.
-ROWS = {"text": 10, "md": 10, "html": 100, "json": 200, "folded": 0}
+ROWS = {
+    "text": DIFF_TEXT_ROWS,
+    "md": DIFF_TEXT_ROWS,
+    "html": DIFF_HTML_ROWS,
+    "json": DIFF_ROWS,
+    "folded": 0,
+}
 _SUFFIXES = {".json": "json", ".md": "md", ".html": "html", ".htm": "html", ".folded": "folded"}
 _FORMS: dict[str, Callable[..., str]] = {"text": as_text, "md": as_markdown, "html": as_html}
 

@@ -15,19 +15,20 @@ from statistics import median
 
 import polars as pl
 
+from stepscope.registers.calibration.clocks import LEAST_END_SPREAD_NS, MOST_DRIFT
+from stepscope.registers.levels import (
+    FEWEST_ENDS_FOR_DRIFT,
+    FEWEST_GROUP_CALLS,
+    GROUP_GAP,
+    GROUP_QUANTILE,
+    MOST_GROUP_CALLS,
+)
+from stepscope.registers.policy.ranks import MOST_GROUPED_RANKS
 from stepscope.trace.frames import take_smallest
 
 Leaders = Mapping[
     tuple[int, int], int
 ]  # by rank and stream the lowest rank of the group, where streams have several
-_MOST_RANKS = 256  # all pairs are looked at
-_CALLS = 64  # of a stream: more tell no more
-_LEAST_CALLS = 3
-_FOR_DRIFT = 5  # fewer are fitted by any line
-_MOST_DRIFT = 2e-4
-_APART = 4.0  # times: noise of one size gives no such gap between neighbours of a sorted list
-_SURE = 0.75  # of the calls agree: the others may be outliers
-_LEAST_NS = 200.0
 _MIX = 0x9E3779B97F4A7C15 - 2**64
 
 
@@ -36,7 +37,8 @@ def told_apart(ends: pl.DataFrame) -> Leaders:
     unnamed = ends.filter(pl.col("stream").is_not_null())
     found: dict[tuple[int, int], int] = {}
     for (stream,), rows in unnamed.group_by("stream", maintain_order=True):
-        if 3 < rows["rank"].n_unique() <= _MOST_RANKS:
+        # Two groups of at least two ranks.
+        if 2 * 2 <= rows["rank"].n_unique() <= MOST_GROUPED_RANKS:
             found |= {(rank, stream): leader for rank, leader in _leaders(rows).items()}
     return found
 
@@ -76,21 +78,29 @@ def _leaders(rows: pl.DataFrame) -> dict[int, int]:
 def _spreads(rows: pl.DataFrame) -> pl.DataFrame:
     """one, other, spread: how much the difference of two ranks' ends varies, drift aside."""
     calls = rows.unique(["key", "rank"], keep="none", maintain_order=True)
-    kept = calls.group_by("key").len().sort("len", "key", descending=True)["key"].head(_CALLS)
+    kept = calls.group_by("key").len().sort("len", "key", descending=True)["key"].head(MOST_GROUP_CALLS)
     calls = calls.filter(pl.col("key").is_in(kept.implode()))
     origin = take_smallest(calls["end_ns"])
     ends = calls.select("key", "rank", end=(pl.col("end_ns") - origin).cast(pl.Float64))
     pair = ["one", "other"]
     pairs = ends.rename({"rank": "one"}).join(ends.rename({"rank": "other", "end": "end_other"}), on="key")
-    pairs = pairs.filter((pl.col("one") < pl.col("other")) & (pl.len().over(pair) >= _LEAST_CALLS))
+    pairs = pairs.filter((pl.col("one") < pl.col("other")) & (pl.len().over(pair) >= FEWEST_GROUP_CALLS))
     apart = pl.col("end_other") - pl.col("end")
     x = pl.col("end") - pl.col("end").mean().over(pair)
     pairs = pairs.with_columns(x=x, apart=apart - apart.median().over(pair))
     slope = ((pl.col("x") * pl.col("apart")).sum() / (pl.col("x") ** 2).sum()).over(pair)
-    bent = pl.when(pl.len().over(pair) >= _FOR_DRIFT).then(slope.clip(-_MOST_DRIFT, _MOST_DRIFT)).otherwise(0)
+    bent = (
+        pl.when(pl.len().over(pair) >= FEWEST_ENDS_FOR_DRIFT)
+        .then(slope.clip(-MOST_DRIFT, MOST_DRIFT))
+        .otherwise(0)
+    )
     left = pairs.with_columns(left=pl.col("apart") - bent.fill_nan(0) * pl.col("x"))
     around = (pl.col("left") - pl.col("left").median()).abs()
-    return left.group_by(pair).agg(spread=around.quantile(_SURE, "higher").clip(_LEAST_NS)).sort(pair)
+    return (
+        left.group_by(pair)
+        .agg(spread=around.quantile(GROUP_QUANTILE, "higher").clip(LEAST_END_SPREAD_NS))
+        .sort(pair)
+    )
 
 
 def _cut(spreads: list[tuple[int, int, float]]) -> float | None:
@@ -103,4 +113,4 @@ def _cut(spreads: list[tuple[int, int, float]]) -> float | None:
         return None
     usual = median(nearest.values())
     ordered = sorted(spread for _, _, spread in spreads)
-    return next((low for low, high in pairwise(ordered) if low >= usual and high > _APART * low), None)
+    return next((low for low, high in pairwise(ordered) if low >= usual and high > GROUP_GAP * low), None)

@@ -16,24 +16,23 @@ from statistics import median
 
 import polars as pl
 
+from stepscope.registers.calibration.clocks import LEAST_END_SIGMA_NS, MOST_DRIFT, USUAL_DRIFT
+from stepscope.registers.levels import (
+    DRIFT_SIGMA,
+    EARLY_QUANTILE,
+    EARLY_QUANTILE_HIGH,
+    EARLY_QUANTILE_LOW,
+    FEWEST_ENDS_FOR_DRIFT,
+    FIT_ROUNDS,
+    FIT_ROUNDS_AGAIN,
+    HUBER_SIGMA,
+    MAD_TO_SIGMA,
+    NEAR_SIGMA,
+)
 from stepscope.trace.frames import take_median
 
 LINES = ("rank", "part", "offset", "drift", "residual", "error")
-_ROUNDS = 20
-_ROUNDS_AGAIN = 10  # with the drifts given: the offsets are nearly there
-_FOR_DRIFT = 5  # a line takes two; of fewer left over, errors cannot be told
-_MOST_DRIFT = 2e-4  # quartz is at most 100 ppm off, and two may be so either way
-_USUAL_DRIFT = 1e-4
-_EARLY = 0.2  # the earliest fifth tells most, and is no single outlier
-_AROUND_EARLY = (
-    0.05,
-    0.6,
-)  # residuals between them tell how dense they lie at a fifth; nearer ones are too few
-_NEAR = 0.1  # standard deviations: nearer ones count alike
-_FAR = 1.5  # standard deviations: farther ones count as if they were no farther
-_TO_SIGMA = 1.4826
-_LEAST_SIGMA_NS = 100.0
-_SURE = 2.0  # standard errors of a variance
+_AROUND_EARLY = (EARLY_QUANTILE_LOW, EARLY_QUANTILE_HIGH)
 
 
 @dataclass(frozen=True)
@@ -44,10 +43,10 @@ class _Loss:
         """With `end`: the true end of each call, by the ranks' ends in common time."""
         common = pl.col("common")
         if self.early:
-            return placed.with_columns(end=common.quantile(_EARLY, "linear").over("key"))
+            return placed.with_columns(end=common.quantile(EARLY_QUANTILE, "linear").over("key"))
         placed = placed.with_columns(middle=common.median().over("key"))
         placed = placed.with_columns(apart=common - pl.col("middle"))
-        far = _FAR * _TO_SIGMA * take_median(placed["apart"].abs())
+        far = HUBER_SIGMA * MAD_TO_SIGMA * take_median(placed["apart"].abs())
         mean = pl.col("apart").clip(-far, far).mean().over("key")
         return placed.with_columns(end=pl.col("middle") + mean)
 
@@ -55,17 +54,19 @@ class _Loss:
         """Of a call for its rank's line, by how far it was from the last one."""
         far = pl.col("miss").abs() / pl.col("sigma")
         if self.early:
-            return pl.when(pl.col("miss") > 0).then(_EARLY).otherwise(1 - _EARLY) / (far + _NEAR)
-        return 1 / (far / _FAR).clip(1)
+            return pl.when(pl.col("miss") > 0).then(EARLY_QUANTILE).otherwise(1 - EARLY_QUANTILE) / (
+                far + NEAR_SIGMA
+            )
+        return 1 / (far / HUBER_SIGMA).clip(1)
 
     def variance(self, misses: pl.Series) -> float:
         """Of an offset by one call, if its residuals are spread like these: n calls divide it by n."""
         if self.early:
             low, high = (float(misses.quantile(at, "linear") or 0.0) for at in _AROUND_EARLY)
-            dense = (_AROUND_EARLY[1] - _AROUND_EARLY[0]) / max(high - low, _LEAST_SIGMA_NS)
-            return _EARLY * (1 - _EARLY) / dense**2
+            dense = (_AROUND_EARLY[1] - _AROUND_EARLY[0]) / max(high - low, LEAST_END_SIGMA_NS)
+            return EARLY_QUANTILE * (1 - EARLY_QUANTILE) / dense**2
         around = misses - take_median(misses)
-        far = _FAR * max(_TO_SIGMA * float(around.abs().median() or 0.0), _LEAST_SIGMA_NS)
+        far = HUBER_SIGMA * max(MAD_TO_SIGMA * float(around.abs().median() or 0.0), LEAST_END_SIGMA_NS)
         inside = float((around.abs() <= far).mean())
         return float((around.clip(-far, far) ** 2).mean()) / inside**2
 
@@ -90,10 +91,10 @@ def lines_of(rows: pl.DataFrame, first: pl.DataFrame, middle: float) -> pl.DataF
 
 def _by(loss: _Loss, rows: pl.DataFrame, start: pl.DataFrame, middle: float) -> _Fit:
     """Lines that are free, and again with the drifts that are believed."""
-    free = _fitted(rows, start, middle, loss, _ROUNDS, bent=True)
+    free = _fitted(rows, start, middle, loss, FIT_ROUNDS, bent=True)
     drifts = _drawn_together(_with_errors(free))
     again = free.lines.select("rank", "part", "offset").join(drifts, on="rank", maintain_order="left")
-    return _fitted(rows, again, middle, loss, _ROUNDS_AGAIN, bent=False)
+    return _fitted(rows, again, middle, loss, FIT_ROUNDS_AGAIN, bent=False)
 
 
 def _fitted(
@@ -122,7 +123,7 @@ def _placed(rows: pl.DataFrame, lines: pl.DataFrame, middle: float, loss: _Loss)
 
 def _lines(placed: pl.DataFrame, loss: _Loss, *, bent: bool) -> pl.DataFrame:
     """rank, part, offset and drift by weighted least squares; drifts stay as they are unless `bent`."""
-    sigma = (pl.col("miss").abs().median().over("rank") * _TO_SIGMA).clip(_LEAST_SIGMA_NS)
+    sigma = (pl.col("miss").abs().median().over("rank") * MAD_TO_SIGMA).clip(LEAST_END_SIGMA_NS)
     w, x, y = pl.col("w"), pl.col("x"), pl.col("off")
     sums = (
         placed.with_columns(sigma=sigma)
@@ -136,7 +137,7 @@ def _lines(placed: pl.DataFrame, loss: _Loss, *, bent: bool) -> pl.DataFrame:
     if bent:
         inner = pl.col("sxx") - pl.col("sx") ** 2 / pl.col("sw")
         slope = (pl.col("sxy") - pl.col("sx") * pl.col("sy") / pl.col("sw")) / inner
-        told = (pl.col("anchors") >= _FOR_DRIFT) & (inner > 0) & slope.is_finite()
+        told = (pl.col("anchors") >= FEWEST_ENDS_FOR_DRIFT) & (inner > 0) & slope.is_finite()
         sums = sums.with_columns(drift=pl.when(told).then(slope).otherwise(0.0))
     offset = (pl.col("sy") - pl.col("drift") * pl.col("sx")) / pl.col("sw")
     return sums.select("rank", "part", "drift", offset=offset)
@@ -151,7 +152,7 @@ def _with_errors(fit: _Fit) -> pl.DataFrame:
         inner=((x - x.mean()) ** 2).sum(),
         noise=(pl.col("miss") - pl.col("miss").median()).abs().median(),
     )
-    usual = max(take_median(told["noise"]), _LEAST_SIGMA_NS / _TO_SIGMA)
+    usual = max(take_median(told["noise"]), LEAST_END_SIGMA_NS / MAD_TO_SIGMA)
     one = sqrt(fit.variance) * (pl.col("noise") / usual).clip(1)
     told = told.with_columns(error=one / pl.col("anchors").sqrt(), drift_error=one / pl.col("inner").sqrt())
     return fit.lines.join(told, on="rank", maintain_order="left")
@@ -163,7 +164,7 @@ def _drawn_together(lines: pl.DataFrame) -> pl.DataFrame:
     for (_part,), rows in lines.group_by("part", maintain_order=True):
         slopes, errors = rows["drift"].to_list(), rows["drift_error"].to_list()
         told = [
-            error * _unsure(count) if count >= _FOR_DRIFT else float("inf")
+            error * _unsure(count) if count >= FEWEST_ENDS_FOR_DRIFT else float("inf")
             for error, count in zip(errors, rows["anchors"], strict=True)
         ]
         drifts = _shrunk(slopes, told)
@@ -184,11 +185,11 @@ def _shrunk(slopes: Sequence[float], errors: Sequence[float]) -> list[float]:
     counted = [
         (far, error)
         for far, error in zip(apart, errors, strict=True)
-        if abs(far) <= _MOST_DRIFT and 0 < error < _MOST_DRIFT
+        if abs(far) <= MOST_DRIFT and 0 < error < MOST_DRIFT
     ]
     spread = _spread(counted)
     kept = [
-        far * spread / (spread + error**2) if abs(far) <= _MOST_DRIFT and error else 0.0
+        far * spread / (spread + error**2) if abs(far) <= MOST_DRIFT and error else 0.0
         for far, error in zip(apart, errors, strict=True)
     ]
     return [each - kept[0] for each in kept]
@@ -200,10 +201,10 @@ def _spread(slopes: Sequence[tuple[float, float]]) -> float:
         return 0.0
     free = len(slopes) - 1
     by_errors = sum((far / error) ** 2 for far, error in slopes) / free
-    if by_errors <= 1 + _SURE * sqrt(2 / free):
+    if by_errors <= 1 + DRIFT_SIGMA * sqrt(2 / free):
         return 0.0
     beyond = sum(far**2 for far, _ in slopes) / free - sum(error**2 for _, error in slopes) / len(slopes)
-    return min(max(beyond, 0.0), _USUAL_DRIFT**2)
+    return min(max(beyond, 0.0), USUAL_DRIFT**2)
 
 
 def _relative(lines: pl.DataFrame) -> pl.DataFrame:

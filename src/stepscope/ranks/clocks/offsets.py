@@ -15,6 +15,8 @@ import polars as pl
 from stepscope.ranks.calls.matching import KEY, TOGETHER
 from stepscope.ranks.clocks.fit import lines_of
 from stepscope.ranks.clocks.shared import Machine, shared_clocks
+from stepscope.registers.levels import MOST_ANCHORS, OFFSET_SIGMA
+from stepscope.registers.policy.findings import MAJORITY
 from stepscope.trace.frames import conform, take_smallest
 
 ANCHORS = {
@@ -28,8 +30,6 @@ ANCHORS = {
     "calls": pl.UInt32,
     "stream": pl.Int32,
 }
-MOST_ANCHORS = 400  # of one rank: more make the error no smaller than the noise of the rest
-_DOUBT = 3.0
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _significant(lines: pl.DataFrame) -> pl.DataFrame:
     """
     here = pl.col("rank") == pl.col("part")
     of_first = pl.col("error").filter(here).first().over("part")
-    doubt = _DOUBT * (pl.col("error") ** 2 + of_first**2).sqrt()
+    doubt = OFFSET_SIGMA * (pl.col("error") ** 2 + of_first**2).sqrt()
     near = (pl.col("drift") == 0) & (pl.col("offset").abs() < doubt)
-    mostly = near.filter(~here).mean().over("part").fill_null(1.0) >= 0.5
+    mostly = near.filter(~here).mean().over("part").fill_null(1.0) >= MAJORITY
     return lines.with_columns(offset=pl.when(near & mostly).then(0.0).otherwise("offset"))

@@ -11,9 +11,9 @@ from typing import Any
 
 import polars as pl
 
-_SAME_CLOCK_NS = 1_000_000  # times since the machine began to run agree by nanoseconds, those of two machines by no less than seconds
-_TOLERANCE_NS = 100_000
-_SELDOM = 0.05
+from stepscope.registers.calibration.clocks import SAME_BOOT_NS, SHARED_CLOCK_NS
+from stepscope.registers.policy.ranks import SELDOM_IMPOSSIBLE
+
 _NO_NAME = ("localhost", "127.0.0.1")
 
 Machine = tuple[str, int]
@@ -43,7 +43,7 @@ def _together(machines: Mapping[int, Machine]) -> list[list[int]]:
     groups: list[list[int]] = []
     last: Machine | None = None
     for rank, (name, started) in sorted(machines.items(), key=lambda item: (item[1], item[0])):
-        if last is None or last[0] != name or started - last[1] > _SAME_CLOCK_NS:
+        if last is None or last[0] != name or started - last[1] > SAME_BOOT_NS:
             groups.append([])
         groups[-1].append(rank)
         last = (name, started)
@@ -53,4 +53,4 @@ def _together(machines: Mapping[int, Machine]) -> list[list[int]]:
 def _possible(ends: pl.DataFrame) -> bool:
     """Whether, by one clock, nobody leaves before everybody has come: else names or files were copied."""
     calls = ends.group_by("key").agg(early=pl.col("start_ns").max() - pl.col("end_ns").min())
-    return bool((calls["early"] > _TOLERANCE_NS).sum() <= _SELDOM * len(calls))
+    return bool((calls["early"] > SHARED_CLOCK_NS).sum() <= SELDOM_IMPOSSIBLE * len(calls))

@@ -9,12 +9,9 @@ import polars as pl
 
 from stepscope.ranks.stragglers.lateness import COLLECTIVE
 from stepscope.ranks.stragglers.pace import BESIDE
+from stepscope.registers.policy.ranks import ALIKE_GROWTH, GREW_WITH, MORE_WORK, SLOWER_CLOCK
 
 At = Collection[tuple[int, int]]  # steps and ranks
-MORE_WORK = 1.1  # times the blocks of the others: below, padding and rounding make as much
-_GREW_WITH = 0.5  # of the growth in time, growth in blocks that explains it
-_ALIKE = 0.25  # a larger batch is larger in each step by as much
-_SLOWER_CLOCK = 0.95
 _BLOCKS = "blocks"
 _DID = "did "
 COMPUTE = ("compute", "host_compute")
@@ -82,12 +79,12 @@ class Behind:
         """Whether more blocks explain the time that computing took longer there."""
         blocks = sum(self._growth(step, rank, _BLOCKS) for step, rank in at)
         time = sum(self._growth(step, rank, *COMPUTE) for step, rank in at)
-        return blocks > 0 and time > 0 and blocks >= _GREW_WITH * time
+        return blocks > 0 and time > 0 and blocks >= GREW_WITH * time
 
     def more_work_ns(self, rank: int) -> int:
         """How much longer it computes in each step, if it has more to compute in all steps alike; else 0."""
         at, typical, varies = self._more_blocks(rank)
-        if typical < MORE_WORK - 1 or varies > _ALIKE * typical or not self.had_more_work(at):
+        if typical < MORE_WORK - 1 or varies > ALIKE_GROWTH * typical or not self.had_more_work(at):
             return 0
         longer = self.longer(at)
         return max(0, sum(longer.get(part, 0) for part in COMPUTE))
@@ -95,7 +92,7 @@ class Behind:
     def uneven(self, rank: int) -> bool:
         """Whether it has more to compute, in each step by another amount."""
         at, typical, varies = self._more_blocks(rank)
-        return varies > _ALIKE * abs(typical) and self.had_more_work(at)
+        return varies > ALIKE_GROWTH * abs(typical) and self.had_more_work(at)
 
     def _more_blocks(self, rank: int) -> tuple[At, float, float]:
         """The rank's steps, by what share it has more to compute in the typical one, and how much that varies."""
@@ -122,7 +119,7 @@ class Behind:
             return first
         mine = self._clocks.get(worst)
         others = sorted(mhz for rank, mhz in self._clocks.items() if mhz is not None and rank != worst)
-        slower = mine is not None and others and mine < _SLOWER_CLOCK * others[len(others) // 2]
+        slower = mine is not None and others and mine < SLOWER_CLOCK * others[len(others) // 2]
         return "clock" if slower else "compute"
 
     def _pairs(self, rank: int, part: str) -> Iterator[tuple[float, float]]:

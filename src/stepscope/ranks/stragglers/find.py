@@ -15,12 +15,11 @@ import polars as pl
 
 from stepscope.ranks.stragglers.causes import At, Behind
 from stepscope.ranks.stragglers.kernel_work import Ratios
-from stepscope.ranks.stragglers.lateness import FEW_STEPS as ENOUGH_STEPS
 from stepscope.ranks.stragglers.significance import LateSteps, late_steps
+from stepscope.registers.levels import FEWEST_STEPS
+from stepscope.registers.policy.ranks import ALWAYS_LATE, MOST_OF_LOSS
 
 ALWAYS, SOMETIMES, DATA, UNCLEAR = "always", "sometimes", "data-dependent", "unclear"
-NEARLY_ALL = 0.8
-MOST_OF_IT = 0.5
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def straggler(
 
 
 def _always(found: LateSteps, behind: Behind) -> Straggler | None:
-    ranks = [rank for rank in found.by_rank if found.share_late(rank) >= NEARLY_ALL and found.steadily(rank)]
+    ranks = [rank for rank in found.by_rank if found.share_late(rank) >= ALWAYS_LATE and found.steadily(rank)]
     if not ranks or found.saved(ranks) < found.worth_ns:
         return None
     worst = max(ranks, key=lambda rank: (sum(found.by_rank[rank]), -rank))
@@ -99,14 +98,14 @@ def _one(found: LateSteps, behind: Behind) -> Straggler | None:
 
 def _of_few(found: LateSteps, rank: int, saved: int) -> bool:
     """Of few ranks and steps nobody can say what is chance: then it must be late again, and cost most of what is lost."""
-    again = len(found.clearly_in(rank)) > 1 or found.steps < ENOUGH_STEPS
-    return found.too_few_to_tell and again and saved >= MOST_OF_IT * found.lost()
+    again = len(found.clearly_in(rank)) > 1 or found.steps < FEWEST_STEPS
+    return found.too_few_to_tell and again and saved >= MOST_OF_LOSS * found.lost()
 
 
 def _uneven(found: LateSteps, behind: Behind) -> Straggler | None:
     """Another rank in each step, and those had more to compute: however much all vary, that is no noise."""
     last = set(found.last.items())
-    if found.steps < ENOUGH_STEPS or not behind.had_more_work(last):
+    if found.steps < FEWEST_STEPS or not behind.had_more_work(last):
         return None
     return _several(found, behind, last, DATA, found.lost())
 
@@ -117,7 +116,7 @@ def _in_turn(found: LateSteps, behind: Behind) -> Straggler | None:
     For nobody can be named, and of many ranks one has a hiccup now and then.
     """
     last = {(step, rank) for step, rank in found.last.items() if found.by_step[step][rank] > found.clearly_ns}
-    if found.steps < ENOUGH_STEPS or len(last) < 2 or found.lost(found.noise_of_last_ns) < 2 * found.worth_ns:
+    if found.steps < FEWEST_STEPS or len(last) < 2 or found.lost(found.noise_of_last_ns) < 2 * found.worth_ns:
         return None
     return _several(found, behind, last, SOMETIMES, sum(found.by_step[step][rank] for step, rank in last))
 
@@ -147,13 +146,13 @@ def _longer(found: LateSteps, behind: Behind, late_at: At) -> tuple[dict[str, in
     """What took longer in these steps; or in those before them, after the last collective, where that explains more."""
     here = behind.longer(late_at)
     late_ns = sum(found.by_step[step].get(rank, 0) for step, rank in late_at) / max(1, len(late_at))
-    if _sum(here) >= MOST_OF_IT * late_ns:
+    if _sum(here) >= MOST_OF_LOSS * late_ns:
         return here, late_at
     order = sorted(found.by_step)
     previous = dict(zip(order[1:], order, strict=False))
     steps_before = {(previous[step], rank) for step, rank in late_at if step in previous}
     before = behind.longer(steps_before)
-    if _sum(before) > max(_sum(here), MOST_OF_IT * late_ns):
+    if _sum(before) > max(_sum(here), MOST_OF_LOSS * late_ns):
         return before, steps_before
     return here, late_at
 
@@ -179,7 +178,7 @@ def _told(
     return Straggler(
         rank=worst,
         ranks=tuple(sorted(ranks)),
-        kind=kind if found.steps >= ENOUGH_STEPS else UNCLEAR,
+        kind=kind if found.steps >= FEWEST_STEPS else UNCLEAR,
         late_ns=saved,
         late_ns_per_step=saved // found.steps,
         share=saved / found.total_ns,

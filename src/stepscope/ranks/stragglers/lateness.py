@@ -12,10 +12,11 @@ most of those that ran at the same time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 
 import polars as pl
 
+from stepscope.registers.levels import FEWEST_STEPS
+from stepscope.statistics.noise import sigma_of
 from stepscope.trace.frames import conform
 
 LATE = {
@@ -28,7 +29,6 @@ LATE = {
 }
 _COMPARED = {**{name: dtype for name, dtype in LATE.items() if name != "late_ns"}, "waited_for": pl.Int64}
 COLLECTIVE = ("collective", "host_collective")
-FEW_STEPS = 3  # fewer do not tell: who was late before them shows only in arrivals
 
 
 def lateness(steps: pl.DataFrame, parts: pl.DataFrame, margins: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -42,7 +42,7 @@ def lateness(steps: pl.DataFrame, parts: pl.DataFrame, margins: pl.DataFrame | N
     rows = rows.with_columns(work_ns=pl.col("dur_ns") - pl.col("waits")).sort("step", "rank")
     frames = [_of_step(group) for group in rows.partition_by("step", maintain_order=True) if len(group) > 1]
     found = _waited_for_later(pl.concat([pl.DataFrame(schema=_COMPARED), *frames]))
-    by_arrivals = on_host(parts) or _behind_the_host(parts) or found["step"].n_unique() < FEW_STEPS
+    by_arrivals = on_host(parts) or _behind_the_host(parts) or found["step"].n_unique() < FEWEST_STEPS
     return _by_margins(found, margins) if margins is not None and by_arrivals else found
 
 
@@ -68,7 +68,7 @@ def _behind_the_host(parts: pl.DataFrame) -> bool:
 def _by_margins(found: pl.DataFrame, margins: pl.DataFrame) -> pl.DataFrame:
     rows = found.join(margins, on=["rank", "step"], how="left", maintain_order="left")
     rows = rows.with_columns(late_ns=pl.col("margin_ns").fill_null(0))
-    if rows["step"].n_unique() >= FEW_STEPS:
+    if rows["step"].n_unique() >= FEWEST_STEPS:
         rows = rows.with_columns(late_ns=_begun_together())
     return conform(rows, LATE)
 
@@ -114,4 +114,4 @@ def spread_ns(late: pl.DataFrame) -> float:
     """By how much the work of a rank varies from step to step, against the others, in the usual case."""
     ahead = pl.col("ahead_ns")
     around = late.select((ahead - ahead.median().over("rank")).abs().alias("off"))["off"].to_list()
-    return 1.4826 * median(around) if around else 0.0
+    return sigma_of(around)

@@ -15,15 +15,11 @@ from statistics import median
 
 import polars as pl
 
-from stepscope.analysis.findings.finding import WORTH_TELLING
 from stepscope.ranks.stragglers.lateness import spread_ns
-from stepscope.statistics.student_t import MANY, quantile
+from stepscope.registers.levels import AS_LATE, MEDIAN_ERROR, TURNS_SIGNIFICANCE
+from stepscope.registers.policy.findings import WORTH_SHOWING
+from stepscope.statistics.significance import sigmas_above
 from stepscope.trace.frames import take_median
-
-CHANCE = 0.05
-CHANCE_OF_TURNS = 0.1  # of those jobs, that is, which lose by late ranks in turn what is worth telling: few
-_AS_LATE = 0.5  # of its own typical lateness: what is far less is of another sort
-_OF_A_MEDIAN = 1.2533  # its standard error to that of a mean
 
 
 @dataclass(frozen=True)
@@ -46,22 +42,22 @@ class LateSteps:
     @property
     def worth_ns(self) -> float:
         """What must be lost, over all steps, to be worth telling."""
-        return WORTH_TELLING * self.typical_ns * self.steps
+        return WORTH_SHOWING * self.typical_ns * self.steps
 
     @cached_property
     def late_ns(self) -> float:
         """From here on a rank is late in a step."""
-        return max(WORTH_TELLING * self.typical_ns, _beyond(1) * self.noise_ns)
+        return max(WORTH_SHOWING * self.typical_ns, sigmas_above(1) * self.noise_ns)
 
     @cached_property
     def clearly_ns(self) -> float:
         """From here on it is so by more than noise makes the last of them."""
-        return max(WORTH_TELLING * self.typical_ns, self.noise_of_last_ns)
+        return max(WORTH_SHOWING * self.typical_ns, self.noise_of_last_ns)
 
     @cached_property
     def noise_of_last_ns(self) -> float:
         """How late the last of healthy ranks may be."""
-        return _beyond(len(self.by_rank)) * self.noise_ns
+        return sigmas_above(len(self.by_rank)) * self.noise_ns
 
     @cached_property
     def _clearly(self) -> dict[int, list[int]]:
@@ -118,23 +114,23 @@ class LateSteps:
     def steadily(self, rank: int) -> bool:
         """Whether it is late in its typical step, by more than noise of so many steps makes any of so many ranks."""
         mine = self.by_rank[rank]
-        error = _OF_A_MEDIAN * self.noise_ns / sqrt(len(mine))
-        return median(mine) > _beyond(len(self.by_rank)) * error
+        error = MEDIAN_ERROR * self.noise_ns / sqrt(len(mine))
+        return median(mine) > sigmas_above(len(self.by_rank)) * error
 
     def more_often_than_chance(self, rank: int) -> bool:
         """Whether it was late in more steps than any rank would be by chance; only steps in which somebody was as late count."""
         mine = [self.by_step[step][rank] for step in self.clearly_in(rank)]
         if not mine:
             return False
-        as_late = max(self.clearly_ns, _AS_LATE * median(mine))
+        as_late = max(self.clearly_ns, AS_LATE * median(mine))
         counts = [sum(ns > as_late for ns in ranks.values()) for ranks in self.by_step.values()]
-        return self._chance_of(sum(ns > as_late for ns in mine), counts) < CHANCE_OF_TURNS
+        return self._chance_of(sum(ns > as_late for ns in mine), counts) < TURNS_SIGNIFICANCE
 
     @cached_property
     def too_few_to_tell(self) -> bool:
         """Whether even a rank that was late whenever somebody was might be so by chance."""
         counts = [len(ranks) for ranks in self._clearly.values()]
-        return self._chance_of(len(self._clearly), counts) >= CHANCE_OF_TURNS
+        return self._chance_of(len(self._clearly), counts) >= TURNS_SIGNIFICANCE
 
     def _chance_of(self, often: int, counts: Sequence[int]) -> float:
         """That some rank is among the late ones in at least so many steps; `counts` are how many were late in each."""
@@ -160,8 +156,3 @@ def late_steps(late: pl.DataFrame) -> LateSteps:
             by_step[step][rank] = ns
     middle = take_median(typical)
     return LateSteps(by_step, by_rank, int(typical.sum()), middle, spread_ns(late))
-
-
-def _beyond(ranks: int) -> float:
-    """Standard deviations that none of so many healthy ranks exceeds, but once in twenty times."""
-    return quantile(2 * CHANCE / max(1, ranks), MANY)

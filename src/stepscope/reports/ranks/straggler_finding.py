@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stepscope.analysis.findings.finding import MOST_SAVED
 from stepscope.analysis.parts import spoken
 from stepscope.profiles.ranks import spans
 from stepscope.ranks.calls.matching import SYMMETRIC
 from stepscope.ranks.stragglers.causes import COMPUTE
-from stepscope.ranks.stragglers.find import NEARLY_ALL
+from stepscope.registers.policy.findings import MOST_SAVED
+from stepscope.registers.policy.ranks import ALWAYS_LATE
 from stepscope.reports.finding_order import order
 from stepscope.reports.model.report import Collectives, Finding, Straggler
 from stepscope.units import duration
@@ -119,7 +119,7 @@ def _title(found: Straggler) -> str:
 def _late(found: Straggler) -> str:
     often = {
         "always": "in nearly every step"
-        if found.steps_late >= NEARLY_ALL * found.steps
+        if found.steps_late >= ALWAYS_LATE * found.steps
         else "with more to compute in all steps",
         "unclear": f"in {found.steps_late} of {found.steps} steps, which are too few to say whether always",
     }.get(found.kind, _now_and_then(found))
@@ -138,7 +138,7 @@ def _late(found: Straggler) -> str:
 def _now_and_then(found: Straggler) -> str:
     """Who comes last nearly always, and is seldom late by much, is not late now and then."""
     steps = f"{found.steps_late} of {found.steps} steps"
-    if found.last < NEARLY_ALL * found.matched or found.steps_late >= NEARLY_ALL * found.steps:
+    if found.last < ALWAYS_LATE * found.matched or found.steps_late >= ALWAYS_LATE * found.steps:
         return f"now and then, in {steps}"
     return (
         f"mostly by little, in {steps} by more than steps vary anyway"

@@ -10,8 +10,9 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.input_pipeline import MODERATE, InputPipeline, input_pipeline
+from stepscope.analysis.input_pipeline import InputPipeline, input_pipeline
 from stepscope.analysis.options import Options
+from stepscope.registers.policy.findings import INPUT_MODERATE
 from stepscope.reports.columns import capped, without_address
 from stepscope.reports.model.report import Input, InputStage
 from stepscope.reports.sections.section import Section
@@ -38,7 +39,7 @@ def joined(ranks: Sequence[tuple[int, InputPipeline]], options: Options) -> Mapp
     number, worst = max(ranks, key=lambda pair: (pair[1].waited.usual_share, pair[1].share))
     whose = (
         f"On rank {number}, which waits longest: "
-        if len(ranks) > 1 and worst.waited.usual_share >= MODERATE
+        if len(ranks) > 1 and worst.waited.usual_share >= INPUT_MODERATE
         else ""
     )
     found = Input(

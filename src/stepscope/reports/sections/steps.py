@@ -12,7 +12,8 @@ from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.reports.model.report import StepRow, Steps
 from stepscope.reports.sections.section import Section
-from stepscope.statistics.summary import outlier_limit, spread
+from stepscope.statistics.slow_steps import slow_limit
+from stepscope.statistics.summary import spread
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def of_rank(context: RankContext) -> RankSteps:
     slowed = inflation(context)
     rows = _rows(context)
     found = RankSteps(steps.source, steps.name, context.critical_device, rows, slowed)
-    limit = outlier_limit([row.duration_ns for row in found.own()])
+    limit = slow_limit([row.duration_ns for row in found.own()])
     for row in rows:
         row.outlier = row.duration_ns > limit and not row.partial
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from stepscope.analysis.options import ROWS
+from stepscope.registers.policy.tables import REPORT_ROWS
 from stepscope.reports.build import report
 from stepscope.reports.model.report import Report
 from stepscope.server.api.routes import Answer, Ask, Binary, Json, RunRoute
@@ -51,7 +51,7 @@ def _report(
     rank: int | None = None,
     step: str | None = None,
     step_name: str | None = None,
-    limit: int = ROWS,
+    limit: int = REPORT_ROWS,
 ) -> Report:
     return report(run.profile, rank=rank, step=step, step_name=step_name, limit=limit)
 

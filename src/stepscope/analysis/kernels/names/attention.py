@@ -6,6 +6,7 @@ import re
 
 from stepscope.analysis.kernels.names import dtypes as types
 from stepscope.analysis.kernels.names.label import Context, Label, matrix, product_of
+from stepscope.registers.calibration.kernels import HALF_TENSOR_SM, TF32_TENSOR_SM
 
 # Helpers round the two matrix products: they sum, convert or combine, and never multiply matrices.
 _HELPERS = re.compile(
@@ -43,8 +44,12 @@ def _efficient(name: str, context: Context) -> Label | None:
     if found is None:
         return None
     if found[1] != "f32":
-        return Label(types.SHORT[found[1]], int(found[2]) >= 70, "attention")
-    return Label("tf32", True, "attention") if int(found[2]) >= 80 else Label("fp32", False, "attention")
+        return Label(types.SHORT[found[1]], int(found[2]) >= HALF_TENSOR_SM, "attention")
+    return (
+        Label("tf32", True, "attention")
+        if int(found[2]) >= TF32_TENSOR_SM
+        else Label("fp32", False, "attention")
+    )
 
 
 def _tensorrt(name: str, context: Context) -> Label | None:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from stepscope.analysis.kernels.names import dtypes as types
+from stepscope.registers.calibration.kernels import TF32_CAPABILITY
 
 MATRIX_FAMILIES = ("gemm", "conv", "attention", "rnn")
 
@@ -60,7 +61,7 @@ def product_of(context: Context, family: str) -> Label:
             return Label(
                 "fp32", False, family
             )  # asked for in full precision, which the tensor cores do not have
-        if context.framework == "jax" and (context.compute_capability or (0, 0)) >= (8, 0):
+        if context.framework == "jax" and (context.compute_capability or (0, 0)) >= (TF32_CAPABILITY, 0):
             return Label(
                 "tf32", True, family
             )  # JAX leaves it to XLA, which rounds unless the highest is asked for

@@ -28,11 +28,11 @@ from stepscope.analysis.kernels.names.nvidia import (
 )
 from stepscope.analysis.kernels.names.other import collective, framework, moving, scientific
 from stepscope.analysis.kernels.names.rocm import rocm
+from stepscope.registers.policy.tables import LONGEST_KERNEL_NAME
 
 __all__ = ["Context", "Label", "label"]
 
 NOTHING = Context()
-LONGEST = 20_000  # characters of a name that are looked at: it comes from a file that nobody vouches for
 Rule = Callable[[str, Context], Label | None]
 
 # The first rule that knows the name decides; the families that quote others' words come first.
@@ -60,7 +60,7 @@ RULES: tuple[Rule, ...] = (
 @lru_cache(maxsize=65536)
 def label(name: str, context: Context = NOTHING) -> Label:
     """What the name tells, helped by the launching op's input types where the family is known."""
-    name = name[:LONGEST]
+    name = name[:LONGEST_KERNEL_NAME]
     for rule in RULES:
         found = rule(name, context)
         if found is not None:

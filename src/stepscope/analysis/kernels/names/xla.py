@@ -14,6 +14,7 @@ import polars as pl
 from stepscope.analysis.kernels.names.label import Compiled
 from stepscope.analysis.xla import hlo_module
 from stepscope.analysis.xla.hlo_module import Instruction, name_of, read_instruction
+from stepscope.registers.policy.tables import XLA_FUSION_DEPTH
 from stepscope.trace.trace import Trace
 
 _FORMATS = {
@@ -41,7 +42,6 @@ _MOVES = frozenset(
     )
 )  # fmt: skip
 _ALGORITHMS = {3: "fp16", 4: "fp16", 5: "bf16", 6: "bf16", 7: "bf16", 8: "bf16", 13: "bf16", 9: "tf32", 10: "tf32", 11: "fp32", 12: "fp64", 1: "fp8", 2: "fp8"}  # fmt: skip
-_DEEPEST = 4
 
 
 class Module(hlo_module.Module):
@@ -92,7 +92,7 @@ class Module(hlo_module.Module):
         body = {i.id: i for i in self.instructions(called)}
         yield body
         for instruction in body.values():
-            if instruction.called and depth < _DEEPEST:
+            if instruction.called and depth < XLA_FUSION_DEPTH:
                 for inner in instruction.called:
                     yield from self._nested(inner, depth + 1)
 

@@ -1,0 +1,1 @@
+"""The numbers that decide: measured physics (`calibration`), what is worth showing (`policy`), statistics (`levels`)."""

@@ -1,0 +1,156 @@
+"""Launches, waits, copies, and what runtimes and writers of profiles do."""
+
+from __future__ import annotations
+
+from stepscope.registers.entry import CHOSEN, measured
+
+_H200 = "NVIDIA H200 and its host, PyTorch 2.11"
+_JAX = "NVIDIA H200 and its host, JAX 0.11"
+_JOBS = "chosen while looking at jobs with a planted bottleneck and their fixes (benchmarks/diagnosis)"
+_WHEN = "2026-11-15"
+
+# Launches and waits.
+LAUNCH_LATENCY_NS = measured(
+    "LAUNCH_LATENCY_NS",
+    10_000,
+    unit="ns",
+    device="V100, A100, H200, B200",
+    how="p10 of the delays from launch to start in profiles of jobs that leave the device idle; this is a bound above all of them",
+    when="2026-11-16",
+    seen="p10 0.2 to 6.2 µs, median 0.9 to 3.0 µs",
+)
+LATEST_LAUNCH_NS = measured(
+    "LATEST_LAUNCH_NS",
+    100_000,
+    unit="ns",
+    device="any device",
+    how=CHOSEN
+    + "; an idle device is reached within microseconds, so a first record that comes later had others before it",
+)
+BLOCKED_LAUNCH_NS = measured(
+    "BLOCKED_LAUNCH_NS",
+    60_000,
+    unit="ns",
+    device="any device",
+    how=CHOSEN + "; a launch that takes as long waits for something",
+)
+FULL_QUEUE_TIMES = measured(
+    "FULL_QUEUE_TIMES",
+    8,
+    unit="× the median launch",
+    device="any device",
+    how=CHOSEN + "; such a launch waits for room in a full queue",
+)
+GRAPH_GAP_NS = measured(
+    "GRAPH_GAP_NS",
+    300,
+    unit="ns between two kernels of a graph",
+    device=_H200,
+    how=_JOBS,
+    when=_WHEN,
+    seen="300 to 1,000 ns in jobs recorded later",
+)
+GRAPH_LAUNCH_NS = measured(
+    "GRAPH_LAUNCH_NS",
+    20_000,
+    unit="ns per launch of a whole graph or program",
+    device=_H200,
+    how=_JOBS,
+    when=_WHEN,
+)
+FIRST_CALL_NS = measured(
+    "FIRST_CALL_NS",
+    200_000,
+    unit="ns",
+    device=_H200,
+    how=_JOBS + "; a later call of the same op takes less",
+    when=_WHEN,
+)
+FRAMEWORK_PAUSE_NS = measured(
+    "FRAMEWORK_PAUSE_NS",
+    100_000,
+    unit="ns",
+    device="any host",
+    how=CHOSEN + "; shorter pauses between events are the framework's own",
+)
+EAGER_PAUSE_NS = measured(
+    "EAGER_PAUSE_NS",
+    500_000,
+    unit="ns between two ops",
+    device="CPU, TensorFlow 2.21",
+    how="seen in eager Keras under a profiler, which takes hundreds of µs; more is work of its own",
+    when=_WHEN,
+    seen="µs (PyTorch) to hundreds of µs (Keras)",
+)
+HOST_OP_NS = measured(
+    "HOST_OP_NS",
+    50_000,
+    unit="ns",
+    device=_H200,
+    how=_JOBS + "; ops that only look at tensors, and launch nothing, take less",
+    when=_WHEN,
+)
+WAIT_ENDS_WITHIN_NS = measured(
+    "WAIT_ENDS_WITHIN_NS",
+    150_000,
+    unit="ns after the device ran dry",
+    device=_JAX,
+    how=_JOBS,
+    when=_WHEN,
+    seen="160 to 470 µs in JAX jobs recorded later, whose waits are therefore missed",
+)
+LEAST_WAIT_NS = measured(
+    "LEAST_WAIT_NS", 30_000, unit="ns", device="any host", how=CHOSEN + "; a shorter silence shows nothing"
+)
+HOST_DEVICE_CLOCK_NS = measured(
+    "HOST_DEVICE_CLOCK_NS",
+    2_000,
+    unit="ns",
+    device="any device",
+    how=CHOSEN + "; rounding of the clocks of host and device",
+    when="2026-11-16",
+    seen="no work before its launch in 104 profiles",
+)
+
+# Copies between host and device.
+PINNED_BYTES_PER_NS = measured(
+    "PINNED_BYTES_PER_NS",
+    25.0,
+    unit="GB/s from pinned memory",
+    device="PCIe 4 ×16",
+    how="the bus's nominal rate; used where the profile has no pinned copy",
+    when="2026-11-16",
+    seen="42 to 55 GB/s in 8 profiles from the host of an H200 (PCIe 5)",
+)
+LARGE_COPY_BYTES = measured(
+    "LARGE_COPY_BYTES",
+    1 << 20,
+    unit="bytes",
+    device="any device",
+    how=CHOSEN + "; smaller copies take their latency, and do not show the rate of the bus",
+)
+
+# Writers and runtimes.
+TRACE_JSON_EVENTS = measured(
+    "TRACE_JSON_EVENTS",
+    1_000_000,
+    unit="events",
+    device="TensorFlow's profiler",
+    how="read in its source: trace.json.gz keeps the first million events and drops the rest silently",
+)
+AGREED_RUN_ID = measured(
+    "AGREED_RUN_ID",
+    1 << 20,
+    unit="run id",
+    device="XLA",
+    how=CHOSEN
+    + "; processes that run one program together agree on a hash as its number, one alone counts from 0",
+)
+UNSTEADY_OP_NS = measured(
+    "UNSTEADY_OP_NS",
+    100_000,
+    unit="ns",
+    device="CPU, TensorFlow 2.21",
+    how="repeated recordings (benchmarks/diff): TensorFlow records a shorter op of the host only now and then",
+    when=_WHEN,
+)

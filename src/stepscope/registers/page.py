@@ -1,0 +1,101 @@
+"""The page docs/calibration.md, made from the registers: python -m stepscope.registers.page > docs/calibration.md"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+
+from stepscope.registers import levels
+from stepscope.registers.entry import ENTRIES, Entry
+
+# In the order of the page. A module's docstring is its heading.
+MODULES = (
+    "levels",
+    "calibration.profiler",
+    "calibration.launches",
+    "calibration.kernels",
+    "calibration.clocks",
+    "calibration.runs",
+    "policy.findings",
+    "policy.capture",
+    "policy.steps",
+    "policy.tables",
+    "policy.ranks",
+    "policy.diffs",
+)
+_INTRODUCTION = f"""# Calibration, policy and levels
+
+Every number that decides what a report, a diff or a gate says, with its origin. `stepscope.registers` holds them, and the code imports them
+from there. *Levels* are parameters of statistical methods, *calibration* is measured physics, *policy* is what is worth showing.
+A figure that nobody has measured says so. This page is generated: `python -m stepscope.registers.page`.
+
+- A **slow step** (an outlier) takes more than {levels.SLOW_STEP_TIMES:g} times the median step of its rank and device, and longer than
+  that median by more than {levels.SLOW_STEP_DEVIATIONS} median absolute deviations. Fewer than {levels.SLOW_STEP_FEWEST} steps have no outliers.
+- **Noise** is a standard deviation by the median: {levels.MAD_TO_SIGMA:g} times the median absolute deviation. Of a mean or a difference it is the
+  standard error, and ± is its {100 * (1 - levels.SIGNIFICANCE):.0f} % interval by Student's t.
+- **Significant** is what noise alone would show with a probability below {100 * levels.SIGNIFICANCE:.0f} %, shared equally among the {levels.FAMILIES} kinds of rows
+  of a diff and by Holm's rule within each.
+
+The report, its findings, the diff and the gate share these definitions (`stepscope.statistics`).
+"""
+_HEADINGS = {"levels": "Levels", "calibration": "Calibration", "policy": "Policy"}
+_COLUMNS = {
+    "calibration": ("name", "value", "unit", "device", "how", "when", "seen"),
+    "policy": ("name", "value", "unit", "why"),
+    "levels": ("name", "value", "unit", "why"),
+}
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [_INTRODUCTION]
+    last = ""
+    for name in MODULES:
+        module = import_module(f"stepscope.registers.{name}")
+        register = name.split(".")[0]
+        if register != last:
+            parts.append(f"## {_HEADINGS[register]}\n")
+        last = register
+        if register != name:
+            parts.append(f"### {_heading(module)}\n")
+        parts.append("\n".join(_table(register, entries_of(module))) + "\n")
+    return "\n".join(parts)
+
+
+def entries_of(module: ModuleType) -> list[Entry]:
+    """The entries that the module defines, in its order."""
+    return [ENTRIES[name] for name in vars(module) if name in ENTRIES]
+
+
+def _heading(module: ModuleType) -> str:
+    return (module.__doc__ or "").split("\n")[0].rstrip(".")
+
+
+def _table(register: str, entries: list[Entry]) -> Iterator[str]:
+    columns = _COLUMNS[register]
+    yield f"| {' | '.join(columns)} |"
+    yield "|---" * len(columns) + "|"
+    for entry in entries:
+        yield f"| {' | '.join(_cells(entry, columns))} |"
+
+
+def _cells(entry: Entry, columns: tuple[str, ...]) -> Iterator[str]:
+    for column in columns:
+        if column == "name":
+            yield f"`{entry.name}`"
+        elif column == "value":
+            yield written(entry.value)
+        else:
+            text = str(getattr(entry, "origin" if column in ("how", "why") else column))
+            yield text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def written(value: float) -> str:
+    """A number as people write it: 60,000, 0.015, 2e-05."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

@@ -1,0 +1,32 @@
+"""From which share on a defect of the capture is reported."""
+
+from __future__ import annotations
+
+from stepscope.registers.entry import policy
+
+DEFECT_SHOWN = policy(
+    "DEFECT_SHOWN",
+    0.01,
+    unit="share of launches or kernels",
+    why="a recording always begins and ends in the middle of something",
+)
+DEFECT_WARNS = policy(
+    "DEFECT_WARNS",
+    0.05,
+    unit="share of launches or kernels",
+    why="from here on figures are off by about as much: a warning",
+)
+COVERAGE_GAP = policy("COVERAGE_GAP", 0.005, unit="share missing", why="less would round to 100 %")
+GRAPHS_HIDE_OPS = policy(
+    "GRAPHS_HIDE_OPS",
+    0.05,
+    unit="share of the kernels' time",
+    why="in kernels that graphs launched and that belong to no op: less hides nothing of interest",
+)
+MOSTLY_PYTHON = policy(
+    "MOSTLY_PYTHON", 0.8, unit="share of events", why="Python calls that crowd out all else"
+)
+MANY_EVENTS = policy(
+    "MANY_EVENTS", 100_000, unit="events", why="a smaller file is no burden, whatever it holds"
+)
+NAMED_PROCESSES = policy("NAMED_PROCESSES", 5, unit="processes", why="that a sentence lists")

@@ -1,0 +1,209 @@
+"""When a finding is worth showing."""
+
+from __future__ import annotations
+
+from stepscope.registers.entry import policy
+
+# All findings.
+WORTH_SHOWING = policy(
+    "WORTH_SHOWING",
+    0.03,
+    unit="share of the step",
+    why="less is within the accuracy of a promise; also what late ranks must cost",
+)
+WORTH_A_FINDING = policy(
+    "WORTH_A_FINDING",
+    0.05,
+    unit="share of the step",
+    why="of findings whose fix takes work: input, Python, compilation, kernels, the optimizer, collectives, slow steps",
+)
+WORTH_A_SENTENCE = policy(
+    "WORTH_A_SENTENCE",
+    0.01,
+    unit="share of the step",
+    why="what disappears along with a finding is mentioned from here on",
+)
+REPLAY_FITS = policy(
+    "REPLAY_FITS",
+    0.3,
+    unit="share of the step",
+    why="where the replay of the unchanged steps is off by more, a promise rests on the account instead",
+)
+MOST_SAVED = policy(
+    "MOST_SAVED", 0.998, unit="share of the step", why="no fix leaves nothing: keeps a speed-up finite"
+)
+TOP_NAMES = policy("TOP_NAMES", 3, unit="names", why="that a finding's evidence lists")
+NAMED_STEPS = policy("NAMED_STEPS", 5, unit="steps", why="that a sentence lists by number")
+MAJORITY = policy("MAJORITY", 0.5, unit="share", why="`most`, `mostly`: more than half")
+KNOWN_ENOUGH = policy(
+    "KNOWN_ENOUGH",
+    0.9,
+    unit="share of kernel time",
+    why="must have the figures (FLOPs, blocks per multiprocessor) before a sum over them is shown for all of it",
+)
+
+# The host.
+LAUNCH_BOUND_LEAST = policy(
+    "LAUNCH_BOUND_LEAST",
+    0.10,
+    unit="share of the step in dispatch",
+    why="a little dispatch shows in any healthy job",
+)
+LAUNCH_GAIN_LEAST = policy(
+    "LAUNCH_GAIN_LEAST", 0.05, unit="share of the replayed step", why="faster launches must save this much"
+)
+LAUNCH_GAIN_AFTER_FIXES = policy(
+    "LAUNCH_GAIN_AFTER_FIXES",
+    0.1,
+    unit="share of the replayed step",
+    why="the same once waits and the optimizer are fixed: those are better fixed themselves",
+)
+UNEXPLAINED_LEAST = policy(
+    "UNEXPLAINED_LEAST",
+    0.10,
+    unit="share of the step",
+    why="it names no cause, so that less is not worth a reader's time",
+)
+OPTIMIZER_KERNELS = policy(
+    "OPTIMIZER_KERNELS",
+    100,
+    unit="kernels per step",
+    why="a fused or foreach optimizer launches a few for all parameters together",
+)
+EAGER_CALLS = policy(
+    "EAGER_CALLS",
+    20,
+    unit="programs or ops per step",
+    why="JAX and TensorFlow compile whole steps: so many calls show that this one is not compiled",
+)
+EAGER_DISTINCT_CALLS = policy(
+    "EAGER_DISTINCT_CALLS",
+    5,
+    unit="distinct programs or ops",
+    why="a loop over a few compiled programs is not eager",
+)
+WARM_UP_STEPS = policy(
+    "WARM_UP_STEPS", 3, unit="steps", why="more slow steps at the beginning are something else"
+)
+LONGEST_WORTH_NAMING = policy(
+    "LONGEST_WORTH_NAMING",
+    1.2,
+    unit="× the mean slow step",
+    why="only then does the longest one add something to the sentence",
+)
+SILENCE_TIMES = policy(
+    "SILENCE_TIMES",
+    4,
+    unit="silences",
+    why="at one place that must end with the device's work before they count as waits that left no event",
+)
+SILENCE_SHARE = policy(
+    "SILENCE_SHARE",
+    0.85,
+    unit="share of silences at one place",
+    why="that must do so: user code that takes its own time does not end when the device does",
+)
+INPUT_HIGH = policy(
+    "INPUT_HIGH",
+    0.20,
+    unit="share of the step waiting for input",
+    why="`high`; the same bound as XProf, so that both say the same",
+)
+INPUT_MODERATE = policy(
+    "INPUT_MODERATE",
+    0.05,
+    unit="share of the step waiting for input",
+    why="`moderate`; the same bound as XProf",
+)
+LEAST_HOST_LEFT = policy(
+    "LEAST_HOST_LEFT",
+    0.15,
+    unit="share of a host interval",
+    why="no correction for the profiler takes more than the rest: costs per event are estimates",
+)
+COST_SCALE_MOST = policy(
+    "COST_SCALE_MOST",
+    4.0,
+    unit="× the calibrated costs",
+    why="upper end of the search for the scale at which the replay is as long as unprofiled steps",
+)
+COST_SCALE_ROUNDS = policy(
+    "COST_SCALE_ROUNDS", 7, unit="rounds", why="of that bisection: the scale is then known to 4 / 2⁷ = 0.03"
+)
+
+# Kernels and batches.
+LONG_KERNEL_NS = policy(
+    "LONG_KERNEL_NS", 50_000, unit="ns", why="shorter kernels are launch-bound, whatever their blocks"
+)
+LEAST_BLOCKS_FACTOR = policy(
+    "LEAST_BLOCKS_FACTOR",
+    0.05,
+    unit="× the kernel's time",
+    why="no promise that filling the device makes a kernel more than 20 times faster",
+)
+SCORES_LENGTH = policy(
+    "SCORES_LENGTH",
+    128,
+    unit="rows of a table of attention scores",
+    why="fusing the attention of shorter sequences saves little",
+)
+BATCH_TIMES = policy("BATCH_TIMES", 8, unit="× the batch", why="that `small-batch` promises for")
+SMALL_BATCH_ROWS = policy(
+    "SMALL_BATCH_ROWS",
+    32,
+    unit="rows of a product",
+    why="up to here a product waits for its weights to be read",
+)
+WEIGHTS_OVER_BATCH = policy(
+    "WEIGHTS_OVER_BATCH",
+    16,
+    unit="× the rows",
+    why="weights that are so much larger than the batch decide how long a product takes",
+)
+SMALL_PRODUCTS_WORK = policy(
+    "SMALL_PRODUCTS_WORK",
+    0.3,
+    unit="share of the device's work",
+    why="in such products, before the batch is called small",
+)
+SMALL_PRODUCTS_SHARE = policy(
+    "SMALL_PRODUCTS_SHARE",
+    0.8,
+    unit="share of the products",
+    why="that must be small, so that one small layer does not count",
+)
+UPDATE_WORK = policy(
+    "UPDATE_WORK",
+    0.6,
+    unit="share of the device's work",
+    why="in the optimizer, before the batch is called small",
+)
+
+# Copies and memory.
+DETOUR_BYTES = policy(
+    "DETOUR_BYTES", 64 << 10, unit="bytes", why="less is a figure that was read, not data that was moved"
+)
+MEMORY_PRESSURE = policy(
+    "MEMORY_PRESSURE",
+    0.9,
+    unit="share of the device's memory",
+    why="fragmentation and the next larger batch take the rest",
+)
+MEMORY_GROWTH_BYTES = policy(
+    "MEMORY_GROWTH_BYTES", 1 << 20, unit="bytes per step", why="less is the allocator's rounding"
+)
+MEMORY_GROWTH_SHARE = policy(
+    "MEMORY_GROWTH_SHARE", 0.001, unit="share of the peak per step", why="less fills no device within a run"
+)
+STEADY_GROWTH = policy(
+    "STEADY_GROWTH",
+    0.5,
+    unit="least / largest growth of a step",
+    why="what is kept by accident is kept in every step; a level that only drifts is no growth",
+)
+PEAK_KNOWN = policy(
+    "PEAK_KNOWN",
+    0.95,
+    unit="share of the peak",
+    why="below, the report says how much was allocated before the recording",
+)

@@ -1,0 +1,76 @@
+"""How long tables, texts and searches may be."""
+
+from __future__ import annotations
+
+from stepscope.registers.entry import policy
+
+REPORT_ROWS = policy("REPORT_ROWS", 100, unit="rows", why="of a long list, unless -n says otherwise")
+PHASES_SHOWN = policy("PHASES_SHOWN", 12, unit="phases", why="more do not fit a figure")
+PHASE_LEAST = policy(
+    "PHASE_LEAST", 0.005, unit="share of the steps", why="shorter phases cannot be seen in it"
+)
+INPUT_STAGES = policy("INPUT_STAGES", 30, unit="stages", why="of an input pipeline that are listed")
+DEVICE_BINS = policy(
+    "DEVICE_BINS",
+    200,
+    unit="bins",
+    why="of the device's use over time: about one for each pixel triple of a figure",
+)
+MEMORY_POINTS = policy(
+    "MEMORY_POINTS", 500, unit="points", why="of the memory curve: more than a figure is wide in pixels"
+)
+FLAME_NODES = policy(
+    "FLAME_NODES", 20_000, unit="nodes", why="of a flame graph: a browser draws them at once"
+)
+STACK_SHOWN = policy(
+    "STACK_SHOWN", 40, unit="frames", why="that are written; calls are distinguished by all of them"
+)
+DEEPEST_STACK = policy("DEEPEST_STACK", 500, unit="frames", why="of untrusted files: bounds time and memory")
+LONGEST_KERNEL_NAME = policy(
+    "LONGEST_KERNEL_NAME",
+    20_000,
+    unit="characters",
+    why="of untrusted files that regular expressions look at",
+)
+XLA_DEVICES = policy("XLA_DEVICES", 1 << 17, unit="devices", why="of untrusted files: more than any job has")
+XLA_BUFFERS = policy(
+    "XLA_BUFFERS", 20_000, unit="buffers", why="of more, what is live at the peak takes too long to compute"
+)
+XLA_CALL_DEPTH = policy(
+    "XLA_CALL_DEPTH", 8, unit="levels", why="of computations that call each other, of untrusted files"
+)
+XLA_WINDOW_SIZE = policy(
+    "XLA_WINDOW_SIZE",
+    1 << 14,
+    unit="places of a kernel",
+    why="along one axis of a convolution that are counted one by one, of untrusted files",
+)
+XLA_FUSION_DEPTH = policy(
+    "XLA_FUSION_DEPTH", 4, unit="levels", why="of fusions that are looked into for a kernel's number format"
+)
+SILENCE_THREADS = policy(
+    "SILENCE_THREADS",
+    64,
+    unit="threads",
+    why="that every silence asks, at least: a file may have as many as events",
+)
+SILENCE_PAIRS = policy(
+    "SILENCE_PAIRS",
+    2_000_000,
+    unit="pairs of a silence and a thread",
+    why="with few silences more threads are asked",
+)
+XLA_DAMAGE_BYTES = policy(
+    "XLA_DAMAGE_BYTES",
+    64 << 20,
+    unit="bytes of programs",
+    why="that are searched for damage: a program of a hundred thousand instructions has some tens of MB",
+)
+XLA_DAMAGED_NAMES = policy("XLA_DAMAGED_NAMES", 3, unit="programs", why="that a sentence names")
+XLA_BUFFER_PAIRS = policy(
+    "XLA_BUFFER_PAIRS",
+    20_000_000,
+    unit="pairs of buffers",
+    why="that are compared with each other: some seconds",
+)
+XLA_MEMORY_BYTES = policy("XLA_MEMORY_BYTES", 1 << 46, unit="bytes", why="no device has that much memory")
