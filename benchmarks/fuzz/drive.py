@@ -13,6 +13,7 @@ import random
 import tempfile
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import polars as pl
 
@@ -62,7 +63,11 @@ def healthy(name: str) -> tuple[Side, int]:
 
 def drive(case: Case, folder: Path, *, serve: bool = True) -> str:
     """`read` or `refused`; raises what is wrong. The folder stays as the profile that was driven."""
-    os.environ[RAISE] = "1"
+    with mock.patch.dict(os.environ, {RAISE: "1"}):
+        return _drive(case, folder, serve)
+
+
+def _drive(case: Case, folder: Path, serve: bool) -> str:
     dice = random.Random(case.seed)
     before, events = healthy(case.name)
     write(case.files, folder)

@@ -190,7 +190,7 @@ def wish(scene: Scene) -> Iterator[dict[str, Any]]:
             if files:
                 break
         yield {
-            "url": link[1], "token": link[2], "paths": ["api/runs", "api/state", "api/capture", "web/app/main.js"], "job": job,
+            "url": link[1], "token": link[2], "paths": ["api/runs", "api/state", "api/capture", "web/shell/main.js"], "job": job,
             "server": server, "socket": address, "cache": str(cache), "files": files,
         }  # fmt: skip
 
@@ -226,7 +226,7 @@ def test_folders_of_the_other_user_are_not_trusted(scene: Scene, wish: dict[str,
     folder.mkdir(parents=True)
     folder.chmod(0o777)
     os.chown(folder, OTHER, OTHER)
-    script = "from stepscope.capture import ask, sockets; print([p for p in ask.listening() if 'trap' in str(p)], 'trap' in str(sockets.own_folder()))"
+    script = "from stepscope.capture.remote import ask, sockets; print([p for p in ask.listening() if 'trap' in str(p)], 'trap' in str(sockets.own_folder()))"
     fallback = Path("/tmp", folder.name)
     is_new = not fallback.exists()
     said, trouble = scene.start(OWNER, "-c", script, temporary="trap").communicate(timeout=PATIENCE_S)

@@ -68,7 +68,7 @@ def visitor(board: Board, keeps_host: bool) -> Iterator[Visitor]:
 
 def test_pages_and_figures_work(visitor: Visitor, board: Board) -> None:
     (run,) = runs(board)["runs"]
-    for path in ("index.js", "index.html", "web/app/main.js", "api/state", "api/runs", f"api/runs/{run['id']}/report",
+    for path in ("index.js", "index.html", "web/shell/main.js", "api/state", "api/runs", f"api/runs/{run['id']}/report",
                  f"api/runs/{run['id']}/table/events?limit=5", f"api/runs/{run['id']}/flame", f"api/runs/{run['id']}/timeline/layout"):  # fmt: skip
         status, body = visitor.ask(path)
         assert status == 200, path

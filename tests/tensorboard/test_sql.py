@@ -17,7 +17,7 @@ from tests.tensorboard.test_plugin import PLUGIN, runs
 
 def asked(board: Board, run: str, token: str, sql: str) -> tuple[int, str]:
     """The status and the text of the answer, when the run is open."""
-    headers = {"Content-Type": "application/json", "X-Stepscope-Token": token}
+    headers = {"Content-Type": "application/json", "X-Stepscope-Token": token, "Origin": board.address}
     address = f"{board.address}/{PLUGIN}/api/runs/{run}/sql"
     for _ in tries():
         request = Request(address, json.dumps({"query": sql}).encode(), headers)

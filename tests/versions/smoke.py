@@ -193,7 +193,7 @@ def test_serve() -> None:
     with serving(SLOW.parent) as address:
         for path, least in (
             ("", 500),
-            ("web/app/main.js", 500),
+            ("web/shell/main.js", 500),
             ("api/state", 10),
             ("vendor/plotly.min.js", 10**6),
         ):

@@ -140,7 +140,7 @@ def test_pages(
     apps: dict[str, App], name: str, host: str, origin: str | None, answered: tuple[str, ...]
 ) -> None:
     client = signed_in(apps[name], host)
-    for path in ("/", "/web/app/main.js", "/api/state", "/api/runs"):
+    for path in ("/", "/web/shell/main.js", "/api/state", "/api/runs"):
         answer = client.get(path, headers=headers(apps[name], host, origin, None))
         assert answer.status_code == (200 if name in answered else 403), path
 

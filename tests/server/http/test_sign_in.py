@@ -51,7 +51,7 @@ def test_the_page_asks_for_the_token(client: Client) -> None:
 @pytest.mark.parametrize(
     "path",
     ["/api/state", "/api/runs", "/api/runs/x/report", "/api/docs/index", "/api/", "/api/capture", "/api/state?token=guess",
-     "/api/state?token=", "/api/state?ticket=x", "/web/app/main.js", "/vendor/plotly.min.js", "/index.js", "/nix", "/web/../x"],
+     "/api/state?token=", "/api/state?ticket=x", "/web/shell/main.js", "/vendor/plotly.min.js", "/index.js", "/nix", "/web/../x"],
 )  # fmt: skip
 def test_nothing_else_without_the_token(client: Client, path: str) -> None:
     for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"):
