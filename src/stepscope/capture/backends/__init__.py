@@ -13,6 +13,8 @@ from stepscope.capture.process.troubles import Trouble, Troubles
 NAMES = ("torch", "tensorflow", "jax", "host")
 # Only where someone asks for it: it needs a hook in the session.
 ON_REQUEST = ("session",)
+# Modules whose name is not what users call the collector.
+_MODULES = {"session": "tf1_session"}
 
 
 def detect() -> tuple[str, ...]:
@@ -47,7 +49,7 @@ def make(names: Sequence[str], options: Options, troubles: Troubles) -> list[Bac
     made = []
     for name in names:
         own = options if len(users) < 2 or name == users[0] else replace(options, device=False)
-        made.append(import_module(f"stepscope.capture.backends.{name}").make(own))
+        made.append(import_module(f"stepscope.capture.backends.{_MODULES.get(name, name)}").make(own))
     if len(users) > 1:
         troubles.add(
             Trouble(
