@@ -176,7 +176,7 @@ def test_a_job_that_ends_meanwhile(place: Path) -> None:
         process.kill()
         _, said = asked.communicate(timeout=PATIENCE_SECONDS)
     assert asked.returncode == 1
-    assert "ended, or stopped listening, before the steps were recorded" in said
+    assert "exited or stopped listening before the steps were recorded" in said
 
 
 def test_a_job_that_hangs(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

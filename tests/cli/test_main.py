@@ -105,7 +105,7 @@ def test_too_little_memory_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
     with pytest.raises(typer.Exit), session(quiet=False, verbose=False, color=Color.never):
         raise MemoryError
-    assert "not enough memory" in capsys.readouterr().err
+    assert "Not enough memory" in capsys.readouterr().err
 
 
 def test_an_interrupt_ends_with_130() -> None:

@@ -32,18 +32,18 @@ def test_sizes(text: str, amount: float) -> None:
 @pytest.mark.parametrize(
     ("given", "what", "fix"),
     [
-        ({"step_tiem": "1 ms"}, "x has the key step_tiem, which means nothing.", "Did you mean step_time? There are step_time, "),
-        ({"step_time": "1 GB"}, "x: step_time is '1 GB', which is no amount.", 'such as "120 ms".'),
-        ({"step_time": 120}, "x: step_time is 120, which is no amount.", 'such as "120 ms".'),
-        ({"step_time": "-1 ms"}, "x: step_time is '-1 ms', which is no amount.", "such as"),
-        ({"parts": {"inputs": "5 %"}}, "x: parts has the key inputs, which means nothing.", "Did you mean input?"),
-        ({"parts": "5 %"}, "x: parts is '5 %', and should be a table.", "It may hold compute,"),
-        ({"findings": "device-sync"}, "x: findings is 'device-sync', and should be a list of codes.", "Such as"),
-        ({"findings": ["device-sink"]}, "x: findings has device-sink, which is no finding.", "Did you mean device-sync?"),
-        ({"baseline": {"step": "5 %"}}, "x: baseline has the key step, which means nothing.", "Did you mean step_time?"),
-        ({"baseline": {"path": 3}}, "x: baseline: path is 3, and should be a path in quotes, or a list of them.", "Such as"),
-        ({"baseline": {"findings": 1}}, "x: baseline: findings is 1, and should be true or false.", "true fails"),
-        ({}, "x limits nothing.", "Write for instance"),
+        ({"step_tiem": "1 ms"}, "x: unknown key step_tiem.", "Did you mean step_time? Known: step_time, "),
+        ({"step_time": "1 GB"}, "x: step_time: invalid amount '1 GB'.", 'such as "120 ms".'),
+        ({"step_time": 120}, "x: step_time: invalid amount 120.", 'such as "120 ms".'),
+        ({"step_time": "-1 ms"}, "x: step_time: invalid amount '-1 ms'.", "such as"),
+        ({"parts": {"inputs": "5 %"}}, "x: parts: unknown key inputs.", "Did you mean input?"),
+        ({"parts": "5 %"}, "x: parts is '5 %', but must be a table.", "It may hold compute,"),
+        ({"findings": "device-sync"}, "x: findings is 'device-sync', but must be a list of codes.", "Such as"),
+        ({"findings": ["device-sink"]}, "x: findings: unknown finding device-sink.", "Did you mean device-sync?"),
+        ({"baseline": {"step": "5 %"}}, "x: baseline: unknown key step.", "Did you mean step_time?"),
+        ({"baseline": {"path": 3}}, "x: baseline: path is 3, but must be a quoted path or a list of them.", "Such as"),
+        ({"baseline": {"findings": 1}}, "x: baseline: findings is 1, but must be true or false.", "true fails"),
+        ({}, "x contains no limits.", "Write for example"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_in_one_message(given: dict[str, Any], what: str, fix: str) -> None:
@@ -55,13 +55,13 @@ def test_what_is_wrong_is_told_in_one_message(given: dict[str, Any], what: str, 
 
 def test_files(tmp_path: Path) -> None:
     file = tmp_path / "budgets.toml"
-    with pytest.raises(StepscopeError, match="There is no file"):
+    with pytest.raises(StepscopeError, match="No such file: "):
         read_budget(file)
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(StepscopeError, match="cannot be read as text"):
+    with pytest.raises(StepscopeError, match="Cannot read .* as text"):
         read_budget(file)
     file.write_text("step_time = 120 ms")
-    with pytest.raises(StepscopeError, match="is no TOML"):
+    with pytest.raises(StepscopeError, match="is not valid TOML"):
         read_budget(file)
     file.write_text('[baseline]\npath = "main"\nstep_time = "5 %"')
     found = read_budget(file).baseline
@@ -79,9 +79,9 @@ def test_fail_on() -> None:
     assert found.step_time == Limit(0.05, "share")
     assert found.peak_memory == Limit(1e9, "bytes")
     assert found.parts == {"compute": Limit(0.1, "share")}
-    with pytest.raises(StepscopeError, match="--fail-on comput=5%: there is no comput"):
+    with pytest.raises(StepscopeError, match="--fail-on comput=5%: unknown figure comput"):
         growth(["comput=5%"])
-    with pytest.raises(StepscopeError, match="--fail-on: step_time is 'five', which is no amount"):
+    with pytest.raises(StepscopeError, match="--fail-on: step_time: invalid amount 'five'"):
         growth(["five"])
 
 

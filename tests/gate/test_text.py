@@ -18,10 +18,10 @@ def gate(*verdicts: str) -> Gate:
 @pytest.mark.parametrize(
     ("verdicts", "says"),
     [
-        ((OK, OK), "PASSED: 2 of 2 limits are kept."),
-        ((NOISY,), "PASSED: 1 limit is exceeded, but that may be chance."),
-        ((NOISY, NOISY, OK), "PASSED: 2 limits are exceeded, but that may be chance; 1 of 3 is kept."),
-        ((OVER, NOISY), "FAILED: 1 of 2 limits is not kept. 1 limit is exceeded, but that may be chance."),
+        ((OK, OK), "PASSED: 2 of 2 limits met."),
+        ((NOISY,), "PASSED: 1 limit exceeded within noise (inconclusive)."),
+        ((NOISY, NOISY, OK), "PASSED: 2 limits exceeded within noise (inconclusive); 1 of 3 met."),
+        ((OVER, NOISY), "FAILED: 1 of 2 limits not met. 1 limit exceeded within noise (inconclusive)."),
     ],
 )
 def test_summary(verdicts: tuple[str, ...], says: str) -> None:

@@ -1,4 +1,4 @@
-"""Budgets: what a step may cost, as a TOML file or arguments say. Whatever is wrong with them is told with the line to write."""
+"""Budgets: what a step may cost, from a TOML file or arguments. Errors show the line to write."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EXAMPLES = {"ns": '"120 ms"', "bytes": '"24 GB"', "share": '"5 %"'}
 
 @dataclass(frozen=True)
 class Limit:
-    """At most so many ns or bytes, or such a share: of the step, or more than the baseline."""
+    """A maximum in ns or bytes, or as a share: of the step, or of growth against the baseline."""
 
     amount: float
     unit: str
@@ -39,7 +39,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What the figures may grow by, against another profile; `paths` are recordings of one and the same job."""
+    """Allowed growth against another profile; `paths` are recordings of the same job."""
 
     paths: tuple[str, ...] = ()
     step_time: Limit | None = None
@@ -50,7 +50,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Budget:
-    """Everything that is limited; what is None is not."""
+    """All limits; None means unlimited."""
 
     step_time: Limit | None = None
     step_time_p90: Limit | None = None
@@ -66,10 +66,10 @@ def read_budget(path: Path) -> Budget:
         text = path.read_text("utf-8")
     except FileNotFoundError:
         raise StepscopeError(
-            f"There is no file {path}.", fix="See `stepscope check --help`, or docs/gate.md for an example."
+            f"No such file: {path}", fix="See `stepscope check --help`, or docs/gate.md for an example."
         ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise StepscopeError(f"{path} cannot be read as text.", fix=str(error)) from error
+        raise StepscopeError(f"Cannot read {path} as text.", fix=str(error)) from error
     return relative_to(path.parent, budget(_parsed(text, path), str(path)))
 
 
@@ -92,7 +92,7 @@ def _parsed(text: str, path: Path) -> dict[str, Any]:
         found: dict[str, Any] = msgspec.toml.decode(text)
     except msgspec.DecodeError as error:
         raise StepscopeError(
-            f"{path} is no TOML: {error}.", fix='A line of it reads step_time = "120 ms".'
+            f"{path} is not valid TOML: {error}.", fix='Write for example: step_time = "120 ms"'
         ) from None
     return found
 
@@ -109,7 +109,7 @@ def budget(given: Mapping[str, Any], where: str) -> Budget:
     }
     found = Budget(**_fields(given, readers, where))
     if found == Budget():
-        raise StepscopeError(f"{where} limits nothing.", fix='Write for instance step_time = "120 ms".')
+        raise StepscopeError(f"{where} contains no limits.", fix='Write for example: step_time = "120 ms"')
     return found
 
 
@@ -130,13 +130,11 @@ def _baseline(value: Any, where: str) -> Baseline:
 def _fields(given: Any, readers: Mapping[str, Callable[[Any, str], Any]], where: str) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise StepscopeError(
-            f"{where} is {given!r}, and should be a table.", fix=f"It may hold {', '.join(readers)}."
+            f"{where} is {given!r}, but must be a table.", fix=f"It may hold {', '.join(readers)}."
         )
     for key in given:
         if key not in readers:
-            raise StepscopeError(
-                f"{where} has the key {key}, which means nothing.", fix=_nearest(key, readers)
-            )
+            raise StepscopeError(f"{where}: unknown key {key}.", fix=_nearest(key, readers))
     return {key: readers[key](value, f"{where}: {key}") for key, value in given.items()}
 
 
@@ -144,7 +142,7 @@ def _nearest(word: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(word, list(known), 1)
-    return (f"Did you mean {close[0]}? " if close else "") + f"There are {', '.join(known)}."
+    return (f"Did you mean {close[0]}? " if close else "") + f"Known: {', '.join(known)}."
 
 
 def limit(value: Any, where: str, *units: str) -> Limit:
@@ -157,13 +155,13 @@ def limit(value: Any, where: str, *units: str) -> Limit:
             return Limit(float(found[1]) * scales[written], unit, f"{found[1]} {written}")
     known = ", ".join(word for unit, scales in _UNITS if unit in units for word in scales)
     raise StepscopeError(
-        f"{where} is {value!r}, which is no amount.",
-        fix=f"Write a number and its unit, such as {examples}. Units are {known}.",
+        f"{where}: invalid amount {value!r}.",
+        fix=f"Write a number and its unit, such as {examples}. Units: {known}.",
     )
 
 
 def _spelt(unit: str, known: Mapping[str, float]) -> str | None:
-    """The unit, also where somebody wrote gb for GB."""
+    """The unit as we spell it: gb is GB."""
     if unit in known:
         return unit
     return next((word for word in known if word.lower() == unit.lower()), None)
@@ -185,7 +183,7 @@ def growth(given: Sequence[str]) -> Baseline:
             found[key] = value
         else:
             known = ("step_time", "peak_memory", *PARTS)
-            raise StepscopeError(f"--fail-on {text}: there is no {key}.", fix=_nearest(key, known))
+            raise StepscopeError(f"--fail-on {text}: unknown figure {key}.", fix=_nearest(key, known))
     return _baseline(found, "--fail-on")
 
 
@@ -199,20 +197,20 @@ def _parts(*units: str) -> Callable[[Any, str], dict[str, Limit]]:
 def _findings(value: Any, where: str) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(code, str) for code in value):
         raise StepscopeError(
-            f"{where} is {value!r}, and should be a list of codes.",
+            f"{where} is {value!r}, but must be a list of codes.",
             fix='Such as ["input-bound", "device-sync"].',
         )
     for code in value:
         if code not in FINDINGS:
-            raise StepscopeError(f"{where} has {code}, which is no finding.", fix=_nearest(code, FINDINGS))
+            raise StepscopeError(f"{where}: unknown finding {code}.", fix=_nearest(code, FINDINGS))
     return tuple(value)
 
 
 def _flag(value: Any, where: str) -> bool:
     if not isinstance(value, bool):
         raise StepscopeError(
-            f"{where} is {value!r}, and should be true or false.",
-            fix="true fails on findings that the baseline has not.",
+            f"{where} is {value!r}, but must be true or false.",
+            fix="true fails on findings that the baseline does not have.",
         )
     return value
 
@@ -226,7 +224,7 @@ def _paths(value: Any, where: str) -> tuple[str, ...]:
         or not all(isinstance(path, str) and path for path in found)
     ):
         raise StepscopeError(
-            f"{where} is {value!r}, and should be a path in quotes, or a list of them.",
+            f"{where} is {value!r}, but must be a quoted path or a list of them.",
             fix='Such as "profiles/main", or ["profiles/main-1", "profiles/main-2"].',
         )
     return tuple(found)

@@ -1,7 +1,7 @@
-"""Is a profile within its budget: each limit with what was measured, what chance may make of it, and the verdict.
+"""Compare a profile with its budget: each limit with the measured figure, its noise, and the verdict.
 
-`over`: above the limit by more than the noise. `noisy`: above it, but not by more than chance; that does not fail unless
-asked to. `unknown`: the profile does not have the figure; that fails, since a gate that cannot see must not say yes.
+`over`: above the limit by more than the noise. `noisy`: above it, but within noise; inconclusive, and fails only with
+`strict`. `unknown`: the profile lacks the figure; that fails, since a gate that cannot see must not pass.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from stepscope.diffs.verdict import NOTABLE_SPEED, signed_share
 from stepscope.gate.budget import SIZES, Baseline, Budget, Limit
 
 SCHEMA = "stepscope.gate/1"
-OTHER_FRAMEWORK = "A and B are of different frameworks: limits hold one program against another one."
+OTHER_FRAMEWORK = "A and B use different frameworks: the limits compare two different programs."
 OVER, NOISY, UNKNOWN, OK = "over", "noisy", "unknown", "ok"
 
 
 class Check(msgspec.Struct, kw_only=True):
-    """One limit. Times are ns, sizes bytes, shares 0 to 1; against a baseline, limit and value are what is more than there."""
+    """One limit. Times are ns, sizes bytes, shares 0 to 1; against a baseline, limit and value are differences."""
 
     name: str
     limit: float | None
@@ -42,7 +42,7 @@ class Check(msgspec.Struct, kw_only=True):
 
 
 class Gate(msgspec.Struct, kw_only=True):
-    """All limits. `passed` is false where one of them is over or unknown, or noisy and that counts."""
+    """All limits. `passed` is false if one of them is over or unknown, or noisy and `strict` is set."""
 
     schema: str = SCHEMA
     path: str
@@ -60,16 +60,14 @@ class Gate(msgspec.Struct, kw_only=True):
             for check in self.checks
         )
         noisy = sum(check.verdict == NOISY for check in self.checks)
-        exceeded = f"{noisy} limit{' is' if noisy == 1 else 's are'} exceeded, but that may be chance"
-        remark = f" {exceeded[0].upper()}{exceeded[1:]}." if noisy and not self.strict else ""
+        exceeded = f"{noisy} limit{'s' * (noisy > 1)} exceeded within noise (inconclusive)"
+        also = f" {exceeded}." if noisy and not self.strict else ""
         if self.passed and noisy:
-            kept = len(self.checks) - noisy
-            return f"PASSED: {exceeded}" + (
-                f"; {kept} of {len(self.checks)} {'is' if kept == 1 else 'are'} kept." if kept else "."
-            )
+            met = len(self.checks) - noisy
+            return f"PASSED: {exceeded}" + (f"; {met} of {len(self.checks)} met." if met else ".")
         if self.passed:
-            return f"PASSED: {len(self.checks)} of {len(self.checks)} limits are kept."
-        return f"FAILED: {failed} of {len(self.checks)} limits {'is' if failed == 1 else 'are'} not kept.{remark}"
+            return f"PASSED: {len(self.checks)} of {len(self.checks)} limits met."
+        return f"FAILED: {failed} of {len(self.checks)} limits not met.{also}"
 
 
 def gate(side: Side, budget: Budget, diff: Diff | None = None, *, strict: bool = False) -> Gate:
@@ -86,7 +84,7 @@ def gate(side: Side, budget: Budget, diff: Diff | None = None, *, strict: bool =
 def gate_of(diff: Diff, base: Baseline, *, strict: bool = False) -> Gate:
     """Of a diff alone: what may have grown from A to B."""
     found = _gate(diff.b.path, diff, against(diff, base), strict)
-    # What else cannot be compared, the diff itself has told.
+    # The diff itself reports what else cannot be compared.
     found.remarks = [
         *([] if same_frameworks(diff.a, diff.b) else [OTHER_FRAMEWORK]),
         *_undecided(found.checks),
@@ -95,11 +93,11 @@ def gate_of(diff: Diff, base: Baseline, *, strict: bool = False) -> Gate:
 
 
 def _undecided(checks: Sequence[Check]) -> Iterator[str]:
-    """What to do where chance stands in the way of an answer."""
+    """What to do about inconclusive limits."""
     noisy = [check.name for check in checks if check.verdict == NOISY]
     if noisy:
         again = "more steps, or each side several times" if noisy[0].startswith("baseline.") else "more steps"
-        yield f"Not decided: {', '.join(noisy)}. To tell, record {again} on a machine that does nothing else; --strict fails on it."
+        yield f"Inconclusive: {', '.join(noisy)}. Record {again} on an otherwise idle machine; --strict fails on it."
 
 
 def _gate(path: str, diff: Diff | None, checks: list[Check], strict: bool) -> Gate:
@@ -152,18 +150,18 @@ def _verdict(excess: float, noise: float | None, limit: Limit) -> tuple[str, str
     if excess <= 0:
         return OK, ""
     if noise is not None and excess <= noise:
-        return NOISY, f"{over}, which may be chance"
+        return NOISY, f"{over}, within noise"
     return OVER, over
 
 
 def written(value: float, unit: str, said: str) -> str:
-    """An amount; of bytes in the unit that the limit was written in: 24 GB is not known again as 22.4 GiB."""
+    """An amount as text; bytes in the unit of the limit, so that 24 GB does not become 22.4 GiB."""
     word = said.split()[-1] if unit == "bytes" and said else ""
     return f"{value / SIZES[word]:,.4g} {word}" if word in SIZES else amount(value, unit)
 
 
 def _step_noise(side: Side, *, of_median: bool = False) -> float | None:
-    """What the mean or the median step may be off by, 95 of 100 times."""
+    """The 95 % margin of the mean or median step."""
     ground = Ground(side.samples, side.samples, Speeds({}, {}, [], {}))
     sizes: dict[str, float] = {}
     for (part,), values in vectors(side.samples.parts, ["part"], "ns", side.samples.cells).items():
@@ -181,9 +179,9 @@ def _step_noise(side: Side, *, of_median: bool = False) -> float | None:
 
 
 def below_median(steps: Sequence[float]) -> float | None:
-    """How far below the median of these steps the job's own may lie, 95 of 100 times: by their order, so that a few slow steps do not hide it.
+    """The 95 % margin below the median of these steps by the sign test: a few slow steps do not widen it.
 
-    If it were below the k shortest of n, n − k or more would lie above by chance. None where there are too few to tell.
+    If the job's median were below the k shortest of n steps, n − k or more above it would be improbable. None for too few steps.
     """
     ordered, likely, shortest = sorted(steps), 0.0, -1
     for count in range(len(ordered)):
@@ -265,7 +263,7 @@ def _grown(name: str, row: Row | None, limit: Limit, diff: Diff) -> Check:
     if verdict == NOISY and known is not None:
         verdict, message = OVER, f"{over}: {known}"
     elif verdict == NOISY:
-        message = f"{over}, which may be chance{_of_baseline(row)}"
+        message = f"{over}, within noise{_of_baseline(row)}"
     elif excess > 0 and verdict == OK:
         verdict, message = NOISY, f"{over}, and {_slower(diff)}"
     return Check(
@@ -281,7 +279,7 @@ def _grown(name: str, row: Row | None, limit: Limit, diff: Diff) -> Check:
 
 
 def _missing(name: str, row: Row | None, diff: Diff) -> str:
-    """Why the figure cannot be told, if it cannot."""
+    """Why the figure is unknown; empty if it is known."""
     if "memory" not in name and not same_measure(diff.a, diff.b):
         return f"{'The baseline' if diff.a.step_source == 'none' else 'The profile'} has no steps."
     if row is not None and row.a is not None and row.b is not None:
@@ -290,7 +288,7 @@ def _missing(name: str, row: Row | None, diff: Diff) -> str:
 
 
 def _known_cause(diff: Diff) -> str | None:
-    """More work for each step is no matter of chance, however unsteady the machine: shapes and counts tell it."""
+    """More work per step is not noise, however unsteady the machine: shapes and counts show it."""
     return next(
         (line.title for line in diff.lines if line.kind == "batch" and diff.batch and diff.batch.ratio > 1),
         None,
@@ -298,16 +296,16 @@ def _known_cause(diff: Diff) -> str | None:
 
 
 def _of_baseline(row: Row) -> str:
-    """How far from sure that is."""
+    """The relative change and its noise."""
     if row.relative is None or not row.noise or not row.a:
         return ""
-    return f" ({signed_share(row.relative)}, and ± {100 * row.noise / row.a:.0f} % is noise)"
+    return f" ({signed_share(row.relative)}, noise ± {100 * row.noise / row.a:.0f} %)"
 
 
 def _slower(diff: Diff) -> str:
     found = [each for each in diff.speed if each.ratio > 1 + NOTABLE_SPEED]
     words = " and ".join(f"the {each.what} was {100 * (each.ratio - 1):.0f} % slower" for each in found)
-    return f"{words} in everything" if words else "at equal speed of the machine it is not"
+    return f"{words} overall" if words else "not at equal machine speed"
 
 
 def _gained(diff: Diff) -> Sequence[Check]:

@@ -31,7 +31,7 @@ def check(
         return gate(side, budget, strict=strict)
     if not (baseline or base.paths):
         raise StepscopeError(
-            "The budget has limits against a baseline, and no baseline.",
+            "The budget has baseline limits, but no baseline.",
             fix='Name one with --baseline PATH, or path = "…" below [baseline].',
         )
     before = repeated([side_of(each, wanted) for each in baseline or map(load, base.paths)])

@@ -14,7 +14,7 @@ from stepscope.reports.render.terminal_sections import wrapped
 from stepscope.reports.render.text_grid import lines
 from stepscope.safe import safe
 
-HEAD = ("limit", "at most", "measured", "± by chance", "verdict", "")
+HEAD = ("limit", "at most", "measured", "± noise", "verdict", "")
 _STYLES = {OK: "green", NOISY: "yellow"}
 _MARKS = {OK: "✅", NOISY: "⚠️"}
 
@@ -58,7 +58,7 @@ def as_json(found: Gate) -> str:
 
 
 def _as_said(check: Check, sign: str) -> tuple[str, str]:
-    """Both figures in the unit that the limit was written in."""
+    """Both figures in the unit of the limit."""
     if check.value is None:
         return sign + check.said, "–"
     value = written(abs(check.value), check.unit, check.said)
@@ -66,7 +66,7 @@ def _as_said(check: Check, sign: str) -> tuple[str, str]:
 
 
 def cells(check: Check) -> tuple[str, str, str, str, str, str]:
-    """As the head says. What may grow is told with its sign."""
+    """The cells of HEAD. Differences to a baseline carry their sign."""
     grows = check.name.startswith("baseline.") and check.unit != "count"
     say = change if grows else amount
     most = say(check.limit, check.unit) if check.limit is not None else ""
