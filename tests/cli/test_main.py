@@ -81,7 +81,7 @@ def test_an_empty_folder_says_what_was_looked_at(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     ended = inside.stepscope("info", tmp_path)
     assert ended.returncode == 1
-    assert "1 file in 1 folder were looked at" in ended.stderr
+    assert "1 file in 1 folder examined" in ended.stderr
     assert "notes.txt" in ended.stderr
 
 

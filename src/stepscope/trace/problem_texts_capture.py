@@ -168,7 +168,7 @@ CAPTURE: dict[str, Texts] = {
         "warning",
         "Not all ranks of the job are here",
         "Their files are on other hosts or in other folders, or one of them did not finish.",
-        "Copy the files of the other ranks beside these.",
+        "Copy the files of the other ranks next to these.",
     ),
     "duplicate-rank": Texts(
         "warning",

@@ -83,7 +83,7 @@ FILE: dict[str, Texts] = {
     ),
     "sidecar-unreadable": Texts(
         "info",
-        "The note beside the trace cannot be read",
+        "The sidecar of the trace cannot be read",
         "It was edited, or a copy damaged it.",
         "Copy it again, or delete it.",
     ),

@@ -30,7 +30,7 @@ def refuse_existing(path: Path, force: bool) -> None:
     """Stop before anything is computed if the file is there and may not be replaced."""
     if path.is_dir():
         raise StepscopeError(
-            f"{path} is a folder, and a file is to be written.", fix="Choose another name with -o."
+            f"{path} is a folder, not a file.", fix="Choose another name with -o."
         )
     if path.exists() and not force:
         raise StepscopeError(
@@ -43,7 +43,7 @@ def ready_folder(path: Path, force: bool) -> None:
     try:
         if path.exists() and not path.is_dir():
             raise StepscopeError(
-                f"{path} is a file, and a folder is to be written.", fix="Choose another name with -o."
+                f"{path} is a file, not a folder.", fix="Choose another name with -o."
             )
         if path.is_dir() and any(path.iterdir()) and not force:
             raise StepscopeError(
