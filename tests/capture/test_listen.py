@@ -142,7 +142,7 @@ def test_a_loop_that_makes_no_steps(place: Path) -> None:
         process.stdout.readline()
         ended = capture(place, process.pid, "--timeout", 1)
         assert ended.returncode == 1
-        assert "put stepscope.step() at the end" in ended.stderr
+        assert "call stepscope.step() at the end" in ended.stderr
         ended = capture(place, process.pid, "--timeout", 1)
         assert "someone else" not in ended.stderr
     finally:

@@ -58,7 +58,7 @@ def test_files(tmp_path: Path) -> None:
     with pytest.raises(StepscopeError, match="No such file: "):
         read_budget(file)
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(StepscopeError, match="Cannot read .* as text"):
+    with pytest.raises(StepscopeError, match=r"Cannot read .* as text"):
         read_budget(file)
     file.write_text("step_time = 120 ms")
     with pytest.raises(StepscopeError, match="is not valid TOML"):
