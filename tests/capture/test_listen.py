@@ -193,7 +193,7 @@ def test_nobody_listens(place: Path) -> None:
     assert ended.returncode == 1
     assert "does not listen" in ended.stderr
     assert "STEPSCOPE_LISTEN=1" in ended.stderr
-    assert "No process listens" in capture(place).stderr
+    assert "No process is listening" in capture(place).stderr
 
 
 def test_a_socket_that_was_left_behind(place: Path) -> None:
