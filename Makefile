@@ -101,10 +101,10 @@ pytest: $(VENV)/.dev
 
 web: $(VENV)/.dev web-tools ## only the page: its types, its modules, and every page of it in a real browser
 	@if test -x node_modules/.bin/tsc; then node_modules/.bin/tsc --project tsconfig.json; \
-	  else echo "SKIPPED: the types of the page, for want of npm (Node 20 or newer)." >&2; fi
+	  else echo "SKIPPED: the types of the page. npm (Node 20 or newer) not found." >&2; fi
 	@if test -n "$(NODE)"; then $(NODE) --test --test-reporter=dot tests/web/*.test.js; \
-	  else echo "SKIPPED: the modules of the page, for want of Node 20 or newer." >&2; fi
-	@test -n "$(CHROMIUM)" || echo "SKIPPED: the tests in a browser, for want of Chromium (see STEPSCOPE_CHROMIUM)." >&2
+	  else echo "SKIPPED: the modules of the page. Node 20 or newer not found." >&2; fi
+	@test -n "$(CHROMIUM)" || echo "SKIPPED: the tests in a browser. Chromium not found (see STEPSCOPE_CHROMIUM)." >&2
 	$(call TRIED,STEPSCOPE_CHROMIUM=$(CHROMIUM) $(PY) -m pytest $(wildcard $(BROWSER_TESTS)))
 
 web-tools: $(if $(NPM),node_modules/.made)
@@ -136,7 +136,7 @@ bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails
 	$(PY) -m benchmarks.ranks.physical
 	$(PY) -m benchmarks.ranks.scale
 
-soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, damaged profiles, also under AddressSanitizer, and the page in a slow world
+soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, damaged profiles, also under AddressSanitizer, and the page in a throttled browser
 	$(ASAN) .venv-asan/bin/python -m benchmarks.fuzz --seconds $(FUZZ_SECONDS) --memory 4096
 	$(PY) -m benchmarks.fuzz --seconds 60
 	$(PY) -m benchmarks.fuzz.pipeline --count $(FUZZ_CASES) --upto 10000

@@ -6,15 +6,17 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stepscope.reports.tables.tables import ORDER
 from stepscope.trace import schema
+from tests.test_layout import LAYERS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-PAGES = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md")), *sorted(DOCS.rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 
@@ -89,6 +91,46 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert [
         page.name for page in DOCS.glob("*.md") if page.name != "index.md" and f"({page.name})" not in index
     ] == []
+
+
+def test_every_page_of_a_folder_is_reached_from_its_index() -> None:
+    for index in (DOCS / folder / "index.md" for folder in ("how-it-works", "page", "report", "capture")):
+        pages = {page.name for page in index.parent.glob("*.md")} - {"index.md"}
+        text = index.read_text("utf-8")
+        assert sorted(page for page in pages if f"({page}" not in text) == [], f"link these from {index}"
+
+
+def test_every_page_of_the_browser_is_documented() -> None:
+    """The *how?* beside a page's title opens docs/page/NAME.md."""
+    entries = (ROOT / "src" / "stepscope" / "web" / "shell" / "pages.js").read_text("utf-8")
+    names = re.findall(r'\{ name: "(\w+)"', entries)
+    assert len(names) > 10
+    assert [name for name in names if not (DOCS / "page" / f"{name}.md").exists()] == []
+
+
+def test_the_layers_are_those_of_the_layout_test() -> None:
+    table = (ROOT / "ARCHITECTURE.md").read_text("utf-8").split("## Layers")[1].split("\n## ")[0]
+    assert first_column(table) == list(LAYERS)
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_paths_in_the_guides_exist(page: str) -> None:
+    """Every `folder/file.py` that a guide names; NAME and * are placeholders."""
+    homes = (ROOT, ROOT / "src", ROOT / "src" / "stepscope")
+    named = re.findall(r"`([\w.]+(?:/[\w.-]+)+/?)`", (ROOT / page).read_text("utf-8"))
+    paths = [path for path in named if "NAME" not in path and not path.startswith(".venv/")]
+    assert len(paths) > 15
+    assert [path for path in paths if not any((home / path).exists() for home in homes)] == []
+
+
+def test_the_walk_in_contributing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## The walk of an event")[1]
+    block = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)[0]
+    monkeypatch.chdir(ROOT)
+    names: dict[str, Any] = {}
+    exec(block, names)  # our own file
+    parts = names["context"].account.parts
+    assert {"compute", "dispatch"} <= set(parts["part"])
 
 
 def test_every_section_of_the_report_has_a_page() -> None:

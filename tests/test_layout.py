@@ -60,10 +60,8 @@ ALL_PYTHON = [
 TEXTS = [
     *ALL_PYTHON,
     *sorted(path for path in (ROOT / "docs").rglob("*.md")),
-    *(
-        ROOT / name
-        for name in ("Makefile", "README.md", "CHANGELOG.md", "SECURITY.md", "pyproject.toml", "setup.py")
-    ),
+    *sorted(ROOT.glob("*.md")),
+    *(ROOT / name for name in ("Makefile", "pyproject.toml", "setup.py")),
 ]
 FORBIDDEN = ("/".join(("..", "shared")), "/".join(("", "work", "")), "/".join(("", "opt", "w", "")))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class StepscopeError(Exception):
-    """A failure that is told to the user in words, without a traceback."""
+    """A failure that the user sees as a message, without a traceback."""
 
     exit_code = 1
 
@@ -15,7 +15,7 @@ class StepscopeError(Exception):
 
 
 class UnreadableFile(StepscopeError):
-    """A file that is no profile, or cannot be read at all."""
+    """A file that is not a profile, or cannot be read at all."""
 
 
 class NothingFound(StepscopeError):

@@ -50,5 +50,5 @@ def safe_cell(text: str) -> str:
 
 
 def readable(path: str) -> str:
-    """The path as text that can be written anywhere: bytes of a name that are no UTF-8 become escapes."""
+    """The path as text that can be written anywhere: bytes of a name that are not UTF-8 become escapes."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

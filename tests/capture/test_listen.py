@@ -143,7 +143,7 @@ def test_a_loop_that_makes_no_steps(place: Path) -> None:
         process.stdout.readline()
         ended = capture(place, process.pid, "--timeout", 1)
         assert ended.returncode == 1
-        assert "put stepscope.step() at the end" in ended.stderr
+        assert "call stepscope.step() at the end" in ended.stderr
         ended = capture(place, process.pid, "--timeout", 1)
         assert "someone else" not in ended.stderr
     finally:
@@ -177,7 +177,7 @@ def test_a_job_that_ends_meanwhile(place: Path) -> None:
         process.kill()
         _, said = asked.communicate(timeout=PATIENCE_SECONDS)
     assert asked.returncode == 1
-    assert "ended, or stopped listening, before the steps were recorded" in said
+    assert "exited or stopped listening before the steps were recorded" in said
 
 
 def test_a_job_that_hangs(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +194,7 @@ def test_nobody_listens(place: Path) -> None:
     assert ended.returncode == 1
     assert "does not listen" in ended.stderr
     assert "STEPSCOPE_LISTEN=1" in ended.stderr
-    assert "No process listens" in capture(place).stderr
+    assert "No process is listening" in capture(place).stderr
 
 
 def test_a_socket_that_was_left_behind(place: Path) -> None:

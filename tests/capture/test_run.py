@@ -98,7 +98,7 @@ def test_a_job_that_is_killed_ends_us_the_same_way(tmp_path: Path) -> None:
 def test_no_such_command(tmp_path: Path) -> None:
     ended = launched(tmp_path, "--", "there-is-no-such-command")
     assert ended.returncode == 127
-    assert "There is no command" in ended.stderr
+    assert "Command not found" in ended.stderr
 
 
 def test_the_jobs_own_sitecustomize_runs_and_the_path_is_clean(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_wrong_numbers_to_keep(text: str) -> None:
 
 def test_a_job_that_is_too_short(tmp_path: Path) -> None:
     ended = launched(tmp_path, "-o", "out", "--", sys.executable, LOOPS, "plain_call", 7)
-    assert "the job made 7 steps, and 10 to 15 were asked for" in ended.stderr
+    assert "the job made 7 steps, but steps 10 to 15 were requested" in ended.stderr
     assert f"Next: stepscope run --steps 2:6 -- {sys.executable}" in ended.stderr
     assert traces(tmp_path / "out") == []
 
@@ -256,7 +256,7 @@ def test_forked_workers_and_a_job_that_records_itself(tmp_path: Path) -> None:
         tmp_path, "--steps", "2:3", "-o", "other", "--", sys.executable, LOOPS, "own_profiler", 6
     )
     assert (len(traces(tmp_path / "own")), len(traces(tmp_path / "other"))) == (1, 0)
-    assert "The job records itself" in ended.stderr
+    assert "The job already records a profile itself" in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -393,6 +393,6 @@ def test_notes(tmp_path: Path) -> None:
 
 def test_the_outcome_without_a_loop() -> None:
     told = outcome(Plan("out", 1, 2), [{"steps": 0, "frameworks": ["jax"]}], "out", ["train"])
-    assert "no loop was found in a job with jax" in told.text
+    assert "no training loop was detected in a job with jax" in told.text
     assert "stepscope.step()" in told.text
     assert not told.is_good

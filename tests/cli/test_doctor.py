@@ -17,7 +17,7 @@ def test_a_failure_has_evidence_and_a_fix(tmp_path: Path) -> None:
     ended = stepscope("doctor", path)
     assert ended.returncode == 3
     lines = ended.stdout.splitlines()
-    assert lines[0].startswith(f"{path}: ") and "to mend" in lines[0]
+    assert lines[0].startswith(f"{path}: ") and " problem" in lines[0]
     assert any("error: " in line and "[no-device-events]" in line for line in lines)
     assert any(line.startswith("  → ") for line in lines)
     assert "checks passed" in lines[-1]
@@ -27,7 +27,7 @@ def test_a_failure_has_evidence_and_a_fix(tmp_path: Path) -> None:
 def test_a_good_profile(tmp_path: Path) -> None:
     ended = stepscope("doctor", kineto()(tmp_path))
     assert ended.returncode == 0
-    assert "nothing is wrong" in ended.stdout.splitlines()[0]
+    assert "no problems found" in ended.stdout.splitlines()[0]
 
 
 def test_json(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_an_empty_folder_says_what_was_looked_at(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     ended = inside.stepscope("info", tmp_path)
     assert ended.returncode == 1
-    assert "1 file in 1 folder were looked at" in ended.stderr
+    assert "1 file in 1 folder examined" in ended.stderr
     assert "notes.txt" in ended.stderr
 
 
@@ -105,7 +105,7 @@ def test_too_little_memory_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
     with pytest.raises(typer.Exit), session(quiet=False, verbose=False, color=Color.never):
         raise MemoryError
-    assert "not enough memory" in capsys.readouterr().err
+    assert "Not enough memory" in capsys.readouterr().err
 
 
 def test_an_interrupt_ends_with_130() -> None:

@@ -72,10 +72,10 @@ WRONG: list[tuple[Callable[[Path], object], list[str]]] = [
     (lambda at: at / "nowhere", ["No such file or folder: {path}"]),
     (lambda at: at / "no" / "where", ["No such file or folder: {path}", "The folder {folder} does not exist either."]),
     (lambda _: PROFILE / "x", ["No such file or folder: {path}", f"{PROFILE} is a file."]),
-    (lambda at: f"{at}/*.nothing", ["Nothing matches {path}", "Put the pattern in quotes; ** matches any folders."]),
-    (lambda at: at, ["No profile in {path}: 0 files in 1 folder were looked at.", ACCEPTED]),
+    (lambda at: f"{at}/*.nothing", ["No file matches {path}", "Quote the pattern; ** matches any folders."]),
+    (lambda at: at, ["No profile found in {path} (0 files in 1 folder examined).", ACCEPTED]),
     (circle, ["Cannot open {path}: Too many levels of symbolic links"]),
-    (dangling, ["This is a link to nothing: {path}"]),
+    (dangling, ["Broken symbolic link: {path}"]),
     (pipe, ["Not a regular file but a device, pipe or socket: {path}"]),
     (listener, ["Not a regular file but a device, pipe or socket: {path}"]),
     (lambda _: "/dev/zero", ["Not a regular file but a device, pipe or socket: {path}"]),
@@ -85,7 +85,7 @@ WRONG: list[tuple[Callable[[Path], object], list[str]]] = [
     (lambda _: "memory://nowhere", ["No such file or folder: memory:///nowhere"]),
     (lambda _: "nonsense://x", ["Cannot open nonsense://x: Protocol not known: nonsense"]),
     (lambda at: f"file://{at}/nowhere", ["No such file or folder: {folder}/nowhere"]),
-    (lambda _: "", ["The path is empty.", "Give a profile, a folder with profiles, a pattern or a URL."]),
+    (lambda _: "", ["The path is empty.", "Give a profile, a folder with profiles, a glob pattern or a URL."]),
 ]  # fmt: skip
 
 
@@ -154,5 +154,5 @@ def test_odd_names_are_exported(to: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["a\0b", "\ud800", "\udfff.json"])
 def test_names_that_no_file_can_have(path: str) -> None:
-    with pytest.raises(NothingFound, match="No file can have this name: "):
+    with pytest.raises(NothingFound, match="Invalid file name: "):
         load(path)

@@ -117,7 +117,7 @@ def test_a_terminal_gets_no_orders(tmp_path: Path) -> None:
 
 def test_a_page_is_not_for_terminals() -> None:
     if os.name != "nt":
-        assert "Name a file with -o" in in_terminal("report", PROFILE, "--format", "html")
+        assert "HTML output needs a file." in in_terminal("report", PROFILE, "--format", "html")
 
 
 def test_csv_of_hostile_names(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_each_sickness_is_noticed_and_no_other(code: str, environment: Environme
 
 
 def test_every_check_is_provoked() -> None:
-    assert {check.code for check in CHECKS} == set(SICK)
+    assert {check.code for check in CHECKS} == set(SICK), "provoke it in SICK of tests/doctor/environments.py"
 
 
 def test_fixes_name_the_interpreter() -> None:

@@ -82,7 +82,9 @@ def test_a_defect_is_noticed(tmp_path: Path, code: str, way: Way) -> None:
 
 
 def test_every_check_is_provoked() -> None:
-    assert {check.code for check in CHECKS} == {*WRONG, *BY_HAND}
+    assert {check.code for check in CHECKS} == {*WRONG, *BY_HAND}, (
+        "provoke it in WRONG of tests/doctor/files.py"
+    )
 
 
 def test_a_good_profile_has_no_failure(tmp_path: Path) -> None:
@@ -109,7 +111,7 @@ def test_codes_are_those_of_the_report() -> None:
         code for path in SOURCES if "capture" in path.parts for code in _troubles(path.read_text("utf-8"))
     }
     assert set(KNOWN) | REPORT_ONLY == documented | noted, (
-        "texts for these belong in doctor/profile/known_*.py"
+        "texts for these belong in trace/problem_texts_*.py"
     )
     assert {check.code for check in CHECKS} - set(KNOWN) == DOCTOR_ONLY
     assert not DOCTOR_ONLY & {code for path in SOURCES for code in problem_codes(path.read_text("utf-8"))}

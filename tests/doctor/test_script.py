@@ -59,7 +59,9 @@ def test_idiomatic_scripts_have_no_failure(name: str) -> None:
 
 
 def test_every_check_is_provoked() -> None:
-    assert {check.code for check in CHECKS} == {*WRONG, *BY_FILES}
+    assert {check.code for check in CHECKS} == {*WRONG, *BY_FILES}, (
+        "provoke it in WRONG of tests/doctor/scripts.py"
+    )
 
 
 def test_a_file_that_hides_a_package(tmp_path: Path) -> None:

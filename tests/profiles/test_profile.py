@@ -50,7 +50,7 @@ def test_tables_are_attributes() -> None:
     assert len(profile.traces) == 2
     with pytest.raises(AttributeError, match="no 'evnts'"):
         _ = profile.evnts
-    with pytest.raises(StepscopeError, match="There is no table evnts"):
+    with pytest.raises(StepscopeError, match="No table evnts"):
         profile.table("evnts")
 
 
@@ -68,7 +68,7 @@ def test_problems_of_ranks_and_profile() -> None:
 
 def test_traces_by_rank() -> None:
     assert two().trace(7).info.rank is None
-    with pytest.raises(StepscopeError, match="There is no rank 1"):
+    with pytest.raises(StepscopeError, match="No rank 1"):
         two().trace(1)
 
 

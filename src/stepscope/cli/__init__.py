@@ -1,4 +1,4 @@
-"""The `stepscope` command: one file per verb."""
+"""The `stepscope` command: one file per command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def main() -> None:
 
 
 def _make_streams_usable() -> None:
-    """A closed stream swallows what is said; one that knows few letters gets escapes instead of failing."""
+    """Write to nowhere where a stream is closed, and escapes where its encoding lacks a character."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -1,4 +1,4 @@
-"""The verbs of the command line, put together."""
+"""The commands of the command line, put together."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ app.command()(capture)
 app.command()(serve)
 
 
-def _say_version(wanted: bool) -> None:
+def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"stepscope {__version__}")
         raise typer.Exit
@@ -49,9 +49,7 @@ def _say_version(wanted: bool) -> None:
 def _common(
     version: Annotated[
         bool,
-        typer.Option(
-            "-V", "--version", is_eager=True, callback=_say_version, help="Say which version this is."
-        ),
+        typer.Option("-V", "--version", is_eager=True, callback=_show_version, help="Show version and exit."),
     ] = False,
 ) -> None:
-    """What is true for all verbs."""
+    """Options that all commands share."""

@@ -16,18 +16,18 @@ NOTHING = 1
 
 
 def capture(
-    targets: Annotated[list[str] | None, typer.Argument(metavar="PID|ADDRESS …", help="Processes that listen, or profiler servers as host:port; nothing to list the processes.", show_default=False)] = None,
-    steps: Annotated[int, typer.Option("--steps", metavar="N", min=1, help="How many steps to record.")] = 5,
-    seconds: Annotated[float, typer.Option("--seconds", metavar="S", min=0.001, help="For profiler servers, which know no steps: how long to record.")] = 2.0,
-    folder: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the profile goes.")] = Path("stepscope-out"),
-    remote: Annotated[str | None, typer.Option("--remote", metavar="DIR", help="For profiler servers: let them write to this folder of theirs instead of sending the profile.")] = None,
-    timeout: Annotated[float, typer.Option("--timeout", metavar="S", min=0.1, help="How long to wait for the steps.")] = 300.0,
+    targets: Annotated[list[str] | None, typer.Argument(metavar="PID|ADDRESS …", help="Listening processes, or profiler servers as host:port; without any, list the listening processes.", show_default=False)] = None,
+    steps: Annotated[int, typer.Option("--steps", metavar="N", min=1, help="Number of steps to record.")] = 5,
+    seconds: Annotated[float, typer.Option("--seconds", metavar="S", min=0.001, help="Seconds to record from profiler servers, which have no steps.")] = 2.0,
+    folder: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the profile.")] = Path("stepscope-out"),
+    remote: Annotated[str | None, typer.Option("--remote", metavar="DIR", help="Let profiler servers write to this folder on their own machine instead of sending the profile.")] = None,
+    timeout: Annotated[float, typer.Option("--timeout", metavar="S", min=0.1, help="Maximum seconds to wait for the steps.")] = 300.0,
     no_stacks: Annotated[bool, typer.Option("--no-stacks", help="Do not record Python functions.")] = False,
     quiet: QuietOption = False,
     color: ColorOption = Color.auto,
 ) -> None:  # fmt: skip
-    """Record from jobs that are running: those that called stepscope.listen() or were started with STEPSCOPE_LISTEN=1, and
-    those with a profiler server of TensorFlow or JAX. Several workers are recorded together.
+    """Record from running jobs: jobs that called stepscope.listen() or were started with STEPSCOPE_LISTEN=1, and
+    jobs with a TensorFlow or JAX profiler server. Several workers are recorded together.
     """
     with session(quiet, False, color) as talk:
         from stepscope.cli.capture_listening import addresses, from_processes, show_listening

@@ -1,4 +1,4 @@
-"""The part of `stepscope capture` that talks to processes that listen."""
+"""The part of `stepscope capture` that talks to listening processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def addresses(targets: Iterable[str]) -> list[Path]:
 
 
 def show_listening(talk: Talk) -> bool:
-    """A line for each process that listens; False, with what to do, if there is none."""
+    """Print a line for each listening process; False, with the fix, if there is none."""
     found = ask.statuses()
     for about in found:
         rank = "" if about.get("rank") is None else f", rank {about['rank']}"
@@ -27,13 +27,13 @@ def show_listening(talk: Talk) -> bool:
         talk.out.print(f"{about.get('pid')}  step {about.get('step')}{rank}  {command}")
     if not found:
         talk.warn(
-            "No process listens. Start the job with STEPSCOPE_LISTEN=1, or call stepscope.listen() in it."
+            "No process is listening. Start the job with STEPSCOPE_LISTEN=1, or call stepscope.listen() in it."
         )
     return bool(found)
 
 
 def from_processes(talk: Talk, paths: list[Path], request: dict[str, Any], timeout: float) -> list[Path]:
-    """All at once; workers of one job begin with the same step."""
+    """Record from all at once; workers of one job start at the same step."""
     if len(paths) > 1:
         now = max(int(ask.status(path).get("step") or 0) for path in paths)
         request["first"] = now + BEFORE + WARMUP + 1
@@ -47,26 +47,26 @@ def _from_process(talk: Talk, path: Path, request: dict[str, Any], timeout: floa
     for state in ask.order(path, request, timeout):
         if state.get("state") == "recording":
             talk.note(f"{path.stem}: recording steps {state.get('first')} to {state.get('last')}")
-    told = _what_became(path.stem, state, timeout)
-    if told:
-        talk.warn(told)
+    trouble = _what_became(path.stem, state, timeout)
+    if trouble:
+        talk.warn(trouble)
     for problem in state.get("problems", []):
         talk.warn(f"{path.stem}: {problem.get('title')}. {problem.get('detail')} {problem.get('fix')}")
     return [Path(name) for name in state.get("files", [])]
 
 
 def _what_became(name: str, state: dict[str, Any], timeout: float) -> str:
-    """Of an order whose last news is this; nothing where all is well."""
+    """What became of a request, by its last state; empty if it was done."""
     match state.get("state"):
         case "done":
             return ""
         case "refused":
-            return f"{name} does not record: {state.get('why')}."
+            return f"{name} refused to record: {state.get('why')}."
         case "gone":
-            return f"{name} ended, or stopped listening, before the steps were recorded."
+            return f"{name} exited or stopped listening before the steps were recorded."
         case "recording":
-            return f"{name} has not ended the steps within {timeout:g} s; it goes on recording."
+            return f"{name} did not complete the steps within {timeout:g} s; it keeps recording."
     return (
-        f"{name} has not ended a step within {timeout:g} s. If its loop is one that stepscope does not find, put "
+        f"{name} did not complete a step within {timeout:g} s. If stepscope does not detect its loop, call "
         "stepscope.step() at the end of the loop's body."
     )

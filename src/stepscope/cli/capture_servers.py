@@ -14,7 +14,7 @@ from stepscope.cli.console import Talk
 def from_servers(
     talk: Talk, addresses: Sequence[str], folder: Path, seconds: float, remote: str | None, *, stacks: bool
 ) -> list[Path]:
-    """All servers at once, into one run. One that fails does not keep the others from it; if all do, the first error is told."""
+    """Record from all servers at once, into one run. If some fail the others still record; if all fail, raise the first error."""
     run = new_run()
     servers = [Server(address.removeprefix("grpc://"), seconds, stacks) for address in addresses]
     talk.note(f"Recording {seconds:g} s from {', '.join(server.address for server in servers)}")

@@ -1,4 +1,4 @@
-"""`stepscope check`: is a profile within its budget."""
+"""`stepscope check`: compare a profile with its budget."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Format(str, Enum):
 
 def check(
     path: ProfilePath,
-    budget: Annotated[Path, typer.Option("--budget", metavar="FILE", help="The limits, as TOML.")] = Path("budgets.toml"),
-    baseline: Annotated[list[str] | None, typer.Option("--baseline", metavar="PATH", help="The profile to compare with, instead of the file's. May be given several times: several recordings of the same job show its noise.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Fail also on limits that are exceeded within noise (inconclusive).")] = False,
-    output_format: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.text,
-    step: Annotated[str | None, typer.Option("--step", metavar="A:B", help="Only the steps A to B, both included; one number for one step.")] = None,
-    step_name: Annotated[str | None, typer.Option("--step-name", metavar="NAME", help="The annotation that marks the steps.")] = None,
+    budget: Annotated[Path, typer.Option("--budget", metavar="FILE", help="Limits, as a TOML file.")] = Path("budgets.toml"),
+    baseline: Annotated[list[str] | None, typer.Option("--baseline", metavar="PATH", help="Profile to compare with, instead of the file's. Repeat for several recordings of the same job: they measure the noise.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Also fail on inconclusive results (within noise).")] = False,
+    output_format: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.text,
+    step: Annotated[str | None, typer.Option("--step", metavar="A:B", help="Only steps A to B, inclusive; a single number selects one step.")] = None,
+    step_name: Annotated[str | None, typer.Option("--step-name", metavar="NAME", help="Name of the annotation that marks the steps.")] = None,
     output: OutputOption = None,
     force: ForceOption = False,
     rank: RankOption = None,
@@ -58,7 +58,7 @@ def check(
 ) -> None:  # fmt: skip
     """Compare a profile with its budget: step time, parts, peak memory, findings, and growth against a baseline.
 
-    The exit code is 3 if a limit is exceeded by more than noise, or if the profile does not have the figure.
+    The exit code is 3 if a limit is exceeded by more than noise, or if the profile lacks the figure.
     """
     with session(quiet, verbose, color) as talk:
         from stepscope.analysis.options import Options, parse_steps

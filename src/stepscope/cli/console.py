@@ -1,4 +1,4 @@
-"""Talking to the user: data goes to stdout, talk to stderr, and errors say what to do next."""
+"""Output to the user: data goes to stdout, messages to stderr, and errors say what to do next."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Color(str, Enum):
 
 @dataclass
 class Talk:
-    """How this run of the program speaks. NO_COLOR counts where --color does not say otherwise."""
+    """Output settings of this run of the program. NO_COLOR applies unless --color says otherwise."""
 
     quiet: bool = False
     verbose: bool = False
@@ -45,7 +45,7 @@ class Talk:
 
     @property
     def out(self) -> Console:
-        """For data in words."""
+        """For results as text."""
         return self._console(False)
 
     @property
@@ -54,16 +54,16 @@ class Talk:
         return self._console(True)
 
     def note(self, text: str, style: str = "") -> None:
-        """A remark that -q silences."""
+        """Print a note, unless -q was given."""
         if not self.quiet:
             self.err.print(safe_lines(text), style=style or None)
 
     def warn(self, text: str) -> None:
-        """Something the user should not miss; -q does not silence it."""
+        """Print a warning, even with -q."""
         self.err.print(safe_lines(text), style="yellow")
 
     def fail(self, text: str, fix: str | None = None) -> None:
-        """Why the program ends without a result, and what to do."""
+        """Print why the program ends without a result, and the fix."""
         from rich.text import Text
 
         self.err.print(Text.assemble(("error: ", "bold red"), safe_lines(text)))
@@ -94,7 +94,7 @@ def _console(stderr: bool, color: Color) -> Console:
     from rich.console import Console
 
     class Quiet(Console):
-        """Leaves it to us what a closed pipe means."""
+        """Leaves the handling of a closed pipe to us."""
 
         def on_broken_pipe(self) -> None:
             raise
@@ -121,7 +121,7 @@ class _Bar:
         self.shown: Progress | None = None
 
     def update(self, done: int, total: int) -> None:
-        """So many bytes of so many."""
+        """Show the bytes done and the total."""
         if self.shown is None and time.monotonic() - self.started > SHOW_PROGRESS_AFTER_S:
             self.shown = _progress(self.console)
             self.shown.add_task(self.what, total=total or None)
@@ -130,7 +130,7 @@ class _Bar:
             self.shown.update(self.shown.task_ids[0], completed=done, total=total or None)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self.shown is not None:
             self.shown.stop()
 
@@ -150,7 +150,7 @@ def _progress(console: Console) -> Progress:
 
 @contextmanager
 def session(quiet: bool, verbose: bool, color: Color) -> Iterator[Talk]:
-    """Runs a verb: whatever goes wrong inside ends with one message and an exit code, never with a traceback."""
+    """Run a command: every failure inside ends with one message and an exit code, never with a traceback."""
     talk = Talk(quiet, verbose, color)
     try:
         yield talk
@@ -176,7 +176,7 @@ def session(quiet: bool, verbose: bool, color: Color) -> Iterator[Talk]:
 
 
 def _is_fault(error: BaseException) -> bool:
-    """Polars reports its own faults as a PanicException, which is no Exception; SystemExit is none either."""
+    """Polars reports its own faults as a PanicException, which is not an Exception; SystemExit is not a fault."""
     is_usage = type(error).__module__.partition(".")[0] in ("click", "typer")
     return not is_usage and (isinstance(error, Exception) or type(error).__name__ == "PanicException")
 
@@ -184,12 +184,12 @@ def _is_fault(error: BaseException) -> bool:
 def _words_for(error: BaseException) -> tuple[str, str]:
     if isinstance(error, MemoryError):
         return (
-            "There is not enough memory for this profile.",
-            "Open one rank with --rank, or use a larger machine.",
+            "Not enough memory for this profile.",
+            "Open a single rank with --rank, or use a machine with more memory.",
         )
     if isinstance(error, OSError) and error.strerror:
         where = f" ({error.filename})" if error.filename else ""
-        return f"{error.strerror}{where}.", "Check the disk and its permissions, and try again."
+        return f"{error.strerror}{where}.", "Check the disk and its permissions, then try again."
     line = f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0]
     return line, "This is a bug in stepscope; run again with -v for the traceback, and please report it."
 
@@ -200,7 +200,7 @@ def _trace_if(talk: Talk) -> None:
 
 
 def _forget_stdout() -> None:
-    """The reader of the pipe is gone: let the interpreter's last flush go nowhere."""
+    """The reader of the pipe is gone: discard the interpreter's last flush."""
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, sys.stdout.fileno())
     os.close(sink)

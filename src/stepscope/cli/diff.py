@@ -53,21 +53,21 @@ def _print_schema(wanted: bool) -> None:
 
 
 def diff(
-    a: Annotated[str, typer.Argument(metavar="A", help="The profile to compare with: a file, a folder, a pattern in quotes, or a URL.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The profile that may be better or worse.")],
-    also_a: Annotated[list[str] | None, typer.Option("--also-a", metavar="PATH", help="Another recording of A; may be given several times. Several recordings of the same job show its noise.")] = None,
-    also_b: Annotated[list[str] | None, typer.Option("--also-b", metavar="PATH", help="Another recording of B.")] = None,
-    output_format: Annotated[Format | None, typer.Option("--format", help="How to write it; by the name of FILE, else text.")] = None,
+    a: Annotated[str, typer.Argument(metavar="A", help="Profile to compare with: file, folder, quoted glob pattern or URL.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Profile that may be faster or slower.")],
+    also_a: Annotated[list[str] | None, typer.Option("--also-a", metavar="PATH", help="Another recording of A; may be repeated. Several recordings of one job measure the noise.")] = None,
+    also_b: Annotated[list[str] | None, typer.Option("--also-b", metavar="PATH", help="Another recording of B; may be repeated.")] = None,
+    output_format: Annotated[Format | None, typer.Option("--format", help="Output format; default: by the extension of FILE, else text.")] = None,
     step: StepOption = None,
     step_name: StepNameOption = None,
-    fail_on: Annotated[list[str] | None, typer.Option("--fail-on", metavar="5%", help="Exit code 3 if the step of B is slower by more than this and more than noise; also peak_memory=3%, or a part such as compute=10%. May be given several times.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="With --fail-on, fail also on limits that are exceeded within noise (inconclusive).")] = False,
+    fail_on: Annotated[list[str] | None, typer.Option("--fail-on", metavar="5%", help="Exit with code 3 if the step of B is longer by more than this and by more than noise; also peak_memory=3%, or a part such as compute=10%. May be repeated.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="With --fail-on, also fail on inconclusive results (within noise).")] = False,
     limit: RowsOption = None,
     output: OutputOption = None,
     force: ForceOption = False,
     rank: RankOption = None,
     cluster: ClusterOption = None,
-    workers: Annotated[int | None, typer.Option("--workers", metavar="N", min=0, help="Number of processes of this machine that read the ranks.")] = None,
+    workers: Annotated[int | None, typer.Option("--workers", metavar="N", min=0, help="Number of local processes that read the ranks.")] = None,
     no_cache: NoCacheOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -76,7 +76,7 @@ def diff(
 ) -> None:  # fmt: skip
     """Compare two profiles per step: parts, ops, kernels, memory, collectives and findings, each with its noise.
 
-    What explains the change comes first. A difference is significant if it exceeds the noise of steps and runs.
+    The lines that explain the change come first. A difference is significant if it exceeds the noise between steps and between runs.
     """
     with session(quiet, verbose, color) as talk:
         from stepscope.diffs.build import diff as compare

@@ -16,26 +16,26 @@ FAILED = 3
 
 
 class Format(str, Enum):
-    """How to say it."""
+    """Output format."""
 
     text = "text"
     json = "json"
 
 
 def doctor(
-    path: Annotated[str | None, typer.Argument(metavar="[PATH|train.py]", help="A profile, a folder that should hold one, or a training script; nothing for this machine.", show_default=False)] = None,
-    output_format: Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")] = Format.text,
-    python: Annotated[str | None, typer.Option("--python", metavar="PYTHON", help="The interpreter to examine; the one that runs stepscope by default.")] = None,
-    logdir: Annotated[str, typer.Option("--logdir", metavar="DIR", help="Where profiles will be written.")] = ".",
+    path: Annotated[str | None, typer.Argument(metavar="[PATH|train.py]", help="Profile, folder that should hold one, or training script; without it, this machine is examined.", show_default=False)] = None,
+    output_format: Annotated[Format, typer.Option("--format", help="Output format: text, or JSON for programs.")] = Format.text,
+    python: Annotated[str | None, typer.Option("--python", metavar="PYTHON", help="Interpreter to examine; default: the one that runs stepscope.")] = None,
+    logdir: Annotated[str, typer.Option("--logdir", metavar="DIR", help="Folder that profiles will be written to.")] = ".",
     run: RunOption = None,
     no_cache: NoCacheOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
     color: ColorOption = Color.auto,
 ) -> None:  # fmt: skip
-    """Say what is wrong with this machine, a training script or a profile, and how to mend it.
+    """Find out what is wrong with this machine, a training script or a profile, and how to fix it.
 
-    Scripts are read and never run. The exit code is 3 when something is wrong; remarks do not count.
+    Scripts are parsed, never run. The exit code is 3 if a check fails; notes do not count.
     """
     with session(quiet, verbose, color) as talk:
         from stepscope.doctor.diagnose import diagnose

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Target(str, Enum):
-    """What to write."""
+    """Output format."""
 
     chrome = "chrome"
     parquet = "parquet"
@@ -36,9 +36,9 @@ class Target(str, Enum):
 
 def export(
     path: ProfilePath,
-    to: Annotated[Target, typer.Option("--to", help="chrome: JSON for Perfetto. parquet: a folder with a file per table.")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="OUT", help="Where to; named after PATH by default, in the current folder. - is stdout. A name that ends in .gz is packed.")] = None,
-    merge: Annotated[bool, typer.Option("--merge", help="Chrome: one file with all ranks, their clocks aligned by the collectives.")] = False,
+    to: Annotated[Target, typer.Option("--to", help="chrome: JSON for Perfetto. parquet: a folder with one file per table.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="OUT", help="Output file or folder; default: named after PATH, in the current folder. - is stdout. A name ending in .gz is compressed.")] = None,
+    merge: Annotated[bool, typer.Option("--merge", help="Chrome: write one file with all ranks, with clocks aligned by the collectives.")] = False,
     force: ForceOption = False,
     rank: RankOption = None,
     run: RunOption = None,
@@ -49,9 +49,9 @@ def export(
 ) -> None:  # fmt: skip
     """Write a profile for other tools.
 
-    Chrome trace JSON opens in Perfetto, and in stepscope again with nothing lost. With several ranks it is a folder with
-    a file per rank; or one file for Perfetto, with --merge or if OUT ends in .json or .json.gz or is -, in which the ranks'
-    clocks are aligned by their collectives. Parquet is a folder with a file per table.
+    Chrome trace JSON opens in Perfetto, and again in stepscope without loss. Several ranks give a folder with one file per
+    rank; with --merge, or if OUT ends in .json or .json.gz or is -, one file for Perfetto with clocks aligned by the
+    collectives. Parquet is a folder with one file per table.
     """
     with session(quiet, verbose, color) as talk:
         from stepscope.profiles import export as writer
@@ -59,7 +59,7 @@ def export(
         to_stdout = output == Path("-")
         if merge and to is Target.parquet:
             raise StepscopeError(
-                "--merge is for Chrome traces.", fix="In Parquet all ranks are together anyway."
+                "--merge applies to Chrome traces only.", fix="Parquet files always contain all ranks."
             )
         if to_stdout:
             _refuse_stdout(to)
@@ -83,7 +83,7 @@ def export(
         written = writer.WRITERS[to.value](profile, target, force)
         talk.note(f"Wrote {written}")
         if to is Target.chrome:
-            talk.note("Open it at ui.perfetto.dev, or again with stepscope.")
+            talk.note("Open it at ui.perfetto.dev, or with stepscope.")
 
 
 def _merged(talk: Talk, profile: Profile, target: Path | None, force: bool) -> None:
@@ -105,16 +105,14 @@ def _merged(talk: Talk, profile: Profile, target: Path | None, force: bool) -> N
     talk.note(placed_words(list(times.values())))
     if target is not None:
         talk.note(
-            "Open it at ui.perfetto.dev. For stepscope, export a file per rank: without --merge, to a folder."
+            "Open it at ui.perfetto.dev. For stepscope, export one file per rank: without --merge, to a folder."
         )
 
 
 def _refuse_stdout(to: Target) -> None:
     if to is Target.parquet:
-        raise StepscopeError(
-            "Parquet is a folder of files and cannot go to stdout.", fix="Name a folder with -o."
-        )
+        raise StepscopeError("Parquet output is a folder and cannot go to stdout.", fix="Use -o DIR.")
     if sys.stdout.isatty():
         raise StepscopeError(
-            "This would flood the terminal.", fix="Name a file with -o, or send it through a pipe."
+            "Refusing to write a trace to the terminal.", fix="Use -o FILE, or redirect stdout."
         )

@@ -23,7 +23,7 @@ from stepscope.cli.output import send
 
 
 class Format(str, Enum):
-    """How to say it."""
+    """Output format."""
 
     text = "text"
     json = "json"
@@ -31,7 +31,7 @@ class Format(str, Enum):
 
 def info(
     path: ProfilePath,
-    output_format: Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")] = Format.text,
+    output_format: Annotated[Format, typer.Option("--format", help="Output format: text, or JSON for programs.")] = Format.text,
     rank: RankOption = None,
     run: RunOption = None,
     no_cache: NoCacheOption = False,
@@ -39,7 +39,7 @@ def info(
     verbose: VerboseOption = False,
     color: ColorOption = Color.auto,
 ) -> None:  # fmt: skip
-    """Say what is in a profile: framework, devices, ranks, steps, events, options, problems."""
+    """Show what is in a profile: framework, devices, ranks, steps, events, capture options, problems."""
     with session(quiet, verbose, color) as talk:
         profile = opened(talk, path, rank, run, no_cache)
         from stepscope.profiles.overview import overview

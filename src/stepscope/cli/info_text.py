@@ -36,7 +36,7 @@ def lines(found: Overview, *, verbose: bool = False, width: int | None = None) -
     if len(found.ranks) > 1:
         yield from _ranks(found, most)
     yield from _categories(found, most)
-    # That there are other runs is told by their table.
+    # The table of runs shows the other ones.
     yield from _problems([each for each in found.problems if each.code != "other-runs"], width)
     yield from _runs(found.runs, most)
     yield from _skipped(found, most)

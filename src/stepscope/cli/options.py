@@ -1,4 +1,4 @@
-"""Arguments and options that several verbs share."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from stepscope.cli.console import Color, Talk
 if TYPE_CHECKING:
     from stepscope.profiles.profile import Profile
 
-ProfilePath = Annotated[
-    str, typer.Argument(metavar="PATH", help="A file, a folder, a pattern in quotes, or a URL.")
-]
+ProfilePath = Annotated[str, typer.Argument(metavar="PATH", help="File, folder, quoted glob pattern or URL.")]
 RankOption = Annotated[int | None, typer.Option("--rank", metavar="N", min=0, help="Only this rank.")]
 RunOption = Annotated[
-    str | None, typer.Option("--run", metavar="NAME", help="Which run of the folder; the newest by default.")
+    str | None,
+    typer.Option("--run", metavar="NAME", help="Run to open if the folder has several; default: the newest."),
 ]
-NoCacheOption = Annotated[bool, typer.Option("--no-cache", help="Read the files again, and keep nothing.")]
-QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no remarks.")]
-VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Say more; tracebacks on errors.")]
-ColorOption = Annotated[Color, typer.Option("--color", help="Colours; NO_COLOR is obeyed.")]
+NoCacheOption = Annotated[bool, typer.Option("--no-cache", help="Do not use or write the cache.")]
+QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="Hide progress and notes.")]
+VerboseOption = Annotated[
+    bool, typer.Option("-v", "--verbose", help="Show more detail, and tracebacks of errors.")
+]
+ColorOption = Annotated[Color, typer.Option("--color", help="Use colours; auto honours NO_COLOR.")]
 OutputOption = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there instead of to stdout.")
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to FILE instead of stdout.")
 ]
-ForceOption = Annotated[bool, typer.Option("-f", "--force", help="Overwrite what is there.")]
+ForceOption = Annotated[bool, typer.Option("-f", "--force", help="Overwrite existing files.")]
 RawOption = Annotated[
     bool,
     typer.Option(
@@ -36,28 +37,29 @@ RawOption = Annotated[
 StepOption = Annotated[
     str | None,
     typer.Option(
-        "--step", metavar="A:B", help="Only the steps A to B, both included; one number for one step."
+        "--step", metavar="A:B", help="Only steps A to B, inclusive; a single number selects one step."
     ),
 ]
 StepNameOption = Annotated[
-    str | None, typer.Option("--step-name", metavar="NAME", help="The annotation that marks the steps.")
+    str | None,
+    typer.Option("--step-name", metavar="NAME", help="Name of the annotation that marks the steps."),
 ]
 RowsOption = Annotated[
     int | None,
-    typer.Option("-n", "--limit", metavar="N", min=0, help="At most so many rows of a table, 0 for all."),
+    typer.Option("-n", "--limit", metavar="N", min=0, help="Maximum rows per table, 0 for all."),
 ]
 ClusterOption = Annotated[
     str | None,
     typer.Option(
         "--cluster",
         metavar="ADDRESS",
-        help="Read the ranks on the workers of this Dask scheduler: tcp://host:8786, or its scheduler file.",
+        help="Read the ranks on the workers of a Dask scheduler: tcp://host:8786, or its scheduler file.",
     ),
 ]
 
 
 def opened(talk: Talk, path: str, rank: int | None, run: str | None, no_cache: bool) -> Profile:
-    """The profile, with a progress bar if it takes long."""
+    """Load the profile, with a progress bar if that takes long."""
     from stepscope.profiles.load import load
 
     with talk.progress("Reading") as progress:

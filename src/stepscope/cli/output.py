@@ -1,4 +1,4 @@
-"""Where results go: stdout, or a file."""
+"""Where results are written: stdout, or a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def destination(path: Path | None, force: bool) -> Iterator[IO[bytes]]:
 
 
 def send(text: str, stream: IO[bytes]) -> None:
-    """Exactly, unless a terminal would act on what is in it."""
+    """Write the text unchanged; for a terminal, escape control characters."""
     if stream is sys.stdout.buffer and sys.stdout.isatty():
         text = safe_lines(text)
     stream.write(text.encode())

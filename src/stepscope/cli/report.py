@@ -38,7 +38,7 @@ SECTIONS = "problems, findings, breakdown, phases, steps, input, ops, kernels, p
 
 
 class By(str, Enum):
-    """What tells ops apart, beside their names."""
+    """What distinguishes ops, in addition to their names."""
 
     scope = "scope"
     shapes = "shapes"
@@ -66,29 +66,29 @@ def _print_schema(wanted: bool) -> None:
 
 def report(
     path: ProfilePath,
-    output_format: Annotated[Format | None, typer.Option("--format", help="How to write it; by the name of FILE, else text.")] = None,
-    section: Annotated[list[str] | None, typer.Option("--section", metavar="NAME", help=f"Only this section; may be given several times: {SECTIONS}.")] = None,
+    output_format: Annotated[Format | None, typer.Option("--format", help="Output format; default: by the extension of FILE, else text.")] = None,
+    section: Annotated[list[str] | None, typer.Option("--section", metavar="NAME", help=f"Only this section; may be repeated: {SECTIONS}.")] = None,
     step: StepOption = None,
     step_name: StepNameOption = None,
-    by: Annotated[list[By] | None, typer.Option("--by", help="Split ops further; may be given several times.")] = None,
+    by: Annotated[list[By] | None, typer.Option("--by", help="Split ops further; may be repeated.")] = None,
     limit: RowsOption = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there instead of to stdout; a folder for all tables as CSV.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to FILE instead of stdout; a folder for all tables as CSV.")] = None,
     force: ForceOption = False,
     raw: RawOption = False,
     rank: RankOption = None,
     run: RunOption = None,
     cluster: ClusterOption = None,
-    workers: Annotated[int | None, typer.Option("--workers", metavar="N", min=0, help="Read the ranks in so many processes of this machine, 0 for none; without, one for each core if there is much to read.")] = None,
+    workers: Annotated[int | None, typer.Option("--workers", metavar="N", min=0, help="Number of local processes that read the ranks, 0 for none; default: one per core if there is much to read.")] = None,
     no_cache: NoCacheOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
     color: ColorOption = Color.auto,
     schema: Annotated[bool, typer.Option("--schema", is_eager=True, callback=_print_schema, help="Print the JSON schema of a report.")] = False,
 ) -> None:  # fmt: skip
-    """Explain a profile: where the time and the bytes of a step go, by cause and by name, and what to change.
+    """Explain a profile: where the time and memory of a step go, by cause and by name, and what to change.
 
-    Problems of the capture come first, then what to change, then the account and the tables. JSON, CSV, Markdown and a
-    self-contained web page say the same.
+    Problems of the capture come first, then findings, then the account and the tables. JSON, CSV, Markdown and a
+    self-contained HTML page have the same content.
     """
     with session(quiet, verbose, color) as talk:
         from stepscope.profiles.cache.background import postponed
@@ -149,14 +149,14 @@ def _check_target(form: str, output: Path | None, force: bool, sections: list[st
     if form == "csv" and not sections:
         if output is None:
             raise StepscopeError(
-                "A report has several tables, and CSV holds one.",
-                fix="Choose one with --section, or name a folder with -o.",
+                "A report has several tables, but a CSV file holds only one.",
+                fix="Choose one with --section, or write all to a folder with -o DIR.",
             )
         ready_folder(output, force)
     elif output is not None:
         refuse_existing(output, force)
     elif form == "html" and sys.stdout.isatty():
-        raise StepscopeError("A web page is of no use in a terminal.", fix="Name a file with -o.")
+        raise StepscopeError("HTML output needs a file.", fix="Use -o FILE.")
 
 
 def _print(talk: Talk, found: Report, sections: list[str] | None, limit: int) -> None:

@@ -24,13 +24,13 @@ def steps_of(text: str) -> tuple[int, int]:
     """`10:15` is the steps 10 to 15, both included; `10` is one, `:5` begins with the first."""
     match = re.fullmatch(r"(\d{0,9})(:)?(\d{1,9})?", text.strip())
     if match is None or not (match[1] or match[3]):
-        raise typer.BadParameter(f"{text!r} is no range of steps; write 10:15")
+        raise typer.BadParameter(f"invalid step range {text!r}; write for example 10:15")
     first = int(match[1] or 0)
     if match[2] and not match[3]:
-        raise typer.BadParameter("say where recording ends, as in 10:15")
+        raise typer.BadParameter("the range has no end; write for example 10:15")
     last = int(match[3]) if match[2] else first
     if last < first:
-        raise typer.BadParameter(f"{text!r} ends before it begins")
+        raise typer.BadParameter(f"the range {text!r} ends before it starts")
     return first, last
 
 
@@ -50,7 +50,7 @@ def command_of(words: list[str]) -> list[str]:
     if words and words[0] == "--":
         words = words[1:]
     if not words:
-        raise typer.BadParameter("say what to run: stepscope run -- python train.py")
+        raise typer.BadParameter("no command given; write for example: stepscope run -- python train.py")
     script = Path(words[0])
     if words[0] == "-m" or (script.suffix == ".py" and script.is_file() and not os.access(script, os.X_OK)):
         return [sys.executable, *words]
@@ -59,22 +59,22 @@ def command_of(words: list[str]) -> list[str]:
 
 def run(
     command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND …", help="python train.py …, torchrun …, accelerate launch …, or -m module …", show_default=False)] = None,
-    steps: Annotated[str, typer.Option("--steps", metavar="A:B", help="Which steps to record, both included; the first step is 0.")] = DEFAULT_STEPS,
-    folder: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the profile goes.")] = Path("stepscope-out"),
+    steps: Annotated[str, typer.Option("--steps", metavar="A:B", help="Steps to record, inclusive; the first step is 0.")] = DEFAULT_STEPS,
+    folder: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the profile.")] = Path("stepscope-out"),
     repeat: Annotated[int, typer.Option("--repeat", metavar="N", min=0, help="Record so many windows, each as far after the one before as the first is after the start; 0: until the job ends.")] = 1,
     keep: Annotated[str, typer.Option("--keep", metavar="N", help="How many windows of a process stay, the newest; all for all of them. By default all, with --repeat 0 the newest 50, at most 4 GiB.")] = "newest",
     module: Annotated[bool, typer.Option("-m", help="The command is a Python module.")] = False,
     no_memory: Annotated[bool, typer.Option("--no-memory", help="Do not record allocations.")] = False,
-    no_shapes: Annotated[bool, typer.Option("--no-shapes", help="Do not record the shapes of inputs.")] = False,
+    no_shapes: Annotated[bool, typer.Option("--no-shapes", help="Do not record input shapes.")] = False,
     no_stacks: Annotated[bool, typer.Option("--no-stacks", help="Do not record Python functions.")] = False,
-    listen: Annotated[bool, typer.Option("--listen", help="Also let `stepscope capture` record from the job at any time.")] = False,
+    listen: Annotated[bool, typer.Option("--listen", help="Also allow `stepscope capture` to record from the job at any time.")] = False,
     quiet: QuietOption = False,
     color: ColorOption = Color.auto,
 ) -> None:  # fmt: skip
     """Run a training job and record some of its steps, without editing it.
 
-    The loop is found by optimizer steps, data loaders, Keras batches, JAX step markers or calls of stepscope.step(). The job
-    gets its arguments, signals and terminal as ever, and its exit code is the exit code.
+    The training loop is detected by optimizer steps, data loaders, Keras batches, JAX step markers or calls of stepscope.step().
+    Arguments, signals and the terminal are passed on to the job, and its exit code becomes the exit code.
     """
     import tempfile
 
@@ -88,8 +88,8 @@ def run(
         options = {"memory": not no_memory, "shapes": not no_shapes, "stacks": not no_stacks, "keep": kept}
         plan = Plan(str(folder.absolute()), first, last, notes, options, repeat)
         code = _ended(talk, words, environment(plan, os.environ, listen=listen))
-        told = outcome(plan, list(read_notes(Path(notes))), shlex.quote(str(folder)), words)
-        (talk.note if told.is_good else talk.warn)(told.text)
+        result = outcome(plan, list(read_notes(Path(notes))), shlex.quote(str(folder)), words)
+        (talk.note if result.is_good else talk.warn)(result.text)
     _end_like(code)
 
 
@@ -99,18 +99,18 @@ def _ended(talk: Talk, words: list[str], env: dict[str, str]) -> int:
     try:
         return supervise(words, env)
     except FileNotFoundError:
-        talk.fail(f"There is no command {words[0]!r}.", "Check its name, or give its path.")
+        talk.fail(f"Command not found: {words[0]}", "Check its name, or give its path.")
         raise typer.Exit(COMMAND_NOT_FOUND) from None
     except PermissionError:
         talk.fail(
-            f"{words[0]} cannot be run.",
+            f"{words[0]} is not executable.",
             f"For a Python script: stepscope run -- python {shlex.quote(words[0])}",
         )
         raise typer.Exit(COMMAND_NOT_RUNNABLE) from None
 
 
 def _end_like(code: int) -> None:
-    """With the exit code of the job, or by the signal that ended it."""
+    """Exit with the job's exit code, or by the signal that ended it."""
     if code < 0:
         from stepscope.cli.supervise import end_by_signal
 

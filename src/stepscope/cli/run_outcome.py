@@ -1,4 +1,4 @@
-"""What came of a job that was run to be recorded, and the next command to type."""
+"""The outcome of a job under `stepscope run`, and the next command to type."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Note = dict[str, Any]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The text, and whether a profile came of it."""
+    """The text, and whether a profile was written."""
 
     text: str
     is_good: bool
 
 
 def outcome(plan: Plan, notes: Sequence[Note], folder: str, command: Sequence[str]) -> Outcome:
-    """By what the processes of the job noted."""
+    """The outcome, from the notes of the job's processes."""
     recorded = [note for note in notes if note.get("files")]
     if recorded:
         return Outcome(_recorded(plan, recorded, folder), True)
     itself = next((note["records_itself"] for note in notes if note.get("records_itself")), None)
     if itself is not None:
-        text = f"The job records itself, so stepscope run recorded nothing.\nNext: stepscope report {shlex.quote(itself)}"
+        text = f"The job already records a profile itself, so stepscope run recorded nothing.\nNext: stepscope report {shlex.quote(itself)}"
         return Outcome(text, True)
     return Outcome(_nothing(plan, notes, command), False)
 
@@ -53,7 +53,7 @@ def _nothing(plan: Plan, notes: Sequence[Note], command: Sequence[str]) -> str:
         last = max(0, steps - 1)
         first = min(max(0, steps - 5), max(0, last - 1))
         return (
-            f"Nothing was recorded: the job made {steps} step{'s' * (steps != 1)}, and {plan.first} to {plan.last} were asked for.\n"
+            f"Nothing was recorded: the job made {steps} step{'s' * (steps != 1)}, but steps {plan.first} to {plan.last} were requested.\n"
             f"Next: {again.format(f'{first}:{last}')}"
         )
     if problems:
@@ -61,13 +61,13 @@ def _nothing(plan: Plan, notes: Sequence[Note], command: Sequence[str]) -> str:
     if notes:
         frameworks = ", ".join(sorted({name for note in notes for name in note.get("frameworks", ())}))
         return (
-            f"Nothing was recorded: no loop was found in a job with {frameworks or 'no framework'}. Optimizers of torch.optim, "
-            "data loaders, Keras batches and JAX step markers are looked for.\n"
-            "Next: put stepscope.step() at the end of the loop's body, and run this again."
+            f"Nothing was recorded: no training loop was detected in a job with {frameworks or 'no framework'}. stepscope looks for optimizers "
+            "of torch.optim, data loaders, Keras batches and JAX step markers.\n"
+            "Next: call stepscope.step() at the end of the loop's body, and run this again."
         )
     return (
-        "Nothing was recorded: no Python process of the job imported PyTorch, TensorFlow or JAX, or counted a step. Python that "
-        "is started with -I, -E or -S, or on another machine, does not hear of stepscope.\n"
+        "Nothing was recorded: no Python process of the job imported PyTorch, TensorFlow or JAX, or counted a step. stepscope does not "
+        "reach Python processes started with -I, -E or -S, or on another machine.\n"
         f"Next: stepscope doctor{_script(command)}"
     )
 

@@ -26,7 +26,7 @@ def supervise(command: Sequence[str], env: Mapping[str, str]) -> int:
 
 
 def _by_waiting(command: Sequence[str], env: Mapping[str, str]) -> int:
-    """Signals are fetched one by one, with who sent them; none can be lost between two moments."""
+    """Fetch signals one by one, each with its sender, so that none is lost in between."""
     awaited = {*_PASSED, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
     try:
@@ -43,7 +43,7 @@ def _by_waiting(command: Sequence[str], env: Mapping[str, str]) -> int:
 
 
 def _was_sent_to_all(got: signal.struct_siginfo) -> bool:
-    """By the kernel on behalf of the terminal, not by a process to us alone."""
+    """Whether the kernel sent it to the whole foreground on behalf of the terminal, not a process to us alone."""
     return got.si_signo in _FROM_TERMINAL and got.si_code > 0
 
 
@@ -55,7 +55,7 @@ def _pass_on(job: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _by_handlers(command: Sequence[str], env: Mapping[str, str]) -> int:
-    """Where nobody says who sent a signal: those of a terminal's keys are left to the terminal."""
+    """Where the sender of a signal is unknown: signals of a terminal's keys are left to the terminal."""
     job = subprocess.Popen(command, env=env)
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
@@ -71,7 +71,7 @@ def _by_handlers(command: Sequence[str], env: Mapping[str, str]) -> int:
 
 
 def end_by_signal(number: int) -> None:
-    """End as the job ended, so that whoever waits for us sees the same. No second core file is written."""
+    """End as the job ended, so that the parent process sees the same. No second core file is written."""
     import resource
 
     sys.stdout.flush()

@@ -16,7 +16,7 @@ NULL = "null"
 def text_table(
     header: Sequence[str], rows: Sequence[Sequence[object]], numeric: Sequence[bool], width: int | None = None
 ) -> Iterator[str]:
-    """The lines of the table: names, a rule, rows. Numbers stand to the right; `width` clips long texts with …"""
+    """The lines of the table: names, a rule, rows. Numbers are right-aligned; `width` clips long texts with …"""
     cells = [[NULL if value is None else safe(value) for value in row] for row in rows]
     names = [safe(name) for name in header]
     widths = [max(cell_width(row[i]) for row in [names, *cells]) for i in range(len(names))]
@@ -29,7 +29,7 @@ def text_table(
 
 
 def cell_width(text: str) -> int:
-    """Columns of the terminal that the text takes."""
+    """The number of terminal columns that the text takes."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -38,7 +38,7 @@ def cell_width(text: str) -> int:
 
 
 def terminal_width(stream: IO[str] | None = None) -> int | None:
-    """How wide the window is; None where the output is no terminal."""
+    """The width of the window; None if the output is not a terminal."""
     import shutil
 
     return shutil.get_terminal_size().columns if (stream or sys.stdout).isatty() else None

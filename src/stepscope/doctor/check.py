@@ -1,4 +1,4 @@
-"""A check: one question about an environment, a script or a profile, with the texts for those who meet the answer."""
+"""A check: one question about an environment, a script or a profile, with the texts of its answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Subject = TypeVar("Subject")
 
 @dataclass(frozen=True)
 class Sign:
-    """What a check saw: the evidence, and where it can be more exact than the check's own texts, those."""
+    """What a check found: the evidence, and where they are more exact than the check's own, its fix, title and severity."""
 
     evidence: str
     fix: str = ""
@@ -24,13 +24,13 @@ class Sign:
 
 
 Look = Callable[[Subject], Iterable[Sign]]
-# Why the question does not arise for this subject; empty if it does.
+# Why the check does not apply to this subject; empty if it does.
 Needs = Callable[[Subject], str]
 
 
 @dataclass(frozen=True)
 class Check(Generic[Subject]):
-    """`title` says what is wrong, `cause` how that comes and what it leads to, `fix` what to do in general."""
+    """`title` says what is wrong, `cause` why and with which consequences, `fix` what to do in general."""
 
     code: str
     group: Group
@@ -43,13 +43,13 @@ class Check(Generic[Subject]):
 
 
 def always(_subject: object) -> str:
-    """The question always arises."""
+    """The check always applies."""
     return ""
 
 
 @dataclass
 class Checks(Generic[Subject]):
-    """The checks of one group, in the order in which they are told."""
+    """The checks of one group, in the order of the output."""
 
     group: Group
     all: list[Check[Subject]]
@@ -64,7 +64,7 @@ class Checks(Generic[Subject]):
         severity: Severity = "warning",
         needs: Needs[Subject] = always,
     ) -> Callable[[Look[Subject]], Look[Subject]]:
-        """Registers the function below as a check."""
+        """Register the function below as a check."""
 
         def registered(look: Look[Subject]) -> Look[Subject]:
             self.all.append(Check(code, self.group, title, cause, fix, severity, look, needs))

@@ -1,4 +1,4 @@
-"""What to look at, and with which checks: the environment, a script or a profile."""
+"""Choose the subject and its checks: the environment, a script or a profile."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def diagnose_environment(found: Environment) -> Diagnosis:
 def diagnose_profile(found: Examined) -> Diagnosis:
     """What is wrong with the profile, or with the folder that should hold one."""
     diagnosis = examine(found, profile.CHECKS, found.path)
-    # A recorder of another version may note problems that have no check here; they are told all the same.
+    # A recorder of another version may note problems without a check here; they are shown as well.
     unknown = [problem for problem in found.problems if problem.code not in KNOWN]
     diagnosis.results += [
         Result(each.code, "profile", each.severity, each.title, each.detail or each.title, each.fix)
@@ -60,7 +60,7 @@ def diagnose_profile(found: Examined) -> Diagnosis:
 
 
 def _facts(found: Environment) -> dict[str, str]:
-    """What a reader of the diagnosis wants to know first."""
+    """Facts shown at the top of the diagnosis."""
     python = found.python
     facts = {"python": f"{python.version} ({python.executable})"}
     for name in (*FRAMEWORKS, "tensorboard"):

@@ -1,4 +1,4 @@
-"""Asks every check, one after the other. A check that breaks is told as not looked at; it never breaks the rest."""
+"""Run every check, one after the other. A check that raises is reported as not looked at and does not affect the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks of broken checks
 def examine(
     subject: Subject, checks: Sequence[Check[Subject]], named: str, facts: dict[str, str] | None = None
 ) -> Diagnosis:
-    """The diagnosis of one subject, which people know as `named`."""
+    """The diagnosis of one subject, shown as `named`."""
     found = Diagnosis(named, [], [], [], facts or {})
     for check in checks:
         reason = _ask(check, subject, found)
@@ -26,7 +26,7 @@ def examine(
 
 
 def _ask(check: Check[Subject], subject: Subject, found: Diagnosis) -> str:
-    """Puts the answer into what was found, or says why there is none."""
+    """Add the check's results to the diagnosis, or return why there are none."""
     try:
         reason = check.needs(subject)
         if reason:

@@ -11,20 +11,20 @@ from stepscope.doctor.diagnose import all_checks
 
 _INTRODUCTION = """# Troubleshooting
 
-What `stepscope doctor` looks for, in its own words. Let it look itself:
+All checks of `stepscope doctor`, in its own words. To run them:
 
 ```
 stepscope doctor               # this machine: frameworks, CUPTI, driver, TensorBoard and its plugins
-stepscope doctor train.py      # a training script, which is read and never run
+stepscope doctor train.py      # a training script, which is parsed and never run
 stepscope doctor logs/run1     # a profile, or a folder that should hold one
 ```
 
-An `error` or a `warning` makes the exit code 3; `info` is a remark. This page is generated: `python -m stepscope.doctor.page`.
+An `error` or a `warning` makes the exit code 3; `info` is a note. This page is generated: `python -m stepscope.doctor.page`.
 """
 _HEADINGS: dict[Group, str] = {
-    "environment": "## The environment\n\nWithout a path. `--python PATH` examines another interpreter, `--logdir DIR` another place to write to.",
-    "script": "## A training script\n\nOnly the syntax is looked at, so that what other files do is not known; in doubt, nothing is said.",
-    "profile": "## A profile or a folder\n\nThe codes are those of the report's [problems](problems.md), where is told what happens to the events.",
+    "environment": "## The environment\n\nChecked without a path. `--python PATH` examines another interpreter, `--logdir DIR` another output folder.",
+    "script": "## A training script\n\nOnly the syntax of this file is examined, not what it imports; in doubt, nothing is reported.",
+    "profile": "## A profile or a folder\n\nThe codes are those of the report's [problems](problems.md), which describes what happens to the events.",
 }
 
 
@@ -44,7 +44,7 @@ def _entries(checks: Sequence[Check[Any]]) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """Angle brackets are no markup here."""
+    """Angle brackets are not markup here."""
     return text.replace("<", "&lt;").replace("\n", " ")
 
 

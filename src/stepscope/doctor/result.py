@@ -19,12 +19,12 @@ class Result(msgspec.Struct):
 
     @property
     def is_failure(self) -> bool:
-        """Remarks (`info`) are worth knowing and fail nothing."""
+        """Notes (`info`) are worth knowing and do not count as failures."""
         return self.severity != "info"
 
 
 class NotLookedAt(msgspec.Struct):
-    """A check whose question did not arise, or that could not be answered."""
+    """A check that did not apply, or that could not be answered."""
 
     code: str
     group: str
@@ -32,7 +32,7 @@ class NotLookedAt(msgspec.Struct):
 
 
 class Diagnosis(msgspec.Struct):
-    """The results of all checks: failures first, then remarks."""
+    """The results of all checks: failures first, then notes."""
 
     subject: str
     results: list[Result]
@@ -43,10 +43,10 @@ class Diagnosis(msgspec.Struct):
 
     @property
     def failures(self) -> list[Result]:
-        """What makes the exit code 3."""
+        """Results that make the exit code 3."""
         return [result for result in self.results if result.is_failure]
 
     @property
-    def remarks(self) -> list[Result]:
-        """What does not."""
+    def notes(self) -> list[Result]:
+        """Results that do not."""
         return [result for result in self.results if not result.is_failure]

@@ -1,4 +1,4 @@
-"""A diagnosis for people: what failed with its evidence and fix, and the rest in one line."""
+"""A diagnosis as text: failed checks with evidence and fix, and the rest in one line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
 def lines(found: Diagnosis, *, verbose: bool = False, width: int | None = None) -> Iterator[Text]:
-    """Failures first, then remarks, then a count of all that passed. `verbose` names them."""
+    """Failures first, then notes, then the number of passed checks. `verbose` names them."""
     yield Text.assemble((safe(found.subject), "bold"), f": {_verdict(found)}")
     for name, fact in found.facts.items():
         yield Text.assemble((f"{INDENT}{name:<12}", "dim"), safe(fact))
@@ -30,10 +30,9 @@ def lines(found: Diagnosis, *, verbose: bool = False, width: int | None = None) 
 
 
 def _verdict(found: Diagnosis) -> str:
-    failed, remarks = len(found.failures), len(found.remarks)
-    if not failed:
-        return "nothing is wrong" + (f"; {_plural(remarks, 'remark')}" if remarks else "")
-    return f"{_plural(failed, 'thing')} to mend" + (f", {_plural(remarks, 'remark')}" if remarks else "")
+    failed, notes = len(found.failures), len(found.notes)
+    also = f", {_plural(notes, 'note')}" if notes else ""
+    return f"{_plural(failed, 'problem') if failed else 'no problems found'}{also}"
 
 
 def _plural(number: int, noun: str) -> str:
@@ -51,7 +50,7 @@ def _result(result: Result, width: int | None) -> Iterator[Text]:
 
 
 def _indented(text: str, mark: str, width: int | None) -> Iterator[Text]:
-    """Each line of the text, wrapped to the window."""
+    """The lines of the text, wrapped to the window."""
     for number, line in enumerate(text.splitlines()):
         begin = mark if number == 0 else " " * len(mark)
         space = max(30, width - len(INDENT) - len(mark)) if width is not None else len(line) + 1

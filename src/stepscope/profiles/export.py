@@ -68,7 +68,7 @@ WRITERS: dict[str, Callable[[Profile, Path, bool], Path]] = {"chrome": chrome, "
 
 
 def default_name(profile: Profile, to: str, merge: bool = False) -> Path:
-    """A name in the current folder that tells what it came from."""
+    """A name in the current folder that shows where it came from."""
     last = profile.name.rstrip("/").rsplit("/", 1)[-1]
     stem = re.sub(r"[^\w.-]+", "_", _ENDINGS.sub("", last)).strip("._") or "profile"
     if to == "parquet":

@@ -1,4 +1,4 @@
-"""From a path to a profile: find the run, read or reopen its ranks side by side, number them."""
+"""From a path to a profile: find the run, read or reopen its ranks in parallel, number them."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def put_together(
 
 
 def _chosen(entries: Sequence[Entry], wanted: set[int] | None) -> Sequence[Entry]:
-    """Only the files of the wanted ranks, where names tell; else all have to be read to know."""
+    """Only the files of the wanted ranks, if names contain them; else all have to be read to know."""
     named = {entry.rank for entry in entries}
     if wanted is None or None in named or len(named) != len(entries) or not wanted <= named:
         return entries
@@ -160,7 +160,7 @@ def _only(ranked: list[tuple[int, Trace]], wanted: set[int], run: Run) -> list[t
     there = [number for number, _ in ranked]
     absent = sorted(wanted.difference(there))
     if absent:
-        raise NothingFound(f"No rank {spans(absent)} in {run.name}.", fix=f"There are: {spans(there)}")
+        raise NothingFound(f"No rank {spans(absent)} in {run.name}.", fix=f"Available: {spans(there)}")
     return [(number, trace) for number, trace in ranked if number in wanted]
 
 
@@ -201,12 +201,12 @@ class _Reader:
             return error
         except MemoryError:
             return UnreadableFile(
-                f"{entry.path} does not fit into memory.", fix="Record fewer steps, or load fewer ranks."
+                f"Not enough memory for {entry.path}.", fix="Record fewer steps, or load fewer ranks."
             )
         except Exception as error:
             if entry.filesystem is None:
                 raise
-            return UnreadableFile(f"{entry.path} cannot be read: {type(error).__name__}: {error}")
+            return UnreadableFile(f"Cannot read {entry.path}: {type(error).__name__}: {error}")
         finally:
             self.meter.finished(entry)
 
@@ -266,7 +266,7 @@ class _Meter:
         return lambda done: self._tell(entry.path, done)
 
     def finished(self, entry: Entry) -> None:
-        """The file is done, whatever its reader told."""
+        """The file is done, whatever its reader reported."""
         self._tell(entry.path, self._sizes[entry.path])
 
     def _tell(self, path: str, done: int) -> None:
@@ -322,6 +322,6 @@ def _other_runs(run: Run, others: list[Run]) -> Problem | None:
         "other-runs",
         "There are other runs here",
         f"{run.name} was loaded; {len(others)} other runs were not: {names}.",
-        f"Load another with its path, for example {others[0].address or others[0].name}, or with run=.",
+        f"Load another one by its path, for example {others[0].address or others[0].name}, or with run=.",
         "info",
     )

@@ -103,7 +103,7 @@ class SkippedFile(msgspec.Struct):
 
 
 class Overview(msgspec.Struct, kw_only=True):
-    """All that `info` tells."""
+    """The content of `stepscope info`."""
 
     schema: str = SCHEMA
     path: str
@@ -179,7 +179,7 @@ def merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def devices_of(traces: Sequence[Trace]) -> list[Device]:
-    """As the files describe them; ranks of one host see the same ones. Undescribed ones are told by their tracks."""
+    """As the files describe them; ranks of one host see the same ones. Undescribed ones are identified by their tracks."""
     described: dict[tuple[Any, ...], str] = {}
     used: set[tuple[Any, ...]] = set()
     for trace in traces:
@@ -216,7 +216,7 @@ def _rank(number: int, trace: Trace) -> Rank:
 
 
 def duration_of(events: pl.DataFrame) -> int:
-    """From the first to the last moment of an event that takes time; marks far outside do not stretch it."""
+    """From the first to the last moment of an event that takes time; marks far outside do not extend it."""
     spans = events.filter(pl.col("dur_ns") > 0)
     spans = events if spans.is_empty() else spans
     ends = spans.select(first=pl.col("start_ns").min(), last=(pl.col("start_ns") + pl.col("dur_ns")).max())

@@ -51,7 +51,7 @@ class Profile:
     def table(self, name: str) -> pl.DataFrame:
         """The table of all ranks."""
         if name not in TABLES:
-            raise StepscopeError(f"There is no table {name}.", fix=f"The tables are {', '.join(TABLES)}.")
+            raise StepscopeError(f"No table {name}.", fix=f"Tables: {', '.join(TABLES)}.")
         if name not in self._tables:
             self._tables[name] = self._joined(name)
         return self._tables[name]
@@ -67,7 +67,7 @@ class Profile:
     def trace(self, rank: int) -> Trace:
         """One rank's trace."""
         if rank not in self.ranks:
-            raise StepscopeError(f"There is no rank {rank}.", fix=f"The ranks are {self.ranks}.")
+            raise StepscopeError(f"No rank {rank}.", fix=f"Available: {self.ranks}.")
         return self.traces[self.ranks.index(rank)]
 
     def to_pandas(self, name: str = "events") -> pandas.DataFrame:

@@ -45,7 +45,7 @@ def without_doubles(
     """Of several files of one rank the first, and why the others were left out.
 
     Only where they know the job: one that says it is rank 0 of 4, as another does, is none of the other three. Where all say
-    the same, they were told wrong, and there are as many ranks as files.
+    the same, the files are wrong, and there are as many ranks as files.
     """
     said = [file.trace.info.rank for file in files]
     named = [file.entry.rank for file in files]
@@ -71,7 +71,7 @@ def _repeated(claims: Sequence[int | None]) -> list[int]:
 
 
 def _first_claims(claims: Sequence[int | None]) -> list[int | None]:
-    """Whoever comes first keeps the rank."""
+    """The first file keeps the rank."""
     taken: set[int | None] = set()
     kept: list[int | None] = []
     for rank in claims:
@@ -102,7 +102,7 @@ def _same_rank(
 
 
 def missing_ranks(ranked: Sequence[tuple[int, Trace]], *, was_chosen: bool) -> Problem | None:
-    """Whether the job had more ranks than were loaded. That is no surprise to whoever chose one file or rank."""
+    """Whether the job had more ranks than were loaded. That is expected if the caller chose one file or rank."""
     world = max((trace.info.world_size or 0 for _, trace in ranked), default=0)
     if world <= len(ranked):
         return None
@@ -113,14 +113,14 @@ def missing_ranks(ranked: Sequence[tuple[int, Trace]], *, was_chosen: bool) -> P
         f"{len(ranked)} of {world:,} ranks; missing: {spans(absent)}.",
         "Load the folder that holds the files of all ranks."
         if was_chosen
-        else "Copy the files of the other ranks beside these.",
+        else "Copy the files of the other ranks next to these.",
         "info" if was_chosen else "warning",
         len(absent),
     )
 
 
 def spans(numbers: Sequence[int], most: int = 8) -> str:
-    """1–7, 9, 11–20, for sorted numbers; at most so many pieces."""
+    """1–7, 9, 11–20, for sorted numbers; at most `most` pieces."""
     pieces: list[list[int]] = []
     for number in numbers:
         if pieces and pieces[-1][-1] == number - 1:

@@ -18,7 +18,7 @@ PROBLEMS_SHOWN = 5
 
 @dataclass(frozen=True)
 class Summary:
-    """What is told of a profile."""
+    """What a profile shows of itself."""
 
     name: str
     traces: Sequence[Trace]

@@ -26,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A budget that nobody watches must not look kept."""
+    """A budget that is not checked must not look met."""
     if pytest_pyfunc_call is None and item.get_closest_marker(MARKER) is not None:
         pytest.fail("The marker stepscope needs pluggy 1.2 or newer: pip install -U pluggy", pytrace=False)
 

@@ -42,7 +42,7 @@ CAPTURE: dict[str, Texts] = {
         "warning",
         "The file stops at a limit on events",
         "The writer of trace.json.gz keeps the first million events; the timeline stops after a few steps.",
-        "Open the xplane.pb beside it, or record with python_tracer_level=0.",
+        "Open the xplane.pb next to it, or record with python_tracer_level=0.",
     ),
     "capture-error": Texts("error", "The recorder reported an error", "It is quoted.", _ENVIRONMENT),
     "capture-warning": Texts("warning", "The recorder reported a warning", "It is quoted.", _ENVIRONMENT),
@@ -150,7 +150,7 @@ CAPTURE: dict[str, Texts] = {
     "only-warm-up": Texts(
         "warning",
         "Only the warm-up was recorded",
-        "The window lies on the steps in which programs are traced and compiled.",
+        "The window covers the steps in which programs are traced and compiled.",
         "Begin the window later.",
     ),
     "option-without-data": Texts(
@@ -163,7 +163,7 @@ CAPTURE: dict[str, Texts] = {
         "warning",
         "Work begins before its launch",
         "The clocks of host and device disagree.",
-        "A newer driver or profiler mends it; times between host and device are off by that much.",
+        "A newer driver or profiler fixes it; times between host and device are off by that much.",
     ),
     "zero-time": Texts("warning", "Device events at time 0", "CUPTI lost their times.", "Update the driver."),
     "graphs-hide-ops": Texts(
@@ -200,12 +200,12 @@ CAPTURE: dict[str, Texts] = {
         "warning",
         "Not all ranks of the job are here",
         "Their files are on other hosts or in other folders, or one of them did not finish.",
-        "Copy the files of the other ranks beside these.",
+        "Copy the files of the other ranks next to these.",
     ),
     "duplicate-rank": Texts(
         "warning",
         "Several files say they are the same rank",
-        "Files of several captures lie in one folder, or the ranks were not told who they are.",
+        "Files of several captures are in one folder, or the ranks did not know their numbers.",
         "Load only the files of one capture, with a pattern or --run.",
     ),
     "split-runs": Texts(

@@ -43,7 +43,7 @@ FILE: dict[str, Texts] = {
         _AGAIN,
     ),
     "lost-records": Texts(
-        "error", "Bytes of an event file are no record", "A copy or a disk damaged it.", _AGAIN
+        "error", "Bytes of an event file are not records", "A copy or a disk damaged it.", _AGAIN
     ),
     "crc-mismatch": Texts(
         "warning", "Records do not match their checksum", "A copy or a disk damaged the file.", _AGAIN
@@ -78,7 +78,7 @@ FILE: dict[str, Texts] = {
         "The writer did not escape names, or the file is damaged. Everything around them is read.",
         _WRITER,
     ),
-    "bad-time": Texts("warning", "Events lie beyond reason", "Their times are damaged.", _AGAIN),
+    "bad-time": Texts("warning", "Events at impossible times", "Their times are damaged.", _AGAIN),
     "bad-allocations": Texts(
         "warning", "Allocations that cannot be", "Their time or size is damaged.", _AGAIN
     ),
@@ -101,7 +101,7 @@ FILE: dict[str, Texts] = {
     ),
     "sidecar-unreadable": Texts(
         "info",
-        "The note beside the trace cannot be read",
+        "The sidecar of the trace cannot be read",
         "It was edited, or a copy damaged it.",
         "Copy it again, or delete it.",
     ),
@@ -127,7 +127,7 @@ FILE: dict[str, Texts] = {
     "loose-flows": Texts(
         "info", "Arrows without an event", "What they pointed to was not recorded.", _WRITER
     ),
-    "large-member": Texts("info", "Something large beside the events", "It is no part of a trace.", _WRITER),
+    "large-member": Texts("info", "Something large beside the events", "It is not part of a trace.", _WRITER),
     "trailing-bytes": Texts(
         "info",
         "Something follows the end of the trace",

@@ -20,8 +20,8 @@ LIST: dict[str, list[tuple[str, str, str]]] = {
         ("cli/test_paths.py", "test_wrong_paths", "{path} is not a profile: it is empty: the profiler wrote nothing, or the job ended before it could."),
     ],
     "a folder without profiles": [
-        ("profiles/find/test_nothing_found.py", "test_a_folder_without_profiles", ": 6 files in 2 folders were looked at."),
-        ("cli/test_main.py", "test_an_empty_folder_says_what_was_looked_at", "1 file in 1 folder were looked at"),
+        ("profiles/find/test_nothing_found.py", "test_a_folder_without_profiles", " (6 files in 2 folders examined)."),
+        ("cli/test_main.py", "test_an_empty_folder_says_what_was_looked_at", "1 file in 1 folder examined"),
     ],
     "JSON that is not a trace": [
         ("formats/bad_input/test_files.py", "test_json_that_is_no_trace", "it is a PyTorch execution trace, which has no times; record a profile with torch.profiler"),

@@ -98,7 +98,7 @@ def test_reasons(tmp_path: Path) -> None:
     assert catalog.runs == []
     reasons = skipped(catalog)
     assert reasons["empty.pt.trace.json"] == "an empty file"
-    assert reasons["notes.json"] == "JSON, but no trace: no traceEvents in it"
+    assert reasons["notes.json"] == "JSON without traceEvents, not a trace"
     assert "pickle" in reasons["mystery"]
     assert "writer that died" in reasons["vm.pt.trace.json.tmp"]
     assert reasons[".git"] == reasons["__pycache__"] == "a folder that holds no profiles, by its name"

@@ -23,18 +23,18 @@ def test_a_folder_without_profiles(tmp_path: Path) -> None:
     put(logs, "a.py", "b.py", "c.py", "d.py", "sub/notes.md")
     put(logs, "data.json", content=b"{}")
     assert message(logs) == (
-        f"No profile in {logs}: 6 files in 2 folders were looked at.\n"
+        f"No profile found in {logs} (6 files in 2 folders examined).\n"
         "  a.py, b.py, c.py and 1 more: not a profile, by its name (.py)\n"
-        "  data.json: JSON, but no trace: no traceEvents in it\n"
+        "  data.json: JSON without traceEvents, not a trace\n"
         "  notes.md: not a profile, by its name (.md)\n"
-        "Taken are: <host>.xplane.pb (TensorFlow, JAX), *.pt.trace.json[.gz] (PyTorch), Chrome trace JSON, and event files "
+        "Supported: <host>.xplane.pb (TensorFlow, JAX), *.pt.trace.json[.gz] (PyTorch), Chrome trace JSON, and event files "
         "with TensorFlow 1 RunMetadata."
     )
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert "0 files in 1 folder were looked at" in message(tmp_path / "empty")
+    assert "0 files in 1 folder examined" in message(tmp_path / "empty")
 
 
 def test_many_reasons_are_cut_loudly(tmp_path: Path) -> None:
@@ -47,12 +47,12 @@ def test_many_reasons_are_cut_loudly(tmp_path: Path) -> None:
 
 def test_a_sibling_that_holds_profiles(tmp_path: Path) -> None:
     put(tmp_path, "validation/notes.txt", "train/plugins/profile/2026_11_14_23_49_41/vm.xplane.pb")
-    assert message(tmp_path / "validation").endswith(f"There is one in {tmp_path}/train")
+    assert message(tmp_path / "validation").endswith(f"A profile was found in {tmp_path}/train")
 
 
 def test_a_parent_that_holds_profiles(tmp_path: Path) -> None:
     put(tmp_path, "x.pt.trace.json", "checkpoints/model.bin")
-    assert message(tmp_path / "checkpoints").endswith(f"There is one in {tmp_path}")
+    assert message(tmp_path / "checkpoints").endswith(f"A profile was found in {tmp_path}")
 
 
 def test_a_path_that_is_almost_right(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_path_that_is_all_wrong(tmp_path: Path) -> None:
 
 
 def test_a_pattern_without_matches(tmp_path: Path) -> None:
-    assert message(f"{tmp_path}/*.json").startswith(f"Nothing matches {tmp_path}/*.json")
+    assert message(f"{tmp_path}/*.json").startswith(f"No file matches {tmp_path}/*.json")
 
 
 def test_an_empty_path() -> None:
@@ -86,7 +86,7 @@ def test_an_empty_file(tmp_path: Path) -> None:
 def test_names_promise_what_files_do_not_hold(tmp_path: Path) -> None:
     put(tmp_path, "a.pt.trace.json", "b.pt.trace.json", content=b"certainly not JSON")
     text = message(tmp_path)
-    assert "2 files in 1 folder were looked at" in text
+    assert "2 files in 1 folder examined" in text
     assert "a.pt.trace.json, b.pt.trace.json: is not a profile: it is text, but not JSON." in text
 
 

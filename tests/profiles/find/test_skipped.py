@@ -66,12 +66,12 @@ def test_names_of_other_files(name: str, reason: str) -> None:
         ({"traceEvents": [{"ph": "X"}]}, "chrome", ""),
         ([{"ph": "B", "name": "x", "ts": 1}], "chrome", ""),
         ({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "start_ts": 1, "nodes": []}, "", "an execution trace"),
-        ({"images": [], "annotations": []}, "", "JSON, but no trace"),
-        ([1, 2], "", "JSON, but no trace"),
+        ({"images": [], "annotations": []}, "", "JSON without traceEvents"),
+        ([1, 2], "", "JSON without traceEvents"),
         (
             {"schema": "stepscope.report/1", "x": '"schemaVersion"'},
             "",
-            "what stepscope says of a profile (a report)",
+            "output of stepscope (a report)",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Checks for others who use CUPTI: before CUDA 13.2 only one of them is served at a time."""
+"""Checks for other clients of CUPTI: before CUDA 13.2 it serves only one at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DYNOLOG = re.compile(r"^dynolog")
     "Another profiler holds CUPTI",
     cause="Nsight Systems, Nsight Compute or another tool was injected into this process or started it. A second client gets "
     "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED or CUPTI_ERROR_MAX_LIMIT_REACHED: the profile looks fine and has no device events.",
-    fix="One tool at a time: start the job without it.",
+    fix="Use one tool at a time: start the job without the other.",
     severity="error",
 )
 def another_profiler(environment: Environment) -> Iterator[Sign]:
@@ -63,7 +63,7 @@ def dcgm_running(environment: Environment) -> Iterator[Sign]:
 @CHECKS.add(
     "profilers-beside",
     "Another profiler runs on this machine",
-    cause="Tools that profile a whole device, such as ncu, slow down or block whoever else uses it.",
+    cause="Tools that profile a whole device, such as ncu, slow down or block every other process on it.",
     fix="Wait until it has ended, or record on another device.",
     severity="info",
 )
@@ -93,13 +93,13 @@ def kineto_daemon_absent(environment: Environment) -> Iterator[Sign]:
 @CHECKS.add(
     "errors-hidden",
     "The frameworks' error messages are switched off",
-    cause="TF_CPP_MIN_LOG_LEVEL at 3 hides everything that TensorFlow and JAX say about CUPTI, so that a profile without device rows comes without a "
-    "word.",
+    cause="TF_CPP_MIN_LOG_LEVEL at 3 hides all CUPTI messages of TensorFlow and JAX, so that device events are missing from a profile without any "
+    "message.",
     fix="Set TF_CPP_MIN_LOG_LEVEL to 1 or less while profiling.",
     severity="info",
 )
 def errors_hidden(environment: Environment) -> Iterator[Sign]:
-    """The level at which errors go, too."""
+    """The level that also hides errors."""
     value = environment.variables.get("TF_CPP_MIN_LOG_LEVEL", "")
     if value.isdigit() and int(value) >= 3:
         yield Sign(f"TF_CPP_MIN_LOG_LEVEL={value}")

@@ -1,4 +1,4 @@
-"""Checks of CUPTI, through which PyTorch, TensorFlow and JAX learn what an NVIDIA device did."""
+"""Checks of CUPTI, from which PyTorch, TensorFlow and JAX get the events of NVIDIA devices."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _ON_THE_PATH = ("the packages of this Python", "LD_LIBRARY_PATH")
 
 
 def needs_gpu(environment: Environment) -> str:
-    """Why nothing is said about devices."""
-    return "" if environment.uses_gpu else "no NVIDIA driver here, and no framework that wants one"
+    """Why the device checks do not apply."""
+    return "" if environment.uses_gpu else "no NVIDIA driver here, and no framework that needs one"
 
 
 @CHECKS.add(
@@ -35,9 +35,7 @@ def cupti_missing(environment: Environment) -> Iterator[Sign]:
         return
     wheel = _WHEEL.get(environment.cuda_of_framework, _WHEEL[12])
     where = "the packages of this Python, LD_LIBRARY_PATH or /usr/local/cuda*"
-    yield Sign(
-        f"There is no libcupti.so in {where}.", f"{environment.python.executable} -m pip install {wheel}"
-    )
+    yield Sign(f"No libcupti.so in {where}.", f"{environment.python.executable} -m pip install {wheel}")
 
 
 def _is_linked_in(environment: Environment) -> bool:
@@ -50,9 +48,9 @@ def _is_linked_in(environment: Environment) -> bool:
 @CHECKS.add(
     "cupti-unloadable",
     "CUPTI cannot be loaded",
-    cause="The library is there, but the dynamic linker refuses it: it was made for another machine, is cut, or needs a library "
-    "that is not there. Profiles then have host rows only.",
-    fix="Install CUPTI anew, of the same major version as the framework's CUDA.",
+    cause="The library exists, but the dynamic linker rejects it: it was built for another machine, is truncated, or needs a library "
+    "that is missing. Profiles then have host events only.",
+    fix="Reinstall CUPTI, with the same major version as the framework's CUDA.",
     severity="error",
     needs=needs_gpu,
 )
@@ -68,8 +66,8 @@ def cupti_unloadable(environment: Environment) -> Iterator[Sign]:
 @CHECKS.add(
     "cupti-versions",
     "Several versions of CUPTI are on the path",
-    cause="LD_LIBRARY_PATH comes before the library that the framework was built with. A CUPTI of another CUDA then answers "
-    "CUPTI_ERROR_NOT_INITIALIZED, or delivers nothing.",
+    cause="LD_LIBRARY_PATH comes before the library that the framework was built with. A CUPTI of another CUDA version then returns "
+    "CUPTI_ERROR_NOT_INITIALIZED, or no events.",
     fix="Remove the other CUPTI from LD_LIBRARY_PATH in the shell that starts the job.",
     needs=needs_gpu,
 )
@@ -81,11 +79,11 @@ def cupti_versions(environment: Environment) -> Iterator[Sign]:
         return
     evidence = "; ".join(f"{_named(each)} by {each.found_by}" for each in usable)
     folders = ", ".join(sorted({os.path.dirname(each.path) for each in offered}))  # noqa: PTH120
-    yield Sign(evidence, f"Take {folders} out of LD_LIBRARY_PATH in the shell that starts the job.")
+    yield Sign(evidence, f"Remove {folders} from LD_LIBRARY_PATH in the shell that starts the job.")
 
 
 def _identity(library: Library) -> tuple[str, int]:
-    """Libraries of one name and version, or where none is told of one size, are the same."""
+    """Libraries with the same name and version, or the same size if the version is unknown, are the same."""
     return _soname(library.path), library.version or library.size
 
 

@@ -1,4 +1,4 @@
-"""Checks of NVIDIA's driver: is it there, new enough, willing, and does it let this process see its devices."""
+"""Checks of NVIDIA's driver: present, new enough, permissive, and with devices visible to this process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OLDEST = {11: "450.80", 12: "525.60", 13: "580.65"}
 
 
 def needs_driver(environment: Environment) -> str:
-    """Why nothing is said about the driver."""
+    """Why the driver checks do not apply."""
     return "" if environment.driver.version else "no NVIDIA driver here"
 
 
@@ -38,9 +38,9 @@ def profiling_restricted(environment: Environment) -> Iterator[Sign]:
 
 @CHECKS.add(
     "devices-not-visible",
-    "The driver is loaded, but its devices are not here",
-    cause="A container was started without its devices: the driver's files are seen, /dev/nvidia0 is not. The framework then "
-    "trains on the CPU, and a profile has no device rows.",
+    "The driver is loaded, but its devices are not visible",
+    cause="The container was started without devices: the driver's files are visible, /dev/nvidia0 is not. The framework then "
+    "trains on the CPU, and profiles have no device events.",
     fix="Start the container with --gpus all (Docker), or --nv (Apptainer).",
     severity="error",
     needs=needs_driver,
@@ -49,21 +49,21 @@ def devices_not_visible(environment: Environment) -> Iterator[Sign]:
     """A driver without device files."""
     if not environment.driver.device_files:
         yield Sign(
-            f"/proc/driver/nvidia/version says {environment.driver.version}; there is no /dev/nvidia0."
+            f"/proc/driver/nvidia/version says {environment.driver.version}; /dev/nvidia0 does not exist."
         )
 
 
 @CHECKS.add(
     "driver-too-old",
     "The driver is older than the framework's CUDA",
-    cause="A framework built for a newer CUDA than the driver knows falls back to the CPU, or fails at its first kernel; CUPTI answers "
+    cause="A framework built for a newer CUDA than the driver supports falls back to the CPU, or fails at its first kernel; CUPTI returns "
     "CUPTI_ERROR_NOT_COMPATIBLE.",
     fix="Update the driver, or install the framework's build for an older CUDA.",
     severity="error",
     needs=needs_driver,
 )
 def driver_too_old(environment: Environment) -> Iterator[Sign]:
-    """The driver's version against what the CUDA of the framework wants."""
+    """The driver's version against the minimum for the framework's CUDA."""
     cuda = environment.cuda_of_framework
     oldest = _OLDEST.get(cuda)
     if oldest and parsed(environment.driver.version) < parsed(oldest):
@@ -74,8 +74,8 @@ def driver_too_old(environment: Environment) -> Iterator[Sign]:
 @CHECKS.add(
     "nvml-missing",
     "NVML cannot be loaded",
-    cause="libnvidia-ml.so.1 comes with the driver and tells utilisation, power, clocks and temperature. Without it a profile has no "
-    "telemetry; usually a container was given compute but not utility rights.",
+    cause="libnvidia-ml.so.1 is part of the driver and provides utilisation, power, clocks and temperature. Without it a profile has no "
+    "telemetry; usually a container has the compute capability but not utility.",
     fix="Start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; on a host, reinstall the driver.",
     needs=needs_driver,
 )
@@ -88,7 +88,7 @@ def nvml_missing(environment: Environment) -> Iterator[Sign]:
 @CHECKS.add(
     "devices-hidden",
     "CUDA_VISIBLE_DEVICES hides all devices",
-    cause="With an empty value or -1 the framework sees no device, trains on the CPU, and the profile has host rows only.",
+    cause="With an empty value or -1 the framework sees no device, trains on the CPU, and the profile has host events only.",
     fix="unset CUDA_VISIBLE_DEVICES, or set it to the numbers of the devices to use.",
     needs=needs_gpu,
 )
@@ -102,7 +102,7 @@ def devices_hidden(environment: Environment) -> Iterator[Sign]:
 @CHECKS.add(
     "launch-blocking",
     "CUDA_LAUNCH_BLOCKING makes every launch wait",
-    cause="The host waits for each kernel: steps are slower, nothing overlaps, and a profile blames synchronisation that "
+    cause="The host waits for each kernel: steps are slower, nothing overlaps, and a profile shows synchronisation that "
     "the job does not have otherwise.",
     fix="unset CUDA_LAUNCH_BLOCKING before profiling.",
     needs=needs_gpu,

@@ -87,7 +87,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Driver:
-    """NVIDIA's driver. `version` is empty where there is none; `admin_only` is None where it does not tell."""
+    """NVIDIA's driver. `version` is empty where there is none; `admin_only` is None if unknown."""
 
     version: str = ""
     admin_only: bool | None = None

@@ -14,7 +14,7 @@ CHECKS: Checks[Environment] = Checks("environment", [])
 @CHECKS.add(
     "no-framework",
     "None of PyTorch, TensorFlow and JAX is installed in this Python",
-    cause="The doctor looks at one interpreter, by default the one that runs stepscope. The job may run in another.",
+    cause="The doctor examines one interpreter, by default the one that runs stepscope. The job may use another.",
     fix="stepscope doctor --python PATH, with the Python that runs the job.",
     severity="info",
 )
@@ -26,7 +26,7 @@ def no_framework(environment: Environment) -> Iterator[Sign]:
 
 @CHECKS.add(
     "framework-broken",
-    "A framework is listed as installed, but its files are gone",
+    "A framework is listed as installed, but its files are missing",
     cause="An uninstall or upgrade was interrupted, or two packages that bring the same module (tensorflow and tensorflow-cpu) were "
     "installed and one of them removed, which deletes the other's files.",
     fix="Reinstall it with pip install --force-reinstall.",
@@ -47,7 +47,7 @@ def framework_broken(environment: Environment) -> Iterator[Sign]:
 @CHECKS.add(
     "duplicate-tensorflow",
     "Several packages bring TensorFlow",
-    cause="They write the same files over each other; which one is imported depends on the order in which they came.",
+    cause="They overwrite each other's files; which one is imported depends on the order of installation.",
     fix="Uninstall all of them, then install one.",
     severity="error",
 )
@@ -71,7 +71,7 @@ def duplicate_tensorflow(environment: Environment) -> Iterator[Sign]:
     severity="info",
 )
 def torch_empty_stacks(environment: Environment) -> Iterator[Sign]:
-    """The versions between the fault and its mending."""
+    """The versions between the fault and its fix."""
     version = environment.python.version_of("torch")
     if (2, 0) <= version < (2, 5):
         yield Sign(f"torch {'.'.join(map(str, version))}.")
@@ -79,7 +79,7 @@ def torch_empty_stacks(environment: Environment) -> Iterator[Sign]:
 
 @CHECKS.add(
     "torch-old-clock",
-    "This PyTorch writes times that do not fit together",
+    "This PyTorch writes inconsistent times",
     cause="Before 2.4 the ends of events were rounded on their own, so that children outlive their parents and self times turn "
     "negative; before 1.12 ops and kernels are tied by ids of another meaning.",
     fix="Install PyTorch 2.4 or newer.",
@@ -94,9 +94,9 @@ def torch_old_clock(environment: Environment) -> Iterator[Sign]:
 
 @CHECKS.add(
     "jax-versions",
-    "The packages of JAX do not belong together",
+    "The versions of the JAX packages do not match",
     cause="jaxlib newer than jax is refused at import; a plugin for CUDA newer than jaxlib is ignored with a warning, and the job runs "
-    "on the CPU without device rows.",
+    "on the CPU without device events.",
     fix="Install them together: pip install -U 'jax[cuda13]', or 'jax[cuda12]'.",
 )
 def jax_versions(environment: Environment) -> Iterator[Sign]:
@@ -120,7 +120,7 @@ def jax_versions(environment: Environment) -> Iterator[Sign]:
     "A package is installed twice",
     cause="Two folders of sys.path hold the same package, often the user's site-packages beside a virtual environment. The first one wins, "
     "whatever pip upgrades in the other.",
-    fix="Uninstall the one that is not wanted.",
+    fix="Uninstall the one that you do not need.",
 )
 def installed_twice(environment: Environment) -> Iterator[Sign]:
     """The same name in two folders, for the packages that matter here."""
@@ -131,7 +131,7 @@ def installed_twice(environment: Environment) -> Iterator[Sign]:
             first, second = found[0], found[1]
             yield Sign(
                 f"{name} {first.version} in {first.location}, and {second.version} in {second.location}.",
-                f"Remove the one that is not wanted: {environment.python.executable} -m pip uninstall {name} takes the first.",
+                f"Remove the one that you do not need: {environment.python.executable} -m pip uninstall {name} takes the first.",
             )
 
 

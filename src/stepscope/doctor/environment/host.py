@@ -1,4 +1,4 @@
-"""Checks of the rest: protobuf, our own hot loops, and the place where profiles will be written."""
+"""Other checks: protobuf, our own hot loops, and the output folder."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _USERS_OF_PROTOBUF = (
 
 @CHECKS.add(
     "protobuf-version",
-    "protobuf is of a version that does not fit",
+    "The version of protobuf does not fit",
     cause="Code generated for one major version of protobuf refuses another: `Descriptors cannot be created directly`, "
     "`VersionError`, or a Profile tab that is missing. stepscope itself does not use protobuf.",
     fix="Install the version that the others require.",
     severity="error",
 )
 def protobuf_version(environment: Environment) -> Iterator[Sign]:
-    """What is installed against what its users require; and failed imports that complain of it."""
+    """The installed version against what its users require; and failed imports that mention it."""
     python = environment.python
     installed = python.package("protobuf")
     wanted = list(_required(environment))
@@ -91,7 +91,7 @@ def slow_path(environment: Environment) -> Iterator[Sign]:
     "folder-unwritable",
     "Profiles cannot be written here",
     cause="The profiler would fail when it stops, after the steps were recorded.",
-    fix="Choose another folder, or mend its permissions.",
+    fix="Choose another folder, or fix its permissions.",
     severity="error",
 )
 def folder_unwritable(environment: Environment) -> Iterator[Sign]:
@@ -103,11 +103,11 @@ def folder_unwritable(environment: Environment) -> Iterator[Sign]:
 @CHECKS.add(
     "disk-nearly-full",
     "The disk is nearly full",
-    cause="A profile with stacks takes 100 MB and more for a few steps; a disk that fills up leaves a file that is cut.",
-    fix="Make room, or choose a folder on another disk.",
+    cause="A profile with stacks takes 100 MB and more for a few steps; a full disk leaves a truncated file.",
+    fix="Free some space, or choose a folder on another disk.",
 )
 def disk_nearly_full(environment: Environment) -> Iterator[Sign]:
     """Less room than a few profiles take."""
     free = environment.folder.free_bytes
     if not environment.folder.error and free < SMALL_DISK:
-        yield Sign(f"{size(free)} are free at {environment.folder.path}.")
+        yield Sign(f"{size(free)} free at {environment.folder.path}.")

@@ -145,7 +145,7 @@ def _failure() -> dict[str, str]:
 
 
 def load(path: str) -> dict[str, Any]:
-    """Whether the library can be opened, and its version where it tells one."""
+    """Whether the library can be opened, and its version if it has one."""
     import ctypes
 
     try:
@@ -161,7 +161,7 @@ def load(path: str) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> None:
-    """Does what it is told and prints the answer."""
+    """Run the requested probe and print the result."""
     _without_here()
     ways: dict[str, Callable[..., Any]] = {
         "facts": facts,

@@ -109,7 +109,7 @@ class _Inside:
         return answer if isinstance(answer, dict) else {"error": answer, "where": ""}
 
     def opened(self, library: str) -> tuple[int, str]:
-        """The version that the library tells, and why it cannot be opened."""
+        """The version of the library, and why it cannot be opened."""
         answer = self._ask("load", library)
         return (answer["version"], answer["error"]) if isinstance(answer, dict) else (0, answer)
 
@@ -150,7 +150,7 @@ def _driver(machine: Machine, inside: _Inside) -> Driver:
 
 
 def _may_read_counters(machine: Machine) -> bool:
-    """CAP_SYS_ADMIN or CAP_PERFMON among the effective capabilities; where nobody tells, there is no hint of trouble."""
+    """CAP_SYS_ADMIN or CAP_PERFMON among the effective capabilities; without that information, no problem is assumed."""
     found = re.search(r"^CapEff:\s*([0-9a-fA-F]+)", machine.text("proc/self/status"), re.MULTILINE)
     return found is None or bool(
         int(found[1], 16) >> CAP_SYS_ADMIN & 1 or int(found[1], 16) >> CAP_PERFMON & 1

@@ -24,7 +24,7 @@ SHOWS_PROFILES = (
 
 
 def needs_tensorboard(environment: Environment) -> str:
-    """Why nothing is said about TensorBoard."""
+    """Why the TensorBoard checks do not apply."""
     has = environment.python.modules.get("tensorboard") is not None or environment.python.bringing(
         "tensorboard"
     )
@@ -73,7 +73,7 @@ def _interpreter(shebang: str, environment: Environment) -> str:
     "TensorBoard has no plugin that shows profiles",
     cause="TensorBoard itself shows no profiles: its Profile tab only says that the plugin has moved. The plugin must be installed "
     "in the Python that runs TensorBoard.",
-    fix="pip install stepscope into that Python, which brings its own tab (XProf's is another); or open the profile with stepscope serve.",
+    fix="pip install stepscope into that Python, which adds its own tab (XProf's is another); or open the profile with stepscope serve.",
     needs=needs_tensorboard,
 )
 def no_profile_plugin(environment: Environment) -> Iterator[Sign]:
@@ -90,14 +90,14 @@ def no_profile_plugin(environment: Environment) -> Iterator[Sign]:
 @CHECKS.add(
     "plugin-broken",
     "A plugin of TensorBoard cannot be imported",
-    cause="TensorBoard loads every plugin at its start. One that fails stops it, or is left out with one line in the log: the tab is "
-    "missing, and nothing says why.",
-    fix="Mend or uninstall the plugin.",
+    cause="TensorBoard loads every plugin at its start. One that fails stops TensorBoard, or is skipped with one line in the log: the tab is "
+    "missing without an explanation.",
+    fix="Fix or uninstall the plugin.",
     severity="error",
     needs=needs_tensorboard,
 )
 def plugin_broken(environment: Environment) -> Iterator[Sign]:
-    """Each plugin was imported in a process of its own. What TensorBoard itself lacks is told by other checks."""
+    """Each plugin was imported in a process of its own. Other checks report what TensorBoard itself lacks."""
     if environment.tensorboard.error:
         return
     for plugin in environment.python.plugins:
@@ -131,7 +131,7 @@ def plugin_name_twice(environment: Environment) -> Iterator[Sign]:
 @CHECKS.add(
     "duplicate-tensorboard",
     "Several packages bring TensorBoard",
-    cause="tensorboard and tb-nightly write the same files over each other. TensorBoard notices and ends: `Found more than one`.",
+    cause="tensorboard and tb-nightly overwrite each other's files. TensorBoard detects it and exits: `Found more than one`.",
     fix="Uninstall all of them, then install one.",
     severity="error",
     needs=needs_tensorboard,
@@ -149,7 +149,7 @@ def duplicate_tensorboard(environment: Environment) -> Iterator[Sign]:
 
 @CHECKS.add(
     "pkg-resources-missing",
-    "TensorBoard needs pkg_resources, which setuptools no longer brings",
+    "TensorBoard needs pkg_resources, which setuptools no longer includes",
     cause="TensorBoard up to 2.20 imports pkg_resources at its start; setuptools 82 removed it: `No module named 'pkg_resources'`.",
     fix="pip install 'setuptools<81', or TensorBoard 2.21 or newer.",
     severity="error",
@@ -165,7 +165,7 @@ def pkg_resources_missing(environment: Environment) -> Iterator[Sign]:
         setuptools = python.package("setuptools")
         installed = f"setuptools {setuptools.version}" if setuptools else "no setuptools"
         yield Sign(
-            f"tensorboard {', '.join(versions)} with {installed}; there is no module pkg_resources.",
+            f"tensorboard {', '.join(versions)} with {installed}; no module pkg_resources.",
             f"{python.executable} -m pip install 'setuptools<81'",
         )
 
@@ -173,7 +173,7 @@ def pkg_resources_missing(environment: Environment) -> Iterator[Sign]:
 @CHECKS.add(
     "tensorboard-broken",
     "TensorBoard cannot be imported",
-    cause="Something that it needs is missing or of a version that does not fit.",
+    cause="A dependency is missing or has the wrong version.",
     fix="Reinstall it with pip install --force-reinstall tensorboard.",
     severity="error",
     needs=needs_tensorboard,

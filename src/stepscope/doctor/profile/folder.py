@@ -16,7 +16,7 @@ CHECKS: Checks[Examined] = Checks("profile", [])
 LARGE_FILE = 500 << 20
 MANY_EVENTS = 5_000_000
 _NEARLY_ALL = 0.95
-_ON_DEVICES = "TensorFlow and JAX record the allocations of devices; on the CPU there are none. jax.profiler.save_device_memory_profile tells what is held."
+_ON_DEVICES = "TensorFlow and JAX record the allocations of devices; on the CPU there are none. jax.profiler.save_device_memory_profile shows what is held."
 _NO_OPTION = "Nothing to turn on: only PyTorch's profiler has an option for it."
 
 
@@ -37,7 +37,7 @@ def nothing_found(subject: Examined) -> Iterator[Sign]:
 
 @CHECKS.add(
     "not-a-profile",
-    "This file is no profile",
+    "This file is not a profile",
     cause="It is empty, cut before its first event, or something else: an execution trace (observer_0.json), a memory snapshot, an Nsight "
     "report, a notebook.",
     fix="Record a profile with torch.profiler, tf.profiler, jax.profiler or stepscope.",
@@ -52,7 +52,7 @@ def not_a_profile(subject: Examined) -> Iterator[Sign]:
 @CHECKS.add(
     "wrong-logdir",
     "TensorBoard and XProf would show nothing from this folder",
-    cause="They look for <logdir>/plugins/profile/<run>/<host>.xplane.pb. A logdir inside of plugins/profile, or files that lie elsewhere, are "
+    cause="They look for <logdir>/plugins/profile/<run>/<host>.xplane.pb. A logdir inside of plugins/profile, or files elsewhere, are "
     "not found: `No profile data was found`. stepscope takes either.",
     fix="Give TensorBoard the folder above plugins.",
     needs=needs_profile,
@@ -111,7 +111,7 @@ def _gap(subject: Examined, what: str) -> Iterator[Sign]:
 @CHECKS.add(
     "no-shapes",
     "No op has shapes",
-    cause="record_shapes was off. Ops cannot be told apart by their sizes, and FLOPs are unknown.",
+    cause="record_shapes was off. Ops cannot be distinguished by size, and FLOPs are unknown.",
     fix="torch.profiler.profile(record_shapes=True)",
     severity="info",
     needs=needs_profile,

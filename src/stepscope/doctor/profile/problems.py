@@ -11,7 +11,7 @@ from stepscope.trace.problem_texts_file import FILE
 from stepscope.trace.problems import Severity
 from stepscope.trace.texts import Texts
 
-# Told of folders without a profile as well.
+# Also reported for folders without a profile.
 _OF_FOLDERS = ("leftover-files", "never-stopped")
 KNOWN: dict[str, Texts] = {**CAPTURE, **FILE}
 

@@ -1,4 +1,4 @@
-"""Checks of a profiler's life: made, started, stopped, and never where it does nothing."""
+"""Checks of a profiler's life cycle: created, started, stopped, and used where it has an effect."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _SHADOWED = ("torch", "tensorflow", "jax", "tensorboard", "stepscope", "profile"
 @CHECKS.add(
     "script-syntax",
     "The script cannot be parsed",
-    cause="It is not Python 3, or has a mistake in its syntax: the job would not start either.",
-    fix="Mend the line.",
+    cause="It is not Python 3, or has a syntax error: the job would not start either.",
+    fix="Fix the line.",
     severity="error",
 )
 def script_syntax(subject: TrainingScript) -> Iterator[Sign]:
@@ -45,10 +45,10 @@ def script_syntax(subject: TrainingScript) -> Iterator[Sign]:
     "profiler-never-started",
     "A profiler is imported or made, but never started",
     cause="torch.profiler.profile(…) records nothing until it is entered by `with`, or start() is called.",
-    fix="Use `with torch.profiler.profile(…) as prof:` round the loop, or call prof.start() before it and prof.stop() after.",
+    fix="Use `with torch.profiler.profile(…) as prof:` around the loop, or call prof.start() before it and prof.stop() after.",
 )
 def profiler_never_started(subject: TrainingScript) -> Iterator[Sign]:
-    """Objects that nobody starts, and imports that nobody uses."""
+    """Objects that are never started, and imports that are never used."""
     for held in subject.held:
         if not held.is_entered and not held.does(*_STARTS):
             name = min(held.names, default="")
@@ -62,7 +62,7 @@ def profiler_never_started(subject: TrainingScript) -> Iterator[Sign]:
 
 def _how_to_start(held: Held) -> str:
     name = min(held.names, default="prof")
-    return f"Use `with {held.made.name}(…) as {name}:` round the loop, or call {name}.start() before it and {name}.stop() after."
+    return f"Use `with {held.made.name}(…) as {name}:` around the loop, or call {name}.start() before it and {name}.stop() after."
 
 
 def _unused_imports(script: Script) -> Iterator[tuple[int, str]]:
@@ -95,8 +95,8 @@ def _mentions_module(script: Script, alias: ast.alias, used: set[str]) -> bool:
 @CHECKS.add(
     "profiler-never-stopped",
     "A profiler is started and never stopped",
-    cause="The profile is written when the profiler stops. Without stop() the job ends and nothing is written; nothing is left on the disk "
-    "either that would tell.",
+    cause="The profile is written when the profiler stops. Without stop() the job ends and nothing is written, "
+    "without any trace on the disk.",
     fix="Stop it in a finally block, or use `with`.",
     severity="error",
 )
@@ -106,13 +106,13 @@ def profiler_never_stopped(subject: TrainingScript) -> Iterator[Sign]:
         if held.asked & {*_STARTS} and not held.is_entered and not held.does(*_STOPS):
             name = min(held.names, default="prof")
             yield Sign(
-                f"Line {held.line}: {name} is started, and {name}.stop() is called nowhere.",
+                f"Line {held.line}: {name} is started, but {name}.stop() is never called.",
                 f"try: … finally: {name}.stop(); or use `with {held.made.name}(…) as {name}:`.",
             )
     for pair in PAIRS:
         started = subject.script.calls_of(pair.start)
         if started and not any(_is_named(subject.script, stop) for stop in pair.stops):
-            yield Sign(f"Line {started[0].line}: {pair.shown}, and its end is called nowhere.", pair.fix)
+            yield Sign(f"Line {started[0].line}: {pair.shown}, but its end is never called.", pair.fix)
 
 
 def _is_named(script: Script, name: str) -> bool:
@@ -153,7 +153,7 @@ def _in_finally(script: Script, node: ast.AST) -> bool:
     "A profiler is used inside a function that is traced",
     cause="The body of a function under tf.function, jax.jit or torch.compile runs once, while it is traced. A profiler or annotation in it "
     "starts and stops then, and sees nothing of the steps.",
-    fix="Move it outside, round the call of the function. Inside, use tf.name_scope or jax.named_scope.",
+    fix="Move it outside, around the call of the function. Inside, use tf.name_scope or jax.named_scope.",
     severity="error",
 )
 def profiler_in_traced_function(subject: TrainingScript) -> Iterator[Sign]:
@@ -198,7 +198,7 @@ def _traced_by_name(script: Script) -> Iterator[str]:
 @CHECKS.add(
     "two-profilers",
     "A profiler is started inside another one",
-    cause="Only one of them can have the device's events; the other one ends early or stays empty.",
+    cause="Only one of them receives device events; the other ends early or stays empty.",
     fix="Use one profiler, and record_function or annotate for the inner region.",
     severity="error",
 )
@@ -215,12 +215,12 @@ def two_profilers(subject: TrainingScript) -> Iterator[Sign]:
 
 @CHECKS.add(
     "shadowed-module",
-    "A file beside the script hides a package",
+    "A file next to the script hides a package",
     cause="Python looks in the script's own folder first: a file profile.py or torch.py there is imported instead of the package.",
     fix="Rename the file.",
 )
 def shadowed_module(subject: TrainingScript) -> Iterator[Sign]:
-    """Names of packages among the files beside it."""
+    """Names of packages among the files in its folder."""
     folder = Path(subject.script.path).parent
     if (folder / "__init__.py").exists():
         return  # a package's modules are imported by their full names

@@ -1,4 +1,4 @@
-"""Checks of what becomes of a finished trace: thrown away, written twice, or over another rank's."""
+"""Checks of the finished trace: discarded, written twice, or over another rank's file."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ def export_before_stop(subject: TrainingScript) -> Iterator[Sign]:
 
 @CHECKS.add(
     "trace-thrown-away",
-    "The trace is recorded and thrown away",
+    "The trace is recorded and discarded",
     cause="Without on_trace_ready and without an export nothing is ever written.",
     fix="on_trace_ready=torch.profiler.tensorboard_trace_handler('logs'), or prof.export_chrome_trace('trace.json.gz') after the loop.",
 )
 def trace_thrown_away(subject: TrainingScript) -> Iterator[Sign]:
-    """Nobody asks the profiler for anything."""
+    """The script requests nothing from the profiler."""
     for held in subject.torch:
         is_run = held.is_entered or "start" in held.asked
         if (
@@ -108,7 +108,7 @@ def trace_thrown_away(subject: TrainingScript) -> Iterator[Sign]:
             and not held.made.has_unknown_keywords
         ):
             name = min(held.names, default="the profiler")
-            yield Sign(f"Line {held.line}: no on_trace_ready, and nothing is asked of {name} afterwards.")
+            yield Sign(f"Line {held.line}: no on_trace_ready, and {name} is not used afterwards.")
 
 
 @CHECKS.add(

@@ -28,7 +28,7 @@ class Call:
 
     @property
     def line(self) -> int:
-        """Where it stands."""
+        """Its line."""
         return self.node.lineno
 
     @property
@@ -187,5 +187,5 @@ def _cells(text: str) -> str:
             line for cell in cells for line in "".join(cell["source"]).splitlines() if not _SHELL.match(line)
         ]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UnreadableFile("This is no notebook.") from error
+        raise UnreadableFile("Not a notebook.") from error
     return "\n".join(lines)

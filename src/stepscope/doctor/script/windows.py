@@ -177,7 +177,7 @@ def _before(call: Call) -> int | None:
     "long-window",
     "The window is so long that the trace will be huge",
     cause="A step takes one to fifty megabytes with stacks. Traces of more than a few hundred megabytes open in hardly any viewer.",
-    fix="A few steps tell as much: schedule(wait=5, warmup=2, active=5, repeat=1).",
+    fix="A few steps suffice: schedule(wait=5, warmup=2, active=5, repeat=1).",
     severity="info",
 )
 def long_window(subject: TrainingScript) -> Iterator[Sign]:

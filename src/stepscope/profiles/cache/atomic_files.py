@@ -29,9 +29,7 @@ def whole_file(path: Path, force: bool) -> Iterator[IO[bytes]]:
 def refuse_existing(path: Path, force: bool) -> None:
     """Stop before anything is computed if the file is there and may not be replaced."""
     if path.is_dir():
-        raise StepscopeError(
-            f"{path} is a folder, and a file is to be written.", fix="Choose another name with -o."
-        )
+        raise StepscopeError(f"{path} is a folder, not a file.", fix="Choose another name with -o.")
     if path.exists() and not force:
         raise StepscopeError(
             f"{path} already exists.", fix="Add --force to overwrite it, or choose another name with -o."
@@ -42,9 +40,7 @@ def ready_folder(path: Path, force: bool) -> None:
     """Make the folder. One that holds files is used only by force, and keeps those that are not written anew."""
     try:
         if path.exists() and not path.is_dir():
-            raise StepscopeError(
-                f"{path} is a file, and a folder is to be written.", fix="Choose another name with -o."
-            )
+            raise StepscopeError(f"{path} is a file, not a folder.", fix="Choose another name with -o.")
         if path.is_dir() and any(path.iterdir()) and not force:
             raise StepscopeError(
                 f"{path} already exists and is not empty.",

@@ -98,7 +98,7 @@ def _before_opening(file: FoundFile, item: Entry) -> skips.Verdict:
 
 
 def _inside(item: Entry) -> skips.Verdict:
-    """What the first bytes tell."""
+    """The verdict by the first bytes."""
     try:
         if skips.is_event_file(item.name):
             with _opened(item) as file:
@@ -117,7 +117,7 @@ def _opened(item: Entry) -> IO[bytes]:
 
 
 def _with_ranks_inside(entries: list[Entry]) -> list[Entry]:
-    """Where names tell no rank and files beside each other may be ranks or strangers, ask their first bytes."""
+    """Where names contain no rank and files next to each other may be ranks or strangers, ask their first bytes."""
     unclear = [item for item in entries if item.time_ns is not None and not item.who and not item.capture]
     crowded = {folder for folder, files in Counter(item.folder for item in unclear).items() if files > 1}
     asked = [item for item in unclear if item.folder in crowded]

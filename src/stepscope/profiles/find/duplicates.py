@@ -1,4 +1,4 @@
-"""Copies of a rank's file beside it: byte for byte the same, so that they are no rank and no capture of their own."""
+"""Copies of a rank's file next to it: byte for byte the same, so not a rank or a capture of their own."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _CHUNK = 1 << 20
 
 
 def rank_inside(source: Source) -> tuple[int, int] | None:
-    """The rank and the number of ranks that the first bytes of a file tell."""
+    """The rank and the number of ranks in the first bytes of a file."""
     found = _DISTRIBUTED.search(source.head(HEAD_BYTES))
     return None if found is None else (int(found[1]), int(found[2]))
 
 
 def without_copies(entries: Sequence[Entry]) -> tuple[list[Entry], list[Skipped]]:
-    """Leave out copies. Only files that say which rank of several they are: others may well be the same twice."""
+    """Leave out copies. Only files that name their rank of several: others may well be the same twice."""
     alike: defaultdict[tuple[str, int, int | None], list[Entry]] = defaultdict(list)
     for item in entries:
         if item.filesystem is None and item.size:
@@ -41,7 +41,7 @@ def without_copies(entries: Sequence[Entry]) -> tuple[list[Entry], list[Skipped]
 
 
 def _copies(candidates: Sequence[Entry]) -> dict[str, Entry]:
-    """Those that hold what an older one of the same size holds, and that one. Names with other times tell other captures."""
+    """Those that hold what an older one of the same size holds, and that one. Names with other times are other captures."""
     first: dict[tuple[bytes, int | None], Entry] = {}
     found: dict[str, Entry] = {}
     for item in sorted(

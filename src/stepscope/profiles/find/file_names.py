@@ -1,4 +1,4 @@
-"""What the name of a profile tells: which rank or worker wrote it, and when. Pure functions over names."""
+"""What a file name says about a profile: which rank or worker wrote it, and when. Pure functions over names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNIT_NS = {10: 1_000_000_000, 13: 1_000_000, 16: 1_000, 19: 1}
 
 @dataclass(frozen=True)
 class Name:
-    """What a file's name tells. `template` is the name with everything blanked that differs between ranks."""
+    """What a file's name says. `template` is the name with everything blanked that differs between ranks."""
 
     template: str
     who: tuple[int, ...] = ()
@@ -45,7 +45,7 @@ def read_name(name: str) -> Name:
 
 
 def _marks(stem: str) -> tuple[str, tuple[int, ...], int | None]:
-    """The stem with its marks blanked, their numbers, and the rank if they tell one."""
+    """The stem with its marks blanked, their numbers, and the rank if they contain one."""
     grid = _GRID.match(stem)
     rest = stem[grid.end() :] if grid else stem
     found = [*_MARKS.finditer(rest)] or [*_DIMENSIONS.finditer(rest)]

@@ -1,4 +1,4 @@
-"""What lies around a profile and tells of trouble: recordings that were never finished, ranks that went elsewhere."""
+"""Signs of trouble around a profile: unfinished recordings, ranks in other folders."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def problems_around(run: Run, others: Sequence[Run], skipped: Sequence[Skipped])
 
 
 def leftovers(skipped: Iterable[Skipped]) -> Iterator[Problem]:
-    """Files that a writer did not live to rename."""
+    """Files whose writer died before renaming them."""
     left = [item.path for item in skipped if _LEFT.search(item.path)]
     if left:
         yield Problem(
             "leftover-files",
             "Files that were never finished",
             f"{{count}} files were left by a writer that died before it could rename them: {_names(left)}.",
-            "The job was killed while it wrote, or still writes. Record again; then delete them.",
+            "The job was killed while writing, or is still writing. Record again; then delete them.",
             count=len(left),
         )
 
@@ -55,8 +55,8 @@ def never_stopped(skipped: Iterable[Skipped], empty_runs: Sequence[str] = ()) ->
         yield Problem(
             "never-stopped",
             "A recording was started and never finished",
-            f"Left of {{count}}: {_names(signs)}.",
-            "The profile is written when the profiler stops: the job was killed in its window, or is still in it. "
+            f"{{count}} unfinished: {_names(signs)}.",
+            "The profile is written when the profiler stops: the job was killed during its window, or is still recording. "
             "Stop the profiler in a finally block, or use `with`.",
             count=len(signs),
         )
@@ -118,7 +118,7 @@ def _split(run: Run, others: Sequence[Run]) -> Iterator[Problem]:
 
 
 def ranks_apart(ranked: Sequence[tuple[int, Trace]]) -> Problem | None:
-    """Whether the ranks' recordings do not overlap in time: of different windows, or by clocks that differ."""
+    """A problem if the ranks' recordings do not overlap in time: different windows, or different clocks."""
     windows = {rank: window for rank, trace in ranked if (window := _window(trace)) is not None}
     if len(windows) < 2:
         return None
@@ -130,14 +130,14 @@ def ranks_apart(ranked: Sequence[tuple[int, Trace]]) -> Problem | None:
     return Problem(
         "ranks-apart",
         "The ranks were not recorded at the same time",
-        f"Rank {late} begins {duration(gap)} after rank {early} has ended.",
-        "Record the same steps on all ranks, and keep the hosts' clocks in step (chrony, NTP). Waiting times between these ranks mean "
-        "nothing.",
+        f"Rank {late} starts {duration(gap)} after rank {early} ended.",
+        "Record the same steps on all ranks, and synchronise the hosts' clocks (chrony, NTP). Waiting times between these ranks are "
+        "meaningless.",
     )
 
 
 def _window(trace: Trace) -> tuple[int, int] | None:
-    """When the trace begins and ends by the clock on the wall."""
+    """Start and end of the trace in wall-clock time."""
     base = trace.info.base_unix_ns
     spans = trace.events.filter(pl.col("dur_ns") > 0)
     first, last = spans.select(

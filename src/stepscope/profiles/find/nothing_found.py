@@ -1,4 +1,4 @@
-"""No profile here: what was looked at, what was seen, what would be taken, and where there may be one."""
+"""The error for a path without a profile: what was examined, what is supported, and where a profile may be."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stepscope.profiles.find.walk import Skipped
 from stepscope.units import count
 
 ACCEPTED = (
-    "Taken are: <host>.xplane.pb (TensorFlow, JAX), *.pt.trace.json[.gz] (PyTorch), Chrome trace JSON, and event files "
+    "Supported: <host>.xplane.pb (TensorFlow, JAX), *.pt.trace.json[.gz] (PyTorch), Chrome trace JSON, and event files "
     "with TensorFlow 1 RunMetadata."
 )
 REASONS_SHOWN = 6
@@ -27,12 +27,12 @@ def nothing_found(catalog: Catalog) -> NothingFound:
     seen = f"{_plural(catalog.looked_at, 'file')} in {_plural(catalog.folders, 'folder')}"
     if catalog.looked_at == 0 and catalog.folders == 0:
         return NothingFound(
-            f"Nothing matches {catalog.path}", fix="Put the pattern in quotes; ** matches any folders."
+            f"No file matches {catalog.path}", fix="Quote the pattern; ** matches any folders."
         )
-    lines = [f"No profile in {catalog.path}: {seen} were looked at."]
+    lines = [f"No profile found in {catalog.path} ({seen} examined)."]
     lines += reasons(catalog.skipped)
     near = nearby(catalog.path)
-    fix = ACCEPTED if not near else f"{ACCEPTED}\nThere is one in {near}"
+    fix = ACCEPTED if not near else f"{ACCEPTED}\nA profile was found in {near}"
     return NothingFound("\n".join(lines), fix=fix)
 
 
@@ -59,7 +59,7 @@ def _plural(number: int, noun: str) -> str:
 
 
 def nearby(path: str) -> str | None:
-    """A folder beside or above the path that holds a profile. Only looks at names, and only at a few."""
+    """A folder next to or above the path that holds a profile. Only a few names are examined."""
     if locate(path).filesystem is not None:
         return None
     here = Path(path).absolute()

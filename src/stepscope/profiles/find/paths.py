@@ -1,4 +1,4 @@
-"""Where a path leads: this machine or a filesystem behind a URL; a file, a folder or a pattern."""
+"""Resolve a path: on this machine or on a filesystem behind a URL; a file, a folder or a pattern."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def locate(path: str | os.PathLike[str]) -> Location:
     text = os.fspath(path)
     if not text.strip():
         raise NothingFound(
-            "The path is empty.", fix="Give a profile, a folder with profiles, a pattern or a URL."
+            "The path is empty.", fix="Give a profile, a folder with profiles, a glob pattern or a URL."
         )
     if _URL.match(text):
         return _behind_url(text)
     if not _can_be_named(text):
-        raise NothingFound(f"No file can have this name: {text!a}")
+        raise NothingFound(f"Invalid file name: {text!a}")
     return Location(posix(str(Path(text).expanduser())))
 
 
@@ -97,7 +97,7 @@ def full_url(filesystem: Any, path: str) -> str:
 
 
 def missing(location: Location) -> StepscopeError:
-    """The error for a path that is not there: how far it exists, and what is called almost the same."""
+    """The error for a missing path: how far it exists, and names that are similar."""
     path = location.path.rstrip("/") or "/"
     parent, _, name = path.rpartition("/")
     names = _names_in(location, parent or ("/" if path.startswith("/") else "."))

@@ -1,4 +1,4 @@
-"""Which files belong together: the ranks of one capture are a run; other captures beside them are other runs."""
+"""Which files belong together: the ranks of one capture are a run; other captures next to them are other runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RING = "ring"
 
 @dataclass(frozen=True)
 class Entry:
-    """One file that looks like a profile. `rank` is what its name or folder tells."""
+    """One file that looks like a profile. `rank` comes from its name or folder."""
 
     path: str
     folder: str
@@ -62,7 +62,7 @@ class Run:
 
     @property
     def time_ns(self) -> int:
-        """When it was recorded, as well as names and files tell."""
+        """When it was recorded, as far as names and files say."""
         return max(when(entry) for entry in self.entries)
 
     @property
@@ -77,7 +77,7 @@ def when(entry: Entry) -> int:
 
 
 def entry(path: str, **known: Any) -> Entry:
-    """An entry with all that its path tells."""
+    """An entry with everything its path says."""
     folder, _, file = path.rpartition("/")
     name, where = read_name(file), _folder_names(folder)
     outer = [part for part in where if part.who]
@@ -157,7 +157,7 @@ def _windows(members: list[Entry]) -> list[list[Entry]]:
 
 
 def _cycles(cluster: list[Entry]) -> list[list[Entry]]:
-    """Windows so close in time that only the repeated workers tell them apart."""
+    """Windows so close in time that only the repeated workers distinguish them."""
     by_worker: dict[Hashable, list[Entry]] = defaultdict(list)
     for member in cluster:
         by_worker[member.who or member.worker].append(member)

@@ -78,7 +78,7 @@ class Sidecar(msgspec.Struct):
 
 
 def sidecar_path(trace_path: str) -> str | None:
-    """Where the sidecar of this trace would lie; None for a file that no capture of ours can have written."""
+    """Where the sidecar of this trace would be; None for a file that no capture of ours can have written."""
     stem = _TRACE_ENDING.sub("", trace_path)
     return None if stem == trace_path else stem + ENDING
 
@@ -89,7 +89,7 @@ def is_sidecar(path: str) -> bool:
 
 
 def note_captures(entries: list[Entry], sidecars: Iterable[str]) -> list[Entry]:
-    """The entries with the rank and the run that their sidecars tell."""
+    """The entries with the rank and the run that their sidecars contain."""
     there = set(sidecars)
     with_one = [item for item in entries if sidecar_path(item.path) in there]
     if not with_one:
@@ -118,7 +118,7 @@ def _noted(item: Entry) -> Entry:
 
 
 def attach(trace: Trace, item: Entry) -> Trace:
-    """The trace with what its sidecar tells: `info.capture`, rank, world size and host where unknown, and its problems."""
+    """The trace with what its sidecar adds: `info.capture`, rank, world size and host where unknown, and its problems."""
     if item.format_hint == RING:
         return _with_step_figures(trace)
     data = _bytes(item)
@@ -146,7 +146,7 @@ def _with_step_figures(trace: Trace) -> Trace:
 
 
 def step_figures(found: Sidecar) -> dict[str, int | None]:
-    """Medians of the steps inside the window and outside it; None where there are too few to tell."""
+    """Medians of the steps inside the window and outside it; None if there are too few."""
     steps = found.steps
     early = max(0, _FIRST_STEPS - steps.before.first)
     outside = [*steps.before.durations_ns[early:], *steps.after.durations_ns[_AFTER_WINDOW:]]
@@ -175,7 +175,7 @@ def _with(trace: Trace, found: Sidecar | None, capture: dict[str, Any], problems
 
 
 def _corrected(tables: Mapping[str, pl.DataFrame], found: Sidecar) -> Mapping[str, pl.DataFrame]:
-    """What collectors cannot tell: which annotations came from `stepscope.op`, and that the last step never ended."""
+    """What collectors do not record: which annotations came from `stepscope.op`, and that the last step never ended."""
 
     def read(name: str) -> pl.DataFrame:
         if name == "events":
@@ -237,9 +237,9 @@ def _whole_steps(events: pl.DataFrame, found: Sidecar) -> pl.DataFrame:
 def _unreadable(why: str) -> Problem:
     return Problem(
         "sidecar-unreadable",
-        "The notes beside the trace cannot be read",
+        "The sidecar of the trace cannot be read",
         f"The file ending in {ENDING} is damaged: {why}. Rank, telemetry and step times outside the window are unknown.",
-        "Copy it again beside the trace, or delete it.",
+        "Copy it again next to the trace, or delete it.",
         "info",
     )
 

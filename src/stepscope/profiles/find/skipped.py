@@ -1,4 +1,4 @@
-"""Why a file is no profile: by its name where that tells, else by its first bytes."""
+"""Why a file is not a profile: by its name where that suffices, else by its first bytes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _OTHERS = (
     ),
     (
         re.compile(r"\.(zip|tar|tgz|tar\.gz|zst|bz2|xz|7z|lz4)$"),
-        "packed in a way that is not read: unpack it first",
+        "an archive: unpack it first",
     ),
 )
 _NO_PROFILE = re.compile(
@@ -72,7 +72,7 @@ _NO_PROFILE = re.compile(
 
 
 def by_name(name: str) -> Verdict:
-    """What the name alone tells."""
+    """The verdict by the name alone."""
     lower = name.lower()
     for shape, reason in _OTHERS:
         if shape.search(lower):
@@ -92,7 +92,7 @@ def is_event_file(name: str) -> bool:
 
 
 def by_content(head: bytes) -> Verdict:
-    """What the first bytes tell, unpacked."""
+    """The verdict by the first unpacked bytes."""
     if head.startswith(RING_MAGIC):
         return Verdict("ring")
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -112,7 +112,7 @@ _OURS = re.compile(rb'\{\s*"schema"\s*:\s*"stepscope\.(\w+)/')
 def _json(text: bytes) -> Verdict:
     ours = _OURS.match(text)
     if ours is not None:
-        return Verdict(reason=f"what stepscope says of a profile (a {ours[1].decode()}), not a profile")
+        return Verdict(reason=f"output of stepscope (a {ours[1].decode()}), not a profile")
     if any(key in text for key in _KINETO_KEYS):
         return Verdict("kineto")
     if (
@@ -123,7 +123,7 @@ def _json(text: bytes) -> Verdict:
         return Verdict("chrome")
     if b'"nodes"' in text and (b'"ctrl_deps"' in text or b"chakra" in text or b'"start_ts"' in text):
         return Verdict(reason=EXECUTION_TRACE)
-    return Verdict(reason="JSON, but no trace: no traceEvents in it")
+    return Verdict(reason="JSON without traceEvents, not a trace")
 
 
 def by_records(file: IO[bytes], size: int) -> Verdict:

@@ -1,4 +1,4 @@
-"""All files under a path, each once: what is not followed or not a file is told with its reason."""
+"""All files under a path, each once; everything skipped has a reason."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FoundFile:
 
 @dataclass
 class Walk:
-    """A walk over one location; `skipped`, `files` and `folders` tell where it has been."""
+    """A walk over one location; `skipped`, `files` and `folders` describe what was visited."""
 
     location: Location
     skipped: list[Skipped] = field(default_factory=list)
@@ -157,7 +157,7 @@ def _why(error: OSError) -> str:
 
 
 def _check_reachable(path: str) -> None:
-    """What was named itself must be there; of what lies below it, only the reason is told."""
+    """What was named itself must be there; for anything below it, only the reason is recorded."""
     try:
         facts = Path(path).stat()
         if stat.S_ISDIR(facts.st_mode):
@@ -165,7 +165,7 @@ def _check_reachable(path: str) -> None:
     except PermissionError:
         raise no_permission(path) from None
     except FileNotFoundError:
-        raise UnreadableFile(f"This is a link to nothing: {path}") from None
+        raise UnreadableFile(f"Broken symbolic link: {path}") from None
     except OSError as error:
         raise UnreadableFile(f"Cannot open {path}: {error.strerror or error}") from None
     if not stat.S_ISDIR(facts.st_mode) and not stat.S_ISREG(facts.st_mode):

@@ -1,0 +1,23 @@
+// Every entry of the navigation has a module, and every module of a page has an entry.
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { test } from "node:test";
+
+import { ENTRIES, moduleOf } from "../../src/stepscope/web/shell/pages.js";
+
+const SHELL = new URL("../../src/stepscope/web/shell/pages.js", import.meta.url);
+const PAGES = new URL("../pages/", SHELL);
+
+test("every entry leads to a module that exports its page", () => {
+  for (const { name } of ENTRIES) {
+    const path = new URL(moduleOf(name), SHELL);
+    assert.ok(existsSync(path), `${name}: ${path}`);
+    assert.match(readFileSync(path, "utf-8"), new RegExp(`export const page = \\{\\s*name: "${name}"`), name);
+  }
+});
+
+test("every module of a page has an entry", () => {
+  const found = readdirSync(PAGES).map((each) => each.replace(/\.js$/, ""));
+  assert.deepEqual(found.sort(), ENTRIES.map((each) => each.name).sort());
+});
