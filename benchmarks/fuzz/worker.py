@@ -7,9 +7,12 @@ import faulthandler
 import os
 import resource
 import shutil
+import signal
 import tempfile
 import traceback
 from pathlib import Path
+
+_PATIENCE = 20
 
 
 def main() -> None:
@@ -26,10 +29,14 @@ def main() -> None:
     faulthandler.enable()
     with tempfile.TemporaryDirectory(prefix="stepscope-fuzz-") as scratch:
         os.environ["STEPSCOPE_CACHE"] = str(Path(scratch, "cache"))
+        faulthandler.register(signal.SIGPROF, all_threads=True, chain=True)
         for seed in options.seeds:
-            faulthandler.dump_traceback_later(options.case_seconds, exit=True)
+            # Processor time, since a busy machine is not a hang; the wall clock only catches what waits forever.
+            signal.setitimer(signal.ITIMER_PROF, options.case_seconds)
+            faulthandler.dump_traceback_later(_PATIENCE * options.case_seconds, exit=True)
             verdict = run(seed, Path(scratch, f"case-{seed}"), options)
             faulthandler.cancel_dump_traceback_later()
+            signal.setitimer(signal.ITIMER_PROF, 0)
             print(f"{seed} {verdict}", flush=True)
 
 
