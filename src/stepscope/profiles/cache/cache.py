@@ -35,7 +35,7 @@ from stepscope.trace.trace import Trace
 from stepscope.units import size as bytes_text
 
 # Raise it when readers fill the tables differently: what older ones stored is then read again.
-READER_VERSION = 3
+READER_VERSION = 4
 DEFAULT_LIMIT_GB = 20.0
 SPARE_BYTES = 64 << 20
 LEFTOVER_SECONDS = 3600
