@@ -96,7 +96,7 @@ def test_ranks_are_summed(two_ranks: Profile) -> None:
 
 
 def test_a_rank_that_is_not_there(two_ranks: Profile) -> None:
-    with pytest.raises(StepscopeError, match="no rank 7"):
+    with pytest.raises(StepscopeError, match="No rank 7"):
         report(two_ranks, rank=7)
 
 

@@ -41,5 +41,5 @@ def test_nothing_is_refused_where_it_works() -> None:
 @pytest.mark.parametrize("given", [{}, {"strict": True}, {"findings": []}, {"parts": {}}])
 def test_a_marker_without_limits_is_refused(given: dict[str, Any]) -> None:
     marked: Any = SimpleNamespace(name="test_step", path=Path("test_step.py"))
-    with pytest.raises(StepscopeError, match="the marker of test_step limits nothing"):
+    with pytest.raises(StepscopeError, match="the marker of test_step sets no limits"):
         plugin._budget(given, marked)
