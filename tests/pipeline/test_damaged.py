@@ -24,3 +24,16 @@ def test_no_section_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gro
     for seed in range(group, CASES, len(NAMES)):
         found = drive(case(seed), tmp_path / str(seed), serve=seed % SERVED_EVERY == 0)
         assert found in ("read", "refused")
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(3755, id="a sidecar with a negative rank"),
+        pytest.param(5521, id="a shape that is no shape, of an op whose FLOPs do not need it"),
+        pytest.param(9201, id="a thread without calls outside its spine"),
+    ],
+)
+def test_what_the_soak_has_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setenv("STEPSCOPE_CACHE", str(tmp_path / "cache"))
+    assert drive(case(seed), tmp_path / str(seed), serve=True) == "read"

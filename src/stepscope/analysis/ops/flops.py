@@ -127,11 +127,10 @@ def _work(
         return None, None
     try:
         flops, output = formula(shapes, inputs)
+        size = _bytes(shapes, dtypes, output)
     except (IndexError, TypeError, ValueError, KeyError, ZeroDivisionError):
         return None, None
-    if flops < 0 or flops >= 2**62:
-        return None, None
-    return flops, _bytes(shapes, dtypes, output)
+    return (flops, size) if 0 <= flops < 2**62 else (None, None)
 
 
 def _bytes(shapes: list[Any], dtypes: list[Any], output: int) -> int | None:

@@ -98,6 +98,8 @@ def _calls_of(trace: Trace, events: pl.DataFrame, track: int) -> Calls:
     inner = ancestors(trace.events, is_kept).is_not_null()
     rows = kept.filter(~inner.gather(kept["id"])).sort("start_ns", maintain_order=True)
     rows = _tokens(rows, _signatures(trace.events, rows["id"]))
+    if rows.is_empty():  # every call is part of the spine
+        return Calls(rows.with_columns(updates=pl.lit(False)), track)
     updates = events.filter(pl.col("name").cast(pl.String).str.starts_with("Optimizer.step"))["start_ns"]
     place = rows["start_ns"].search_sorted(updates, side="right").cast(pl.Int64) - 1
     inside = updates < rows["end_ns"].gather(place.clip(lower_bound=0))

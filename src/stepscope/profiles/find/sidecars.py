@@ -19,7 +19,7 @@ import polars as pl
 
 from stepscope.profiles.cache.stored import LazyFrames
 from stepscope.profiles.find.runs import RING, Entry
-from stepscope.trace.header import checked
+from stepscope.trace.header import checked, is_rank
 from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.schema import TABLES, Kind, conform
 from stepscope.trace.scopes import ancestors
@@ -105,10 +105,11 @@ def _noted(item: Entry) -> Entry:
         found = msgspec.json.decode(data or b"", type=Sidecar)
     except (msgspec.MsgspecError, UnicodeError):
         return item
+    rank = found.rank if is_rank(found.rank) else None
     return replace(
         item,
-        rank=found.rank if found.rank is not None else item.rank,
-        who=(found.rank,) if found.rank is not None else item.who,
+        rank=rank if rank is not None else item.rank,
+        who=(rank,) if rank is not None else item.who,
         worker=found.worker or item.worker,
         time_ns=item.time_ns or found.start_unix_ns or None,
         capture=f"{found.run}/{found.window}/{found.backend}" if found.run else "",
