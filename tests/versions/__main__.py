@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.versions.environments import (
     Environment,
+    Extensions,
     Failed,
     add_extensions,
     build_wheel,
@@ -114,7 +115,7 @@ def _name(outcome: Outcome) -> str:
 
 
 def _try(
-    python: Path, version: str, kind: str, wheel: Path, extensions: Sequence[Path], project: Project
+    python: Path, version: str, kind: str, wheel: Path, extensions: Extensions, project: Project
 ) -> Outcome:
     """Install, and run the smoke tests there."""
     outcome = Outcome(version, kind)

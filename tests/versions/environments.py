@@ -14,6 +14,8 @@ from pathlib import Path
 from tests.versions.requirements import ROOT, Project
 
 NATIVE = Path("src/stepscope/native")
+# Compiled hot loops by their place below native/.
+Extensions = dict[str, Path]
 WORK = ".venv-versions"  # ignored by git, removed by make clean
 _LEFT_OUT = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__", "*.egg-info")
 _SUFFIX = "import sysconfig; print(sysconfig.get_config_var('EXT_SUFFIX'))"
@@ -99,52 +101,58 @@ def _copied_source(folder: Path) -> Path:
     return source
 
 
-def find_extensions(python: Path, project: Project) -> list[Path]:
+def find_extensions(python: Path, project: Project) -> Extensions:
     """The compiled hot loops for this Python: of the sources' folder, of an earlier run, or built now. Empty without a compiler."""
     suffix = run(python, "-c", _SUFFIX).strip()
     for folder in (ROOT / NATIVE, _store(suffix)):
-        found = sorted(folder.glob(f"*{suffix}"))
+        found = _extensions_in(folder, suffix)
         if _is_complete(found, suffix) and (folder != ROOT / NATIVE or _is_fresh(found)):
             return found
     return _build_extensions(python, project, suffix)
 
 
-def _hot_loops() -> list[Path]:
-    sources = sorted((ROOT / NATIVE).glob("*.py"))
-    return [path for path in sources if "cython.compiled" in path.read_text("utf-8")]
+def _extensions_in(folder: Path, suffix: str) -> Extensions:
+    return {str(path.relative_to(folder)): path for path in sorted(folder.rglob(f"*{suffix}"))}
 
 
-def _is_complete(found: Sequence[Path], suffix: str) -> bool:
-    names = {path.name.removesuffix(suffix) for path in found}
-    return {"_shared", *(path.stem for path in _hot_loops())} <= names
+def _sources() -> list[Path]:
+    return sorted(path for ending in ("*.py", "*.pxd") for path in (ROOT / NATIVE).rglob(ending))
 
 
-def _is_fresh(found: Sequence[Path]) -> bool:
-    sources = (*(ROOT / NATIVE).glob("*.py"), *(ROOT / NATIVE).glob("*.pxd"))
-    return min(path.stat().st_mtime for path in found) >= max(path.stat().st_mtime for path in sources)
+def _is_complete(found: Extensions, suffix: str) -> bool:
+    hot = [path for path in _sources() if "cython.compiled" in path.read_text("utf-8")]
+    wanted = {str(path.relative_to(ROOT / NATIVE).with_suffix("")) for path in hot}
+    return {"_shared", *wanted} <= {name.removesuffix(suffix) for name in found}
+
+
+def _is_fresh(found: Extensions) -> bool:
+    oldest = min(path.stat().st_mtime for path in found.values())
+    return oldest >= max(path.stat().st_mtime for path in _sources())
 
 
 def _store(suffix: str) -> Path:
     """Named after the sources: what was built from others is not found."""
-    sources = sorted([*(ROOT / NATIVE).glob("*.py"), *(ROOT / NATIVE).glob("*.pxd"), ROOT / "setup.py"])
+    sources = [*_sources(), ROOT / "setup.py"]
     digest = blake2b(b"\0".join(path.read_bytes() for path in sources), digest_size=8).hexdigest()
     return ROOT / f"{WORK}-native" / f"{digest}{suffix}"
 
 
-def _build_extensions(python: Path, project: Project, suffix: str) -> list[Path]:
+def _build_extensions(python: Path, project: Project, suffix: str) -> Extensions:
     source = _copied_source(ROOT / f"{WORK}-native-build")
     builder = make_environment(python, "build", project.build)
     run(builder.python, "setup.py", "--quiet", "build_ext", "--inplace", folder=source)
     store = _store(suffix)
-    store.mkdir(parents=True, exist_ok=True)
-    for path in (source / NATIVE).glob(f"*{suffix}"):
-        shutil.copy2(path, store / path.name)
+    _copy_all(_extensions_in(source / NATIVE, suffix), store)
     shutil.rmtree(source.parent, ignore_errors=True)
-    return sorted(store.glob(f"*{suffix}"))
+    return _extensions_in(store, suffix)
 
 
-def add_extensions(environment: Environment, extensions: Sequence[Path]) -> None:
+def _copy_all(extensions: Extensions, place: Path) -> None:
+    for name, path in extensions.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, place / name)
+
+
+def add_extensions(environment: Environment, extensions: Extensions) -> None:
     """Put the compiled hot loops beside their sources."""
-    place = Path(run(environment.python, "-c", _PLACE).strip()) / "stepscope" / "native"
-    for path in extensions:
-        shutil.copy2(path, place / path.name)
+    _copy_all(extensions, Path(run(environment.python, "-c", _PLACE).strip()) / "stepscope" / "native")
