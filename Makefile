@@ -49,8 +49,14 @@ MAY_INSTALL := $(shell test "$$(id -u)" = 0 && command -v apt-get 2>/dev/null)
 
 # Browsers, clusters and frameworks are other people's programs, and now and then one of them stumbles: what failed is
 # tried once more, alone, and said to be unsteady. What fails twice has failed.
-TRIED = $(1) -o cache_dir=.pytest_cache/$@ || { test $$? = 1 && echo "UNSTEADY, unless it fails again:" && \
-	$(1) -o cache_dir=.pytest_cache/$@ --last-failed --last-failed-no-failures none -rA; }
+# The outcomes of each part are written down: `make test` prints at its end what was unsteady and what was skipped.
+OUTCOMES := .pytest_cache/outcomes
+RUN = STEPSCOPE_OUTCOMES=$(OUTCOMES)/$@.jsonl $(1) -p tests.outcomes -o cache_dir=.pytest_cache/$@
+TRIED = $(call RUN,$(1)) || { test $$? = 1 && echo "UNSTEADY, unless it fails again:" && \
+	$(call RUN,$(1)) --last-failed --last-failed-no-failures none -rA; }
+# $(1): what is skipped, $(2): why. Tests of Node and TypeScript are none of pytest.
+SKIP = echo "SKIPPED: $(1). $(2)." >&2; mkdir -p $(OUTCOMES) && \
+	echo '{"id": "$(1)", "outcome": "skipped", "reason": "$(2)"}' >$(OUTCOMES)/$(3).jsonl
 
 ASAN = LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 FUZZ_SECONDS ?= 600
@@ -58,7 +64,7 @@ FUZZ_SECONDS ?= 600
 FUZZ_CASES ?= 3000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint pytest web web-tools capture native versions bench soak fuzz-asan clean
+.PHONY: help demo test all-parts unit lint pytest web web-tools capture native versions bench soak fuzz-asan clean
 
 help: ## what can be made here
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | expand -t 4 | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -83,6 +89,10 @@ demo: $(VENV)/.run ## record a small training loop, explain it, and show it with
 	  else echo "shows both in a browser, with a trace viewer."; fi
 
 test: $(VENV)/.dev ## everything CI needs (lint, types and all tests)
+	@rm -rf $(OUTCOMES)
+	@$(MAKE) --no-print-directory all-parts; status=$$?; $(PY) -m tests.outcomes $(OUTCOMES); exit $$status
+
+all-parts:
 	@# The frameworks take minutes to download, a browser one: meanwhile everything that does not want them runs.
 	@$(MAKE) --no-print-directory $(FRAMEWORKS)/.dev & installing=$$!; \
 	$(MAKE) --no-print-directory web-tools & tools=$$!; \
@@ -90,6 +100,9 @@ test: $(VENV)/.dev ## everything CI needs (lint, types and all tests)
 	  { kill $$installing $$tools 2>/dev/null; wait $$installing $$tools; exit 1; }; \
 	wait $$installing && wait $$tools && \
 	$(MAKE) --no-print-directory --output-sync=target -j 2 web capture
+
+unit: $(VENV)/.dev ## the quick tests, without other programs, browsers and frameworks (at most 3 minutes on two cores)
+	$(PY) -m pytest -n 2 --dist worksteal -p tests.unit
 
 lint: $(VENV)/.dev ## ruff and mypy
 	$(PY) -m ruff check .
@@ -101,9 +114,9 @@ pytest: $(VENV)/.dev
 
 web: $(VENV)/.dev web-tools ## only the page: its types, its modules, and every page of it in a real browser
 	@if test -x node_modules/.bin/tsc; then node_modules/.bin/tsc --project tsconfig.json; \
-	  else echo "SKIPPED: the types of the page. npm (Node 20 or newer) not found." >&2; fi
+	  else $(call SKIP,the types of the page,npm of Node 20 or newer not found,types); fi
 	@if test -n "$(NODE)"; then $(NODE) --test --test-reporter=dot tests/web/*.test.js; \
-	  else echo "SKIPPED: the modules of the page. Node 20 or newer not found." >&2; fi
+	  else $(call SKIP,the modules of the page,Node 20 or newer not found,modules); fi
 	@test -n "$(CHROMIUM)" || echo "SKIPPED: the tests in a browser. Chromium not found (see STEPSCOPE_CHROMIUM)." >&2
 	$(call TRIED,STEPSCOPE_CHROMIUM=$(CHROMIUM) $(PY) -m pytest $(wildcard $(BROWSER_TESTS)))
 

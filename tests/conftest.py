@@ -14,7 +14,11 @@ from tests.short import short_folder
 
 # No deadlines: the machines that run this are slow and shared. The soak looks elsewhere every time.
 settings.register_profile(
-    "test", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=20
+    "test",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=int(os.environ.get("STEPSCOPE_EXAMPLES", 20)),
 )
 settings.register_profile("soak", settings.get_profile("test"), derandomize=False, max_examples=5_000)
 settings.load_profile("soak" if os.environ.get("STEPSCOPE_SOAK") else "test")

@@ -22,7 +22,10 @@ LAYERS = (
     "errors",
     "units",
     "safe",
+    "plugins",
+    "markdown",
     "registers",
+    "problems",
     "ring_layout",
     "native",
     "trace",
@@ -45,7 +48,7 @@ LAYERS = (
 )
 # Lives inside other people's training jobs: the bottom layer, itself, and nothing that must be installed.
 CAPTURE = "capture"
-CAPTURE_MAY_IMPORT = ("errors", "units", "safe", "ring_layout", CAPTURE)
+CAPTURE_MAY_IMPORT = ("errors", "units", "safe", "problems", "ring_layout", CAPTURE)
 USERS_OF_CAPTURE = ("doctor", "server", "notebook", "cli")
 TOP = ("__init__", "__main__")
 LONGEST_FILE = 500

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import stepscope
+from benchmarks.recordings.archive import FIXTURES, open_set
 from stepscope.reports.model.report import Finding, Report
 
-RECORDED = Path(__file__).parents[2] / "tests" / "fixtures" / "diagnosis"
+RECORDED = FIXTURES / "diagnosis"  # a few jobs; `open_set` has all
 NEAR = 0.25
 LOUD = 0.05  # of the step: a finding that a healthy job must not get
 
@@ -103,19 +104,20 @@ def loud(found: list[Finding]) -> list[Finding]:
 def main() -> None:
     """Print a line for each job, and the sums."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", default=RECORDED)
+    parser.add_argument("folder", type=Path, nargs="?", help="default: all recorded jobs that have a fix")
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    known = jobs(options.folder, options.only)
+    folder = options.folder or open_set("diagnosis")
+    known = jobs(folder, options.only)
     verdicts = []
     for job in known:
         if job["healthy"]:
-            found = loud(findings(recorded(options.folder, job, "mended")))
+            found = loud(findings(recorded(folder, job, "mended")))
             print(
                 f"{'LOUD' if found else 'calm'}  {job['name']:24} {[one.code for one in found]}", flush=True
             )
         else:
-            verdicts.append(judge(options.folder, job))
+            verdicts.append(judge(folder, job))
             print(verdicts[-1].line(), flush=True)
     print(
         f"first {sum(one.first for one in verdicts)}, near {sum(one.near for one in verdicts)}, "

@@ -21,13 +21,13 @@ import stepscope
 from benchmarks.diff.plant import slower_op
 from benchmarks.diff.plant_samples import slower_in_samples
 from benchmarks.promises import Promise
+from benchmarks.recordings.archive import FIXTURES, open_set
 from stepscope.analysis.options import Options
 from stepscope.diffs.build import diff_sides
 from stepscope.diffs.data.model import Diff
 from stepscope.diffs.data.samples import Side
 from stepscope.diffs.side import read_side
 
-FIXTURES = Path(__file__).parent.parent.parent / "tests" / "fixtures"
 SUFFIX = ".pt.trace.json.gz"
 FIRST_LINE = {"batch": "batch", "fp32": "precision", "sync": "sync"}
 LARGEST_OPS = 3
@@ -42,10 +42,10 @@ Results = Iterable[tuple[str, bool]]
 def main() -> int:
     """Prints each miss, then the promises."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folders", type=Path, nargs="*", default=[FIXTURES / "diff"])
+    parser.add_argument("folders", type=Path, nargs="*")
     sides = {
         _parts(path): (path, side_at(path))
-        for folder in parser.parse_args().folders
+        for folder in parser.parse_args().folders or [open_set("diff")]
         for path in sorted(folder.iterdir())
         if path.name.count(".") >= 2
     }
@@ -112,7 +112,7 @@ def slower_alone(paths: Iterable[Path]) -> Iterator[tuple[str, bool]]:
 
 def _single() -> list[Path]:
     """Our own recordings of PyTorch, JAX and TensorFlow, and those of the corpus."""
-    found = sorted((FIXTURES / "diagnosis").glob("*healthy*"))
+    found = sorted(open_set("diagnosis").glob("*healthy*"))
     found += [FIXTURES / "jax", FIXTURES / "tensorflow"]
     corpus = os.environ.get("STEPSCOPE_CORPUS")
     if corpus:

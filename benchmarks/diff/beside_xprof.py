@@ -16,17 +16,17 @@ from typing import Any
 
 import stepscope
 from benchmarks.diff.plant_xplane import kernels_by_time, opened, slower_kernel
+from benchmarks.recordings.archive import open_set
 
 TOP = 10
-FIXTURES = Path(__file__).parent.parent.parent / "tests" / "fixtures" / "diagnosis"
 # Two recordings of one job.
-RECORDED = [str(FIXTURES / f"jax_{name}.mended.xplane.pb.gz") for name in ("attention", "healthy_attention")]
+RECORDED = [f"jax_{name}.mended.xplane.pb.gz" for name in ("attention", "healthy_attention")]
 
 
 def main() -> None:
     """Prints what each of them shows."""
     given = sys.argv[1:]
-    sources = given[:2] or RECORDED
+    sources = given[:2] or [str(open_set("diagnosis") / name) for name in RECORDED]
     kernel = given[2] if len(given) > 2 else kernels_by_time(opened(Path(sources[1])))[TOP][0]
     factor = float(given[3]) if len(given) > 3 else 3.0
     with tempfile.TemporaryDirectory() as folder:

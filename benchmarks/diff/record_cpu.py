@@ -1,4 +1,4 @@
-"""Records the jobs of `cpu_jobs` and its like through our capture: `python -m benchmarks.diff.record_cpu OUT` writes `OUT/JOB.CHANGE.NUMBER/`.
+"""Records the jobs of `cpu_jobs` through our capture: `python -m benchmarks.diff.record_cpu OUT` writes `OUT/JOB.CHANGE.NUMBER/`.
 
 Each recording is a process of its own, and jobs take turns, so that recordings of one job lie apart in time as they do in life.
 """
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import stepscope
-from benchmarks.diff.cpu_jobs_fourth import JOBS
+from benchmarks.diff.cpu_jobs import CONFIRMING, JOBS
 
 STEPS = 10
 WARM_UP = 6
@@ -34,6 +34,13 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--one", nargs=3, metavar=("JOB", "CHANGE", "NUMBER"))
     parser.add_argument("--jobs", nargs="*", default=list(JOBS))
+    parser.add_argument(
+        "--confirming",
+        dest="jobs",
+        action="store_const",
+        const=list(CONFIRMING),
+        help="only jobs that nothing was calibrated on",
+    )
     parser.add_argument("--same", type=int, default=6, help="recordings of the unchanged job")
     parser.add_argument("--changed", type=int, default=1, help="recordings of each change")
     options = parser.parse_args()

@@ -9,7 +9,7 @@ from typing import Any
 import stepscope
 from benchmarks.drivers.meter import report
 from stepscope import native
-from stepscope.profiles.cache import background as later
+from stepscope.profiles.cache import background
 
 
 def import_everything() -> None:
@@ -28,4 +28,4 @@ def load(path: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     import_everything()
-    report(load, later.wait)
+    report(load, background.wait)

@@ -8,7 +8,7 @@ from typing import Any
 import stepscope
 from benchmarks.drivers.meter import report
 from benchmarks.drivers.ours import import_everything
-from stepscope.profiles.cache import background as later
+from stepscope.profiles.cache import background
 from stepscope.server.timeline import routes, tiles
 from stepscope.server.timeline.extent import extent_of
 from stepscope.server.timeline.layout import groups_of
@@ -38,4 +38,4 @@ def load(path: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     import_everything()
-    report(load, later.wait)
+    report(load, background.wait)

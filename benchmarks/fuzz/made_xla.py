@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.builders.xspace_bytes import PlaneBytes, number, packed, space
+from tests.builders.protobuf import number, packed
+from tests.builders.xspace_bytes import PlaneBytes, space
 
 STEPS = 3
 STEP_PS = 1_000_000_000

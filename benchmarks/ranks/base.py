@@ -10,28 +10,28 @@ import numpy as np
 import polars as pl
 
 import stepscope
+from benchmarks.recordings.archive import open_set
 from stepscope.analysis.account.account import account
 from stepscope.analysis.steps.find import find_steps
 from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.schema import EVENT_REFERENCES
 from stepscope.trace.trace import Trace, TraceInfo
 
-FIXTURES = Path(__file__).resolve().parents[2] / "tests" / "fixtures"
-_DIAGNOSIS, _HELD_OUT = FIXTURES / "diagnosis", FIXTURES / "diagnosis_heldout"
+_DIAGNOSIS, _HELD_OUT = "diagnosis", "diagnosis_heldout"
 # Real single-rank recordings whose steps are made of different things.
 SOURCES = {
-    "loader": _DIAGNOSIS / "torch_loader.slow.pt.trace.json.gz",
-    "own_loader": _DIAGNOSIS / "torch_own_loader.slow.pt.trace.json.gz",
-    "resnet_loader": _HELD_OUT / "heldout-torch-resnet-loader.slow.pt.trace.json.gz",
-    "metrics": _DIAGNOSIS / "torch_metrics.slow.pt.trace.json.gz",
-    "transformer": _HELD_OUT / "heldout-torch-gpt-attention.mended.pt.trace.json.gz",
-    "bert": _HELD_OUT / "heldout-torch-bert-precision.mended.pt.trace.json.gz",
-    "cells": _HELD_OUT / "heldout-torch-lstm-cells.slow.pt.trace.json.gz",
-    "dense": _DIAGNOSIS / "torch_fp32_matmul.slow.pt.trace.json.gz",
-    "bf16": _DIAGNOSIS / "torch_healthy_bf16.mended.pt.trace.json.gz",
-    "convolutions": _DIAGNOSIS / "torch_healthy_convolutions.mended.pt.trace.json.gz",
-    "jax": _DIAGNOSIS / "jax_healthy_mlp.mended.xplane.pb.gz",
-    "jax_python": _DIAGNOSIS / "jax_input.slow.xplane.pb.gz",
+    "loader": (_DIAGNOSIS, "torch_loader.slow.pt.trace.json.gz"),
+    "own_loader": (_DIAGNOSIS, "torch_own_loader.slow.pt.trace.json.gz"),
+    "resnet_loader": (_HELD_OUT, "heldout-torch-resnet-loader.slow.pt.trace.json.gz"),
+    "metrics": (_DIAGNOSIS, "torch_metrics.slow.pt.trace.json.gz"),
+    "transformer": (_HELD_OUT, "heldout-torch-gpt-attention.mended.pt.trace.json.gz"),
+    "bert": (_HELD_OUT, "heldout-torch-bert-precision.mended.pt.trace.json.gz"),
+    "cells": (_HELD_OUT, "heldout-torch-lstm-cells.slow.pt.trace.json.gz"),
+    "dense": (_DIAGNOSIS, "torch_fp32_matmul.slow.pt.trace.json.gz"),
+    "bf16": (_DIAGNOSIS, "torch_healthy_bf16.mended.pt.trace.json.gz"),
+    "convolutions": (_DIAGNOSIS, "torch_healthy_convolutions.mended.pt.trace.json.gz"),
+    "jax": (_DIAGNOSIS, "jax_healthy_mlp.mended.xplane.pb.gz"),
+    "jax_python": (_DIAGNOSIS, "jax_input.slow.xplane.pb.gz"),
 }
 _BUSY = ("compute", "copy", "collective")
 _KEPT_DEPTH = 2  # deeper host events change nothing that is asked here, and there are many
@@ -60,10 +60,16 @@ class Base:
         return {part: int(lengths[np.array(self.part) == part].sum()) for part in set(self.part)}
 
 
+def find_source(name: str) -> Path:
+    """The recording of this name."""
+    folder, file = SOURCES[name]
+    return open_set(folder) / file
+
+
 @cache
 def base_of(name: str, steps: int = 12, places: tuple[float, ...] = (0.5, 0.75, 0.97)) -> Base:
     """The trace of this name with that many steps, and places for collectives at these shares of each."""
-    trace = repeated(_thinned(stepscope.load(SOURCES[name], cache=False).traces[0]), steps)
+    trace = repeated(_thinned(stepscope.load(find_source(name), cache=False).traces[0]), steps)
     found = find_steps(trace)
     device = found.windows["device"].drop_nulls()[0]
     rows = account(trace, found).slices.filter(pl.col("device") == device).sort("start_ns")

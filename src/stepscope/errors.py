@@ -14,6 +14,11 @@ class StepscopeError(Exception):
         self.fix = fix
 
 
+def no_such_path(path: object) -> str:
+    """The one sentence for a path that does not exist."""
+    return f"No such file or folder: {path}"
+
+
 class UnreadableFile(StepscopeError):
     """A file that is not a profile, or cannot be read at all."""
 

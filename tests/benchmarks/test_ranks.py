@@ -15,6 +15,8 @@ from benchmarks.ranks.simulate import cost, simulate
 from stepscope.profiles.profile import Profile
 from stepscope.reports.model.report import Report
 
+pytestmark = pytest.mark.thorough
+
 LATE = Case(
     seed=3, source="loader", ranks=8, steps=6, kind="always", rank=5, cause="input", late_share=0.2, group=4,
     missing=(2,), short={6: 1}, late_steps=tuple(range(6)), drift_ppm=50.0,

@@ -156,8 +156,3 @@ def test_all_names_behind_a_part(show: Callable[..., Any]) -> None:
     assert opened.locator("tbody tr").count() == 10
     opened.get_by_role("button", name="show all").click()
     playwright.expect(opened.locator("tbody tr").nth(100)).to_be_attached()
-
-
-def test_a_promise_tells_what_the_profiler_adds(show: Callable[..., Any]) -> None:
-    page = show("overview", "kineto_gpu")
-    playwright.expect(page.locator(".finding .gain").first).to_contain_text("with the profiler")

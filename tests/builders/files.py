@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import gzip
-import json
 from pathlib import Path
 from typing import Any
+
+from tests.builders import documents
+from tests.builders.documents import event
 
 MS = 1_000_000
 
 
 def kineto(events: int = 3, rank: int | None = None, world_size: int | None = None) -> bytes:
-    """A Kineto trace of so many ops, one step around them."""
+    """A Kineto trace of ops, with one step around them."""
+    place = {"pid": 7, "tid": 7}
     ops = [
-        {"ph": "X", "cat": "cpu_op", "name": f"aten::op{i}", "pid": 7, "tid": 7, "ts": 10 * i + 1, "dur": 5,
-         "args": {"External id": i, "Ev Idx": i}}
+        event("cpu_op", f"aten::op{i}", 10 * i + 1, 5, **place, args={"External id": i, "Ev Idx": i})
         for i in range(events)
-    ]  # fmt: skip
-    step = {
-        "ph": "X",
-        "cat": "user_annotation",
-        "name": "ProfilerStep#1",
-        "pid": 7,
-        "tid": 7,
-        "ts": 0,
-        "dur": 10 * events + 10,
-    }
-    document: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "Fast <GPU>"}]}
+    ]
+    step = event("user_annotation", "ProfilerStep#1", 0, 10 * events + 10, **place)
+    header: dict[str, Any] = {"deviceProperties": [{"id": 0, "name": "Fast <GPU>"}], "baseTimeNanoseconds": 0}
     if rank is not None:
-        document["distributedInfo"] = {"rank": rank, "world_size": world_size or rank + 1}
-    document |= {"baseTimeNanoseconds": 0, "traceEvents": [step, *ops], "traceName": "x"}
-    return json.dumps(document).encode()
+        header["distributedInfo"] = {"rank": rank, "world_size": world_size or rank + 1}
+    return documents.kineto(step, *ops, **header)
 
 
 def put(folder: Path, *paths: str, content: bytes | None = None) -> None:

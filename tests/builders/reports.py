@@ -26,6 +26,10 @@ from stepscope.reports.model.report import (
     Problem,
     Profile,
     Queue,
+    RegionRow,
+    Serving,
+    ServingGaps,
+    ServingPhase,
     StepRow,
     Steps,
 )
@@ -45,6 +49,8 @@ def report(name: str = "job", hostile: str = "load_images") -> Report:
         steps=_steps(hostile),
         breakdown=_breakdown(hostile),
         phases=_phases(hostile),
+        serving=_serving(hostile),
+        regions=_regions(hostile),
         findings=_findings(hostile),
         input=Input(share=0.3, exposed_share=0.2, stages=[InputStage(name=hostile, kind="read", total_ns=9 * MS, self_ns=8 * MS, calls=16)], stages_total=1, verdict=f"Input-bound: mostly {hostile}."),
         ops=Ops(total=412, shown=2, rows=_ops(hostile)),
@@ -98,7 +104,7 @@ def _steps(hostile: str) -> Steps:
     ]
     return Steps(
         source="annotation", name=hostile, count=4, median_ns=10 * MS, mean_ns=17 * MS, p10_ns=10 * MS, p90_ns=26 * MS,
-        min_ns=10 * MS, max_ns=30 * MS, partial=1, outliers=1, critical_devices={"0": 0, "1": 0}, rows=rows,
+        min_ns=10 * MS, max_ns=30 * MS, basis_ns=17 * MS, sentence="A step takes 17.0 ms as recorded.", partial=1, outliers=1, critical_devices={"0": 0, "1": 0}, rows=rows,
     )  # fmt: skip
 
 
@@ -111,6 +117,20 @@ def _breakdown(hostile: str) -> list[BreakdownRow]:
     ]  # fmt: skip
 
 
+def _serving(hostile: str) -> Serving:
+    decode = ServingPhase(
+        phase="decode",
+        executions=4,
+        batch_size=32.0,
+        tokens=128,
+        total_ns=40 * MS,
+        mean_ns=10 * MS,
+        tokens_per_s=3200.0,
+    )
+    gaps = ServingGaps(count=3, total_ns=3 * MS, median_ns=MS, share=0.07)
+    return Serving(evidence=hostile, phases=[decode], gaps=gaps)
+
+
 def _phases(hostile: str) -> list[PhaseRow]:
     return [
         PhaseRow(
@@ -118,6 +138,13 @@ def _phases(hostile: str) -> list[PhaseRow]:
         ),
         PhaseRow(name=hostile, calls=8, total_ns=20 * MS, share=0.17, parts={"input": 20 * MS}),
     ]
+
+
+def _regions(hostile: str) -> list[RegionRow]:
+    return [
+        RegionRow(name="train", count=4, total_ns=60 * MS, share=0.75, median_ns=15 * MS, mean_ns=15 * MS, p90_ns=16 * MS, parts={"compute": 60 * MS}, findings=_findings(hostile)),
+        RegionRow(name=hostile, count=4, total_ns=20 * MS, share=0.25, median_ns=5 * MS, mean_ns=5 * MS, p90_ns=6 * MS, parts={"python": 20 * MS}),
+    ]  # fmt: skip
 
 
 def _findings(hostile: str) -> list[Finding]:

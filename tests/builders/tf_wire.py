@@ -6,32 +6,7 @@ import struct
 
 from stepscope.formats.source import Source
 from stepscope.native.crc32c import crc32c
-
-Field = tuple[int, "int | float | str | bytes"]
-
-
-def varint(value: int) -> bytes:
-    """The number in groups of seven bits, negative ones as 64 bits."""
-    value &= (1 << 64) - 1
-    found = bytearray()
-    while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*found, value])
-
-
-def message(*fields: Field) -> bytes:
-    """The fields in the given order: whole numbers as varints, others as doubles, text and bytes with a length."""
-    found = b""
-    for number, value in fields:
-        if isinstance(value, int):
-            found += varint(number << 3) + varint(value)
-        elif isinstance(value, float):
-            found += varint(number << 3 | 1) + struct.pack("<d", value)
-        else:
-            content = value.encode() if isinstance(value, str) else value
-            found += varint(number << 3 | 2) + varint(len(content)) + content
-    return found
+from tests.builders.protobuf import Field, message
 
 
 def checksum(data: bytes) -> bytes:

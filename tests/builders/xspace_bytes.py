@@ -2,39 +2,11 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-Value = int | float | str | bytes
-
-
-def varint(value: int) -> bytes:
-    """A number in protobuf's variable-length form; negative ones take ten bytes."""
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def number(field_number: int, value: int) -> bytes:
-    """A varint field."""
-    return varint(field_number << 3) + varint(value)
-
-
-def packed(field_number: int, data: bytes | str) -> bytes:
-    """A field of bytes, text or a message."""
-    raw = data.encode() if isinstance(data, str) else data
-    return varint(field_number << 3 | 2) + varint(len(raw)) + raw
-
-
-def double(field_number: int, value: float) -> bytes:
-    """A fixed64 field."""
-    return varint(field_number << 3 | 1) + struct.pack("<d", value)
+from tests.builders.protobuf import double, number, packed
 
 
 @dataclass

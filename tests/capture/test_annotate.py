@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
+
+import pytest
 
 import stepscope
 from stepscope.capture.annotate import annotate as module
+from stepscope.capture.annotate import native_scopes
 from stepscope.capture.machine import nvml
 from stepscope.capture.machine.telemetry import Telemetry
 
@@ -97,3 +102,36 @@ def test_gpus_are_asked_for_once(monkeypatch: Any) -> None:
         told = telemetry.stop()
         assert told["gpus"] and all(row["gpus"][0]["power_watts"] == 70.0 for row in told["samples"])
     assert len(made) == 1
+
+
+def _tensorflow(monkeypatch: pytest.MonkeyPatch, enabled: Any) -> Any:
+    """A TensorFlow whose profiler says in this way whether it records."""
+    trace: Any = ModuleType("tensorflow.python.profiler.trace")
+    trace.enabled, trace.Trace = enabled, object
+    modules: list[Any] = [ModuleType(name) for name in ("context", "ops", "tensorflow")]
+    context, ops, tensorflow = modules
+    context.executing_eagerly = lambda: True
+    ops._default_graph_stack = SimpleNamespace(stack=[])
+    tensorflow.name_scope = object
+    monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
+    monkeypatch.setitem(sys.modules, "tensorflow.python.eager.context", context)
+    monkeypatch.setitem(sys.modules, "tensorflow.python.profiler.trace", trace)
+    monkeypatch.setitem(sys.modules, "tensorflow.python.framework.ops", ops)
+    monkeypatch.setattr(native_scopes, "loaded", ())
+    return trace
+
+
+def test_a_tensorflow_that_says_by_a_flag_whether_it_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = _tensorflow(monkeypatch, False)
+    made = native_scopes._made("tensorflow", native_scopes._tensorflow)
+    assert made is not None and not made.is_recording()
+    trace.enabled = True
+    assert made.is_recording()
+
+
+def test_a_framework_whose_questions_fail_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> bool:
+        raise TypeError("another version")
+
+    _tensorflow(monkeypatch, fail)
+    assert native_scopes._made("tensorflow", native_scopes._tensorflow) is None

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import stepscope
-from stepscope.capture.files.whole import is_whole
+from stepscope.capture.files.writer import is_whole
 from stepscope.profiles.find.catalog import scan
 from stepscope.ring_layout import ENDING as RING
 from tests.capture.running import SOAK, needs, run, sidecars, start, traces
@@ -95,7 +95,9 @@ def test_where_it_ended(tmp_path: Path, how: str, status: int, backend: str) -> 
     found = info_of(tmp_path / "run")
     assert codes(found)[0] == "capture-killed"
     assert "in step 5, inside of outer > inner" in found["problems"][0]["detail"]
-    assert ("PyTorch's own part is missing" in found["problems"][0]["detail"]) == (backend == "torch")
+    assert ("What PyTorch writes when a window ends is missing" in found["problems"][0]["detail"]) == (
+        backend == "torch"
+    )
     profile = stepscope.load(tmp_path / "run", cache=False)
     spans = profile.traces[0].events.filter(pl.col("kind") == "annotation").sort("start_ns")
     assert spans["name"].cast(pl.String).to_list() == [
@@ -135,7 +137,7 @@ def test_the_complete_window_wins(tmp_path: Path) -> None:
     assert "never-stopped" not in codes(found), "its hidden folder tells nothing that the ring does not"
     profile = stepscope.load(tmp_path / "run", cache=False)
     (other,) = profile.other_runs
-    assert [entry.format_hint for entry in other.entries] == ["ring"]
+    assert [entry.format_hint for entry in other.entries] == ["stepscope-ring"]
     assert codes(info_of(Path(str(other.address))))[0] == "capture-killed"
 
 

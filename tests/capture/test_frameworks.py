@@ -40,7 +40,7 @@ def test_scheduled_steps(job: dict[str, Any]) -> None:
         4,
         6,
     ]
-    assert found["capture"]["unprofiled_step_ns"] > 0
+    assert found["capture"]["unprofiled_step_ns"] is None  # four short steps do not show how long one takes
     assert found["problems"] == []
 
 

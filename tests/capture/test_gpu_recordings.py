@@ -136,13 +136,13 @@ def test_compiled_ops_run_as_a_graph() -> None:
     assert op_of("torch_compile", "aten::addmm").execution == "graph"
 
 
-def test_compiled_graphs_belong_to_their_compiled_function() -> None:
+def test_compiled_graphs_belong_to_their_launch_and_their_compiled_function() -> None:
     forward, backward = (
         op_of("torch_compile_graphs", f"CompiledFunction{pass_}") for pass_ in ("", "Backward")
     )
     assert forward.device_total_ns > 0 and backward.device_total_ns > 0
     kernels = report_of("torch_compile_graphs").kernels.rows
-    assert any(row.name.startswith("triton_") and row.op == "CompiledFunctionBackward" for row in kernels)
+    assert any(row.name.startswith("triton_") and row.op == "cudaGraphLaunch (17 nodes)" for row in kernels)
 
 
 def test_a_triton_kernel_is_an_op_under_its_own_name() -> None:
@@ -173,10 +173,10 @@ def test_figures_of_ops_are_summed_over_ranks_and_not_split() -> None:
 
 
 @every
-def test_the_slowdown_is_measured(case: str) -> None:
-    """By the steps around the window, whose times the sidecar has."""
+def test_the_slowdown_is_estimated(case: str) -> None:
+    """The steps around the window were timed without a wait for the device: their lengths are the host's alone."""
     steps = report_of(case).steps
-    assert steps.inflation_source == "measured"
+    assert steps.inflation_source == "estimated"
     assert steps.inflation is not None and steps.inflation > 1
 
 

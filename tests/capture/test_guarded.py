@@ -9,8 +9,7 @@ import pytest
 
 import stepscope
 from stepscope.capture.machine import telemetry
-from stepscope.capture.process import guarded
-from stepscope.capture.process import host_spans as spans
+from stepscope.capture.process import guarded, host_spans
 from stepscope.capture.process.guarded import guarded_thread, taken_faults
 
 
@@ -69,7 +68,7 @@ def test_what_looks_may_fail(
         failed.set()
         raise Fault("of ours")
 
-    kind = telemetry.Telemetry if thread == "stepscope-telemetry" else spans.Sampler
+    kind = telemetry.Telemetry if thread == "stepscope-telemetry" else host_spans.Sampler
     monkeypatch.setattr(kind, "_run", fail)
     with stepscope.profile(tmp_path, backends=("host",)) as prof:
         assert failed.wait(60)

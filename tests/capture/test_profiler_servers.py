@@ -171,7 +171,7 @@ def test_a_server_that_is_no_profiler(tmp_path: Path) -> None:
     port = other.add_insecure_port("localhost:0")
     other.start()
     try:
-        with pytest.raises(ServerFailed, match="is no profiler server"):
+        with pytest.raises(ServerFailed, match="is not a profiler server"):
             profiler_servers.fetch(Server(f"localhost:{port}", 0.1))
     finally:
         other.stop(None)

@@ -21,8 +21,7 @@ from stepscope.capture.ring import file as ring_file
 from stepscope.capture.ring import ring
 from stepscope.capture.ring.file import file_system
 from stepscope.capture.ring.ring import Ring, open_ring
-from stepscope.formats.ring import areas as ring_areas
-from stepscope.formats.ring import facts as told
+from stepscope.formats.ring import areas, facts
 from stepscope.ring_layout import ANNOTATION, EVENTS_AT, NAMES, OP, PYTHON, STEPS, TEXT
 from stepscope.trace.trace import Trace
 
@@ -201,7 +200,7 @@ def test_steps_beyond_the_circle(tmp_path: Path) -> None:
     for _ in range(count):
         prof.step()
     (path,) = tmp_path.glob("*.stepscope.ring")
-    prof._kept.ring.copy() if not prof._kept.ring._file.is_mapped else None  # type: ignore[union-attr]
+    prof._ring.ring.copy() if not prof._ring.ring._file.is_mapped else None  # type: ignore[union-attr]
     data = path.read_bytes()
     prof.stop()
     assert not path.exists()
@@ -212,8 +211,8 @@ def test_steps_beyond_the_circle(tmp_path: Path) -> None:
 
 def ends_in(data: bytes) -> dict[int, int]:
     """When the steps in the ring ended."""
-    found = ring_areas.opened(memoryview(data), "ring")
-    return told.step_ends(found, told.read_facts(found).known)
+    found = areas.opened(memoryview(data), "ring")
+    return facts.step_ends(found, facts.read_facts(found).known)
 
 
 def test_steps_outside_of_windows_are_looked_at_now_and_then(tmp_path: Path) -> None:
@@ -222,8 +221,8 @@ def test_steps_outside_of_windows_are_looked_at_now_and_then(tmp_path: Path) -> 
     for count in (5, 50, 50_000, 3):
         for _ in range(count):
             prof.step()
-        prof._kept.look_at_steps()
-    ring = prof._kept.ring
+        prof._ring.look_at_steps()
+    ring = prof._ring.ring
     assert ring is not None
     if not ring._file.is_mapped:
         ring.copy()

@@ -63,8 +63,8 @@ def test_arguments_output_and_exit_code(tmp_path: Path) -> None:
         tmp_path, "--steps", "1:2", "--", sys.executable, job, "--steps", "3", "-o", "a b", "--", "-m"
     )
     assert (ended.returncode, ended.stdout) == (7, "['--steps', '3', '-o', 'a b', '--', '-m']\n")
-    assert "Nothing was recorded" in ended.stderr
-    assert "Next: stepscope doctor" in ended.stderr
+    assert "recorded as a whole into stepscope-out" in ended.stderr
+    assert "Next: stepscope report stepscope-out" in ended.stderr
 
 
 def test_modules_and_scripts_run_under_this_python(tmp_path: Path) -> None:
@@ -115,7 +115,9 @@ def test_the_jobs_own_sitecustomize_runs_and_the_path_is_clean(tmp_path: Path) -
 
 
 def test_nothing_heavy_is_imported_into_processes_without_a_framework(tmp_path: Path) -> None:
-    job = script(tmp_path, "import sys; print(*sorted(m for m in sys.modules if m.startswith('stepscope')))")
+    """Only the main process is recorded as a whole: those that it starts are left alone."""
+    child = "import sys; print(*sorted(m for m in sys.modules if m.startswith('stepscope')))"
+    job = script(tmp_path, f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])")
     ended = launched(tmp_path, "--", sys.executable, job)
     assert "stepscope.capture.launch.inside_job" in ended.stdout
     assert "stepscope.capture.profiler" not in ended.stdout
@@ -174,15 +176,15 @@ def test_how_many_are_kept(text: str, kept: int | str | None) -> None:
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "", "1.5", "1e9"])
 def test_wrong_numbers_to_keep(text: str) -> None:
-    with pytest.raises(typer.BadParameter, match="is no number of windows"):
+    with pytest.raises(typer.BadParameter, match="is not a number of windows"):
         keep_of(text)
 
 
 def test_a_job_that_is_too_short(tmp_path: Path) -> None:
     ended = launched(tmp_path, "-o", "out", "--", sys.executable, LOOPS, "plain_call", 7)
-    assert "the job made 7 steps, but steps 10 to 15 were requested" in ended.stderr
-    assert f"Next: stepscope run --steps 2:6 -- {sys.executable}" in ended.stderr
-    assert traces(tmp_path / "out") == []
+    assert "The job made 7 steps, but steps 10 to 15 were requested" in ended.stderr
+    assert f"For other steps: stepscope run --steps 2:6 -- {sys.executable}" in ended.stderr
+    assert len(traces(tmp_path / "out")) == 1
 
 
 def test_a_job_that_ends_inside_the_window(tmp_path: Path) -> None:

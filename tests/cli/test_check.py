@@ -1,4 +1,4 @@
-"""`stepscope check`: exact exit codes and messages where budgets are met, exceeded, inconclusive, not measured and invalid."""
+"""`stepscope check`: exact exit codes and messages where budgets are met, exceeded, inconclusive, unknown and invalid."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.recordings.archive import open_set
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import FIXTURES
 
@@ -41,13 +42,13 @@ def test_broken(budget: Path) -> None:
     assert lines[1:] == [
         "step_time | 10.0 ms | 14.7 ms | 916 µs | exceeded | 4.72 ms over the limit",
         "parts.sync | 1.00 ms | 2.08 ms | 226 µs | exceeded | 1.08 ms over the limit",
-        "peak_memory | 24 GB | – | not measured | Memory was not recorded.",
-        "findings.device-sync | 0 | 1 | exceeded | The host waits for the device inside the step, worth 2.90 ms per step",
+        "peak_memory | 24 GB | – | unknown | Memory was not recorded.",
+        "findings.device-sync | 0 | 1 | exceeded | The host waits for the device inside the step, worth 3.29 ms per step",
         "baseline.step_time | +476 µs | +5.19 ms | 2.05 ms | exceeded | 4.71 ms over the limit",
         "baseline.parts.compute | +453 µs | −131 µs | 319 µs | met",
         "baseline.findings | 0 | 1 | exceeded | The host waits for the device inside the step (device-sync)",
         "",
-        "FAILED: 5 of 7 limits exceeded, 1 not measured.",
+        "FAILED: 5 of 7 limits exceeded, 1 unknown.",
     ]
 
 
@@ -86,7 +87,7 @@ def test_baseline_by_option(budget: Path, tmp_path: Path) -> None:
 def test_several_recordings_as_a_baseline(budget: Path) -> None:
     """In the file, relative to it, or by the option: the noise is what they differ by."""
     first, second, third = (
-        FIXTURES / "diff" / f"small.none.{number}.pt.trace.json.gz" for number in (0, 1, 5)
+        open_set("diff") / f"small.none.{number}.pt.trace.json.gz" for number in (0, 1, 5)
     )
     (budget.parent / "main").symlink_to(first.parent)
     names = [f"main/{path.name}" for path in (first, second)]
@@ -122,8 +123,8 @@ def test_what_is_missing_is_said(budget: Path, tmp_path: Path) -> None:
     cut.write_bytes(MENDED.read_bytes()[:60_000])
     budget.write_text('step_time = "10 s"\n')
     for path, says in (
-        (ranks, "Not all ranks of the job were loaded. 1 of 2 ranks; missing: 1."),
-        (cut, "The file is cut short."),
+        (ranks, "Some ranks of the job are missing. 1 of 2 ranks; missing: 1."),
+        (cut, "The file is truncated."),
     ):
         ended = stepscope("check", path, "--budget", budget)
         assert ended.returncode == 0
@@ -131,7 +132,7 @@ def test_what_is_missing_is_said(budget: Path, tmp_path: Path) -> None:
 
 
 def test_a_baseline_of_another_framework_is_said_to_be_one(budget: Path) -> None:
-    jax = FIXTURES / "diagnosis" / "jax_sync.mended.xplane.pb.gz"
+    jax = FIXTURES / "diagnosis" / "jax_input.mended.xplane.pb.gz"
     budget.write_text(f'[baseline]\npath = "{jax}"\nstep_time = "500 %"\n')
     ended = stepscope("check", MENDED, "--budget", budget)
     assert ended.returncode == 0
@@ -191,8 +192,8 @@ def test_what_was_not_judged_does_not_pass(without_steps: Path, budget: Path, te
     budget.write_text(text)
     ended = stepscope("check", without_steps, "--budget", budget)
     assert ended.returncode == 3
-    assert " not measured " in ended.stdout
-    assert ended.stdout.endswith("FAILED: 1 of 1 limit not measured.\n")
+    assert " unknown " in ended.stdout
+    assert ended.stdout.endswith("UNKNOWN: 1 of 1 limit unknown.\n")
 
 
 def test_new_findings_of_a_profile_without_steps_are_unknown(without_steps: Path, budget: Path) -> None:
@@ -217,7 +218,7 @@ def test_findings_about_memory_want_memory(budget: Path) -> None:
     ended = stepscope("check", MENDED, "--budget", budget)
     assert ended.returncode == 3
     lines = [line.split() for line in ended.stdout.splitlines()[1:3]]
-    assert " ".join(lines[0]) == "findings.memory-growth 0 – not measured Memory was not recorded."
+    assert " ".join(lines[0]) == "findings.memory-growth 0 – unknown Memory was not recorded."
     assert lines[1][-1] == "met"
 
 
@@ -227,7 +228,7 @@ def test_findings_that_could_not_be_computed(budget: Path, monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise ValueError("a bug")
 
-    monkeypatch.setattr("stepscope.reports.sections.findings.findings", fail)
+    monkeypatch.setattr("stepscope.reports.sections.findings.apply_rules", fail)
     budget.write_text('findings = ["device-sync"]\n')
     ended = stepscope("check", SLOW, "--budget", budget)
     assert ended.returncode == 3
@@ -238,7 +239,7 @@ def test_no_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ended = stepscope("check", MENDED)
     assert ended.returncode == 1
-    assert "File not found: budgets.toml." in ended.stderr
+    assert "No such file or folder: budgets.toml" in ended.stderr
 
 
 def test_help() -> None:

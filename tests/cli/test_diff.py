@@ -8,12 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from benchmarks.recordings.archive import open_set
 from stepscope.diffs.data.model import Diff
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import FIXTURES
 
 MENDED, SLOW = (FIXTURES / "diagnosis" / f"torch_item.{name}.pt.trace.json.gz" for name in ("mended", "slow"))
-SAME = [FIXTURES / "diff" / f"small.none.{number}.pt.trace.json.gz" for number in (0, 1)]
+SAME = [open_set("diff") / f"small.none.{number}.pt.trace.json.gz" for number in (0, 1)]
 
 
 def test_in_a_terminal() -> None:
@@ -54,7 +55,7 @@ def test_fail_on() -> None:
 
 
 def test_several_recordings_of_a_side() -> None:
-    more = FIXTURES / "diff" / "small.none.5.pt.trace.json.gz"
+    more = open_set("diff") / "small.none.5.pt.trace.json.gz"
     text = succeeds("diff", *SAME, "--also-a", more, "-n", "1", "--color", "never")
     assert "12 steps in 2 recordings" in text.splitlines()[0]
     assert "what explains it" not in text
@@ -86,14 +87,14 @@ def test_a_recording_without_steps_is_not_held_against_steps(tmp_path: Path) -> 
     ended = stepscope("diff", MENDED, target, "--fail-on", "5%")
     assert ended.returncode == 3
     assert "Steps cannot be compared: B has none." in ended.stdout
-    assert "not measured  The profile has no steps." in ended.stderr
+    assert "unknown  The profile has no steps." in ended.stderr
 
 
 def test_what_was_cut_is_said(tmp_path: Path) -> None:
     cut = tmp_path / "cut.pt.trace.json.gz"
     cut.write_bytes(SLOW.read_bytes()[:60_000])
     text = " ".join(succeeds("diff", MENDED, cut, "--color", "never").split())
-    assert "! B: The file is cut short." in text
+    assert "! B: The file is truncated." in text
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_json(tmp_path: Path) -> None:
     found = json.loads(ended.stdout)
     assert found["schema"] == "stepscope.doctor/1"
     (result,) = [each for each in found["results"] if each["code"] == "truncated"]
-    assert result.keys() == {"code", "group", "severity", "title", "evidence", "fix"}
+    assert result.keys() == {"code", "group", "severity", "title", "cause", "evidence", "fix"}
     assert (result["group"], result["severity"]) == ("profile", "error")
     assert len(found["passed"]) > 40
 

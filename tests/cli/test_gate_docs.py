@@ -119,28 +119,45 @@ def test_the_example_of_a_budget_is_right() -> None:
     assert found.baseline.parts["compute"].amount == 0.05
 
 
-def test_the_marker(tmp_path: Path) -> None:
-    (tmp_path / "test_job.py").write_text(TEST)
-    words = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "stepscope.testing.plugin",
-        "--strict-markers",
-        "-p",
-        "no:cacheprovider",
-    ]
-    ended = subprocess.run(
-        words,
-        cwd=tmp_path,
+def _pytest(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_job.py").write_text(test)
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "stepscope.testing.plugin", "--strict-markers"]
+    return subprocess.run(
+        [*words, "-p", "no:cacheprovider"],
+        cwd=folder,
         env=environment({"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}),
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_the_marker(tmp_path: Path) -> None:
+    ended = _pytest(tmp_path, TEST)
     assert "3 failed, 2 passed" in ended.stdout, ended.stdout
+    assert ended.returncode == 1
     assert "FAILED: 1 of 1 limit exceeded." in ended.stdout
     assert "the marker of test_wrong: unknown key step_tiem. Did you mean step_time?" in ended.stdout
-    assert "The test has recorded no step: it must call stepscope.step() after each." in ended.stdout
+    assert "UNKNOWN: the test has recorded no step. It must call stepscope.step() after each." in ended.stdout
+
+
+BLIND = """
+import pytest
+import stepscope
+
+
+@pytest.mark.stepscope(findings=["straggler"], parts={"compute": "5 %"}, step_time="10 min", peak_memory="1 TB")
+def test_blind():
+    for _ in range(4):
+        stepscope.step()
+
+
+def test_other():
+    pass
+"""
+
+
+def test_a_marker_that_cannot_judge_says_unknown_and_ends_with_3(tmp_path: Path) -> None:
+    ended = _pytest(tmp_path, BLIND)
+    assert "UNKNOWN: 1 of 4 limits unknown." in ended.stdout, ended.stdout
+    assert ended.returncode == 3

@@ -73,7 +73,7 @@ def test_several_ranks(tmp_path: Path) -> None:
     put(tmp_path, "rank2.pt.trace.json", content=kineto(events=5, rank=2, world_size=4))
     text = succeeds("info", tmp_path)
     assert "ranks       0, 2 of 4" in text
-    assert "Not all ranks of the job were loaded (2)" in text
+    assert "Some ranks of the job are missing (2)" in text
     one = told(tmp_path, "--rank", "2")
     assert [rank["rank"] for rank in one["ranks"]] == [2]
     assert one["events"] == 6
@@ -109,7 +109,7 @@ def test_the_slow_path_is_told_aloud(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("stepscope.profiles.overview.interpreted", lambda: ["events", "wire"])
-    verb.info(str(PROFILE), quiet=True)
+    verb.info([str(PROFILE)], quiet=True)
     assert "slow path: events, wire run interpreted" in capsys.readouterr().err
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from stepscope.errors import NothingFound
-from stepscope.formats.not_a_profile import READABLE
-from stepscope.profiles.find.nothing_found import ACCEPTED
+from stepscope.formats.registry import describe_supported
 from stepscope.profiles.load import load
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import PROFILE
 from tests.cli.run import succeeds as succeeds_in_a_process
 
+SUPPORTED = describe_supported()
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="paths of Unix")
 
 
@@ -73,15 +73,15 @@ WRONG: list[tuple[Callable[[Path], object], list[str]]] = [
     (lambda at: at / "no" / "where", ["No such file or folder: {path}", "The folder {folder} does not exist either."]),
     (lambda _: PROFILE / "x", ["No such file or folder: {path}", f"{PROFILE} is a file."]),
     (lambda at: f"{at}/*.nothing", ["No file matches {path}", "Quote the pattern; ** matches any folders."]),
-    (lambda at: at, ["No profile found in {path} (0 files in 1 folder examined).", ACCEPTED]),
+    (lambda at: at, ["No profile found in {path} (0 files in 1 folder examined).", SUPPORTED]),
     (circle, ["Cannot open {path}: Too many levels of symbolic links"]),
     (dangling, ["Broken symbolic link: {path}"]),
     (pipe, ["Not a regular file but a device, pipe or socket: {path}"]),
     (listener, ["Not a regular file but a device, pipe or socket: {path}"]),
     (lambda _: "/dev/zero", ["Not a regular file but a device, pipe or socket: {path}"]),
-    (cut, ["{path} is not a profile: its gzip stream is cut or damaged before the first byte.", READABLE]),
-    (empty, ["{path} is not a profile: it is empty: the profiler wrote nothing, or the job ended before it could.", READABLE]),
-    (excel, ["{path} is not a profile: it is an old Office document, such as an Excel sheet.", READABLE]),
+    (cut, ["{path} is not a profile: its gzip stream is cut or damaged before the first byte.", SUPPORTED]),
+    (empty, ["{path} is not a profile: it is empty: the profiler wrote nothing, or the job ended before it could.", SUPPORTED]),
+    (excel, ["{path} is not a profile: it is an old Office document, such as an Excel sheet.", SUPPORTED]),
     (lambda _: "memory://nowhere", ["No such file or folder: memory:///nowhere"]),
     (lambda _: "nonsense://x", ["Cannot open nonsense://x: Protocol not known: nonsense"]),
     (lambda at: f"file://{at}/nowhere", ["No such file or folder: {folder}/nowhere"]),

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from stepscope.cli.report import SECTIONS, Format
-from stepscope.reports.render.write import ROWS, form_of
+from stepscope.cli.report import FORMS, SECTIONS
+from stepscope.reports.render.write import RENDERERS, form_of
 from stepscope.reports.tables.tables import ORDER
 from tests.cli.hostile import write_hostile
 from tests.cli.inside import stepscope, succeeds
@@ -21,7 +21,7 @@ from tests.cli.run import PROFILE, in_terminal, in_terminal_each
 
 def test_text() -> None:
     text = succeeds("report", PROFILE)
-    assert text.startswith("streams.pt.trace.json.gz\n  PyTorch · NVIDIA H200 · 2 steps, median ")
+    assert text.startswith("streams.pt.trace.json.gz\n  PyTorch · NVIDIA H200 · inference · 2 steps · ")
     assert "where the time goes  per step, the mean of 2" in text
     assert "\x1b" not in text
 
@@ -93,7 +93,7 @@ def test_the_schema_needs_no_profile() -> None:
 
 def test_help_names_every_section() -> None:
     assert SECTIONS.split(", ") == list(ORDER)
-    assert {form.value for form in Format} == set(ROWS)
+    assert FORMS.split(", ") == [renderer.name for renderer in RENDERERS]
 
 
 def test_forms_by_name() -> None:

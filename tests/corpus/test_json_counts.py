@@ -247,7 +247,7 @@ def test_steps(part: str) -> None:
         ("gloo_rank34", 34, 300, None),
         *((f"worker{rank}_step", rank, 8, "Tesla V100-SXM2-32GB") for rank in range(8)),
         ("kineto_resnet50_workers0", None, None, "Tesla V100-DGXS-32GB"),
-        ("mi250_toy", None, None, "AMD Radeon Graphics"),
+        ("mi250_toy", None, None, "AMD Instinct MI250/MI210"),
         ("gpt_bf16", None, None, "NVIDIA H200"),
     ],
 )

@@ -42,4 +42,6 @@ def test_findings_that_grow_are_significant() -> None:
 def test_utilisation_of_another_peak_says_so() -> None:
     rows = [make_plain_row(UTILISATION, 0.1, 0.4, "share"), make_plain_row("device busy", 0.5, 0.5, "share")]
     note_other_peaks(rows, PrecisionChange("bf16", "fp32", 1.0, None, None))
-    assert [row.note for row in rows] == ["of another peak: fp32 instead of bf16", ""]
+    assert [row.note for row in rows] == ["", ""]  # both are measured by the peak of 16 bits
+    note_other_peaks(rows, PrecisionChange("bf16", "fp8", 1.0, None, None))
+    assert [row.note for row in rows] == ["of another peak: fp8 instead of bf16", ""]

@@ -12,8 +12,9 @@ from stepscope.capture.files.identity import host_name
 from stepscope.capture.process.clock import process_start_ticks
 from stepscope.capture.process.troubles import Troubles
 from stepscope.capture.ring.ring import open_ring
-from tests.builders.tf_wire import VERSION, event, message, traced
-from tests.builders.xspace_bytes import PlaneBytes, number, packed, space
+from tests.builders.protobuf import message, number, packed
+from tests.builders.tf_wire import VERSION, event, traced
+from tests.builders.xspace_bytes import PlaneBytes, space
 from tests.formats.tf1.test_event_file import CPU, node
 
 Event = dict[str, Any]

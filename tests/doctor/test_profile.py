@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import gzip
 import os
 import re
@@ -29,13 +28,14 @@ from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
 from stepscope.formats.tf1 import event_file as tf_events
 from stepscope.formats.tf1 import records as tf_records
+from stepscope.problems import folder as folder_problems
 from stepscope.reports.sections import problems
 from stepscope.trace.trace import Trace
 from tests.builders.tf_wire import VERSION, traced
 from tests.cli.run import environment
 from tests.doctor.files import WRONG, Way, document, good, kineto, put, records, span
 from tests.formats.tf1.test_event_file import CPU, node
-from tests.test_docs import SOURCES, first_column, problem_codes
+from tests.test_docs import first_column
 
 ROOT = Path(__file__).parent.parent.parent
 SAMPLE = ROOT / "src" / "stepscope" / "samples" / "tiny_gpt.pt.trace.json.gz"
@@ -107,23 +107,9 @@ def test_the_sample_has_no_failure() -> None:
 def test_codes_are_those_of_the_report() -> None:
     """Whatever the report calls a problem, the doctor calls by the same name."""
     documented = set(first_column((ROOT / "docs" / "problems.md").read_text("utf-8")))
-    noted = {
-        code for path in SOURCES if "capture" in path.parts for code in _troubles(path.read_text("utf-8"))
-    }
-    assert set(KNOWN) | REPORT_ONLY == documented | noted, (
-        "texts for these belong in trace/problem_texts_*.py"
-    )
+    assert set(KNOWN) | REPORT_ONLY == documented
     assert {check.code for check in CHECKS} - set(KNOWN) == DOCTOR_ONLY
-    assert not DOCTOR_ONLY & {code for path in SOURCES for code in problem_codes(path.read_text("utf-8"))}
-
-
-def _troubles(source_text: str) -> set[str]:
-    """The codes that our capture notes in its sidecar."""
-    calls = (node for node in ast.walk(ast.parse(source_text)) if isinstance(node, ast.Call))
-    named = (
-        call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Trouble" and call.args
-    )
-    return {str(call.args[0].value) for call in named if isinstance(call.args[0], ast.Constant)}
+    assert {entry.code for entry in folder_problems.ENTRIES} == DOCTOR_ONLY
 
 
 def test_a_problem_that_nobody_knows_is_told(tmp_path: Path) -> None:
@@ -231,7 +217,7 @@ def test_more_nodes_than_any_run_has(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_path_that_is_not_there_says_how_that_comes(tmp_path: Path) -> None:
     with pytest.raises(NothingFound) as caught:
         diagnose(str(tmp_path / "logs"))
-    assert "killed in its window" in str(caught.value.fix)
+    assert "killed during its window" in str(caught.value.fix)
 
 
 def test_a_pattern_that_matches_nothing(tmp_path: Path) -> None:
@@ -271,6 +257,15 @@ def test_a_killed_keras_job(tmp_path: Path) -> None:
     found = diagnose(str(ROOT / "tests" / "fixtures" / "doctor" / "keras_killed"))
     assert [result.code for result in found.failures] == ["nothing-found"]
     assert re.search("event file without a profile", found.failures[0].evidence)
+
+
+@pytest.mark.parametrize("folder", ["train", "fit/20261116-041500/train", "validation"])
+def test_keras_that_never_reached_its_batches(tmp_path: Path, folder: str) -> None:
+    """Event files of scalars, and no plugins/profile: other tools show an empty tab."""
+    put(tmp_path, VERSION, f"{folder}/events.out.tfevents.1794802500.host.77.0.v2")
+    found = diagnose(str(tmp_path))
+    assert [result.code for result in found.failures] == ["nothing-found"]
+    assert "Keras" in found.failures[0].title and "profile_batch" in found.failures[0].fix
 
 
 def test_a_killed_torch_job() -> None:

@@ -13,8 +13,12 @@ from stepscope.doctor.script import CHECKS
 from stepscope.doctor.script.source import parse, read_script
 from stepscope.doctor.script.subject import TrainingScript
 from stepscope.errors import StepscopeError
-from tests.doctor.scripts import RIGHT, WRONG
+from tests.doctor import posted, scripts
 
+WRONG = {
+    code: [*scripts.WRONG.get(code, ()), *posted.WRONG.get(code, ())] for code in scripts.WRONG | posted.WRONG
+}
+RIGHT = scripts.RIGHT | posted.RIGHT
 BY_FILES = {"shadowed-module"}  # provoked by what lies beside a script
 
 
@@ -42,7 +46,7 @@ def test_a_mistake_is_noticed(code: str, source: str) -> None:
 def test_a_mistake_is_told_once_and_for_what_it_is(code: str, source: str) -> None:
     """Other failures may come only where the mistake really has that consequence as well."""
     consequences = {
-        "profiler-in-traced-function": {"profiler-never-stopped"},
+        "profiler-name-unknown": {"profiler-never-started"},
         "two-profilers": {"trace-thrown-away"},
         "nothing-records": set(),
         "option-missing": {"trace-thrown-away"},
@@ -98,3 +102,20 @@ def test_what_cannot_be_read_is_an_error(tmp_path: Path, name: str) -> None:
 def test_odd_sources_do_no_harm() -> None:
     for source in ("", "\0", "(" * 500, "x = " + "-" * 2000 + "1", "𝕏 = 1\n", "\ufeffimport torch\n"):
         diagnose(source)
+
+
+@pytest.mark.parametrize("name", [name for name in RIGHT if name.startswith("tensorflow 1")])
+def test_a_session_with_a_full_trace_records(name: str) -> None:
+    assert "nothing-records" not in {result.code for result in diagnose(RIGHT[name]).results}
+
+
+def test_lines_for_ipython_keep_their_numbers() -> None:
+    found = diagnose(
+        "!pip list\n%matplotlib inline\nimport jax\njax.profiler.start_trace('logs')\ntrain().item()\n"
+    )
+    assert "Line 4" in found.failures[0].evidence
+
+
+def test_a_syntax_error_is_of_the_file_as_it_is() -> None:
+    found = diagnose("!pip list\nprint 'hello'\n")
+    assert [result.code for result in found.failures] == ["script-syntax"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from stepscope.formats.protobuf import Value, fields, signed, text
 from stepscope.trace.problems import Problems
-from tests.builders.tf_wire import message
+from tests.builders.protobuf import message
 
 
 def read(data: bytes, keep_cut: bool = False) -> tuple[list[tuple[int, int | bytes]], int]:

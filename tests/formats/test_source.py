@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepscope.errors import UnreadableFile
-from stepscope.formats import gzip_stream as packed
-from stepscope.formats import source
+from stepscope.formats import gzip_stream, source
 from stepscope.formats.source import Source
 
 CONTENT = b"".join(b'{"ph":"X","name":"op%d","ts":%d,"dur":1},\n' % (i, 7 * i) for i in range(3000))
@@ -63,7 +62,7 @@ def test_streams_that_were_put_together_are_one(tmp_path: Path) -> None:
 def test_a_stream_may_end_with_what_was_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: int
 ) -> None:
-    monkeypatch.setattr(packed, "READ_BYTES", read)
+    monkeypatch.setattr(gzip_stream, "READ_BYTES", read)
     monkeypatch.setattr(source, "READ_BYTES", max(read, 2))
     small = gzip.compress(b"abc") + b"\0" * 5 + gzip.compress(b"def") + b"\0\0"
     assert content(put(tmp_path, small)) == (b"abcdef", [])
@@ -74,7 +73,7 @@ def test_pieces_are_never_larger_than_asked_for(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, size: int, read: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packed, "READ_BYTES", read)
+        patch.setattr(gzip_stream, "READ_BYTES", read)
         found = put(tmp_path_factory.mktemp("pieces"), gzip.compress(data))
         pieces = list(found.pieces(max(size, 2)))
     assert b"".join(pieces) == data
@@ -128,11 +127,11 @@ def test_a_flipped_byte_never_fails_and_is_never_silent(
     broken[at] ^= flip
     found = put(tmp_path_factory.mktemp("flipped"), bytes(broken))
     data = b"".join(found.pieces(max(size, 2)))
-    assert data == CONTENT or len(found.problems) == 1 or broken[:2] != packed.GZIP_MAGIC
+    assert data == CONTENT or len(found.problems) == 1 or broken[:2] != gzip_stream.GZIP_MAGIC
 
 
 def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed, "BOMB_BYTES", 1 << 20)
+    monkeypatch.setattr(gzip_stream, "BOMB_BYTES", 1 << 20)
     found = put(tmp_path, gzip.compress(bytes(1 << 23), 9))
     sizes = [len(piece) for piece in found.pieces(1 << 16)]
     assert (1 << 20) < sum(sizes) <= (1 << 20) + (1 << 16)
@@ -141,15 +140,13 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert problem.severity == "error"
     assert (
         problem.detail
-        == f"It unpacks to more than 400 times its size; reading stopped after {sum(sizes):,} bytes."
+        == f"It expands to more than 400 times its size; reading stopped after {sum(sizes):,} bytes."
     )
-    assert (
-        problem.fix == "If it is a profile nevertheless, unpack it by hand (gunzip) and open the plain file."
-    )
+    assert problem.fix.endswith("decompress it with gunzip and open the plain file.")
 
 
 def test_what_shrinks_as_profiles_do_is_no_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed, "BOMB_BYTES", 1 << 10)
+    monkeypatch.setattr(gzip_stream, "BOMB_BYTES", 1 << 10)
     assert content(put(tmp_path, PACKED)) == (CONTENT, [])
 
 
@@ -160,7 +157,7 @@ OPENINGS: list[Callable[[Source], object]] = [Source.head, Source.content, Sourc
 def test_a_file_that_is_gone(tmp_path: Path, use: Callable[[Source], object]) -> None:
     with pytest.raises(UnreadableFile) as told:
         use(Source(f"{tmp_path}/gone"))
-    assert str(told.value) == f"No such file: {tmp_path}/gone"
+    assert str(told.value) == f"No such file or folder: {tmp_path}/gone"
 
 
 def test_a_folder(tmp_path: Path) -> None:
@@ -222,7 +219,7 @@ def test_a_disk_that_fails_in_the_middle(tmp_path: Path, monkeypatch: pytest.Mon
     assert b"".join(found.pieces(10)) == b"x" * 20
     (problem,) = found.problems.all()
     assert problem.detail == "Reading stopped after 20 bytes: [Errno 5] Input/output error."
-    assert problem.fix == "Copy the file again."
+    assert problem.fix.startswith("Copy the file again")
 
 
 def test_a_file_may_vanish_once_it_is_mapped(tmp_path: Path) -> None:
@@ -234,6 +231,6 @@ def test_a_file_may_vanish_once_it_is_mapped(tmp_path: Path) -> None:
 
 def test_random_bytes_behind_the_magic_number(tmp_path: Path) -> None:
     noise = random.Random(1).randbytes(1000)
-    data, problems = content(put(tmp_path, packed.GZIP_MAGIC + noise))
+    data, problems = content(put(tmp_path, gzip_stream.GZIP_MAGIC + noise))
     assert data == b""
     assert len(problems) == 1

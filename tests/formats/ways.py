@@ -20,10 +20,7 @@ from hypothesis import settings
 
 import stepscope.native
 from stepscope.formats import read
-from stepscope.formats.chrome.scan import columns as json_events
-from stepscope.formats.chrome.scan import driver as json_drive
-from stepscope.formats.chrome.scan import parallel as json_scan
-from stepscope.formats.chrome.scan import streamed as json_windows
+from stepscope.formats.chrome.scan import columns, driver, parallel, streamed
 from stepscope.formats.source import Source
 from stepscope.native.json import events as native
 from stepscope.trace.trace import Trace
@@ -67,9 +64,9 @@ def taken(name: str, folder: Path) -> Iterator[Way]:
             patch.setattr(native, "COMPILED", False)
         if name == "interpreted":
             module = interpreted_scanner()
-            for user in (json_drive, json_events, json_scan, json_windows):
+            for user in (driver, columns, parallel, streamed):
                 patch.setattr(user, "native", module)
-            patch.setattr(json_scan, "scan_slow", lambda _: None)
+            patch.setattr(parallel, "scan_slow", lambda _: None)
         yield Way(name, folder)
 
 

@@ -16,6 +16,8 @@ from stepscope.gate.evidence import explain_unseen
 from stepscope.gate.wording import NO_FINDINGS, NO_MEMORY, NO_STEPS, ONE_RANK
 from stepscope.profiles.load import load
 from stepscope.reports.model.report import Memory, MemoryDevice, Problem, Profile, Report, Steps
+from stepscope.reports.problems import reported
+from stepscope.trace.problems import problem
 
 PROFILE = Path(__file__).parent.parent / "fixtures" / "diagnosis" / "torch_item.slow.pt.trace.json.gz"
 
@@ -34,8 +36,7 @@ def profile(ranks: list[int], world_size: int | None) -> Profile:
 
 
 def failed(*sections: str) -> Problem:
-    title = f"Not everything could be computed: {', '.join(sections)}"
-    return Problem(code="analysis-failed", severity="error", title=title, detail="")
+    return reported(problem("analysis-failed", sections=", ".join(sections)))
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ def gate(*verdicts: str) -> Gate:
         ((NOISY,), "PASSED: 1 of 1 limit inconclusive."),
         ((NOISY, NOISY, OK), "PASSED: 1 of 3 limits met, 2 inconclusive."),
         ((OVER, NOISY), "FAILED: 1 of 2 limits exceeded, 1 inconclusive."),
-        ((OVER, OVER, UNKNOWN, OK), "FAILED: 2 of 4 limits exceeded, 1 not measured."),
-        ((UNKNOWN,), "FAILED: 1 of 1 limit not measured."),
+        ((OVER, OVER, UNKNOWN, OK), "FAILED: 2 of 4 limits exceeded, 1 unknown."),
+        ((UNKNOWN,), "UNKNOWN: 1 of 1 limit unknown."),
     ],
 )
 def test_summary(verdicts: tuple[str, ...], says: str) -> None:

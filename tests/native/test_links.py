@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.native import links as flows
+from stepscope.native import links
 from tests.native.both import builds
 
 Row = tuple[int, int, int]  # start, kind, id
@@ -77,6 +77,6 @@ ROWS = st.lists(
 
 @given(ROWS, ROWS, st.booleans())
 def test_like_by_hand(producers: list[Row], consumers: list[Row], early: bool) -> None:
-    found = linked(flows, producers, consumers, early)
+    found = linked(links, producers, consumers, early)
     assert {b: producers[a][0] for a, b in found} == by_hand(producers, consumers, early)
     assert all(producers[a][1:] == consumers[b - len(producers)][1:] for a, b in found)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.native import strings_of_file as texts
-from stepscope.native.protobuf import name_table as names
+from stepscope.native import strings_of_file
+from stepscope.native.protobuf import name_table
 from tests.native.both import builds, interpreted
 
 
@@ -35,7 +35,7 @@ def test_equal_strings_share_a_code(native: Any) -> None:
 
 @given(st.lists(st.binary(max_size=3)))
 def test_any_strings(words: list[bytes]) -> None:
-    assert interned(texts, words) == words
+    assert interned(strings_of_file, words) == words
 
 
 PLAIN = interpreted("protobuf.name_table")
@@ -47,7 +47,7 @@ PLAIN = interpreted("protobuf.name_table")
 )
 def test_names_are_found_and_the_last_one_wins(keys: list[tuple[int, int]], odd: int) -> None:
     columns = array("I", [k[0] for k in keys]), array("q", [k[1] for k in keys]), array("I", range(len(keys)))
-    table = names.table(*columns, odd | 1)
+    table = name_table.table(*columns, odd | 1)
     assert table == PLAIN.table(*columns, odd | 1)
     held = {(d, i): row - 1 for d, i, row in zip(*table, strict=True) if row}
     assert held == {key: row for row, key in enumerate(keys)}

@@ -16,6 +16,8 @@ from stepscope.analysis.steps import infer
 from stepscope.trace.trace import Trace
 from tests.pipeline.profiles import counts, reported, torch_with
 
+pytestmark = pytest.mark.thorough
+
 MANY = 20_000
 PROGRAM = made_xla.hlo()
 

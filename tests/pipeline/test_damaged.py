@@ -11,6 +11,8 @@ from benchmarks.fuzz.drive import drive
 from benchmarks.fuzz.originals import NAMES
 from stepscope.reports.build import RAISE
 
+pytestmark = pytest.mark.thorough
+
 CASES = 64
 # The server does much of the same once more.
 SERVED_EVERY = 8

@@ -16,7 +16,7 @@ from stepscope import formats
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
 from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
-from stepscope.profiles.cache import background as later
+from stepscope.profiles.cache import background
 from stepscope.profiles.find.catalog import scan
 from stepscope.profiles.load import load, load_run
 from stepscope.profiles.profile import Profile
@@ -44,7 +44,7 @@ def codes(profile: Profile) -> set[str]:
 
 
 def cache_files() -> list[Path]:
-    later.wait()
+    background.wait()
     return sorted(Path(os.environ["STEPSCOPE_CACHE"]).glob("*/*"))
 
 

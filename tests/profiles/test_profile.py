@@ -13,22 +13,22 @@ from stepscope.profiles import profile as profiles
 from stepscope.profiles.profile import Profile
 from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.schema import TABLES
-from tests.builders import traces as handmade
+from tests.builders import traces
 
 
 def one() -> Profile:
-    return Profile("logs", [handmade.trace(34)], [34])
+    return Profile("logs", [traces.trace(34)], [34])
 
 
 def two() -> Profile:
     problems = Problems()
     problems.add(Problem("of-all", "Of the profile", "It is <b>bad</b>."))
-    return Profile("logs", [handmade.trace(0), handmade.trace(None)], [0, 7], problems=problems)
+    return Profile("logs", [traces.trace(0), traces.trace(None)], [0, 7], problems=problems)
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "problems"])
 def test_one_rank_has_exactly_the_tables(name: str) -> None:
-    assert one().table(name).equals(handmade.trace(34).tables[name])
+    assert one().table(name).equals(traces.trace(34).tables[name])
     assert one().table(name).schema == pl.Schema(TABLES[name])
 
 
@@ -44,7 +44,7 @@ def test_several_ranks_have_a_rank_first(name: str) -> None:
 def test_tables_are_attributes() -> None:
     profile = two()
     assert profile.events is profile.table("events")
-    assert len(profile.events) == 2 * len(handmade.trace().events)
+    assert len(profile.events) == 2 * len(traces.trace().events)
     assert profile.table("traces")["rank"].to_list() == [0, 7]
     assert {"events", "kernels", "problems"} <= set(dir(profile))
     assert len(profile.traces) == 2
@@ -55,7 +55,7 @@ def test_tables_are_attributes() -> None:
 
 
 def test_problems_of_ranks_and_profile() -> None:
-    assert one().problems.equals(handmade.trace(34).problems)
+    assert one().problems.equals(traces.trace(34).problems)
     found = two().problems
     assert found.select("rank", "code").rows() == [
         (0, "cut"),

@@ -202,3 +202,111 @@ def test_rows_fit_their_schema() -> None:
     assert isinstance(calls_of(calls(), 0, NO_PACE), Calls)
     with pytest.raises(pl.exceptions.ColumnNotFoundError):
         keyed(pl.DataFrame({"name": ["all_reduce"]}), 0)
+
+
+def margins(*ranks: pl.DataFrame) -> dict[int, list[int]]:
+    """By rank how late it came in each step."""
+    return {rank.rank: rank.margins["margin_ns"].to_list() for rank in compared(*ranks).ranks}
+
+
+BUCKETS, APART, SLEEP, TRANSFER = 6, 10, 150, 2
+
+
+def _buckets(begin: int, others_begin: int, step: int = 1) -> list[tuple[int, str, int, int]]:
+    """DDP's calls of one rank: each bucket is sent as soon as it is computed, and ends when all ranks have sent it."""
+    rows = []
+    for number in range(BUCKETS):
+        start = begin + number * APART
+        end = max(start, others_begin + number * APART) + TRANSFER
+        rows.append((step, "all_reduce", start, end - start))
+    return rows
+
+
+def test_a_sleep_before_many_buckets_costs_the_sleep() -> None:
+    """The waits for the late rank overlap on those that wait, though its own calls run one after the other."""
+    on_time, late = calls(*_buckets(0, SLEEP)), calls(*_buckets(SLEEP, 0))
+    assert margins(on_time, on_time, late, on_time) == {0: [0], 1: [0], 2: [SLEEP], 3: [0]}
+
+
+def test_delays_one_after_the_other_are_added() -> None:
+    """Both ranks leave the first call before they enter the second."""
+    waits = calls((1, "all_reduce", 0, 152), (1, "all_reduce", 160, 92))
+    comes_late = calls((1, "all_reduce", 150, 2), (1, "all_reduce", 250, 2))
+    assert margins(waits, comes_late) == {0: [0], 1: [150 + 90]}
+
+
+def test_a_second_delay_among_pending_calls_adds_what_it_adds() -> None:
+    """The other rank has sent both; the late one sleeps before each."""
+    waits = calls((1, "all_reduce", 0, 152), (1, "all_reduce", 10, 302))
+    comes_late = calls((1, "all_reduce", 150, 2), (1, "all_reduce", 310, 2))
+    assert margins(waits, comes_late) == {0: [0], 1: [300]}
+
+
+def test_a_wait_that_reaches_into_the_next_step_counts_once() -> None:
+    waits = calls((1, "all_reduce", 0, 152), (2, "all_reduce", 10, 152))
+    comes_late = calls((1, "all_reduce", 150, 2), (2, "all_reduce", 160, 2))
+    assert margins(waits, comes_late) == {0: [0, 0], 1: [150, 0]}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_lateness_never_exceeds_the_step(seed: int) -> None:
+    """Ranks that do any amount of work between any calls, waited for at once or at the end, whichever way."""
+    random = Random(seed)
+    ranks, steps, buckets = random.randint(2, 6), random.randint(1, 6), random.randint(1, 12)
+    job = _Job([0] * ranks, [[] for _ in range(ranks)], [[] for _ in range(ranks)])
+    for step in range(steps):
+        job.run_step(step, buckets, random)
+    paces = [
+        Pace(_steps_table(rank, job.windows[rank]), _waits_table(rank, job.windows[rank]))
+        for rank in range(ranks)
+    ]
+    found = compare({rank: calls_of(calls(*job.calls[rank]), rank, paces[rank]) for rank in range(ranks)})
+    lengths = {
+        step: max(job.windows[rank][step][1] - job.windows[rank][step][0] for rank in range(ranks))
+        for step in range(steps)
+    }
+    for rank, step, late in found.late.select("rank", "step", "late_ns").iter_rows():
+        assert late <= lengths[step], f"rank {rank}, step {step}"
+    if found.straggler is not None:
+        assert found.straggler.share <= 1
+        assert found.straggler.late_ns_per_step <= max(lengths.values())
+
+
+class _Job:
+    """A job that calls collectives without waiting, or waits for each, as chance has it."""
+
+    def __init__(
+        self,
+        now: list[int],
+        calls: list[list[tuple[int, str, int, int]]],
+        windows: list[list[tuple[int, int]]],
+    ) -> None:
+        self.now, self.calls, self.windows = now, calls, windows
+
+    def run_step(self, step: int, buckets: int, random: Random) -> None:
+        """Each rank works, sends each bucket, and waits for all of them at the end."""
+        begun, is_blocking, slow = list(self.now), random.random() < 0.5, random.choice((1, 1, 10, 100))
+        ends: list[int] = []
+        for _ in range(buckets):
+            for rank in range(len(self.now)):
+                self.now[rank] += random.randint(1, 100) * (slow if rank == 0 else 1)
+            arrived = list(self.now)
+            ends.append(max(*arrived, *ends[-1:]) + random.randint(1, 5))
+            for rank, start in enumerate(arrived):
+                self.calls[rank].append((step, "all_reduce", start, ends[-1] - start))
+            if is_blocking:
+                self.now = [ends[-1]] * len(self.now)
+        self.now = [max(at, *ends) + random.randint(0, 20) for at in self.now]
+        for rank, (start, end) in enumerate(zip(begun, self.now, strict=True)):
+            self.windows[rank].append((start, end))
+
+
+def _steps_table(rank: int, windows: list[tuple[int, int]]) -> pl.DataFrame:
+    rows = [(rank, step, start, end - start, None) for step, (start, end) in enumerate(windows)]
+    return pl.DataFrame(rows, schema=STEPS, orient="row")
+
+
+def _waits_table(rank: int, windows: list[tuple[int, int]]) -> pl.DataFrame:
+    """Half of each step is waiting on the host, so that arrivals decide."""
+    rows = [(rank, step, "host_collective", (end - start) // 2) for step, (start, end) in enumerate(windows)]
+    return pl.DataFrame(rows, schema=PARTS, orient="row")

@@ -85,6 +85,38 @@ def test_torch_over_gloo(tmp_path: Path, how: str) -> None:
     slowed(attempt)
 
 
+# Of what the job measured itself; a busy machine makes sleeps longer.
+EXACT, SLEEPS = 0.10, (0.15, 0.3, 0.6, 1.2)
+
+
+@needs("torch")
+def test_a_sleep_costs_what_it_lasts_however_many_buckets_wait(tmp_path: Path) -> None:
+    """Against the job's own clock: by how much the late rank came to its backward pass after the last of the others."""
+    world, late = 4, 2
+
+    def attempt(number: int) -> None:
+        out = tmp_path / str(number)
+        out.mkdir()
+        processes = [
+            start(JOBS / "buckets_job.py", out, out / "init", rank, world, late, SLEEPS[number], **HERE)
+            for rank in range(world)
+        ]
+        report = recorded(out, processes)
+        ready = [json.loads((out / f"rank{rank}.ready").read_text()) for rank in range(world)]
+        others = [
+            max(times) for times in zip(*(ready[rank] for rank in range(world) if rank != late), strict=True)
+        ]
+        truth = sum(mine - other for mine, other in zip(ready[late], others, strict=True)) / len(others)
+        found = report.collectives.straggler
+        assert found is not None and found.rank == late
+        assert found.late_ns_per_step == pytest.approx(truth, rel=EXACT)
+        assert found.late_ns_per_step == pytest.approx(SLEEPS[number] * 1e9, rel=EXACT)
+        finding = next(finding for finding in report.findings if finding.code == "straggler")
+        assert finding.saves_ns_per_step <= (report.steps.mean_ns or 0)
+
+    measured(attempt, len(SLEEPS))
+
+
 @needs("jax")
 @pytest.mark.parametrize("how", ["python", pytest.param("input", marks=in_soak)])
 def test_jax(tmp_path: Path, how: str) -> None:

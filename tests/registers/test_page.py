@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import stepscope.registers
+from stepscope.registers.calibration.devices import DEVICES
 from stepscope.registers.entry import CHOSEN, ENTRIES, Entry
 from stepscope.registers.page import MODULES, entries_of, page, written
 
@@ -16,6 +17,8 @@ PAGE = ROOT / "docs" / "calibration.md"
 FOLDER = Path(stepscope.registers.__file__).parent
 # Modules of the package that hold no numbers.
 OTHERS = ("entry", "page")
+# Holds a table of data sheets instead of single numbers.
+TABLE = "calibration.devices"
 
 page()  # imports all registers
 
@@ -30,7 +33,16 @@ def test_every_register_is_on_the_page() -> None:
     assert names - set(OTHERS) == set(MODULES)
 
 
-@pytest.mark.parametrize("name", MODULES)
+def test_every_device_has_a_source_and_rates_that_make_sense() -> None:
+    """Narrower formats are not slower, and no device is listed twice."""
+    assert len({device.name for device in DEVICES}) == len(DEVICES)
+    for device in DEVICES:
+        assert device.source
+        assert device.tera["fp32"] <= device.tera.get("tf32", device.tera["fp16"]) <= device.tera["fp16"]
+        assert device.tera["fp16"] <= device.tera.get("fp8", device.tera["fp16"])
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name != TABLE])
 def test_a_number_has_one_name_in_code_and_register(name: str) -> None:
     module = import_module(f"stepscope.registers.{name}")
     found = entries_of(module)

@@ -154,7 +154,7 @@ def test_a_fault_costs_only_its_section(two_ranks: Profile, monkeypatch: pytest.
     monkeypatch.delenv(RAISE)
     found = report(two_ranks)
     told = [problem for problem in found.problems if problem.code == "analysis-failed"]
-    assert [problem.title for problem in told] == ["Not everything could be computed: ops, memory"]
+    assert [problem.title for problem in told] == ["stepscope could not compute: ops, memory"]
     assert told[0].detail == "ZeroDivisionError: oh no On ranks 0–1."
     assert found.breakdown
     assert not found.ops.rows
@@ -173,7 +173,7 @@ def test_without_steps_the_recording_is_explained() -> None:
     bare = draft()
     events = bare.events.filter(~pl.col("name").str.starts_with("ProfilerStep"))
     found = report(Profile("/x", [finish(Draft(info=bare.info, events=events, tracks=bare.tracks))], [0]))
-    assert (found.steps.source, found.steps.count, found.steps.rows) == ("none", 0, [])
+    assert (found.steps.source, found.steps.count, found.steps.confidence) == ("whole", 1, "low")
     assert sum(row.ns for row in found.breakdown) == found.profile.duration_ns
 
 

@@ -24,7 +24,7 @@ PROFILES = {
     "gpt.pt.trace.json.gz": SAMPLE,
     "graph.pt.trace.json.gz": FIXTURES / "kineto" / "cuda_graph.pt.trace.json.gz",
     "events.out.tfevents.1794707819.vm": FIXTURES / "tf_events" / "events.out.tfevents.1794707819.vm",
-    "jax.xplane.pb.gz": FIXTURES / "diagnosis_heldout" / "heldout-jax-policy-epochs.slow.xplane.pb.gz",
+    "jax.xplane.pb.gz": FIXTURES / "diagnosis" / "jax_input.slow.xplane.pb.gz",
 }
 
 

@@ -14,6 +14,8 @@ from stepscope.server.app import RUN_ROUTES
 from stepscope.server.http.guard import TOKEN_HEADER
 from tests.server.conftest import Asking
 
+pytestmark = pytest.mark.thorough
+
 ROUNDS = 20_000 if os.environ.get("STEPSCOPE_SOAK") else 900
 NUMBERS = [
     "0",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stepscope.server import preload as ahead
+from stepscope.server import preload
 from stepscope.server.app import App, make_app
 from stepscope.server.preload import open_ahead
 from stepscope.server.runs.watch import Place
@@ -38,7 +38,7 @@ def test_the_newest_run_is_ready_with_its_rows(app: App) -> None:
 
 
 def test_a_large_run_waits_until_it_is_asked_for(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "MOST_BYTES", 10)
+    monkeypatch.setattr(preload, "MOST_BYTES", 10)
     open_ahead(app).join(PATIENCE_S)
     assert _state(app) == "new"
 

@@ -52,7 +52,7 @@ def test_arrows_that_lead_nowhere_are_counted() -> None:
         loose-flows  info      4
         """,
     )
-    assert found.problems["detail"][0] == "4 flows begin or end where no event is; they were left out."
+    assert found.problems["detail"][0] == "4 flows start or end where there is no event; they were left out."
 
 
 def test_arrows_without_any_event_are_counted() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.trace.problems import Problem, Problems, Severity
+from stepscope.problems.entry import Severity
+from stepscope.trace.problems import Problem, Problems
 from stepscope.trace.schema import TABLES
 
 

@@ -30,7 +30,7 @@ from tests.patience import PATIENCE_S
 ROOT = Path(__file__).resolve().parent.parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
 SLOW, FIXED = (FIXTURES / "diagnosis" / f"torch_item.{name}.pt.trace.json.gz" for name in ("slow", "mended"))
-XPLANE = FIXTURES / "diagnosis" / "jax_sync.slow.xplane.pb.gz"
+XPLANE = FIXTURES / "diagnosis" / "jax_input.slow.xplane.pb.gz"
 COMMAND = Path(sys.executable).parent / "stepscope"
 EVENTS = "SELECT kind, COUNT(*) AS events FROM events GROUP BY kind ORDER BY kind"
 
@@ -117,7 +117,7 @@ def test_diff(form: str, tmp_path: Path) -> None:
     [
         ('step_time = "20 ms"', 0, "PASSED: 1 of 1 limit met"),
         ('step_time = "10 ms"', 3, "FAILED: 1 of 1 limit exceeded"),
-        ('peak_memory = "24 GB"', 3, "not measured"),
+        ('peak_memory = "24 GB"', 3, "UNKNOWN: 1 of 1 limit unknown"),
         ("", 1, "sets no limits"),
     ],
 )

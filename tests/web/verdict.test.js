@@ -22,7 +22,7 @@ const report = (changes) => ({
   problems: [],
   breakdown: [part("compute", 0.04), part("dispatch", 0.8), part("input", 0.16)],
   findings: [finding],
-  steps: { count: 3, median_ns: 11_560_499 },
+  steps: { count: 3, basis: "recorded", basis_ns: 11_560_499, sentence: "A step takes 11.6 ms as recorded." },
   device: { mfu: null, busy_share: 0.04 },
   ...changes,
 });
@@ -30,7 +30,7 @@ const report = (changes) => ({
 test("says how long, what the device does, and what to change", () => {
   assert.equal(
     verdict(report()),
-    "A step takes 11.6 ms, the device is busy 4.0 % of the time and dispatch takes 80.0 %: the host launches work too slowly, and mending that would make it 4.33× as fast.",
+    "A step takes 11.6 ms as recorded. The device is busy 4.0 % of the time and dispatch takes 80.0 %: the host launches work too slowly, and fixing it would make the step 4.33× faster.",
   );
 });
 
@@ -41,7 +41,7 @@ test("advice promises nothing", () => {
 test("a run that is fine", () => {
   assert.equal(
     verdict(report({ findings: [], breakdown: [part("compute", 0.99), part("dispatch", 0.01)] })),
-    "A step takes 11.6 ms, and the device is busy 99.0 % of the time: nothing here is worth changing.",
+    "A step takes 11.6 ms as recorded. The device is busy 99.0 % of the time: nothing here is worth changing.",
   );
 });
 
@@ -57,7 +57,7 @@ test("nothing to say, and why", () => {
 test("the first figures leave out what is not known", () => {
   assert.deepEqual(
     headlines(report({ findings: [] })).map(([label]) => label),
-    ["median of 3 steps", "of the time the device is busy", "of the time goes to dispatch"],
+    ["mean of 3 steps, as recorded", "of the time the device is busy", "of the time goes to dispatch"],
   );
 });
 
@@ -89,12 +89,12 @@ test("where the device was not recorded, nothing is said about it", () => {
       findings: [],
     }),
   );
-  assert.equal(words, "A step takes 11.6 ms, input takes 85.0 % of the time: nothing here is worth changing.");
+  assert.equal(words, "A step takes 11.6 ms as recorded. Input takes 85.0 % of the time: nothing here is worth changing.");
 });
 
 test("a finding leads to a page that has something to show", () => {
-  assert.equal(pageOf("launch-bound", true), "device");
-  assert.equal(pageOf("launch-bound", false), "trace");
-  assert.equal(pageOf("input-bound", false), "input");
-  assert.equal(pageOf("constructor", true), "trace");
+  assert.equal(pageOf("device", true), "device");
+  assert.equal(pageOf("device", false), "trace");
+  assert.equal(pageOf("input", false), "input");
+  assert.equal(pageOf("no-such-page", true), "trace");
 });

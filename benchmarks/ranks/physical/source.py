@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.ranks.base import SOURCES as FIXTURES
+from benchmarks.ranks.base import SOURCES, find_source
 
 _LAUNCHES = 60  # of a step are kept: enough for hosts to run ahead, few enough for many ranks
 _HOST = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver")
@@ -74,9 +74,7 @@ class Source:
 def paths() -> dict[str, Path]:
     """The recordings: ours, and those of the corpus where there is one."""
     found = {
-        name: path
-        for name, path in FIXTURES.items()
-        if path.name.endswith((".slow.pt.trace.json.gz", "mended.pt.trace.json.gz"))
+        name: find_source(name) for name, (_, file) in SOURCES.items() if file.endswith(".pt.trace.json.gz")
     }
     corpus = os.environ.get("STEPSCOPE_CORPUS")
     if corpus:

@@ -10,16 +10,18 @@ from typing import cast
 import polars as pl
 
 from stepscope.analysis.account.account import Account, account
+from stepscope.analysis.host.causes import share_causes
 from stepscope.analysis.kernels.calls import kernel_calls
 from stepscope.analysis.memory import DeviceMemory, memory_use
 from stepscope.analysis.once import shared
 from stepscope.analysis.ops.calls import op_calls
 from stepscope.analysis.options import Options
 from stepscope.analysis.replay.plan import Plan, plan
-from stepscope.analysis.steps.find import Steps, devices_with_work, find_steps, steps_of_events
+from stepscope.analysis.serving.workload import Workload, workload
+from stepscope.analysis.steps.find import Steps, find_steps, steps_of_events
+from stepscope.analysis.steps.inside import cut_to_windows
+from stepscope.trace.graphs import captures, is_graph_launch, named_by_captures
 from stepscope.trace.trace import Trace
-
-WHOLE = 0  # the number of the window that stands for the whole recording where there are no steps
 
 
 @dataclass
@@ -34,36 +36,51 @@ class RankContext:
     @shared
     def all_steps(self) -> Steps:
         """All steps of the rank, also those that do not count."""
-        return find_steps(self.whole_trace, self.options.step_name)
+        return find_steps(self.whole_trace, self.options.step_name, self.options.whole)
 
     @shared
     def steps(self) -> Steps:
         """The steps that count."""
-        if self.options.steps is None:
+        if self.options.steps is None or self.all_steps.is_whole:
             return self.all_steps
         wanted = pl.col("step").is_in(self._wanted())
         found = self.all_steps
         return replace(found, host=found.host.filter(wanted), windows=found.windows.filter(wanted))
 
     @shared
+    def named_trace(self) -> Trace:
+        """The whole trace; work of graphs that were captured in it has the names of its capture."""
+        if not is_graph_launch(self.whole_trace.events).any():
+            return self.whole_trace
+        return named_by_captures(self.whole_trace, captures(self.whole_trace))
+
+    @shared
     def trace(self) -> Trace:
         """The trace, in which an event belongs to a step if that step counts."""
-        found, whole = self.all_steps, self.whole_trace
-        is_marked = found.source in ("marker", "none")  # the readers saw to it
-        if is_marked and self.options.steps is None:
+        found, whole = self.all_steps, self.named_trace
+        if found.windows.is_empty():
             return whole
-        step = whole.events["step"] if is_marked else steps_of_events(whole, found.host)
-        counts = step.is_in(self._wanted())
-        events = whole.events.with_columns(step=pl.select(pl.when(counts).then(step)).to_series())
-        tables = cast("MutableMapping[str, pl.DataFrame]", whole.tables)
-        return Trace.over(ChainMap({"events": events}, tables), whole.cold)
+        step = steps_of_events(whole, found.host)
+        if self.options.steps is not None:
+            step = pl.select(pl.when(step.is_in(self._wanted())).then(step)).to_series()
+        derived = _with_events(whole, whole.events.with_columns(step=step))
+        return share_causes(whole, derived) if whole is self.whole_trace else derived
+
+    @shared
+    def work(self) -> Trace:
+        """The trace, in which device work takes the time that it ran inside the windows, and is of the step it ran in.
+
+        Tables are made of it: they cover the same time of a device as the account.
+        """
+        trace = self.trace
+        if self.windows.windows.is_empty():
+            return trace
+        return _with_events(trace, cut_to_windows(trace, self.windows.windows, trace.events["step"]))
 
     @shared
     def windows(self) -> Steps:
-        """The steps that count; without any, one window over the whole recording for each device."""
-        if len(self.all_steps.windows):
-            return self.steps
-        return replace(self.steps, windows=self._whole())
+        """The steps that count, or one window over the whole recording for each device."""
+        return self.steps
 
     @shared
     def account(self) -> Account:
@@ -100,12 +117,17 @@ class RankContext:
     @shared
     def op_calls(self) -> pl.DataFrame:
         """One row per call of an op."""
-        return op_calls(self.trace)
+        return op_calls(self.work)
 
     @shared
     def kernel_calls(self) -> pl.DataFrame:
         """One row per kernel inside the steps."""
-        return kernel_calls(self.trace)
+        return kernel_calls(self.work)
+
+    @shared
+    def workload(self) -> Workload:
+        """Whether the rank shows inference or training."""
+        return workload(self.whole_trace)
 
     @shared
     def memory(self) -> list[DeviceMemory]:
@@ -126,15 +148,10 @@ class RankContext:
         ).to_series()
 
     def _wanted(self) -> list[int]:
-        return [step for step in self.all_steps.windows["step"].unique() if self.options.wants(step)]
+        found = self.all_steps.windows["step"].unique().to_list()
+        return found if self.all_steps.is_whole else [step for step in found if self.options.wants(step)]
 
-    def _whole(self) -> pl.DataFrame:
-        events = self.trace.events
-        low = events["start_ns"].min() or 0
-        high = (events["start_ns"] + events["dur_ns"]).max() or low
-        devices: list[int | None] = [*devices_with_work(self.trace)] or [None]
-        rows = [
-            {"device": device, "step": WHOLE, "start_ns": low, "end_ns": high, "partial": False}
-            for device in devices
-        ]
-        return pl.DataFrame(rows, schema=dict(self.steps.windows.schema))
+
+def _with_events(trace: Trace, events: pl.DataFrame) -> Trace:
+    tables = cast("MutableMapping[str, pl.DataFrame]", trace.tables)
+    return Trace.over(ChainMap({"events": events}, tables), trace.cold)

@@ -18,7 +18,8 @@ from stepscope.analysis.account.account import Account
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.usual import outliers, usual
 from stepscope.native import order
-from stepscope.native.spans import nesting as intervals
+from stepscope.native.spans.nesting import self_times
+from stepscope.native.spans.sets import intersect, total, union
 from stepscope.registers.policy.findings import INPUT_HIGH, INPUT_MODERATE
 from stepscope.registers.policy.tables import INPUT_STAGES
 from stepscope.trace.columns import buffer, series
@@ -120,10 +121,10 @@ def _loop_time(trace: Trace, inside: pl.DataFrame, steps: Steps) -> int:
     )
     if mine.is_empty():
         return 0
-    left = intervals.union(buffer(mine["start_ns"]), buffer(mine["start_ns"] + mine["dur_ns"]))
+    left = union(buffer(mine["start_ns"]), buffer(mine["start_ns"] + mine["dur_ns"]))
     host = steps.host.sort("start_ns")
-    right = intervals.union(buffer(host["start_ns"]), buffer(host["end_ns"]))
-    return int(intervals.total(*intervals.intersect(*left, *right)))
+    right = union(buffer(host["start_ns"]), buffer(host["end_ns"]))
+    return int(total(*intersect(*left, *right)))
 
 
 def _waited(account: Account | None) -> Waited:
@@ -141,7 +142,7 @@ def _input_and_all(parts: pl.DataFrame) -> tuple[int, int]:
 def _stages(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
     events = trace.events
     own = array("q", bytes(8 * len(events)))
-    intervals.self_times(buffer(events["parent"].fill_null(order.NONE)), buffer(events["dur_ns"]), own)
+    self_times(buffer(events["parent"].fill_null(order.NONE)), buffer(events["dur_ns"]), own)
     self_ns = series("self", own, pl.Int64)
     rows = inside.with_columns(
         self_ns=self_ns.gather(inside["id"]), above=events["name"].gather(inside["parent"])
@@ -216,8 +217,7 @@ def _verdict(share: float, waited: Waited, stages: pl.DataFrame, has_device: boo
     if waited.share >= INPUT_MODERATE:
         return f"Not input-bound, but in a few slow steps: {waits}."
     if share >= INPUT_MODERATE:
-        meanwhile = "the device is busy meanwhile" if has_device else "other threads compute meanwhile"
-        return f"Not input-bound: the loader takes {share:.0%} of the step, but {meanwhile}."
+        return f"Not input-bound: the loader takes {share:.0%} of the step, but {who} waits for it only {exposed:.0%}."
     return "Not input-bound."
 
 

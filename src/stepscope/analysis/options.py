@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stepscope.errors import StepscopeError
 from stepscope.registers.policy.tables import REPORT_ROWS
@@ -19,6 +19,12 @@ class Options:
     steps: tuple[int | None, int | None] | None = None
     limit: int = REPORT_ROWS
     ops_by: tuple[str, ...] = ()
+    whole: bool = False  # the whole recording as one window, whatever marks steps in it
+    must_match: bool = True  # a `step_name` that nothing has is an error
+
+    def of_region(self, region: str | None) -> Options:
+        """The same for another recording: where none was chosen, of the region that the first one is about."""
+        return self if region is None or self.step_name is not None else replace(self, step_name=region)
 
     def wants(self, step: int) -> bool:
         """Whether the step counts."""

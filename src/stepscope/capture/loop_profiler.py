@@ -1,4 +1,4 @@
-"""The Profiler of a loop that does not know of it: steps are told by a Loop, or by `stepscope.step()` where the job calls it."""
+"""The Profiler of a loop that does not know of it: steps come from a Loop, or by `stepscope.step()` where the job calls it."""
 
 from __future__ import annotations
 

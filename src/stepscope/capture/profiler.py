@@ -13,18 +13,22 @@ from typing import Any, TypeVar
 
 from stepscope.capture.annotate.annotate import Annotation, Function, look_for_torch
 from stepscope.capture.annotate.nvtx import ranges
-from stepscope.capture.backends import exclusive as turns
+from stepscope.capture.backends import detect, exclusive
 from stepscope.capture.backends.base import Options
+from stepscope.capture.backends.waits import wait_for_devices
 from stepscope.capture.files.published import Published
 from stepscope.capture.files.retention import Keep, Retention, limits
-from stepscope.capture.kept import Kept
 from stepscope.capture.loop.input import Batch, Input, Waits
 from stepscope.capture.process import active
 from stepscope.capture.process.exits import Exits
+from stepscope.capture.process.framework_use import forget, when_in_use
 from stepscope.capture.process.step_times import KEPT, StepTimes
-from stepscope.capture.process.troubles import Trouble, Troubles
+from stepscope.capture.process.troubles import Troubles, trouble
+from stepscope.capture.profiler_ring import ProfilerRing
+from stepscope.capture.regions import Regions
 from stepscope.capture.schedule import NEVER, Phase, Schedule, from_now
 from stepscope.capture.settings import Settings
+from stepscope.capture.unprofiled import UnprofiledRuns
 from stepscope.capture.window import Window
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -83,14 +87,14 @@ class Profiler:
             telemetry=telemetry,
             worker=worker,
         )
-        self._regions = regions if isinstance(regions, bool) else frozenset(regions)
+        self._regions = Regions(regions)
         self._nvtx = nvtx
         self._remade = functools.partial(
             Profiler, folder, schedule=schedule, memory=memory, shapes=shapes, stacks=stacks, flops=flops,
             backends=backends, regions=regions, sync=sync, telemetry=telemetry, nvtx=nvtx, packed=packed, worker=worker,
             keep=keep,
         )  # fmt: skip
-        turns.watch()
+        exclusive.watch()
         self._troubles = Troubles()
         self._retention = Retention(limits(keep, is_endless=self._schedule.repeat == 0), self._troubles)
         self._exits = Exits(self.stop)
@@ -105,13 +109,14 @@ class Profiler:
         self._warm: Window | None = None
         self._times = StepTimes(perf_counter_ns())
         self._recent = self._times.recent
-        self._kept = Kept(lambda: (self._number, self._recent))
+        self._ring = ProfilerRing(lambda: (self._number, self._recent))
         self._after_first: int | None = None
         self._pending: list[Published] = []
         self._published: list[Published] = []
         self._phases: dict[str, dict[str, int]] = {}
-        self._region_count = 0
         self._waits = Waits()
+        self._runs = UnprofiledRuns(self._wait_for_devices)
+        self._runs_around: dict[str, Any] | None = None
 
     # ---- what the loop calls
 
@@ -137,8 +142,10 @@ class Profiler:
         self._exits.watch()
         self._after_first = None
         self._count_from(0)
-        self._kept.open(self._settings, self._troubles)
+        self._ring.open(self._settings, self._troubles)
         self._enter(self._schedule.phase(0))
+        if self._settings.backends is None:
+            when_in_use(self._attach)
 
     @_guarded
     def warmup(self) -> None:
@@ -157,11 +164,12 @@ class Profiler:
             return
         self._is_running = False
         self._exits.unwatch()
+        forget(self._attach)
         try:
             self._leave()
             self._note_after()
         finally:
-            self._kept.close()
+            self._ring.close()
             self._waits.forget()
             if active.profiler is self:
                 active.profiler, active.nvtx = None, None
@@ -190,7 +198,7 @@ class Profiler:
 
     @property
     def problems(self) -> list[dict[str, Any]]:
-        """What went wrong, as the sidecar tells it."""
+        """What went wrong, as the sidecar has it."""
         return self._troubles.rows()
 
     @property
@@ -212,9 +220,7 @@ class Profiler:
         """The report of what was recorded last. None, with a warning, where there is nothing to report."""
         self.stop()
         if not self.files:
-            self._troubles.add(
-                Trouble("nothing-recorded", "Nothing was recorded", "", "See Profiler.problems.")
-            )
+            self._troubles.add(trouble("nothing-recorded"))
             return None
         import stepscope
 
@@ -248,7 +254,7 @@ class Profiler:
     def become_inert(self) -> None:
         """In a forked child: do nothing any more."""
         self._is_inert, self._is_running = True, False
-        self._kept.become_inert()
+        self._ring.become_inert()
 
     # ---- inside
 
@@ -260,17 +266,14 @@ class Profiler:
 
     def _may_start(self) -> bool:
         if self._is_running:
-            self._troubles.add(
-                Trouble("started-twice", "start() was called twice", "The second call does nothing.")
-            )
+            self._troubles.add(trouble("started-twice"))
             return False
         if active.profiler is not None and not active.profiler.give_way_to(self):
             self._troubles.add(
-                Trouble(
+                trouble(
                     "second-profiler",
-                    "Another stepscope Profiler is running",
                     f"It records into {active.profiler.folder}; this one records nothing.",
-                    "Stop the first one before the second starts.",
+                    case="own",
                 )
             )
             return False
@@ -280,12 +283,12 @@ class Profiler:
     def _step(self) -> None:
         window = self._window
         if window is not None:
-            self._kept.step_ended(self._number - 1, self._recent[-1])
-        if window is not None and not self._regions:
+            self._ring.step_ended(self._number - 1, self._recent[-1])
+        if window is not None and not self._regions.is_on:
             window.end_step()
         if self._number >= self._next:
             self._change()
-        if window is not None and window is self._window and not self._regions:
+        if window is not None and window is self._window and not self._regions.is_on:
             window.begin_step(self._number)
         if active.on_step is not None and active.profiler is self:
             active.on_step(self._number)
@@ -304,9 +307,35 @@ class Profiler:
         """The steps that have ended since start()."""
         return self._number
 
+    @_guarded
+    def _attach(self, name: str) -> None:
+        """A framework is in use that was not when the window opened: imported in a later cell of a notebook, for example."""
+        if self._window is not None:
+            self._window.attach(name)
+
+    def _wait_for_devices(self) -> bool:
+        """Whether the devices have nothing left to do."""
+        if not self._settings.options.sync:
+            return False
+        return wait_for_devices(self._settings.backends or detect())
+
+    def _plan_run(self) -> None:
+        """Steps go unprofiled from here on: when to time a run of them. Regions leave no run of steps that touch."""
+        edge = self._schedule.next_change(self._number)
+        if self._regions.is_on:
+            self._runs.give_up()
+        elif self._pending:
+            self._runs.plan_after(self._number, edge)
+        else:
+            self._runs.plan_before(self._number, edge)
+
     def _change(self) -> None:
         """Something else has to be done from this step on."""
-        self._kept.look_at_steps()
+        self._ring.look_at_steps()
+        if self._runs.reach(self._number, self._recent, perf_counter_ns) and self._runs.after is not None:
+            self._runs_around = self._runs.rows()
+            self._runs.forget()
+            self._runs.plan_before(self._number, self._schedule.next_change(self._number), skipped=0)
         after = self._schedule.phase(self._number)
         is_other_window = (
             self._window is not None and self._schedule.window(self._number) != self._window.number
@@ -318,15 +347,20 @@ class Profiler:
                 self._note_after()
             self._enter(after)
         else:
-            self._note_after()
+            if self._after_first is None or self._number >= self._after_first + KEPT:
+                self._note_after()
             self._plan()
 
     def _enter(self, phase: Phase) -> None:
         was = self._phase
         if phase == "off":
             self._phase = phase
+            self._plan_run()
             self._plan()
             return
+        self._runs.close(self._number, self._recent, perf_counter_ns)
+        if active.provisional is not None:
+            active.provisional(self)
         if self._warm is None:
             self._warm = Window(self._settings, self._schedule.window(self._number), self._troubles)
         if phase == "warmup":
@@ -341,12 +375,12 @@ class Profiler:
     def _open(self, was: Phase) -> None:
         window, self._warm = self._warm, None
         assert window is not None
-        window.start(self._kept.enter_window())
-        self._kept.mark(self._number)
+        window.start(self._ring.enter_window())
+        self._ring.mark(self._number)
         self._waits.open()
         self._times.enter_window(self._number, perf_counter_ns(), was_warmup=was == "warmup")
         self._window = window
-        if self._regions:
+        if self._regions.is_on:
             window.pause()
         else:
             window.begin_step(self._number)
@@ -362,15 +396,17 @@ class Profiler:
             return
         if window.last_step is None and self._after_first == self._number:
             window.abandon()  # it touches the one before, and the loop ended between the two
-            self._kept.leave_window(self._published)
+            self._regions.forget_open()
+            self._ring.leave_window(self._published)
             return
         self._after_first = self._number
-        waited = {"input": self._waits.close()}
+        noted = {"input": self._waits.close(), "regions": self._regions.taken()}
+        noted["unprofiled"] = self._runs.rows()
         self._times.close_window(self._number)
-        self._pending = window.finish(lambda: self._times.rows(self._number), waited)
+        self._pending = window.finish(lambda: self._times.rows(self._number), noted)
         gone = self._retention.add(self._pending)
         self._published = [each for each in (*self._published, *self._pending) if each not in gone]
-        self._kept.leave_window(self._pending)
+        self._ring.leave_window(self._pending)
         for each in self._pending if gone else ():
             each.update(problems=self._troubles.rows())
         if self._pending:
@@ -380,7 +416,7 @@ class Profiler:
 
     def _plan(self) -> None:
         """When step() has to look again."""
-        self._next = self._schedule.next_change(self._number)
+        self._next = min(self._schedule.next_change(self._number), self._runs.next_point)
         if self._pending and self._after_first is not None:
             self._next = min(self._next, self._after_first + KEPT)
         if active.on_step is not None and active.profiler is self:
@@ -389,31 +425,34 @@ class Profiler:
     def _note_after(self) -> None:
         """The sidecars of the last window learn how long the steps after it took."""
         pending, self._pending = self._pending, []
+        if pending:
+            self._runs.close_after(self._number, self._recent, perf_counter_ns)
         if self._after_first is not None and self._number > self._after_first:
             rows = self._times.rows(self._after_first)
+            around = self._runs_around or self._runs.rows()
             for each in pending:
-                each.update(steps=rows, problems=self._troubles.rows())
+                each.update(steps=rows, unprofiled=around, problems=self._troubles.rows())
+        self._runs_around = None
         self._times.forget_after()
         self._recent = self._times.recent
 
     @_guarded
     def _enter_region(self, name: str) -> bool:
         if not self._is_running and active.profiler is None and not self._published:
-            self._regions = self._regions or True
+            self._regions.want_all()
             self._is_busy = False  # start() is guarded itself
             self.start()
             self._is_busy = True
-        wanted = self._regions is True or (self._regions is not False and name in self._regions)
-        if not wanted or self._window is None:
+        if self._window is None or not self._regions.may_enter(name):
             return False
         self._window.resume()
-        self._window.begin_step(self._region_count)
-        self._region_count += 1
+        self._window.begin_step(self._regions.next_number, name)
+        self._regions.enter(name)
         return True
 
     @_guarded
     def _leave_region(self) -> None:
-        if self._window is not None:
+        if self._regions.leave() and self._window is not None:
             self._window.end_step()
             self._window.pause()
 

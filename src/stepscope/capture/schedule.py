@@ -47,12 +47,12 @@ class Schedule:
 
 
 def schedule(*, skip: int = 0, warmup: int = 0, active: int = 5, repeat: int = 1) -> Schedule:
-    """Skip so many steps, warm up, record; and again so many times, or with `repeat=0` until the end."""
+    """Skip a number of steps, warm up, record; repeat that, with `repeat=0` until the end."""
     if min(skip, warmup, repeat) < 0 or active < 1:
         raise ValueError("a schedule needs skip, warmup and repeat of 0 or more, and active of 1 or more")
     return Schedule(skip, warmup, active, repeat)
 
 
 def from_now(most_steps: int = STEPS_WITHOUT_SCHEDULE) -> Schedule:
-    """Record at once, for at most so many steps."""
+    """Record at once, for a limited number of steps."""
     return Schedule(0, 0, most_steps, 1)

@@ -85,6 +85,20 @@ class Window:
         if self._telemetry is not None:
             self._telemetry.start()
 
+    def attach(self, name: str) -> None:
+        """A framework that is in use only now: its collector joins those that record already, from the next step on."""
+        if not self._started or any(backend.name == name for backend in self._backends):
+            return
+        for backend in backends.make((name,), self._settings.options, self._troubles):
+            try:
+                backend.warm_up(self._folder(backend))
+                backend.start(self._folder(backend))
+                if self._is_paused:
+                    backend.pause()
+                self._backends = [*self._backends, backend]
+            except Exception as error:
+                self._let_go(backend, "starting", error)
+
     def _keep_in(self, ring: Ring) -> None:
         """From now on what happens is in the ring, too."""
         facts = about(self._settings)
@@ -108,11 +122,11 @@ class Window:
             self._telemetry.keep_in(ring)
         active.ring = ring
 
-    def begin_step(self, number: int) -> None:
-        """A step begins."""
+    def begin_step(self, number: int, region: str = "") -> None:
+        """A step begins, or a pass through a region."""
         self._open_step = number
         if self._has_regions and self._ring is not None:
-            self._in_ring = self._ring.begin(STEP, "", time.perf_counter_ns())
+            self._in_ring = self._ring.begin(STEP, region, time.perf_counter_ns())
         for backend in self._backends:
             try:
                 backend.begin_step(number)

@@ -19,7 +19,10 @@ from stepscope.cli.options import (
     QuietOption,
     RankOption,
     RunOption,
+    StepNameOption,
+    StepOption,
     VerboseOption,
+    WholeOption,
     opened,
 )
 from stepscope.cli.output import destination, send
@@ -45,8 +48,9 @@ def check(
     baseline: Annotated[list[str] | None, typer.Option("--baseline", metavar="PATH", help="Profile to compare with, instead of the file's. Repeat for several recordings of the same job: they measure the noise.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Also fail on inconclusive results (within noise).")] = False,
     output_format: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.text,
-    step: Annotated[str | None, typer.Option("--step", metavar="A:B", help="Only steps A to B, inclusive; a single number selects one step.")] = None,
-    step_name: Annotated[str | None, typer.Option("--step-name", metavar="NAME", help="Name of the annotation that marks the steps.")] = None,
+    step: StepOption = None,
+    step_name: StepNameOption = None,
+    whole: WholeOption = False,
     output: OutputOption = None,
     force: ForceOption = False,
     rank: RankOption = None,
@@ -69,7 +73,7 @@ def check(
         if baseline:
             limits = with_baseline(limits, baseline)
         profile = opened(talk, path, rank, run, no_cache)
-        options = Options(step_name, parse_steps(step) if step is not None else None, 0)
+        options = Options(step_name, parse_steps(step) if step is not None else None, 0, whole=whole)
         tell(talk, judge(profile, limits, options=options, strict=strict), output_format.value, output, force)
 
 

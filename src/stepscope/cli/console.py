@@ -6,15 +6,17 @@ import os
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from stepscope.errors import StepscopeError
+from stepscope.plugins import PluginWarning
 from stepscope.safe import safe_lines
 
 if TYPE_CHECKING:
@@ -153,7 +155,8 @@ def session(quiet: bool, verbose: bool, color: Color) -> Iterator[Talk]:
     """Run a command: every failure inside ends with one message and an exit code, never with a traceback."""
     talk = Talk(quiet, verbose, color)
     try:
-        yield talk
+        with _show_plugin_warnings(talk):
+            yield talk
         sys.stdout.flush()
     except typer.Exit:
         raise
@@ -173,6 +176,24 @@ def session(quiet: bool, verbose: bool, color: Color) -> Iterator[Talk]:
         talk.fail(*_words_for(error))
         _trace_if(talk)
         raise typer.Exit(OUR_ERROR) from None
+
+
+@contextmanager
+def _show_plugin_warnings(talk: Talk) -> Iterator[None]:
+    """Warnings of plug-ins as our own, without a place in the code; all others as Python shows them."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, PluginWarning):
+            talk.warn(f"warning: {message}")
+        else:
+            usual(message, category, *place, **more)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = usual
 
 
 def _is_fault(error: BaseException) -> bool:

@@ -23,6 +23,7 @@ from stepscope.cli.options import (
     StepNameOption,
     StepOption,
     VerboseOption,
+    WholeOption,
     opened,
 )
 from stepscope.cli.output import destination, send
@@ -60,6 +61,7 @@ def diff(
     output_format: Annotated[Format | None, typer.Option("--format", help="Output format; default: by the extension of FILE, else text.")] = None,
     step: StepOption = None,
     step_name: StepNameOption = None,
+    whole: WholeOption = False,
     fail_on: Annotated[list[str] | None, typer.Option("--fail-on", metavar="5%", help="Exit with code 3 if the step of B is longer by more than this and by more than noise; also peak_memory=3%, or a part such as compute=10%. May be repeated.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="With --fail-on, also fail on inconclusive results (within noise).")] = False,
     limit: RowsOption = None,
@@ -89,7 +91,7 @@ def diff(
         _check_target(form, output, force)
         rows = ROWS[form] if limit is None else limit
         runs = [[first, *(more or ())] for first, more in ((a, also_a), (b, also_b))]
-        wanted: dict[str, Any] = {"step": step, "step_name": step_name, "limit": rows}
+        wanted: dict[str, Any] = {"step": step, "step_name": step_name, "whole": whole, "limit": rows}
         if cluster is not None or workers is not None:
             where = workers if cluster is None else cluster
             found = _elsewhere(talk, runs, where, rank=rank, cache=not no_cache, **wanted)

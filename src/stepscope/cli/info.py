@@ -12,7 +12,7 @@ from stepscope.cli.console import Color, session
 from stepscope.cli.options import (
     ColorOption,
     NoCacheOption,
-    ProfilePath,
+    ProfilePaths,
     QuietOption,
     RankOption,
     RunOption,
@@ -30,7 +30,7 @@ class Format(str, Enum):
 
 
 def info(
-    path: ProfilePath,
+    paths: ProfilePaths,
     output_format: Annotated[Format, typer.Option("--format", help="Output format: text, or JSON for programs.")] = Format.text,
     rank: RankOption = None,
     run: RunOption = None,
@@ -41,7 +41,7 @@ def info(
 ) -> None:  # fmt: skip
     """Show what is in a profile: framework, devices, ranks, steps, events, capture options, problems."""
     with session(quiet, verbose, color) as talk:
-        profile = opened(talk, path, rank, run, no_cache)
+        profile = opened(talk, paths, rank, run, no_cache)
         from stepscope.profiles.overview import overview
 
         found = overview(profile, is_cached=not no_cache)

@@ -185,6 +185,8 @@ def _problems(problems: list[ProblemTold], width: int | None) -> Iterator[Text]:
             (f"  {problem.severity:<8}", style), (safe(problem.title), "bold"), f"{times}{where}"
         )
         yield from _indented(safe(problem.detail), "", width)
+        if problem.cause:
+            yield from _indented(safe(problem.cause), "", width)
         if problem.fix:
             yield from _indented(safe(problem.fix), "→ ", width)
 

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from stepscope.profiles.profile import Profile
 
 ProfilePath = Annotated[str, typer.Argument(metavar="PATH", help="File, folder, quoted glob pattern or URL.")]
+ProfilePaths = Annotated[
+    list[str],
+    typer.Argument(metavar="PATH...", help="Files of one job, or a folder, quoted glob pattern or URL."),
+]
 RankOption = Annotated[int | None, typer.Option("--rank", metavar="N", min=0, help="Only this rank.")]
 RunOption = Annotated[
     str | None,
@@ -42,7 +46,12 @@ StepOption = Annotated[
 ]
 StepNameOption = Annotated[
     str | None,
-    typer.Option("--step-name", metavar="NAME", help="Name of the annotation that marks the steps."),
+    typer.Option(
+        "--step-name", metavar="REGEX", help="The annotation that marks the steps: its name, or a pattern."
+    ),
+]
+WholeOption = Annotated[
+    bool, typer.Option("--whole", help="Take the whole recording as one window, whatever marks steps in it.")
 ]
 RowsOption = Annotated[
     int | None,
@@ -58,7 +67,7 @@ ClusterOption = Annotated[
 ]
 
 
-def opened(talk: Talk, path: str, rank: int | None, run: str | None, no_cache: bool) -> Profile:
+def opened(talk: Talk, path: str | list[str], rank: int | None, run: str | None, no_cache: bool) -> Profile:
     """Load the profile, with a progress bar if that takes long."""
     from stepscope.profiles.load import load
 

@@ -51,7 +51,7 @@ def query(
     sql: Annotated[str, typer.Argument(metavar="SQL", help='One SELECT over the tables, such as "SELECT name, dur_ns FROM events LIMIT 5".')],
     output_format: Annotated[Format | None, typer.Option("--format", help="How to write the rows; by the name of FILE, else table.")] = None,
     timeout: Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", min=0.001, help="End the query after that time; without it there is no limit.")] = None,
-    limit: Annotated[int | None, typer.Option("-n", "--limit", metavar="N", min=0, help=f"At most so many rows, 0 for all; a table shows {ROWS_SHOWN} unless told.")] = None,
+    limit: Annotated[int | None, typer.Option("-n", "--limit", metavar="N", min=0, help=f"Maximum number of rows, 0 for all; a table shows {ROWS_SHOWN} by default.")] = None,
     output: OutputOption = None,
     force: ForceOption = False,
     raw: RawOption = False,

@@ -15,7 +15,7 @@ from stepscope.cli.options import (
     ColorOption,
     ForceOption,
     NoCacheOption,
-    ProfilePath,
+    ProfilePaths,
     QuietOption,
     RankOption,
     RawOption,
@@ -24,6 +24,7 @@ from stepscope.cli.options import (
     StepNameOption,
     StepOption,
     VerboseOption,
+    WholeOption,
     opened,
 )
 from stepscope.cli.output import destination, send
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from stepscope.reports.model.report import Report
 
 
-SECTIONS = "problems, findings, breakdown, phases, steps, input, ops, kernels, precision, device, memory, collectives, coverage"
+SECTIONS = "problems, findings, breakdown, regions, phases, serving, steps, input, ops, kernels, precision, device, memory, collectives, coverage"
 
 
 class By(str, Enum):
@@ -46,14 +47,18 @@ class By(str, Enum):
     stack = "stack"
 
 
-class Format(str, Enum):
-    """How to write it."""
+FORMS = "text, json, csv, md, html"
 
-    text = "text"
-    json = "json"
-    csv = "csv"
-    md = "md"
-    html = "html"
+
+def _known_form(name: str | None) -> str | None:
+    """The format, if there is a renderer for it, here or in a plug-in."""
+    if name is None:
+        return None
+    from stepscope.reports.render.write import find_renderers
+
+    if name not in find_renderers():
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(find_renderers())}.")
+    return name
 
 
 def _print_schema(wanted: bool) -> None:
@@ -65,11 +70,12 @@ def _print_schema(wanted: bool) -> None:
 
 
 def report(
-    path: ProfilePath,
-    output_format: Annotated[Format | None, typer.Option("--format", help="Output format; default: by the extension of FILE, else text.")] = None,
+    paths: ProfilePaths,
+    output_format: Annotated[str | None, typer.Option("--format", metavar="NAME", callback=_known_form, help=f"Output format: {FORMS}, or one of a plug-in; default: by the extension of FILE, else text.")] = None,
     section: Annotated[list[str] | None, typer.Option("--section", metavar="NAME", help=f"Only this section; may be repeated: {SECTIONS}.")] = None,
     step: StepOption = None,
     step_name: StepNameOption = None,
+    whole: WholeOption = False,
     by: Annotated[list[By] | None, typer.Option("--by", help="Split ops further; may be repeated.")] = None,
     limit: RowsOption = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to FILE instead of stdout; a folder for all tables as CSV.")] = None,
@@ -94,27 +100,27 @@ def report(
         from stepscope.profiles.cache.background import postponed
         from stepscope.reports.build import chosen_sections
         from stepscope.reports.build import report as build
-        from stepscope.reports.render.write import ROWS, form_of, written
+        from stepscope.reports.render.write import find_renderers, form_of, written
 
-        form = output_format.value if output_format else form_of(output)
+        form = output_format or form_of(output)
         chosen_sections(section)
         _check_target(form, output, force, section)
-        rows = ROWS[form] if limit is None else limit
+        rows = find_renderers()[form].rows if limit is None else limit
         ops_by = [each.value for each in by or ()]
         wanted: dict[str, Any] = {
-            "step": step, "step_name": step_name, "sections": section, "limit": rows, "ops_by": ops_by
+            "step": step, "step_name": step_name, "whole": whole, "sections": section, "limit": rows, "ops_by": ops_by
         }  # fmt: skip
         if cluster is not None or workers is not None:
             where = workers if cluster is None else cluster
-            found = _elsewhere(talk, path, where, rank=rank, run=run, cache=not no_cache, **wanted)
+            found = _elsewhere(talk, paths, where, rank=rank, run=run, cache=not no_cache, **wanted)
         else:
-            many = _by_processes(talk, path, run=run, cache=not no_cache, **wanted) if rank is None else None
+            many = _by_processes(talk, paths, run=run, cache=not no_cache, **wanted) if rank is None else None
             if many is None:
                 with postponed():  # the tables are stored when the report is there
-                    many = build(opened(talk, path, rank, run, no_cache), **wanted)
+                    many = build(opened(talk, paths, rank, run, no_cache), **wanted)
             found = many
         if form == "text" and output is None:
-            _print(talk, found, section, rows)
+            _print(talk, found, section, rows, verbose)
         elif form == "csv":
             _write_csv(found, output, force, section, raw)
         else:
@@ -124,7 +130,7 @@ def report(
             talk.note(f"Wrote {output}")
 
 
-def _by_processes(talk: Talk, path: str, **wanted: Any) -> Report | None:
+def _by_processes(talk: Talk, path: list[str], **wanted: Any) -> Report | None:
     """The report by a process for each core, where that is faster; None also where nothing of the newest run can be read."""
     from stepscope.cluster.report import worth_processes
 
@@ -132,11 +138,11 @@ def _by_processes(talk: Talk, path: str, **wanted: Any) -> Report | None:
         return None
     try:
         return _elsewhere(talk, path, None, **wanted)
-    except (UnreadableFile, OSError, NotImplementedError):  # or no processes can be had here
+    except (UnreadableFile, OSError, NotImplementedError):  # the last: Python without semaphores has no pools
         return None
 
 
-def _elsewhere(talk: Talk, path: str, where: str | int | None, **wanted: Any) -> Report:
+def _elsewhere(talk: Talk, path: list[str], where: str | int | None, **wanted: Any) -> Report:
     """The report of ranks that are read by other processes, here or on other machines."""
     from stepscope.cluster.report import report as build
 
@@ -159,12 +165,12 @@ def _check_target(form: str, output: Path | None, force: bool, sections: list[st
         raise StepscopeError("HTML output needs a file.", fix="Use -o FILE.")
 
 
-def _print(talk: Talk, found: Report, sections: list[str] | None, limit: int) -> None:
+def _print(talk: Talk, found: Report, sections: list[str] | None, limit: int, verbose: bool) -> None:
     from stepscope.cli.table import terminal_width
     from stepscope.reports.render.terminal import WIDTH, report_lines
 
     width = terminal_width() or WIDTH
-    for line in report_lines(found, width, sections=sections, limit=limit):
+    for line in report_lines(found, width, sections=sections, limit=limit, verbose=verbose):
         talk.out.print(line)
 
 

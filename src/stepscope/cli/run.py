@@ -41,7 +41,7 @@ def keep_of(text: str) -> int | str | None:
     if text == "all":
         return None
     if re.fullmatch(r"[1-9]\d{0,8}", text) is None:
-        raise typer.BadParameter(f"{text!r} is no number of windows; write 10, or all")
+        raise typer.BadParameter(f"{text!r} is not a number of windows: use 10, or all")
     return int(text)
 
 
@@ -61,7 +61,7 @@ def run(
     command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND …", help="python train.py …, torchrun …, accelerate launch …, or -m module …", show_default=False)] = None,
     steps: Annotated[str, typer.Option("--steps", metavar="A:B", help="Steps to record, inclusive; the first step is 0.")] = DEFAULT_STEPS,
     folder: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the profile.")] = Path("stepscope-out"),
-    repeat: Annotated[int, typer.Option("--repeat", metavar="N", min=0, help="Record so many windows, each as far after the one before as the first is after the start; 0: until the job ends.")] = 1,
+    repeat: Annotated[int, typer.Option("--repeat", metavar="N", min=0, help="Number of windows to record, each as far after the one before as the first is after the start; 0: until the job ends.")] = 1,
     keep: Annotated[str, typer.Option("--keep", metavar="N", help="How many windows of a process stay, the newest; all for all of them. By default all, with --repeat 0 the newest 50, at most 4 GiB.")] = "newest",
     module: Annotated[bool, typer.Option("-m", help="The command is a Python module.")] = False,
     no_memory: Annotated[bool, typer.Option("--no-memory", help="Do not record allocations.")] = False,

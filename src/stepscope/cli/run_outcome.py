@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stepscope.capture.launch.environment import Plan
+from stepscope.profiles.find.sidecars import sidecar_path
 
 Note = dict[str, Any]
 
@@ -24,13 +25,45 @@ class Outcome:
 def outcome(plan: Plan, notes: Sequence[Note], folder: str, command: Sequence[str]) -> Outcome:
     """The outcome, from the notes of the job's processes."""
     recorded = [note for note in notes if note.get("files")]
+    whole = [note for note in notes if note.get("whole_files")]
     if recorded:
+        _remove(plan, whole)
         return Outcome(_recorded(plan, recorded, folder), True)
     itself = next((note["records_itself"] for note in notes if note.get("records_itself")), None)
     if itself is not None:
         text = f"The job already records a profile itself, so stepscope run recorded nothing.\nNext: stepscope report {shlex.quote(itself)}"
         return Outcome(text, True)
+    if whole:
+        return Outcome(_as_a_whole(plan, whole, folder, command), True)
     return Outcome(_nothing(plan, notes, command), False)
+
+
+def _remove(plan: Plan, notes: Sequence[Note]) -> None:
+    """Launchers and helpers show no loop: where another process recorded steps, their recordings are in the way."""
+    for text in (text for note in notes for text in note["whole_files"]):
+        trace = Path(str(text))
+        if trace.is_relative_to(plan.folder):
+            sidecar = sidecar_path(str(trace))
+            for path in (trace, *([] if sidecar is None else [Path(sidecar)])):
+                path.unlink(missing_ok=True)
+
+
+def _as_a_whole(plan: Plan, notes: Sequence[Note], folder: str, command: Sequence[str]) -> str:
+    """What was recorded of a job that made too few steps, or showed no loop."""
+    steps = max(int(note.get("steps") or 0) for note in notes)
+    seconds = next((note["whole_seconds"] for note in notes if note.get("whole_seconds")), None)
+    if seconds is not None:
+        first = (
+            f"No training loop was detected in time: {seconds:.0f} s of the job were recorded into {folder}."
+        )
+    elif steps:
+        first = f"The job made {steps} step{'s' * (steps != 1)}, but steps {plan.first} to {plan.last} were requested: its first steps were recorded into {folder}."
+    else:
+        first = f"No training loop was detected: the job was recorded as a whole into {folder}."
+    hint = "To record steps, call stepscope.step() at the end of the loop's body."
+    if steps:
+        hint = f"For other steps: stepscope run --steps {_last_steps(steps)} -- {shlex.join(command)}"
+    return "\n".join([first, hint, f"Next: stepscope report {folder}"])
 
 
 def _recorded(plan: Plan, notes: Sequence[Note], folder: str) -> str:
@@ -50,11 +83,9 @@ def _nothing(plan: Plan, notes: Sequence[Note], command: Sequence[str]) -> str:
     steps = max((int(note.get("steps") or 0) for note in notes), default=0)
     again = f"stepscope run --steps {{}} -- {shlex.join(command)}"
     if steps and not problems:
-        last = max(0, steps - 1)
-        first = min(max(0, steps - 5), max(0, last - 1))
         return (
             f"Nothing was recorded: the job made {steps} step{'s' * (steps != 1)}, but steps {plan.first} to {plan.last} were requested.\n"
-            f"Next: {again.format(f'{first}:{last}')}"
+            f"Next: {again.format(_last_steps(steps))}"
         )
     if problems:
         return "\n".join(["Nothing was recorded.", *problems, "Next: stepscope doctor"])
@@ -70,6 +101,12 @@ def _nothing(plan: Plan, notes: Sequence[Note], command: Sequence[str]) -> str:
         "reach Python processes started with -I, -E or -S, or on another machine.\n"
         f"Next: stepscope doctor{_script(command)}"
     )
+
+
+def _last_steps(steps: int) -> str:
+    """The last few of `steps` steps, as --steps takes them."""
+    last = max(0, steps - 1)
+    return f"{min(max(0, steps - 5), max(0, last - 1))}:{last}"
 
 
 def _script(command: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ def serve(
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Listen there instead of on this machine alone.")] = LOOPBACK,
     allow_host: Annotated[list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name by which a proxy on this machine calls the server; may be given several times.", show_default=False)] = None,
     path_prefix: Annotated[str, typer.Option("--path-prefix", metavar="/PATH", help="For a proxy that passes on a part of the address.")] = "",
-    no_token: Annotated[bool, typer.Option("--no-token", help="Ask for no token: for a machine that nobody else uses.")] = False,
+    no_token: Annotated[bool, typer.Option("--no-token", help="Require no token: for a machine that no one else uses.")] = False,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
     no_capture: Annotated[bool, typer.Option("--no-capture", help="Do not offer to record from running jobs.")] = False,
     capture_server: Annotated[list[str] | None, typer.Option("--capture-server", metavar="HOST:PORT", help="A profiler server of TensorFlow or JAX that the page may record from; may be given several times.", show_default=False)] = None,
@@ -35,7 +35,7 @@ def serve(
 ) -> None:  # fmt: skip
     """Show profiles on a page: what `stepscope report` says, with figures, tables and the trace itself.
 
-    Profiles that appear while it runs are found. The link that is printed signs in; without its token nobody is let in.
+    Profiles that appear while it runs are found. The link that is printed signs in; clients without its token are refused.
     STEPSCOPE_TOKEN in the environment sets the token.
     """
     with session(quiet, False, color) as talk:
@@ -85,7 +85,7 @@ def _open_browser(address: str, sign_in: SignIn | None) -> None:
 
 
 def _guard(host: str, named: tuple[str, ...], sign_in: SignIn | None) -> Guard:
-    """On loopback the name counts as well as the token; elsewhere there is no telling by which name we are called."""
+    """On loopback the name counts as well as the token; elsewhere the name by which clients call us is unknown."""
     from stepscope.server.http.guard import LOOPBACK as NAMES
     from stepscope.server.http.guard import Guard
 

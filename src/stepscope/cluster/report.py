@@ -15,7 +15,7 @@ from stepscope.cluster.place import Here, Place, Progress
 from stepscope.cluster.processes import Processes
 from stepscope.cluster.work import COLLECTIVES, Answer, Task
 from stepscope.errors import StepscopeError, UnreadableFile
-from stepscope.profiles.find.catalog import Catalog, choose, scan
+from stepscope.profiles.find.catalog import Catalog, Places, choose, scan
 from stepscope.profiles.find.nothing_found import nothing_found
 from stepscope.profiles.find.runs import Entry, Run
 from stepscope.profiles.load import put_together as profile_of
@@ -37,13 +37,14 @@ _PATTERN = set("*?[")
 
 
 def report(
-    path: str | os.PathLike[str],
+    path: Places,
     *,
     where: str | int | Client | None = None,
     run: str | None = None,
     rank: int | Collection[int] | None = None,
     step: str | None = None,
     step_name: str | None = None,
+    whole: bool = False,
     sections: Collection[str] | None = None,
     limit: int = REPORT_ROWS,
     ops_by: Sequence[str] = (),
@@ -55,13 +56,13 @@ def report(
     That is the address of a Dask scheduler (`tcp://host:8786`) or a `distributed.Client`; a number of local processes, None
     for one on each core; or 0 for this process.
     """
-    options = Options(step_name, parse_steps(step) if step is not None else None, limit, tuple(ops_by))
+    options = Options(step_name, parse_steps(step) if step is not None else None, limit, tuple(ops_by), whole)
     wanted = None if sections is None else tuple(sections)
     return looked(path, options, where, run, rank, wanted, cache, progress)[0]
 
 
 def looked(
-    path: str | os.PathLike[str],
+    path: Places,
     options: Options,
     where: str | int | Client | None = None,
     run: str | None = None,
@@ -95,12 +96,16 @@ def looked(
         return job.report(tasks, _in_bytes(progress, chosen) if progress is not None else _quiet)
 
 
-def worth_processes(path: str | os.PathLike[str], run: str | None = None) -> bool:
+def worth_processes(path: Places, run: str | None = None) -> bool:
     """Whether processes of their own save time: several ranks on this machine's disks, and enough to read.
 
     A process takes about a second to start; a small rank takes a third of that, as long as reading some megabytes.
     """
-    several = os.path.isdir(path) or _PATTERN & set(os.fspath(path))  # noqa: PTH112
+    places = [path] if isinstance(path, str | os.PathLike) else list(path)
+    several = len(places) > 1 or any(
+        os.path.isdir(each) or _PATTERN & set(os.fspath(each))  # noqa: PTH112
+        for each in places
+    )
     if not several or (os.cpu_count() or 1) < 2:
         return False
     try:

@@ -41,20 +41,22 @@ def diff(
     where: str | int | Client | None = None,
     step: str | None = None,
     step_name: str | None = None,
+    whole: bool = False,
     rank: int | Collection[int] | None = None,
     limit: int = DIFF_ROWS,
     cache: bool = True,
     progress: Progress | None = None,
 ) -> Diff:
     """B against A, each one or more recordings of one job, as in `stepscope.diff`."""
-    options = Options(step_name, parse_steps(step) if step is not None else None, 0)
-    before, after = (
-        combine_recordings(
-            [side(path, options, where=where, rank=rank, cache=cache, progress=progress) for path in paths]
+    options = Options(step_name, parse_steps(step) if step is not None else None, 0, whole=whole)
+
+    def read(paths: Sequence[str], wanted: Options) -> Side:
+        return combine_recordings(
+            [side(path, wanted, where=where, rank=rank, cache=cache, progress=progress) for path in paths]
         )
-        for paths in (a, b)
-    )
-    return diff_sides(before, after, limit)
+
+    before = read(a, options)
+    return diff_sides(before, read(b, options.of_region(before.report.steps.region)), limit)
 
 
 def _look(context: RankContext) -> tuple[Samples, float]:

@@ -46,6 +46,7 @@ def diff(
     *,
     step: str | None = None,
     step_name: str | None = None,
+    whole: bool = False,
     rank: int | Collection[int] | None = None,
     limit: int = DIFF_ROWS,
 ) -> Diff:
@@ -53,10 +54,11 @@ def diff(
 
     `step`, `step_name` and `rank` as in `report`; lists of rows have `limit` of them, 0 for all.
     """
-    options = Options(step_name, parse_steps(step) if step is not None else None, 0)
+    options = Options(step_name, parse_steps(step) if step is not None else None, 0, whole=whole)
     ranks = None if rank is None else [rank] if isinstance(rank, int) else sorted(rank)
-    sides = [_read_run(each, options, ranks) for each in (a, b)]
-    return diff_sides(sides[0], sides[1], limit)
+    before = _read_run(a, options, ranks)
+    after = _read_run(b, options.of_region(before.report.steps.region), ranks)
+    return diff_sides(before, after, limit)
 
 
 def diff_sides(a: Side, b: Side, limit: int = DIFF_ROWS) -> Diff:

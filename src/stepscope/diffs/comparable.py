@@ -33,7 +33,7 @@ def describe_run(side: Side) -> Run:
         ranks=len(profile.ranks),
         world_size=profile.world_size,
         steps=len(side.samples.cells),
-        step_source=side.report.steps.source,
+        step_source="none" if side.report.steps.source == "whole" else side.report.steps.source,
         versions=dict(profile.versions),
     )
 

@@ -65,10 +65,15 @@ def compare_figures(a: Report, b: Report, batch: Batch | None) -> list[Row]:
     return known
 
 
+_NARROW_FORMATS = {"fp8", "fp4", "int8", "int4"}
+
+
 def note_other_peaks(rows: Sequence[Row], change: PrecisionChange | None) -> None:
-    """Utilisation is of the peak of the number format: with another format it refers to another peak."""
+    """Utilisation is of the peak of 16 bits, or of a narrower format: with one of those it refers to another peak."""
+    if change is None or not {change.before, change.after} & _NARROW_FORMATS:
+        return
     for row in rows:
-        if row.name == UTILISATION and change is not None and row.a is not None and row.b is not None:
+        if row.name == UTILISATION and row.a is not None and row.b is not None:
             row.note = f"of another peak: {describe_formats(change.before, change.after)}"
 
 

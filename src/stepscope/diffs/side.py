@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 from stepscope.analysis.collectives.calls import collective_calls
-from stepscope.analysis.context import WHOLE, RankContext
+from stepscope.analysis.context import RankContext
 from stepscope.analysis.kernels.names.dtypes import of_op
 from stepscope.analysis.ops.calls import launched_work
 from stepscope.analysis.options import Options
+from stepscope.analysis.steps.find import WHOLE
 from stepscope.diffs.data.match import LINE_OF_FUNCTION
 from stepscope.diffs.data.samples import Samples, Side, TableName, combine_ranks, conform_table
 from stepscope.profiles.cache import background
@@ -123,7 +124,7 @@ def _collect_ops(context: RankContext) -> pl.DataFrame:
 def _measure_link(context: RankContext) -> pl.DataFrame:
     """LINK of all ops that launched such copies."""
     between = context.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(_HOST_LINK))
-    work = launched_work(context.trace).join(between.select("event", "bytes"), on="event")
+    work = launched_work(context.work).join(between.select("event", "bytes"), on="event")
     sums = work.group_by(event="op").agg(link_ns=pl.col("ns").sum(), link_bytes=pl.col("bytes").sum())
     return conform(sums, LINK)
 

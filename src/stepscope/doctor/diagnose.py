@@ -52,7 +52,9 @@ def diagnose_profile(found: Examined) -> Diagnosis:
     # A recorder of another version may note problems without a check here; they are shown as well.
     unknown = [problem for problem in found.problems if problem.code not in KNOWN]
     diagnosis.results += [
-        Result(each.code, "profile", each.severity, each.title, each.detail or each.title, each.fix)
+        Result(
+            each.code, "profile", each.severity, each.title, each.detail or each.title, each.fix, each.cause
+        )
         for each in unknown
     ]
     diagnosis.results.sort(key=lambda result: SEVERITIES.index(result.severity))

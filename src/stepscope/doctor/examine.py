@@ -31,23 +31,17 @@ def _ask(check: Check[Subject], subject: Subject, found: Diagnosis) -> str:
         reason = check.needs(subject)
         if reason:
             return reason
-        signs = list(check.look(subject))
+        results = [_result(check, sign) for sign in check.look(subject)]
     except Exception as error:
         if os.environ.get(RAISE):
             raise
         return f"could not be answered: {type(error).__name__}: {error}".split("\n", maxsplit=1)[0]
-    found.results += [_result(check, sign) for sign in signs]
-    if not signs:
+    found.results += results
+    if not results:
         found.passed.append(check.code)
     return ""
 
 
 def _result(check: Check[Subject], sign: Sign) -> Result:
-    return Result(
-        check.code,
-        check.group,
-        sign.severity or check.severity,
-        sign.title or check.title,
-        sign.evidence,
-        sign.fix or check.fix,
-    )
+    said = sign.words(check.entry)
+    return Result(check.code, check.group, said.severity, said.title, sign.evidence, said.fix, said.cause)

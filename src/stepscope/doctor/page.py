@@ -40,7 +40,10 @@ def page() -> str:
 
 def _entries(checks: Sequence[Check[Any]]) -> Iterator[str]:
     for check in checks:
-        yield f"### {check.title}\n\n`{check.code}`, {check.severity}. {_escaped(check.cause)}\n\n→ {_escaped(check.fix)}\n"
+        usual, *others = check.entry.examples()
+        fixes = dict.fromkeys([usual.fix, *(each.fix for each in others)])
+        shown = "".join(f"→ {_escaped(fix)}\n\n" for fix in fixes).rstrip("\n")
+        yield f"### {usual.title}\n\n`{check.code}`, {usual.severity}. {_escaped(usual.cause)}\n\n{shown}\n"
 
 
 def _escaped(text: str) -> str:

@@ -8,7 +8,7 @@ SCHEMA = "stepscope.doctor/1"
 
 
 class Result(msgspec.Struct):
-    """A check that did not pass: what is wrong, the evidence, and the exact fix."""
+    """A check that did not pass: what is wrong, the evidence, why, and the exact fix."""
 
     code: str
     group: str
@@ -16,6 +16,7 @@ class Result(msgspec.Struct):
     title: str
     evidence: str
     fix: str
+    cause: str = ""
 
     @property
     def is_failure(self) -> bool:

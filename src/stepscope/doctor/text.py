@@ -46,6 +46,7 @@ def _result(result: Result, width: int | None) -> Iterator[Text]:
         (f"  [{result.code}]", "dim"),
     )
     yield from _indented(result.evidence, "", width)
+    yield from _indented(result.cause, "", width)
     yield from _indented(result.fix, "→ ", width)
 
 

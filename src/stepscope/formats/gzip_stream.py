@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import IO, Any
 
-from stepscope.trace.problems import Problem
+from stepscope.trace.problems import Problem, problem
 
 quick: Any
 try:
@@ -96,15 +96,7 @@ class Unpacker:
         self._damaged(f"The gzip stream is damaged at packed byte {steps.packed:,} ({steps.reason or error})")
 
     def _damaged(self, what: str) -> None:
-        self.note(
-            Problem(
-                "damaged-gzip",
-                "The packed file is cut or damaged",
-                f"{what}. The {self.unpacked:,} bytes before that were read.",
-                "Copy or record the file again.",
-                "error",
-            )
-        )
+        self.note(problem("damaged-gzip", f"{what}. The {self.unpacked:,} bytes before that were read."))
 
 
 class _Steps:
@@ -140,10 +132,7 @@ class _Steps:
 
 
 def _bomb(size: int) -> Problem:
-    return Problem(
+    return problem(
         "gzip-bomb",
-        "The packed file unpacks to far more than any profile",
-        f"It unpacks to more than {BOMB_RATIO} times its size; reading stopped after {size:,} bytes.",
-        "If it is a profile nevertheless, unpack it by hand (gunzip) and open the plain file.",
-        "error",
+        f"It expands to more than {BOMB_RATIO} times its size; reading stopped after {size:,} bytes.",
     )

@@ -10,10 +10,6 @@ from stepscope.formats.source import Source
 if TYPE_CHECKING:
     from stepscope.formats.chrome.scan.columns import JsonEvents
 
-READABLE = (
-    "Profiles that can be read: PyTorch (*.pt.trace.json[.gz]), XPlane (*.xplane.pb), Chrome trace JSON, "
-    "TensorFlow event files with RunMetadata."
-)
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"SQLite format 3", "an SQLite database (an Nsight Systems export?); export it from there as JSON"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document, such as an Excel sheet"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problem, Problems, problem
 
 Value = int | memoryview
 
@@ -86,10 +86,4 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
 
 
 def _damaged_message() -> Problem:
-    return Problem(
-        "damaged-message",
-        "Damaged records",
-        "{count} messages break off or hold bytes that cannot be read; what comes before that was kept.",
-        "Copy or record the file again.",
-        "error",
-    )
+    return problem("damaged-message", "{count} messages end early or have unreadable bytes.")

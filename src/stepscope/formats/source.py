@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from stepscope.errors import UnreadableFile
+from stepscope.errors import UnreadableFile, no_such_path
 from stepscope.formats.gzip_stream import GZIP_MAGIC, READ_BYTES, Unpacker
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problems, problem
 
 PIECE_BYTES = 1 << 24
 _NO_ACCESS = ("credential", "permission", "forbidden", "denied", "unauthorized", "token", "401", "403")
@@ -78,13 +78,7 @@ class Source:
                     yield from self._plain(file, first, size)
             except OSError as error:
                 self.problems.add(
-                    Problem(
-                        "unreadable",
-                        "The file could not be read to its end",
-                        f"Reading stopped after {self.bytes_read:,} bytes: {error}.",
-                        "Copy the file again.",
-                        "error",
-                    )
+                    problem("unreadable", f"Reading stopped after {self.bytes_read:,} bytes: {error}.")
                 )
 
     def _plain(self, file: IO[bytes], first: bytes, size: int) -> Iterator[bytes]:
@@ -120,7 +114,7 @@ def _remotely(path: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise UnreadableFile(f"No such file: {path}") from None
+        raise UnreadableFile(no_such_path(path)) from None
     except Exception as error:
         what = f"Cannot open {path}: {type(error).__name__}: {error}"
         raise UnreadableFile(what, fix=access_hint(path, error)) from None
@@ -141,7 +135,7 @@ def _in_words(path: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise UnreadableFile(f"No such file: {path}") from None
+        raise UnreadableFile(no_such_path(path)) from None
     except IsADirectoryError:
         raise UnreadableFile(f"This is a folder, not a file: {path}") from None
     except PermissionError:

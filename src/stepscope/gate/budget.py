@@ -11,14 +11,8 @@ from typing import Any
 import msgspec
 
 from stepscope.analysis.parts import PARTS
-from stepscope.errors import StepscopeError
+from stepscope.errors import StepscopeError, no_such_path
 
-FINDINGS = (
-    "input-bound", "recompilation", "retracing", "host-python", "device-sync", "round-trip-copy", "cpu-fallback",
-    "optimizer-loop", "small-batch", "launch-bound", "eager-execution", "exposed-copy", "exposed-collective", "straggler",
-    "fp32-matmul", "unfused-attention", "layout-conversion", "low-occupancy", "step-outliers", "warm-up", "idle-unexplained",
-    "memory-pressure", "memory-growth",
-)  # fmt: skip
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([^\s\d]*)\s*")
 _TIMES = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9}
 SIZES = {
@@ -58,6 +52,12 @@ class Budget:
     parts: Mapping[str, Limit] = field(default_factory=dict)
     findings: tuple[str, ...] = ()  # that must not be there
     baseline: Baseline | None = None
+    regions: Mapping[str, Budget] = field(default_factory=dict)  # limits on the steps of each region alone
+
+    @property
+    def has_own_limits(self) -> bool:
+        """Whether there are limits that are not of a region."""
+        return replace(self, regions={}) != Budget()
 
 
 def read_budget(path: Path) -> Budget:
@@ -66,7 +66,7 @@ def read_budget(path: Path) -> Budget:
         text = path.read_text("utf-8")
     except FileNotFoundError:
         raise StepscopeError(
-            f"File not found: {path}.", fix="See `stepscope check --help`, or docs/gate.md for an example."
+            no_such_path(path), fix="See `stepscope check --help`, or docs/gate.md for an example."
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise StepscopeError(f"{path} is not a text file.", fix=str(error)) from error
@@ -75,6 +75,8 @@ def read_budget(path: Path) -> Budget:
 
 def relative_to(folder: Path, given: Budget) -> Budget:
     """The same budget with paths of its baseline resolved against that folder; URLs stay as they are."""
+    regions = {name: relative_to(folder, limits) for name, limits in given.regions.items()}
+    given = replace(given, regions=regions)
     if given.baseline is None:
         return given
     paths = given.baseline.paths
@@ -106,6 +108,30 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
 
 def budget(given: Mapping[str, Any], where: str) -> Budget:
     """The budget of a TOML table, or of the arguments of a marker."""
+    limits = Budget(**_read_fields(given, {**_limit_readers(), "regions": _read_regions}, where))
+    if limits == Budget():
+        raise StepscopeError(f"{where} sets no limits.", fix='Write for instance step_time = "120 ms".')
+    return limits
+
+
+def _read_regions(value: Any, where: str) -> dict[str, Budget]:
+    """`[regions.train]`: the same limits, for the steps of one region."""
+    if not isinstance(value, Mapping) or not value:
+        raise StepscopeError(
+            f"{where} must be a table for each region, not {value!r}.",
+            fix='Write for instance step_time = "20 ms" below [regions.train].',
+        )
+    found = {}
+    for name, given in value.items():
+        found[str(name)] = Budget(**_read_fields(given, _limit_readers(), f"{where}.{name}"))
+        if found[str(name)] == Budget():
+            raise StepscopeError(
+                f"{where}.{name} sets no limits.", fix='Write for instance step_time = "20 ms".'
+            )
+    return found
+
+
+def _limit_readers() -> dict[str, Callable[[Any, str], Any]]:
     readers: dict[str, Callable[[Any, str], Any]] = {
         "step_time": _read_limit("ns"),
         "step_time_p90": _read_limit("ns"),
@@ -114,10 +140,7 @@ def budget(given: Mapping[str, Any], where: str) -> Budget:
         "findings": _read_findings,
         "baseline": _read_baseline,
     }
-    limits = Budget(**_read_fields(given, readers, where))
-    if limits == Budget():
-        raise StepscopeError(f"{where} sets no limits.", fix='Write for instance step_time = "120 ms".')
-    return limits
+    return readers
 
 
 def _read_baseline(value: Any, where: str) -> Baseline:
@@ -207,10 +230,18 @@ def _read_findings(value: Any, where: str) -> tuple[str, ...]:
             f"{where} must be a list of codes, not {value!r}.",
             fix='Such as ["input-bound", "device-sync"].',
         )
+    known = finding_codes()
     for code in value:
-        if code not in FINDINGS:
-            raise StepscopeError(f"{where}: unknown finding {code}.", fix=_suggest(code, FINDINGS))
+        if code not in known:
+            raise StepscopeError(f"{where}: unknown finding {code}.", fix=_suggest(code, known))
     return tuple(value)
+
+
+def finding_codes() -> list[str]:
+    """The codes that a budget may forbid, those of plug-ins included."""
+    from stepscope.reports.ranks.rules import all_rules  # only where a budget names findings
+
+    return [rule.code for rule in all_rules()]
 
 
 def _read_flag(value: Any, where: str) -> bool:

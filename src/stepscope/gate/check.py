@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import median
 
 import msgspec
@@ -25,7 +26,7 @@ from stepscope.diffs.side import read_side
 from stepscope.errors import StepscopeError
 from stepscope.gate import wording
 from stepscope.gate.budget import Baseline, Budget, Limit
-from stepscope.gate.evidence import explain_no_findings, explain_unseen, has_steps
+from stepscope.gate.evidence import explain_no_findings, explain_unseen, has_steps, lacks_device
 from stepscope.gate.wording import NOISY, OK, OVER, UNKNOWN
 from stepscope.profiles.load import load
 from stepscope.profiles.profile import Profile
@@ -60,6 +61,11 @@ class Gate(msgspec.Struct, kw_only=True):
     remarks: list[str] = []  # what of the profile and its baseline cannot be compared
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether nothing is exceeded, but something could not be judged."""
+        return not self.passed and wording.is_unknown([check.verdict for check in self.checks])
+
+    @property
     def summary(self) -> str:
         """One line."""
         return wording.summarise([check.verdict for check in self.checks], self.passed)
@@ -73,8 +79,33 @@ def check(
     baseline: Sequence[Profile] = (),
     strict: bool = False,
 ) -> Gate:
-    """Check the profile against its budget; the baseline is loaded from the paths in the budget unless it is given."""
+    """Check the profile against its budget; the baseline is loaded from the paths in the budget unless it is given.
+
+    The limits of each region are checked by the steps of that region.
+    """
     wanted = options or Options(limit=0)
+    found = [_check_one(profile, budget, wanted, baseline, strict)] if budget.has_own_limits else []
+    for name, limits in budget.regions.items():
+        mine = replace(wanted, step_name=name, must_match=False)  # a region that never ran is unknown
+        own = _check_one(profile, limits, mine, baseline, strict)
+        for check in own.checks:
+            check.name = f"regions.{name}.{check.name}"
+        found.append(own)
+    return _combine_gates(found)
+
+
+def _combine_gates(gates: list[Gate]) -> Gate:
+    """One verdict of several: all of them have to pass."""
+    first = gates[0]
+    first.checks = [check for gate in gates for check in gate.checks]
+    first.remarks = list(dict.fromkeys(remark for gate in gates for remark in gate.remarks))
+    first.passed = all(gate.passed for gate in gates)
+    return first
+
+
+def _check_one(
+    profile: Profile, budget: Budget, wanted: Options, baseline: Sequence[Profile], strict: bool
+) -> Gate:
     side = read_side(profile, wanted)
     base = budget.baseline
     if base is None:
@@ -84,7 +115,8 @@ def check(
             "The budget has limits against a baseline, but no baseline.",
             fix='Give one with --baseline PATH, or path = "…" below [baseline].',
         )
-    before = combine_recordings([read_side(each, wanted) for each in baseline or map(load, base.paths)])
+    same = wanted.of_region(side.report.steps.region)
+    before = combine_recordings([read_side(each, same) for each in baseline or map(load, base.paths)])
     return check_side(side, budget, diff_sides(before, side), strict=strict)
 
 
@@ -135,10 +167,14 @@ def _check_limits(side: Side, budget: Budget) -> Iterator[Check]:
     steps = side.report.steps
     if budget.step_time is not None:
         noise = _estimate_step_noise(side, of_median=True)
-        yield _check_limit("step_time", budget.step_time, steps.median_ns, noise, wording.NO_STEPS)
+        yield _check_limit(
+            "step_time", budget.step_time, _if_steps(side, steps.median_ns), noise, wording.NO_STEPS
+        )
     if budget.step_time_p90 is not None:
         noise = _estimate_step_noise(side)
-        yield _check_limit("step_time_p90", budget.step_time_p90, steps.p90_ns, noise, wording.NO_STEPS)
+        yield _check_limit(
+            "step_time_p90", budget.step_time_p90, _if_steps(side, steps.p90_ns), noise, wording.NO_STEPS
+        )
     for part, limit in budget.parts.items():
         yield _check_part(side, part, limit)
     if budget.peak_memory is not None:
@@ -146,6 +182,11 @@ def _check_limits(side: Side, budget: Budget) -> Iterator[Check]:
     findings = {finding.code: finding for finding in side.report.findings}
     for code in budget.findings:
         yield _check_finding(code, findings.get(code), explain_unseen(code, side.report))
+
+
+def _if_steps(side: Side, value: float | None) -> float | None:
+    """A recording without steps has a length, but that is not the length of a step."""
+    return value if has_steps(side.report) else None
 
 
 def _check_limit(name: str, limit: Limit, value: float | None, noise: float | None, missing: str) -> Check:
@@ -214,8 +255,10 @@ def _check_part(side: Side, part: str, limit: Limit) -> Check:
     if limit.unit == "share":
         values = [value / whole if whole else 0.0 for value, whole in zip(values, cells["ns"], strict=True)]
     noise = estimate_noise_of_one(values, draw_cells(cells), 0.0)
-    value = sum(values) / len(values) if values and has_steps(side.report) else None
-    return _check_limit(f"parts.{part}", limit, value, noise.margin if noise else None, wording.NO_STEPS)
+    is_seen = has_steps(side.report) and not lacks_device(side.report)
+    value = sum(values) / len(values) if values and is_seen else None
+    missing = wording.NO_DEVICE if has_steps(side.report) else wording.NO_STEPS
+    return _check_limit(f"parts.{part}", limit, value, noise.margin if noise else None, missing)
 
 
 def _find_peak(side: Side) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stepscope.gate.wording import NO_FINDINGS, NO_MEMORY, NO_STEPS, ONE_RANK
+from stepscope.gate.wording import NO_DEVICE, NO_FINDINGS, NO_MEMORY, NO_STEPS, ONE_RANK
 from stepscope.reports.model.report import Report
 
 _OF_MEMORY = ("memory-pressure", "memory-growth")
@@ -13,7 +13,12 @@ _OF_RANKS = ("straggler",)
 
 def has_steps(report: Report) -> bool:
     """Whether steps are marked or inferred; without steps the account is over the whole recording."""
-    return report.steps.source != "none"
+    return report.steps.source not in ("none", "whole")
+
+
+def lacks_device(report: Report) -> bool:
+    """Whether nothing was recorded of a device that the job has: where its time goes cannot be seen."""
+    return any(problem.code == "no-device-events" for problem in report.problems)
 
 
 def explain_unseen(code: str, report: Report) -> str:
@@ -32,6 +37,8 @@ def explain_no_findings(report: Report) -> str:
     """Why nothing was looked for at all; empty if it was."""
     if not has_steps(report):
         return NO_STEPS
+    if lacks_device(report):
+        return NO_DEVICE
     failed = (problem.title for problem in report.problems if problem.code == "analysis-failed")
     if any("findings" in re.split(r"[:,\s]+", title) for title in failed):
         return NO_FINDINGS

@@ -12,13 +12,14 @@ from stepscope.gate.budget import SIZES
 from stepscope.registers.policy.diffs import NOTABLE_SPEED
 
 OVER, NOISY, UNKNOWN, OK = "over", "noisy", "unknown", "ok"
-TITLES = {OK: "met", OVER: "exceeded", NOISY: "inconclusive", UNKNOWN: "not measured"}
+TITLES = {OK: "met", OVER: "exceeded", NOISY: "inconclusive", UNKNOWN: "unknown"}
 OTHER_FRAMEWORK = "A and B use different frameworks: the limits compare two different programs."
 NO_STEPS = "The profile has no steps."
 NO_STEPS_IN_BASELINE = "The baseline has no steps."
 NO_MEMORY = "Memory was not recorded."
 NO_MEMORY_IN_BOTH = "Memory was not recorded in both profiles."
 NO_FIGURE = "One of the two profiles does not have this figure."
+NO_DEVICE = "The job has a device, but no device events were recorded."
 NO_FINDINGS = "The findings could not be computed."
 ONE_RANK = "Only one rank of the job was loaded."
 
@@ -64,13 +65,19 @@ def _is_growth(name: str) -> bool:
     return name.startswith("baseline.")
 
 
+def is_unknown(verdicts: Sequence[str]) -> bool:
+    """Whether nothing is exceeded, but something could not be judged."""
+    return UNKNOWN in verdicts and OVER not in verdicts
+
+
 def summarise(verdicts: Sequence[str], passed: bool) -> str:
     """One line: how many limits are met, exceeded, inconclusive or not measured."""
     counts = Counter(verdicts)
     order = (OK, NOISY) if passed else (OVER, UNKNOWN, NOISY)
+    word = "PASSED" if passed else "UNKNOWN" if is_unknown(verdicts) else "FAILED"
     total = f" of {len(verdicts)} limit{'' if len(verdicts) == 1 else 's'}"
     parts: list[str] = []
     for verdict in order:
         if counts[verdict]:
             parts.append(f"{counts[verdict]}{'' if parts else total} {TITLES[verdict]}")
-    return f"{'PASSED' if passed else 'FAILED'}: {', '.join(parts)}."
+    return f"{word}: {', '.join(parts)}."

@@ -13,15 +13,16 @@ from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
 from stepscope.formats.reader import no_progress
 from stepscope.formats.source import Source
 from stepscope.profiles.cache.cache import Cache, Identity, identify
-from stepscope.profiles.find.catalog import Catalog, choose, scan
+from stepscope.profiles.find.catalog import Catalog, Places, choose, scan
 from stepscope.profiles.find.leftovers import problems_around
 from stepscope.profiles.find.nothing_found import nothing_found
 from stepscope.profiles.find.runs import RING, Entry, Run
 from stepscope.profiles.find.sidecars import attach
 from stepscope.profiles.find.walk import Skipped
+from stepscope.profiles.graph_captures import with_names
 from stepscope.profiles.profile import Profile
 from stepscope.profiles.ranks import LoadedFile, assign, missing_ranks, spans, without_doubles
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problem, Problems, problem
 from stepscope.trace.trace import Trace
 
 # Told the bytes of all files that were read so far, and how many there are. May be called from several threads,
@@ -32,14 +33,14 @@ FILES_AT_ONCE = 4
 
 
 def load(
-    path: str | os.PathLike[str],
+    path: Places,
     *,
     cache: bool = True,
     progress: LoadProgress | None = None,
     rank: int | Collection[int] | None = None,
     run: str | None = None,
 ) -> Profile:
-    """The profile at `path`: a file, a folder, a pattern or a URL that fsspec knows.
+    """The profile at `path`: a file, a folder, a pattern or a URL that fsspec knows, or a list of those.
 
     A folder with several runs gives the newest one, or the one named `run`; `Profile.other_runs` lists the rest.
     `rank` chooses some of the ranks. With `cache`, tables are kept so that the next open takes no time.
@@ -122,17 +123,17 @@ def put_together(
     was_chosen = ranks is not None or catalog.folders == 0 or catalog.path == run.entries[0].path
     others = [other for other in catalog.runs if other is not run]
     problems = Problems()
-    for problem in (
+    for each in (
         double,
         *doubts,
-        missing_ranks(ranked, was_chosen=was_chosen),
+        missing_ranks(ranked, was_chosen=was_chosen, others=_entries_of(others)),
         *more,
         _told(failures),
         _other_runs(run, others),
         *problems_around(run, others, catalog.skipped),
     ):
-        if problem is not None:
-            problems.add(problem)
+        if each is not None:
+            problems.add(each)
     return Profile(
         path=catalog.path,
         name=run.name,
@@ -146,6 +147,10 @@ def put_together(
         ],
         other_runs=others,
     )
+
+
+def _entries_of(runs: Sequence[Run]) -> list[Entry]:
+    return [entry for run in runs for entry in run.entries]
 
 
 def _chosen(entries: Sequence[Entry], wanted: set[int] | None) -> Sequence[Entry]:
@@ -196,7 +201,7 @@ class _Reader:
     def attempt(self, entry: Entry) -> Trace | UnreadableFile:
         """The trace, or why it cannot be read."""
         try:
-            return attach(self.read(entry), entry)
+            return with_names(attach(self.read(entry), entry), entry, self.read)
         except UnreadableFile as error:
             return error
         except MemoryError:
@@ -263,7 +268,7 @@ class _Meter:
 
     def of(self, entry: Entry) -> Callable[[int], None]:
         """The meter of one file."""
-        return lambda done: self._tell(entry.path, done)
+        return lambda done: self._tell(entry.path, done) if entry.path in self._sizes else None
 
     def finished(self, entry: Entry) -> None:
         """The file is done, whatever its reader reported."""
@@ -294,34 +299,26 @@ def _told(failures: list[tuple[Entry, UnreadableFile]]) -> Problem | None:
     if not failures:
         return None
     entry, error = failures[0]
-    return Problem(
+    more = f" And {len(failures) - 1} more." if len(failures) > 1 else ""
+    return problem(
         "unreadable-file",
-        "Files of this run could not be read",
-        f"{entry.name}: {_skipped(entry, error).reason}"
-        + (f" And {len(failures) - 1} more." if len(failures) > 1 else ""),
-        error.fix or "Copy or record them again.",
-        "error",
-        len(failures),
+        f"{entry.name}: {_skipped(entry, error).reason}{more}",
+        case="explained" if error.fix else "",
+        count=len(failures),
+        advice=error.fix or "",
     )
 
 
 def _changed(entry: Entry) -> Problem:
-    return Problem(
-        "file-changed",
-        "A file changed while it was read",
-        f"{entry.name} is still being written; what was read may be incomplete, and was not cached.",
-        "Load it again when the profiler has finished.",
-    )
+    return problem("file-changed", f"{entry.name} is still being written.")
 
 
 def _other_runs(run: Run, others: list[Run]) -> Problem | None:
     if not others:
         return None
     names = ", ".join(other.name for other in others[:5]) + (" …" if len(others) > 5 else "")
-    return Problem(
+    return problem(
         "other-runs",
-        "There are other runs here",
         f"{run.name} was loaded; {len(others)} other runs were not: {names}.",
-        f"Load another one by its path, for example {others[0].address or others[0].name}, or with run=.",
-        "info",
+        path=others[0].address or others[0].name,
     )

@@ -12,7 +12,8 @@ import polars as pl
 
 from stepscope.formats.source import Source
 from stepscope.native import interpreted
-from stepscope.profiles.cache import background as later
+from stepscope.problems.catalogue import cause_of
+from stepscope.profiles.cache import background
 from stepscope.profiles.cache.cache import Cache, default_folder, identify
 from stepscope.profiles.find.runs import Run
 from stepscope.profiles.profile import Profile
@@ -72,6 +73,7 @@ class ProblemTold(msgspec.Struct):
     severity: str
     title: str
     detail: str
+    cause: str
     fix: str
     count: int
     ranks: list[int]
@@ -179,20 +181,30 @@ def merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def devices_of(traces: Sequence[Trace]) -> list[Device]:
-    """As the files describe them; ranks of one host see the same ones. Undescribed ones are identified by their tracks."""
-    described: dict[tuple[Any, ...], str] = {}
-    used: set[tuple[Any, ...]] = set()
+    """As the files describe them; ranks of one host see the same ones. Undescribed ones are identified by their tracks.
+
+    A host has as many of a name as the rank that lists most of them, and at least as many as were used: ranks may number
+    the same devices differently.
+    """
+    listed: Counter[tuple[str | None, str]] = Counter()
+    used: dict[tuple[str | None, str], set[int | None]] = {}
     for trace in traces:
         host = trace.info.host
-        for place, device in enumerate(trace.info.devices):
-            name = device.get("name") or device.get("kind") or "unknown device"
-            described[(host, device.get("id", place))] = str(name)
+        described = {
+            device.get("id", place): str(device.get("name") or device.get("kind") or "unknown device")
+            for place, device in enumerate(trace.info.devices)
+        }
+        for name, count in Counter(described.values()).items():
+            listed[host, name] = max(listed[host, name], count)
         for kind, number in _devices_with_events(trace):
-            used.add((host, number))
-            described.setdefault((host, number), str(kind or "device"))
-    names = Counter(described.values())
-    with_events = Counter(name for key, name in described.items() if key in used)
-    return [Device(name, count, with_events[name]) for name, count in names.items()]
+            name = described.get(number) or str(kind or "device")
+            used.setdefault((host, name), set()).add(number)
+    counts: Counter[str] = Counter()
+    with_events: Counter[str] = Counter()
+    for key in dict.fromkeys([*listed, *used]):
+        counts[key[1]] += max(listed[key], len(used.get(key, ())))
+        with_events[key[1]] += len(used.get(key, ()))
+    return [Device(name, count, with_events[name]) for name, count in counts.items()]
 
 
 def _devices_with_events(trace: Trace) -> list[tuple[str | None, int | None]]:
@@ -275,7 +287,10 @@ def problems_told(table: pl.DataFrame) -> list[ProblemTold]:
     found: dict[tuple[str, str], ProblemTold] = {}
     for row in table.to_dicts():
         rank = row.pop("rank", None)
-        told = found.setdefault((row["code"], row["title"]), ProblemTold(**row | {"count": 0}, ranks=[]))
+        cause = cause_of(row["code"])
+        told = found.setdefault(
+            (row["code"], row["title"]), ProblemTold(**row | {"count": 0}, cause=cause, ranks=[])
+        )
         told.count += row["count"]
         if rank is not None:
             told.ranks.append(rank)
@@ -284,7 +299,7 @@ def problems_told(table: pl.DataFrame) -> list[ProblemTold]:
 
 def _cache_state(profile: Profile) -> CacheState | None:
     cache = Cache(default_folder())
-    later.wait()  # what was just read is still being stored
+    background.wait()  # what was just read is still being stored
     keys = [identify(Source(trace.info.path)) for trace in profile.traces]
     kept = sum(cache.holds(key) for key in keys if key is not None)
     return CacheState(str(cache.folder), kept, len(keys))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from stepscope.profiles.find.joined import absent_elsewhere
 from stepscope.profiles.find.runs import Entry
-from stepscope.trace.problems import Problem
+from stepscope.trace.problems import Problem, problem
 from stepscope.trace.trace import Trace
+
+NAMES_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -92,31 +95,38 @@ def _same_rank(
     rank = twice[0]
     names = [file.entry.name for file, claim in zip(files, claims, strict=True) if claim == rank]
     others = f", and so on for {len(twice) - 1} more ranks" if len(twice) > 1 else ""
-    return Problem(
+    return problem(
         "duplicate-rank",
-        "Several files say they are the same rank",
         f"{' and '.join(names[:3])} are all rank {rank}{others}. {outcome}",
-        "Load only the files of one capture, with a pattern or run=.",
         count=len(twice),
     )
 
 
-def missing_ranks(ranked: Sequence[tuple[int, Trace]], *, was_chosen: bool) -> Problem | None:
-    """Whether the job had more ranks than were loaded. That is expected if the caller chose one file or rank."""
+def missing_ranks(
+    ranked: Sequence[tuple[int, Trace]], *, was_chosen: bool, others: Sequence[Entry] = ()
+) -> Problem | None:
+    """Whether the job had more ranks than were loaded. That is expected if the caller chose one file or rank.
+
+    `others` are the files of the other runs here: one that says it is a missing rank need not be copied, but is of another time.
+    """
     world = max((trace.info.world_size or 0 for _, trace in ranked), default=0)
     if world <= len(ranked):
         return None
     absent = sorted(set(range(world)) - {rank for rank, _ in ranked})
-    return Problem(
+    here = {} if was_chosen else absent_elsewhere(absent, world, others)
+    return problem(
         "missing-ranks",
-        "Not all ranks of the job were loaded",
-        f"{len(ranked)} of {world:,} ranks; missing: {spans(absent)}.",
-        "Load the folder that holds the files of all ranks."
-        if was_chosen
-        else "Copy the files of the other ranks next to these.",
-        "info" if was_chosen else "warning",
-        len(absent),
+        f"{len(ranked)} of {world:,} ranks; missing: {spans(absent)}.{_named(here)}",
+        case="chosen" if was_chosen else "here" if here else "",
+        count=len(absent),
     )
+
+
+def _named(here: Mapping[int, Entry]) -> str:
+    if not here:
+        return ""
+    names = ", ".join(f"{entry.name} (rank {rank})" for rank, entry in sorted(here.items())[:NAMES_SHOWN])
+    return f" Recorded at another time: {names}{' …' if len(here) > NAMES_SHOWN else ''}."
 
 
 def spans(numbers: Sequence[int], most: int = 8) -> str:

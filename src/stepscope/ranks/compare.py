@@ -41,7 +41,7 @@ from stepscope.ranks.stragglers.find import Straggler, straggler
 from stepscope.ranks.stragglers.kernel_work import ratios
 from stepscope.ranks.stragglers.lateness import lateness
 from stepscope.ranks.stragglers.pace import Pace
-from stepscope.registers.policy.ranks import WORST_COLLECTIVES
+from stepscope.registers.policy.ranks import SAME_MOMENT, WORST_COLLECTIVES
 from stepscope.trace.frames import conform
 
 WAITS = {"rank": pl.Int32, "last_rank": pl.Int32, "name": pl.String, "wait_ns": pl.Int64, "calls": pl.Int64}
@@ -245,15 +245,20 @@ def _arrived(calls: Calls, plan: Plan) -> pl.DataFrame:
 
 
 def _margins(rows: pl.DataFrame) -> pl.DataFrame:
-    """By how much the rank came last, in each step; of calls that run at the same time only the most counts."""
-    sums: dict[int, int] = {}
-    step_before, busy_until, most = None, 0, 0
-    ordered = rows.drop_nulls("step").sort("start_ns").select("step", "start_ns", "dur_ns", "late_ns")
-    for step, start, dur, late in ordered.iter_rows():
-        if step != step_before or start >= busy_until:
-            step_before, busy_until, most = step, start + dur, 0
-        busy_until = max(busy_until, start + dur)
-        sums[step] = sums.get(step, 0) + max(0, late - most)
+    """By how much the rank came last, in each step. Calls that the others wait in at the same time are one delay: the most counts.
+
+    The others wait from the second last arrival to the last. DDP calls all its buckets before it waits for the first: there the
+    waits for one late rank overlap, though its own calls, for which all others are ready, run one after the other.
+    """
+    calls = rows.drop_nulls("step").select("step", "late_ns", last=pl.col("start_ns") + pl.col("held_ns"))
+    sums: dict[int, int] = dict.fromkeys(calls["step"].unique().sort().to_list(), 0)
+    waits = calls.filter(pl.col("late_ns") > 0).with_columns(since=pl.col("last") - pl.col("late_ns"))
+    until, most = None, 0
+    for step, late, last, since in waits.sort("since", "last").iter_rows():
+        if until is None or until - since <= SAME_MOMENT * min(late, most):
+            until, most = last, 0
+        until = max(until, last)
+        sums[step] += max(0, late - most)
         most = max(most, late)
     rank = rows["rank"][0] if len(rows) else 0
     data = [(rank, step, margin) for step, margin in sums.items()]

@@ -8,6 +8,7 @@ from importlib import import_module
 from types import ModuleType
 
 from stepscope.registers import levels
+from stepscope.registers.calibration.devices import DEVICES, IDENTITIES
 from stepscope.registers.entry import ENTRIES, Entry
 
 # In the order of the page. A module's docstring is its heading.
@@ -16,6 +17,7 @@ MODULES = (
     "calibration.profiler",
     "calibration.launches",
     "calibration.kernels",
+    "calibration.devices",
     "calibration.clocks",
     "calibration.runs",
     "policy.findings",
@@ -48,6 +50,26 @@ _COLUMNS = {
 }
 
 
+_FORMATS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "int4")
+_PEAKS = """Dense operations a second by number format in 10¹², and memory bandwidth in 10⁹ bytes a second, by the device's name. On matrix units where
+the format has any; GeForce cards with sums in fp32. MI250 and MI250X show as two devices, so theirs are halves. A device that is not listed has no
+peak, unless the profile gives one, as those of TPUs do. Where a sheet gives figures with sparsity alone, half of them is taken.
+"""
+_NAMELESS = (
+    "A device without a name is recognised by its vendor, its multiprocessors (compute units) and its memory: "
+    + "; ".join(f"{each.units} and {each.gib[0]} to {each.gib[1]} GiB: {each.name}" for each in IDENTITIES)
+    + "."
+)
+
+
+def _peaks() -> Iterator[str]:
+    yield f"| device | GB/s | {' | '.join(_FORMATS)} | source |"
+    yield "|---" * (len(_FORMATS) + 3) + "|"
+    for device in DEVICES:
+        rates = (f"{device.tera[name]:g}" if name in device.tera else "" for name in _FORMATS)
+        yield f"| {device.name} | {device.gb_per_s:g} | {' | '.join(rates)} | {device.source} |"
+
+
 def page() -> str:
     """The whole page."""
     parts = [_INTRODUCTION]
@@ -60,7 +82,10 @@ def page() -> str:
         last = register
         if register != name:
             parts.append(f"### {_heading(module)}\n")
-        parts.append("\n".join(_table(register, entries_of(module))) + "\n")
+        if name == "calibration.devices":
+            parts += [_PEAKS, "\n".join(_peaks()) + "\n", _NAMELESS + "\n"]
+        else:
+            parts.append("\n".join(_table(register, entries_of(module))) + "\n")
     return "\n".join(parts)
 
 

@@ -10,18 +10,20 @@ from typing import Any, TypeVar
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options, parse_steps
 from stepscope.errors import StepscopeError
-from stepscope.profiles.cache import background as later
+from stepscope.profiles.cache import background
+from stepscope.profiles.find.catalog import Places
 from stepscope.profiles.load import load
 from stepscope.profiles.profile import Profile
 from stepscope.profiles.ranks import spans
 from stepscope.registers.policy.tables import REPORT_ROWS
 from stepscope.reports.about import about
 from stepscope.reports.model.report import Problem, Steps
-from stepscope.reports.problems import problems_of
+from stepscope.reports.problems import problems_of, reported
 from stepscope.reports.ranks.straggler_finding import with_straggler, with_waits
 from stepscope.reports.report import Report
 from stepscope.reports.sections import SECTIONS
 from stepscope.reports.sections.section import Section
+from stepscope.trace.problems import problem
 
 RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of problems
 AT_ONCE = 4
@@ -33,23 +35,24 @@ T = TypeVar("T")
 
 
 def report(
-    profile: Profile | str | os.PathLike[str],
+    profile: Profile | Places,
     *,
     step: str | None = None,
     step_name: str | None = None,
+    whole: bool = False,
     rank: int | Collection[int] | None = None,
     sections: Collection[str] | None = None,
     limit: int = REPORT_ROWS,
     ops_by: Sequence[str] = (),
 ) -> Report:
-    """The report of a profile, or of the profile at a path.
+    """The report of a profile, or of the profile at a path or a list of paths.
 
     `step` chooses steps (`"7"`, or `"3:8"` with both ends), `step_name` the annotation that marks them, `rank` some of
     the ranks and `sections` some of the sections; long lists have at most `limit` rows, 0 for all. `ops_by` splits
     ops further: by scope, shapes, placement or stack.
     """
-    options = Options(step_name, parse_steps(step) if step is not None else None, limit, tuple(ops_by))
-    with later.postponed():
+    options = Options(step_name, parse_steps(step) if step is not None else None, limit, tuple(ops_by), whole)
+    with background.postponed():
         if not isinstance(profile, Profile):
             profile = load(profile, rank=rank)
         return build(profile, options, rank, sections)
@@ -108,7 +111,18 @@ def put_together(
 
 def _check_steps(options: Options, steps: Steps | None) -> None:
     """A range of steps that chooses none of them is a mistake, not an empty report."""
-    if options.steps is not None and steps is not None and steps.source != "none" and not steps.count:
+    wanted = options.step_name if options.must_match else None
+    if wanted is not None and steps is not None and steps.source in ("none", "whole"):
+        raise StepscopeError(
+            f"No annotation on the host matches --step-name {options.step_name!r}.",
+            fix="Without --step-name the report shows the annotations of the recording as phases.",
+        )
+    if (
+        options.steps is not None
+        and steps is not None
+        and steps.source not in ("none", "whole")
+        and not steps.count
+    ):
         first, last = options.steps
         raise StepscopeError(
             f"None of the steps {'' if first is None else first}:{'' if last is None else last} was recorded.",
@@ -194,12 +208,7 @@ class Failures:
 
 def _failed(line: str, sections: list[str], ranks: list[int]) -> Problem:
     where = f" On ranks {spans(ranks)}." if len(ranks) > 1 else ""
-    return Problem(
-        code="analysis-failed",
-        severity="error",
-        title=f"Not everything could be computed: {', '.join(sections)}",
-        detail=line + where,
-        fix=f"This is a bug in stepscope; set {RAISE}=1 for the traceback, and please report it.",
+    return reported(
+        problem("analysis-failed", line + where, count=max(1, len(ranks)), sections=", ".join(sections)),
         rank=ranks[0] if len(ranks) == 1 else None,
-        count=max(1, len(ranks)),
     )

@@ -1,4 +1,4 @@
-"""Defects of the capture, errors first, each told once however many ranks have it."""
+"""Defects of the capture, errors first, each reported once however many ranks have it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Collection, Sequence
 
 import polars as pl
 
+from stepscope.problems.catalogue import cause_of
 from stepscope.profiles.find.leftovers import ranks_apart
 from stepscope.profiles.overview import ProblemTold, problems_told
 from stepscope.profiles.profile import Profile
 from stepscope.profiles.ranks import spans
 from stepscope.reports.model.report import Problem
+from stepscope.trace import problems
 from stepscope.trace.problems import Problems
 from stepscope.trace.schema import SEVERITIES
 
@@ -29,12 +31,26 @@ def problems_of(
 
 
 def _between(profile: Profile, ranks: Collection[int]) -> pl.DataFrame:
-    """What only shows when ranks are held against each other."""
+    """What only a comparison of the ranks shows."""
     found = Problems()
     apart = ranks_apart([(rank, profile.trace(rank)) for rank in ranks])
     if apart is not None:
         found.add(apart)
     return found.frame()
+
+
+def reported(found: problems.Problem, rank: int | None = None) -> Problem:
+    """A problem as the report shows it."""
+    return Problem(
+        code=found.code,
+        severity=found.severity,
+        title=found.title,
+        detail=found.detail.replace("{count}", f"{found.count:,}"),
+        cause=cause_of(found.code),
+        fix=found.fix,
+        rank=rank,
+        count=found.count,
+    )
 
 
 def _told(problem: ProblemTold, ranks: int) -> Problem:
@@ -45,6 +61,7 @@ def _told(problem: ProblemTold, ranks: int) -> Problem:
         severity=problem.severity,
         title=problem.title,
         detail=problem.detail + where,
+        cause=problem.cause,
         fix=problem.fix,
         rank=problem.ranks[0] if len(problem.ranks) == 1 and ranks > 1 else None,
         count=problem.count,

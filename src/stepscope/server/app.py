@@ -12,14 +12,7 @@ from werkzeug.wrappers import Request, Response
 
 from stepscope import __version__
 from stepscope.errors import StepscopeError
-from stepscope.server.api import compare as api_compare
-from stepscope.server.api import doctor as api_doctor
-from stepscope.server.api import export as api_export
-from stepscope.server.api import flame as api_flame
-from stepscope.server.api import memory as api_memory
-from stepscope.server.api import report as api_report
-from stepscope.server.api import sql as api_sql
-from stepscope.server.api import tables as api_tables
+from stepscope.server.api import compare, doctor, export, flame, memory, report, sql, tables
 from stepscope.server.api.capture import Captures
 from stepscope.server.api.response import error_response, file_response, not_yet, page_response, response
 from stepscope.server.api.routes import Answer, Ask, Binary, Json, RunRoute
@@ -36,12 +29,12 @@ from stepscope.server.timeline import routes as timeline
 
 LONGEST_PATH = 1_000
 RUN_ROUTES: tuple[RunRoute, ...] = (
-    *api_report.ROUTES,
-    *api_tables.ROUTES,
-    *api_flame.ROUTES,
-    *api_memory.ROUTES,
-    *api_export.ROUTES,
-    *api_sql.ROUTES,
+    *report.ROUTES,
+    *tables.ROUTES,
+    *flame.ROUTES,
+    *memory.ROUTES,
+    *export.ROUTES,
+    *sql.ROUTES,
     *timeline.ROUTES,
 )
 
@@ -142,12 +135,10 @@ class App:
             return Json(self._compared(query))
         if path == "diff":
             a, b = self._two(query)
-            data = self._values.later(
-                f"diff {a.key} {b.key}", lambda: api_compare.difference(a, b), "comparing"
-            )
+            data = self._values.later(f"diff {a.key} {b.key}", lambda: compare.difference(a, b), "comparing")
             return Binary(data, "application/json")
         if path == "doctor":
-            return Json(self._values.later("doctor", api_doctor.of_machine, "examining this machine"))
+            return Json(self._values.later("doctor", doctor.of_machine, "examining this machine"))
         if path.startswith("docs/"):
             text = document(path.removeprefix("docs/"))
             return Binary(text.encode(), "text/markdown; charset=utf-8")
@@ -178,9 +169,7 @@ class App:
 
     def _compared(self, query: Query) -> dict[str, Any]:
         a, b = self._two(query)
-        return self._values.later(
-            f"compare {a.key} {b.key}", lambda: api_compare.comparison(a, b), "comparing"
-        )
+        return self._values.later(f"compare {a.key} {b.key}", lambda: compare.comparison(a, b), "comparing")
 
     def _two(self, query: Query) -> tuple[OpenedRun, OpenedRun]:
         a, b = (self.opened.get(self._listed(query.text(name, 40))) for name in "ab")
@@ -189,7 +178,7 @@ class App:
     def _about_run(self, request: Request, run_id: str, rest: str) -> Answer:
         if rest == "doctor":
             _only(request, "GET")
-            return Json(api_doctor.of_run(self.opened, self._listed(run_id)))
+            return Json(doctor.of_run(self.opened, self._listed(run_id)))
         found = next(
             ((route, words) for route in RUN_ROUTES if (words := route.words_of(rest)) is not None), None
         )

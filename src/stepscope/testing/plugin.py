@@ -13,6 +13,8 @@ import pytest
 
 MARKER = "stepscope"
 WIDTH = 160
+CANNOT_JUDGE = 3
+_UNKNOWN = pytest.StashKey[int]()
 _LINE = (
     "stepscope(step_time=, step_time_p90=, peak_memory=, parts=, findings=, baseline=, strict=, warmup=1, steps=20): record the steps "
     "of the test, which ends each with stepscope.step(), and fail if they exceed this budget"
@@ -51,13 +53,29 @@ def _recorded_call(pyfuncitem: pytest.Function) -> Generator[None, object, objec
     with _recording(folder, mark.kwargs):
         result = yield
     if not any(folder.iterdir()):
-        pytest.fail("The test has recorded no step: it must call stepscope.step() after each.", pytrace=False)
+        _note_unknown(pyfuncitem)
+        pytest.fail(
+            "UNKNOWN: the test has recorded no step. It must call stepscope.step() after each.", pytrace=False
+        )
     found = _told(lambda: _judged(folder, limits, bool(mark.kwargs.get("strict", False))))
     if not found.passed:
         from stepscope.gate.text import as_text
 
+        if found.is_unknown:
+            _note_unknown(pyfuncitem)
         pytest.fail("\n" + as_text(found, WIDTH), pytrace=False)
     return result
+
+
+def _note_unknown(item: pytest.Item) -> None:
+    item.config.stash[_UNKNOWN] = item.config.stash.get(_UNKNOWN, 0) + 1
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """As `stepscope check` does: where nothing failed but budgets that could not be judged, the exit code is 3."""
+    unknown = session.config.stash.get(_UNKNOWN, 0)
+    if unknown and exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed == unknown:
+        session.exitstatus = CANNOT_JUDGE
 
 
 pytest_pyfunc_call = _around(_recorded_call)

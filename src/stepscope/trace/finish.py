@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 from array import array
+from dataclasses import replace
 
 import polars as pl
 
 from stepscope.native import order
-from stepscope.native.spans import nesting as intervals
-from stepscope.native.spans import sort
+from stepscope.native.spans import nesting, sort
 from stepscope.trace.columns import buffer, rows_or_null, series
-from stepscope.trace.devices import bounded_memory, bounded_tracks
+from stepscope.trace.devices import bounded_memory, bounded_tracks, described_devices, renumbered_memory
 from stepscope.trace.draft import Draft
 from stepscope.trace.flows import with_flows
 from stepscope.trace.frames import take_largest
 from stepscope.trace.header import checked
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problems, problem
 from stepscope.trace.roles import roles
 from stepscope.trace.schema import EVENT_REFERENCES, Text, conform
 from stepscope.trace.scopes import ancestors, with_module_scopes
 from stepscope.trace.step_of_event import mark_steps
-from stepscope.trace.trace import Trace
+from stepscope.trace.trace import Trace, TraceInfo
 
 UNNAMED = "(unnamed)"
+# What the native loops need; a reader may leave it to Polars which integers it takes.
+_TYPES: dict[str, pl.DataType] = {
+    "track": pl.UInt32(),
+    "name": Text,
+    "start_ns": pl.Int64(),
+    "dur_ns": pl.Int64(),
+}
+_BY_READERS = pl.Schema(_TYPES)
 
 
 def finish(draft: Draft) -> Trace:
     """The trace that the draft describes."""
     tracks = conform("tracks", draft.tracks).sort("id")
-    events = _without_null_names(draft.events.with_columns(pl.col("name").cast(Text)), draft.problems)
+    events = _without_null_names(draft.events.cast(_BY_READERS), draft.problems)
     tracks = bounded_tracks(tracks, events, draft.problems)
     events, moved = _sorted(_without_negative_durations(events, draft.problems))
     events = _nested(events, tracks, draft.problems)
@@ -41,12 +49,20 @@ def finish(draft: Draft) -> Trace:
     tables["ops"] = with_module_scopes(_with_python_parent(tables["ops"], events), events)
     tables["kernels"] = _with_launching_op(tables["kernels"], tables["links"], events)
     tables |= {"events": events, "tracks": tracks, "counters": draft.counters, "modules": draft.modules}
-    info = checked(draft.info, draft.problems)
+    info = _with_devices(checked(draft.info, draft.problems), tracks, events)
+    tables["memory"] = renumbered_memory(tables["memory"], info.devices)
     tables |= {"traces": info.frame(), "problems": draft.problems.frame()}
     return Trace(
         {name: _in_order(name, conform(name, frame)) for name, frame in tables.items()},
         {name: _sorted_by(_moved(frame, ("event",), moved), "event") for name, frame in draft.cold.items()},
     )
+
+
+def _with_devices(info: TraceInfo, tracks: pl.DataFrame, events: pl.DataFrame) -> TraceInfo:
+    busy = tracks.filter(
+        (pl.col("what") == "device") & pl.col("id").is_in(events["track"].unique().implode())
+    )
+    return replace(info, devices=described_devices(info.devices, set(busy["device"].drop_nulls())))
 
 
 # So that the same events give the same tables, in whatever order a file listed them.
@@ -84,11 +100,9 @@ def _without_negative_durations(events: pl.DataFrame, problems: Problems) -> pl.
     if not negative:
         return events
     problems.add(
-        Problem(
+        problem(
             "negative-duration",
-            "Events with a negative duration",
-            "{count} events end before they begin; they are kept with a duration of 0.",
-            "The clocks of host and device drifted, or the file was edited. Record again with a newer profiler.",
+            "{count} events end before they start; they are kept with a duration of 0.",
             count=negative,
         )
     )
@@ -101,13 +115,10 @@ def _without_null_names(events: pl.DataFrame, problems: Problems) -> pl.DataFram
     if not unnamed:
         return events
     problems.add(
-        Problem(
+        problem(
             "unnamed-events",
-            "Events without a name",
             f"{{count}} events have no readable name; they are kept as {UNNAMED}.",
-            "Record the profile again with a newer profiler.",
-            "info",
-            unnamed,
+            count=unnamed,
         )
     )
     return events.with_columns(pl.col("name").fill_null(pl.lit(UNNAMED, dtype=Text)))
@@ -143,18 +154,15 @@ def _nested(events: pl.DataFrame, tracks: pl.DataFrame, problems: Problems) -> p
     parent = array("I", [0]) * count
     depth = array("H", [0]) * count
     flat = _flat(tracks, take_largest(events["track"]) + 1 if count else 0)
-    overlaps, _ = intervals.nest(
+    overlaps, _ = nesting.nest(
         buffer(events["track"]), buffer(events["start_ns"]), buffer(events["dur_ns"]), flat, parent, depth
     )
     overlaps -= _overlapping_by_design(events) if overlaps else 0
     if overlaps > 0:
         problems.add(
-            Problem(
+            problem(
                 "outlives-parent",
-                "Events that outlive what encloses them",
-                "{count} events start inside another event of their thread and end after it. Both are kept, as siblings.",
-                "Often a clock rounded differently; harmless unless there are many.",
-                "info",
+                "{count} events start inside another event of their thread and end after it.",
                 count=overlaps,
             )
         )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.native.spans import nesting as intervals
+from stepscope.native.spans import nesting
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import take_largest
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problems, problem
 from stepscope.trace.schema import LinkReason
 
-NONE = intervals.NO_PARENT
+NONE = nesting.NO_PARENT
 
 
 def with_flows(
@@ -39,13 +39,10 @@ def note_loose_flows(problems: Problems, lost: int) -> None:
     """Count arrows of which one end is not known."""
     if lost:
         problems.add(
-            Problem(
+            problem(
                 "loose-flows",
-                "Arrows that lead nowhere",
-                "{count} flows begin or end where no event is; they were left out.",
-                "",
-                "info",
-                lost,
+                "{count} flows start or end where there is no event; they were left out.",
+                count=lost,
             )
         )
 
@@ -68,7 +65,7 @@ def _track_offsets(events: pl.DataFrame) -> pl.Series:
 def _innermost(events: pl.DataFrame, track_first: pl.Series, track: pl.Series, time: pl.Series) -> pl.Series:
     last = len(track_first) - 2
     known = track.clip(0, last).cast(pl.UInt32)
-    found = intervals.innermost(
+    found = nesting.innermost(
         buffer(track_first),
         buffer(events["start_ns"]),
         buffer(events["dur_ns"]),

@@ -1,6 +1,6 @@
-"""What a file says of itself as a whole, within what can be: ranks, the size of the job, and times.
+"""What a file says of itself as a whole, as far as it is possible: ranks, the size of the job, and times.
 
-A header is a row like any other: what is impossible in it costs that figure, and a problem says so.
+A header is a row like any other: an impossible value costs that value, and a problem reports it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problems, problem
 
 if TYPE_CHECKING:
     from stepscope.trace.trace import TraceInfo
@@ -30,15 +30,13 @@ def checked(info: TraceInfo, problems: Problems) -> TraceInfo:
     of_devices = [(name, device[name]) for device in info.devices for name in _impossible(device)]
     if not wrong and not of_devices:
         return info
-    told = [*wrong.items(), *of_devices]
-    shown = ", ".join(f"{name} {_shown(value)}" for name, value in told[:_SHOWN])
+    found = [*wrong.items(), *of_devices]
+    shown = ", ".join(f"{name} {_shown(value)}" for name, value in found[:_SHOWN])
     problems.add(
-        Problem(
+        problem(
             "bad-header",
-            "The header says what cannot be",
-            f"{{count}} figures of the header were left out: {shown}{' …' if len(told) > _SHOWN else ''}.",
-            "Copy or record the file again.",
-            count=len(told),
+            f"{{count}} values of the header were left out: {shown}{' …' if len(found) > _SHOWN else ''}.",
+            count=len(found),
         )
     )
     nothing: dict[str, Any] = {

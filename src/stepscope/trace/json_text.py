@@ -1,4 +1,4 @@
-"""JSON text that writers got slightly wrong: strings with stray bytes, values such as N/A, inf or NaN."""
+"""JSON text that writers got slightly wrong (stray bytes, N/A, inf or NaN), and values as JSON can hold them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from stepscope.trace.plain_values import plain
-
 _BARE_WORD = re.compile(
     rb"(?<=[:\[,])(\s*)(?:N/A|[+-]?(?:inf(?:inity)?|nan)|undefined|None)(?=\s*[,\]}])", re.IGNORECASE
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = 1
+_DEEPEST = 100
+_INTEGERS = range(-(1 << 63), 1 << 63)
 
 
 def decoded(texts: list[tuple[bytes, int]]) -> tuple[list[str], int]:
@@ -46,3 +46,16 @@ def repaired_json(text: bytes) -> Any:
         return plain(found)
     except (ValueError, RecursionError):
         return None
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """The value as JSON can hold it: whole numbers of 64 bits, text without halves of characters, no endless depth."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, int):
+        return value if value in _INTEGERS else float("inf") if value.bit_length() > 1000 else float(value)
+    if depth >= _DEEPEST:
+        return None
+    if isinstance(value, dict):
+        return {str(plain(key)): plain(inner, depth + 1) for key, inner in value.items()}
+    return [plain(inner, depth + 1) for inner in value] if isinstance(value, list) else value

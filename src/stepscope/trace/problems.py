@@ -1,21 +1,23 @@
-"""Defects of a capture, counted while it is read: each kind of defect is one problem, told once."""
+"""Defects of a capture, counted while it is read: each kind of defect is one problem, reported once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import polars as pl
 
+from stepscope.problems.catalogue import CATALOGUE, words
+from stepscope.problems.entry import Severity
 from stepscope.safe import readable
 from stepscope.trace.schema import TABLES
-
-Severity = Literal["error", "warning", "info"]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A defect of the capture itself: what, how often, and what to do. `detail` may say `{count}`."""
+    """A defect of the capture itself: what, how often, and what to do. `detail` may contain `{count}`.
+
+    `problem` makes one in the words of the catalogue, `quoted` one that a file brings along.
+    """
 
     code: str
     title: str
@@ -23,6 +25,25 @@ class Problem:
     fix: str = ""
     severity: Severity = "warning"
     count: int = 1
+
+
+def problem(code: str, detail: str = "", *, case: str = "", count: int = 1, **facts: str) -> Problem:
+    """A problem in the words of the catalogue; `detail` is the evidence, the facts fill the placeholders of title and fix."""
+    said = words(code, case, **facts)
+    return Problem(code, said.title, detail, said.fix, said.severity, count)
+
+
+def quoted(written: Problem) -> Problem:
+    """A problem that a sidecar or an export brings along.
+
+    A known code gets the words of this version, so that report, doctor and documentation agree. Words that depend on
+    facts stay as they were written: the file has the words, not the facts.
+    """
+    entry = CATALOGUE.get(written.code)
+    if entry is None or entry.depends_on_facts:
+        return written
+    said = entry.words()
+    return replace(written, title=said.title, fix=said.fix, severity=said.severity)
 
 
 class Problems:
@@ -46,7 +67,7 @@ class Problems:
         return len(self.all())
 
     def all(self) -> list[Problem]:
-        """Errors first, then warnings, then remarks."""
+        """Errors first, then warnings, then notes."""
         order = {"error": 0, "warning": 1, "info": 2}
         found = [problem for problem in self._found.values() if problem.count]
         return sorted(found, key=lambda problem: order[problem.severity])
@@ -57,7 +78,7 @@ class Problems:
             {
                 "code": p.code,
                 "severity": p.severity,
-                "title": p.title,
+                "title": readable(p.title),
                 "detail": readable(p.detail.replace("{count}", f"{p.count:,}")),
                 "fix": readable(p.fix),
                 "count": p.count,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.native.spans import step_of_event as steps
+from stepscope.native.spans import step_of_event
 from stepscope.trace.columns import buffer, series
 
 _NUMBER = r"(\d+)$"
@@ -20,14 +20,14 @@ def mark_steps(events: pl.DataFrame, tracks: pl.DataFrame, launches: pl.DataFram
     markers = _numbered(events)
     if markers.is_empty():
         return events.with_columns(step=pl.lit(None, dtype=pl.Int32))
-    step, bits = steps.by_time(
+    step, bits = step_of_event.by_time(
         buffer(events["start_ns"]),
         buffer(markers["start_ns"]),
         buffer(markers["end_ns"]),
         buffer(markers["number"]),
     )
     if len(launches):
-        step, bits = steps.by_launch(buffer(launches["from"]), buffer(launches["to"]), step, bits)
+        step, bits = step_of_event.by_launch(buffer(launches["from"]), buffer(launches["to"]), step, bits)
     return events.with_columns(series("step", step, pl.Int32, bits))
 
 

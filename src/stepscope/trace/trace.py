@@ -10,8 +10,7 @@ import msgspec
 import polars as pl
 
 from stepscope.safe import readable
-from stepscope.trace.json_text import repaired_json
-from stepscope.trace.plain_values import plain
+from stepscope.trace.json_text import plain, repaired_json
 from stepscope.trace.schema import TABLES, conform
 
 _JSON_COLUMNS = ("devices", "versions", "capture_options", "capture")

@@ -48,11 +48,11 @@ export interface StepRow {
 
 export interface Finding {
   code: string; class: string; title: string; detail: string; evidence: Record<string, any>; share: number;
-  saves_ns_per_step: number; speedup: number; speedup_max: number; fix: string;
+  saves_ns_per_step: number; speedup: number; speedup_max: number; fix: string; page: string;
 }
 
 export interface Problem {
-  code: string; severity: string; title: string; detail: string; fix: string; rank: number | null; count: number;
+  code: string; severity: string; title: string; detail: string; cause: string; fix: string; rank: number | null; count: number;
 }
 
 export interface MemoryDevice {
@@ -78,6 +78,8 @@ export interface Report {
     p10_ns: number | null; p90_ns: number | null; min_ns: number | null; max_ns: number | null;
     inflation: number | null; inflation_source: string | null; partial: number; outliers: number;
     critical_devices: Record<string, number | null>; rows: StepRow[];
+    confidence?: string | null; covers?: number | null; warm_up?: string | null; warm_ups?: number;
+    basis: string; basis_ns: number | null; sentence: string; region: string | null; regions: string[];
   };
   breakdown: BreakdownRow[];
   phases: { name: string; calls: number; total_ns: number; share: number; parts: Record<string, number> }[];
@@ -92,7 +94,7 @@ export interface Report {
     shares: Record<string, number>; tensor_core_share: number | null; eligible_share: number | null; unknown_share: number;
   };
   device: {
-    busy_share: number | null; mfu: number | null; sm_efficiency: number | null; occupancy: number | null;
+    busy_share: number | null; mfu: number | null; mfu_own_precision: number | null; sm_efficiency: number | null; occupancy: number | null;
     streams: number; concurrency: number | null; copies: Record<string, any>[];
     queue: {
       launches: number; median_delay_ns: number | null; p90_delay_ns: number | null; median_depth: number | null;

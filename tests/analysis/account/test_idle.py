@@ -127,7 +127,7 @@ def test_long_work_of_the_user_after_a_wait_is_not_the_waits() -> None:
         stream 7      0    20  first                  kernel      -
         stream 7    710   290  gemm                   kernel      -
         """,
-        "compute=310 python=600 (train.py(7): metrics) sync=90 (cudaDeviceSynchronize)",
+        "compute=290 python=600 (train.py(7): metrics) sync=90 (cudaDeviceSynchronize)",
     )
 
 
@@ -143,7 +143,7 @@ def test_input_after_a_wait_is_input() -> None:
         stream 7      0   10  first                                   kernel      -
         stream 7     80   20  gemm                                    kernel      -
         """,
-        "compute=30 input=50 (enumerate(DataLoader)#_Single.__next__) sync=20 (cudaDeviceSynchronize)",
+        "compute=20 input=50 (enumerate(DataLoader)#_Single.__next__) sync=20 (cudaDeviceSynchronize)",
     )
 
 

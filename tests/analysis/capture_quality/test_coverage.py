@@ -75,7 +75,7 @@ def test_reasons_with_all_options_on() -> None:
 def test_kernels_of_a_graph() -> None:
     made = simple()
     made.kernels = made.kernels.with_columns(graph_node=pl.Series([None, 7], dtype=pl.UInt64))
-    assert "CUDA graph" in str(reasons(covered(made, capture_options=ALL_ON))["device_time"])
+    assert "Graph replay" in str(reasons(covered(made, capture_options=ALL_ON))["device_time"])
 
 
 def test_bytes_whose_op_is_known() -> None:

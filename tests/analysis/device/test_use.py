@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from stepscope.analysis.account.account import account
 from stepscope.analysis.device.launch_queue import launch_queue
 from stepscope.analysis.device.use import DeviceUse, device_use
 from stepscope.analysis.kernels.calls import kernel_calls
-from stepscope.analysis.kernels.device_peaks import _ROWS, peaks
+from stepscope.analysis.kernels.device_peaks import peaks
 from stepscope.analysis.steps.find import find_steps
 from tests.builders.gpu_trace import H200, gpu_trace
 
@@ -174,11 +173,24 @@ def test_peaks_make_sense() -> None:
     assert peaks({}) is None
 
 
-def test_peaks_are_documented() -> None:
-    """The page has the figures that the code has."""
-    page = (Path(__file__).parents[3] / "docs" / "report" / "device.md").read_text("utf-8")
-    for _, _, known in _ROWS:
-        line = next(line for line in page.splitlines() if line.startswith(f"| {known.name} |"))
-        figures = {float(cell) for cell in line.split("|")[2:-1] if cell.strip()}
-        listed = {round(value / 1e12, 4) for name, value in known.flops.items() if name != "int4"}
-        assert figures == {known.bytes_per_s / 1e9} | listed
+def test_peaks_that_a_profile_gives() -> None:
+    """TPUs list theirs."""
+    found = peaks(
+        {
+            "name": "TPU v6 Lite",
+            "peak_teraflops_per_second": 918.0,
+            "peak_hbm_bw_gigabytes_per_second": 1638.0,
+        }
+    )
+    assert found is not None
+    assert (found.flops_per_s("bf16"), found.bytes_per_s) == (918e12, 1638e9)
+
+
+def test_the_best_peak_and_the_own() -> None:
+    """fp32 could be 16 bits; fp4 without units for it is computed wider; fp8 is best in its own."""
+    found = peaks(H200)
+    assert found is not None
+    assert found.own_flops_per_s("fp32") == pytest.approx(67e12)
+    assert found.best_flops_per_s("fp32") == found.best_flops_per_s("bf16") == pytest.approx(989.4e12)
+    assert found.own_flops_per_s("fp4") == found.best_flops_per_s("fp8") == pytest.approx(1978.9e12)
+    assert found.best_flops_per_s("unknown") is None

@@ -60,7 +60,19 @@ def test_kernels_belong_to_the_op_with_the_formula() -> None:
 
 def test_share_of_the_peak() -> None:
     trace = traced([H200])
-    assert utilisation(trace, products(trace), 10_000) == pytest.approx(3e9 / 989.4e12 / 10_000e-9)
+    found = utilisation(trace, products(trace), 10_000)
+    assert found is not None
+    assert found.best == found.own_precision == pytest.approx(3e9 / 989.4e12 / 10_000e-9)
+
+
+def test_fp32_near_its_peak_is_far_from_the_best() -> None:
+    """The best peak is that of 16 bits."""
+    trace = traced([H200])
+    rows = pl.DataFrame([(0, "fp32", 10**9, 100)], schema=PRODUCTS, orient="row")
+    found = utilisation(trace, rows, 20_000)
+    assert found is not None
+    assert found.own_precision == pytest.approx(1e9 / 67e12 / 20_000e-9)
+    assert found.best == pytest.approx(1e9 / 989.4e12 / 20_000e-9)
 
 
 def test_nothing_is_claimed_of_an_unknown_device() -> None:

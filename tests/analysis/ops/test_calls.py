@@ -6,8 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.analysis.ops.calls import op_calls, ops_table
-from stepscope.analysis.ops.op_execution import execution
+from stepscope.analysis.ops.calls import execution, op_calls, ops_table
 from stepscope.trace.finish import finish
 from stepscope.trace.schema import TABLES
 from stepscope.trace.trace import Trace

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
 from stepscope.analysis.steps.find import find_steps, steps_of_events
+from stepscope.errors import StepscopeError
 from tests.builders.inline import trace_of, windows_of
 
 
@@ -114,7 +116,17 @@ def test_an_annotation_can_be_chosen_by_name() -> None:
 
 
 def test_a_name_that_nothing_has_gives_no_steps() -> None:
-    assert windows_of(find_steps(trace_of(LOOP), "no such thing")) == []
+    assert find_steps(trace_of(LOOP), "no such thing").source == "whole"
+
+
+def test_an_annotation_can_be_chosen_by_a_pattern() -> None:
+    steps = find_steps(trace_of(LOOP), "^(train|eval)_")
+    assert [step for step, *_ in windows_of(steps)] == [0, 1, 2]
+
+
+def test_a_pattern_that_is_none_says_so() -> None:
+    with pytest.raises(StepscopeError, match="not a regular expression"):
+        find_steps(trace_of(LOOP), "train(")
 
 
 def test_a_numbered_annotation_repeats_too() -> None:
@@ -130,12 +142,13 @@ def test_a_numbered_annotation_repeats_too() -> None:
     assert (steps.source, steps.name, len(steps.host)) == ("annotation", "epoch", 2)
 
 
-def test_a_partial_last_step_is_marked() -> None:
+def test_a_piece_at_the_end_is_no_step() -> None:
     rows = [f"main  {100 * step + 10 * place}  5  aten::mm  op" for step in range(3) for place in range(1, 9)]
     rows += [f"main  {100 * step}  100  ProfilerStep#{step}  annotation" for step in range(3)]
     rows += ["main  300  20  ProfilerStep#3  annotation", "main  310  5  aten::mm  op"]
     steps = find_steps(trace_of("\n".join(["track  start  dur  name  kind", *rows])))
-    assert steps.windows["partial"].to_list() == [False, False, False, True]
+    assert steps.windows["step"].to_list() == [0, 1, 2]
+    assert steps.pieces == 1
 
 
 def test_an_event_belongs_to_the_step_that_launched_it() -> None:

@@ -76,7 +76,7 @@ def test_phases_with_names_of_their_own_are_one_step() -> None:
     assert windows_of(steps)[:2] == [(0, -10, 90), (1, 90, 190)]  # as far before `collect` as in the others
 
 
-def test_a_recording_that_begins_in_the_middle_of_a_step_has_partial_ones() -> None:
+def test_pieces_at_the_ends_of_a_recording_are_no_steps() -> None:
     trace = loop(
         TRAINING,
         4,
@@ -84,9 +84,8 @@ def test_a_recording_that_begins_in_the_middle_of_a_step_has_partial_ones() -> N
         after=" 0 30 enumerate(DataLoader)#_Single.__next__",
     )
     steps = find_steps(trace)
-    full = steps.windows.filter(~pl.col("partial"))
-    assert (full["start_ns"] // 1_000).to_list() == [0, 100, 200, 300]
-    assert steps.windows["partial"].to_list() == [True, False, False, False, False, True]
+    assert (steps.windows["start_ns"] // 1_000).to_list() == [0, 100, 200, 300]
+    assert steps.pieces == 2
 
 
 def test_the_frame_of_the_loop_is_not_a_step() -> None:
@@ -114,7 +113,7 @@ def test_a_device_alone() -> None:
 
 @pytest.mark.parametrize("calls", ["0 10 aten::mm\n20 10 aten::add\n40 10 aten::sub", "0 100 aten::mm"])
 def test_what_does_not_repeat_has_no_steps(calls: str) -> None:
-    assert find_steps(loop(calls, 1)).source == "none"
+    assert find_steps(loop(calls, 1)).source == "whole"
 
 
 @pytest.mark.parametrize(

@@ -60,4 +60,7 @@ def test_a_recorded_program() -> None:
     assert (product["calls"], product["host_self_ns"], product["execution"]) == (4 * 11, 0, "graph")
     assert product["flops"] == 44 * 2**27  # 2 · M · N · K
     assert sum(row["device_self_ns"] for row in table.values()) >= int(kernels["dur_ns"].sum())
-    assert all(str(row["scope"] or "jit").startswith("jit") for row in table.values())
+    graphs = [row for row in table.values() if "GraphLaunch" in str(row["name"])]
+    assert [row["scope"] for row in graphs] == ["train"]  # launched by the host, in the step's annotation
+    programs = [row for row in table.values() if row not in graphs]
+    assert all(str(row["scope"] or "jit").startswith("jit") for row in programs)

@@ -83,7 +83,7 @@ def killed_before_the_window() -> None:
     prof = profiler(schedule=stepscope.schedule(skip=100, active=5))
     prof.start()
     steps(prof, 7)
-    while prof._kept._seen < 7:  # outside of windows a thread looks now and then
+    while prof._ring._seen < 7:  # outside of windows a thread looks now and then
         time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from functools import cache
-from pathlib import Path
 
 import polars as pl
 import pytest
 
 import stepscope
+from benchmarks.recordings.archive import open_set
 from stepscope.analysis.options import Options
 from stepscope.diffs.build import diff_sides
 from stepscope.diffs.data.samples import CELL, Samples, Side, combine_ranks
 from stepscope.diffs.render.text import as_text
 from stepscope.diffs.side import read_side
 
-FOLDER = Path(__file__).parents[2] / "fixtures" / "diff"
 RANKS = 4
 LATE_NS = 50_000_000
 
 
 @cache
 def recorded(number: int) -> Side:
-    return read_side(stepscope.load(FOLDER / f"wide.none.{number}.pt.trace.json.gz"), Options(None, None, 0))
+    return read_side(
+        stepscope.load(open_set("diff") / f"wide.none.{number}.pt.trace.json.gz"), Options(None, None, 0)
+    )
 
 
 def on_ranks(one: Side) -> Side:

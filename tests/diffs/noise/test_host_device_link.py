@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import polars as pl
 import pytest
 
 import stepscope
+from benchmarks.recordings.archive import open_set
 from stepscope.analysis.options import Options
 from stepscope.diffs.build import diff_sides
 from stepscope.diffs.data.model import Diff
 from stepscope.diffs.data.samples import Side
 from stepscope.diffs.side import read_side
 
-FOLDER = Path(__file__).parents[2] / "fixtures" / "diff"
 PINNED = "Memcpy HtoD (Pinned -> Device)"
 COPY_NS, BYTES = 2_000_000, 1 << 26
 
 
 @cache
 def recorded(number: int) -> Side:
-    path = FOLDER / f"wide.none.{number}.pt.trace.json.gz"
+    path = open_set("diff") / f"wide.none.{number}.pt.trace.json.gz"
     return read_side(stepscope.load(path), Options(None, None, 0))
 
 

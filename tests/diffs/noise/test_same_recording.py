@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import stepscope
+from benchmarks.recordings.archive import open_set
 from stepscope.analysis.options import Options
 from stepscope.diffs.build import Diff, diff_sides
 from stepscope.diffs.data.samples import Side
@@ -21,7 +22,8 @@ from stepscope.diffs.side import read_side
 from stepscope.gate.budget import growth
 from stepscope.gate.check import check_diff
 
-FOLDER = Path(__file__).parents[2] / "fixtures" / "diff"
+pytestmark = pytest.mark.thorough
+
 SAME = {"busy": (0, 1, 3), "small": (0, 1, 5), "wide": (0, 1), "conv": (0, 5, 6)}
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 Events = list[dict[str, Any]]
@@ -29,11 +31,11 @@ Events = list[dict[str, Any]]
 
 @cache
 def recorded(name: str) -> Side:
-    return read_side(stepscope.load(FOLDER / f"{name}.pt.trace.json.gz"), Options(None, None, 0))
+    return read_side(stepscope.load(open_set("diff") / f"{name}.pt.trace.json.gz"), Options(None, None, 0))
 
 
 def events_of(name: str) -> tuple[dict[str, Any], Events]:
-    with gzip.open(FOLDER / f"{name}.pt.trace.json.gz", "rt") as file:
+    with gzip.open(open_set("diff") / f"{name}.pt.trace.json.gz", "rt") as file:
         whole = json.load(file)
     return whole, whole["traceEvents"]
 

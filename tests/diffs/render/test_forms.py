@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import stepscope
+from benchmarks.recordings.archive import open_set
 from stepscope.diffs.build import Diff
 from stepscope.diffs.data.model import Diff as Plain
 from stepscope.diffs.data.model import Flame, FlameNode, Line, Row, Rows, Run
@@ -49,7 +50,7 @@ def test_all_say_the_same(nasty: Plain) -> None:
 
 
 def test_public_function(tmp_path: Path) -> None:
-    folder = Path(__file__).parents[2] / "fixtures" / "diagnosis"
+    folder = open_set("diagnosis")
     paths = [folder / f"torch_copy.{name}.pt.trace.json.gz" for name in ("mended", "slow")]
     found: Diff = stepscope.diff(*paths)
     assert found.lines[0].kind == "copy"

@@ -12,16 +12,15 @@ from typing import Any
 
 import pytest
 
-from stepscope.formats import gzip_stream as packed
-from stepscope.formats.chrome.scan import driver as json_drive
-from stepscope.formats.chrome.scan import streamed as json_windows
+from stepscope.formats import gzip_stream
+from stepscope.formats.chrome.scan import driver, streamed
 from stepscope.formats.chrome.scan.parallel import scan
 from stepscope.formats.chrome.scan.streamed import scan_windows
 from stepscope.formats.reader import no_progress
 from stepscope.formats.source import Source
 from stepscope.native.json import events as native
 from tests.builders.damage import document
-from tests.builders.xspace_bytes import varint
+from tests.builders.protobuf import varint
 from tests.patience import PATIENCE_S
 
 pytest.importorskip("resource")
@@ -34,13 +33,11 @@ SCRIPT = """
 import json, sys
 from benchmarks.drivers.meter import peak_bytes
 from stepscope.errors import UnreadableFile
-from stepscope.formats import read
-from stepscope.formats.chrome.scan import streamed as json_windows
-from stepscope.formats import gzip_stream as packed
+from stepscope.formats import gzip_stream, read
 from stepscope.formats.source import Source
 
 path, bomb_bytes = sys.argv[1:]
-packed.BOMB_BYTES = int(bomb_bytes)
+gzip_stream.BOMB_BYTES = int(bomb_bytes)
 try:
     trace = read(Source(path))
     told = {code: detail for code, detail in trace.problems.select("code", "detail").iter_rows()}
@@ -58,7 +55,7 @@ def bomb(path: Path, head: bytes, unit: bytes, size: int) -> Path:
     return path
 
 
-def read_apart(path: Path, bomb_bytes: int = packed.BOMB_BYTES) -> dict[str, Any]:
+def read_apart(path: Path, bomb_bytes: int = gzip_stream.BOMB_BYTES) -> dict[str, Any]:
     """What a process of its own reads, and how much memory it took."""
     command = [sys.executable, "-c", SCRIPT, str(path), str(bomb_bytes)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True, cwd=ROOT)
@@ -91,9 +88,9 @@ def test_two_gigabytes_of_nothing(tmp_path: Path, head: bytes, unit: bytes) -> N
     if unit == b"[":
         assert found["told"]["refused"].endswith("what its list holds are not events.")
     else:
-        assert "the packed file unpacks to far more than any profile. " in found["told"]["refused"]
+        assert "the gzip file expands to far more than any profile. " in found["told"]["refused"]
         assert (
-            "It unpacks to more than 400 times its size; reading stopped after 6" in found["told"]["refused"]
+            "It expands to more than 400 times its size; reading stopped after 6" in found["told"]["refused"]
         )
 
 
@@ -122,7 +119,7 @@ def test_two_gigabytes_of_a_plane(tmp_path: Path, unit: bytes, events: int) -> N
     if events:
         assert found["told"].keys() == {"gzip-bomb", "truncated"}
         assert found["told"]["gzip-bomb"].startswith(
-            "It unpacks to more than 400 times its size; reading stopped after 6"
+            "It expands to more than 400 times its size; reading stopped after 6"
         )
 
 
@@ -135,8 +132,8 @@ SOME = document(30)
 
 
 def limits(monkeypatch: pytest.MonkeyPatch, window: int, largest: int) -> None:
-    monkeypatch.setattr(json_windows, "WINDOW_BYTES", window)
-    monkeypatch.setattr(json_windows, "LARGEST_WINDOW_BYTES", largest)
+    monkeypatch.setattr(streamed, "WINDOW_BYTES", window)
+    monkeypatch.setattr(streamed, "LARGEST_WINDOW_BYTES", largest)
     monkeypatch.setattr(Source.pieces, "__defaults__", (1 << 12,))
 
 
@@ -162,14 +159,12 @@ def test_a_member_that_never_ends_is_passed_over(tmp_path: Path, monkeypatch: py
     assert found.events["name"].to_list() == SOME.complete(len(SOME.data))
     assert found.header["large"] is None
     details = {problem.code: problem.detail for problem in found.problems.all()}
-    assert details["large-member"] == (
-        "The member 'large' is longer than 65,536 bytes, which no header is; it was not read."
-    )
-    assert "bytes from byte 1 on are not valid JSON and were passed over." in details["bad-events"]
+    assert details["large-member"] == ("The member 'large' is longer than 65,536 bytes; it was not read.")
+    assert "bytes from byte 1 on are not valid JSON and were skipped." in details["bad-events"]
 
 
 def test_a_large_member_is_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_drive, "LARGEST_HEADER_BYTES", 100)
+    monkeypatch.setattr(driver, "LARGEST_HEADER_BYTES", 100)
     path = tmp_path / "x.json"
     path.write_bytes(b'{"large": [%b 1], ' % (b"1," * 100) + SOME.data[1:])
     found = scan(Source(str(path)), no_progress)

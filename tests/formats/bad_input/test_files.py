@@ -15,7 +15,7 @@ import pytest
 
 from stepscope.errors import UnreadableFile
 from stepscope.formats import read
-from stepscope.formats.not_a_profile import READABLE
+from stepscope.formats.registry import describe_supported
 from stepscope.formats.source import Source
 from tests.builders.documents import event
 from tests.formats.ways import Way
@@ -25,7 +25,7 @@ def refusal(path: Path) -> str:
     """What is said of the file, without the file's name and the list of what can be read."""
     with pytest.raises(UnreadableFile) as told:
         read(Source(str(path)))
-    assert told.value.fix == READABLE
+    assert told.value.fix == describe_supported()
     assert told.value.what.startswith(f"{path} ")
     return told.value.what.removeprefix(f"{path} ")
 
@@ -188,8 +188,8 @@ def test_bytes_after_the_document(way: Way) -> None:
     assert trace.problems.row(0) == (
         "trailing-bytes",
         "info",
-        "Something follows the end of the trace",
+        "The file continues after the end of the trace",
         f"3 bytes after byte {len(data):,} are not part of the trace and were not read.",
-        "",
+        "Give each process its own file.",
         1,
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stepscope.errors import UnreadableFile
 from stepscope.formats import read
-from stepscope.formats.chrome.scan import parallel as json_scan
+from stepscope.formats.chrome.scan import parallel
 from stepscope.formats.chrome.scan.parallel import scan
 from stepscope.formats.reader import no_progress
 from stepscope.formats.source import Source
@@ -20,6 +20,8 @@ from stepscope.trace.trace import Trace
 from tests.builders.damage import document
 from tests.builders.documents import codes
 from tests.formats.ways import Way, examples, with_each
+
+pytestmark = pytest.mark.thorough
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "kineto" / "streams.pt.trace.json.gz"
 SOME = document(40)
@@ -151,7 +153,7 @@ BRACKETS = document(300)
 def test_a_bracket_that_is_never_closed_costs_one_event(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, pieces: int
 ) -> None:
-    monkeypatch.setattr(json_scan, "PIECE_BYTES", len(BRACKETS.data) // pieces)
+    monkeypatch.setattr(parallel, "PIECE_BYTES", len(BRACKETS.data) // pieces)
     monkeypatch.setattr("os.cpu_count", lambda: pieces)
     name, begin, end = BRACKETS.events[at]
     broken = BRACKETS.data[: end - 1] + b', "more": [[[[[[[[[[' + BRACKETS.data[end:]

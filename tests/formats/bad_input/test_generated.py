@@ -16,6 +16,8 @@ from stepscope.formats.chrome.scan.vocabulary import VOCABULARY
 from stepscope.trace.trace import Trace
 from tests.formats.ways import Way, examples, with_each
 
+pytestmark = pytest.mark.thorough
+
 ARGUMENTS = [key.decode() for key, _, _ in VOCABULARY.keys]
 CATEGORIES = [category.decode() for category, _ in VOCABULARY.categories] + ["mine", "fwdbwd", "ac2g"]
 NAMES = [

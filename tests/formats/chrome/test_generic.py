@@ -83,8 +83,8 @@ def test_halves_without_their_other_half(way: Way) -> None:
     assert sorted(spans(trace)) == [("long", 3, 97, 0), ("open", 2, 98, 0)]
     assert codes(trace) == {"unfinished-events": 1, "unmatched-ends": 2}
     assert trace.problems["detail"].to_list() == [
-        "1 events have a beginning and no end; they last to the end of the trace here.",
-        "2 events have an end and no beginning; they were left out.",
+        "1 events have a start and no end; they last to the end of the trace here.",
+        "2 events have an end and no start; they were left out.",
     ]
 
 

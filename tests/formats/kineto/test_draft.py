@@ -385,16 +385,16 @@ def test_launches_without_device_work(way: Way) -> None:
     (problem,) = way(kineto(*calls)).problems.iter_rows(named=True)
     assert (problem["code"], problem["severity"], problem["count"]) == ("no-device-events", "error", 3)
     assert problem["detail"] == (
-        "3 launches were recorded and not one kernel or copy: device time is missing altogether."
+        "3 launches were recorded, but no kernel or copy: all device time is missing."
     )
 
 
 def test_options_that_recorded_nothing(way: Way) -> None:
     trace = way(kineto(event("cpu_op", args={"Ev Idx": 1}), with_stack=1, profile_memory=1, record_shapes=1))
     assert trace.problems["title"].to_list() == [
-        "with_stack was on, but there are no stacks",
-        "profile_memory was on, but there are no memory",
-        "record_shapes was on, but there are no shapes",
+        "with_stack was on, but the file has no stacks",
+        "profile_memory was on, but the file has no memory",
+        "record_shapes was on, but the file has no shapes",
     ]
     assert trace.problems["code"].unique().to_list() == ["option-without-data"]
 
@@ -403,4 +403,4 @@ def test_device_events_at_time_zero_are_kept_and_told(way: Way) -> None:
     trace = way(kineto(on_stream("kernel", "k", 0, 0), on_stream("kernel", "k", 5, 5), event("cpu_op")))
     assert len(trace.kernels) == 2
     assert codes(trace) == {"zero-time": 1}
-    assert trace.problems["detail"][0] == "1 device events have a time stamp of 0: CUPTI lost their times."
+    assert trace.problems["detail"][0] == "1 device events have a timestamp of 0."

@@ -178,8 +178,7 @@ def test_waits_are_linked_to_the_record_that_they_name(way: Way) -> None:
     (problem,) = trace.problems.iter_rows(named=True)
     assert (problem["code"], problem["severity"], problem["count"]) == ("wait-without-record", "info", 2)
     assert problem["detail"] == (
-        "2 waits for a CUDA event do not say which call recorded it, or that call was not recorded; "
-        "they are kept without a link."
+        "2 waits for a CUDA event do not name the call that recorded it, or that call was not recorded."
     )
 
 

@@ -19,7 +19,7 @@ from polars.testing import assert_frame_equal
 
 from stepscope.errors import StepscopeError
 from stepscope.formats import read
-from stepscope.formats.own_export import write as export_chrome
+from stepscope.formats.own_export import write
 from stepscope.formats.own_export.lanes import NESTED_LANES, lanes
 from stepscope.formats.own_export.write import chrome_text
 from stepscope.formats.source import Source
@@ -32,6 +32,8 @@ from tests.builders.recordings import recordings
 from tests.builders.traces import trace
 from tests.formats.bad_input.test_generated import events, headers
 from tests.formats.ways import examples
+
+pytestmark = pytest.mark.thorough
 
 
 def exported(found: Trace, folder: Path, name: str = "export.json") -> Path:
@@ -224,7 +226,7 @@ def test_a_trace_without_events(tmp_path: Path) -> None:
 def test_chunks_join(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = trace()
     whole = "".join(chrome_text(before))
-    monkeypatch.setattr(export_chrome, "EVENTS_PER_CHUNK", 2)
+    monkeypatch.setattr(write, "EVENTS_PER_CHUNK", 2)
     assert "".join(chrome_text(before)) == whole
 
 

@@ -86,7 +86,9 @@ def test_collectives_end_together(tmp_path: Path) -> None:
     again = stepscope.load(tmp_path / "all.json", cache=False)
     told_once = [each for each in stepscope.report(again).problems if each.code == "two-workers"]
     assert [each.title for each in told_once] == ["Several ranks are in one file"]
-    assert told_once[0].detail.startswith("stepscope export --merge wrote it, for Perfetto: 4 ranks")
+    assert told_once[0].detail.startswith(
+        "stepscope export --merge wrote it, for Perfetto: calls and kernels of 4 ranks"
+    )
 
 
 def test_each_rank_has_processes_of_its_own(tmp_path: Path) -> None:

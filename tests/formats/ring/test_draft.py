@@ -111,6 +111,7 @@ def test_areas_that_lie_anywhere(
         return
 
 
+@pytest.mark.thorough
 def test_flipped_bytes(tmp_path: Path, good: bytes) -> None:
     """Where there is anything: most of the file are holes."""
     chance = random.Random(7)

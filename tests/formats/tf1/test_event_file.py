@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from stepscope.errors import StepscopeError, UnreadableFile
 from stepscope.formats.source import Source
-from stepscope.formats.tf1 import event_file as tf_events
-from stepscope.formats.tf1.event_file import FORMAT, matches
+from stepscope.formats.tf1 import FORMAT, event_file
+from stepscope.formats.tf1.event_file import matches
 from stepscope.trace.finish import finish
 from stepscope.trace.trace import Trace
-from tests.builders.tf_wire import VERSION, Held, event, message, record, traced, varint
+from tests.builders.protobuf import message, varint
+from tests.builders.tf_wire import VERSION, Held, event, record, traced
 
 SAMPLE = Path(__file__).parents[2] / "fixtures" / "tf_events" / "events.out.tfevents.1794707819.vm"
 CONTENT = SAMPLE.read_bytes()
@@ -403,7 +404,7 @@ def test_any_numbers_in_a_node(numbers: dict[int, int]) -> None:
 
 
 def test_more_nodes_than_any_run_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tf_events, "MOST_NODES", 5)
+    monkeypatch.setattr(event_file, "MOST_NODES", 5)
     three = traced("r", (CPU, [node(f"n{i}", 10 * i, 5) for i in range(3)]))
     assert problems(load(VERSION + three)) == {}
     trace = load(VERSION + three * 2)
@@ -411,8 +412,8 @@ def test_more_nodes_than_any_run_has(monkeypatch: pytest.MonkeyPatch) -> None:
     assert trace.problems.row(0)[:4] == (
         "too-many-events",
         "warning",
-        "More nodes than any traced run has",
-        "Only the first 5 were read.",
+        "The event file has more nodes than any traced run",
+        "Only the first 5 nodes were read.",
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.formats.tf1 import records as tf_records
+from stepscope.formats.tf1 import records
 from stepscope.formats.tf1.records import Records
 from stepscope.trace.problems import Problem, Problems
 from tests.builders.tf_wire import event, record
@@ -44,8 +44,8 @@ def test_a_cut_says_where(size: int) -> None:
     (problem,) = problems
     assert (problem.code, problem.severity) == ("truncated", "error")
     assert problem.detail == (
-        f"Its last {size - len(FIRST)} bytes, from byte {len(FIRST)} on, are no whole record. "
-        "What is whole in them and the 1 records before was read."
+        f"Its last {size - len(FIRST)} bytes, from byte {len(FIRST)} on, "
+        "are not a complete record; 1 records before them were read."
     )
 
 
@@ -59,10 +59,7 @@ def test_wrong_checksums_are_counted_and_read() -> None:
     whole, _, (problem,) = read(content)
     assert whole == [data(flipped(FIRST, 20)), data(SECOND), data(THIRD)]
     assert (problem.code, problem.count) == ("crc-mismatch", 2)
-    assert (
-        problem.detail
-        == "{count} records do not fit their checksum, the first at byte 0. They were read all the same."
-    )
+    assert problem.detail == "{count} records do not match their checksum, the first at byte 0."
 
 
 def test_a_wrong_checksum_of_a_right_length_loses_nothing() -> None:
@@ -76,14 +73,11 @@ def test_a_wrong_length_loses_one_record(at: int) -> None:
     whole, _, (problem,) = read(FIRST + flipped(SECOND, at) + flipped(SECOND, at) + THIRD)
     assert whole == [data(FIRST), data(THIRD)]
     assert (problem.code, problem.count) == ("lost-records", 2 * len(SECOND))
-    assert (
-        problem.detail
-        == f"{{count}} bytes, the first of them byte {len(FIRST)}, are no record and were passed over."
-    )
+    assert problem.detail == f"{{count}} bytes, from byte {len(FIRST)} on, are not a record and were skipped."
 
 
 def test_checksums_of_large_files_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tf_records, "CHECKED_BYTES", 10)
+    monkeypatch.setattr(records, "CHECKED_BYTES", 10)
     whole, _, (problem,) = read(flipped(FIRST, 20))
     assert len(whole) == 1
     assert (problem.code, problem.severity) == ("crc-unchecked", "info")

@@ -18,14 +18,16 @@ from hypothesis import strategies as st
 
 from stepscope.errors import StepscopeError
 from stepscope.formats.xplane import decode as xplane_decode
-from stepscope.formats.xplane import index as xplane_index
-from stepscope.formats.xplane import links as xplane_links
+from stepscope.formats.xplane import index, links
 from stepscope.trace.trace import Trace
-from tests.builders.xspace_bytes import PlaneBytes, Ref, number, packed, space
+from tests.builders.protobuf import number, packed
+from tests.builders.xspace_bytes import PlaneBytes, Ref, space
 from tests.corpus.naive_xplane import decode, varint
 from tests.formats.xplane.test_devices import gpu_job
 from tests.formats.xplane.test_draft import codes, load
 from tests.native.both import interpreted
+
+pytestmark = pytest.mark.thorough
 
 # Each example is a whole load. The soak takes as many as its profile says.
 FEWER = settings() if os.environ.get("STEPSCOPE_SOAK") else settings(max_examples=15)
@@ -39,14 +41,14 @@ def _build(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     with (
-        mock.patch.object(xplane_index, "wire", interpreted("protobuf.wire")),
+        mock.patch.object(index, "wire", interpreted("protobuf.wire")),
         mock.patch.multiple(
             xplane_decode,
             xspace=interpreted("protobuf.xspace"),
-            texts=interpreted("strings_of_file"),
-            names=interpreted("protobuf.name_table"),
+            strings_of_file=interpreted("strings_of_file"),
+            name_table=interpreted("protobuf.name_table"),
         ),
-        mock.patch.object(xplane_links, "flows", interpreted("links")),
+        mock.patch.object(links, "link", interpreted("links").link),
     ):
         yield
 
@@ -90,7 +92,7 @@ def test_a_cut_line_keeps_its_complete_events(tmp_path: Path) -> None:
     assert problem["code"] == "truncated"
     assert problem["severity"] == "error"
     assert problem["detail"] == (
-        f"It ends at byte {len(cut_plane(5, 3))}, in the middle of a message. All 4 complete events before that were kept."
+        f"It ends at byte {len(cut_plane(5, 3))}, in the middle of a message, after 4 complete events."
     )
 
 
@@ -131,7 +133,7 @@ def test_cut_anywhere(request: pytest.FixtureRequest) -> None:
         assert count == complete(WHOLE[:size]), size
         if trace is not None:
             told = trace.problems.filter(code="truncated")["detail"].to_list()
-            detail = f"It ends at byte {size:,}, in the middle of a message. All {count} complete events before that were kept."
+            detail = f"It ends at byte {size:,}, in the middle of a message, after {count} complete events."
             assert told == ([] if is_between_planes(size) else [detail])
             assert "no-device-events" not in codes(trace) or is_between_planes(size)
 
@@ -143,9 +145,9 @@ def test_cut_in_the_head_of_a_plane(tmp_path: Path, rest: int) -> None:
     data = space(plane) + packed(1, bytes(300))[:rest]
     trace = load(data, tmp_path)
     (problem,) = trace.problems.to_dicts()
-    assert (problem["code"], problem["title"]) == ("truncated", "The file is cut")
+    assert (problem["code"], problem["title"]) == ("truncated", "The file is truncated")
     assert problem["detail"] == (
-        f"It ends at byte {len(data)}, in the middle of a message. All 1 complete events before that were kept."
+        f"It ends at byte {len(data)}, in the middle of a message, after 1 complete events."
     )
 
 
@@ -199,7 +201,7 @@ def test_over_long_varints_in_an_event(tmp_path: Path, more: int) -> None:
     assert len(trace.events) == 2
     (problem,) = trace.problems.to_dicts()
     assert (problem["code"], problem["severity"]) == ("damaged-events", "warning")
-    assert problem["detail"] == "1 events or stats break off; what came before in them was kept."
+    assert problem["detail"] == "1 events or stats end early; their first part was kept."
 
 
 @pytest.mark.parametrize(
@@ -217,7 +219,7 @@ def test_over_long_varints_and_nesting_bombs(tmp_path: Path, bomb: bytes, inside
     (problem,) = trace.problems.to_dicts()
     assert (problem["code"], problem["severity"], problem["count"]) == ("damaged", "error", len(bomb))
     assert problem["detail"] == (
-        f"From byte {len(data) - len(bomb):,} on, {len(bomb):,} bytes in 1 places are no protobuf. They were skipped."
+        f"From byte {len(data) - len(bomb):,} on, {len(bomb):,} bytes in 1 places are not valid protobuf and were skipped."
     )
 
 
@@ -267,7 +269,7 @@ def test_the_same_from_several_threads(tmp_path: Path) -> None:
         )
     whole = load(space(plane), tmp_path)
     with (
-        mock.patch.object(xplane_index, "CHUNK_BYTES", 100),
+        mock.patch.object(index, "CHUNK_BYTES", 100),
         mock.patch.multiple(xplane_decode, _PART_BYTES=100, _LEAST_ROOM=1, _processors=lambda: 4),
     ):
         parts = load(space(plane), tmp_path)
@@ -304,7 +306,7 @@ def test_no_bit_loses_an_event_in_silence(at: int, bit: int) -> None:
     data[at] ^= 1 << bit
     trace = read_events(bytes(data))
     if trace is not None and len(own_events(trace)) < 22:
-        assert trace.problems["title"].to_list() != ["The recorder warned: late"]
+        assert trace.problems["title"].to_list() != ["The profiler reported a warning: late"]
 
 
 def test_what_stands_there_twice_is_counted(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from stepscope.formats import read
 from stepscope.formats.source import Source
 from stepscope.formats.xplane.detect import matches
 from stepscope.trace.trace import Trace
-from tests.builders.xspace_bytes import PlaneBytes, Ref, Unsigned, number, packed, space
+from tests.builders.protobuf import number, packed
+from tests.builders.xspace_bytes import PlaneBytes, Ref, Unsigned, space
 
 
 def load(data: bytes, folder: Path, name: str = "host.xplane.pb") -> Trace:
@@ -271,8 +272,8 @@ def test_the_recorder_complains(tmp_path: Path) -> None:
     assert codes(trace) == {"capture-error": 1, "dropped-events": 1_234, "capture-warning": 1}
     two = load(space(PlaneBytes("/host:CPU"), errors=["no CUPTI", "no memory\nat all"]), tmp_path)
     assert rows(two.problems, "title", "detail") == [
-        ("The recorder reported an error: no CUPTI", "no CUPTI"),
-        ("The recorder reported an error: no memory", "no memory\nat all"),
+        ("The profiler reported an error: no CUPTI", "no CUPTI"),
+        ("The profiler reported an error: no memory", "no memory\nat all"),
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.native.host import lineage as names
+from stepscope.native.host import lineage
 from tests.native.both import builds
 
 NONE = 0xFFFFFFFF
@@ -30,37 +30,46 @@ def _run(native: Any, rows: list[tuple[int | None, int, bool]]) -> list[tuple[in
 
 def test_the_outermost_that_explains_wins(native: Any) -> None:
     found = _run(
-        native, [(None, names.COMPILE, False), (0, names.HOST_COLLECTIVE, False), (1, names.OP, False)]
+        native, [(None, lineage.COMPILE, False), (0, lineage.HOST_COLLECTIVE, False), (1, lineage.OP, False)]
     )
-    assert [(code, named) for code, named, *_ in found] == [(names.COMPILE, 0)] * 3
+    assert [(code, named) for code, named, *_ in found] == [(lineage.COMPILE, 0)] * 3
     assert found[2][2] == 2  # the op inside says more
 
 
 def test_a_loaders_annotation_names_it(native: Any) -> None:
-    found = _run(native, [(None, names.INPUT, False), (0, names.INPUT, True), (1, names.USER, False)])
-    assert found[2][:3] == (names.INPUT, 1, 2)
+    found = _run(native, [(None, lineage.INPUT, False), (0, lineage.INPUT, True), (1, lineage.USER, False)])
+    assert found[2][:3] == (lineage.INPUT, 1, 2)
 
 
 def test_a_library_is_what_called_it(native: Any) -> None:
     rows = [
-        (None, names.USER, False),
-        (0, names.LIBRARY, False),
-        (0, names.FRAMEWORK, False),
-        (2, names.LIBRARY, False),
+        (None, lineage.USER, False),
+        (0, lineage.LIBRARY, False),
+        (0, lineage.FRAMEWORK, False),
+        (2, lineage.LIBRARY, False),
     ]
     found = _run(native, rows)
-    assert [code for code, *_ in found] == [names.USER, names.LIBRARY, names.FRAMEWORK, names.FRAMEWORK]
+    assert [code for code, *_ in found] == [
+        lineage.USER,
+        lineage.LIBRARY,
+        lineage.FRAMEWORK,
+        lineage.FRAMEWORK,
+    ]
     assert found[1][1:3] == (0, 1)
 
 
 def test_what_is_plain_inside_a_wait_is_the_wait(native: Any) -> None:
-    found = _run(native, [(None, names.WAIT_DEVICE, False), (0, names.CALL, False), (0, names.USER, False)])
-    assert [code for code, *_ in found] == [names.WAIT_DEVICE, names.WAIT_DEVICE, names.USER]
+    found = _run(
+        native, [(None, lineage.WAIT_DEVICE, False), (0, lineage.CALL, False), (0, lineage.USER, False)]
+    )
+    assert [code for code, *_ in found] == [lineage.WAIT_DEVICE, lineage.WAIT_DEVICE, lineage.USER]
 
 
 def test_an_annotation_acts_only_where_there_are_frames(native: Any) -> None:
-    found = _run(native, [(None, names.CONTEXT, True), (None, names.USER, False), (1, names.CONTEXT, True)])
-    assert [flags & names.ACTS for *_, flags in found] == [0, names.ACTS, names.ACTS]
+    found = _run(
+        native, [(None, lineage.CONTEXT, True), (None, lineage.USER, False), (1, lineage.CONTEXT, True)]
+    )
+    assert [flags & lineage.ACTS for *_, flags in found] == [0, lineage.ACTS, lineage.ACTS]
 
 
 @st.composite
@@ -69,7 +78,7 @@ def _forests(draw: st.DrawFn) -> list[tuple[int | None, int, bool]]:
     return [
         (
             draw(st.none() | st.integers(0, row - 1)) if row else None,
-            draw(st.integers(names.SILENT, names.GARBAGE)),
+            draw(st.integers(lineage.SILENT, lineage.GARBAGE)),
             draw(st.booleans()),
         )
         for row in range(size)
@@ -81,8 +90,8 @@ def test_rules(native: Any, rows: list[tuple[int | None, int, bool]]) -> None:
     found = _run(native, rows)
     for row, (code, named, detail, api, _) in enumerate(found):
         line = _line(rows, row)
-        strong = [up for up in line if rows[up][1] >= names.INPUT]
-        annotated = [up for up in line if rows[up][1] == names.INPUT and rows[up][2]]
+        strong = [up for up in line if rows[up][1] >= lineage.INPUT]
+        annotated = [up for up in line if rows[up][1] == lineage.INPUT and rows[up][2]]
         if strong:
             by = (annotated or strong)[-1]
             assert (code, named) == (rows[by][1], by)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepscope.native.protobuf import wire
-from tests.builders.xspace_bytes import double, number, packed, varint
+from tests.builders.protobuf import double, number, packed, varint
 from tests.native.both import builds, interpreted
 
 BYTES, CUT = wire.BYTES, wire.BYTES + wire.CUT

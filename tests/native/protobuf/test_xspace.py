@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.native.protobuf import name_table as names
-from stepscope.native.protobuf import wire, xspace
-from tests.builders.xspace_bytes import double, number, packed
+from stepscope.native.protobuf import name_table, wire, xspace
+from tests.builders.protobuf import double, number, packed
 from tests.native.both import builds, interpreted
 from tests.native.protobuf.test_wire import split
 
@@ -31,7 +30,7 @@ class Run:
     """A decoder over one chunk, with room for so many rows."""
 
     def __init__(self, native: Any, data: bytes, events: int, room: int = 64) -> None:
-        table = names.table(
+        table = name_table.table(
             array("I", [0] * 2 + [1] * 6),
             array("q", [10, 11, 1, 2, 3, 4, 5, 6]),
             array("I", [0, 1, 0, 1, 2, 3, 4, 5]),

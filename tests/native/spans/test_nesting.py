@@ -211,6 +211,7 @@ def test_innermost_follows_from_its_definition(
     assert around(native, events, queries) == [innermost(events, *query) for query in queries]
 
 
+@pytest.mark.thorough
 def test_innermost_in_deep_nesting(native: Any) -> None:
     """Every moment after the last start lies beyond 100,000 ends or fewer: walks must not take them one by one."""
     n = 100_000

@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 
 from stepscope.formats.source import Source
-from stepscope.profiles.cache import background as later
+from stepscope.profiles.cache import background, stored
 from stepscope.profiles.cache import cache as caches
-from stepscope.profiles.cache import stored
 from stepscope.profiles.cache.cache import Cache, Identity, identify
 from stepscope.profiles.cache.stored import Contents
 from stepscope.profiles.load import load
 from stepscope.trace.trace import Trace
-from tests.builders import traces as handmade
+from tests.builders import traces
 from tests.builders.files import put
 from tests.profiles.cache.test_stored import check_same, never
 
@@ -62,12 +61,12 @@ def test_the_caller_goes_on_and_the_next_open_waits(
         return stored.write(trace, folder)
 
     monkeypatch.setattr(caches, "write", write)
-    assert cache.store_later(identity, handmade.trace()) is None
+    assert cache.store_later(identity, traces.trace()) is None
     assert not (cache.folder / identity.key).exists()
     threading.Timer(0.1, may_write.set).start()
-    found = cache.open(identity, handmade.trace().info.path, never)
+    found = cache.open(identity, traces.trace().info.path, never)
     assert found is not None
-    check_same(found, handmade.trace())
+    check_same(found, traces.trace())
     assert [path.name for path in cache.folder.iterdir()] == [identity.key]
 
 
@@ -75,7 +74,7 @@ def test_a_cache_that_cannot_be_written_is_known_at_once(
     cache: Cache, identity: Identity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(caches, "SPARE_BYTES", 1 << 60)
-    problem = cache.store_later(identity, handmade.trace())
+    problem = cache.store_later(identity, traces.trace())
     assert problem is not None
     assert problem.code == "cache-unwritable"
 
@@ -88,8 +87,8 @@ def test_what_fails_later_is_logged_and_leaves_nothing(
 
     monkeypatch.setattr(caches, "write", fail)
     with caplog.at_level(logging.WARNING):
-        assert cache.store_later(identity, handmade.trace()) is None
-        later.wait()
+        assert cache.store_later(identity, traces.trace()) is None
+        background.wait()
     assert "could not be cached" in caplog.text
     assert "No space left on device" in caplog.text
     assert list(cache.folder.iterdir()) == []
@@ -102,7 +101,7 @@ def test_without_threads_it_is_stored_at_once(
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert cache.store_later(identity, handmade.trace()) is None
+    assert cache.store_later(identity, traces.trace()) is None
     assert (cache.folder / identity.key / caches.MANIFEST).exists()
 
 
@@ -114,33 +113,33 @@ def test_work_with_the_same_key_takes_turns() -> None:
         first.wait(60)
         done.append(1)
 
-    later.start("same", begin)
+    background.start("same", begin)
     threading.Timer(0.05, first.set).start()
-    later.start("same", lambda: done.append(2))
-    later.wait("same")
+    background.start("same", lambda: done.append(2))
+    background.wait("same")
     assert done == [1, 2]
 
 
 def test_work_is_postponed_until_it_is_needed_or_nobody_is_busy() -> None:
     done: list[str] = []
-    with later.postponed():
-        later.start("needed", lambda: done.append("needed"))
-        later.start("patient", lambda: done.append("patient"))
-        later.wait("needed")
+    with background.postponed():
+        background.start("needed", lambda: done.append("needed"))
+        background.start("patient", lambda: done.append("patient"))
+        background.wait("needed")
         assert done == ["needed"]
-    later.wait("patient")
+    background.wait("patient")
     assert done == ["needed", "patient"]
 
 
 def test_only_so_much_is_postponed() -> None:
     done: list[int] = []
-    with later.postponed():
-        for number in range(later.MOST_POSTPONED + 2):
-            later.start(f"work {number}", partial(done.append, number))
-        later.wait(f"work {later.MOST_POSTPONED + 1}")
+    with background.postponed():
+        for number in range(background.MOST_POSTPONED + 2):
+            background.start(f"work {number}", partial(done.append, number))
+        background.wait(f"work {background.MOST_POSTPONED + 1}")
         assert done
-    later.wait()
-    assert sorted(done) == list(range(later.MOST_POSTPONED + 2))
+    background.wait()
+    assert sorted(done) == list(range(background.MOST_POSTPONED + 2))
 
 
 def test_a_folder_that_is_gone_by_then_harms_nobody(
@@ -150,7 +149,7 @@ def test_a_folder_that_is_gone_by_then_harms_nobody(
     monkeypatch.setenv("STEPSCOPE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(caches, "write", lambda trace, folder: folder.parent.joinpath("gone").stat())
     profile = load(tmp_path / "trace.json")
-    later.wait()
+    background.wait()
     assert len(profile.events) == 4
     assert "No such file" in caplog.text
 

@@ -8,17 +8,19 @@ import shutil
 import stat
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from stepscope.formats.source import Source
+from stepscope.problems.catalogue import CATALOGUE
 from stepscope.profiles.cache import cache as caches
 from stepscope.profiles.cache.cache import Cache, Identity, default_folder, identify, limit_bytes
 from stepscope.trace.problems import Problem
 from stepscope.trace.trace import Trace
-from tests.builders import traces as handmade
+from tests.builders import traces
 from tests.patience import tries
 from tests.profiles.cache.test_stored import check_same, harm, never
 
@@ -51,27 +53,27 @@ def entry(cache: Cache, file: Path) -> Path:
 
 def test_what_was_stored_is_found(cache: Cache, file: Path) -> None:
     assert reopened(cache, file) is None
-    assert cache.store(identity(file), handmade.trace()) is None
+    assert cache.store(identity(file), traces.trace()) is None
     found = reopened(cache, file)
     assert found is not None
-    check_same(found, handmade.trace())
+    check_same(found, traces.trace())
 
 
 def test_a_trace_is_called_as_it_is_opened(cache: Cache, file: Path) -> None:
-    cache.store(identity(file), handmade.trace())
+    cache.store(identity(file), traces.trace())
     found = cache.open(identity(file), "other/name.json", never)
     assert found is not None
     assert found.info.path == "other/name.json"
 
 
 def test_only_the_user_may_enter(cache: Cache, file: Path) -> None:
-    cache.store(identity(file), handmade.trace())
+    cache.store(identity(file), traces.trace())
     assert stat.S_IMODE(cache.folder.stat().st_mode) == 0o700
     assert stat.S_IMODE(entry(cache, file).stat().st_mode) == 0o700
 
 
 def test_what_others_may_have_written_is_not_believed(cache: Cache, file: Path) -> None:
-    cache.store(identity(file), handmade.trace())
+    cache.store(identity(file), traces.trace())
     entry(cache, file).chmod(0o777)
     assert reopened(cache, file) is None
 
@@ -118,11 +120,20 @@ def test_another_version_is_another_state(file: Path, monkeypatch: pytest.Monkey
     assert identity(file) != before
 
 
+def test_other_words_for_problems_are_another_state(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables hold titles and fixes: those of an older catalogue would differ from the documentation."""
+    before = identity(file)
+    monkeypatch.setitem(CATALOGUE, "truncated", replace(CATALOGUE["truncated"], title="Cut"))
+    caches._catalogue_digest.cache_clear()
+    assert identity(file) != before
+    caches._catalogue_digest.cache_clear()
+
+
 def test_an_older_state_of_the_file_is_forgotten(cache: Cache, file: Path) -> None:
-    cache.store(identity(file), handmade.trace())
+    cache.store(identity(file), traces.trace())
     old = entry(cache, file)
     file.write_bytes(b"a newer profile")
-    cache.store(identity(file), handmade.trace())
+    cache.store(identity(file), traces.trace())
     assert not old.exists()
     assert entry(cache, file).exists()
 
@@ -140,7 +151,7 @@ def test_remote_files_by_their_tags(cache: Cache) -> None:
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "gone"])
 def test_a_damaged_manifest_is_forgotten(cache: Cache, file: Path, damage: str) -> None:
-    cache.store(identity(file), handmade.trace())
+    cache.store(identity(file), traces.trace())
     harm(entry(cache, file) / caches.MANIFEST, damage)
     assert reopened(cache, file) is None or damage == "flip"
 
@@ -148,7 +159,7 @@ def test_a_damaged_manifest_is_forgotten(cache: Cache, file: Path, damage: str) 
 def test_a_manifest_of_another_profile(cache: Cache, file: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     other.write_bytes(b"x")
-    cache.store(identity(other), handmade.trace())
+    cache.store(identity(other), traces.trace())
     entry(cache, other).rename(entry(cache, file))
     assert reopened(cache, file) is None
     assert not entry(cache, file).exists()
@@ -156,18 +167,18 @@ def test_a_manifest_of_another_profile(cache: Cache, file: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("damage", ["cut", "gone", "empty"])
 def test_files_of_another_size_are_noticed_at_once(cache: Cache, file: Path, damage: str) -> None:
-    cache.store(identity(file), handmade.trace())
+    cache.store(identity(file), traces.trace())
     harm(entry(cache, file) / "events.arrow", damage)
     assert reopened(cache, file) is None
     assert not entry(cache, file).exists()
 
 
 def test_flipped_bytes_are_noticed_on_use(cache: Cache, file: Path) -> None:
-    cache.store(identity(file), handmade.trace())
+    cache.store(identity(file), traces.trace())
     harm(entry(cache, file) / "events.arrow", "flip")
-    found = cache.open(identity(file), handmade.trace().info.path, handmade.trace)
+    found = cache.open(identity(file), traces.trace().info.path, traces.trace)
     assert found is not None
-    check_same(found, handmade.trace())
+    check_same(found, traces.trace())
 
 
 def check_unwritable(problem: Problem | None, reason: str) -> None:
@@ -180,7 +191,7 @@ def test_a_cache_that_cannot_be_made(tmp_path: Path, file: Path) -> None:
     (tmp_path / "a file").write_bytes(b"")
     blocked = Cache(tmp_path / "a file" / "cache")
     assert reopened(blocked, file) is None
-    check_unwritable(blocked.store(identity(file), handmade.trace()), "Not a directory")
+    check_unwritable(blocked.store(identity(file), traces.trace()), "Not a directory")
     blocked.prune()
 
 
@@ -189,13 +200,13 @@ def test_a_read_only_cache(cache: Cache, file: Path, monkeypatch: pytest.MonkeyP
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr("tempfile.mkdtemp", refuse)
-    check_unwritable(cache.store(identity(file), handmade.trace()), "Read-only file system")
+    check_unwritable(cache.store(identity(file), traces.trace()), "Read-only file system")
 
 
 def test_a_read_only_cache_can_still_be_read(
     cache: Cache, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache.store(identity(file), handmade.trace())
+    cache.store(identity(file), traces.trace())
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
@@ -206,7 +217,7 @@ def test_a_read_only_cache_can_still_be_read(
 
 def test_a_disk_without_room(cache: Cache, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caches, "SPARE_BYTES", 1 << 60)
-    check_unwritable(cache.store(identity(file), handmade.trace()), "are free")
+    check_unwritable(cache.store(identity(file), traces.trace()), "are free")
     assert list(cache.folder.iterdir()) == []
 
 
@@ -235,7 +246,7 @@ def test_an_error_of_the_writer_leaves_nothing(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(caches, "write", fail)
-    check_unwritable(cache.store(identity(file), handmade.trace()), "No space left on device")
+    check_unwritable(cache.store(identity(file), traces.trace()), "No space left on device")
     assert list(cache.folder.iterdir()) == []
 
 
@@ -246,7 +257,7 @@ def test_a_home_that_is_not_known(file: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(caches, "default_folder", fail)
     homeless = Cache()
     assert reopened(homeless, file) is None
-    check_unwritable(homeless.store(identity(file), handmade.trace()), "home directory")
+    check_unwritable(homeless.store(identity(file), traces.trace()), "home directory")
     homeless.prune()
 
 
@@ -255,7 +266,7 @@ def several(cache: Cache, folder: Path, count: int) -> list[Path]:
     files = [folder / f"{i}.json" for i in range(count)]
     for age, file in enumerate(files):
         file.write_text(file.name)
-        cache.store(identity(file), handmade.trace())
+        cache.store(identity(file), traces.trace())
         os.utime(entry(cache, file) / caches.MANIFEST, (age, age))
     return files
 
@@ -269,7 +280,7 @@ def test_what_was_used_longest_ago_goes_first(cache: Cache, tmp_path: Path) -> N
 
 
 def test_what_dead_writers_left_goes_after_a_while(cache: Cache, file: Path) -> None:
-    cache.store(identity(file), handmade.trace())
+    cache.store(identity(file), traces.trace())
     old, new = (cache.folder / f"{caches._ASIDE}{name}" for name in ("old", "new"))
     for folder in (old, new):
         folder.mkdir()
@@ -282,20 +293,18 @@ def test_what_dead_writers_left_goes_after_a_while(cache: Cache, file: Path) -> 
 
 
 def test_a_trace_larger_than_the_cache(cache: Cache, file: Path) -> None:
-    check_unwritable(
-        Cache(cache.folder, limit=10).store(identity(file), handmade.trace()), "the limit is 10 B"
-    )
+    check_unwritable(Cache(cache.folder, limit=10).store(identity(file), traces.trace()), "the limit is 10 B")
 
 
 def test_no_cache_at_all(cache: Cache, file: Path) -> None:
-    assert Cache(cache.folder, limit=0).store(identity(file), handmade.trace()) is None
+    assert Cache(cache.folder, limit=0).store(identity(file), traces.trace()) is None
     assert not cache.folder.exists()
 
 
 def test_several_writers_at_once(cache: Cache, file: Path) -> None:
     problems: list[Problem | None] = []
     threads = [
-        threading.Thread(target=lambda: problems.append(cache.store(identity(file), handmade.trace())))
+        threading.Thread(target=lambda: problems.append(cache.store(identity(file), traces.trace())))
         for _ in range(8)
     ]
     for thread in threads:
@@ -306,7 +315,7 @@ def test_several_writers_at_once(cache: Cache, file: Path) -> None:
     assert [path.name for path in cache.folder.iterdir()] == [identity(file).key]
     found = reopened(cache, file)
     assert found is not None
-    check_same(found, handmade.trace())
+    check_same(found, traces.trace())
 
 
 def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from stepscope.formats.source import Source
 from stepscope.profiles.cache.cache import Cache, Identity, identify
 from stepscope.profiles.cache.private_folder import NotPrivate, check_private, make_private
 from stepscope.profiles.load import load
-from tests.builders import traces as handmade
+from tests.builders import traces
 from tests.builders.files import put
 from tests.profiles.cache.test_stored import never
 
@@ -44,7 +44,7 @@ def open_umask() -> Iterator[None]:
 def test_it_is_made_for_the_user_alone(tmp_path: Path) -> None:
     folder = tmp_path / "above" / "cache"
     cache, key = Cache(folder), identity(tmp_path)
-    assert cache.store(key, handmade.trace()) is None
+    assert cache.store(key, traces.trace()) is None
     entry = folder / key.key
     assert [mode(path) for path in (folder.parent, folder, entry)] == [0o700] * 3
     files = list(entry.iterdir())
@@ -60,7 +60,7 @@ def test_one_that_is_open_is_not_used(tmp_path: Path, bits: int) -> None:
     (folder / "notes.txt").write_text("kept")
     folder.chmod(bits)
     cache, key = Cache(folder), identity(tmp_path)
-    problem = cache.store(key, handmade.trace())
+    problem = cache.store(key, traces.trace())
     assert problem is not None
     assert problem.code == "cache-unwritable"
     assert f"the folder is open to other users (mode {bits:03o})" in problem.detail
@@ -84,7 +84,7 @@ def test_an_empty_one_that_is_open_is_not_used_either(tmp_path: Path) -> None:
 def test_one_that_only_we_have_filled_is_closed_again(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     cache, key = Cache(folder), identity(tmp_path)
-    assert cache.store(key, handmade.trace()) is None
+    assert cache.store(key, traces.trace()) is None
     folder.chmod(0o755)
     assert cache.open(key, "x", never) is not None
     assert mode(folder) == 0o700
@@ -95,7 +95,7 @@ def test_what_was_planted_while_it_was_open_is_not_believed(tmp_path: Path) -> N
         pytest.skip("only root can give a folder away")
     folder = tmp_path / "cache"
     cache, key = Cache(folder), identity(tmp_path)
-    assert cache.store(key, handmade.trace()) is None
+    assert cache.store(key, traces.trace()) is None
     folder.chmod(0o777)
     os.chown(folder / key.key, SOMEBODY, SOMEBODY)
     assert cache.open(key, "x", never) is None
@@ -105,7 +105,7 @@ def test_a_file_system_without_modes(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """Where closing it changes nothing, it is not used."""
     folder = tmp_path / "cache"
     key = identity(tmp_path)
-    assert Cache(folder).store(key, handmade.trace()) is None
+    assert Cache(folder).store(key, traces.trace()) is None
     folder.chmod(0o777)
     monkeypatch.setattr(Path, "chmod", lambda *_: None)
     with pytest.raises(NotPrivate, match="open to other users"):
@@ -115,10 +115,10 @@ def test_a_file_system_without_modes(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_one_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "cache"
     key = identity(tmp_path)
-    assert Cache(folder).store(key, handmade.trace()) is None
+    assert Cache(folder).store(key, traces.trace()) is None
     monkeypatch.setattr(os, "geteuid", lambda: SOMEBODY)
     assert Cache(folder).open(key, "x", never) is None
-    problem = Cache(folder).store(key, handmade.trace())
+    problem = Cache(folder).store(key, traces.trace())
     assert problem is not None
     assert "the folder belongs to another user" in problem.detail
     assert "STEPSCOPE_CACHE" in problem.fix
@@ -147,7 +147,7 @@ def test_a_link_of_another_user_is_not(tmp_path: Path) -> None:
 def test_a_link_to_nowhere(tmp_path: Path) -> None:
     (tmp_path / "cache").symlink_to(tmp_path / "absent")
     assert Cache(tmp_path / "cache").open(identity(tmp_path), "x", never) is None
-    problem = Cache(tmp_path / "cache").store(identity(tmp_path), handmade.trace())
+    problem = Cache(tmp_path / "cache").store(identity(tmp_path), traces.trace())
     assert problem is not None
     assert not (tmp_path / "absent").exists()
 

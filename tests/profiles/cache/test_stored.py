@@ -15,7 +15,7 @@ from stepscope.profiles.cache.mapped import Damaged, mapped
 from stepscope.profiles.cache.stored import StoredTrace, lazily, write
 from stepscope.trace.schema import TABLES, Text
 from stepscope.trace.trace import Trace
-from tests.builders import traces as handmade
+from tests.builders import traces
 
 PLAIN = {"a": pl.UInt32, "b": pl.Int64, "c": pl.Float64, "d": pl.UInt8}
 
@@ -36,7 +36,7 @@ def check_same(found: Trace, expected: Trace) -> None:
 @pytest.mark.parametrize("few", [0, 1_000_000])
 def test_a_trace_comes_back_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     monkeypatch.setattr(stored, "FEW_NAMES", few)
-    trace = handmade.trace()
+    trace = traces.trace()
     kept = lazily(StoredTrace(tmp_path, write(trace, tmp_path)), "/somewhere/rank0.pt.trace.json", never)
     check_same(kept, trace)
 
@@ -49,7 +49,7 @@ def test_a_trace_without_events(tmp_path: Path) -> None:
 def test_only_the_names_in_use_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     others = pl.Series([f"elsewhere {i}" for i in range(100)], dtype=Text)
     monkeypatch.setattr(stored, "FEW_NAMES", 10)
-    write(handmade.trace(), tmp_path)
+    write(traces.trace(), tmp_path)
     names = pl.read_ipc(tmp_path / "strings.arrow")["strings"]
     assert len(others) == 100
     assert "aten::mm" in names
@@ -73,7 +73,7 @@ def test_tables_are_mapped_not_copied(tmp_path: Path) -> None:
 
 
 def test_a_mapped_table_outlives_its_file(tmp_path: Path) -> None:
-    trace = handmade.trace()
+    trace = traces.trace()
     kept = StoredTrace(tmp_path, write(trace, tmp_path)).table("events")
     (tmp_path / "events.arrow").unlink()
     assert kept.equals(trace.events)
@@ -83,15 +83,15 @@ def test_a_mapped_table_outlives_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("table", ["events", "kernels", "strings", "traces"])
 @pytest.mark.parametrize("damage", ["flip", "cut", "gone", "empty"])
 def test_damage_found_late_means_reading_again(tmp_path: Path, table: str, damage: str) -> None:
-    trace = handmade.trace()
-    kept = lazily(StoredTrace(tmp_path, write(trace, tmp_path)), trace.info.path, handmade.trace)
+    trace = traces.trace()
+    kept = lazily(StoredTrace(tmp_path, write(trace, tmp_path)), trace.info.path, traces.trace)
     harm(tmp_path / f"{table}.arrow", damage)
     check_same(kept, trace)
 
 
 def test_damage_of_a_cold_frame(tmp_path: Path) -> None:
-    trace = handmade.trace()
-    kept = lazily(StoredTrace(tmp_path, write(trace, tmp_path)), trace.info.path, handmade.trace)
+    trace = traces.trace()
+    kept = lazily(StoredTrace(tmp_path, write(trace, tmp_path)), trace.info.path, traces.trace)
     harm(tmp_path / "cold0.arrow", "flip")
     check_same(kept, trace)
 
@@ -111,7 +111,7 @@ def harm(file: Path, damage: str) -> None:
 
 
 def test_sizes_are_checked_at_once(tmp_path: Path) -> None:
-    contents = write(handmade.trace(), tmp_path)
+    contents = write(traces.trace(), tmp_path)
     StoredTrace(tmp_path, contents).check_sizes()
     harm(tmp_path / "ops.arrow", "cut")
     with pytest.raises(Damaged, match=r"ops\.arrow has"):
@@ -119,7 +119,7 @@ def test_sizes_are_checked_at_once(tmp_path: Path) -> None:
 
 
 def test_files_outside_the_folder_are_refused(tmp_path: Path) -> None:
-    contents = write(handmade.trace(), tmp_path)
+    contents = write(traces.trace(), tmp_path)
     outside = stored.StoredFile("../x", 3, 0)
     (tmp_path.parent / "x").write_bytes(b"abc")
     with pytest.raises(Damaged):

@@ -9,6 +9,7 @@ from typing import Any
 from stepscope.capture.process.troubles import Troubles
 from stepscope.capture.ring.ring import open_ring
 from stepscope.profiles.find.catalog import scan
+from stepscope.profiles.find.runs import RING
 from stepscope.profiles.load import load
 from stepscope.ring_layout import ANNOTATION
 from tests.builders.files import put
@@ -72,7 +73,7 @@ def test_a_sidecar_without_its_file_does_not_win(tmp_path: Path) -> None:
     """The process was killed between the two."""
     ring(tmp_path, recording="abc")
     complete(tmp_path, f"h_1.{TIME}", recording="abc").unlink()
-    assert [run.entries[0].format_hint for run in scan(tmp_path).runs] == ["ring"]
+    assert [run.entries[0].format_hint for run in scan(tmp_path).runs] == [RING]
 
 
 def test_without_an_open_window_any_complete_file_tells_more(tmp_path: Path) -> None:
@@ -86,14 +87,14 @@ def test_a_later_window_comes_after_the_complete_one(tmp_path: Path) -> None:
     complete(tmp_path, f"h_1.{TIME}", recording="abc")
     complete(tmp_path, f"h_2.{TIME - 60 * MINUTE}", recording="earlier", run="s")
     runs = scan(tmp_path).runs
-    assert [run.entries[0].format_hint for run in runs] == ["kineto", "ring", "kineto"]
+    assert [run.entries[0].format_hint for run in runs] == ["kineto", RING, "kineto"]
     assert {"capture-killed", "other-runs"} <= set(codes(tmp_path))
 
 
 def test_a_newer_job_that_was_killed_comes_first(tmp_path: Path) -> None:
     ring(tmp_path, recording="abc", start_unix_ns=TIME + MINUTE)
     complete(tmp_path, f"h_2.{TIME}", recording="another")
-    assert [run.entries[0].format_hint for run in scan(tmp_path).runs] == ["ring", "kineto"]
+    assert [run.entries[0].format_hint for run in scan(tmp_path).runs] == [RING, "kineto"]
 
 
 def test_ranks_that_were_killed_are_one_run(tmp_path: Path) -> None:

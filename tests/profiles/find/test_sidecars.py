@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from stepscope.profiles.find.catalog import scan
 from stepscope.profiles.find.sidecars import sidecar_path
 from stepscope.profiles.load import load
@@ -34,12 +36,65 @@ def test_rank_host_and_step_times(tmp_path: Path) -> None:
         "inside": {"first": 6, "durations_ns": [20, 24, 28]},
         "after": {"first": 9, "durations_ns": [500, 12]},
     }
-    note(tmp_path, f"h_1.{TIME}", rank=3, world_size=4, host="node", steps=steps)
+    unprofiled = {"before": run(25, 12)}
+    note(tmp_path, f"h_1.{TIME}", rank=3, world_size=4, host="node", steps=steps, unprofiled=unprofiled)
     info = load(tmp_path).traces[0].info
     assert (info.rank, info.world_size, info.host) == (3, 4, "node")
     assert info.capture["unprofiled_step_ns"] == 12
-    assert info.capture["unprofiled_steps"] == 4
+    assert info.capture["unprofiled_steps"] == 25
     assert info.capture["profiled_step_ns"] == 24
+
+
+def run(count: int, mean_ns: float, *, synchronised: bool = True, scatter: float = 0.0) -> dict[str, Any]:
+    """A run of unprofiled steps, as a sidecar has it."""
+    return {
+        "first": 3,
+        "count": count,
+        "total_ns": round(count * mean_ns),
+        "mean_ns": mean_ns,
+        "low_ns": mean_ns * (1 - scatter),
+        "high_ns": mean_ns * (1 + scatter),
+        "synchronised": synchronised,
+        "host_durations_ns": [3, 5],
+    }
+
+
+SECOND = 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("runs", "wanted"),
+    [
+        ({"before": run(20, 1000)}, (1000, 20, "before")),
+        ({"before": run(3, SECOND / 2)}, (SECOND // 2, 3, "before")),
+        ({"before": run(19, 1000)}, None),  # too short by both
+        ({"before": run(20, 1000, synchronised=False)}, None),
+        ({"before": run(20, 1000), "after": run(20, 1100)}, (1050, 40, "before and after")),
+        ({"before": run(20, 1000), "after": run(20, 800)}, (1000, 20, "before")),  # prefetched batches
+        ({"before": run(5, 1000), "after": run(20, 1100)}, (1080, 25, "before and after")),
+        ({"before": run(5, 1000), "after": run(20, 1300)}, None),
+        ({"after": run(40, 1000)}, None),  # nothing to check it by
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_the_unprofiled_step(tmp_path: Path, runs: Any, wanted: Any) -> None:
+    put(tmp_path, f"h_1.{TIME}.pt.trace.json")
+    note(tmp_path, f"h_1.{TIME}", unprofiled=runs)
+    found = load(tmp_path).traces[0].info.capture["unprofiled_step"]
+    if wanted is None:
+        assert found is None
+    else:
+        assert (found["mean_ns"], found["count"], found["source"]) == wanted
+        assert found["low_ns"] <= 0.97 * found["mean_ns"] < 1.03 * found["mean_ns"] <= found["high_ns"] + 1
+        assert found["host_ns"] == 4
+
+
+def test_with_regions_the_loops_steps_are_not_the_steps(tmp_path: Path) -> None:
+    put(tmp_path, f"h_1.{TIME}.pt.trace.json")
+    regions = {"names": ["train"], "first": 0, "which": [0]}
+    note(tmp_path, f"h_1.{TIME}", unprofiled={"before": run(30, 1000)}, regions=regions)
+    assert load(tmp_path).traces[0].info.capture["unprofiled_step_ns"] is None
 
 
 def test_without_steps_outside_nothing_is_claimed(tmp_path: Path) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
-import struct
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.profiles.find import skipped as skips
+from stepscope.profiles.find import skipped
 
 
 @pytest.mark.parametrize(
@@ -25,14 +23,14 @@ from stepscope.profiles.find import skipped as skips
     ],
 )
 def test_names_of_profiles(name: str, hint: str) -> None:
-    assert skips.by_name(name).format_hint == hint
+    assert skipped.by_name(name).format_hint == hint
 
 
 @pytest.mark.parametrize(
     "name", ["trace.json", "a.json.gz", "events.out.tfevents.1794703456.vm", "model.pb", "noending"]
 )
 def test_names_that_do_not_tell(name: str) -> None:
-    assert skips.by_name(name) == skips.LOOK_INSIDE
+    assert skipped.by_name(name) == skipped.LOOK_INSIDE
 
 
 @pytest.mark.parametrize(
@@ -56,7 +54,7 @@ def test_names_that_do_not_tell(name: str) -> None:
     ],
 )
 def test_names_of_other_files(name: str, reason: str) -> None:
-    assert reason in skips.by_name(name).reason
+    assert reason in skipped.by_name(name).reason
 
 
 @pytest.mark.parametrize(
@@ -76,51 +74,16 @@ def test_names_of_other_files(name: str, reason: str) -> None:
     ],
 )
 def test_json_by_its_first_bytes(document: object, hint: str, reason: str) -> None:
-    found = skips.by_content(json.dumps(document).encode())
+    found = skipped.by_content(json.dumps(document).encode())
     assert found.format_hint == hint
     assert found.reason.startswith(reason)
 
 
 def test_xplane_by_its_first_bytes() -> None:
-    assert skips.by_content(b"\x0a\x40\x12\x09/host:CPU").format_hint == "xplane"
+    assert skipped.by_content(b"\x0a\x40\x12\x09/host:CPU").format_hint == "xplane"
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_get_a_verdict(head: bytes) -> None:
-    found = skips.by_content(head)
+    found = skipped.by_content(head)
     assert bool(found.format_hint) != bool(found.reason)
-
-
-def record(event: bytes) -> bytes:
-    return struct.pack("<QI", len(event), 0) + event + b"\0\0\0\0"
-
-
-SCALAR = b"\x09" + b"\0" * 8 + b"\x10\x83\x01" + b"\x2a\x03abc"
-RUN_METADATA = b"\x09" + b"\0" * 8 + b"\x10\x05" + b"\x42\x04xxxx"
-
-
-@pytest.mark.parametrize(
-    ("records", "hint", "reason"),
-    [
-        ([SCALAR, RUN_METADATA], "tf_events", ""),
-        ([SCALAR], "", "without a profile (no RunMetadata)"),
-        ([], "", "without a profile (no RunMetadata)"),
-    ],
-)
-def test_event_files_by_their_records(records: list[bytes], hint: str, reason: str) -> None:
-    data = b"".join(map(record, records))
-    found = skips.by_records(io.BytesIO(data), len(data))
-    assert found.format_hint == hint
-    assert reason in found.reason
-
-
-@given(st.binary(max_size=300))
-def test_any_event_file_gets_a_verdict(data: bytes) -> None:
-    found = skips.by_records(io.BytesIO(data), len(data))
-    assert bool(found.format_hint) != bool(found.reason)
-
-
-def test_event_files_are_not_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skips, "RECORDS_LOOKED_AT", 2)
-    data = record(SCALAR) * 3 + record(RUN_METADATA)
-    assert "first 2 records" in skips.by_records(io.BytesIO(data), len(data)).reason

@@ -11,7 +11,6 @@ import pytest
 import stepscope
 from stepscope.reports.build import report as build
 from stepscope.reports.model.report import Profile, Report
-from stepscope.reports.render.drawn import bar, sparkline
 from stepscope.reports.render.json import as_json
 from stepscope.reports.render.terminal import as_text, report_lines
 from stepscope.reports.tables.tables import ORDER
@@ -84,26 +83,18 @@ def test_without_steps() -> None:
     assert "no steps" in text
 
 
-def test_the_median_is_of_whole_steps() -> None:
+def test_pieces_at_the_ends_are_said_to_be_left_out() -> None:
     found = report()
     found.steps.count, found.steps.partial = 3, 1
-    assert ", median of the 2 whole " in as_text(found)
+    assert "1 recorded in part, left out" in as_text(found)
 
 
-@pytest.mark.parametrize(
-    ("share", "drawn"),
-    [(0.0, "    "), (1.0, "████"), (0.5, "██  "), (0.0001, "▏   "), (7.0, "████"), (0.3, "█▎  ")],
-)
-def test_bars(share: float, drawn: str) -> None:
-    assert bar(share, 4) == drawn
-
-
-@pytest.mark.parametrize(
-    ("values", "drawn"),
-    [([], ""), ([0, 0], "▁▁"), ([1, 2, 4, 8], "▂▃▅█"), ([1] * 19 + [8], "▂▂▂▂▂▂▂▂▂█")],
-)
-def test_sparklines(values: list[float], drawn: str) -> None:
-    assert sparkline(values, 10) == drawn
+def test_the_whole_recording_is_called_that() -> None:
+    found = report()
+    found.steps.source = "whole"
+    text = as_text(found)
+    assert "no steps: the whole recording, " in text
+    assert "the whole recording, since no steps were found" in text
 
 
 def test_the_report_of_the_sample() -> None:

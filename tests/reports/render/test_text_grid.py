@@ -1,10 +1,11 @@
-"""Aligned lines: what does not fit is clipped, at its end or in the middle."""
+"""Aligned lines: what does not fit is clipped, at its end or in the middle. Bars and sparklines fit their width."""
 
 from __future__ import annotations
 
+import pytest
 from rich.text import Text
 
-from stepscope.reports.render.text_grid import lines
+from stepscope.reports.render.text_grid import bar, lines, sparkline
 
 ROWS = [[Text("1."), Text("gap on the device before nvjet_128x64_forward"), Text("+1 ms")],
         [Text("2."), Text("gap on the device before nvjet_128x64_backward"), Text("+2 ms")]]  # fmt: skip
@@ -37,3 +38,19 @@ def test_remarks_give_way_before_names() -> None:
     assert "n" * 40 in kept.plain and "r" * 20 in kept.plain
     (narrow,) = lines(rows, [False, True, False], told, 50, remark=2)
     assert narrow.cell_len <= 50 and "12 ms" in narrow.plain
+
+
+@pytest.mark.parametrize(
+    ("share", "drawn"),
+    [(0.0, "    "), (1.0, "████"), (0.5, "██  "), (0.0001, "▏   "), (7.0, "████"), (0.3, "█▎  ")],
+)
+def test_bars(share: float, drawn: str) -> None:
+    assert bar(share, 4) == drawn
+
+
+@pytest.mark.parametrize(
+    ("values", "drawn"),
+    [([], ""), ([0, 0], "▁▁"), ([1, 2, 4, 8], "▂▃▅█"), ([1] * 19 + [8], "▂▂▂▂▂▂▂▂▂█")],
+)
+def test_sparklines(values: list[float], drawn: str) -> None:
+    assert sparkline(values, 10) == drawn

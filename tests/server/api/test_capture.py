@@ -30,7 +30,7 @@ while time.monotonic() < end:
     time.sleep(0.002)
     stepscope.step()
 """
-XSPACE = ROOT / "tests" / "fixtures" / "diagnosis_heldout" / "heldout-jax-policy-epochs.slow.xplane.pb.gz"
+XSPACE = ROOT / "tests" / "fixtures" / "diagnosis" / "jax_input.slow.xplane.pb.gz"
 
 
 @pytest.fixture

@@ -13,16 +13,15 @@ from typing import Any
 import polars as pl
 import pytest
 
-from stepscope.profiles.cache import background as later
+from stepscope.profiles.cache import background
 from stepscope.profiles.find.catalog import scan
 from stepscope.profiles.load import load_run
 from stepscope.profiles.profile import Profile
 from stepscope.server.http.request import Refused
 from stepscope.server.runs import opened
 from stepscope.server.runs.listed import ListedRun, listed
-from stepscope.server.runs.memo import Values, Workers
+from stepscope.server.runs.memo import Values, Workers, size_of
 from stepscope.server.runs.opened import Limits, NotYet, Opened, OpenedRun
-from stepscope.server.runs.sizes import size_of
 from stepscope.server.timeline.view import view_at
 from tests.patience import PATIENCE_S, tries
 from tests.server.conftest import SAMPLE
@@ -190,7 +189,7 @@ def test_what_the_viewer_keeps_counts_as_memory(store: Opened, tmp_path: Path) -
     """Rows of the picture with what native code holds of them, and arguments that were unpacked for somebody."""
     (listed_run,) = runs_in(tmp_path, 1)
     load_run(listed_run.run)
-    later.wait()
+    background.wait()
     run = got(store, listed_run)
     rank = run.profile.ranks[0]
     events = len(run.profile.trace(rank).events)
@@ -209,7 +208,7 @@ def test_what_the_viewer_keeps_counts_as_memory(store: Opened, tmp_path: Path) -
 def test_unpacked_arguments_go_when_there_is_no_room(store: Opened, tmp_path: Path) -> None:
     (listed_run,) = runs_in(tmp_path, 1)
     load_run(listed_run.run)
-    later.wait()
+    background.wait()
     run = got(store, listed_run)
     arguments = run.profile.traces[0].arguments(0)
     run.kept("a", lambda: 1)

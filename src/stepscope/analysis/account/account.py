@@ -10,7 +10,7 @@ import polars as pl
 from stepscope.analysis.account.idle import explain
 from stepscope.analysis.parts import BUSY_PARTS, IDLE_PARTS, PARTS, Part
 from stepscope.analysis.steps.find import Steps
-from stepscope.native.spans import nesting as intervals
+from stepscope.native.spans import sweep
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
 
@@ -84,7 +84,7 @@ def _work(trace: Trace, device: int | None) -> pl.DataFrame:
 
 
 def _busy_slices(work: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
-    found = intervals.slices(
+    found = sweep.slices(
         buffer(work["start_ns"]), buffer(work["end_ns"]), buffer(work["priority"]), low, high
     )
     start, end, priority, owner = found

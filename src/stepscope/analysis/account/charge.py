@@ -17,8 +17,8 @@ from stepscope.analysis.host.names import COMPUTE_THREAD, INPUT_THREAD
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.parts import part
 from stepscope.analysis.steps.find import Steps
-from stepscope.native.spans import nesting as intervals
 from stepscope.native.spans import segments as native
+from stepscope.native.spans.sweep import slices
 from stepscope.registers.calibration.launches import EAGER_PAUSE_NS
 from stepscope.registers.policy.tables import SILENCE_PAIRS, SILENCE_THREADS
 from stepscope.trace.columns import buffer, series
@@ -215,7 +215,7 @@ class Charger:
         ranked = pieces.with_columns(
             rank=pl.col("part").cast(pl.String).replace_strict(_RANK, default=1, return_dtype=pl.UInt8)
         ).sort("start_ns", maintain_order=True)
-        start, end, _, owner = intervals.slices(
+        start, end, _, owner = slices(
             buffer(ranked["start_ns"]), buffer(ranked["end_ns"]), buffer(ranked["rank"]),
             take_smallest(ranked["start_ns"]), take_largest(ranked["end_ns"]),
         )  # fmt: skip

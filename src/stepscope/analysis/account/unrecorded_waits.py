@@ -14,7 +14,7 @@ import polars as pl
 from stepscope.analysis.account.host_timeline import Timeline, main_track
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.steps.find import Steps
-from stepscope.native.spans import nesting as intervals
+from stepscope.native.spans.sets import union
 from stepscope.registers.calibration.launches import LAUNCH_LATENCY_NS, LEAST_WAIT_NS, WAIT_ENDS_WITHIN_NS
 from stepscope.registers.policy.findings import SILENCE_SHARE, SILENCE_TIMES
 from stepscope.trace.columns import buffer, series
@@ -67,7 +67,7 @@ def _busy(trace: Trace) -> pl.DataFrame:
         pl.col("kind").is_in(["kernel", "copy", "memset"]), pl.col("track").is_in(devices.implode())
     ).sort("start_ns")
     end = work["start_ns"] + work["dur_ns"] + LAUNCH_LATENCY_NS
-    start, stop = intervals.union(buffer(work["start_ns"]), buffer(end))
+    start, stop = union(buffer(work["start_ns"]), buffer(end))
     return pl.DataFrame(
         {
             "start_ns": series("start_ns", start, pl.Int64),

@@ -10,7 +10,7 @@ from stepscope.analysis.steps.find import Steps
 from stepscope.registers.calibration.launches import TRACE_JSON_EVENTS
 from stepscope.registers.policy.capture import GRAPHS_HIDE_OPS, MANY_EVENTS, MOSTLY_PYTHON, NAMED_PROCESSES
 from stepscope.registers.policy.findings import MAJORITY
-from stepscope.trace.problems import Problem
+from stepscope.trace.problems import Problem, problem
 from stepscope.trace.trace import Trace
 
 
@@ -39,12 +39,7 @@ def _only_warm_up(trace: Trace, steps: Steps) -> Iterator[Problem]:
         .to_series()
     )
     if (shares > MAJORITY).all():
-        yield Problem(
-            "only-warm-up",
-            "Only the warm-up was recorded",
-            f"Compiling takes more than half of each of the {len(shares):,} steps.",
-            "Begin the window later: after the steps in which programs are traced and compiled.",
-        )
+        yield problem("only-warm-up", f"Compiling takes more than half of each of the {len(shares):,} steps.")
 
 
 def _two_workers(trace: Trace) -> Iterator[Problem]:
@@ -55,11 +50,9 @@ def _two_workers(trace: Trace) -> Iterator[Problem]:
     hosts = trace.tracks.filter((pl.col("what") == "host") & pl.col("id").is_in(marking.implode()))
     processes = hosts["pid"].drop_nulls().unique().sort().to_list()
     if len(processes) > 1:
-        yield Problem(
+        yield problem(
             "two-workers",
-            "Several workers are in one file",
-            f"{{count}} processes mark steps: {', '.join(processes[:NAMED_PROCESSES])}. Their times are added up as if they were one worker's.",
-            "Keep one file per rank; stepscope puts the ranks together itself.",
+            f"{{count}} processes mark steps: {', '.join(processes[:NAMED_PROCESSES])}.",
             count=len(processes),
         )
 
@@ -73,13 +66,10 @@ def _graphs(trace: Trace) -> Iterator[Problem]:
     hidden = kernels["graph_node"].is_not_null() & kernels["op"].is_null()
     total, lost = int(spent.sum()), int(spent.filter(hidden).sum())
     if total and lost >= GRAPHS_HIDE_OPS * total:
-        yield Problem(
+        yield problem(
             "graphs-hide-ops",
-            "CUDA graphs hide which op a kernel belongs to",
-            f"{{count}} kernels with {lost / total:.0%} of the kernels' time were launched by graphs and belong to no op.",
-            "Record a few steps without graphs to see their ops; torch.compile makes them with mode='reduce-overhead'.",
-            "info",
-            int(hidden.sum()),
+            f"{{count}} kernels with {lost / total:.0%} of the kernels' time were launched by graphs.",
+            count=int(hidden.sum()),
         )
 
 
@@ -88,13 +78,8 @@ def _kernel_facts(trace: Trace) -> Iterator[Problem]:
     kernels = trace.kernels
     facts = kernels.select("occupancy", "registers", "blocks_per_sm")
     if trace.info.devices and len(kernels) and all(facts[name].count() == 0 for name in facts.columns):
-        yield Problem(
-            "no-kernel-facts",
-            "Nothing is known of the kernels but their times",
-            "{count} kernels, and none tells its occupancy or registers. ROCm's recorder and old ones of CUDA do not write them.",
-            "Measure single kernels with the vendor's tool: rocprof-compute, or ncu.",
-            "info",
-            len(kernels),
+        yield problem(
+            "no-kernel-facts", "{count} kernels, and none has its occupancy or registers.", count=len(kernels)
         )
 
 
@@ -102,13 +87,10 @@ def _collectives(trace: Trace) -> Iterator[Problem]:
     """Device work by NCCL, and no call that says what it was."""
     work = trace.events.filter((pl.col("kind") == "kernel") & (pl.col("role") == "collective"))
     if len(work) and trace.collectives.is_empty() and trace.info.framework == "pytorch":
-        yield Problem(
+        yield problem(
             "unnamed-collectives",
-            "Collectives without their sizes and groups",
-            "{count} kernels of collectives; no event says which bytes they moved, for which group.",
-            "Record with PyTorch 2.1 or newer, and record_shapes=True.",
-            "info",
-            len(work),
+            "{count} kernels of collectives; no event has their bytes or their group.",
+            count=len(work),
         )
 
 
@@ -116,11 +98,9 @@ def _cap(trace: Trace) -> Iterator[Problem]:
     """As many events as the writer of the JSON keeps."""
     is_json = trace.info.format == "chrome" and trace.info.framework in ("jax", "tensorflow")
     if is_json and len(trace.events) >= TRACE_JSON_EVENTS:
-        yield Problem(
+        yield problem(
             "event-cap",
-            "The file stops at a limit on events",
-            f"It holds {{count}} events; its writer keeps the first {TRACE_JSON_EVENTS:,} and drops the rest without a word.",
-            "Open the xplane.pb beside it, which holds all; record fewer steps, or with python_tracer_level=0.",
+            f"It holds {{count}} events; its writer keeps the first {TRACE_JSON_EVENTS:,}.",
             count=len(trace.events),
         )
 
@@ -130,11 +110,6 @@ def _python(trace: Trace) -> Iterator[Problem]:
     python = int((trace.events["kind"] == "python").sum())
     if len(trace.events) >= MANY_EVENTS and python >= MOSTLY_PYTHON * len(trace.events):
         off = "with_stack=False" if trace.info.framework == "pytorch" else "python_tracer_level=0"
-        yield Problem(
-            "mostly-python",
-            "Most of the trace are Python calls",
-            f"{{count}} of {len(trace.events):,} events. Recording them slows the host down, and makes the file large.",
-            f"Record with {off} where the stacks are not needed.",
-            "info",
-            python,
+        yield problem(
+            "mostly-python", f"{{count}} of {len(trace.events):,} events.", count=python, option=off
         )

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from stepscope.analysis.account.account import Account
+from stepscope.analysis.ops.graph_calls import REPLAY
 from stepscope.registers.policy.capture import COVERAGE_GAP
+from stepscope.trace.graphs import graph_work
 from stepscope.trace.lookup import rows_by_event
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -52,7 +54,8 @@ def _share(rows: pl.DataFrame, wanted: pl.Expr) -> float | None:
 
 def _device_time(trace: Trace, calls: pl.DataFrame) -> float | None:
     work = trace.events.filter(pl.col("kind").is_in(["kernel", "copy", "memset"]))["dur_ns"].sum()
-    return round(min(1.0, int(calls["device_self_ns"].sum()) / int(work)), 6) if work else None
+    by_ops = calls.filter(pl.col("execution").ne_missing(REPLAY))
+    return round(min(1.0, int(by_ops["device_self_ns"].sum()) / int(work)), 6) if work else None
 
 
 def _memory(trace: Trace) -> float | None:
@@ -85,12 +88,14 @@ def _explained(account: Account | None) -> float | None:
 def _untied(trace: Trace, calls: pl.DataFrame) -> str:
     """What most of the device time without an op is: `graph`, `copy` or `other`."""
     events = trace.events
-    rows = rows_by_event(trace.kernels["event"], len(events))
     work = events.filter(pl.col("kind").is_in(["kernel", "copy", "memset"])).select("id", "kind", "dur_ns")
     launched = trace.links.filter(pl.col("why") == "launch")["to"]
-    known = pl.concat([calls["event"].cast(pl.UInt32), trace.kernels.drop_nulls("op")["event"]])
+    replayed = pl.concat([graph_work(trace)["event"], trace.kernels.drop_nulls("graph_node")["event"]])
+    by_ops = trace.kernels.drop_nulls("op")["event"]
+    by_ops = by_ops.filter(~by_ops.is_in(replayed.implode()))
+    known = pl.concat([calls["event"].cast(pl.UInt32), by_ops])
     loose = work.filter(~pl.col("id").is_in(known.implode()))
-    in_graph = trace.kernels["graph_node"].gather(rows.gather(loose["id"])).is_not_null()
+    in_graph = loose["id"].is_in(replayed.implode())
     times = {
         "graph": int(loose.filter(in_graph)["dur_ns"].sum()),
         "copy": int(loose.filter((pl.col("kind") == "copy") & ~in_graph)["dur_ns"].sum()),
@@ -146,11 +151,16 @@ def _no_device_time(trace: Trace, share: float | None, calls: pl.DataFrame) -> R
         return ("There is no device work in the profile.", "") if "runtime" in kinds else _NOTHING
     untied = _untied(trace, calls)
     if untied == "graph":
-        fix = "Profile a few steps without graphs to see their ops."
-        return "Kernels of a CUDA graph have one launch and no ops of their own.", fix
+        return "Graph replay: the work of a graph has one launch, and no ops of its own.", _NAMES_GRAPHS
     if untied == "copy":
         return "Copies that no op asked for, such as those of the next batch.", ""
     return "Work that was launched outside of ops, or before the recording began.", ""
+
+
+_NAMES_GRAPHS = (
+    "Record the capture of the graph, in the same window or into capture_traces/ beside the profile: its ops then name the "
+    "replay. Or profile a few steps without graphs."
+)
 
 
 def _no_memory(trace: Trace, share: float | None, calls: pl.DataFrame) -> Reason:

@@ -16,7 +16,8 @@ from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.xla.damage import program_problems
 from stepscope.registers.calibration.launches import HOST_DEVICE_CLOCK_NS
 from stepscope.registers.policy.capture import DEFECT_SHOWN, DEFECT_WARNS
-from stepscope.trace.problems import Problem, Severity
+from stepscope.trace.graphs import captured_calls
+from stepscope.trace.problems import Problem, problem
 from stepscope.trace.trace import Trace
 from stepscope.units import duration
 
@@ -36,21 +37,11 @@ def capture_problems(trace: Trace, steps: Steps) -> list[Problem]:
 
 
 def _steps(steps: Steps) -> Iterator[Problem]:
-    count = steps.windows["step"].n_unique()
-    if count == 0:
-        yield Problem(
-            "no-steps",
-            "No steps were found",
-            "Nothing marks the steps and nothing repeats, so that all figures are over the whole recording.",
-            "Call profiler.step() at the end of each step, annotate the step, or name an annotation with --step-name.",
-        )
+    count = 0 if steps.is_whole else steps.windows["step"].n_unique()
+    if count == 0 and steps.confidence != "high":  # the whole recording was not asked for
+        yield problem("no-steps", "No annotation and no repetition was found.")
     if count == 1:
-        yield Problem(
-            "one-step",
-            "Only one step was recorded",
-            "One step says nothing about what is usual, and the first of a run is often slow.",
-            "Record several steps after a warm-up.",
-        )
+        yield problem("one-step", "The recording has 1 step.")
 
 
 def _launches(trace: Trace) -> Iterator[Problem]:
@@ -60,17 +51,36 @@ def _launches(trace: Trace) -> Iterator[Problem]:
     names = trace.events["name"].unique().drop_nulls()
     launching = names.filter(names.cast(pl.String).str.contains(_LAUNCHES))
     calls = trace.events.filter((pl.col("kind") == "runtime") & pl.col("name").is_in(launching.implode()))
+    calls = calls.filter(~pl.col("id").is_in(captured_calls(trace).implode()))
     answered = trace.links.filter(pl.col("why") == "launch")["from"].unique()
+    if not _links_kernels(trace):
+        yield from _unlinked(trace, calls)
+        return
     lost = len(calls) - int(calls["id"].is_in(answered.implode()).sum())
     if len(calls) and lost >= DEFECT_SHOWN * len(calls):
-        yield Problem(
+        yield problem(
             "launches-without-work",
-            "Kernels are missing",
             f"{{count}} of {len(calls):,} launches ({lost / len(calls):.0%}) have no kernel in the profile.",
-            "Warm the profiler up for a step, synchronise before it stops, and record fewer steps at once.",
-            _severity(lost / len(calls)),
-            lost,
+            case=_case(lost, len(calls), DEFECT_WARNS),
+            count=lost,
         )
+
+
+def _links_kernels(trace: Trace) -> bool:
+    launched = trace.links.filter(pl.col("why") == "launch")["to"]
+    return bool(trace.kernels["event"].is_in(launched.implode()).any())
+
+
+def _unlinked(trace: Trace, calls: pl.DataFrame) -> Iterator[Problem]:
+    """Calls and kernels are both there, and the recorder wrote nothing that connects them."""
+    if calls.is_empty():
+        return
+    yield problem(
+        "work-without-launch",
+        "None of {count} kernels is linked to the call that launched it, although calls were recorded.",
+        case="unlinked",
+        count=len(trace.kernels),
+    )
 
 
 def _unlaunched(trace: Trace) -> Iterator[Problem]:
@@ -81,13 +91,11 @@ def _unlaunched(trace: Trace) -> Iterator[Problem]:
     kernels = trace.events.filter(pl.col("kind") == "kernel", pl.col("start_ns") >= (known.min() or 0))
     lost = len(kernels) - int(kernels["id"].is_in(launched.implode()).sum())
     if len(launched) and len(kernels) and lost >= DEFECT_SHOWN * len(kernels):
-        yield Problem(
+        yield problem(
             "work-without-launch",
-            "Kernels whose launch was not recorded",
-            f"{{count}} of {len(kernels):,} kernels ({lost / len(kernels):.0%}) belong to no recorded call; no op or step can be named for them.",
-            "Often work from before the recording: warm up for a step, and synchronise before it starts.",
-            _severity(lost / len(kernels)),
-            lost,
+            f"{{count}} of {len(kernels):,} kernels ({lost / len(kernels):.0%}) belong to no recorded call.",
+            case=_case(lost, len(kernels), DEFECT_WARNS),
+            count=lost,
         )
 
 
@@ -98,15 +106,14 @@ def _clocks(trace: Trace) -> Iterator[Problem]:
     early = start.gather(links["from"]) - start.gather(links["to"])
     wrong = early.filter(early > HOST_DEVICE_CLOCK_NS)
     if len(wrong):
-        yield Problem(
+        yield problem(
             "clock-inversion",
-            "Work that begins before its launch",
-            f"{{count}} of {len(links):,} launches; by {duration(wrong.max())} at most: the clocks of host and device disagree.",
-            "Times between host and device are off by that much; a newer driver or profiler mends it.",
-            "warning" if len(wrong) >= DEFECT_SHOWN * len(links) else "info",
-            len(wrong),
+            f"{{count}} of {len(links):,} launches, by up to {duration(wrong.max())}.",
+            case=_case(len(wrong), len(links), DEFECT_SHOWN),
+            count=len(wrong),
         )
 
 
-def _severity(share: float) -> Severity:
-    return "warning" if share >= DEFECT_WARNS else "info"
+def _case(found: int, of: int, warns: float) -> str:
+    """Below this share the defect is only a note."""
+    return "" if found >= warns * of else "few"

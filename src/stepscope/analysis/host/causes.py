@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from stepscope.analysis.host import names as host_names
+from stepscope.analysis.host import names
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.parts import Part
 from stepscope.native.host import lineage as native
@@ -37,7 +37,16 @@ _ROLES = pl.Series([*ROLES, None], dtype=Role)
 
 _known: WeakKeyDictionary[Trace, pl.DataFrame] = WeakKeyDictionary()
 _known_codes: WeakKeyDictionary[Trace, pl.Series] = WeakKeyDictionary()
+# Traces with the host events of another one: what these stand for is asked of that.
+_same_host: WeakKeyDictionary[Trace, Trace] = WeakKeyDictionary()
 _at_once = RLock()  # the account and the replay ask side by side
+
+
+def share_causes(source: Trace, derived: Trace) -> Trace:
+    """The derived trace, whose host events are those of the source: they are judged once for both."""
+    with _at_once:
+        _same_host[derived] = _same_host.get(source, source)
+    return derived
 
 
 def host_causes(trace: Trace) -> pl.DataFrame:
@@ -50,6 +59,7 @@ def host_causes(trace: Trace) -> pl.DataFrame:
     api: the outermost framework call around it.
     """
     with _at_once:
+        trace = _same_host.get(trace, trace)
         found = _known.get(trace)
         if found is None:
             found = _known[trace] = _causes(trace)
@@ -64,6 +74,7 @@ def is_wait(trace: Trace) -> pl.Series:
 def host_codes(trace: Trace) -> pl.Series:
     """What each event is, one of the codes of native.lineage, before its surroundings are asked."""
     with _at_once:
+        trace = _same_host.get(trace, trace)
         found = _known_codes.get(trace)
         if found is None:
             found = _known_codes[trace] = _with_guards(trace, _codes(trace))
@@ -123,7 +134,7 @@ def _judged(table: pl.DataFrame, device_collectives: bool) -> pl.Series:
     """The code of each row of kind, role and name."""
     silent = pl.lit(native.SILENT, dtype=pl.UInt8)
     judged: Any = pl.when(False).then(silent)
-    for condition, code in host_names.rules(device_collectives):
+    for condition, code in names.rules(device_collectives):
         judged = judged.when(condition).then(pl.lit(code, dtype=pl.UInt8))
     codes: pl.Series = table.select(judged.otherwise(silent)).to_series()
     return codes

@@ -11,10 +11,16 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.kernels.names.dtypes import is_uniform
+from stepscope.analysis.kernels.names.in_file import told_by_others
 from stepscope.analysis.kernels.names.label import MATRIX_FAMILIES, Context
 from stepscope.analysis.kernels.names.rules import label
 from stepscope.analysis.kernels.names.xla import compiled_kernels
 from stepscope.analysis.kernels.occupancy import capability, launch_columns, multiprocessor, multiprocessors
+from stepscope.analysis.ops.graph_calls import launch_names
+from stepscope.trace.graphs import graph_work
+from stepscope.trace.schema import Text
+from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
 # Ops that are matrix products, as frameworks name them.
@@ -82,12 +88,66 @@ def _rows_of(keys: pl.Series, wanted: pl.Series) -> pl.Series:
 def _with_ops(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
     """The launching op's name and input types; where no op launched it, its place in the compiled program."""
     ops = trace.ops
-    types = ops["dtypes"].gather(_rows_of(ops["event"], rows["op"]))
+    types = _input_types(trace, rows["op"])
     launched_by = trace.events["name"].gather(rows["op"])
+    row = _rows_of(ops["event"], rows["event"])
+    scope = ops["scope"].gather(row)
+    in_graphs = graph_work(trace)
+    if len(in_graphs):
+        return _with_graphs(trace, rows.with_columns(dtypes=types, op=launched_by), scope, in_graphs, row)
     if launched_by.null_count():
-        scope = ops["scope"].gather(_rows_of(ops["event"], rows["event"]))
         launched_by = pl.select(pl.coalesce(launched_by, scope)).to_series()
     return rows.with_columns(dtypes=types, op=launched_by)
+
+
+def _with_graphs(
+    trace: Trace, rows: pl.DataFrame, scope: pl.Series, work: pl.DataFrame, own: pl.Series
+) -> pl.DataFrame:
+    """Kernels of graphs belong to the op that the capture or the program names, else to their launch."""
+    names = launch_names(trace, work)
+    launch = work.select("event", "launch").join(names, on="launch", maintain_order="left")
+    joined = rows.join(launch, on="event", how="left", maintain_order="left")
+    captured = trace.ops["external_id"].gather(own).is_not_null()
+    op = pl.select(
+        pl.when(captured)
+        .then(scope.cast(pl.String).str.split("/").list.last())
+        .otherwise(scope.cast(pl.String))
+    ).to_series()
+    replayed = pl.col("launch").is_not_null()
+    return joined.with_columns(
+        dtypes=pl.when(replayed)
+        .then(pl.coalesce(trace.ops["dtypes"].gather(own), _types_around(trace, joined["launch"])))
+        .otherwise("dtypes"),
+        op=pl.when(replayed)
+        .then(pl.coalesce(op, "name_right"))
+        .otherwise(pl.coalesce(pl.col("op").cast(pl.String), op))
+        .cast(Text),
+    ).drop("launch", "name_right")
+
+
+def _input_types(trace: Trace, op: pl.Series) -> pl.Series:
+    """The types of the op's inputs; where it has none recorded, those of the nearest op around it that has."""
+    ops = trace.ops
+    types = ops["dtypes"].gather(_rows_of(ops["event"], op))
+    bare = types.is_null() & op.is_not_null()
+    if not bare.any() or ops["dtypes"].null_count() == len(ops):
+        return types
+    typed = ops.filter(pl.col("dtypes").is_not_null())
+    has_types = pl.repeat(False, len(trace.events), eager=True).scatter(typed["event"], True)
+    around = ancestors(trace.events, has_types).gather(op)
+    return pl.select(pl.coalesce(types, ops["dtypes"].gather(_rows_of(ops["event"], around)))).to_series()
+
+
+def _types_around(trace: Trace, launch: pl.Series) -> pl.Series:
+    """Types of the op around a launch (a compiled function), where all its floating inputs have one format."""
+    found = _input_types(trace, launch)
+    uniform = {
+        text: text if is_uniform(text) else None for text in found.cast(pl.String).unique().drop_nulls()
+    }
+    kept: pl.Series = (
+        found.cast(pl.String).replace_strict(uniform, default=None, return_dtype=pl.String).cast(Text)
+    )
+    return kept
 
 
 def _launch_shapes(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
@@ -135,8 +195,8 @@ def _labels(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
         for name, op, dtypes in distinct.iter_rows()
     ]
     columns = {name: [getattr(one, name) for one in found] for name in _LABEL}
-    labels = pl.DataFrame(columns, schema=_LABEL)
-    return distinct.hstack(labels).with_columns(eligible=_eligible()).drop("family")
+    labels = distinct.hstack(pl.DataFrame(columns, schema=_LABEL))
+    return told_by_others(labels).with_columns(eligible=_eligible()).drop("family")
 
 
 def _eligible() -> pl.Expr:

@@ -1,6 +1,9 @@
 """How much of a device's peak the steps used: model FLOPs utilisation.
 
-mfu = sum over number formats of (FLOPs of matrix products in that format / dense peak of that format) / time of the steps
+mfu = sum over number formats of (FLOPs of matrix products in that format / best dense peak for them) / time of the steps
+
+The best peak is that of 16-bit numbers, or of the format itself where that is higher; `own_precision` is the same against
+the peak of the format that was used. fp32 near its own peak is far from what the device can do.
 
 Matrix products are the ops with a formula (`flops`) that launched a kernel which is one, and the instructions of compiled
 programs that are one; their format is that of the kernel that took longest. Work that is done twice (recomputed activations) counts twice, since it was done. Where formula
@@ -8,6 +11,8 @@ or peak is known for less than 90 % of the time of such kernels, nothing is clai
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -55,18 +60,30 @@ def _owners(trace: Trace, op_calls: pl.DataFrame, kernel: pl.Series) -> pl.Serie
     return found.to_series().alias("owner")
 
 
-def utilisation(trace: Trace, products: pl.DataFrame, window_ns: int) -> float | None:
-    """The share of the peak; None where formulas or peaks are not known for enough of the products."""
+@dataclass(frozen=True)
+class Utilisation:
+    """Shares of a device's peak: of the best that the work could have, and of the one in its own format."""
+
+    best: float
+    own_precision: float
+
+
+def utilisation(trace: Trace, products: pl.DataFrame, window_ns: int) -> Utilisation | None:
+    """Both shares; None where formulas or peaks are not known for enough of the products."""
     total = int(products["ns"].sum())
     if not total or not window_ns:
         return None
     known = {device.get("id"): peaks(device) for device in trace.info.devices}
-    at_peak, told = 0.0, 0
+    at_best, at_own, counted = 0.0, 0.0, 0
     grouped = products.drop_nulls("flops").group_by("device", "precision").agg(pl.col("flops", "ns").sum())
     for device, precision, flops, ns in grouped.iter_rows():
         found = known.get(device)
-        peak = found.flops_per_s(precision) if found is not None else None
-        if peak:
-            at_peak += flops / peak
-            told += ns
-    return at_peak * 1e9 / window_ns if told >= KNOWN_ENOUGH * total else None
+        own = found.own_flops_per_s(precision) if found is not None else None
+        best = found.best_flops_per_s(precision) if found is not None else None
+        if own and best:
+            at_own += flops / own
+            at_best += flops / best
+            counted += ns
+    if counted < KNOWN_ENOUGH * total:
+        return None
+    return Utilisation(at_best * 1e9 / window_ns, at_own * 1e9 / window_ns)

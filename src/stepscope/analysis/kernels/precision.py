@@ -35,6 +35,18 @@ def precision_times(calls: pl.DataFrame) -> pl.DataFrame:
     return conform(times, TIMES)
 
 
+UNKNOWN = {"name": pl.String, "op": pl.String, "calls": pl.Int64, "ns": pl.Int64}
+
+
+def unknown_kernels(calls: pl.DataFrame) -> pl.DataFrame:
+    """name, op, calls, ns of the kernels of unknown format, the longest first."""
+    compute = calls.filter((pl.col("role") != "collective").fill_null(True), pl.col("precision") == "unknown")
+    rows = compute.group_by(pl.col("name", "op").cast(pl.String)).agg(
+        calls=pl.len(), ns=pl.col("dur_ns").sum()
+    )
+    return conform(rows, UNKNOWN).sort(["ns", "name"], descending=[True, False])
+
+
 def precision_shares(times: pl.DataFrame) -> PrecisionShares:
     """The shares, in the order of the formats' width; formats that do not occur are left out."""
     total = int(times["ns"].sum())

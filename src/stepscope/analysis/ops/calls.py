@@ -3,8 +3,10 @@
 Host self time is an op's duration without the ops, annotations, Python and runtime calls inside it; unnamed work of
 the framework inside an op (such as TensorFlow's ParallelFor) is its own. Device self time is the work that the op
 itself launched, device total time also that of the ops inside it. An op of a compiled program has the device time of
-its own kernels. An op of the backward pass has the module of the forward op it is linked to. A call that does nothing but call the same op again is one call. Only calls inside steps count, if there
-are steps.
+its own kernels. A launch of a graph is a row like an op: its total is all its work, its self time what no capture names.
+An op of the backward pass has the module of the forward op it is linked to. A call that does nothing but
+call the same op again is one call. Only calls inside steps count, if there are steps. An op ran eagerly, as Python
+asked for it, or as a part of a graph that was built before.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ import polars as pl
 
 from stepscope.analysis.ops.flops import work_of_ops
 from stepscope.analysis.ops.forward_backward import forward_ops, scopes_of
-from stepscope.analysis.ops.op_execution import execution
+from stepscope.analysis.ops.graph_calls import captured_calls, with_graph_launches
 from stepscope.analysis.xla.ops import program_ops
 from stepscope.native import order
-from stepscope.native.spans import nesting as intervals
+from stepscope.native.spans import nesting
 from stepscope.trace.columns import buffer, series
-from stepscope.trace.lookup import rows_by_event
+from stepscope.trace.graphs import graph_work
+from stepscope.trace.lookup import distinct, rows_by_event
 from stepscope.trace.schema import Text
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -30,6 +33,9 @@ _DEVICE_WORK = ("kernel", "copy", "memset")
 # What PyTorch's own tables take for calls, which is what makes a call the only one inside another.
 _CALLS = ("op", "annotation", "runtime", "sync")
 _TEXTS = ("scope", "shapes", "dtypes", "concrete_inputs", "placement")
+# What runs the ops below it: TensorFlow's executor of graphs, its eager executor, and torch.compile's programs.
+_GRAPH = r"^ExecutorState::|^Torch-Compiled Region|CompiledFxGraph|^CompiledFunction"
+_EAGER = r"^Eager(Kernel|Local)?Execute"
 
 
 def op_calls(trace: Trace) -> pl.DataFrame:
@@ -37,7 +43,7 @@ def op_calls(trace: Trace) -> pl.DataFrame:
     events = trace.events
     work = launched_work(trace)
     hosts = _host_calls(trace, work)
-    rows = hosts.with_columns(work_of_ops(hosts))
+    rows = with_graph_launches(trace, hosts.with_columns(work_of_ops(hosts)))
     programs = program_ops(trace)
     of_programs = _program_calls(trace, programs, work["event"])
     if of_programs is None:
@@ -81,15 +87,18 @@ def _program_calls(trace: Trace, programs: pl.DataFrame, launched: pl.Series) ->
     on_device = trace.ops.filter(events["kind"].gather(trace.ops["event"]).is_in(_DEVICE_WORK))
     if on_device.is_empty():
         return None
-    rows = on_device.select("event", "scope").filter(~pl.col("event").is_in(launched.implode()))
+    rows = on_device.select("event", "scope", "dtypes", "external_id", own="shapes")
+    rows = rows.filter(~pl.col("event").is_in(launched.implode()))
     rows = rows.join(programs.rename({"scope": "told_scope"}), on="event", how="left", maintain_order="left")
     path = pl.col("scope").cast(pl.String)
     last = path.str.split("/").list.last()
     event = rows["event"]
     track = events["track"].gather(event)
     time = events["dur_ns"].gather(event)
-    return rows.select(
+    called = rows.select(
         "event",
+        "external_id",
+        "dtypes",
         name=pl.coalesce("op", last, events["name"].gather(event).cast(pl.String)).cast(Text),
         scope=pl.coalesce("told_scope", path.str.strip_suffix("/" + last)).cast(Text),
         step=events["step"].gather(event),
@@ -102,10 +111,11 @@ def _program_calls(trace: Trace, programs: pl.DataFrame, launched: pl.Series) ->
         device_total_ns=time,
         flops="flops",
         bytes="bytes",
-        shapes=pl.col("shapes").cast(Text),
+        shapes=pl.coalesce(pl.col("shapes").cast(Text), "own"),
         outermost=pl.lit(True),
         repeated=pl.lit(False),
     )
+    return captured_calls(trace, called).drop("external_id")
 
 
 def _named_by_program(rows: pl.DataFrame, programs: pl.DataFrame) -> pl.DataFrame:
@@ -158,6 +168,12 @@ def launched_work(trace: Trace) -> pl.DataFrame:
     )
     named = trace.kernels.select("event", "op").drop_nulls()
     owners = pl.concat([by_launch, named.join(by_launch, on="event", how="anti")])
+    in_graphs = graph_work(trace)
+    if len(in_graphs):
+        # The launch owns its work, but for what the capture or the program names.
+        unnamed = in_graphs.filter(~pl.col("event").is_in(trace.ops["event"].implode()))
+        owners = owners.filter(~pl.col("event").is_in(in_graphs["event"].implode()))
+        owners = pl.concat([owners, unnamed.select("event", op="launch")])
     return owners.with_columns(
         events["dur_ns"].gather(owners["event"]).alias("ns"),
         *(events[name].gather(owners["event"]) for name in ("kind", "track")),
@@ -201,7 +217,7 @@ def _subtree_sums(events: pl.DataFrame, values: pl.Series) -> pl.Series:
 
 def _self_times(events: pl.DataFrame) -> pl.Series:
     out = array("q", bytes(8 * len(events)))
-    intervals.self_times(buffer(_callers(events).fill_null(NONE)), buffer(events["dur_ns"]), out)
+    nesting.self_times(buffer(_callers(events).fill_null(NONE)), buffer(events["dur_ns"]), out)
     return series("self", out, pl.Int64)
 
 
@@ -251,3 +267,24 @@ def _sum_or_null(name: str) -> pl.Expr:
 def _only_value(name: str) -> pl.Expr:
     """The value that all calls share, or null."""
     return pl.when(pl.col(name).n_unique() == 1).then(pl.col(name).first()).alias(name)
+
+
+def execution(trace: Trace, event: pl.Series) -> pl.Series:
+    """`eager`, `graph` or null for each of these ops."""
+    events = trace.events
+    names = distinct(events["name"])
+    text = names.cast(pl.String)
+    graph, eager = names.filter(text.str.contains(_GRAPH)), names.filter(text.str.contains(_EAGER))
+    rest = "eager" if trace.info.framework == "pytorch" else None
+    if graph.is_empty() and eager.is_empty():
+        return pl.repeat(rest, len(event), dtype=pl.String, eager=True)
+    runs_ops = events["name"].is_in(pl.concat([graph, eager]).implode()).fill_null(False)
+    runner = events["name"].gather(ancestors(events, runs_ops).gather(event))
+    found = pl.DataFrame({"runner": runner}).select(
+        pl.when(pl.col("runner").is_in(graph.implode()))
+        .then(pl.lit("graph"))
+        .when(pl.col("runner").is_not_null())
+        .then(pl.lit("eager"))
+        .otherwise(pl.lit(rest, dtype=pl.String))
+    )
+    return found.to_series()

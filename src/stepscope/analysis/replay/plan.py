@@ -24,7 +24,7 @@ from stepscope.analysis.parts import PARTS, Part
 from stepscope.analysis.replay.profiler_cost import ProfilerCost
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.host import replay as native
-from stepscope.native.host import work as host_work
+from stepscope.native.host.work import FULL, NONE, WAITS, HostWork
 from stepscope.registers.calibration.launches import BLOCKED_LAUNCH_NS, FULL_QUEUE_TIMES, LAUNCH_LATENCY_NS
 from stepscope.registers.levels import IDLE_LAUNCH_QUANTILE
 from stepscope.registers.policy.findings import COST_SCALE_MOST, COST_SCALE_ROUNDS, LEAST_HOST_LEFT
@@ -115,10 +115,7 @@ def plan(trace: Trace, steps: Steps, device: int | None) -> Plan:
     """The steps of one device as items to play."""
     points = _points(trace, steps, device)
     main = main_track(trace, steps)
-    begin = steps.host["start_ns"].min()
-    spans = points.select(
-        gap="item", start_ns=pl.col("at").shift(1, fill_value=begin), end_ns="at", track="track"
-    ).filter(pl.col("start_ns") < pl.col("end_ns"))
+    spans = _spans_before(points, steps)
     host = _host_work(trace, steps, spans, main)
     items = points.select(
         "item",
@@ -147,14 +144,14 @@ def _host_work(trace: Trace, steps: Steps, spans: pl.DataFrame, main: int) -> pl
     timeline, causes = Timeline(trace), host_causes(trace)
     silent = unrecorded_waits(trace, steps)
     full, usual = _full_queue(trace)
-    flags = causes["waits"].cast(pl.UInt8) * host_work.WAITS + full.cast(pl.UInt8) * host_work.FULL
+    flags = causes["waits"].cast(pl.UInt8) * WAITS + full.cast(pl.UInt8) * FULL
     unknown = PARTS.index("unexplained")
-    work = host_work.HostWork(main, silent["track"][0] if len(silent) else main, unknown, usual)
+    work = HostWork(main, silent["track"][0] if len(silent) else main, unknown, usual)
     work.spans(*(buffer(spans[name]) for name in ("gap", "track", "start_ns", "end_ns")))
     work.segments(*(buffer(each) for each in (timeline.first, timeline.start, timeline.end, timeline.owner)))
     work.events(
         buffer(causes["cause"].to_physical().cast(pl.UInt8).fill_null(unknown)),
-        buffer(causes["named_by"].fill_null(host_work.NONE)),
+        buffer(causes["named_by"].fill_null(NONE)),
         buffer(flags),
     )
     work.quiet(buffer(silent["start_ns"]), buffer(silent["end_ns"]))
@@ -220,6 +217,16 @@ def _fitted(made: Plan, added: pl.DataFrame, unprofiled: float) -> Plan:
     return made
 
 
+def _spans_before(points: pl.DataFrame, steps: Steps) -> pl.DataFrame:
+    """gap, start_ns, end_ns, track: the host's time before each item; time between regions is in none."""
+    begin = steps.host["start_ns"].min()
+    before = pl.col("at").shift(1, fill_value=begin)
+    if steps.region is not None:
+        before = pl.max_horizontal(before, "begins")
+    spans = points.select(gap="item", start_ns=before, end_ns="at", track="track")
+    return spans.filter(pl.col("start_ns") < pl.col("end_ns"))
+
+
 def _points(trace: Trace, steps: Steps, device: int | None) -> pl.DataFrame:
     """Launches, waits and ends of steps in the order of the host's clock."""
     windows = steps.host.sort("start_ns")
@@ -227,6 +234,8 @@ def _points(trace: Trace, steps: Steps, device: int | None) -> pl.DataFrame:
     waits = pl.concat([_waits(trace), _silent_waits(unrecorded_waits(trace, steps))])
     found = pl.concat([_launches(trace, device), waits, _ends(windows)])
     inside = found.filter(pl.col("at") >= low, pl.col("at") <= high)
+    if steps.region is not None:
+        inside = _inside_regions(pl.concat([inside, _begins(windows)]), windows)
     # The end of a step comes after everything that ended with it.
     return inside.sort("at", "last", maintain_order=True).with_row_index("item")
 
@@ -289,6 +298,23 @@ def _waits(trace: Trace) -> pl.DataFrame:
     items = rows.select(
         at=pl.col("start_ns") + pl.col("dur_ns"), kind=pl.lit(native.WAIT), track="track", stream=pl.lit(0),
         device_ns=pl.lit(0), delay_ns=pl.lit(0), last=pl.lit(0), step="step", event="id",
+    )  # fmt: skip
+    return conform(items, _SCHEMA)
+
+
+def _inside_regions(points: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
+    """The points inside a pass, with the moment at which it begins."""
+    place = windows["start_ns"].search_sorted(points["at"], side="right").cast(pl.Int64) - 1
+    at = place.clip(lower_bound=0)
+    inside = (place >= 0) & (points["at"] <= windows["end_ns"].gather(at))
+    return points.with_columns(begins=windows["start_ns"].gather(at)).filter(inside)
+
+
+def _begins(windows: pl.DataFrame) -> pl.DataFrame:
+    """Before each pass the capture waited for the device."""
+    items = windows.select(
+        at="start_ns", kind=pl.lit(native.WAIT), track="track", stream=pl.lit(0), device_ns=pl.lit(0), delay_ns=pl.lit(0),
+        last=pl.lit(0), step="step", event=pl.lit(None),
     )  # fmt: skip
     return conform(items, _SCHEMA)
 

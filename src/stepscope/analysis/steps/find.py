@@ -1,128 +1,245 @@
-"""The training steps of a trace: from markers, from an annotation that spans the loop, or from repetition.
+"""The steps of a recording: its sources in order, and one check for all of them.
 
-A marker is ProfilerStep, StepTraceAnnotation, Trace(step_num=…) or Keras's. Markers that overlap are one step. Without
-markers, an annotation that repeats and fills most of the time is the step (or the one that is asked for by
-name); else what repeats on the main thread. Where each step begins and ends on a device: see windows.py.
+In this order: markers of a capture or a framework; annotations of engines and trainers that are known, which may come once; a
+user's annotation that repeats and fills the time; the programs that devices ran; what repeats on a thread; an annotation
+that repeats and fills less. What none of them shows, or what `accept` refuses, is the whole recording as one window.
+Where each step begins and ends on a device: see windows.py.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import polars as pl
 
-from stepscope.analysis.host.names import FRAMEWORK_ANNOTATION, INPUT_WORDS
-from stepscope.analysis.steps.infer import infer_steps
-from stepscope.analysis.steps.windows import devices_with_work, partial_steps, step_windows, steps_of_events
-from stepscope.registers.policy.steps import ANNOTATION_FILLS
+from stepscope.analysis.steps import annotated
+from stepscope.analysis.steps.accept import Judge
+from stepscope.analysis.steps.candidate import NO_STEPS, SPANS, Candidate
+from stepscope.analysis.steps.infer import inferred
+from stepscope.analysis.steps.profiler_calls import cut_off, profiler_calls
+from stepscope.analysis.steps.programs import main_track_of, programs
+from stepscope.analysis.steps.regions import choose_region, in_regions, list_regions, region_windows
+from stepscope.analysis.steps.windows import (
+    WINDOWS,
+    devices_with_work,
+    partial_steps,
+    plain_windows,
+    step_windows,
+    steps_of_events,
+)
+from stepscope.analysis.steps.work import DEVICE_WORK, place_in
+from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.trace import Trace
 
-__all__ = ["Steps", "devices_with_work", "find_steps", "steps_of_events"]
+__all__ = ["WHOLE", "Steps", "devices_with_work", "find_steps", "steps_of_events"]
 
-_COUNTER = re.compile(r"[#\s_:/-]*\d+$")
-_NO_STEPS = pl.DataFrame(
-    schema={"step": pl.Int32, "track": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64}
+WHOLE = 0  # the number of the window over the whole recording where there are no steps
+_SOURCES: tuple[Callable[[Trace], Iterator[Candidate]], ...] = (
+    annotated.marked,
+    annotated.known,
+    annotated.repeated,
+    programs,
+    inferred,
+    annotated.loosely_repeated,
+    annotated.warming_up,
 )
 
 
 @dataclass(frozen=True)
 class Steps:
-    """`host`: step, track, start_ns, end_ns in time order. `windows`: device, step, start_ns, end_ns, partial."""
+    """`host`: step, track, start_ns, end_ns in time order. `windows`: device, step, start_ns, end_ns, partial.
 
-    source: str  # marker, annotation, inferred or none
+    `source`: marker, annotation, program, inferred, whole (no steps, but one window over the recording) or none.
+    `confidence`: high, medium or low. `pieces`: steps at the recording's ends that were recorded in part and left out.
+    `warm_up`: the name of the annotation whose passes were left out, and `warm_ups` how many.
+    `region`: the region whose passes these are, of all `regions` of the recording; their windows do not touch.
+    """
+
+    source: str
     name: str | None
     host: pl.DataFrame
     windows: pl.DataFrame
+    confidence: str | None = None
+    pieces: int = 0
+    warm_up: str | None = None
+    warm_ups: int = 0
+    region: str | None = None
+    regions: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there are no steps."""
+        return self.source in ("whole", "none")
 
 
-def find_steps(trace: Trace, step_name: str | None = None) -> Steps:
+def find_steps(trace: Trace, step_name: str | None = None, whole: bool = False) -> Steps:
     """The steps as the host marked or showed them, and each device's own windows of time for them."""
-    source, name, host = _host_steps(trace, step_name)
-    return Steps(source, name, host, step_windows(trace, host, partial_steps(trace, host)))
+    region = None if whole else _region_steps(trace, step_name)
+    if region is not None:
+        return region
+    judge = Judge(trace)
+    calls = profiler_calls(trace)
+    for candidate in _candidates(trace, step_name, whole):
+        found = _judged(judge, calls, candidate)
+        if found is None:
+            continue
+        if candidate.may_hold_loop:
+            return _loop_inside(judge, calls) or found
+        if candidate.source == "program":
+            return _loop_of_programs(judge, calls, found) or found
+        return found
+    return _whole(trace, judge, calls, "high" if whole else "low")
 
 
-def _host_steps(trace: Trace, step_name: str | None) -> tuple[str, str | None, pl.DataFrame]:
+def _region_steps(trace: Trace, step_name: str | None) -> Steps | None:
+    """The passes through one region. Windows are made of all passes: those of another region may reach into this one's."""
+    if trace.info.capture.get("regions") is None:
+        return None
+    marked = next(annotated.marked(trace), None)
+    if marked is None:
+        return None
+    passes = in_regions(marked.spans, trace)
+    regions = list_regions(passes)
+    region = choose_region(regions, step_name)
+    if region is None:
+        return None
+    host = passes.filter(pl.col("region") == region).drop("region")
+    mine = pl.col("step").is_in(host["step"].implode())
+    windows = region_windows(trace, passes).filter(mine)
+    return Steps("marker", region, host, windows, "high", region=region, regions=tuple(regions))
+
+
+def _loop_inside(judge: Judge, calls: pl.DataFrame) -> Steps | None:
+    """The steps of a training loop that has an annotation such as `train` around it."""
+    loops = (loop for loop in inferred(judge.trace) if loop.trained)
+    found = (_judged(judge, calls, loop) for loop in loops)
+    return next((steps for steps in found if steps is not None and len(steps.host) > 1), None)
+
+
+def _loop_of_programs(judge: Judge, calls: pl.DataFrame, programs: Steps) -> Steps | None:
+    """The steps of the host's loop, if each runs equally many programs: it also shows what comes before a program."""
+    if judge.work["launch"].null_count():
+        return None
+    found = (_judged(judge, calls, loop) for loop in inferred(judge.trace))
+    loop = next((steps for steps in found if steps is not None), None)
+    if loop is None or len(loop.host) < 2 or len(programs.host) % len(loop.host):
+        return None
+    return replace(loop, confidence="medium")
+
+
+def _candidates(trace: Trace, step_name: str | None, whole: bool) -> Iterator[Candidate]:
+    if whole:
+        return
     if step_name is not None:
-        return "annotation", step_name, _annotated(trace, step_name)
-    marked = trace.events.filter(pl.col("role") == "step")
-    if len(marked):
-        base = marked["name"].cast(pl.String).str.replace(_COUNTER.pattern, "").value_counts(sort=True)
-        return "marker", str(base["name"][0]) or None, _marked(marked)
-    repeated = _repeated_annotations(trace)
-    if len(repeated) and repeated["fills"][0] >= ANNOTATION_FILLS:
-        return "annotation", repeated["base"][0], _annotated(trace, repeated["base"][0])
-    inferred = infer_steps(trace)
-    if inferred is not None:
-        return "inferred", None, inferred
-    if len(repeated):
-        return "annotation", repeated["base"][0], _annotated(trace, repeated["base"][0])
-    return "none", None, _NO_STEPS
+        yield annotated.by_hand(trace, step_name)
+        return
+    for source in _SOURCES:
+        yield from source(trace)
 
 
-def _marked(marked: pl.DataFrame) -> pl.DataFrame:
-    """One row for each marker; numbered in time order if the markers' own numbers are not unique."""
-    rows = _outermost(
-        marked.select("step", "track", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns"))
+def _judged(judge: Judge, calls: pl.DataFrame, candidate: Candidate) -> Steps | None:
+    """The steps of a candidate without what is no step: the profiler's own calls, warm-up, pieces at the ends."""
+    trace = judge.trace
+    trimmed = _cut(candidate, calls, judge)
+    kept, left_out = _without_warm_up(trace, trimmed.spans)
+    # Programs have no events of a thread to count, and are recorded as a whole.
+    is_piece = partial_steps(trace, kept) & (candidate.windows is None)
+    pieces = kept.filter(is_piece)
+    kept = kept.filter(~is_piece)
+    spans = kept.filter(pl.col("start_ns") < pl.col("end_ns"))
+    final = replace(trimmed, spans=spans)
+    if not judge.accepts(final, pl.concat([left_out.select(list(SPANS)), pieces])):
+        return None
+    host = trimmed.steps.filter(pl.col("step").is_in(spans["step"].implode()))
+    windows = _windows(trace, final, host, calls, left_out)
+    if windows.is_empty():
+        return None
+    host = host.filter(pl.col("step").is_in(windows["step"].implode()))
+    return Steps(
+        candidate.source, candidate.name, host, windows, candidate.confidence, len(pieces),
+        str(left_out["name"][0]) if len(left_out) else None, len(left_out),
+    )  # fmt: skip
+
+
+def _cut(candidate: Candidate, calls: pl.DataFrame, judge: Judge) -> Candidate:
+    """The candidate without the profiler's start and stop."""
+    if candidate.on_device or calls.is_empty():
+        return candidate
+    host = None if candidate.host is None else cut_off(candidate.host, calls, judge.work)
+    return replace(candidate, spans=cut_off(candidate.spans, calls, judge.work), host=host)
+
+
+def _without_warm_up(trace: Trace, spans: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The spans outside warm-up annotations, and those inside with its name; all of them if there are no others."""
+    warm = annotated.warm_ups(trace).sort("start_ns")
+    nothing = spans.clear().with_columns(name=pl.lit(None, dtype=pl.String))
+    if warm.is_empty() or spans.is_empty():
+        return spans, nothing
+    reached = warm.with_columns(end_ns=pl.col("end_ns").cum_max())
+    place = place_in((spans["start_ns"] + spans["end_ns"]) // 2, reached)
+    if not place.null_count():
+        return spans, nothing
+    inside = spans.with_columns(name=warm["name"].gather(place))
+    return spans.filter(place.is_null()), inside.filter(place.is_not_null())
+
+
+def _windows(
+    trace: Trace, candidate: Candidate, host: pl.DataFrame, calls: pl.DataFrame, left_out: pl.DataFrame
+) -> pl.DataFrame:
+    if candidate.windows is not None:
+        return candidate.windows.filter(pl.col("step").is_in(host["step"].implode()))
+    begins = host["start_ns"] if candidate.closed else _begins(host, calls, left_out)
+    found = step_windows(trace, host, begins)
+    # If earlier work fills every step, the devices show nothing of them, and the host's own times are all there is.
+    return found if len(found) else plain_windows(trace, host)
+
+
+def _begins(host: pl.DataFrame, calls: pl.DataFrame, left_out: pl.DataFrame) -> pl.Series:
+    """Time between two steps leads up to the second, unless the profiler started or something was left out in it."""
+    between = pl.DataFrame({"start_ns": host["end_ns"].shift(1), "end_ns": host["start_ns"]})
+    apart = pl.repeat(False, len(host), dtype=pl.Boolean, eager=True)
+    for spans in (calls, left_out):
+        starts = spans["start_ns"].sort()
+        after = starts.search_sorted(between["end_ns"], side="left").cast(pl.Int64)
+        before = starts.search_sorted(between["start_ns"].fill_null(0), side="left").cast(pl.Int64)
+        apart = apart | (after > before)
+    own = apart | between["start_ns"].is_null()
+    return pl.select(
+        pl.when(own)
+        .then(host["start_ns"])
+        .otherwise(pl.min_horizontal(host["start_ns"], between["start_ns"]))
+    ).to_series()
+
+
+def _whole(trace: Trace, judge: Judge, calls: pl.DataFrame, confidence: str) -> Steps:
+    """The whole recording as one window, without the profiler's own calls at its ends."""
+    events = trace.events
+    low = take_smallest(events["start_ns"])
+    high = take_largest(events["start_ns"] + events["dur_ns"])
+    spans = pl.DataFrame(
+        {"step": [WHOLE], "track": [main_track_of(trace)], "start_ns": [low], "end_ns": [high]}, schema=SPANS
     )
-    if rows["step"].null_count() or rows["step"].n_unique() < len(rows):
-        return rows.with_columns(step=pl.int_range(pl.len(), dtype=pl.Int32))
-    return rows
+    host = cut_off(spans, calls, judge.work).filter(pl.col("start_ns") < pl.col("end_ns"))
+    if host.is_empty():
+        return Steps("none", None, NO_STEPS, pl.DataFrame(schema=WINDOWS))
+    return Steps("whole", None, host, _whole_windows(trace, host), confidence)
 
 
-def _outermost(spans: pl.DataFrame) -> pl.DataFrame:
-    """The spans in time order, without those that lie (mostly) in one before them: a step that is marked twice."""
-    ordered = spans.sort("start_ns", "end_ns", descending=[False, True], maintain_order=True)
-    middle = (pl.col("start_ns") + pl.col("end_ns")) // 2
-    reached = pl.col("end_ns").cum_max().shift(1, fill_value=-(2**62))
-    return ordered.filter((middle >= reached) & (pl.col("end_ns") > reached))
-
-
-def _host_annotations(trace: Trace) -> pl.DataFrame:
-    host = trace.tracks.filter(pl.col("what") == "host")["id"]
-    found = trace.events.filter((pl.col("kind") == "annotation") & pl.col("track").is_in(host.implode()))
-    return found.with_columns(base=pl.col("name").cast(pl.String).str.replace(_COUNTER.pattern, ""))
-
-
-def _repeated_annotations(trace: Trace) -> pl.DataFrame:
-    """base, fills: the user's annotations that repeat and are not input, those that fill most of the time first."""
-    base = pl.col("base")
-    found = _host_annotations(trace).filter(
-        (base != "") & ~base.str.contains(FRAMEWORK_ANNOTATION) & ~base.str.contains(INPUT_WORDS)
+def _whole_windows(trace: Trace, host: pl.DataFrame) -> pl.DataFrame:
+    """The window on each device, with all of its work: that may begin before the host's calls and end after them."""
+    tracks = trace.tracks.filter((pl.col("what") == "device") & pl.col("device").is_not_null())
+    work = trace.events.filter(pl.col("kind").is_in(DEVICE_WORK)).join(
+        tracks.select("device", track="id"), on="track"
     )
     end = pl.col("start_ns") + pl.col("dur_ns")
-    return (
-        found.group_by("base", "track")
-        .agg(pl.len(), pl.col("dur_ns").sum(), extent=end.max() - pl.col("start_ns").min())
-        .filter((pl.col("len") > 1) & (pl.col("extent") > 0))
-        .with_columns(fills=(pl.col("dur_ns") / pl.col("extent")).clip(upper_bound=1.0))
-        .sort("dur_ns", "len", "base", descending=[True, False, False])
+    extents = work.group_by("device").agg(first=pl.col("start_ns").min(), last=end.max()).sort("device")
+    if extents.is_empty():
+        extents = pl.DataFrame({"device": [None], "first": [None], "last": [None]}, schema=extents.schema)
+    return host.join(extents, how="cross").select(
+        "device",
+        "step",
+        pl.min_horizontal("start_ns", "first").alias("start_ns"),
+        pl.max_horizontal("end_ns", "last").alias("end_ns"),
+        pl.lit(False).alias("partial"),
     )
-
-
-def _annotated(trace: Trace, name: str) -> pl.DataFrame:
-    """The steps that an annotation marks. What happens between two of them leads up to the second."""
-    found = _host_annotations(trace).filter(
-        (pl.col("base") == name) | (pl.col("name").cast(pl.String) == name)
-    )
-    if found.is_empty():
-        return _NO_STEPS
-    busiest = found.group_by("track").agg(pl.col("dur_ns").sum()).sort("dur_ns", "track")["track"][-1]
-    spans = found.filter(pl.col("track") == busiest).select(
-        "track", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
-    )
-    rows = _outermost(spans)
-    begin = _first_start(trace, rows)
-    rows = rows.with_columns(start_ns=pl.col("end_ns").shift(1, fill_value=begin))
-    return rows.select(pl.int_range(pl.len(), dtype=pl.Int32).alias("step"), "track", "start_ns", "end_ns")
-
-
-def _first_start(trace: Trace, rows: pl.DataFrame) -> int:
-    """What leads up to the first step, as far as it was recorded, takes no longer than it does before the others."""
-    first, track = int(rows["start_ns"][0]), rows["track"][0]
-    lead = (rows["start_ns"] - rows["end_ns"].shift(1)).median()
-    earliest = first - int(lead or 0)
-    begun = trace.events.filter(
-        pl.col("track") == track, pl.col("start_ns") >= earliest, pl.col("dur_ns") > 0
-    )["start_ns"]  # fmt: skip
-    return min(first, int(begun[0])) if len(begun) else first

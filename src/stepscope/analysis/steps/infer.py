@@ -16,8 +16,11 @@ import polars as pl
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.names import INPUT_THREAD
 from stepscope.analysis.steps.boundaries import median, recording, step_spans
+from stepscope.analysis.steps.candidate import Candidate
 from stepscope.analysis.steps.repetition import Repetition, repetition
+from stepscope.analysis.steps.work import launches_of
 from stepscope.native.host import lineage as names
+from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.steps import (
     CALLS_AFTER_UPDATE,
     SLIVER_OF_STEP,
@@ -40,23 +43,35 @@ class Calls:
 
     rows: pl.DataFrame
     track: int
+    on_device: bool = False
 
 
-def infer_steps(trace: Trace) -> pl.DataFrame | None:
-    """step, track, start_ns, end_ns of the repetitions that the trace shows, or None."""
+def inferred(trace: Trace) -> Iterator[Candidate]:
+    """The repetitions that the trace shows, on the likeliest thread first."""
+    if trace.info.capture.get("backend") == "host":  # sampled stacks: what repeats there is the sampling
+        return
     for calls in _sources(trace):
         rows = _between_strays(calls.rows)
         found = _repetition(rows)
         if found is not None:
-            beginnings = _beginnings(rows, found)
-            spans = step_spans(rows, beginnings, recording(trace, calls.rows, rows))
-            return spans.select(
-                pl.int_range(pl.len(), dtype=pl.Int32).alias("step"),
-                pl.lit(calls.track, dtype=pl.UInt32).alias("track"),
-                "start_ns",
-                "end_ns",
-            )
-    return None
+            yield _candidate(trace, calls, rows, found)
+
+
+def _candidate(trace: Trace, calls: Calls, rows: pl.DataFrame, found: Repetition) -> Candidate:
+    beginnings = _beginnings(rows, found)
+    spans = step_spans(rows, beginnings, recording(trace, calls.rows, rows)).select(
+        pl.int_range(pl.len(), dtype=pl.Int32).alias("step"),
+        pl.lit(calls.track, dtype=pl.UInt32).alias("track"),
+        "start_ns",
+        "end_ns",
+    )
+    # A loop that updates weights or asks for batches is hardly a layer.
+    telling = rows["updates"] | (rows["code"] == names.INPUT)
+    trained = bool(telling.gather(found.anchors).all())
+    return Candidate(
+        "inferred", None, "medium" if trained else "low", spans,
+        guessed=True, on_device=calls.on_device, trained=trained, least_fill=MAJORITY,
+    )  # fmt: skip
 
 
 def _sources(trace: Trace) -> Iterator[Calls]:
@@ -130,15 +145,15 @@ def _tokens(rows: pl.DataFrame, token: pl.Series) -> pl.DataFrame:
 
 
 def _stream(trace: Trace) -> list[Calls]:
-    """The kernels of the busiest stream."""
+    """The kernels of the busiest stream, if nothing is known of their launches: else the host shows the steps."""
     streams = trace.tracks.filter(pl.col("what") == "device")["id"]
     kernels = trace.events.filter(pl.col("kind") == "kernel", pl.col("track").is_in(streams.implode()))
-    if kernels.is_empty():
+    if kernels.is_empty() or kernels["id"].is_in(launches_of(trace)["to"].implode()).any():
         return []
     busiest = kernels.group_by("track").agg(pl.col("dur_ns").sum()).sort("dur_ns", "track")["track"][-1]
     rows = kernels.filter(pl.col("track") == busiest).with_columns(code=pl.lit(names.OP, dtype=pl.UInt8))
     rows = rows.sort("start_ns", maintain_order=True)
-    return [Calls(_tokens(rows, rows["name"].cast(pl.String)), int(busiest))]
+    return [Calls(_tokens(rows, rows["name"].cast(pl.String)), int(busiest), on_device=True)]
 
 
 def _between_strays(rows: pl.DataFrame) -> pl.DataFrame:

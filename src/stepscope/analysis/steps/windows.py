@@ -1,20 +1,23 @@
 """Where each step begins and ends on a device, and which step an event belongs to.
 
 Device work runs behind the host. Step k ends at B_k = max(host end of k, end of the last main-stream work launched
-in k) and begins at B_(k-1); B_0 = max(host start, end of the last work launched before the window). So the steps
-of a device neither overlap nor leave gaps.
+in k) and begins at B_(k-1). The first one, and one that does not follow at once on the step before it, begins where the
+host does, or at the end of the main-stream work that was launched before it; if its own work begins so much later
+that the device was clearly busy with something that was not recorded, it begins with that work. Only work without a launch goes
+by the time it ran. So the steps of a device never overlap.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.steps.work import DEVICE_WORK, launches_of, place_in, time_before
+from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.steps import PARTIAL_STEP
 from stepscope.trace.frames import take_largest, take_median
 from stepscope.trace.trace import Trace
 
-_WORK = ("kernel", "copy", "memset")
-_SCHEMA = {
+WINDOWS = {
     "device": pl.Int32,
     "step": pl.Int32,
     "start_ns": pl.Int64,
@@ -23,42 +26,44 @@ _SCHEMA = {
 }
 
 
-def step_windows(trace: Trace, host: pl.DataFrame, partial: pl.Series) -> pl.DataFrame:
-    """device, step, start_ns, end_ns, partial: windows that touch, for each device with work, or one for the host."""
+def step_windows(trace: Trace, host: pl.DataFrame, begins: pl.Series) -> pl.DataFrame:
+    """device, step, start_ns, end_ns, partial: a row for each step and device with work, or one for the host.
+
+    `begins`: where each step begins on the host, with what leads up to it.
+    """
     if host.is_empty():
-        return pl.DataFrame(schema=_SCHEMA)
-    numbered = host.with_columns(partial=partial)
-    devices = devices_with_work(trace)
-    frames = [_of_device(trace, numbered, device) for device in devices]
-    return pl.concat(frames or [_contiguous(numbered, None, numbered["end_ns"], None)])
+        return pl.DataFrame(schema=WINDOWS)
+    rows = host.with_columns(begin_ns=begins)
+    frames = [_of_device(trace, rows, device) for device in devices_with_work(trace)]
+    if not frames:
+        frames = [_chained(rows, None, rows["end_ns"], rows["begin_ns"])]
+    return pl.concat(frames).filter(pl.col("start_ns") < pl.col("end_ns"))
+
+
+def plain_windows(trace: Trace, host: pl.DataFrame) -> pl.DataFrame:
+    """The steps as the host has them, on each device with work."""
+    devices: list[int | None] = [*devices_with_work(trace)] or [None]
+    rows = pl.DataFrame({"device": devices}, schema={"device": pl.Int32}).join(host, how="cross")
+    return rows.with_columns(partial=pl.lit(False)).select(list(WINDOWS))
 
 
 def devices_with_work(trace: Trace) -> list[int]:
     """Devices on which kernels or copies ran."""
     tracks = trace.tracks.filter((pl.col("what") == "device") & pl.col("device").is_not_null())
-    busy = trace.events.filter(pl.col("kind").is_in(_WORK))["track"].unique()
+    busy = trace.events.filter(pl.col("kind").is_in(DEVICE_WORK))["track"].unique()
     return sorted(tracks.filter(pl.col("id").is_in(busy.implode()))["device"].unique().to_list())
 
 
 def steps_of_events(trace: Trace, host: pl.DataFrame) -> pl.Series:
     """The step of each event: that in which its launch began, or without a launch, it itself."""
     start = trace.events["start_ns"]
-    launches = _launches(trace)
+    launches = launches_of(trace)
     return _step_at(start.scatter(launches["to"], start.gather(launches["from"])), host)
 
 
-def _launches(trace: Trace) -> pl.DataFrame:
-    return trace.links.filter(pl.col("why") == "launch").select("from", "to").unique("to", keep="first")
-
-
 def _step_at(times: pl.Series, host: pl.DataFrame) -> pl.Series:
-    if host.is_empty():
-        return pl.repeat(None, len(times), dtype=pl.Int32, eager=True).alias("step")
-    index = host["start_ns"].search_sorted(times, side="right").cast(pl.Int64) - 1
-    place = index.clip(lower_bound=0)
-    inside = (index >= 0) & (times < host["end_ns"].gather(place))
-    step = pl.when(inside).then(host["step"].gather(place)).cast(pl.Int32)
-    return pl.select(step.alias("step")).to_series()
+    step: pl.Series = host["step"].gather(place_in(times, host)).cast(pl.Int32).alias("step")
+    return step
 
 
 def partial_steps(trace: Trace, host: pl.DataFrame) -> pl.Series:
@@ -87,37 +92,75 @@ def _events_in(trace: Trace, host: pl.DataFrame) -> pl.Series:
 
 
 def _of_device(trace: Trace, host: pl.DataFrame, device: int) -> pl.DataFrame:
-    work = _main_stream_work(trace, device)
-    launches = _launches(trace).select(launch="from", id="to")
-    launch = work.join(launches, on="id", how="left", maintain_order="left")["launch"]
-    known = pl.coalesce(trace.events["start_ns"].gather(launch), work["start_ns"])
-    work = work.with_columns(step=_step_at(pl.select(known).to_series(), host))
-    by_step = work.group_by("step").agg(pl.col("end_ns").max())
-    ends = host.join(by_step, on="step", how="left", suffix="_work", maintain_order="left")
-    last = ends.select(pl.max_horizontal("end_ns", "end_ns_work")).to_series()
-    return _contiguous(host, device, last, _backlog_end(trace, work))
+    work = _with_launches(trace, _main_stream_work(trace, device))
+    work = work.with_columns(place=place_in(work["at_ns"], host))
+    mine = (
+        work.drop_nulls("place")
+        .group_by("place")
+        .agg(first=pl.col("start_ns").min(), last=pl.col("end_ns").max())
+    )
+    rows = host.with_columns(place=pl.int_range(pl.len(), dtype=pl.Int64)).join(
+        mine, on="place", how="left", maintain_order="left"
+    )
+    ends = rows.select(pl.max_horizontal("end_ns", "last")).to_series()
+    return _chained(host, device, ends, _begins(rows, work))
 
 
-def _contiguous(
-    host: pl.DataFrame, device: int | None, ends: pl.Series, backlog_end: int | None
-) -> pl.DataFrame:
-    """Windows that touch: each begins where the one before it ends."""
-    begin = int(host["start_ns"][0])
-    begin = begin if backlog_end is None else max(begin, backlog_end)
-    end = ends.cum_max().clip(lower_bound=begin)
-    return pl.DataFrame({"step": host["step"], "end_ns": end, "partial": host["partial"]}).select(
+def _begins(rows: pl.DataFrame, work: pl.DataFrame) -> pl.Series:
+    """Where each step may begin on the device, were there no step before it."""
+    ran_ahead = pl.col("first") - pl.col("end_ns") > pl.col("end_ns") - pl.col("start_ns")
+    begin = pl.when(ran_ahead.fill_null(False)).then("first").otherwise("begin_ns")
+    begins = rows.select(pl.max_horizontal(begin, pl.lit(_backlog(rows, work)))).to_series()
+    # A step that follows at once on the one before it begins where that ends, however late its work is.
+    follows = rows["begin_ns"] <= rows["end_ns"].shift(1)
+    return pl.select(pl.when(follows.fill_null(False)).then(rows["begin_ns"]).otherwise(begins)).to_series()
+
+
+def _backlog(rows: pl.DataFrame, work: pl.DataFrame) -> pl.Series:
+    """For each step the end of the main-stream work that was launched before it, in no step, if it keeps the device busy."""
+    elsewhere = work.filter(pl.col("place").is_null() | pl.col("before_recording"))
+    if elsewhere.is_empty():
+        return rows["begin_ns"]
+    at = pl.when("before_recording").then(-(2**62)).otherwise("at_ns")
+    launched = elsewhere.select("end_ns", at_ns=at).sort("at_ns")
+    place = launched["at_ns"].search_sorted(rows["begin_ns"], side="left").cast(pl.Int64) - 1
+    reached = launched["end_ns"].cum_max().gather(place.clip(lower_bound=0))
+    before = place < len(elsewhere.filter("before_recording"))
+    busy = time_before(reached, elsewhere) - time_before(rows["begin_ns"], elsewhere)
+    holds = (place >= 0) & (before | (busy > MAJORITY * (reached - rows["begin_ns"])))
+    return pl.select(pl.when(holds).then(reached).otherwise(rows["begin_ns"])).to_series()
+
+
+def _chained(host: pl.DataFrame, device: int | None, ends: pl.Series, begins: pl.Series) -> pl.DataFrame:
+    """Each window begins where the one before it ends, or later."""
+    end = pl.DataFrame({"end": ends, "begin": begins}).select(
+        pl.max_horizontal(pl.col("end"), pl.col("begin").first()).cum_max()
+    )
+    before = end.to_series().shift(1, fill_value=-(2**62))
+    return pl.DataFrame({"step": host["step"], "end_ns": end.to_series()}).select(
         pl.lit(device, dtype=pl.Int32).alias("device"),
         "step",
-        pl.col("end_ns").shift(1, fill_value=begin).alias("start_ns"),
+        pl.max_horizontal(begins, before).alias("start_ns"),
         "end_ns",
-        "partial",
+        pl.lit(False).alias("partial"),
     )
+
+
+def _with_launches(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
+    """The work with `at_ns`, when it was launched, and whether that was before the recording."""
+    launches = launches_of(trace).rename({"from": "launch", "to": "id"})
+    known = work.join(launches, on="id", how="left", maintain_order="left").sort("start_ns")
+    at = pl.coalesce(trace.events["start_ns"].gather(known["launch"]), known["start_ns"])
+    # It has no launch, and all that has one comes later.
+    unknown = known["launch"].is_null() & ~known["launch"].is_not_null().cum_max()
+    before = unknown if known["launch"].count() else unknown & False
+    return known.with_columns(pl.select(at).to_series().alias("at_ns"), before.alias("before_recording"))
 
 
 def _main_stream_work(trace: Trace, device: int) -> pl.DataFrame:
     """Work on the stream of the device that computes most."""
     streams = trace.tracks.filter((pl.col("what") == "device") & (pl.col("device") == device))["id"]
-    work = trace.events.filter(pl.col("kind").is_in(_WORK) & pl.col("track").is_in(streams.implode()))
+    work = trace.events.filter(pl.col("kind").is_in(DEVICE_WORK) & pl.col("track").is_in(streams.implode()))
     kernels = work.filter((pl.col("kind") == "kernel") & (pl.col("role") != "collective").fill_null(True))
     busiest = (
         (kernels if len(kernels) else work)
@@ -129,13 +172,3 @@ def _main_stream_work(trace: Trace, device: int) -> pl.DataFrame:
     return work.filter(pl.col("track") == main).select(
         "id", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
     )
-
-
-def _backlog_end(trace: Trace, work: pl.DataFrame) -> int | None:
-    """The end of work that was launched before the recording: it has no launch, and all that has one comes later."""
-    launched = trace.links.filter(pl.col("why") == "launch")["to"]
-    if launched.is_empty():
-        return None
-    ordered = work.sort("start_ns").with_columns(known=pl.col("id").is_in(launched.implode()))
-    backlog = ordered.filter(~pl.col("known").cum_max())
-    return None if backlog.is_empty() else take_largest(backlog["end_ns"])

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from stepscope.analysis.xla.hlo_module import messages, name_of
 from stepscope.formats.protobuf import fields
 from stepscope.registers.policy.tables import XLA_DAMAGE_BYTES, XLA_DAMAGED_NAMES
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problem, Problems, problem
 from stepscope.trace.trace import Trace
 
 
@@ -26,12 +26,10 @@ def program_problems(trace: Trace) -> Iterator[Problem]:
             damaged += 1
             names.append(name or "one without a name")
     if damaged:
-        yield Problem(
+        more = " …" if damaged > XLA_DAMAGED_NAMES else ""
+        yield problem(
             "damaged-program",
-            "Damaged programs",
-            f"The code of {{count}} compiled programs ({', '.join(names[:XLA_DAMAGED_NAMES])}{' …' if damaged > XLA_DAMAGED_NAMES else ''}) is damaged: "
-            "of the instructions that cannot be read, ops, FLOPs and memory are missing.",
-            "Copy or record the profile again.",
+            f"{{count}} compiled programs: {', '.join(names[:XLA_DAMAGED_NAMES])}{more}.",
             count=damaged,
         )
 

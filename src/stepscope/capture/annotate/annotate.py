@@ -1,4 +1,4 @@
-"""Names for parts of a step: `annotate`, `op` and `step`. They cost nothing measurable while nobody records."""
+"""Names for parts of a step: `annotate`, `op` and `step`. They cost nothing measurable while nothing records."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 
 from stepscope.capture.annotate import native_scopes
 from stepscope.capture.annotate.native_scopes import Framework
-from stepscope.capture.process import active
-from stepscope.capture.process import host_spans as spans
+from stepscope.capture.process import active, host_spans
 from stepscope.capture.process.troubles import tell
 from stepscope.ring_layout import ANNOTATION
 
@@ -24,7 +23,7 @@ Plain = TypeVar("Plain", bound=Callable[..., Any])
 
 
 def as_it_is(function: Plain) -> Plain:
-    """Tell AutoGraph, which rewrites all that a tf.function calls, to leave the function alone."""
+    """Make AutoGraph, which rewrites all that a tf.function calls, leave the function alone."""
     function.autograph_info__ = {}  # type: ignore[attr-defined]
     return function
 
@@ -81,7 +80,7 @@ def is_wanted() -> bool:
 
 
 class Named:
-    """What `annotate` gives, the same for every use of a name: while nobody records, nothing is made and nothing kept.
+    """What `annotate` gives, the same for every use of a name: while nothing records, nothing is made and nothing kept.
 
     May be entered again at any time, also while it is open, and by several threads.
     """
@@ -151,7 +150,7 @@ def _named(name: str) -> Named:
 
 
 class Annotation:
-    """One stretch of work under its name, if anyone wants to know."""
+    """One piece of work under its name, if a window is open."""
 
     __slots__ = ("_in_ring", "_name", "_opened", "_start")
     kind = "annotation"
@@ -201,7 +200,7 @@ class Annotation:
     def _close(self) -> None:
         opened, self._opened = self._opened or [], None
         now = perf_counter_ns()
-        recorder = spans.current  # another thread may close the window meanwhile
+        recorder = host_spans.current  # another thread may close the window meanwhile
         if recorder is not None:
             recorder.add(self._name, self.kind, self._start, now)
         if active.is_timing:

@@ -1,4 +1,4 @@
-"""How each framework names a stretch of work: while it runs, and while it is being traced into a graph.
+"""How each framework names a piece of work: while it runs, and while it is being traced into a graph.
 
 Every question here is asked on every annotation, so each answer is one call into the framework's own C code.
 """
@@ -46,8 +46,10 @@ def _tensorflow(tf: Any) -> Framework | None:
         return None
     graphs = ops._default_graph_stack
     is_tracing = (lambda: graphs.stack) if context.executing_eagerly() else _always
+    # A function since TensorFlow 2.16; before, a flag that the profiler sets.
+    is_recording = trace.enabled if callable(trace.enabled) else lambda: trace.enabled
     return Framework(
-        "tensorflow", trace.enabled, is_tracing, trace.Trace, lambda name: tf.name_scope(fit(name))
+        "tensorflow", is_recording, is_tracing, trace.Trace, lambda name: tf.name_scope(fit(name))
     )
 
 
@@ -100,7 +102,10 @@ def _made(name: str, make: Callable[[Any], Framework | None]) -> Framework | Non
     if known is not None:
         return known
     try:
-        return make(module)
+        made = make(module)
+        if made is not None:  # asked in the job's own code from now on, where nothing may be raised
+            made.is_recording(), made.is_tracing()
+        return made
     except Exception:  # half imported, or of a version that calls things otherwise
         return None
 

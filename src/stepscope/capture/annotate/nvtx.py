@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from typing import Any
 
-from stepscope.capture.process.troubles import Trouble, Troubles
+from stepscope.capture.process.troubles import Troubles, trouble
 
 Ranges = Callable[[str], AbstractContextManager[Any]]
 
@@ -33,7 +33,5 @@ def ranges(troubles: Troubles) -> Ranges | None:
                 pop()
 
         return pushed
-    troubles.add(
-        Trouble("no-nvtx", "NVTX ranges cannot be made", "", "Install the nvtx package: pip install nvtx")
-    )
+    troubles.add(trouble("no-nvtx"))
     return None

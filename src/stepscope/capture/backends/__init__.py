@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib import import_module
 
 from stepscope.capture.backends.base import Backend, Options
-from stepscope.capture.process.troubles import Trouble, Troubles
+from stepscope.capture.process.troubles import Troubles, trouble
 
 NAMES = ("torch", "tensorflow", "jax", "host")
 # Only where someone asks for it: it needs a hook in the session.
@@ -25,7 +25,7 @@ def detect() -> tuple[str, ...]:
 
 
 def is_in_use(name: str) -> bool:
-    """Whether the framework has begun to compute. PyTorch does not tell, so importing it counts."""
+    """Whether the framework has begun to compute. PyTorch does not report that, so importing it counts."""
     if name == "tensorflow":
         context = getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
         session = "tensorflow.python.client.session" in sys.modules and not _is_eager()
@@ -41,7 +41,7 @@ def _is_eager() -> bool:
 
 
 def make(names: Sequence[str], options: Options, troubles: Troubles) -> list[Backend]:
-    """The collectors of these names. The driver lets only one of them trace the GPU: whoever uses it."""
+    """The collectors of these names. The driver lets only one of them trace the GPU: the first that uses it."""
     unknown = [name for name in names if name not in (*NAMES, *ON_REQUEST)]
     if unknown:
         raise ValueError(f"no backend {unknown[0]!r}: there are {', '.join(NAMES)}")
@@ -52,12 +52,7 @@ def make(names: Sequence[str], options: Options, troubles: Troubles) -> list[Bac
         made.append(import_module(f"stepscope.capture.backends.{_MODULES.get(name, name)}").make(own))
     if len(users) > 1:
         troubles.add(
-            Trouble(
-                "gpu-traced-once",
-                f"Only {users[0]} records the GPU",
-                f"{', '.join(users)} all use it, and the driver serves one profiler at a time.",
-                f"To see the work of {users[1]}, give backends=({users[1]!r},).",
-            )
+            trouble("gpu-traced-once", f"{', '.join(users)} all use it.", first=users[0], other=users[1])
         )
     return made
 

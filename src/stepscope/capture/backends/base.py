@@ -1,4 +1,4 @@
-"""What a collector can do. Any of it may raise: whoever calls it turns that into a problem."""
+"""What a collector can do. Any of it may raise: the caller turns that into a problem."""
 
 from __future__ import annotations
 

@@ -25,10 +25,10 @@ class Collector(ABC):
         self._stretches = Stretches()
         self._turn = Turn(self.name, self._let_go)
 
-    def _began(self) -> None:
-        """The framework records from now on."""
+    def _began(self, asked_ns: int | None = None) -> None:
+        """The framework records from now on; it was asked to at `asked_ns`."""
         self._is_running = True
-        self._stretches = Stretches()
+        self._stretches = Stretches(asked_ns)
 
     def begin_step(self, number: int) -> None:
         if self._step is not None:

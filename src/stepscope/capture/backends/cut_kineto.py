@@ -1,7 +1,7 @@
-"""Cuts a Kineto file to some stretches of time. It is read line by line: such files do not fit into memory twice.
+"""Cuts a Kineto file to some intervals. It is read line by line: such files do not fit into memory twice.
 
-Kineto writes each event between a line with its opening brace and a line with its closing one. Spans and arrows that lie in no
-stretch are left out; allocations stay, since totals would not add up without them.
+Kineto writes each event between a line with its opening brace and a line with its closing one. Spans and arrows outside all
+intervals are left out; allocations stay, since totals would not add up without them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Stretch = tuple[int, int]
 
 
 def cut(path: Path, stretches: list[Stretch]) -> None:
-    """Leave only what touches one of the stretches, given in nanoseconds since 1970."""
+    """Leave only what touches one of the intervals, given in nanoseconds since 1970."""
     done = path.with_name(f"cut-{path.name}")
     with (
         path.open(encoding="utf-8", errors="surrogateescape") as lines,

@@ -1,7 +1,8 @@
-"""Cuts an XPlane file to some stretches of time: TensorFlow's and JAX's collectors cannot pause, so the rest is taken out after.
+"""Cuts an XPlane file to some intervals: TensorFlow's and JAX's collectors cannot pause, so the rest is taken out after.
 
 Only what has a time is looked at (XSpace > XPlane > XLine > XEvent); every other byte is copied as it is. Times in the file
-count from the start of the session, which the plane `Task Environment` tells in nanoseconds since 1970.
+count from the start of the session, which the plane `Task Environment` has in nanoseconds since 1970. TensorFlow 2.15 and older do
+not write that plane: there the moment counts at which the session was asked for, which is a little earlier.
 """
 
 from __future__ import annotations
@@ -22,13 +23,19 @@ _START = b"profile_start_time"
 Stretch = tuple[int, int]
 
 
-def cut(path: Path, stretches: list[Stretch]) -> None:
-    """Leave only events that begin in one of the stretches, given in nanoseconds since 1970."""
+# From the call that starts a session until the session takes its time.
+_LATE_NS = 500_000
+
+
+def cut(path: Path, stretches: list[Stretch], asked_ns: int | None = None) -> None:
+    """Leave only events that begin in one of the intervals, given in nanoseconds since 1970 as is `asked_ns`."""
     data = path.read_bytes()
-    start = _session_start(data)
+    start, early = _session_start(data), 0
     if start is None:
-        raise ValueError("the file does not tell when its session began")
-    wanted = [((low - start) * 1000, (high - start) * 1000) for low, high in stretches]
+        start, early = asked_ns, _LATE_NS
+    if start is None:
+        raise ValueError("the file does not record when its session began")
+    wanted = [((low - start - early) * 1000, (high - start) * 1000) for low, high in stretches]
     out = bytearray()
     for number, head, body, end in _fields(data, 0, len(data)):
         if number == _PLANES:
@@ -53,7 +60,7 @@ def _plane(data: bytes, at: int, end: int, wanted: list[Stretch]) -> bytearray:
 
 
 def _line(data: bytes, at: int, end: int, wanted: list[Stretch]) -> bytearray:
-    """The line with its wanted events. Its time may stand behind them, so it is looked for first."""
+    """The line with its wanted events. Its time may come after them, so it is looked for first."""
     out = bytearray()
     base_ps = 1000 * _number(data, at, end, _LINE_TIME)
     for number, head, body, stop in _fields(data, at, end):

@@ -15,8 +15,7 @@ from typing import IO, Any
 from stepscope.capture.backends.base import Backend, Options
 from stepscope.capture.files.writer import Recorded
 from stepscope.capture.machine.telemetry import resident_bytes
-from stepscope.capture.process import clock
-from stepscope.capture.process import host_spans as spans
+from stepscope.capture.process import clock, host_spans
 from stepscope.capture.process.guarded import guarded_thread
 from stepscope.capture.process.host_spans import Recorder, Sampler, Span
 
@@ -53,7 +52,7 @@ class HostBackend:
         self._folder = folder
         self._base = clock.both()
         self._recorder.is_on = True
-        spans.current = self._recorder
+        host_spans.current = self._recorder
         if self._options.stacks:
             self._sampler.start()
         if self._options.memory:
@@ -84,7 +83,7 @@ class HostBackend:
     def _end(self) -> None:
         self._recorder.is_on = False
         self._step = None
-        spans.current = None
+        host_spans.current = None
         self._threads = {each.ident: each.name for each in threading.enumerate() if each.ident is not None}
         self._sampler.stop()
         self._memory.stop()
@@ -92,7 +91,8 @@ class HostBackend:
     def save(self) -> list[Recorded]:
         path = self._folder / f"trace{ENDING}"
         exact = self._recorder.spans
-        found = [*exact, *spans.cut(self._sampler.spans, exact)]
+        # Callers before what they call: pieces of both that are cut at the same moments differ in their order alone.
+        found = [*exact, *host_spans.cut(self._sampler.spans[::-1], exact)]
         with path.open("w", encoding="utf-8") as file:
             _write(file, found, self._memory.samples, self._base, self._threads)
         return [Recorded(path, ENDING)]

@@ -9,6 +9,7 @@ from typing import Any
 from stepscope.capture.backends.base import Backend, Options
 from stepscope.capture.backends.collector import Collector
 from stepscope.capture.backends.exclusive import ours, unmarked
+from stepscope.capture.backends.waits import wait_for_jax
 from stepscope.capture.backends.xplane import written
 from stepscope.capture.files.writer import Recorded
 
@@ -75,14 +76,8 @@ class JaxBackend(Collector):
             self._jax.profiler.stop_trace()
 
     def _synchronize(self) -> None:
-        """Dispatch is asynchronous: wait for what was started, on every device of this process."""
-        if not self._options.sync or not self._is_up():
-            return
-        jax = self._jax
-        for array in jax.live_arrays():
-            if not array.is_deleted():
-                array.block_until_ready()
-        jax.effects_barrier()
+        if self._options.sync:
+            wait_for_jax(self._jax)
 
     def _is_up(self) -> bool:
         return bool(getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None))

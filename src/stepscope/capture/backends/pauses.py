@@ -10,7 +10,8 @@ Stretch = tuple[int, int]
 class Stretches:
     """All of the time, unless it was ever paused."""
 
-    def __init__(self) -> None:
+    def __init__(self, asked_ns: int | None = None) -> None:
+        self.asked_ns = asked_ns  # when the collector was asked to start
         self.done: list[Stretch] = []
         self.was_paused = False
         self._began = time.time_ns()

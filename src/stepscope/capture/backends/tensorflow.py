@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 from stepscope.capture.backends.base import Backend, Options
 from stepscope.capture.backends.collector import Collector
 from stepscope.capture.backends.exclusive import ours
+from stepscope.capture.backends.waits import wait_for_tensorflow
 from stepscope.capture.backends.xplane import written
 from stepscope.capture.files.writer import Recorded
 
@@ -46,8 +48,9 @@ class TensorFlowBackend(Collector):
         )
         self._turn.take()
         with ours():
+            asked = time.time_ns()
             self._profiler.start(str(folder), options=options)
-        self._began()
+        self._began(asked)
 
     def begin_step(self, number: int) -> None:
         self._turn.check()
@@ -69,16 +72,8 @@ class TensorFlowBackend(Collector):
             self._profiler.stop(save=False)
 
     def _synchronize(self) -> None:
-        """Ops run behind the host on a GPU, and with asynchronous eager execution on the CPU as well.
-
-        Of several workers each waits for its own devices: a name without a worker means those.
-        """
-        wait = getattr(self._tf.raw_ops, "SyncDevice", None)
-        if wait is None or not self._options.sync or not self._tf.executing_eagerly():
-            return
-        for device in self._tf.config.list_physical_devices():
-            with self._tf.device(device.name.removeprefix("/physical_device:")):
-                wait()
+        if self._options.sync:
+            wait_for_tensorflow(self._tf)
 
     def devices(self) -> list[dict[str, Any]]:
         rows = []

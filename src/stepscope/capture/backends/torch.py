@@ -14,6 +14,7 @@ from stepscope.capture.backends.base import Backend, Options
 from stepscope.capture.backends.collector import Collector
 from stepscope.capture.backends.cut_kineto import cut
 from stepscope.capture.backends.exclusive import AnotherProfiler, ours, unmarked
+from stepscope.capture.backends.waits import wait_for_torch
 from stepscope.capture.files.writer import Recorded, packed
 
 ENDING = ".pt.trace.json"
@@ -107,13 +108,8 @@ class TorchBackend(Collector):
 
     def _synchronize(self) -> None:
         """So that work from before the window does not run into it, and work of the window is all recorded."""
-        if not self._options.sync:
-            return
-        torch = self._torch
-        if torch.cuda.is_available() and torch.cuda.is_initialized() and not _is_capturing(torch):
-            torch.cuda.synchronize()
-        elif hasattr(torch, "xpu") and torch.xpu.is_available() and torch.xpu.is_initialized():
-            torch.xpu.synchronize()
+        if self._options.sync:
+            wait_for_torch(self._torch)
 
     def devices(self) -> list[dict[str, Any]]:
         torch = self._torch
@@ -167,8 +163,3 @@ def _inductor_unasked(torch: Any) -> Iterator[None]:
         yield
     finally:
         module.torch = torch
-
-
-def _is_capturing(torch: Any) -> bool:
-    """Synchronising while a CUDA graph is captured would break the capture."""
-    return bool(torch.cuda.is_current_stream_capturing())

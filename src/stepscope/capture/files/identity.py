@@ -1,4 +1,4 @@
-"""Who this worker is: its rank, the size of its job, its host and process, told by whoever launched it."""
+"""The identity of this worker: its rank, the size of its job, its host and process, as its launcher reports them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _JOB_VARIABLES = (
 
 
 def identify(environment: Mapping[str, str] | None = None) -> Identity:
-    """This process, as the frameworks and the launcher's environment tell. Nobody is asked who would have to start first."""
+    """This process, as the frameworks and the launcher's environment describe it. Nothing is asked that would have to start first."""
     env = os.environ if environment is None else environment
     found = next(_claims(env), _Claim("", None, None))
     return Identity(

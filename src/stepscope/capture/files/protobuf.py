@@ -16,7 +16,7 @@ def varint(value: int) -> bytes:
 
 
 def head(field: int, length: int) -> bytes:
-    """What stands before a content of this length."""
+    """The prefix of a content of this length."""
     return varint(field << 3 | 2) + varint(length)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from stepscope.capture.files.published import Published
-from stepscope.capture.process.troubles import Trouble, Troubles
+from stepscope.capture.process.troubles import Troubles, trouble
 from stepscope.units import count, size
 
 Keep = int | Literal["newest"] | None
@@ -98,15 +98,12 @@ class Retention:
         """The first time as a warning, then only in the sidecars."""
         kept = f"the newest {count(self._limits.windows or 0)} windows"
         kept += f", at most {size(self._limits.bytes)}, are kept" if self._limits.bytes else " are kept"
-        trouble = Trouble(
+        removed = trouble(
             "windows-removed",
-            "Older windows of this recording were removed",
             f"{count(self._removed)} so far, with {size(self._removed_bytes)}, the last one {last.files[0].name}: {kept}.",
-            "keep=None keeps all of them, keep=N so many.",
-            "info",
         )
-        self._troubles.add(trouble)
-        self._troubles.note(trouble)
+        self._troubles.add(removed)
+        self._troubles.note(removed)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

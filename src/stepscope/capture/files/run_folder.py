@@ -25,7 +25,7 @@ _TRIES = 1000
 
 @dataclass(frozen=True)
 class RunName:
-    """The name of the folder under plugins/profile, and what tells this run from all others."""
+    """The name of the folder under plugins/profile, and what identifies this run."""
 
     folder: str
     unique: str
@@ -65,7 +65,7 @@ def _joined(markers: Path, who: Identity, window: int) -> RunName:
 
 
 def _made_or_found(marker: Path) -> RunName:
-    """Linking a whole file into place succeeds for one worker only, and nobody ever sees half of it."""
+    """Linking a whole file into place succeeds for one worker only, and no reader ever sees half of it."""
     if not marker.exists():
         run = new_run()
         mine = marker.with_name(f".{marker.name}.{secrets.token_hex(6)}")

@@ -1,7 +1,7 @@
 """Files appear under their final name only when they are whole, and never take the place of another.
 
 A window is recorded into a hidden folder beside its final place. Each file is checked to be complete, brought to the disk,
-and linked to a name that nobody has. The sidecar claims the name; the trace follows, so no trace is without its sidecar.
+and linked to an unused name. The sidecar claims the name; the trace follows, so no trace is without its sidecar.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ import json
 import os
 import secrets
 import shutil
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stepscope.capture.files.whole import is_whole
+from stepscope.capture.files.protobuf import read_varint
 
 SIDECAR = ".stepscope.json"
 _TRIES = 10_000
+_TAIL = 4096
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def packed(path: Path, ending: str) -> Recorded:
     """The file gzipped, fast rather than small: the job waits for it. What does not fit on the disk raises."""
     target = path.with_name(path.name + ".gz")
     with path.open("rb") as source, gzip.open(target, "wb", compresslevel=1) as out:
-        shutil.copyfileobj(source, out, 1 << 20)
+        shutil.copyfileobj(source, out, _CHUNK)
     path.unlink()
     return Recorded(target, ending + ".gz")
 
@@ -151,3 +154,52 @@ def _folder_to_disk(path: Path) -> None:
         pass
     finally:
         os.close(descriptor)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a collector wrote its whole file: some of them do not say when the disk is full.
+
+    By the end of JSON, the checksum of gzip, or the lengths inside a protobuf; other files only must not be empty.
+    """
+    if path.stat().st_size == 0:
+        return False
+    if path.name.endswith(".gz"):
+        return _whole_gzip(path)
+    if path.name.endswith(".json"):
+        return _ends_with_brace(path)
+    return _whole_messages(path) if path.name.endswith(".pb") else True
+
+
+def _ends_with_brace(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        return file.read().rstrip()[-1:] in (b"}", b"]")
+
+
+def _whole_gzip(path: Path) -> bool:
+    try:
+        with gzip.open(path, "rb") as file:
+            while file.read(_CHUNK):
+                pass
+    except (OSError, EOFError, zlib.error):
+        return False
+    return True
+
+
+def _whole_messages(path: Path) -> bool:
+    """The outermost fields must end where the file ends."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        at = 0
+        while at < size:
+            file.seek(at)
+            head = file.read(20)
+            try:
+                tag, used = read_varint(head, 0)
+                length, used = read_varint(head, used)
+            except ValueError:
+                return False
+            if tag & 7 != 2:  # an XSpace holds nothing but messages and texts
+                return False
+            at += used + length
+        return at == size

@@ -14,7 +14,7 @@ _Callback: Any = base(
 
 
 class StepscopeCallback(_Callback):  # type: ignore[misc]
-    """Records some batches of `fit`; with `steps_per_execution`, so many batches are one step. Options as for `Profiler`."""
+    """Records some batches of `fit`; `steps_per_execution` batches are one step. Options as for `Profiler`."""
 
     def __init__(self, folder: str | os.PathLike[str], **options: Any) -> None:
         super().__init__()

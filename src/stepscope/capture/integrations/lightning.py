@@ -41,7 +41,7 @@ class StepscopeCallback(_Callback):  # type: ignore[misc]
         self.profiler.start()
 
     def on_train_batch_end(self, trainer: Any, *_batch: Any, **_more: Any) -> None:
-        """With accumulated gradients most batches update nothing, and are no step."""
+        """With accumulated gradients most batches update nothing, and are not steps."""
         if trainer.global_step != self._updates:
             self._updates = trainer.global_step
             self.profiler.step()

@@ -1,4 +1,4 @@
-"""What `stepscope run` tells the processes of a job, through the environment only, and what they leave for it to read."""
+"""What `stepscope run` passes to the processes of a job, through the environment only, and what they leave for it to read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import Any
 PLAN = "STEPSCOPE_LAUNCH"
 RUN = "STEPSCOPE_RUN"
 LISTEN = "STEPSCOPE_LISTEN"
+# Taken out by the first Python that sees it: processes that it starts are not recorded unless they show a loop.
+MAIN = "STEPSCOPE_MAIN"
 HOOK = Path(__file__).parent / "hook"
 MOST_WARMUP = 2
 
@@ -44,7 +46,7 @@ class Plan:
         return self.last + 1
 
     def is_over(self, steps: int) -> bool:
-        """Whether so many steps are more than all windows."""
+        """Whether this number of steps is more than all windows."""
         return self.repeat > 0 and steps > self.cycle * self.repeat - 1
 
 
@@ -53,6 +55,7 @@ def environment(plan: Plan, before: Mapping[str, str], *, listen: bool = False) 
     env = dict(before)
     env[PLAN] = json.dumps(asdict(plan))
     env.setdefault(RUN, secrets.token_hex(8))
+    env[MAIN] = "1"
     if listen:
         env[LISTEN] = "1"
     env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(HOOK), before.get("PYTHONPATH"))))

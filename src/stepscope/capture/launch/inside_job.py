@@ -6,16 +6,19 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from stepscope.capture.launch.environment import LISTEN, PLAN, plan_of, write_note
+from stepscope.capture.launch.environment import LISTEN, MAIN, PLAN, plan_of, write_note
 from stepscope.capture.loop.loop import Loop
 from stepscope.capture.loop.sources import watch
 from stepscope.capture.process.on_import import after_import
 
 if TYPE_CHECKING:
     from stepscope.capture.launch.environment import Plan
+    from stepscope.capture.launch.whole import Whole
     from stepscope.capture.loop.input_workers import Workers
     from stepscope.capture.loop_profiler import LoopProfiler
 
+# Steps of a loop that the recording of the whole goes on for: a job may end before the steps that were asked for.
+_STEPS_OF_WHOLE = 3
 _FRAMEWORKS = ("torch", "tensorflow", "jax")
 _launched: Launched | None = None
 
@@ -25,6 +28,7 @@ def begin() -> None:
     global _launched
     listen_if_asked()
     plan = plan_of(os.environ) if PLAN in os.environ else None
+    is_main = bool(os.environ.pop(MAIN, ""))
     if plan is None or _launched is not None:
         return
     import atexit
@@ -37,7 +41,9 @@ def begin() -> None:
     after_import("torch.utils.data.dataloader", _launched.watch_loaders)
     atexit.register(_launched.leave)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_launched.start_over)
+        os.register_at_fork(before=_launched.before_fork, after_in_child=_launched.start_over)
+    if is_main:
+        _launched.record_whole()
 
 
 def listen_if_asked() -> None:
@@ -71,7 +77,31 @@ class Launched:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self._whole: Whole | None = None
+        self._records_itself: str | None = None
         self.start_over()
+
+    def record_whole(self) -> None:
+        """Record the process lightly until it shows a loop: it may have none."""
+        from stepscope.capture.launch.whole import Whole
+        from stepscope.capture.process import active
+
+        self._whole = Whole(self._plan.folder, self._plan.options)
+        self._whole.start()
+        active.provisional = self._make_room
+
+    def _make_room(self, profiler: Any) -> None:
+        """A Profiler is about to open a window: one of the job's own is all that is wanted."""
+        if self._whole is not None and profiler is self._profiler:
+            self._whole.finish()
+        elif self._whole is not None:
+            self._whole.discard()
+            self._records_itself = str(profiler.folder)
+
+    def before_fork(self) -> None:
+        """A collector that runs would run on in the child, and fill its memory."""
+        if self._whole is not None:
+            self._whole.before_fork()
 
     def start_over(self) -> None:
         """A new process, also a forked one, counts from the beginning."""
@@ -80,11 +110,14 @@ class Launched:
         self._is_beginning = False
         self._number = 0
         self._profiler: LoopProfiler | None = None
-        self._records_itself: str | None = None
+        self._records_itself = None
         self._workers: list[Workers] = []
+        whole, self._whole = self._whole, None
+        if whole is not None:
+            whole.become_inert()
 
     def begin(self) -> None:
-        """The loop begins; or something surer than before tells its steps, and counting begins anew."""
+        """The loop begins; or a more reliable source reports its steps, and counting starts anew."""
         if self.is_done or self._is_beginning or _is_data_worker():
             return
         self._is_beginning = True
@@ -115,6 +148,8 @@ class Launched:
         for workers in self._workers:
             self._profiler.watch_input(workers)
         self._profiler.start()
+        if self._whole is not None:
+            self._whole.begin_step(0)
 
     def watch_loaders(self, module: Any) -> None:
         """The worker processes of the job's loaders measure what they do while a window is open."""
@@ -148,11 +183,22 @@ class Launched:
         if profiler is None:
             return
         self._number += 1
+        self._step_of_whole()
         profiler.advance()
         if self._plan.is_over(self._number - profiler.steps_after):
             self.leave()
         elif self._number % self._plan.cycle == 0:
             self._note()
+
+    def _step_of_whole(self) -> None:
+        whole = self._whole
+        if whole is None:
+            return
+        whole.end_step()
+        if self._number >= _STEPS_OF_WHOLE:
+            whole.finish()
+        else:
+            whole.begin_step(self._number)
 
     def leave(self) -> None:
         """Nothing more is to be recorded; also at the end of the process."""
@@ -161,6 +207,11 @@ class Launched:
         self.is_done = True
         if self._profiler is not None:
             self._profiler.stop()
+        if self._whole is not None:
+            profiler = self._profiler
+            # What went wrong with the steps that were asked for must not hide behind a recording of others.
+            is_settled = profiler is not None and (profiler.files or profiler.problems)
+            self._whole.discard() if self._records_itself or is_settled else self._whole.finish()
         for workers in self._workers:
             workers.close()
         try:
@@ -171,11 +222,14 @@ class Launched:
     def _give_way(self, folder: str) -> None:
         self._records_itself = folder
         self.is_done = True
+        if self._whole is not None:
+            self._whole.discard()
         self._note()
 
     def _note(self) -> None:
         used = [name for name in _FRAMEWORKS if name in sys.modules]
-        if not used and not self._number:
+        whole = self._whole
+        if not used and not self._number and (whole is None or not whole.files):
             return
         profiler = self._profiler
         write_note(
@@ -190,6 +244,8 @@ class Launched:
                 "files": [] if profiler is None else [str(path) for path in profiler.files],
                 "problems": [] if profiler is None else profiler.problems,
                 "records_itself": self._records_itself,
+                "whole_files": [] if whole is None else whole.files,
+                "whole_seconds": None if whole is None else whole.seconds,
             },
         )
 

@@ -1,7 +1,7 @@
 """What the worker processes of a PyTorch DataLoader do: each times its batches and looks at its own stack meanwhile.
 
 The loader is handed to its workers with one function more to run when they start, and gets its own back at once. Workers look for
-a file in a folder of ours before each batch: only while it is there do they measure, and leave the result beside it.
+a file in a folder of ours before each batch: only while it is there do they measure, and leave the result next to it.
 """
 
 from __future__ import annotations

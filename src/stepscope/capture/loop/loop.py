@@ -1,8 +1,9 @@
-"""Where a step of a training loop ends, told by what the loop does: updates of optimizers, batches, and markers of its own.
+"""Where a step of a training loop ends, judged by what the loop does: updates of optimizers, batches, and markers of its own.
 
 A marker (a Keras batch, a JAX step marker) is a step. Without markers a step is one update of the model: with gradient
 accumulation many batches, with several optimizers one round of all of them. It ends where the next batch is asked for, or,
-in a loop without a loader, with the last update of the round. Only where no optimizer is heard of is each batch a step.
+in a loop without a loader, with the last update of the round. Only where no optimizer is heard of is each batch a step; and
+only where nothing else is heard of, each call of the program that was the first to be called again and again.
 """
 
 from __future__ import annotations
@@ -11,8 +12,18 @@ import threading
 from collections.abc import Callable
 from typing import Literal
 
-Source = Literal["loader", "optimizer", "marker", "call"]
-_SURENESS: dict[Source | None, int] = {None: 0, "loader": 1, "optimizer": 2, "marker": 3, "call": 4}
+Source = Literal["dispatch", "loader", "optimizer", "marker", "call"]
+_SURENESS: dict[Source | None, int] = {
+    None: 0,
+    "dispatch": 1,
+    "loader": 2,
+    "optimizer": 3,
+    "marker": 4,
+    "call": 5,
+}
+# A program that is called so often is what a loop repeats.
+_REPEATED = 3
+_MOST_PROGRAMS = 10_000
 # An optimizer that is compiled cannot be heard: after so many batches without an update, batches are steps.
 _MOST_BATCHES_AN_UPDATE = 64
 
@@ -30,6 +41,8 @@ class Loop:
         self._expected: set[int] | None = None
         self._has_fetched = False
         self._unused_batches = 0
+        self._dispatches: dict[object, int] = {}
+        self._anchor: object = None
 
     def optimizer_made(self, optimizer: int) -> None:
         """There is an optimizer of this id."""
@@ -72,6 +85,17 @@ class Loop:
         self._round.add(optimizer)
         if self._expected is not None and self._round >= self._expected:
             self._close()
+
+    def dispatching(self, program: object) -> None:
+        """A whole program (a graph, a traced function) is about to be called."""
+        if self._anchor is None:
+            if len(self._dispatches) < _MOST_PROGRAMS:
+                self._dispatches[program] = self._dispatches.get(program, 0) + 1
+            if self._dispatches.get(program, 0) < _REPEATED or not self._is_told_by("dispatch"):
+                return
+            self._anchor = program
+        elif program == self._anchor and self._is_told_by("dispatch"):
+            self._step()
 
     def marker_begins(self) -> None:
         """The loop itself says that a step begins."""

@@ -1,4 +1,4 @@
-"""How the frameworks tell a Loop what they do: small wrappers around the places that every training loop passes.
+"""How a Loop learns what the frameworks do: small wrappers around the places that every training loop passes.
 
 A wrapper calls what it wraps with the same arguments, returns the same and lets the same errors through; what a Loop itself
 raises never leaves it. Inside torch.compile a wrapper is not there.
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from stepscope.capture.loop.loop import Loop
+from stepscope.capture.process.framework_use import tell_in_use
 from stepscope.capture.process.on_import import after_import
 
 _inside = threading.local()
@@ -36,6 +37,8 @@ def watch(loop: Hearer) -> None:
     after_import("torch.utils.data.dataloader", lambda module: _wrap_next(module._BaseDataLoaderIter))
     after_import("tensorflow.python.data.ops.iterator_ops", lambda module: _wrap_next(module.OwnedIterator))
     after_import("jax._src.profiler", _watch_markers)
+    after_import("tensorflow.python.client.session", _watch_sessions)
+    after_import("tensorflow.python.eager.polymorphic_function.polymorphic_function", _watch_functions)
     for name in _KERAS_LISTS:
         after_import(name, _watch_batches)
 
@@ -140,8 +143,40 @@ def _watch_batches(module: Any) -> None:
     callbacks.on_train_batch_begin, callbacks.on_train_batch_end = on_train_batch_begin, on_train_batch_end
 
 
+def _dispatched(call: Callable[..., Any], program: Callable[..., object]) -> Callable[..., Any]:
+    """The call, of which a Loop hears unless it is made inside another one."""
+
+    def dispatched(self: Any, *arguments: Any, **options: Any) -> Any:
+        if getattr(_inside, "is_dispatching", False):
+            return call(self, *arguments, **options)
+        _inside.is_dispatching = True
+        try:
+            _tell(lambda loop: loop.dispatching(program(self, *arguments, **options)))
+            return call(self, *arguments, **options)
+        finally:
+            _inside.is_dispatching = False
+
+    dispatched.__name__, dispatched.__doc__ = call.__name__, call.__doc__
+    return dispatched
+
+
+def _watch_sessions(module: Any) -> None:
+    """TensorFlow 1: a session that runs the same fetches again and again is a loop."""
+
+    def fetches(_session: Any, wanted: Any, *_arguments: Any, **_options: Any) -> object:
+        tell_in_use("tensorflow")
+        return str(wanted)
+
+    module.BaseSession.run = _dispatched(module.BaseSession.run, fetches)
+
+
+def _watch_functions(module: Any) -> None:
+    """TensorFlow 2: so is a tf.function that is called again and again; calls while another one is traced are not."""
+    module.Function.__call__ = _dispatched(module.Function.__call__, lambda function, *_a, **_o: id(function))
+
+
 def _watch_markers(module: Any) -> None:
-    """JAX: the markers of the loop; those of stepscope's own collector are made while a Loop is told."""
+    """JAX: the markers of the loop; those of stepscope's own collector are made while a Loop is informed."""
     marker = module.StepTraceAnnotation
     enter, leave = marker.__enter__, marker.__exit__
 

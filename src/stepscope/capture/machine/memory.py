@@ -39,7 +39,7 @@ def _tensorflow_bytes() -> int | None:
 
 
 def device_bytes() -> int | None:
-    """Bytes in use on the device, whoever holds them; without a device, the resident memory of the process."""
+    """Bytes in use on the device, whichever process holds them; without a device, the resident memory of the process."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         free, total = torch.cuda.mem_get_info()

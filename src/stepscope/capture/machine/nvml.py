@@ -28,11 +28,11 @@ class Nvml:
         self._handles = [(index, self._handle(index)) for index in self._visible()]
 
     def sample(self) -> list[dict[str, Any]]:
-        """One row per GPU; what the driver does not tell is left out."""
+        """One row per GPU; what the driver does not report is left out."""
         return [{"index": index, **self._figures(handle)} for index, handle in self._handles]
 
     def used_bytes(self) -> int | None:
-        """Memory in use on all of them; None where the driver does not tell."""
+        """Memory in use on all of them; None where the driver does not report it."""
         rows = [self._memory(handle) for _, handle in self._handles]
         known = [int(row.used) for row in rows if row is not None]
         return sum(known) if known else None
@@ -76,7 +76,7 @@ class Nvml:
     def _handle(self, index: int) -> Any:
         handle = ctypes.c_void_p()
         if self._library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle)) != 0:
-            raise OSError(f"NVML knows no GPU {index}")
+            raise OSError(f"NVML does not know GPU {index}")
         return handle
 
     def _visible(self) -> list[int]:

@@ -1,6 +1,6 @@
 """What the machine did during the window: looked at when it opens, four times a second, and when it closes.
 
-The driver is asked for its GPUs before the window opens: that takes milliseconds in which it lets nobody else in.
+The driver is asked for its GPUs before the window opens: that takes milliseconds, during which it blocks other callers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def resident_bytes() -> int | None:
-    """The memory of this process, where /proc tells."""
+    """The memory of this process, where /proc has it."""
     try:
         with open("/proc/self/statm", "rb") as file:  # noqa: PTH123
             return int(file.read().split()[1]) * _PAGE
@@ -91,7 +91,7 @@ class Telemetry:
             self._gpus = None
 
     def before(self) -> None:
-        """The first sample; the next ones tell the use of CPUs since this one."""
+        """The first sample; the next ones measure the use of CPUs since this one."""
         self._look({"rss_bytes": resident_bytes()})
         self._host = _Host()
 

@@ -59,6 +59,8 @@ first_step: Callable[[], None] | None = None
 on_step: Callable[[int], None] | None = None
 # Where annotations are kept while a window is open, in case that the process is killed.
 ring: Ring | None = None
+# Who records this process as long as no loop shows, and stops when a Profiler is about to open a window.
+provisional: Callable[[Any], None] | None = None
 # Makes an NVTX range; None unless someone asked for NVTX.
 nvtx: Callable[[str], AbstractContextManager[Any]] | None = None
 

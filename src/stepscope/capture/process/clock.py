@@ -30,7 +30,7 @@ def compared(start: dict[str, int], end: dict[str, int]) -> dict[str, Any]:
 
 
 def process_start_ticks() -> int:
-    """When this process began, as the system counts: with its number, what tells it from all others."""
+    """When this process began, as the system counts: with its number, it identifies the process."""
     with open("/proc/self/stat", "rb") as file:  # noqa: PTH123 (pathlib is not needed otherwise)
         return int(file.read().rpartition(b")")[2].split()[19])
 

@@ -1,4 +1,4 @@
-"""Threads of our own, whose faults are nobody's business but ours: Python would print them on the job's stderr."""
+"""Threads of our own, whose errors must not reach the job: Python would print them on its stderr."""
 
 from __future__ import annotations
 

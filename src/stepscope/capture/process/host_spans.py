@@ -151,7 +151,7 @@ def _label(code: CodeType) -> str:
 
 
 def cut(sampled: list[Span], exact: list[Span]) -> Iterator[Span]:
-    """Sampled spans, cut where exact ones of their thread begin or end: so that each lies inside or outside of each."""
+    """Sampled spans, cut where exact ones of their thread begin or end: so that each is either inside or outside the other."""
     from bisect import bisect_left, bisect_right
 
     edges: dict[int, list[int]] = {}

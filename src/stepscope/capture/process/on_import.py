@@ -31,7 +31,7 @@ def _safely(act: Act, module: ModuleType) -> None:
 
 
 class _Watcher:
-    """Finds what the other finders find; the loader of a module that someone waits for tells when it is done."""
+    """Finds what the other finders find; the loader of an awaited module reports when it is done."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None

@@ -1,4 +1,4 @@
-"""What goes wrong while recording: told once as a warning, kept for the sidecar, never raised into the loop."""
+"""What goes wrong while recording: one warning for each kind, kept for the sidecar, never raised into the loop."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import sys
 import warnings
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from stepscope.problems.catalogue import words
 
 
 class CaptureWarning(UserWarning):
@@ -24,6 +26,12 @@ class Trouble:
     severity: str = "warning"
 
 
+def trouble(code: str, detail: str = "", *, case: str = "", **facts: str) -> Trouble:
+    """A problem in the words of the catalogue; the facts fill the placeholders of title and fix."""
+    said = words(code, case, **facts)
+    return Trouble(code, said.title, detail, said.fix, said.severity)
+
+
 class Troubles:
     """Those of one Profiler: each kind is warned of once."""
 
@@ -31,14 +39,14 @@ class Troubles:
         self.found: list[Trouble] = []
 
     def add(self, trouble: Trouble) -> None:
-        """Keep it, and warn unless the same was told before."""
+        """Keep it, and warn unless the same was reported before."""
         if any((each.code, each.title) == (trouble.code, trouble.title) for each in self.found):
             return
         self.found.append(trouble)
         tell(f"{trouble.title}. {trouble.detail} {trouble.fix}".strip())
 
     def note(self, trouble: Trouble) -> None:
-        """Keep it for the sidecar, in place of what was told before; without a warning, which could save nothing."""
+        """Keep it for the sidecar, in place of an earlier one of its kind; without a warning, which could save nothing."""
         key = trouble.code, trouble.title
         self.found = [each for each in self.found if (each.code, each.title) != key] + [trouble]
 
@@ -76,37 +84,11 @@ def explain(what: str, error: BaseException) -> Trouble:
     said = f"{type(error).__name__}: {error}"
     lower = said.lower()
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return Trouble(
-            "disk-full",
-            "No room for the profile",
-            f"{what}: {said}.",
-            "Free some space, or record fewer steps.",
-            "error",
-        )
+        return trouble("disk-full", f"{what}: {said}.")
     if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return Trouble(
-            "folder-unwritable",
-            "The profile's folder cannot be written",
-            f"{what}: {said}.",
-            "Give a folder that this user can write.",
-            "error",
-        )
+        return trouble("folder-unwritable", f"{what}: {said}.")
     if "cupti" in lower or "insufficient_privileges" in lower:
-        return Trouble(
-            "cupti-failed",
-            "The GPU could not be traced",
-            f"{what}: {said}.",
-            "Run `stepscope doctor` on this machine: it names the cause.",
-            "error",
-        )
+        return trouble("cupti-failed", f"{what}: {said}.")
     if "another profiler" in lower or "already been started" in lower or "only one profile" in lower:
-        return Trouble(
-            "second-profiler",
-            "Another profiler is running",
-            f"{what}: {said}.",
-            "Run one profiler at a time.",
-            "error",
-        )
-    return Trouble(
-        "capture-failed", f"{what} failed", f"{said}.", "Run `stepscope doctor` on this machine.", "error"
-    )
+        return trouble("second-profiler", f"{what}: {said}.")
+    return trouble("capture-failed", f"{said}.", what=what)

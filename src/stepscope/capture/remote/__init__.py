@@ -1,1 +1,1 @@
-"""Recording on request: the listening thread, and those who ask it."""
+"""Recording on request: the listening thread, and its clients."""

@@ -18,7 +18,7 @@ _MOST_AT_ONCE = 32
 
 
 class NotListening(StepscopeError):
-    """Nobody answers there."""
+    """No process answers there."""
 
 
 def listening() -> list[Path]:
@@ -62,7 +62,7 @@ def connect(path: Path) -> socket.socket:
     except OSError as error:
         made.close()
         raise NotListening(
-            f"Nobody listens at {path}: {error.strerror or error}.",
+            f"No process is listening at {path}: {error.strerror or error}.",
             fix="`stepscope capture` without arguments lists the processes that do.",
         ) from None
     return made

@@ -171,7 +171,7 @@ class Listener:
                 connection.close()
 
     def _failed(self, error: BaseException) -> None:
-        """Told to whoever asks next, and not to the job."""
+        """The next client gets the error, not the job."""
         text = f"{type(error).__name__}: {error}"
         if text not in self._faults and len(self._faults) < _MOST_FAULTS:
             self._faults.append(text)
@@ -223,7 +223,7 @@ class Listener:
             self._drop(order)
 
     def _tell_news(self, connection: socket.socket, order: Order) -> None:
-        """Until the order is carried out, or whoever gave it has hung up."""
+        """Until the order is carried out, or its client has hung up."""
         while True:
             try:
                 news = order.news.get(timeout=0.2)
@@ -249,11 +249,11 @@ class Listener:
         return True
 
     def _is_given_up(self, held: Order) -> bool:
-        """Not begun, and whoever gave it has hung up; the thread that serves them may not have noticed yet."""
+        """Not begun, and its client has hung up; the thread that serves them may not have noticed yet."""
         return not held.has_begun and (self._caller is None or _has_hung_up(self._caller))
 
     def _drop(self, order: Order) -> None:
-        """Nobody waits for it any more: it does not begin. What has begun is carried out."""
+        """No client waits for it any more: it does not start. What has started is carried out."""
         with self._lock:
             if self._order is order and not order.has_begun:
                 self._order, active.on_step = None, None

@@ -1,4 +1,4 @@
-"""A recording that was asked for from outside: it begins with the next step of the loop, whoever tells the steps."""
+"""A recording that was asked for from outside: it begins with the next step of the loop, whatever counts the steps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OrderProfiler(Profiler):
 
 
 class Order:
-    """So many steps, as soon as possible or from a certain step on. Steps are told from the loop's thread, the rest is asked from others."""
+    """A number of steps, as soon as possible or from a certain step on. The loop's thread reports steps, other threads ask for the rest."""
 
     def __init__(
         self, folder: str, steps: int, first: int = 0, options: dict[str, Any] | None = None
@@ -55,7 +55,7 @@ class Order:
         return self._is_told
 
     def step(self, number: int) -> None:
-        """A step of the loop is over: so many have ended."""
+        """A step of the loop has ended; `number` is how many have."""
         profiler = self._profiler
         if self.is_over:
             return
@@ -69,7 +69,7 @@ class Order:
             self.end()
 
     def end(self) -> None:
-        """Stop, and tell what there is."""
+        """Stop, and report what there is."""
         if self.is_over:
             return
         self.is_over = True

@@ -1,7 +1,7 @@
 """The profiler servers of TensorFlow and JAX: `tf.profiler.experimental.server.start` and `jax.profiler.start_server`.
 
 Both speak gRPC, and their messages are few and flat: they are written and read here by hand, since a protobuf package of our
-own would clash with that of somebody's framework.
+own would clash with that of a framework.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _failure(server: Server, error: Any) -> ServerFailed:
         )
     if code == "UNIMPLEMENTED":
         return ServerFailed(
-            f"{server.address} is no profiler server of TensorFlow or JAX.", fix="Check the port."
+            f"{server.address} is not a profiler server of TensorFlow or JAX.", fix="Check the port."
         )
     fix = (
         "Another profile is being recorded there: try again when it is done."

@@ -1,6 +1,6 @@
-"""Where the sockets of listening processes lie, and how both sides talk: JSON, one object a line.
+"""Where the sockets of listening processes are, and how both sides talk: JSON, one object a line.
 
-The folder and the sockets in it belong to one user, and nobody else can open them; the listening side checks who called as well.
+The folder and the sockets in it belong to one user, and no other user can open them; the listening side checks the caller as well.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class NotOurs(OSError):
 
 
 def folders() -> list[Path]:
-    """Where a socket may lie, the best place first. A job and its user may have been started with other environments.
+    """Where a socket may be, the best place first. A job and its user may have been started with other environments.
 
-    Whoever names a folder means that one alone: it is how a job in a container and its user outside meet.
+    A folder that is named is the only one: it is how a job in a container and its user outside meet.
     """
     named = os.environ.get("STEPSCOPE_SOCKETS")
     if named:
@@ -89,7 +89,7 @@ def opened(path: Path) -> socket.socket:
 
 
 def caller(connection: socket.socket) -> int | None:
-    """The user at the other end, where the system tells."""
+    """The user at the other end, where the system reports it."""
     if not hasattr(socket, "SO_PEERCRED"):
         return None
     size = struct.calcsize("3i")

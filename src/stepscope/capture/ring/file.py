@@ -1,4 +1,4 @@
-"""Where a ring lies: mapped from its file where that is safe, else in memory and copied to the file several times a second.
+"""Where a ring is stored: mapped from its file where that is safe, else in memory and copied to the file several times a second.
 
 A mapped page that the file system has no room for would end the job by SIGBUS, and so would a file server that goes away. So
 only file systems are mapped that keep what `posix_fallocate` promised, and no page is touched before it was.
@@ -117,7 +117,7 @@ def _is_safe_to_map(folder: Path) -> bool:
 
 
 def file_system(folder: Path) -> str:
-    """The kind of file system that the folder is on; empty where the system does not tell."""
+    """The kind of file system that the folder is on; empty where the system does not report it."""
     try:
         device = folder.stat().st_dev
         wanted = f"{os.major(device)}:{os.minor(device)}"

@@ -19,7 +19,7 @@ from threading import get_ident
 from typing import Any
 
 from stepscope.capture.process import active, clock
-from stepscope.capture.process.troubles import Trouble, Troubles, explain
+from stepscope.capture.process.troubles import Trouble, Troubles, explain, trouble
 from stepscope.capture.ring.file import Copier, RingFile
 from stepscope.ring_layout import (
     ALIVE,
@@ -237,7 +237,7 @@ class Ring:
         self._file.copy()
 
     def _between(self, first: int, last: int) -> list[tuple[int, int]]:
-        """The slots of these numbers, both included, as stretches."""
+        """The slots of these numbers, both included, as ranges."""
         if last - first >= self._last_slot:
             return [(0, self._last_slot)]
         low, high = first & self._last_slot, last & self._last_slot
@@ -307,7 +307,7 @@ class Ring:
 
 
 def _cut(text: str) -> bytes:
-    """As much as a slot holds: the beginning and the end tell most."""
+    """As much as a slot holds: the beginning and the end identify it best."""
     found = text.encode("utf-8", "replace")
     most = NAMES.slot - TEXT.size
     return found if len(found) <= most else found[: most // 3] + b"..." + found[most // 3 + 3 - most :]
@@ -334,10 +334,7 @@ def open_ring(folder: Path, worker: str, troubles: Troubles, event_words: int = 
 
 
 def _unsafe(error: BaseException) -> Trouble:
-    return Trouble(
+    return trouble(
         "ring-failed",
-        "The recording would not survive a kill -9",
         f"What is recorded is kept in memory until it is written: {explain('', error).detail.removeprefix(': ')}",
-        "Give a folder with some room that this user can write.",
-        "info",
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from stepscope.doctor.check import Checks, Sign
 from stepscope.doctor.environment.facts import Environment
 
-CHECKS: Checks[Environment] = Checks("environment", [])
+CHECKS: Checks[Environment] = Checks("environment")
 _INJECTED = re.compile(
     r"(?i)^(CUDA_INJECTION(32|64)_PATH|NVTX_INJECTION(32|64)_PATH|NSYS_.+|QUADD_.+|NV_NSIGHT_.+|NVPROF_.+)$"
 )
@@ -20,39 +20,25 @@ _DCGM = re.compile(r"^(nv-hostengine|dcgm-exporter|dcgmproftester.*|nvsm.*)$")
 _DYNOLOG = re.compile(r"^dynolog")
 
 
-@CHECKS.add(
-    "another-profiler",
-    "Another profiler holds CUPTI",
-    cause="Nsight Systems, Nsight Compute or another tool was injected into this process or started it. A second client gets "
-    "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED or CUPTI_ERROR_MAX_LIMIT_REACHED: the profile looks fine and has no device events.",
-    fix="Use one tool at a time: start the job without the other.",
-    severity="error",
-)
+@CHECKS.add("another-profiler")
 def another_profiler(environment: Environment) -> Iterator[Sign]:
     """Variables by which tools inject themselves, preloaded libraries, and ancestors that are profilers."""
     injected = [name for name, value in environment.variables.items() if _INJECTED.match(name) and value]
     if injected:
         values = ", ".join(f"{name}={environment.variables[name]}" for name in sorted(injected)[:3])
-        yield Sign(values, f"unset {' '.join(sorted(injected))}")
+        yield Sign(values, "injected", variables=" ".join(sorted(injected)))
     preloaded = environment.variables.get("LD_PRELOAD", "")
     if _PRELOADED.search(preloaded):
-        yield Sign(f"LD_PRELOAD={preloaded}", "unset LD_PRELOAD")
+        yield Sign(f"LD_PRELOAD={preloaded}", "injected", variables="LD_PRELOAD")
     for process in environment.processes:
         if process.is_ancestor and _PROFILERS.match(process.command):
             yield Sign(
                 f"This process was started by {process.command} (pid {process.pid}).",
-                f"Start the job without {process.command}.",
+                tool=process.command,
             )
 
 
-@CHECKS.add(
-    "dcgm-running",
-    "DCGM is watching the devices",
-    cause="With profiling metrics on (DCGM_FI_PROF_*) DCGM holds the counters of the device. Traces usually still work; "
-    "ncu and CUPTI's counters do not.",
-    fix="Where device events are missing: dcgmi profile --pause while recording, then dcgmi profile --resume.",
-    severity="info",
-)
+@CHECKS.add("dcgm-running")
 def dcgm_running(environment: Environment) -> Iterator[Sign]:
     """Its host engine or exporter is among the processes."""
     found = [process for process in environment.processes if _DCGM.match(process.command)]
@@ -60,13 +46,7 @@ def dcgm_running(environment: Environment) -> Iterator[Sign]:
         yield Sign(", ".join(f"{process.command} (pid {process.pid})" for process in found[:3]))
 
 
-@CHECKS.add(
-    "profilers-beside",
-    "Another profiler runs on this machine",
-    cause="Tools that profile a whole device, such as ncu, slow down or block every other process on it.",
-    fix="Wait until it has ended, or record on another device.",
-    severity="info",
-)
+@CHECKS.add("profilers-beside")
 def profilers_beside(environment: Environment) -> Iterator[Sign]:
     """Profilers that did not start this process."""
     found = [
@@ -76,13 +56,7 @@ def profilers_beside(environment: Environment) -> Iterator[Sign]:
         yield Sign(", ".join(f"{process.command} (pid {process.pid})" for process in found[:3]))
 
 
-@CHECKS.add(
-    "kineto-daemon-absent",
-    "PyTorch waits for a daemon that is not running",
-    cause="KINETO_USE_DAEMON makes PyTorch register with dynolog. Without it `dyno gputrace` says `No processes were matched` and no "
-    "file ever appears.",
-    fix="Start dynolog --enable_ipc_monitor on this host, as the same user, before the job; or unset KINETO_USE_DAEMON.",
-)
+@CHECKS.add("kineto-daemon-absent")
 def kineto_daemon_absent(environment: Environment) -> Iterator[Sign]:
     """The variable is set and no dynolog is among the processes."""
     value = environment.variables.get("KINETO_USE_DAEMON", "")
@@ -90,14 +64,7 @@ def kineto_daemon_absent(environment: Environment) -> Iterator[Sign]:
         yield Sign(f"KINETO_USE_DAEMON={value}, and no process here is called dynolog.")
 
 
-@CHECKS.add(
-    "errors-hidden",
-    "The frameworks' error messages are switched off",
-    cause="TF_CPP_MIN_LOG_LEVEL at 3 hides all CUPTI messages of TensorFlow and JAX, so that device events are missing from a profile without any "
-    "message.",
-    fix="Set TF_CPP_MIN_LOG_LEVEL to 1 or less while profiling.",
-    severity="info",
-)
+@CHECKS.add("errors-hidden")
 def errors_hidden(environment: Environment) -> Iterator[Sign]:
     """The level that also hides errors."""
     value = environment.variables.get("TF_CPP_MIN_LOG_LEVEL", "")

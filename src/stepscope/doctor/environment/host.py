@@ -10,7 +10,7 @@ from stepscope.doctor.environment.tensorboard import is_protobuf_error
 from stepscope.doctor.versions import requirement, satisfies
 from stepscope.units import size
 
-CHECKS: Checks[Environment] = Checks("environment", [])
+CHECKS: Checks[Environment] = Checks("environment")
 SMALL_DISK = 2 << 30
 _USERS_OF_PROTOBUF = (
     "tensorflow",
@@ -22,14 +22,7 @@ _USERS_OF_PROTOBUF = (
 )
 
 
-@CHECKS.add(
-    "protobuf-version",
-    "The version of protobuf does not fit",
-    cause="Code generated for one major version of protobuf refuses another: `Descriptors cannot be created directly`, "
-    "`VersionError`, or a Profile tab that is missing. stepscope itself does not use protobuf.",
-    fix="Install the version that the others require.",
-    severity="error",
-)
+@CHECKS.add("protobuf-version")
 def protobuf_version(environment: Environment) -> Iterator[Sign]:
     """The installed version against what its users require; and failed imports that mention it."""
     python = environment.python
@@ -38,17 +31,15 @@ def protobuf_version(environment: Environment) -> Iterator[Sign]:
     if installed is not None:
         for user, specifier in wanted:
             if not satisfies(installed.version, specifier):
-                fix = f"{python.executable} -m pip install 'protobuf{specifier}'"
-                yield Sign(f"protobuf {installed.version} is installed; {user} requires {specifier}.", fix)
+                evidence = f"protobuf {installed.version} is installed; {user} requires {specifier}."
+                yield Sign(evidence, python=python.executable, specifier=specifier)
                 return
     errors = [environment.tensorboard.error, *(plugin.error for plugin in python.plugins)]
     blamed = next((error for error in errors if is_protobuf_error(error)), "")
     if blamed:
         version = installed.version if installed else "missing"
         specifier = wanted[0][1] if wanted else ""
-        yield Sign(
-            f"{blamed} (protobuf {version})", f"{python.executable} -m pip install -U 'protobuf{specifier}'"
-        )
+        yield Sign(f"{blamed} (protobuf {version})", python=python.executable, specifier=specifier)
 
 
 def _required(environment: Environment) -> Iterator[tuple[str, str]]:
@@ -60,26 +51,14 @@ def _required(environment: Environment) -> Iterator[tuple[str, str]]:
                     yield f"{package.name} {package.version}", specifier
 
 
-@CHECKS.add(
-    "protobuf-in-python",
-    "protobuf runs as plain Python",
-    cause="PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python hides version conflicts and makes TensorBoard and XProf read profiles "
-    "many times slower.",
-    fix="unset PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION",
-    severity="info",
-)
+@CHECKS.add("protobuf-in-python")
 def protobuf_in_python(environment: Environment) -> Iterator[Sign]:
     """The variable that asks for it."""
     if environment.variables.get("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION") == "python":
         yield Sign("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python")
 
 
-@CHECKS.add(
-    "slow-path",
-    "stepscope's hot loops run interpreted",
-    cause="No C compiler was found when stepscope was installed. Everything works, many times slower.",
-    fix="Install a C compiler, then: pip install --force-reinstall --no-deps --no-binary stepscope stepscope",
-)
+@CHECKS.add("slow-path")
 def slow_path(environment: Environment) -> Iterator[Sign]:
     """Modules without their compiled form."""
     if environment.interpreted:
@@ -87,25 +66,14 @@ def slow_path(environment: Environment) -> Iterator[Sign]:
         yield Sign(f"{len(environment.interpreted)} modules of stepscope.native are not compiled: {shown}.")
 
 
-@CHECKS.add(
-    "folder-unwritable",
-    "Profiles cannot be written here",
-    cause="The profiler would fail when it stops, after the steps were recorded.",
-    fix="Choose another folder, or fix its permissions.",
-    severity="error",
-)
+@CHECKS.add("folder-unwritable")
 def folder_unwritable(environment: Environment) -> Iterator[Sign]:
     """A file was tried."""
     if environment.folder.error:
         yield Sign(f"{environment.folder.path}: {environment.folder.error}")
 
 
-@CHECKS.add(
-    "disk-nearly-full",
-    "The disk is nearly full",
-    cause="A profile with stacks takes 100 MB and more for a few steps; a full disk leaves a truncated file.",
-    fix="Free some space, or choose a folder on another disk.",
-)
+@CHECKS.add("disk-nearly-full")
 def disk_nearly_full(environment: Environment) -> Iterator[Sign]:
     """Less room than a few profiles take."""
     free = environment.folder.free_bytes

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.doctor.check import Check
-from stepscope.doctor.profile import folder
-from stepscope.doctor.profile import problems as known
+from stepscope.doctor.check import Check, discover
 from stepscope.doctor.profile.subject import Examined
 
-CHECKS: list[Check[Examined]] = [*folder.CHECKS.all, *known.CHECKS]
+CHECKS: list[Check[Examined]] = discover(__name__, __path__)

@@ -7,56 +7,49 @@ from collections.abc import Iterator
 from stepscope.analysis.capture_quality.coverage import coverage
 from stepscope.analysis.ops.calls import op_calls
 from stepscope.doctor.check import Checks, Sign
-from stepscope.doctor.profile.subject import NEVER_WRITTEN, Examined, needs_profile
+from stepscope.doctor.profile.subject import Examined, needs_profile
 from stepscope.errors import NothingFound, UnreadableFile
+from stepscope.formats.tf1 import EVENT_FILES
+from stepscope.profiles.find.nothing_found import nearby
 from stepscope.profiles.find.runs import in_profile_folder
 from stepscope.units import count, size
 
-CHECKS: Checks[Examined] = Checks("profile", [])
+CHECKS: Checks[Examined] = Checks("profile")
 LARGE_FILE = 500 << 20
 MANY_EVENTS = 5_000_000
 _NEARLY_ALL = 0.95
-_ON_DEVICES = "TensorFlow and JAX record the allocations of devices; on the CPU there are none. jax.profiler.save_device_memory_profile shows what is held."
-_NO_OPTION = "Nothing to turn on: only PyTorch's profiler has an option for it."
 
 
-@CHECKS.add(
-    "nothing-found",
-    "There is no profile here",
-    cause="The path is the wrong one, the profiler was never stopped, a remote worker wrote to its own disk, or Keras' TensorBoard callback ran "
-    "without profile_batch. Other tools say `No profile data was found` or `No dashboards are active`.",
-    fix=NEVER_WRITTEN,
-    severity="error",
-)
+@CHECKS.add("nothing-found")
 def nothing_found(subject: Examined) -> Iterator[Sign]:
     """What was looked at, why each file is none, and where there may be one."""
     if isinstance(subject.error, NothingFound):
-        fix = subject.error.fix or ""
-        yield Sign(subject.error.what, fix if "There is one in" in fix else f"{fix}\n{NEVER_WRITTEN}".strip())
+        advice = subject.error.fix or ""
+        elsewhere = nearby(subject.path)
+        also = f"\nA profile was found in {elsewhere}." if elsewhere else ""
+        is_keras = _is_of_keras(subject)
+        case = "keras" if is_keras else "elsewhere" if elsewhere else "explained" if advice else ""
+        yield Sign(subject.error.what, case, advice=advice, also=also)
 
 
-@CHECKS.add(
-    "not-a-profile",
-    "This file is not a profile",
-    cause="It is empty, cut before its first event, or something else: an execution trace (observer_0.json), a memory snapshot, an Nsight "
-    "report, a notebook.",
-    fix="Record a profile with torch.profiler, tf.profiler, jax.profiler or stepscope.",
-    severity="error",
-)
+def _is_of_keras(subject: Examined) -> bool:
+    """Whether Keras' TensorBoard callback wrote here: event files below train or validation."""
+    return any(
+        EVENT_FILES in each.path.rsplit("/", 1)[-1]
+        and each.path.split("/")[-2:-1] in (["train"], ["validation"])
+        for each in subject.catalog.skipped
+    )
+
+
+@CHECKS.add("not-a-profile")
 def not_a_profile(subject: Examined) -> Iterator[Sign]:
     """What the file seems to be instead."""
     if isinstance(subject.error, UnreadableFile):
-        yield Sign(subject.error.what, subject.error.fix or "")
+        advice = subject.error.fix or ""
+        yield Sign(subject.error.what, "explained" if advice else "", advice=advice)
 
 
-@CHECKS.add(
-    "wrong-logdir",
-    "TensorBoard and XProf would show nothing from this folder",
-    cause="They look for <logdir>/plugins/profile/<run>/<host>.xplane.pb. A logdir inside of plugins/profile, or files elsewhere, are "
-    "not found: `No profile data was found`. stepscope takes either.",
-    fix="Give TensorBoard the folder above plugins.",
-    needs=needs_profile,
-)
+@CHECKS.add("wrong-logdir", needs=needs_profile)
 def wrong_logdir(subject: Examined) -> Iterator[Sign]:
     """A folder at or below plugins, or xplane.pb files outside of it."""
     files = [trace.info.path for trace in subject.profile.traces] if subject.profile is not None else []
@@ -66,23 +59,14 @@ def wrong_logdir(subject: Examined) -> Iterator[Sign]:
     folder = planes[0].rpartition("/")[0]
     if not in_profile_folder(folder):
         run = f"{subject.path.rstrip('/')}/plugins/profile/run1"
-        yield Sign(
-            f"{planes[0]} is not in plugins/profile/<run>.",
-            f"mkdir -p '{run}' && mv '{folder}'/*.xplane.pb '{run}'",
-        )
+        yield Sign(f"{planes[0]} is not in plugins/profile/<run>.", "outside", run=run, folder=folder)
         return
     logdir = folder.rsplit("/", 3)[0]
     if len(subject.path.rstrip("/")) > len(logdir):
-        yield Sign(f"{subject.path} is inside of a logdir.", f"tensorboard --logdir '{logdir}'")
+        yield Sign(f"{subject.path} is inside a logdir.", logdir=logdir)
 
 
-@CHECKS.add(
-    "huge-trace",
-    "The trace is too large for other tools",
-    cause="Too many steps, or stacks of everything. Browsers give up at a few hundred megabytes: `Loading data` forever.",
-    fix="Record fewer steps: schedule(wait=5, warmup=2, active=3); leave out with_stack where it is not needed. stepscope opens it all the same.",
-    needs=needs_profile,
-)
+@CHECKS.add("huge-trace", needs=needs_profile)
 def huge_trace(subject: Examined) -> Iterator[Sign]:
     """By bytes on the disk, and by events."""
     for path, found in subject.sizes.items():
@@ -105,46 +89,24 @@ def _gap(subject: Examined, what: str) -> Iterator[Sign]:
     calls = op_calls(trace)
     for gap in coverage(trace, calls, None).gaps if len(calls) else []:
         if gap["what"] == what and float(str(gap["share"])) >= _NEARLY_ALL:
-            yield Sign(str(gap["reason"]), str(gap["fix"]) or ("" if _is_torch(subject) else _NO_OPTION))
+            yield Sign(str(gap["reason"]), "" if _is_torch(subject) else "no-option")
 
 
-@CHECKS.add(
-    "no-shapes",
-    "No op has shapes",
-    cause="record_shapes was off. Ops cannot be distinguished by size, and FLOPs are unknown.",
-    fix="torch.profiler.profile(record_shapes=True)",
-    severity="info",
-    needs=needs_profile,
-)
+@CHECKS.add("no-shapes", needs=needs_profile)
 def no_shapes(subject: Examined) -> Iterator[Sign]:
     """The report's coverage of shapes."""
     return _gap(subject, "shapes")
 
 
-@CHECKS.add(
-    "no-stacks",
-    "No op has a stack",
-    cause="with_stack was off. Which line of the script an op comes from is unknown.",
-    fix="torch.profiler.profile(with_stack=True)",
-    severity="info",
-    needs=needs_profile,
-)
+@CHECKS.add("no-stacks", needs=needs_profile)
 def no_stacks(subject: Examined) -> Iterator[Sign]:
     """The report's coverage of stacks."""
     return _gap(subject, "stacks")
 
 
-@CHECKS.add(
-    "no-memory",
-    "No allocation was recorded",
-    cause="profile_memory was off; TensorFlow and JAX record allocations of devices only, and none on the CPU.",
-    fix="torch.profiler.profile(profile_memory=True)",
-    severity="info",
-    needs=needs_profile,
-)
+@CHECKS.add("no-memory", needs=needs_profile)
 def no_memory(subject: Examined) -> Iterator[Sign]:
     """The report's coverage of memory, where there is no allocation at all."""
     if subject.profile is None or not subject.profile.traces[0].memory.is_empty():
         return
-    for sign in _gap(subject, "memory"):
-        yield sign if _is_torch(subject) else Sign(sign.evidence, _ON_DEVICES)
+    yield from _gap(subject, "memory")

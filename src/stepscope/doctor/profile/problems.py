@@ -1,55 +1,44 @@
-"""What the report calls problems, as checks: the texts for each of its codes. Nothing is looked for twice."""
+"""The report's problems as checks: one for each code that reading and analysing a profile can report."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import get_args
 
-from stepscope.doctor.check import Check, Sign, always
+from stepscope.doctor.check import Check, Checks, Quote, Sign, always
 from stepscope.doctor.profile.subject import Examined, needs_profile
-from stepscope.trace.problem_texts_capture import CAPTURE
-from stepscope.trace.problem_texts_file import FILE
-from stepscope.trace.problems import Severity
-from stepscope.trace.texts import Texts
+from stepscope.problems import file, ranks, recording
+from stepscope.problems.catalogue import CATALOGUE
+from stepscope.problems.entry import Severity, Words
+from stepscope.reports.model.report import Problem
 
 # Also reported for folders without a profile.
 _OF_FOLDERS = ("leftover-files", "never-stopped")
-KNOWN: dict[str, Texts] = {**CAPTURE, **FILE}
+KNOWN = tuple(entry.code for module in (recording, file, ranks) for entry in module.ENTRIES)
 
 
-def _told(code: str) -> Callable[[Examined], Iterator[Sign]]:
-    """A check that asks the report's problems for its code."""
+def words_of(problem: Problem) -> Words:
+    """The words of the report; a severity that a newer version wrote counts as a warning."""
+    severities: dict[str, Severity] = {name: name for name in get_args(Severity)}
+    return Words(severities.get(problem.severity, "warning"), problem.title, problem.cause, problem.fix)
+
+
+def _reported(code: str) -> Callable[[Examined], Iterator[Sign]]:
+    """A check that looks for its code among the report's problems."""
 
     def look(subject: Examined) -> Iterator[Sign]:
         for problem in subject.problems:
             if problem.code == code:
                 rank = f" On rank {problem.rank}." if problem.rank is not None else ""
-                yield Sign(
-                    f"{problem.detail or problem.title}{rank}",
-                    problem.fix,
-                    problem.title,
-                    _severity(problem.severity),
-                )
+                yield Quote(f"{problem.detail or problem.title}{rank}", words_of(problem))
 
     return look
 
 
-_SEVERITIES: dict[str, Severity] = {"error": "error", "warning": "warning", "info": "info"}
-
-
-def _severity(text: str) -> Severity:
-    return _SEVERITIES.get(text, "warning")
-
-
-CHECKS: list[Check[Examined]] = [
-    Check(
-        code,
-        "profile",
-        texts.title,
-        texts.cause,
-        texts.fix,
-        texts.severity,
-        _told(code),
-        always if code in _OF_FOLDERS else needs_profile,
-    )
-    for code, texts in KNOWN.items()
-]
+CHECKS: Checks[Examined] = Checks(
+    "profile",
+    [
+        Check(CATALOGUE[code], "profile", _reported(code), always if code in _OF_FOLDERS else needs_profile)
+        for code in KNOWN
+    ],
+)

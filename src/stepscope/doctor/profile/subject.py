@@ -9,6 +9,7 @@ from pathlib import Path
 
 from stepscope.analysis.options import Options
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
+from stepscope.problems.folder import NEVER_WRITTEN
 from stepscope.profiles.find.catalog import Catalog, scan
 from stepscope.profiles.find.leftovers import empty_runs, leftovers, never_stopped
 from stepscope.profiles.find.paths import Location, locate
@@ -16,13 +17,9 @@ from stepscope.profiles.load import LoadProgress, load
 from stepscope.profiles.profile import Profile
 from stepscope.reports.build import build
 from stepscope.reports.model.report import Problem
-from stepscope.trace import problems
+from stepscope.reports.problems import reported
 
 FOLDERS_LOOKED_AT = 10_000
-NEVER_WRITTEN = (
-    "PyTorch, TensorFlow and JAX write a profile when the profiler stops; a job that was killed in its window leaves nothing, not "
-    "even the folder. stepscope doctor train.py looks at the script."
-)
 
 
 @dataclass
@@ -52,7 +49,7 @@ class Examined:
             *leftovers(self.catalog.skipped),
             *never_stopped(self.catalog.skipped, _empty_runs(self.catalog)),
         ]
-        return [_as_told(each) for each in found]
+        return [reported(each) for each in found]
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -64,17 +61,6 @@ class Examined:
 def needs_profile(subject: Examined) -> str:
     """Why nothing is said about a profile's content."""
     return "" if subject.profile is not None else "there is no profile to look at"
-
-
-def _as_told(found: problems.Problem) -> Problem:
-    return Problem(
-        code=found.code,
-        severity=found.severity,
-        title=found.title,
-        detail=found.detail.replace("{count}", f"{found.count:,}"),
-        fix=found.fix,
-        count=found.count,
-    )
 
 
 def _empty_runs(catalog: Catalog) -> list[str]:

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.doctor.check import Check
-from stepscope.doctor.script import lifetime, options, output, windows
+from stepscope.doctor.check import Check, discover
 from stepscope.doctor.script.subject import TrainingScript
 
-CHECKS: list[Check[TrainingScript]] = [
-    *lifetime.CHECKS.all,
-    *windows.CHECKS.all,
-    *output.CHECKS.all,
-    *options.CHECKS.all,
-]
+CHECKS: list[Check[TrainingScript]] = discover(__name__, __path__)

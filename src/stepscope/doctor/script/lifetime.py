@@ -3,50 +3,58 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from stepscope.doctor.check import Checks, Sign
-from stepscope.doctor.script.profilers import OURS, TORCH, Held
+from stepscope.doctor.script.profilers import OURS, TORCH
 from stepscope.doctor.script.source import Function, Script, last_part
 from stepscope.doctor.script.subject import PAIRS, WITHS, TrainingScript
 
-CHECKS: Checks[TrainingScript] = Checks("script", [])
-_MODULES = ("torch.profiler", "jax.profiler", "torch.autograd.profiler")
-_TRACERS = ("tensorflow.function", "jax.jit", "jax.pmap", "torch.compile", "torch.jit.script")
-_FOR_THE_HOST = (
-    *TORCH,
-    *WITHS,
-    *(pair.start for pair in PAIRS),
-    *(stop for pair in PAIRS for stop in pair.stops),
+CHECKS: Checks[TrainingScript] = Checks("script")
+_MODULES = (
+    "torch.profiler",
+    "jax.profiler",
+    "torch.autograd.profiler",
+    "tensorflow.profiler",
+    "tensorflow.profiler.experimental",
+    "tensorflow.python.profiler",
+    "tensorflow.python.profiler.profiler",
+    "tensorflow.python.profiler.profiler_v2",
+    "tensorflow.python.eager.profiler",
+)
+_TRACERS = (
+    "tensorflow.function", "jax.jit", "jax.pmap", "torch.compile", "torch.jit.script", "flax.nnx.jit", "equinox.filter_jit",
+)  # fmt: skip
+# Keras compiles these methods of a model.
+_OF_MODELS = ("train_step", "test_step", "predict_step", "call")
+_MODELS = re.compile(r"(^|\.)keras\.(models\.)?(Model|Sequential)$|(^|\.)keras\.layers\.Layer$")
+_ANNOTATIONS = (
     "tensorflow.profiler.experimental.Trace",
     "jax.profiler.TraceAnnotation",
     "jax.profiler.StepTraceAnnotation",
+)
+_SWITCHES = (
+    *TORCH,
+    *OURS,
+    *WITHS,
+    *(pair.start for pair in PAIRS),
+    *(stop for pair in PAIRS for stop in pair.stops),
 )
 _STARTS = ("start", "__enter__", "start_trace", "prepare_trace")
 _STOPS = ("stop", "__exit__", "stop_trace")
 _SHADOWED = ("torch", "tensorflow", "jax", "tensorboard", "stepscope", "profile", "cProfile")
 
 
-@CHECKS.add(
-    "script-syntax",
-    "The script cannot be parsed",
-    cause="It is not Python 3, or has a syntax error: the job would not start either.",
-    fix="Fix the line.",
-    severity="error",
-)
+@CHECKS.add("script-syntax")
 def script_syntax(subject: TrainingScript) -> Iterator[Sign]:
     """What the parser says."""
     if subject.script.error:
         yield Sign(f"{subject.script.path}, {subject.script.error}")
 
 
-@CHECKS.add(
-    "profiler-never-started",
-    "A profiler is imported or made, but never started",
-    cause="torch.profiler.profile(…) records nothing until it is entered by `with`, or start() is called.",
-    fix="Use `with torch.profiler.profile(…) as prof:` around the loop, or call prof.start() before it and prof.stop() after.",
-)
+@CHECKS.add("profiler-never-started")
 def profiler_never_started(subject: TrainingScript) -> Iterator[Sign]:
     """Objects that are never started, and imports that are never used."""
     for held in subject.held:
@@ -54,15 +62,14 @@ def profiler_never_started(subject: TrainingScript) -> Iterator[Sign]:
             name = min(held.names, default="")
             known = f"{name} = {held.made.name}(…)" if name else f"{held.made.name}(…)"
             yield Sign(
-                f"Line {held.line}: {known} is neither entered by `with` nor started.", _how_to_start(held)
+                f"Line {held.line}: {known} is neither entered by `with` nor started.",
+                maker=held.made.name,
+                name=name or "prof",
             )
     for line, name in _unused_imports(subject.script):
-        yield Sign(f"Line {line}: {name} is imported and never used.")
-
-
-def _how_to_start(held: Held) -> str:
-    name = min(held.names, default="prof")
-    return f"Use `with {held.made.name}(…) as {name}:` around the loop, or call {name}.start() before it and {name}.stop() after."
+        maker = name if name in (*TORCH, *OURS) else "torch.profiler.profile"
+        case = name.split(".", 1)[0] if name.startswith(("tensorflow.", "jax.")) else ""
+        yield Sign(f"Line {line}: {name} is imported and never used.", case, maker=maker, name="prof")
 
 
 def _unused_imports(script: Script) -> Iterator[tuple[int, str]]:
@@ -77,7 +84,7 @@ def _unused_imports(script: Script) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
-                if full in (*TORCH, *OURS, *_MODULES) and (alias.asname or alias.name) not in used:
+                if full in (*TORCH, *OURS, *WITHS, *_MODULES) and (alias.asname or alias.name) not in used:
                     yield node.lineno, full
         elif isinstance(node, ast.Import):
             for alias in node.names:
@@ -92,27 +99,27 @@ def _mentions_module(script: Script, alias: ast.alias, used: set[str]) -> bool:
     return any(f"{name}.".startswith(f"{alias.name}.") for name in names)
 
 
-@CHECKS.add(
-    "profiler-never-stopped",
-    "A profiler is started and never stopped",
-    cause="The profile is written when the profiler stops. Without stop() the job ends and nothing is written, "
-    "without any trace on the disk.",
-    fix="Stop it in a finally block, or use `with`.",
-    severity="error",
-)
+@CHECKS.add("profiler-never-stopped")
 def profiler_never_stopped(subject: TrainingScript) -> Iterator[Sign]:
     """start() without stop(), for objects and for functions."""
     for held in subject.held:
-        if held.asked & {*_STARTS} and not held.is_entered and not held.does(*_STOPS):
+        # Ours stops by itself when the job ends.
+        if (
+            held.made.name not in OURS
+            and held.asked & {*_STARTS}
+            and not held.is_entered
+            and not held.does(*_STOPS)
+        ):
             name = min(held.names, default="prof")
             yield Sign(
                 f"Line {held.line}: {name} is started, but {name}.stop() is never called.",
-                f"try: … finally: {name}.stop(); or use `with {held.made.name}(…) as {name}:`.",
+                maker=held.made.name,
+                name=name,
             )
     for pair in PAIRS:
         started = subject.script.calls_of(pair.start)
         if started and not any(_is_named(subject.script, stop) for stop in pair.stops):
-            yield Sign(f"Line {started[0].line}: {pair.shown}, but its end is never called.", pair.fix)
+            yield Sign(f"Line {started[0].line}: {pair.shown}, but its end is never called.", pair.case)
 
 
 def _is_named(script: Script, name: str) -> bool:
@@ -121,13 +128,7 @@ def _is_named(script: Script, name: str) -> bool:
     return any(script.name_of(node) == name for node in nodes)
 
 
-@CHECKS.add(
-    "stop-skipped-on-error",
-    "An exception in the loop loses the profile",
-    cause="stop() comes after the loop and is not reached when a step fails, or the job is interrupted.",
-    fix="Put the loop into try: … finally: with stop() in it, or use `with`.",
-    severity="info",
-)
+@CHECKS.add("stop-skipped-on-error")
 def stop_skipped_on_error(subject: TrainingScript) -> Iterator[Sign]:
     """A start and a stop in one function with a training loop between them, and no finally."""
     for pair in PAIRS[:2]:
@@ -135,7 +136,7 @@ def stop_skipped_on_error(subject: TrainingScript) -> Iterator[Sign]:
             stops = [each for each in subject.script.calls_of(*pair.stops) if each.line > call.line]
             is_safe = any(_in_finally(subject.script, each.node) for each in stops)
             if stops and not is_safe and subject.training_loops(inside):
-                yield Sign(f"Line {stops[0].line}: {stops[0].method}() is not in a finally block.", pair.fix)
+                yield Sign(f"Line {stops[0].line}: {stops[0].method}() is not in a finally block.", pair.case)
 
 
 def _in_finally(script: Script, node: ast.AST) -> bool:
@@ -148,28 +149,57 @@ def _in_finally(script: Script, node: ast.AST) -> bool:
     )
 
 
-@CHECKS.add(
-    "profiler-in-traced-function",
-    "A profiler is used inside a function that is traced",
-    cause="The body of a function under tf.function, jax.jit or torch.compile runs once, while it is traced. A profiler or annotation in it "
-    "starts and stops then, and sees nothing of the steps.",
-    fix="Move it outside, around the call of the function. Inside, use tf.name_scope or jax.named_scope.",
-    severity="error",
-)
+@CHECKS.add("profiler-inside-function")
+def profiler_inside_function(subject: TrainingScript) -> Iterator[Sign]:
+    """Profilers that are started or stopped in a function that is traced, or in one that it calls."""
+    return _inside_traced(subject.script, _SWITCHES)
+
+
+@CHECKS.add("profiler-in-traced-function")
 def profiler_in_traced_function(subject: TrainingScript) -> Iterator[Sign]:
-    """Calls of profilers, with a traced function around them."""
-    traced = set(_traced_by_name(subject.script))
-    for call in subject.script.calls_of(*_FOR_THE_HOST):
-        for function in subject.script.functions_around(call.node):
-            tracer = next(
-                filter(None, map(subject.script.name_of, map(_undone, function.decorator_list))), ""
-            )
-            if tracer in _TRACERS or function.name in traced or _partial_tracer(subject.script, function):
-                yield Sign(
-                    f"Line {call.line}: {call.name} inside {function.name}(), which is traced ({tracer or 'jit'}).",
-                    f"Move it to where {function.name}() is called.",
-                )
-                break
+    """Annotations for the host there."""
+    return _inside_traced(subject.script, _ANNOTATIONS)
+
+
+def _inside_traced(script: Script, names: tuple[str, ...]) -> Iterator[Sign]:
+    traced = _traced_functions(script)
+    for call in script.calls_of(*names):
+        function = next((each for each in script.functions_around(call.node) if each in traced), None)
+        if function is not None:
+            what = f"Line {call.line}: {call.name} inside {function.name}(), which is traced ({traced[function]})."
+            yield Sign(what, function=function.name)
+
+
+def _traced_functions(script: Script) -> dict[Function, str]:
+    """The functions whose body runs only while it is traced, and by what; also those that such a function calls."""
+    by_name = dict(_traced_by_name(script))
+    found = {
+        function: tracer
+        for function in script.functions.values()
+        if (tracer := _tracer(script, function) or by_name.get(function.name, ""))
+    }
+    waiting = list(found)
+    while waiting:
+        function = waiting.pop()
+        for node in ast.walk(function):
+            called = script.functions.get(last_part(node.func)) if isinstance(node, ast.Call) else None
+            if called is not None and called not in found:
+                found[called] = f"by {function.name}()"
+                waiting.append(called)
+    return found
+
+
+def _tracer(script: Script, function: Function) -> str:
+    """The decorator that traces it, or Keras, which compiles the steps of a model."""
+    names = map(script.name_of, map(_undone, function.decorator_list))
+    decorator = next((name for name in names if name in _TRACERS), "")
+    if decorator or _partial_tracer(script, function):
+        return decorator or "jit"
+    owner = script.parent(function)
+    is_of_model = isinstance(owner, ast.ClassDef) and any(
+        _MODELS.search(script.name_of(base)) for base in owner.bases
+    )
+    return "Keras" if is_of_model and function.name in _OF_MODELS else ""
 
 
 def _undone(decorator: ast.expr) -> ast.expr:
@@ -188,20 +218,14 @@ def _partial_tracer(script: Script, function: Function) -> bool:
     )
 
 
-def _traced_by_name(script: Script) -> Iterator[str]:
-    """step = jax.jit(train_step)"""
+def _traced_by_name(script: Script) -> Iterator[tuple[str, str]]:
+    """step = jax.jit(train_step), self.step = tf.function(self._step)"""
     for call in script.calls_of(*_TRACERS):
-        if call.node.args and isinstance(call.node.args[0], ast.Name):
-            yield call.node.args[0].id
+        if call.node.args and last_part(call.node.args[0]):
+            yield last_part(call.node.args[0]), call.name
 
 
-@CHECKS.add(
-    "two-profilers",
-    "A profiler is started inside another one",
-    cause="Only one of them receives device events; the other ends early or stays empty.",
-    fix="Use one profiler, and record_function or annotate for the inner region.",
-    severity="error",
-)
+@CHECKS.add("two-profilers")
 def two_profilers(subject: TrainingScript) -> Iterator[Sign]:
     """A profiler that is made in the body of another one's `with`."""
     blocks = [(held.line, held.body) for held in subject.held if held.body]
@@ -213,12 +237,7 @@ def two_profilers(subject: TrainingScript) -> Iterator[Sign]:
                 yield Sign(f"Line {call.line}: {call.name} inside the `with` of line {line}.")
 
 
-@CHECKS.add(
-    "shadowed-module",
-    "A file next to the script hides a package",
-    cause="Python looks in the script's own folder first: a file profile.py or torch.py there is imported instead of the package.",
-    fix="Rename the file.",
-)
+@CHECKS.add("shadowed-module")
 def shadowed_module(subject: TrainingScript) -> Iterator[Sign]:
     """Names of packages among the files in its folder."""
     folder = Path(subject.script.path).parent
@@ -227,6 +246,4 @@ def shadowed_module(subject: TrainingScript) -> Iterator[Sign]:
     for name in _SHADOWED:
         beside = folder / f"{name}.py"
         if beside.is_file() and beside.name != Path(subject.script.path).name:
-            yield Sign(
-                f"{beside} hides the module {name}.", f"Rename {beside.name}, and delete its __pycache__."
-            )
+            yield Sign(f"{beside} hides the module {name}.", file=beside.name)

@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterator
 
 from stepscope.doctor.check import Checks, Sign
+from stepscope.doctor.script.keras import TENSORBOARD
 from stepscope.doctor.script.profilers import LEGACY, Held
 from stepscope.doctor.script.source import Script, constant, last_part
 from stepscope.doctor.script.subject import PAIRS, WITHS, TrainingScript
 
-CHECKS: Checks[TrainingScript] = Checks("script", [])
+CHECKS: Checks[TrainingScript] = Checks("script")
 _NEEDS = {
     "export_stacks": ("with_stack",),
     "export_memory_timeline": ("record_shapes", "profile_memory", "with_stack"),
 }
-_TENSORBOARD = re.compile(r"(^|\.)keras\.callbacks\.TensorBoard$")
 _WAITS = (
     "block_until_ready",
     "device_get",
@@ -31,14 +31,7 @@ _WAITS = (
 )
 
 
-@CHECKS.add(
-    "option-missing",
-    "Something is asked of the profile that was not recorded",
-    cause="export_stacks needs with_stack, export_memory_timeline needs record_shapes, profile_memory and with_stack: PyTorch raises an error "
-    "after the job has run. Groups by shape or stack stay empty without record_shapes or with_stack, modules without with_stack.",
-    fix="Switch the option on where the profiler is made.",
-    severity="error",
-)
+@CHECKS.add("option-missing")
 def option_missing(subject: TrainingScript) -> Iterator[Sign]:
     """What is called on the profiler against the options that it was made with."""
     for held in subject.torch:
@@ -49,7 +42,7 @@ def option_missing(subject: TrainingScript) -> Iterator[Sign]:
             if lacking:
                 yield Sign(
                     f"Line {held.line}: {what} needs {', '.join(lacking)}.",
-                    f"torch.profiler.profile({', '.join(f'{name}=True' for name in lacking)}, …)",
+                    options=", ".join(f"{name}=True" for name in lacking),
                 )
 
 
@@ -75,12 +68,7 @@ def _asked_groups(subject: TrainingScript, held: Held) -> Iterator[tuple[str, tu
         yield "with_modules=True", ("with_stack",)
 
 
-@CHECKS.add(
-    "no-device-activity",
-    "The script uses a GPU, but only the CPU is recorded",
-    cause="activities=[ProfilerActivity.CPU] leaves out kernels and copies; the old torch.autograd.profiler does so unless use_device is given.",
-    fix="activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], or leave activities out: all that are there are recorded then.",
-)
+@CHECKS.add("no-device-activity")
 def no_device_activity(subject: TrainingScript) -> Iterator[Sign]:
     """A device in the script, and none in the activities."""
     if not _uses_gpu(subject):
@@ -98,11 +86,7 @@ def no_device_activity(subject: TrainingScript) -> Iterator[Sign]:
             and not held.made.has_unknown_keywords
             and not held.made.node.args
         ):
-            yield Sign(
-                f"Line {held.line}: {LEGACY}() without use_device.",
-                "Use torch.profiler.profile instead.",
-                severity="info",
-            )
+            yield Sign(f"Line {held.line}: {LEGACY}() without use_device.", "legacy")
 
 
 def _uses_gpu(subject: TrainingScript) -> bool:
@@ -118,12 +102,7 @@ def _uses_gpu(subject: TrainingScript) -> bool:
     return False
 
 
-@CHECKS.add(
-    "device-tracer-off",
-    "The device's tracer is switched off",
-    cause="With device_tracer_level=0 TensorFlow and JAX record host rows only.",
-    fix="Leave device_tracer_level out, or set it to 1.",
-)
+@CHECKS.add("device-tracer-off")
 def device_tracer_off(subject: TrainingScript) -> Iterator[Sign]:
     """The level given as 0, as an argument or on an options object."""
     for call in subject.script.calls:
@@ -136,12 +115,7 @@ def device_tracer_off(subject: TrainingScript) -> Iterator[Sign]:
                     yield Sign(f"Line {node.lineno}: {ast.unparse(node)}.")
 
 
-@CHECKS.add(
-    "no-block-until-ready",
-    "The trace may stop before the device has finished",
-    cause="JAX returns before the work is done. If nothing waits for the last step, stop_trace comes too early and its device rows are missing.",
-    fix="jax.block_until_ready(result) before stop_trace, or at the end of the `with` block.",
-)
+@CHECKS.add("no-block-until-ready")
 def no_block_until_ready(subject: TrainingScript) -> Iterator[Sign]:
     """A trace of JAX in a script that never waits for a result."""
     for call, inside in subject.regions(PAIRS[1].start, PAIRS[1].stops, WITHS[1]):
@@ -157,16 +131,11 @@ def _compiles_here(script: Script) -> bool:
     return any(script.name_of(node) in ("jax.jit", "jax.pmap") for node in nodes)
 
 
-@CHECKS.add(
-    "keras-profile-batch",
-    "Keras profiles its first batch",
-    cause="The first batch traces and compiles the model: the profile shows that, and not a usual step.",
-    fix="TensorBoard(log_dir, profile_batch=(10, 15))",
-)
+@CHECKS.add("keras-profile-batch")
 def keras_profile_batch(subject: TrainingScript) -> Iterator[Sign]:
     """profile_batch that begins with 1."""
     for call in subject.script.calls:
-        if _TENSORBOARD.search(call.name):
+        if TENSORBOARD.search(call.name):
             given = call.keyword("profile_batch")
             first = given.elts[0] if isinstance(given, ast.Tuple | ast.List) and given.elts else given
             value = constant(first)
@@ -176,17 +145,11 @@ def keras_profile_batch(subject: TrainingScript) -> Iterator[Sign]:
                 yield Sign(f"Line {call.line}: profile_batch={ast.unparse(given) if given else ''}")
 
 
-@CHECKS.add(
-    "nothing-records",
-    "Nothing in this script records a profile",
-    cause="No profiler of PyTorch, TensorFlow, JAX or stepscope is used here. Keras' TensorBoard callback records none unless profile_batch is given.",
-    fix="with stepscope.profile('logs') as prof: round the loop, and prof.step() in it; or stepscope run -- python train.py.",
-    severity="info",
-)
+@CHECKS.add("nothing-records")
 def nothing_records(subject: TrainingScript) -> Iterator[Sign]:
     """No call that would start one, by name or by a callback."""
     known = re.compile(r"(?i)profil|nsys|nvtx|xprof|TensorBoard$")
-    callbacks = [call for call in subject.script.calls if _TENSORBOARD.search(call.name)]
+    callbacks = [call for call in subject.script.calls if TENSORBOARD.search(call.name)]
     silent = [
         call
         for call in callbacks

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 
 from stepscope.doctor.check import Checks, Sign
+from stepscope.doctor.script.keras import TENSORBOARD
 from stepscope.doctor.script.profilers import Held
 from stepscope.doctor.script.source import Call, constant, last_part
 from stepscope.doctor.script.subject import PAIRS, WITHS, TrainingScript
 
-CHECKS: Checks[TrainingScript] = Checks("script", [])
+CHECKS: Checks[TrainingScript] = Checks("script")
 _HANDLERS = ("torch.profiler.tensorboard_trace_handler", "torch.profiler.profiler.tensorboard_trace_handler")
 _RESULTS = (
     "export_chrome_trace", "export_stacks", "export_memory_timeline", "key_averages", "events", "function_events", "table",
@@ -20,19 +21,15 @@ _RESULTS = (
 _DISTRIBUTED = (
     "torch.distributed", "torch.nn.parallel.DistributedDataParallel", "accelerate", "deepspeed", "horovod",
     "jax.distributed", "tensorflow.distribute.MultiWorkerMirroredStrategy",
+    "tensorflow.distribute.experimental.MultiWorkerMirroredStrategy", "torch.multiprocessing.spawn",
 )  # fmt: skip
+_LAUNCHED = {"LOCAL_RANK", "WORLD_SIZE", "TF_CONFIG", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}
 _SAME_ON_ALL_RANKS = re.compile(
     r"(?i)^(\w+\.)*(step_num|step|epoch|i|it|iteration|global_step|batch_idx)(\(\))?$"
 )
 
 
-@CHECKS.add(
-    "export-after-handover",
-    "The trace is exported after it was handed over",
-    cause="on_trace_ready has already saved the trace; a second export raises `RuntimeError: Trace is already saved.`",
-    fix="Export in one place: in on_trace_ready, or after the loop without on_trace_ready.",
-    severity="error",
-)
+@CHECKS.add("export-after-handover")
 def export_after_handover(subject: TrainingScript) -> Iterator[Sign]:
     """An export outside of a handler that exports."""
     for held in subject.torch:
@@ -73,13 +70,7 @@ def _exports(subject: TrainingScript, held: Held) -> list[Call]:
     ]
 
 
-@CHECKS.add(
-    "export-before-stop",
-    "The trace is exported while it is still being recorded",
-    cause="Inside the `with` block nothing is finished yet: `'NoneType' object has no attribute 'save'`.",
-    fix="Move export_chrome_trace behind the `with` block.",
-    severity="error",
-)
+@CHECKS.add("export-before-stop")
 def export_before_stop(subject: TrainingScript) -> Iterator[Sign]:
     """An export directly in the body of the profiler's `with`."""
     for held in subject.torch:
@@ -91,12 +82,7 @@ def export_before_stop(subject: TrainingScript) -> Iterator[Sign]:
                 yield Sign(f"Line {call.line}: inside the `with` of line {held.line}.")
 
 
-@CHECKS.add(
-    "trace-thrown-away",
-    "The trace is recorded and discarded",
-    cause="Without on_trace_ready and without an export nothing is ever written.",
-    fix="on_trace_ready=torch.profiler.tensorboard_trace_handler('logs'), or prof.export_chrome_trace('trace.json.gz') after the loop.",
-)
+@CHECKS.add("trace-thrown-away")
 def trace_thrown_away(subject: TrainingScript) -> Iterator[Sign]:
     """The script requests nothing from the profiler."""
     for held in subject.torch:
@@ -111,39 +97,46 @@ def trace_thrown_away(subject: TrainingScript) -> Iterator[Sign]:
             yield Sign(f"Line {held.line}: no on_trace_ready, and {name} is not used afterwards.")
 
 
-@CHECKS.add(
-    "one-logdir-for-all-ranks",
-    "All ranks write to the same place",
-    cause="Every rank runs this script. A file of one name is written by all of them at once: the last one wins, or the file is broken. "
-    "TensorFlow and JAX name files after the host, which several processes of a host share.",
-    fix="Put the rank into the name: prof.export_chrome_trace(f'trace_rank{rank}.json.gz').",
-)
+@CHECKS.add("one-logdir-for-all-ranks")
 def one_logdir_for_all_ranks(subject: TrainingScript) -> Iterator[Sign]:
     """A distributed script that writes to a constant name, not only on one rank."""
-    if not any(subject.script.uses(name) for name in _DISTRIBUTED):
+    if not any(subject.script.uses(name) for name in _DISTRIBUTED) and not _knows_its_worker(subject):
         return
     for call in subject.script.calls:
-        place = call.node.args[0] if call.node.args else None
-        if call.method == "export_chrome_trace" and _is_same(place) and not subject.is_guarded(call.node):
+        if subject.is_guarded(call.node):
+            continue
+        place = call.node.args[0] if call.node.args else call.keyword("path")
+        if call.method == "export_chrome_trace" and _is_same(subject, place):
             yield Sign(f"Line {call.line}: {ast.unparse(call.node)}")
         worker = call.keyword("worker_name")
-        if call.name in _HANDLERS and _is_same(worker) and not subject.is_guarded(call.node):
-            fix = "Leave worker_name out (host and process are put in), or put the rank into it: worker_name=f'rank{rank}'."
-            yield Sign(f"Line {call.line}: worker_name={ast.unparse(worker) if worker else ''}", fix)
-        if (
-            call.name in (PAIRS[0].start, PAIRS[1].start, *WITHS)
-            and _is_same(place)
-            and not subject.is_guarded(call.node)
-        ):
-            fix = "Where several processes share a host, put the process into the folder: f'logs/{rank}'; one process per host is fine."
-            yield Sign(
-                f"Line {call.line}: {call.name}({ast.unparse(place) if place else ''})", fix, severity="info"
-            )
+        if call.name in _HANDLERS and _is_same(subject, worker):
+            given = ast.unparse(worker) if worker else ""
+            yield Sign(f"Line {call.line}: worker_name={given}", "worker-name")
+        if _is_same(subject, _folder(call)):
+            yield Sign(f"Line {call.line}: {ast.unparse(call.node)}", "folder")
 
 
-def _is_same(node: ast.expr | None) -> bool:
-    """Whether the text is the same on every rank: a literal, or one with only the step in it."""
+def _folder(call: Call) -> ast.expr | None:
+    """Where a profiler of TensorFlow or JAX, or Keras' callback with a profile_batch, writes."""
+    is_callback = bool(TENSORBOARD.search(call.name)) and call.keyword("profile_batch") is not None
+    if not is_callback and call.name not in (PAIRS[0].start, PAIRS[1].start, *WITHS):
+        return None
+    named = (call.keyword(name) for name in ("logdir", "log_dir"))
+    return call.node.args[0] if call.node.args else next(filter(None, named), None)
+
+
+def _knows_its_worker(subject: TrainingScript) -> bool:
+    """Whether a launcher's variables are read: every worker runs this script."""
+    texts = (constant(node) for node in ast.walk(subject.script.tree) if isinstance(node, ast.Constant))
+    return not _LAUNCHED.isdisjoint(text for text in texts if isinstance(text, str))
+
+
+def _is_same(subject: TrainingScript, node: ast.expr | None) -> bool:
+    """Whether the text is the same on every rank: a literal, also by name or joined, or one with only the step in it."""
+    node = subject.script.meaning(node)
     if isinstance(node, ast.JoinedStr):
         values = [ast.unparse(each.value) for each in node.values if isinstance(each, ast.FormattedValue)]
         return all(_SAME_ON_ALL_RANKS.match(value) for value in values)
+    if isinstance(node, ast.Call) and subject.script.name_of(node.func) == "os.path.join":
+        return all(_is_same(subject, each) for each in node.args)
     return isinstance(constant(node), str)

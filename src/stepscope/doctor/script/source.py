@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import add, floordiv, mul, sub
 from pathlib import Path
 
 from stepscope.errors import NothingFound, UnreadableFile
@@ -16,6 +17,24 @@ from stepscope.profiles.find.paths import Location, missing
 LARGEST_SCRIPT = 20 << 20
 _VERSIONS = re.compile(r"^tensorflow\.(compat\.v[12]|_api\.v2)\.")
 _SHELL = re.compile(r"^\s*[%!]")
+# What names stand for in a snippet whose imports were left out.
+_USUAL = {"tf": "tensorflow", "torch": "torch", "jax": "jax", "keras": "keras", "stepscope": "stepscope"}
+# Modules of TensorFlow under which a profiler can be had as well; the public ones are what the checks know.
+_PRIVATE = (
+    (
+        re.compile(r"^tensorflow\.python\.profiler\.profiler_v2\.(Profile|ProfilerOptions|start|stop)$"),
+        r"tensorflow.profiler.experimental.\1",
+    ),
+    (re.compile(r"^tensorflow\.python\.profiler\.trace\.Trace$"), "tensorflow.profiler.experimental.Trace"),
+    (re.compile(r"^tensorflow\.python\.keras\."), "tensorflow.keras."),
+)
+_NAMES_FOLLOWED = 5
+_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: add,
+    ast.Sub: sub,
+    ast.Mult: mul,
+    ast.FloorDiv: floordiv,
+}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -88,11 +107,61 @@ class Script:
                 for target in node.targets:
                     if name and isinstance(target, ast.Name):
                         found.setdefault(target.id, name)
+        return {name: full for name, full in _USUAL.items() if name not in self._bound} | found
+
+    @cached_property
+    def _bound(self) -> set[str]:
+        """Names that the script itself gives a meaning: variables, parameters, functions and classes."""
+        found = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name) and not _is_read(node)}
+        found |= {node.arg for node in ast.walk(self.tree) if isinstance(node, ast.arg)}
+        definitions = (*Function.__args__, ast.ClassDef)
+        return found | {node.name for node in ast.walk(self.tree) if isinstance(node, definitions)}
+
+    @cached_property
+    def _assigned(self) -> dict[str, list[ast.expr]]:
+        """By name everything that is assigned to it."""
+        found: dict[str, list[ast.expr]] = {}
+        for node in ast.walk(self.tree):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            if isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr | ast.For):
+                targets = [node.target]
+            value = getattr(node, "value", None) or ast.Tuple([], ast.Load())
+            for target in targets:
+                for each in ast.walk(target):
+                    if isinstance(each, ast.Name) and not _is_read(each):
+                        found.setdefault(each.id, []).append(
+                            value if each is target else ast.Tuple([], ast.Load())
+                        )
         return found
+
+    def meaning(self, node: ast.expr | None) -> ast.expr | None:
+        """What a name was assigned, where that happens exactly once; any other expression is itself."""
+        for _ in range(_NAMES_FOLLOWED):
+            given = self._assigned.get(node.id, []) if isinstance(node, ast.Name) else []
+            if len(given) != 1:
+                break
+            node = given[0]
+        return node
+
+    def number(self, node: ast.expr | None) -> int | None:
+        """The value of a number that is written out, also as a name or a small sum or product of those."""
+        node = self.meaning(node)
+        value = constant(node)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        operation = _ARITHMETIC.get(type(node.op)) if isinstance(node, ast.BinOp) else None
+        if operation is None or not isinstance(node, ast.BinOp):
+            return None
+        left, right = self.number(node.left), self.number(node.right)
+        return (
+            None
+            if left is None or right is None or (not right and operation is floordiv)
+            else operation(left, right)
+        )
 
     def name_of(self, node: ast.expr) -> str:
         """The full name of a dotted expression; empty where its root was not imported."""
-        return _VERSIONS.sub("tensorflow.", _dotted(node, self.aliases))
+        return public_name(_VERSIONS.sub("tensorflow.", _dotted(node, self.aliases)))
 
     @cached_property
     def calls(self) -> list[Call]:
@@ -133,6 +202,17 @@ class Script:
         )
 
 
+def public_name(name: str) -> str:
+    """The documented name of something that was imported from where TensorFlow keeps it."""
+    for private, public in _PRIVATE:
+        name = private.sub(public, name)
+    return name
+
+
+def _is_read(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
 def _dotted(node: ast.expr, aliases: dict[str, str]) -> str:
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
@@ -170,13 +250,24 @@ def read_script(path: str) -> Script:
 
 
 def parse(text: str, path: str = "train.py") -> Script:
-    """The tree of a source text, or an empty one and why."""
-    try:
-        return Script(path, ast.parse(text))
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = getattr(error, "lineno", None)
-        where = f"line {line}: " if line else ""
-        return Script(path, ast.Module([], []), f"{where}{getattr(error, 'msg', None) or error}")
+    """The tree of a source text, or an empty one and why. Lines for IPython, as Colab leaves them in its .py files, are left out."""
+    errors = []
+    for attempt in (text, _without_shell(text)):
+        try:
+            return Script(path, ast.parse(attempt))
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            errors.append(error)
+    line = getattr(errors[0], "lineno", None)
+    where = f"line {line}: " if line else ""
+    return Script(path, ast.Module([], []), f"{where}{getattr(errors[0], 'msg', None) or errors[0]}")
+
+
+def _without_shell(text: str) -> str:
+    """Lines keep their numbers, and blocks of nothing else their bodies."""
+    return "\n".join(
+        line[: len(line) - len(line.lstrip())] + "pass" if _SHELL.match(line) else line
+        for line in text.splitlines()
+    )
 
 
 def _cells(text: str) -> str:

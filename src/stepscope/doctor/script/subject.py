@@ -25,7 +25,7 @@ class Pair:
     start: str
     stops: tuple[str, ...]
     shown: str
-    fix: str
+    case: str  # in the catalogue of problems
 
 
 PAIRS = (
@@ -33,31 +33,37 @@ PAIRS = (
         "tensorflow.profiler.experimental.start",
         ("tensorflow.profiler.experimental.stop",),
         "tf.profiler.experimental.start",
-        "Call tf.profiler.experimental.stop() in a finally block, or use `with tf.profiler.experimental.Profile(logdir):`.",
+        "tensorflow",
     ),
     Pair(
         "jax.profiler.start_trace",
         ("jax.profiler.stop_trace",),
         "jax.profiler.start_trace",
-        "Call jax.profiler.stop_trace() in a finally block, or use `with jax.profiler.trace(logdir):`.",
+        "jax",
     ),
     Pair(
         "tensorflow.summary.trace_on",
         ("tensorflow.summary.trace_export", "tensorflow.summary.trace_off"),
         "tf.summary.trace_on",
-        "Call tf.summary.trace_export(name, step, profiler_outdir=logdir) after the call that is to be traced.",
+        "summary",
     ),
     Pair(
         "torch.cuda.profiler.start",
         ("torch.cuda.profiler.stop",),
         "torch.cuda.profiler.start",
-        "Call torch.cuda.profiler.stop().",
+        "cuda",
     ),
 )
 WITHS = (
     "tensorflow.profiler.experimental.Profile",
     "jax.profiler.trace",
 )
+_LEVELS = ("FULL_TRACE", "HARDWARE_TRACE", "SOFTWARE_TRACE")
+_OF_SESSIONS = tuple(
+    f"tensorflow.{name}"
+    for name in ("Session", "InteractiveSession", "placeholder", "ConfigProto", "global_variables_initializer", "RunMetadata",
+                 "train.MonitoredTrainingSession", "app.run", "disable_v2_behavior", "disable_eager_execution")
+)  # fmt: skip
 
 
 @dataclass
@@ -78,7 +84,26 @@ class TrainingScript:
 
     def records(self) -> bool:
         """Whether anything here records at all."""
-        return bool(self.held or self.script.calls_of(*(pair.start for pair in PAIRS), *WITHS))
+        return bool(
+            self.held
+            or self.script.calls_of(*(pair.start for pair in PAIRS), *WITHS)
+            or self._traces_sessions()
+        )
+
+    def _traces_sessions(self) -> bool:
+        """RunOptions(trace_level=RunOptions.FULL_TRACE): a session of TensorFlow 1 records the run, for RunMetadata or a Timeline."""
+        levels = (call.keyword("trace_level") for call in self.script.calls)
+        return any(last_part(node) in _LEVELS for node in ast.walk(self.script.tree)) or any(
+            self.script.number(level) for level in levels
+        )
+
+    @cached_property
+    def is_tensorflow_1(self) -> bool:
+        """Whether it is written for sessions, by TensorFlow 1 or its names in TensorFlow 2."""
+        nodes = (node for node in ast.walk(self.script.tree) if isinstance(node, ast.Attribute))
+        return any(self.script.name_of(node) in _OF_SESSIONS for node in nodes) or any(
+            name.startswith("tensorflow.compat.v1") for name in self.script.aliases.values()
+        )
 
     def regions(self, start: str, stops: tuple[str, ...], block: str) -> Iterator[tuple[Call, list[ast.AST]]]:
         """What is between start and stop of the same function, or inside the `with` block."""

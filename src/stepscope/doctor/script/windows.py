@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 
 from stepscope.doctor.check import Checks, Sign
-from stepscope.doctor.script.profilers import Held
-from stepscope.doctor.script.source import Call, constant, last_part
+from stepscope.doctor.script.keras import unreached_batches
+from stepscope.doctor.script.profilers import LEGACY, Held
+from stepscope.doctor.script.source import Call, Script, constant, last_part
 from stepscope.doctor.script.subject import LOOPS, PAIRS, WITHS, TrainingScript
 
-CHECKS: Checks[TrainingScript] = Checks("script", [])
+CHECKS: Checks[TrainingScript] = Checks("script")
 _SCHEDULES = (
     "torch.profiler.schedule",
     "torch.profiler.profiler.schedule",
@@ -22,55 +23,39 @@ _MARKS = ("record_function", "annotate", "StepTraceAnnotation", "Trace", "step")
 LONG_WINDOW = 100
 
 
-@CHECKS.add(
-    "schedule-without-step",
-    "A schedule is given, but step() is never called",
-    cause="The schedule counts calls of prof.step(). Without them the profiler stays in its first phase: on_trace_ready is never called and "
-    "export fails.",
-    fix="Call prof.step() at the end of each step.",
-    severity="error",
-)
+@CHECKS.add("schedule-without-step")
 def schedule_without_step(subject: TrainingScript) -> Iterator[Sign]:
     """A schedule, and no step()."""
     for held in subject.held:
         if held.has_schedule and not held.does("step") and not subject.script.calls_of("stepscope.step"):
             name = min(held.names, default="prof")
-            as_name = "" if held.names else f", and `as {name}` in the with statement"
             yield Sign(
                 f"Line {held.line}: schedule=…, and no {name}.step().",
-                f"Call {name}.step() at the end of each step{as_name}.",
+                "" if held.names else "unnamed",
+                name=name,
             )
 
 
-@CHECKS.add(
-    "no-step-marker",
-    "Nothing marks the steps",
-    cause="Tools then say `No step marker observed`, or take the whole recording for one step. stepscope finds steps that repeat, but "
-    "cannot know where the loop begins one.",
-    fix="PyTorch: prof.step() at the end of each step. TensorFlow: with tf.profiler.experimental.Trace('train', step_num=step, _r=1). JAX: "
-    "with jax.profiler.StepTraceAnnotation('train', step_num=step). Anywhere: stepscope's prof.step().",
-)
+@CHECKS.add("no-step-marker")
 def no_step_marker(subject: TrainingScript) -> Iterator[Sign]:
     """A loop that trains while a profiler runs, and nothing in the script that marks a step."""
     for held in subject.held:
         inside = [node for part in held.body for node in ast.walk(part)]
         loops = subject.training_loops(inside)
-        if loops and not held.has_schedule and not held.does("step") and not _is_marked(loops):
+        is_old = held.made.name == LEGACY  # it has no step()
+        if loops and not is_old and not held.has_schedule and not held.does("step") and not _is_marked(loops):
             name = min(held.names, default="prof")
             yield Sign(
                 f"The loop in line {_line(loops[0])} calls no {name}.step().",
-                f"Call {name}.step() at the end of each step.",
+                name=name,
             )
-    for pair, block, marker in (
-        (PAIRS[0], WITHS[0], "tf.profiler.experimental.Trace('train', step_num=step, _r=1)"),
-        (PAIRS[1], WITHS[1], "jax.profiler.StepTraceAnnotation('train', step_num=step)"),
-    ):
+    for pair, block in zip(PAIRS[:2], WITHS, strict=True):
         for call, nodes in subject.regions(pair.start, pair.stops, block):
             loops = subject.training_loops(nodes)
             if loops and not any(each.method in _MARKS[:-1] for each in subject.script.calls):
                 yield Sign(
                     f"{call.name} in line {call.line}; nothing marks the steps of the loop in line {_line(loops[0])}.",
-                    f"with {marker}: round the body of the loop.",
+                    pair.case,
                 )
 
 
@@ -83,29 +68,28 @@ def _line(node: ast.AST) -> int:
     return int(getattr(node, "lineno", 0))
 
 
-@CHECKS.add(
-    "trace-without-root",
-    "Trace marks no step",
-    cause="TensorFlow counts a Trace as a step only if it has step_num and _r=1; XProf then says `No step marker observed`.",
-    fix="tf.profiler.experimental.Trace('train', step_num=step, _r=1)",
-)
+@CHECKS.add("trace-without-root")
 def trace_without_root(subject: TrainingScript) -> Iterator[Sign]:
-    """step_num without _r."""
-    for call in subject.script.calls_of("tensorflow.profiler.experimental.Trace"):
-        if (
-            call.keyword("step_num") is not None
-            and call.keyword("_r") is None
-            and not call.has_unknown_keywords
-        ):
+    """step_num without _r, or neither in a loop whose steps nothing else marks."""
+    calls = [
+        call
+        for call in subject.script.calls_of("tensorflow.profiler.experimental.Trace")
+        if not call.has_unknown_keywords
+    ]
+    numbered = [call for call in calls if call.keyword("step_num") is not None]
+    for call in numbered:
+        if call.keyword("_r") is None:
             yield Sign(f"Line {call.line}: step_num without _r=1.")
+    if numbered or subject.held:
+        return  # the others are regions inside of steps
+    for call in calls:
+        if call.keyword("_r") is not None or any(
+            isinstance(each, LOOPS) for each in subject.script.around(call.node)
+        ):
+            yield Sign(f"Line {call.line}: {ast.unparse(call.node)} without step_num.")
 
 
-@CHECKS.add(
-    "no-warmup",
-    "The schedule has no warm-up",
-    cause="The first step of a window pays for starting CUPTI: its first kernels are missing, and its times are too long.",
-    fix="schedule(warmup=1, …) at least.",
-)
+@CHECKS.add("no-warmup")
 def no_warmup(subject: TrainingScript) -> Iterator[Sign]:
     """warmup=0, in PyTorch's schedule or in ours."""
     for call in subject.script.calls_of(*_SCHEDULES):
@@ -113,40 +97,37 @@ def no_warmup(subject: TrainingScript) -> Iterator[Sign]:
             yield Sign(f"Line {call.line}: warmup=0.")
 
 
-@CHECKS.add(
-    "window-never-reached",
-    "The loop ends before the window begins",
-    cause="The schedule skips, waits and warms up for more steps than the loop has: nothing is recorded, or only the warm-up.",
-    fix="Shorten skip, wait and warmup, or run more steps.",
-    severity="error",
-)
+@CHECKS.add("window-never-reached")
 def window_never_reached(subject: TrainingScript) -> Iterator[Sign]:
     """Schedules and loops whose lengths are written out."""
     loops = [
         length
         for node in ast.walk(subject.script.tree)
         if isinstance(node, LOOPS)
-        for length in [_length(node)]
+        for length in [_length(subject.script, node)]
         if length
     ]
     is_sure = loops and len(loops) == sum(_steps(node) for node in ast.walk(subject.script.tree))
     for call in subject.script.calls_of(*_SCHEDULES):
-        before = _before(call)
+        before = _before(subject.script, call)
         if before is not None and is_sure and max(loops) <= before:
             yield Sign(f"Line {call.line}: {before} steps come before the window; the loop has {max(loops)}.")
+    yield from unreached_batches(subject.script)
 
 
-def _length(loop: ast.AST) -> int | None:
+def _length(script: Script, loop: ast.AST) -> int | None:
     """The number of rounds of `for … in range(N)`, where step() is called in it."""
     if not _steps(loop) or not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
         return None
     if last_part(loop.iter.func) != "range" or not loop.iter.args:
         return None
-    limits = [constant(each) for each in loop.iter.args]
-    if not all(isinstance(limit, int) for limit in limits):
-        return None
-    numbers = [limit for limit in limits if isinstance(limit, int)]
-    return len(range(*numbers)) if len(numbers) <= 3 else None
+    limits = [script.number(each) for each in loop.iter.args]
+    numbers = [limit for limit in limits if limit is not None]
+    return (
+        len(range(*numbers))
+        if len(numbers) == len(limits) <= 3 and (len(numbers) < 3 or numbers[2])
+        else None
+    )
 
 
 def _steps(node: ast.AST) -> bool:
@@ -161,25 +142,19 @@ def _steps(node: ast.AST) -> bool:
     return any(re.match(r"(?i)p$|prof", last_part(receiver)) for receiver in receivers)
 
 
-def _before(call: Call) -> int | None:
+def _before(script: Script, call: Call) -> int | None:
     """Steps before the first recorded one; None if that is not written out."""
     total = 0
     for name in ("skip_first", "skip", "wait", "warmup"):
         node = call.keyword(name)
-        value = constant(node)
-        if node is not None and not isinstance(value, int):
+        value = script.number(node)
+        if node is not None and value is None:
             return None
-        total += value if isinstance(value, int) else 0
+        total += value or 0
     return total if call.node.keywords and not call.node.args and not call.has_unknown_keywords else None
 
 
-@CHECKS.add(
-    "long-window",
-    "The window is so long that the trace will be huge",
-    cause="A step takes one to fifty megabytes with stacks. Traces of more than a few hundred megabytes open in hardly any viewer.",
-    fix="A few steps suffice: schedule(wait=5, warmup=2, active=5, repeat=1).",
-    severity="info",
-)
+@CHECKS.add("long-window")
 def long_window(subject: TrainingScript) -> Iterator[Sign]:
     """A long `active`, or no schedule and a loop over all data without a break."""
     for call in subject.script.calls_of(*_SCHEDULES):

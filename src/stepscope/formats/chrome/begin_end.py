@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from stepscope.formats.chrome.json_tracks import TrackTable
 from stepscope.formats.chrome.scan.columns import JsonEvents
-from stepscope.native.spans import nesting as intervals
+from stepscope.formats.chrome.tracks import TrackTable
+from stepscope.native.spans.begin_end import NO_NAME, pair
+from stepscope.native.spans.lanes import lanes
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import take_largest
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problems, problem
 
 _BEGINS = [ord("b"), ord("S")]
 _ENDS = [ord("e"), ord("F")]
@@ -80,9 +81,9 @@ def _joined(
     spans: Spans, halves: pl.DataFrame, key: pl.Series, is_begin: pl.Series, problems: Problems
 ) -> Spans:
     """Match halves that are sorted by key and time; the first half takes the duration, the second goes."""
-    name = halves["name"].to_physical().fill_null(intervals.NO_NAME).cast(pl.UInt32)
+    name = halves["name"].to_physical().fill_null(NO_NAME).cast(pl.UInt32)
     phase = pl.select(pl.when(is_begin).then(1).otherwise(2)).to_series().cast(pl.UInt8)
-    begin, end, open_begins, loose_ends = intervals.pair(buffer(key), buffer(phase), buffer(name))
+    begin, end, open_begins, loose_ends = pair(buffer(key), buffer(phase), buffer(name))
     first, second = series("first", begin, pl.UInt32), series("second", end, pl.UInt32)
     row, start = halves["row"], halves["start"]
     matched = pl.DataFrame(
@@ -112,24 +113,16 @@ def _joined(
 def _note(problems: Problems, unfinished: int, loose: int) -> None:
     if unfinished:
         problems.add(
-            Problem(
+            problem(
                 "unfinished-events",
-                "Events that were begun and never ended",
-                "{count} events have a beginning and no end; they last to the end of the trace here.",
-                "The recording stopped inside them.",
-                "info",
-                unfinished,
+                "{count} events have a start and no end; they last to the end of the trace here.",
+                count=unfinished,
             )
         )
     if loose:
         problems.add(
-            Problem(
-                "unmatched-ends",
-                "Ends without a beginning",
-                "{count} events have an end and no beginning; they were left out.",
-                "The recording started inside them.",
-                "info",
-                loose,
+            problem(
+                "unmatched-ends", "{count} events have an end and no start; they were left out.", count=loose
             )
         )
 
@@ -141,9 +134,7 @@ def _in_lanes(spans: Spans, group: pl.DataFrame, table: TrackTable) -> Spans:
     )
     moved: list[pl.DataFrame] = []
     for (_, category), rows in mine.group_by("process", "category", maintain_order=True):
-        found = intervals.lanes(
-            buffer(rows["start"]), buffer(rows["start"] + rows["dur"].clip(lower_bound=0))
-        )
+        found = lanes(buffer(rows["start"]), buffer(rows["start"] + rows["dur"].clip(lower_bound=0)))
         lane = series("lane", found, pl.UInt32)
         count = take_largest(lane) + 1
         label = f"async {category or ''}".strip()

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from stepscope.formats.chrome.json_tracks import TrackTable
 from stepscope.formats.chrome.scan.columns import JsonEvents
+from stepscope.formats.chrome.tracks import TrackTable
 from stepscope.trace.json_text import repaired_json
 from stepscope.trace.schema import TABLES
 

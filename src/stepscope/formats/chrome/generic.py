@@ -6,13 +6,12 @@ import polars as pl
 
 from stepscope.formats.chrome.begin_end import Spans, whole_spans
 from stepscope.formats.chrome.counters import counters
-from stepscope.formats.chrome.json_tracks import TrackTable
 from stepscope.formats.chrome.scan.columns import JsonEvents
-from stepscope.formats.chrome.tracks import DeviceTracks, mark_devices
+from stepscope.formats.chrome.tracks import DeviceTracks, TrackTable, mark_devices
 from stepscope.trace.draft import Draft
 from stepscope.trace.flows import note_loose_flows
 from stepscope.trace.json_text import repaired_json
-from stepscope.trace.problems import Problem
+from stepscope.trace.problems import problem
 from stepscope.trace.schema import Kind, LinkReason, Role
 from stepscope.trace.trace import TraceInfo
 
@@ -62,12 +61,7 @@ def _info(found: JsonEvents, path: str) -> TraceInfo:
     base = found.header.get("baseTimeNanoseconds", viztracer.get("baseTimeNanoseconds"))
     if viztracer.get("overflow"):
         found.problems.add(
-            Problem(
-                "buffer-overflow",
-                "The recorder's buffer was full",
-                "VizTracer says that its buffer overflowed: the oldest events are missing.",
-                "Record a shorter stretch, or give it more room: viztracer --tracer_entries 5000000",
-            )
+            problem("buffer-overflow", "VizTracer reports that its buffer overflowed.", case="viztracer")
         )
     return TraceInfo(
         path=path,
@@ -164,12 +158,9 @@ def _note_unknown_phases(found: JsonEvents) -> None:
     unknown = int((~found.events["ph"].is_in(_KNOWN_PHASES)).sum())
     if unknown:
         found.problems.add(
-            Problem(
+            problem(
                 "unknown-phase",
-                "Events of an unknown phase",
-                "{count} events have a phase that is not known here; they are kept as spans.",
-                "",
-                "info",
-                unknown,
+                "{count} events have an unknown phase; they are kept as spans.",
+                count=unknown,
             )
         )

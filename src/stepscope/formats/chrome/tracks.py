@@ -1,11 +1,15 @@
-"""Which tracks of a Chrome trace are devices, told by the names that metadata gives to processes and threads."""
+"""Tracks of Chrome trace JSON: processes, threads and streams by the names in metadata, and which of them are devices."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
-from stepscope.formats.chrome.json_tracks import TrackTable
+import polars as pl
+
+from stepscope.formats.chrome.scan.columns import Identity, JsonEvents
+from stepscope.trace.schema import TABLES
 
 _DEVICE = re.compile(r"/(?:device:)?(GPU|TPU|CUSTOM|XPU)[:_](\d{1,9})", re.IGNORECASE)
 _KINDS = {"gpu": "gpu", "tpu": "tpu", "xpu": "xpu"}
@@ -18,6 +22,66 @@ _ACCOUNTS = (
 # TensorFlow 1 calls the executor's own times, which pass on the host, by the device that they are for.
 _EXECUTOR = re.compile(r"(GPU|TPU|CUSTOM|XPU):\d+ (Compute|Tensors)$", re.IGNORECASE)
 _STREAM_NUMBER = re.compile(r"stream ?#?:?(\d{1,18})(?!\d)", re.IGNORECASE)
+
+
+@dataclass
+class Names:
+    """What metadata events say of processes and threads."""
+
+    processes: dict[Identity, str] = field(default_factory=dict)
+    labels: dict[Identity, str] = field(default_factory=dict)
+    threads: dict[tuple[Identity, Identity], str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: JsonEvents) -> Names:
+        """The last name given wins, as it does in trace viewers."""
+        names = cls()
+        for name, pid, tid, args in found.metadata:
+            if name == "process_name" and "name" in args:
+                names.processes[pid] = str(args["name"])
+            elif name == "process_labels" and "labels" in args:
+                names.labels[pid] = str(args["labels"])
+            elif name == "thread_name" and "name" in args:
+                names.threads[pid, tid] = str(args["name"])
+        return names
+
+
+class TrackTable:
+    """Numbers tracks as they are asked for; those of the scan keep their numbers."""
+
+    def __init__(self, found: JsonEvents) -> None:
+        self.names = Names.of(found)
+        self.scanned = found.tracks
+        self._rows: list[dict[str, Any]] = [
+            self._host(number, pid, tid) for number, (pid, tid) in enumerate(found.tracks)
+        ]
+
+    def _host(self, number: int, pid: Identity, tid: Identity) -> dict[str, Any]:
+        return {
+            "id": number,
+            "process": self.names.processes.get(pid),
+            "thread": self.names.threads.get((pid, tid)),
+            "stream": None,
+            "device": None,
+            "device_kind": "cpu",
+            "what": "host",
+            "pid": None if pid is None else str(pid),
+            "tid": None if tid is None else str(tid),
+        }
+
+    def set(self, number: int, **values: Any) -> None:
+        """Say more of a track."""
+        self._rows[number].update(values)
+
+    def add(self, like: int, **values: Any) -> int:
+        """Another track beside an existing one."""
+        number = len(self._rows)
+        self._rows.append(self._rows[like] | {"id": number} | values)
+        return number
+
+    def frame(self) -> pl.DataFrame:
+        """The `tracks` table."""
+        return pl.DataFrame(self._rows, schema=TABLES["tracks"])
 
 
 @dataclass

@@ -8,7 +8,7 @@ import polars as pl
 
 from stepscope.formats.chrome.scan.columns import JsonEvents
 from stepscope.trace.flows import note_loose_flows
-from stepscope.trace.problems import Problem
+from stepscope.trace.problems import problem
 from stepscope.trace.schema import LinkReason
 
 _BEGIN, _END = ord("s"), ord("f")
@@ -65,14 +65,10 @@ def _waits(found: JsonEvents) -> pl.DataFrame:
     unknown = len(sync) - len(pairs)
     if unknown:
         found.problems.add(
-            Problem(
+            problem(
                 "wait-without-record",
-                "Waits for an event whose record is unknown",
-                "{count} waits for a CUDA event do not say which call recorded it, or that call was not recorded; "
-                "they are kept without a link.",
-                "Start the profiler before the events are created; CUPTI only knows those that it saw.",
-                "info",
-                unknown,
+                "{count} waits for a CUDA event do not name the call that recorded it, or that call was not recorded.",
+                count=unknown,
             )
         )
     return pairs.with_columns(why=pl.lit("record-wait", dtype=LinkReason))

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.formats.chrome.json_tracks import TrackTable
 from stepscope.formats.chrome.scan.columns import Identity, JsonEvents
+from stepscope.formats.chrome.tracks import TrackTable
 
 DEVICE_CATEGORIES = {
     "kernel": "gpu",

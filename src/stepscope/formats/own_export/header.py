@@ -9,7 +9,7 @@ import polars as pl
 from msgspec import Meta
 
 from stepscope.formats.own_export.write import RESERVED
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problem, Problems, quoted
 from stepscope.trace.schema import TABLES
 from stepscope.trace.trace import TraceInfo
 
@@ -76,7 +76,7 @@ class Header(msgspec.Struct):
         found = Problems()
         for each in self.problems:
             count = 0 if each.code in _FOUND_AGAIN else each.count
-            found.add(Problem(each.code, each.title, each.detail, each.fix, each.severity, count))
+            found.add(quoted(Problem(each.code, each.title, each.detail, each.fix, each.severity, count)))
         return found
 
     def track_table(self) -> pl.DataFrame:
@@ -92,7 +92,7 @@ class Header(msgspec.Struct):
 
 
 def exported_header(header: dict[str, Any]) -> Header | None:
-    """Our header, if the file is an export of ours and nobody damaged it."""
+    """Our header, if the file is an undamaged export of ours."""
     try:
         found = msgspec.convert(header.get(RESERVED), Header)
     except msgspec.ValidationError:

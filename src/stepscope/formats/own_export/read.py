@@ -16,7 +16,7 @@ from stepscope.formats.own_export.header import Header, Id, Int32
 from stepscope.formats.own_export.rows import Rows
 from stepscope.formats.own_export.write import EVENT_TABLES, RESERVED
 from stepscope.trace.draft import Draft
-from stepscope.trace.problems import Problem
+from stepscope.trace.problems import problem
 from stepscope.trace.schema import Columns, Kind, LinkReason, Role
 
 _ROWS_AT_ONCE = 1 << 16
@@ -243,16 +243,14 @@ def _cold(read: _Arguments, places: _Places) -> dict[str, pl.DataFrame]:
 
 def _tell_bad(draft: Draft, found: JsonEvents, read: _Arguments) -> None:
     """What was wrong with the export itself, beside the problems of the original."""
-    for problem in found.problems.all():
-        draft.problems.add(problem)
+    for each in found.problems.all():
+        draft.problems.add(each)
     bad = read.bad + sum(rows.bad for rows in read.rows.values())
     if bad:
         draft.problems.add(
-            Problem(
+            problem(
                 "edited-export",
-                "An export of ours that was edited",
-                "{count} events or rows do not have the form that stepscope exports; what they said is left out.",
-                "Export the profile again.",
+                "{count} events or rows do not have the form that stepscope exports.",
                 count=bad,
             )
         )

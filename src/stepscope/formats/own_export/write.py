@@ -28,7 +28,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from stepscope.formats.own_export import threads as chrome_threads
+from stepscope.formats.own_export import threads
 from stepscope.formats.own_export.json_text import members, microseconds, quoted, row_object, value_of
 from stepscope.formats.own_export.lanes import lanes
 from stepscope.trace.json_text import repaired_json
@@ -46,7 +46,7 @@ def chrome_text(trace: Trace) -> Iterator[str]:
     """The export in pieces, each a few tens of megabytes at most."""
     lane = lanes(trace.events)
     in_use = trace.events.select("track", lane=lane).unique()
-    found = chrome_threads.threads(trace.tracks, in_use)
+    found = threads.threads(trace.tracks, in_use)
     shift = first_time(trace)
     yield _head(trace, found, shift)
     yield from content(trace, lane, found, shift)
@@ -54,11 +54,11 @@ def chrome_text(trace: Trace) -> Iterator[str]:
 
 
 def content(
-    trace: Trace, lane: pl.Series, found: list[chrome_threads.Thread], shift: int, flows: str = ""
+    trace: Trace, lane: pl.Series, found: list[threads.Thread], shift: int, flows: str = ""
 ) -> Iterator[str]:
     """The trace's events, from the names of its threads on; `flows` is put behind the names of its flows."""
-    yield ",\n".join(chrome_threads.metadata(found))
-    where = chrome_threads.frame(found)
+    yield ",\n".join(threads.metadata(found))
+    where = threads.frame(found)
     for first in range(0, len(trace.events), EVENTS_PER_CHUNK):
         chunk = trace.events.slice(first, EVENTS_PER_CHUNK).with_columns(
             lane=lane.slice(first, EVENTS_PER_CHUNK)
@@ -80,7 +80,7 @@ def first_time(trace: Trace) -> int:
     return min((int(time) for time in times if isinstance(time, int)), default=0)
 
 
-def _head(trace: Trace, found: list[chrome_threads.Thread], shift: int) -> str:
+def _head(trace: Trace, found: list[threads.Thread], shift: int) -> str:
     reserved = {
         "form": FORM,
         "shift_ns": shift,

@@ -15,7 +15,7 @@ from typing import cast
 import msgspec
 import polars as pl
 
-from stepscope.formats.own_export import threads as chrome_threads
+from stepscope.formats.own_export import threads
 from stepscope.formats.own_export.lanes import lanes
 from stepscope.formats.own_export.write import content, first_time
 from stepscope.trace.trace import Trace
@@ -42,7 +42,7 @@ def merged_text(parts: Sequence[RankPart], clocks: Sequence[dict[str, object]]) 
         trace = in_common_time(part)
         lane = lanes(trace.events)
         in_use = trace.events.select("track", lane=lane).unique()
-        found = chrome_threads.threads(trace.tracks, in_use, before, f"Rank {part.rank} · ")
+        found = threads.threads(trace.tracks, in_use, before, f"Rank {part.rank} · ")
         if not found:
             continue
         before = max(each.tid for each in found)

@@ -15,7 +15,6 @@ from stepscope.ring_layout import (
     AREA,
     BEGINS,
     HEADER,
-    MAGIC,
     NAME_AT,
     NAME_BITS,
     TEXT,
@@ -140,8 +139,3 @@ def _words(data: memoryview) -> array[int]:
     if sys.byteorder == "big":
         found.byteswap()
     return found
-
-
-def is_ring(head: bytes) -> bool:
-    """By its first bytes."""
-    return head.startswith(MAGIC)

@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.formats.reader import Format, Progress
-from stepscope.formats.ring import areas as ring_areas
+from stepscope.formats.reader import Progress
+from stepscope.formats.ring import FORMAT, areas
 from stepscope.formats.ring.areas import RingBytes
 from stepscope.formats.ring.facts import Facts, durations, is_running, read_facts, step_ends, telemetry
 from stepscope.formats.ring.names import Names, read_names
@@ -22,7 +22,6 @@ from stepscope.trace.problems import Problems
 from stepscope.trace.schema import Kind, Role
 from stepscope.trace.trace import TraceInfo
 
-NAME = "stepscope-ring"
 _FRAMEWORKS = {
     "torch": "pytorch",
     "tensorflow": "tensorflow",
@@ -44,9 +43,10 @@ _SPANS = {
 _LOOP = 1
 
 
-def _read(source: Source, progress: Progress) -> Draft:
+def read(source: Source, progress: Progress) -> Draft:
+    """Everything that the ring holds."""
     with memoryview(source.content()) as data:
-        draft = _draft(ring_areas.opened(data, source.path), source.path)
+        draft = _draft(areas.opened(data, source.path), source.path)
     progress(source.size())
     return draft
 
@@ -56,7 +56,7 @@ def _draft(ring: RingBytes, path: str) -> Draft:
     known = facts.known
     ends = step_ends(ring, known)
     names = read_names(ring)
-    words = ring_areas.words(ring) if known.window is not None else pl.DataFrame()
+    words = areas.words(ring) if known.window is not None else pl.DataFrame()
     samples = telemetry(ring, known)
     last = _last_moment(ring, words, ends, samples, known)
     spans = pl.concat([_spans(words, names, known), _steps(ends, known, last)])
@@ -77,7 +77,12 @@ def _draft(ring: RingBytes, path: str) -> Draft:
     for problem in ring_problems(known, end):
         problems.add(problem)
     return Draft(
-        info=_info(ring, path, known, facts.everything | _as_sidecar(known, ends, samples, end)),
+        info=_info(
+            ring,
+            path,
+            known,
+            facts.everything | _as_sidecar(known, ends, samples, end) | _regions(words, names, known),
+        ),
         events=events,
         tracks=tracks.drop("key"),
         ops=events.with_row_index("event").filter(pl.col("kind") == "op").select("event"),
@@ -89,7 +94,7 @@ def _draft(ring: RingBytes, path: str) -> Draft:
 def _info(ring: RingBytes, path: str, known: Facts, capture: dict[str, Any]) -> TraceInfo:
     return TraceInfo(
         path=path,
-        format=NAME,
+        format=FORMAT.name,
         framework=_FRAMEWORKS.get(known.backend),
         rank=known.rank,
         world_size=known.world_size,
@@ -115,7 +120,7 @@ def _spans(words: pl.DataFrame, names: Names, known: Facts) -> pl.DataFrame:
     """What began, with its end where that came; steps of regions are numbered as they come."""
     if words.is_empty():
         return pl.DataFrame(schema=_SPANS)
-    found = ring_areas.pairs(words).join(names.frame, on="name", how="left")
+    found = areas.pairs(words).join(names.frame, on="name", how="left")
     is_step = pl.col("kind") == STEP
     return (
         found.filter(pl.col("kind").is_null() | (pl.col("kind") != ALIVE))
@@ -130,6 +135,18 @@ def _spans(words: pl.DataFrame, names: Names, known: Facts) -> pl.DataFrame:
             "step",
         )
     )
+
+
+def _regions(words: pl.DataFrame, names: Names, known: Facts) -> dict[str, Any]:
+    """The region of each of its steps, as the sidecar has it; older rings have regions without names."""
+    if not known.has_regions or words.is_empty():
+        return {}
+    found = areas.pairs(words).join(names.frame, on="name", how="left").filter(pl.col("kind") == STEP)
+    texts = found["text"].to_list()
+    if not all(texts):
+        return {}
+    order = list(dict.fromkeys(texts))
+    return {"regions": {"names": order, "first": 0, "which": [order.index(text) for text in texts]}}
 
 
 def _steps(ends: dict[int, int], known: Facts, last: int) -> pl.DataFrame:
@@ -198,7 +215,7 @@ def _events(spans: pl.DataFrame, tracks: pl.DataFrame, zero_ns: int) -> pl.DataF
         name=pl.when(unfinished).then(pl.col("name") + " (unfinished)").otherwise("name"),
         kind=kind.fill_null("annotation").cast(Kind),
         role=pl.when(is_step).then(pl.lit("step")).otherwise(None).cast(Role),
-        source_category=pl.lit(NAME),
+        source_category=pl.lit(FORMAT.name),
         start_ns=pl.col("start") - zero_ns,
         dur_ns=pl.col("end") - pl.col("start"),
         step=pl.when(is_step).then("step"),
@@ -231,10 +248,3 @@ def _as_sidecar(
         },
         "telemetry": {"interval_ns": 250_000_000, "gpus": known.gpus, "samples": samples},
     }
-
-
-def _matches(head: bytes, name: str) -> bool:
-    return ring_areas.is_ring(head)
-
-
-FORMAT = Format(NAME, _matches, _read)

@@ -1,4 +1,4 @@
-"""What is to be said of a recording that never came to its end: where it ends, and what is missing."""
+"""The problems of a recording that never ended: where it stops, and what is missing."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from stepscope.formats.ring.facts import Facts
-from stepscope.trace.problems import Problem
+from stepscope.trace.problems import Problem, problem
 from stepscope.units import count
 
 _MISSING = {
-    "torch": "PyTorch's own part is missing, which it writes when a window ends: ops, kernels, copies, allocations and stacks.",
-    "tensorflow": "TensorFlow's own part is missing, which it writes when a window ends: ops, kernels, allocations and stacks.",
-    "jax": "JAX's own part is missing, which it writes when a window ends: ops, kernels, compilations and stacks.",
-    "host": "Of sampled functions, those are missing that were still running.",
+    "torch": "What PyTorch writes when a window ends is missing: ops, kernels, copies, allocations and stacks.",
+    "tensorflow": "What TensorFlow writes when a window ends is missing: ops, kernels, allocations and stacks.",
+    "jax": "What JAX writes when a window ends is missing: ops, kernels, compilations and stacks.",
+    "host": "Sampled functions that were still running are missing.",
 }
-_SHORTER = "For a profile with everything in it, record fewer steps, or several short windows, so that one is written before the end."
-_WHY = "If nobody killed it: `dmesg` tells of the kernel's out-of-memory killer, the launcher's log of other ranks and time limits."
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class End:
     overwritten: int
     is_running: bool
 
-    def told(self) -> str:
+    def moment(self) -> str:
         """In words."""
         inside = f", inside of {' > '.join(self.inside[-3:])}" if self.inside else ""
         return f"{_moment(self.unix_ns)}, in step {count(self.step)}{inside}"
@@ -40,36 +38,17 @@ def ring_problems(known: Facts, end: End) -> Iterator[Problem]:
     """The problems of a ring, the gravest first."""
     missing = _MISSING.get(known.backend, "What a framework records is missing.")
     if known.window is None:
-        missing = "No window was open then, so that there are only the times of the steps."
-    kept = f"What was kept up to then is here: steps, annotations and telemetry. {missing}"
+        missing = "No window was open then, so only the times of the steps are known."
     if end.is_running:
-        yield Problem(
-            "capture-running",
-            "The recording is still going on",
-            f"The process has not written its profile yet. Read was what it kept until {end.told()}. {missing}",
-            "Open it again when the window is over.",
-            "info",
-        )
+        yield problem("capture-running", f"The ring has events up to {end.moment()}. {missing}")
     elif known.has_ended:
-        yield Problem(
-            "capture-unwritten",
-            "The profile could not be written",
-            f"The window ended at {end.told()}, and writing it failed. {kept}",
-            "The warning on the job's stderr, and the sidecar if there is one, say why: mostly the disk was full.",
-        )
+        yield problem("capture-unwritten", f"The window ended at {end.moment()}. {missing}")
     else:
-        yield Problem(
-            "capture-killed",
-            "The process ended before its profile was written",
-            f"The recording ends at {end.told()}: the process was killed, crashed or left by os._exit. {kept}",
-            f"{_SHORTER} {_WHY}",
-        )
+        yield problem("capture-killed", f"The recording ends at {end.moment()}. {missing}")
     if end.overwritten:
-        yield Problem(
+        yield problem(
             "buffer-overflow",
-            "The recorder's buffer was full",
-            "{count} older events were overwritten by newer ones: the ring of a recording has a bounded size.",
-            "Record fewer steps.",
+            "{count} older events in the ring were overwritten by newer ones.",
             count=end.overwritten,
         )
 

@@ -20,12 +20,11 @@ from stepscope.formats.tf1.devices import (
 from stepscope.formats.tf1.run_metadata import Node
 from stepscope.formats.tf1.runs import Placed, Run, Tracks
 from stepscope.trace.draft import Draft
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problem, Problems, problem
 from stepscope.trace.schema import TABLES
 from stepscope.trace.trace import TraceInfo
 
 _FARTHEST = 1 << 62
-_AGAIN = "Copy or record the file again."
 _EVENT_COLUMNS = ("track", "name", "kind", "role", "source_category", "start_ns", "dur_ns", "step")
 Rows = list[dict[str, Any]]
 Launchers = dict[str, list[tuple[int, int]]]  # start and event of each op, by the name of its node
@@ -219,15 +218,14 @@ def _arguments(placed: Placed, base_ns: int) -> str:
 
 
 def _untimed() -> Problem:
-    detail = "{count} nodes have no start time and cannot be placed; they were left out."
-    return Problem("untimed-events", "Events without a time stamp", detail, _AGAIN)
+    return problem("untimed-events", "{count} nodes have no start time; they were left out.")
 
 
 def _out_of_range() -> Problem:
-    detail = "{count} nodes have impossible times; they were left out."
-    return Problem("time-out-of-range", "Events far outside of time", detail, _AGAIN)
+    return problem("time-out-of-range", "{count} nodes have impossible times; they were left out.")
 
 
 def _impossible_allocation() -> Problem:
-    detail = "{count} allocations have impossible times or sizes; they were left out."
-    return Problem("bad-allocations", "Allocations that cannot be", detail, _AGAIN)
+    return problem(
+        "bad-allocations", "{count} allocations have impossible times or sizes; they were left out."
+    )

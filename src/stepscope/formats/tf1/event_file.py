@@ -10,14 +10,15 @@ from typing import Any
 
 from stepscope.errors import UnreadableFile
 from stepscope.formats.protobuf import Value, fields, signed, text
-from stepscope.formats.reader import Format, Progress
+from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
+from stepscope.formats.tf1 import FORMAT
 from stepscope.formats.tf1.draft import run_draft
 from stepscope.formats.tf1.records import HEADER_BYTES, Records, starts_record
 from stepscope.formats.tf1.run_metadata import devices
 from stepscope.formats.tf1.runs import Run
 from stepscope.trace.draft import Draft
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problem, Problems, problem
 from stepscope.trace.trace import TraceInfo
 
 _WALL_TIME = 0x09  # the first byte of every event: its time, as a double
@@ -68,7 +69,7 @@ def read(source: Source, progress: Progress) -> Draft:
     host = _HOST.search(source.name)
     info = TraceInfo(
         path=source.path,
-        format="tf-events",
+        format=FORMAT.name,
         framework="tensorflow",
         host=host[1] if host else None,
         versions=found.versions,
@@ -156,12 +157,7 @@ def _inside(value: Value, problems: Problems) -> Iterator[tuple[int, Value]]:
 
 
 def _too_many() -> Problem:
-    return Problem(
-        "too-many-events",
-        "More nodes than any traced run has",
-        f"Only the first {MOST_NODES:,} were read.",
-        "Trace fewer runs into one file.",
-    )
+    return problem("too-many-events", f"Only the first {MOST_NODES:,} nodes were read.")
 
 
 def _no_profile(source: Source, found: _Events) -> UnreadableFile:
@@ -191,6 +187,3 @@ def _is_cut(problems: Problems) -> bool:
 
 def _plural(word: str, count: int) -> str:
     return word if count == 1 else _PLURALS.get(word, f"{word}s")
-
-
-FORMAT = Format("tf-events", matches, read)

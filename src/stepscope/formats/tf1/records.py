@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stepscope.native.crc32c import crc32c
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problem, Problems, problem
 
 HEADER_BYTES = 12
 FOOTER_BYTES = 4
@@ -16,7 +16,6 @@ CHECKED_BYTES = 1 << 26
 # A length below 4 GiB, its checksum, and the first byte of a TensorBoard event (its time comes first).
 _EVENT_AHEAD = re.compile(rb"(?=....\0\0\0\0....\x09)", re.DOTALL)
 _HEADERS_TRIED = 10_000
-_AGAIN = "The job ended while it wrote, the disk was full, or a copy broke off. Copy or record it again."
 
 
 def masked(checksum: int) -> int:
@@ -97,24 +96,28 @@ class Records:
 
 
 def _cut(at: int, size: int, count: int) -> Problem:
-    detail = f"Its last {size - at:,} bytes, from byte {at:,} on, are no whole record. What is whole in them and the {count:,} records before was read."
-    return Problem("truncated", "The file is cut short", detail, _AGAIN, "error")
+    return problem(
+        "truncated",
+        f"Its last {size - at:,} bytes, from byte {at:,} on, are not a complete record; {count:,} records before them were read.",
+    )
 
 
 def _lost(at: int, found: int) -> Problem:
-    detail = f"{{count}} bytes, the first of them byte {at:,}, are no record and were passed over."
-    return Problem(
-        "lost-records", "Bytes that are no record", detail, "Copy or record it again.", "error", found - at
+    return problem(
+        "lost-records",
+        f"{{count}} bytes, from byte {at:,} on, are not a record and were skipped.",
+        count=found - at,
     )
 
 
 def _mismatch(at: int) -> Problem:
-    detail = (
-        f"{{count}} records do not fit their checksum, the first at byte {at:,}. They were read all the same."
+    return problem(
+        "crc-mismatch", f"{{count}} records do not match their checksum, the first at byte {at:,}."
     )
-    return Problem("crc-mismatch", "Records with a wrong checksum", detail, "Copy the file again.")
 
 
 def _unchecked(size: int) -> Problem:
-    detail = f"The file has {size:,} bytes; the checksums of data are compared in files of up to {CHECKED_BYTES:,}."
-    return Problem("crc-unchecked", "Checksums were not compared", detail, "", "info")
+    return problem(
+        "crc-unchecked",
+        f"The file has {size:,} bytes; checksums are verified in files of up to {CHECKED_BYTES:,} bytes.",
+    )

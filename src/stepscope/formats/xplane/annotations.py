@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.formats.xplane import tracks as planes
-from stepscope.formats.xplane.xplane_events import Events
+from stepscope.formats.xplane.decode import Events
+from stepscope.formats.xplane.tracks import STEPS
 from stepscope.trace.schema import Kind, Role
 
 _NUMBERED = r"^(?:train|test|predict|Step) (\d+)$"
@@ -78,7 +78,7 @@ def _outermost(spans: pl.DataFrame) -> pl.DataFrame:
 
 def _device_markers(events: pl.DataFrame, known: Events) -> pl.DataFrame:
     """Events of the first device's line of steps: every core shows the same ones."""
-    lines = [track for track, line_class in enumerate(known.line_classes) if line_class == planes.STEPS]
+    lines = [track for track, line_class in enumerate(known.line_classes) if line_class == STEPS]
     if not lines:
         return pl.DataFrame(schema={"event": pl.UInt32, "step": pl.Int32})
     rows = (events["track"] == lines[0]).arg_true()

@@ -1,4 +1,4 @@
-"""The events of an XSpace decoded into columns, by one thread per processor."""
+"""The events of an XSpace decoded into columns, by one thread per processor, and what is known of them afterwards."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from stepscope.formats.xplane.index import Index
 from stepscope.formats.xplane.stats import Stats
-from stepscope.native import strings_of_file as texts
+from stepscope.native import strings_of_file
 from stepscope.native.buffers import Code, full_room, room
-from stepscope.native.protobuf import name_table as names
-from stepscope.native.protobuf import xspace
+from stepscope.native.protobuf import name_table, xspace
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import take_largest
 from stepscope.trace.schema import Text
@@ -69,7 +69,7 @@ class NameTable:
         key_of = {name: key for key, name in reversed(list(enumerate(own)))}
         events, stats = space.event_names, space.stat_names
         keys = pl.Series([key_of[name] for name in stats["name"]], dtype=pl.UInt32)
-        self.columns = names.table(
+        self.columns = name_table.table(
             buffer(pl.concat([events["plane"] * 2, stats["plane"] * 2 + 1])),
             buffer(pl.concat([events["id"], stats["id"]])),
             buffer(pl.concat([pl.int_range(len(events), dtype=pl.UInt32, eager=True), keys])),
@@ -144,7 +144,7 @@ class _Part:
                     if rows.state()[1]:
                         self._reserve(name, 4 * len(self.columns[name][0]))
         spans = self._view("strings", 2), self._view("strings", 3)
-        self.codes, self.strings = texts.intern(self.data, *spans, secrets.randbits(64))
+        self.codes, self.strings = strings_of_file.intern(self.data, *spans, secrets.randbits(64))
 
     def frame(self, name: str, dtype: Any = pl.Int64) -> pl.DataFrame:
         """One kind of rows: owner, key, value."""
@@ -274,3 +274,49 @@ def name_unnamed(rows: pl.Series, known: list[str], what: str) -> pl.Series:
 def _concat(frames: Iterator[pl.DataFrame]) -> pl.DataFrame:
     found = list(frames)
     return found[0] if len(found) == 1 else pl.concat(found, rechunk=False)
+
+
+@dataclass
+class Events:
+    """`name_rows` has the row of each event's name in `names` (row, name, raw); the class of each line is by track."""
+
+    names: pl.DataFrame
+    name_rows: pl.Series
+    tracks: pl.DataFrame
+    line_classes: list[int]
+    stats: Stats
+    name_stats: Stats
+
+    def texts(self, *keys: str) -> pl.DataFrame:
+        """Event and value of a stat, be it the event's own or one of its name."""
+        return self._both(self.stats.texts_of(*keys), self.name_stats.texts_of(*keys))
+
+    def numbers(self, *keys: str) -> pl.DataFrame:
+        """The same for whole numbers."""
+        return self._both(self.stats.numbers(*keys), self.name_stats.numbers(*keys))
+
+    def inherited_json(self) -> pl.DataFrame | None:
+        """For the events whose names have stats, those stats: event and json."""
+        texts: list[str | None] = [None] * len(self.names)
+        for row, stats in self.name_stats.by_owner().items():
+            plain = {name: value for name, value in stats.items() if not isinstance(value, bytes)}
+            texts[row] = msgspec.json.encode(plain).decode() if plain else None
+        if not any(texts):
+            return None
+        found = pl.DataFrame({"json": pl.Series(texts, dtype=Text).gather(self.name_rows)}).with_row_index(
+            "event"
+        )
+        found = found.drop_nulls()
+        return found if len(found) else None
+
+    def _both(self, own: pl.DataFrame, of_names: pl.DataFrame) -> pl.DataFrame:
+        own = own.rename({"owner": "event"})
+        if of_names.is_empty():
+            return own
+        by_name = pl.Series([None], dtype=of_names["value"].dtype).extend_constant(None, len(self.names) - 1)
+        by_name = by_name.scatter(of_names["owner"], of_names["value"])
+        inherited = pl.DataFrame({"value": by_name.gather(self.name_rows)}).with_row_index("event")
+        inherited = inherited.filter(
+            pl.col("value").is_not_null() & ~pl.col("event").is_in(own["event"].implode())
+        )
+        return pl.concat([own, inherited.select(own.columns)])

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from stepscope.formats.xplane import tracks as planes
+from stepscope.formats.xplane.decode import Events
 from stepscope.formats.xplane.stats import values_at
-from stepscope.formats.xplane.xplane_events import Events
+from stepscope.formats.xplane.tracks import STREAM
 from stepscope.trace.schema import Kind, Text
 
 STEPS_LINE = ("Steps",)
@@ -78,9 +78,7 @@ class _Line:
 def _work(events: pl.DataFrame, known: Events) -> pl.DataFrame:
     """Kernels, copies and fills on streams of GPUs, in order of start."""
     is_gpu = known.tracks["device_kind"] == "gpu"
-    stream = [
-        i for i, line_class in enumerate(known.line_classes) if line_class == planes.STREAM and is_gpu[i]
-    ]
+    stream = [i for i, line_class in enumerate(known.line_classes) if line_class == STREAM and is_gpu[i]]
     wanted = events["track"].is_in(pl.Series(stream, dtype=pl.UInt32).implode())
     wanted &= events["kind"].is_in(["kernel", "copy", "memset"])
     if not stream or not wanted.any():

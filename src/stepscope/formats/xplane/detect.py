@@ -6,6 +6,8 @@ _PLANE, _TEXTS = 0x0A, (0x12, 0x1A, 0x22)  # planes; errors, warnings, hostnames
 # The wire types of a plane's fields.
 _FORMS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2}
 _ENOUGH_FIELDS = 1000
+_NAMES = (b"/host:", b"/device:", b"Task Environment")  # of planes
+SUFFIX = ".xplane.pb"
 
 
 def matches(head: bytes, name: str) -> bool:
@@ -15,7 +17,7 @@ def matches(head: bytes, name: str) -> bool:
     """
     if not head or head[0] not in (_PLANE, *_TEXTS):
         return False
-    if name.endswith((".xplane.pb", ".xplane.pb.gz")):
+    if name.endswith((SUFFIX, f"{SUFFIX}.gz")):
         return True
     at = 0
     while at < len(head) and head[at] in _TEXTS:
@@ -25,6 +27,11 @@ def matches(head: bytes, name: str) -> bool:
         return at == len(head) > 2
     size, at = _varint(head, at + 1)
     return size > 0 and _is_plane(head, at, at + size)
+
+
+def is_inside(head: bytes) -> bool:
+    """Whether a file of any name is one: it also has to name a plane that profilers write."""
+    return head[:1] == b"\x0a" and any(name in head for name in _NAMES) and matches(head, "")
 
 
 def _is_plane(head: bytes, at: int, stop: int) -> bool:

@@ -9,26 +9,29 @@ from dataclasses import replace
 import polars as pl
 
 from stepscope.errors import UnreadableFile
-from stepscope.formats.reader import Format, Progress
+from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
 from stepscope.formats.xplane.annotations import with_annotations, with_markers
-from stepscope.formats.xplane.decode import Decoded, Meaning, NameTable, decode, decode_stats, name_unnamed
+from stepscope.formats.xplane.decode import (
+    Decoded,
+    Events,
+    Meaning,
+    NameTable,
+    decode,
+    decode_stats,
+    name_unnamed,
+)
 from stepscope.formats.xplane.derived_lines import derive
-from stepscope.formats.xplane.detect import matches
 from stepscope.formats.xplane.index import Index, index
 from stepscope.formats.xplane.info import info, line_times
-from stepscope.formats.xplane.kinds import kind_table, name_classes, stat_tables
+from stepscope.formats.xplane.kinds import kind_table, name_classes, stat_tables, unpack_names
 from stepscope.formats.xplane.links import links
 from stepscope.formats.xplane.problems import note_problems
 from stepscope.formats.xplane.programs import modules
 from stepscope.formats.xplane.scopes import scopes
 from stepscope.formats.xplane.stats import Stats
-from stepscope.formats.xplane.tables import copies, counters, kernels, memory, ops
-from stepscope.formats.xplane.tracks import tracks
-from stepscope.formats.xplane.xplane_collectives import collectives
-from stepscope.formats.xplane.xplane_events import Events
-from stepscope.formats.xplane.xplane_lanes import with_lanes
-from stepscope.formats.xplane.xplane_traceme import unpack_names
+from stepscope.formats.xplane.tables import collectives, copies, counters, kernels, memory, ops
+from stepscope.formats.xplane.tracks import tracks, with_lanes
 from stepscope.native.checks import ROW_LIMIT
 from stepscope.trace.draft import Draft
 from stepscope.trace.schema import KINDS, Kind, Text
@@ -163,6 +166,3 @@ def _add_derived(draft: Draft, known: Events) -> None:
         events = derived.events.with_columns(source_category=pl.lit("derived", dtype=Text))
         draft.events = pl.concat([draft.events, events], how="diagonal")
         draft.tracks = pl.concat([draft.tracks, derived.tracks])
-
-
-FORMAT = Format("xplane", matches, read)

@@ -1,14 +1,15 @@
-"""The kind of each event, from the class of its line, the class of its name, and flags that its stats raise."""
+"""The name and kind of each event: arguments leave the name; line, name and stats decide the kind."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import polars as pl
 
-from stepscope.formats.xplane import tracks as planes
+from stepscope.formats.xplane import tracks
 from stepscope.native.protobuf import xspace
 from stepscope.trace.schema import KINDS
 
@@ -47,13 +48,17 @@ _PARTS = {
     TF_OP,
     MARKER_NAME,
     ASYNC_COPY,
-) = range(11)
+    COPY_KERNEL,
+    FILL_KERNEL,
+) = range(13)
 _NAMES: tuple[tuple[int, str], ...] = (
     (PYTHON, r"^\$"),
     (MEMORY_NAME, r"^Memory(Alloc|Dealloc)|^MemFree|^MemAlloc|^MemoryResidency"),
     (OVERHEAD, r"^(<UNKNOWN>|BUFFER_FLUSH|DRIVER_COMPILER|INSTRUMENTATION|RESOURCE|CUPTI overhead.*)$"),
     (SYNC, r"^(cu|cuda|hip)[A-Z]\w*Synchronize\b|BlockHostUntilDone"),
     (RUNTIME, r"^(cu|cuda|hip)[A-Z]\w*( \(.*\))?$"),
+    (COPY_KERNEL, r"^__amd_rocclr_copy"),
+    (FILL_KERNEL, r"^__amd_rocclr_fill"),
     (COPY_NAME, r"(?i)^memcpy"),
     (MEMSET_NAME, r"(?i)^memset"),
     (MARKER_NAME, r"^TraceContext$"),
@@ -62,6 +67,10 @@ _NAMES: tuple[tuple[int, str], ...] = (
 # `scope/of/the/op:Type`, shown as `Type`: an op of TensorFlow.
 _TF_OP = r"^[A-Za-z0-9.][\w.\/>@-]*:_?[A-Z]\w*$"
 _NOT_TF_OP = r"^ThenExecuteCallback:|::"
+
+# Names that still carry their arguments, as TraceMe writes them: `name#key=value,key=value#`.
+_PACKED = re.compile(r"^(.*?)#([^#=,]+=[^#]*)#$", re.DOTALL)
+_WHOLE = re.compile(r"^-?\d{1,18}$")
 
 _CODES = {kind: code for code, kind in enumerate(KINDS)}
 
@@ -96,7 +105,7 @@ def kind_table() -> bytes:
 
 def _kinds(line_class: int, name_class: int) -> bytes:
     rule = _RULES.get(line_class, "span")
-    if isinstance(rule, str) or name_class > ASYNC_COPY:
+    if isinstance(rule, str) or name_class > FILL_KERNEL:
         kinds = [rule if isinstance(rule, str) else "span"] * xspace.AGGREGATE
     else:
         kinds = [rule(name_class, flags) for flags in range(xspace.AGGREGATE)]
@@ -115,6 +124,9 @@ def _host(name_class: int, flags: int) -> str:
 
 
 def _stream(name_class: int, flags: int) -> str:
+    """AMD's runtime copies and fills with kernels of its own, which are copies all the same."""
+    if name_class in (COPY_KERNEL, FILL_KERNEL):
+        return "copy" if name_class == COPY_KERNEL else "memset"
     if flags & KERNEL:
         return "kernel"
     if flags & COPY:
@@ -133,12 +145,36 @@ def _async(name_class: int, _: int) -> str:
 
 
 _RULES: dict[int, str | Callable[[int, int], str]] = {
-    planes.HOST: _host,
-    planes.STREAM: _stream,
-    planes.CORE_OPS: "kernel",
-    planes.ASYNC_OPS: _async,
-    planes.MODULES: "module",
-    planes.STEPS: "annotation",
-    planes.SCOPES: "scope",
-    planes.COUNTERS: "counter",
+    tracks.HOST: _host,
+    tracks.STREAM: _stream,
+    tracks.CORE_OPS: "kernel",
+    tracks.ASYNC_OPS: _async,
+    tracks.MODULES: "module",
+    tracks.STEPS: "annotation",
+    tracks.SCOPES: "scope",
+    tracks.COUNTERS: "counter",
 }
+
+
+def unpack_names(event_names: pl.DataFrame) -> tuple[pl.DataFrame, list[tuple[int, str, Any]]]:
+    """The names without arguments, and the arguments as (row of the name, key, value)."""
+    packed = event_names["name"].str.contains(r"#.*=.*#$")
+    if not packed.any():
+        return event_names, []
+    names = event_names["name"].to_list()
+    found: list[tuple[int, str, Any]] = []
+    for row in packed.arg_true():
+        match = _PACKED.match(names[row])
+        if match:
+            names[row] = match[1]
+            found += [(row, key, value) for key, value in _arguments(match[2])]
+    return event_names.with_columns(name=pl.Series(names, dtype=pl.String)), found
+
+
+def _arguments(text: str) -> list[tuple[str, Any]]:
+    found = []
+    for part in text.split(","):
+        key, equals, value = part.partition("=")
+        if equals:
+            found.append((key.strip(), int(value) if _WHOLE.match(value) else value))
+    return found

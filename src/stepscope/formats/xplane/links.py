@@ -8,7 +8,7 @@ import polars as pl
 
 from stepscope.formats.xplane.decode import Decoded
 from stepscope.formats.xplane.stats import values_at
-from stepscope.native import links as flows
+from stepscope.native.links import link
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.schema import LinkReason
 
@@ -27,14 +27,16 @@ def links(decoded: Decoded, tracks: pl.DataFrame) -> pl.DataFrame:
 def _launches(decoded: Decoded, tracks: pl.DataFrame, start: pl.Series) -> pl.DataFrame:
     """Calls on the host with the work of the same correlation id on the same device.
 
-    Calls that do not say which device they are for are tried for work that no other call launched.
+    Calls that do not say which device they are for are tried for work that no other call launched; so are those that
+    name a device which is not in the file: ROCm gives the driver's number there, not the ordinal of the plane.
     """
     rows = decoded.stats.numbers("correlation_id")
     track = decoded.events["track"].gather(rows["owner"])
     what = tracks["what"].gather(track)
     asked = values_at(rows["owner"], decoded.stats.numbers("device_id")).cast(pl.UInt32, strict=False)
     place = tracks["device"].gather(track).cast(pl.UInt32, strict=False)
-    calls = rows.with_columns(key=asked.fill_null(_ANY_DEVICE)).filter(what == "host")
+    known = pl.select(pl.when(asked.is_in(place.unique().implode())).then(asked)).to_series()
+    calls = rows.with_columns(key=known.fill_null(_ANY_DEVICE)).filter(what == "host")
     work = rows.with_columns(key=place.fill_null(_ANY_DEVICE)).filter(what == "device")
     found = _link(calls, work, start, "launch", early=True)
     loose = calls.filter(pl.col("key") == _ANY_DEVICE)
@@ -48,9 +50,7 @@ def _launches(decoded: Decoded, tracks: pl.DataFrame, start: pl.Series) -> pl.Da
 def _link(
     producers: pl.DataFrame, consumers: pl.DataFrame, start: pl.Series, why: str, early: bool
 ) -> pl.DataFrame:
-    begin, end = flows.link(
-        _columns(producers), _columns(consumers), buffer(start), early, secrets.randbits(64)
-    )
+    begin, end = link(_columns(producers), _columns(consumers), buffer(start), early, secrets.randbits(64))
     found = pl.DataFrame([series("from", begin, pl.UInt32), series("to", end, pl.UInt32)])
     return found.with_columns(why=pl.lit(why, dtype=LinkReason))
 

@@ -1,4 +1,4 @@
-"""Defects of an XPlane capture: what its recorder complained of, what is cut or damaged, what is missing."""
+"""Defects of an XPlane capture: what its profiler reported, what is truncated or damaged, what is missing."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import polars as pl
 from stepscope.formats.xplane.decode import Decoded
 from stepscope.formats.xplane.index import Index
 from stepscope.formats.xplane.info import METADATA
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problems, problem
 
 _DROPPED = re.compile(
     r"(?i)(\d[\d,]*)\s+\w*\s*events?\s+(?:were |have been |are )?dropped|events? dropped because|dropped (\d[\d,]*)"
 )
 _TITLE_LENGTH = 100
-_AGAIN = "Record the profile again; if the file was copied, copy it again."
 _EXECUTED = r"Execute|^cuLaunch|^hipLaunch|^cudaLaunch|^PjitFunction|XlaModule|^cuGraphLaunch"
 
 
@@ -28,25 +27,18 @@ def note_problems(space: Index, decoded: Decoded, tracks: pl.DataFrame, problems
 
 def _note_messages(space: Index, problems: Problems) -> None:
     for message in space.errors:
-        title = f"The recorder reported an error: {_shortened(message)}"
-        problems.add(Problem("capture-error", title, message, _AGAIN, "error"))
+        problems.add(problem("capture-error", message, message=_shortened(message)))
     for message in space.warnings:
         found = _DROPPED.search(message)
         if found:
             count = int((found[1] or found[2] or "1").replace(",", ""))
-            fix = "Record a shorter time or fewer tracers."
-            problems.add(
-                Problem("dropped-events", "The recorder dropped events", message, fix, "warning", count)
-            )
+            problems.add(problem("dropped-events", message, count=count))
         else:
-            problems.add(Problem("capture-warning", f"The recorder warned: {_shortened(message)}", message))
+            problems.add(problem("capture-warning", message, message=_shortened(message)))
     for plane in space.planes:
         dropped = plane.stats.get("dropped_traces")
         if dropped:
-            detail = f"{plane.name} says that traces were dropped: {dropped}."
-            problems.add(
-                Problem("dropped-events", "The recorder dropped events", detail, "Record a shorter time.")
-            )
+            problems.add(problem("dropped-events", f"{plane.name} reports dropped traces: {dropped}."))
 
 
 def _shortened(message: str) -> str:
@@ -58,40 +50,36 @@ def _shortened(message: str) -> str:
 def _note_damage(space: Index, decoded: Decoded, problems: Problems) -> None:
     damage, size = space.damage, len(space.data)
     if space.truncated:
-        detail = f"It ends at byte {size:,}, in the middle of a message. All {space.events:,} complete events before that were kept."
-        problems.add(Problem("truncated", "The file is cut", detail, _AGAIN, "error"))
+        detail = (
+            f"It ends at byte {size:,}, in the middle of a message, after {space.events:,} complete events."
+        )
+        problems.add(problem("truncated", detail))
     elif damage.cut_fields:
-        detail = "{count} fields claim to be longer than what holds them; they were read as far as they go, or left out."
-        problems.add(
-            Problem(
-                "damaged", "Parts of the file run into each other", detail, _AGAIN, "error", damage.cut_fields
-            )
-        )
+        detail = "{count} fields claim to be longer than the message around them; they were read as far as possible, or left out."
+        problems.add(problem("damaged", detail, case="overlap", count=damage.cut_fields))
     if damage.lost_messages and not (space.truncated and damage.lost_at + damage.lost_bytes == size):
-        detail = f"From byte {damage.lost_at:,} on, {damage.lost_bytes:,} bytes in {damage.lost_messages:,} places are no protobuf. They were skipped."
-        problems.add(
-            Problem("damaged", "Bytes of the file cannot be read", detail, _AGAIN, "error", damage.lost_bytes)
+        detail = (
+            f"From byte {damage.lost_at:,} on, {damage.lost_bytes:,} bytes in {damage.lost_messages:,} places are not "
+            "valid protobuf and were skipped."
         )
+        problems.add(problem("damaged", detail, count=damage.lost_bytes))
     if decoded.broken:
-        detail = "{count} events or stats break off; what came before in them was kept."
-        problems.add(
-            Problem("damaged-events", "Events are damaged", detail, _AGAIN, "warning", decoded.broken)
-        )
+        detail = "{count} events or stats end early; their first part was kept."
+        problems.add(problem("damaged-events", detail, count=decoded.broken))
     if decoded.clamped:
         detail = "{count} events have times more than 53 days from the start of their line; they were moved to that limit."
-        problems.add(
-            Problem("bad-time", "Events lie beyond reason", detail, _AGAIN, "warning", decoded.clamped)
-        )
+        problems.add(problem("bad-time", detail, count=decoded.clamped))
     unknown = decoded.unknown_fields + damage.unknown_fields
     if unknown:
-        detail = "{count} fields are not of the format as it is known here; they were skipped."
-        problems.add(Problem("unknown-fields", "Fields that nobody knows", detail, "", "info", unknown))
+        problems.add(
+            problem("unknown-fields", "{count} fields are unknown; they were skipped.", count=unknown)
+        )
 
 
 def _note_missing_device(space: Index, decoded: Decoded, tracks: pl.DataFrame, problems: Problems) -> None:
     """A host that drives a device, and no work on any device: a profile that looks fine and is not."""
     on_device = tracks.filter(pl.col("what") == "device")["id"]
-    # Devices come last: those of a cut file may have stood in the part that is gone.
+    # Devices come last: those of a truncated file may have been in the part that is gone.
     if space.truncated or decoded.events["track"].is_in(on_device.implode()).any():
         return
     backend = _backend(space)
@@ -101,11 +89,7 @@ def _note_missing_device(space: Index, decoded: Decoded, tracks: pl.DataFrame, p
     detail = (
         f"The host executed programs on {backend or 'a device'}, but the profile has no event of a device."
     )
-    fix = (
-        "Only one client can use CUPTI at a time: stop other profilers (Nsight, DCGM profiling, a second session), and check that "
-        "the user may read performance counters."
-    )
-    problems.add(Problem("no-device-events", "No device events", detail, fix, "error"))
+    problems.add(problem("no-device-events", detail))
 
 
 def _backend(space: Index) -> str | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.formats.xplane.decode import Events
 from stepscope.formats.xplane.kinds import TF_OP
 from stepscope.formats.xplane.stats import values_at
-from stepscope.formats.xplane.xplane_events import Events
 from stepscope.trace.schema import Text
 
 # What XLA writes where it knows no op of the framework.

@@ -1,4 +1,4 @@
-"""Kernels, copies, allocations and ops, from the stats that say more of an event than when it was."""
+"""Kernels, copies, allocations, ops and collectives, from the stats that say more of an event than when it was."""
 
 from __future__ import annotations
 
@@ -178,3 +178,22 @@ def _extent(text: pl.Series, pattern: str) -> pl.Series:
     ]
     whole = pl.all_horizontal(pl.all().is_not_null())
     return pl.DataFrame(sides).select(pl.when(whole).then(pl.concat_arr(pl.all()))).to_series()
+
+
+def collectives(events: pl.DataFrame, stats: Stats) -> pl.DataFrame:
+    """TensorFlow's collectives, by the keys that its workers agree on: event, name, group, sequence.
+
+    TensorFlow 1 graphs give an op the same key in every step, which numbers nothing.
+    """
+    keys = stats.numbers("instance_key")
+    if keys.is_empty():
+        return pl.DataFrame()
+    group = values_at(keys["owner"], stats.numbers("group_key"))
+    found = keys.select(
+        event="owner",
+        name=events["name"].gather(keys["owner"]),
+        group=group.cast(pl.String),
+        sequence="value",
+    )
+    again = pl.struct("name", "group", "sequence").is_duplicated()
+    return found.with_columns(sequence=pl.when(~again.any()).then("sequence"))

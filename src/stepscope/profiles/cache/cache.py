@@ -18,24 +18,27 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from shlex import quote
 
 import msgspec
 import polars as pl
 
 from stepscope.formats.source import Source
-from stepscope.profiles.cache import background as later
+from stepscope.problems.catalogue import CATALOGUE
+from stepscope.profiles.cache import background
 from stepscope.profiles.cache.mapped import Damaged
 from stepscope.profiles.cache.private_folder import NotPrivate, check_private, make_file, make_private
 from stepscope.profiles.cache.stored import Contents, StoredTrace, lazily, write
-from stepscope.trace.problems import Problem
+from stepscope.trace.problems import Problem, problem
 from stepscope.trace.schema import SCHEMA_VERSION, TABLES
 from stepscope.trace.trace import Trace
 from stepscope.units import size as bytes_text
 
 # Raise it when readers fill the tables differently: what older ones stored is then read again.
-READER_VERSION = 4
+READER_VERSION = 5
 DEFAULT_LIMIT_GB = 20.0
 SPARE_BYTES = 64 << 20
 LEFTOVER_SECONDS = 3600
@@ -68,8 +71,13 @@ def _digest(text: str) -> str:
 
 
 def _versions() -> str:
-    """The digest notices a changed schema whose version was forgotten."""
-    return f"{SCHEMA_VERSION}.{READER_VERSION}.{_digest(repr(TABLES))}"
+    """The digests notice a changed schema whose version was forgotten, and other words for problems, which are stored as well."""
+    return f"{SCHEMA_VERSION}.{READER_VERSION}.{_digest(repr(TABLES))}.{_catalogue_digest()}"
+
+
+@cache
+def _catalogue_digest() -> str:
+    return _digest(repr(CATALOGUE))
 
 
 def identify(source: Source) -> Identity | None:
@@ -140,7 +148,7 @@ class Cache:
         if self.limit <= 0:
             return None
         try:
-            later.wait(str(self.folder / identity.key))
+            background.wait(str(self.folder / identity.key))
             entry = self._checked_folder() / identity.key
             manifest = _read_manifest(entry)
         except (OSError, RuntimeError):
@@ -179,7 +187,7 @@ class Cache:
                 logging.getLogger(__name__).warning("%s. %s %s", problem.title, problem.detail, problem.fix)
             self.prune()
 
-        later.start(str(self.folder / identity.key), complete)
+        background.start(str(self.folder / identity.key), complete)
         return None
 
     def _prepared(self, trace: Trace) -> Path | Problem | None:
@@ -295,10 +303,7 @@ def _touch(entry: Path) -> None:
 
 def _unwritable(folder: str, error: BaseException) -> Problem:
     reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    fix = "Set STEPSCOPE_CACHE to a private folder that can be written and has room."
-    return Problem(
-        "cache-unwritable",
-        "The tables could not be cached",
-        f"{folder}: {reason}. The next open reads the profile again.",
-        error.fix if isinstance(error, NotPrivate) else fix,
-    )
+    evidence = f"{folder}: {reason}."
+    if isinstance(error, NotPrivate):
+        return problem("cache-unwritable", evidence, case=error.case, folder=quote(folder))
+    return problem("cache-unwritable", evidence)

@@ -1,4 +1,4 @@
-"""A folder that belongs to the user and is closed to others: what lies in it can be believed, and is nobody else's to read.
+"""A folder that belongs to the user and is closed to others: its content can be trusted, and no other user can read it.
 
 Windows keeps the folders of its users apart by itself: nothing is checked there.
 """
@@ -10,7 +10,6 @@ import os
 import re
 import stat
 from pathlib import Path
-from shlex import quote
 
 PRIVATE = 0o700
 PRIVATE_FILE = 0o600
@@ -20,11 +19,11 @@ _OURS = re.compile(r"[0-9a-f]{24}-[0-9a-f]{24}|\.new-\w+")
 
 
 class NotPrivate(OSError):
-    """A folder that is not used, and what to do about it."""
+    """A folder that is not used; `case` names what to do in the catalogue of problems (`cache-unwritable`)."""
 
-    def __init__(self, why: str, fix: str) -> None:
+    def __init__(self, why: str, case: str) -> None:
         super().__init__(why)
-        self.fix = fix
+        self.case = case
 
 
 def make_private(folder: Path) -> None:
@@ -38,29 +37,22 @@ def make_private(folder: Path) -> None:
 def check_private(folder: Path) -> None:
     """Raise where others could have written to the folder or may read it.
 
-    One that only stepscope has filled is closed again. Others are left alone: somebody may share them on purpose.
+    One that only stepscope has filled is closed again. Others are left alone: another user may share them on purpose.
     """
     if not hasattr(os, "geteuid"):
         return
     user = os.geteuid()
     link = folder.lstat()
     if stat.S_ISLNK(link.st_mode) and link.st_uid not in (user, 0):
-        raise NotPrivate("it is a link that another user made", _elsewhere("Remove the link"))
+        raise NotPrivate("it is a link that another user made", "link")
     facts = folder.stat()
     if not stat.S_ISDIR(facts.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, "Not a directory")
     if facts.st_uid != user:
-        raise NotPrivate("the folder belongs to another user", _elsewhere("Make it yours"))
+        raise NotPrivate("the folder belongs to another user", "foreign")
     if facts.st_mode & _OPEN and not _close(folder):
         mode = stat.S_IMODE(facts.st_mode)
-        raise NotPrivate(
-            f"the folder is open to other users (mode {mode:03o})",
-            _elsewhere(f"Run `chmod 700 {quote(str(folder))}`"),
-        )
-
-
-def _elsewhere(instead: str) -> str:
-    return f"{instead}, or set STEPSCOPE_CACHE to a folder of your own that is closed to others."
+        raise NotPrivate(f"the folder is open to other users (mode {mode:03o})", "open")
 
 
 def _close(folder: Path) -> bool:

@@ -5,18 +5,29 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, cast
 
-from stepscope.errors import StepscopeError, UnreadableFile
-from stepscope.profiles.find import skipped as skips
+from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
 from stepscope.profiles.find.duplicates import rank_inside, without_copies
+from stepscope.profiles.find.file_names import pattern
+from stepscope.profiles.find.joined import join_by_content
 from stepscope.profiles.find.paths import Location, locate
 from stepscope.profiles.find.rings import behind_their_own, settle_rings
 from stepscope.profiles.find.runs import Entry, Run, entry, group, in_profile_folder, name_runs
 from stepscope.profiles.find.sidecars import is_sidecar, note_captures
+from stepscope.profiles.find.skipped import (
+    HEAD_BYTES,
+    LOOK_INSIDE,
+    Verdict,
+    by_content,
+    by_name,
+    by_search,
+    searched_by,
+)
 from stepscope.profiles.find.walk import FoundFile, Skipped, Walk
 
 # Files whose name does not tell are opened for their first bytes. A folder of a million JSON files is a data set.
@@ -38,23 +49,43 @@ class Catalog:
         return next((run for run in self.runs if name in (run.name, run.address)), None)
 
 
-def scan(path: str | os.PathLike[str]) -> Catalog:
-    """Look at everything under the path. A file that is named itself is taken as it is: its content decides."""
-    location = locate(path)
-    walk = Walk(location)
-    entries, sidecars = _entries(walk, location)
-    entries, twins = _without_twins(entries)
+Places = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+def scan(path: Places) -> Catalog:
+    """Look at everything under the path, or the paths. A file that is named itself is taken as it is: its content decides."""
+    several = [path] if isinstance(path, str | os.PathLike) else list(path)
+    walks = [Walk(locate(each)) for each in several]
+    found = [_entries(walk, walk.location) for walk in walks]
+    location = walks[0].location if len(walks) == 1 else _together(walks)
+    entries, twins = _without_twins(_each_once(item for items, _ in found for item in items))
     entries, copies = without_copies(entries)
+    sidecars = [path for _, paths in found for path in paths]
     entries, rings = settle_rings(note_captures(entries, sidecars))
     entries = _with_ranks_inside(entries)
-    is_folder = walk.folders > 0 and not location.is_pattern
+    folders = sum(walk.folders for walk in walks)
+    groups = behind_their_own(join_by_content(group(entries)))
     return Catalog(
         path=location.path,
-        runs=name_runs(behind_their_own(group(entries)), _root(location), saw_whole_folders=is_folder),
-        skipped=[*walk.skipped, *twins, *copies, *rings],
-        looked_at=walk.files,
-        folders=walk.folders,
+        runs=name_runs(groups, _root(location), saw_whole_folders=folders > 0 and not location.is_pattern),
+        skipped=[*(skipped for walk in walks for skipped in walk.skipped), *twins, *copies, *rings],
+        looked_at=sum(walk.files for walk in walks),
+        folders=folders,
     )
+
+
+def _together(walks: list[Walk]) -> Location:
+    """What stands for several paths in messages."""
+    if not walks:
+        raise NothingFound(
+            "No path is given.", fix="Give a profile, a folder with profiles, a pattern or a URL."
+        )
+    return Location(pattern([walk.location.path for walk in walks]), walks[0].location.filesystem)
+
+
+def _each_once(entries: Iterable[Entry]) -> list[Entry]:
+    """Paths may overlap: a folder and a file in it."""
+    return list({item.path: item for item in entries}.values())
 
 
 def _root(location: Location) -> str:
@@ -74,7 +105,7 @@ def _entries(walk: Walk, location: Location) -> tuple[list[Entry], list[str]]:
             continue
         item = entry(file.path, size=file.size, mtime_ns=file.mtime_ns, filesystem=location.filesystem)
         verdict = _before_opening(file, item)
-        if verdict == skips.LOOK_INSIDE and not file.is_named:
+        if verdict == LOOK_INSIDE and not file.is_named:
             opened += 1
             verdict = _inside(item) if opened <= FILES_OPENED else _too_many
         if verdict.reason:
@@ -84,30 +115,31 @@ def _entries(walk: Walk, location: Location) -> tuple[list[Entry], list[str]]:
     return found, sidecars
 
 
-_too_many = skips.Verdict(
+_too_many = Verdict(
     reason=f"not opened: {FILES_OPENED:,} files of unknown kind were; name it to have it read"
 )
 
 
-def _before_opening(file: FoundFile, item: Entry) -> skips.Verdict:
+def _before_opening(file: FoundFile, item: Entry) -> Verdict:
     if file.is_named:
-        return skips.Verdict(skips.by_name(item.name).format_hint)
+        return Verdict(by_name(item.name).format_hint)
     if file.size == 0 and item.filesystem is None:
-        return skips.Verdict(reason="an empty file")
-    return skips.by_name(item.name)
+        return Verdict(reason="an empty file")
+    return by_name(item.name)
 
 
-def _inside(item: Entry) -> skips.Verdict:
+def _inside(item: Entry) -> Verdict:
     """The verdict by the first bytes."""
     try:
-        if skips.is_event_file(item.name):
+        searching = searched_by(item.name.lower())
+        if searching is not None:
             with _opened(item) as file:
-                return skips.by_records(file, item.size)
-        return skips.by_content(item.source().head(skips.HEAD_BYTES))
+                return by_search(searching, file, item.size)
+        return by_content(item.source().head(HEAD_BYTES))
     except UnreadableFile as error:
-        return skips.Verdict(reason=error.what)
+        return Verdict(reason=error.what)
     except Exception as error:  # a remote filesystem has errors of its own
-        return skips.Verdict(reason=f"cannot be read: {error}")
+        return Verdict(reason=f"cannot be read: {error}")
 
 
 def _opened(item: Entry) -> IO[bytes]:

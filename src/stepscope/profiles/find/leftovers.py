@@ -8,11 +8,11 @@ from pathlib import Path
 
 import polars as pl
 
-from stepscope.profiles.find import skipped as skips
 from stepscope.profiles.find.rings import cut_off_elsewhere, recording_workers
 from stepscope.profiles.find.runs import Run, in_profile_folder
+from stepscope.profiles.find.skipped import by_name
 from stepscope.profiles.find.walk import Skipped
-from stepscope.trace.problems import Problem
+from stepscope.trace.problems import Problem, problem
 from stepscope.trace.trace import Trace
 from stepscope.units import duration
 
@@ -38,13 +38,7 @@ def leftovers(skipped: Iterable[Skipped]) -> Iterator[Problem]:
     """Files whose writer died before renaming them."""
     left = [item.path for item in skipped if _LEFT.search(item.path)]
     if left:
-        yield Problem(
-            "leftover-files",
-            "Files that were never finished",
-            f"{{count}} files were left by a writer that died before it could rename them: {_names(left)}.",
-            "The job was killed while writing, or is still writing. Record again; then delete them.",
-            count=len(left),
-        )
+        yield problem("leftover-files", f"{{count}} unfinished files: {_names(left)}.", count=len(left))
 
 
 def never_stopped(skipped: Iterable[Skipped], empty_runs: Sequence[str] = ()) -> Iterator[Problem]:
@@ -52,14 +46,7 @@ def never_stopped(skipped: Iterable[Skipped], empty_runs: Sequence[str] = ()) ->
     signs = [item.path for item in skipped if _RECORDING.search(item.path) or _is_empty_profile(item)]
     signs += empty_runs
     if signs:
-        yield Problem(
-            "never-stopped",
-            "A recording was started and never finished",
-            f"{{count}} unfinished: {_names(signs)}.",
-            "The profile is written when the profiler stops: the job was killed during its window, or is still recording. "
-            "Stop the profiler in a finally block, or use `with`.",
-            count=len(signs),
-        )
+        yield problem("never-stopped", f"{{count}} unfinished: {_names(signs)}.", count=len(signs))
 
 
 def _worker(item: Skipped) -> str | None:
@@ -70,7 +57,7 @@ def _worker(item: Skipped) -> str | None:
 
 def _is_empty_profile(item: Skipped) -> bool:
     name = item.path.rsplit("/", 1)[-1]
-    return item.reason == "an empty file" and bool(skips.by_name(name).format_hint)
+    return item.reason == "an empty file" and bool(by_name(name).format_hint)
 
 
 def _names(paths: Sequence[str]) -> str:
@@ -107,13 +94,12 @@ def _split(run: Run, others: Sequence[Run]) -> Iterator[Problem]:
         and abs(other.time_ns - run.time_ns) <= SAME_CAPTURE_NS
     ]
     if apart:
-        yield Problem(
+        yield problem(
             "split-runs",
-            "The workers of one capture are in different run folders",
             f"{run.name} holds {_names(sorted(ours))}; {_names([other.name for other in apart])} hold other workers, "
             "recorded within seconds of it.",
-            f"Move their files into {run.entries[0].folder}; each worker named its own folder by its own clock.",
             count=len(apart),
+            folder=run.entries[0].folder,
         )
 
 
@@ -127,13 +113,7 @@ def ranks_apart(ranked: Sequence[tuple[int, Trace]]) -> Problem | None:
     gap = windows[late][0] - windows[early][1]
     if gap <= 0:
         return None
-    return Problem(
-        "ranks-apart",
-        "The ranks were not recorded at the same time",
-        f"Rank {late} starts {duration(gap)} after rank {early} ended.",
-        "Record the same steps on all ranks, and synchronise the hosts' clocks (chrony, NTP). Waiting times between these ranks are "
-        "meaningless.",
-    )
+    return problem("ranks-apart", f"Rank {late} starts {duration(gap)} after rank {early} ended.")
 
 
 def _window(trace: Trace) -> tuple[int, int] | None:

@@ -6,17 +6,14 @@ from collections import defaultdict
 from pathlib import Path
 
 from stepscope.errors import NothingFound
-from stepscope.profiles.find import skipped as skips
+from stepscope.formats.registry import describe_supported
 from stepscope.profiles.find.catalog import Catalog
 from stepscope.profiles.find.file_names import natural
 from stepscope.profiles.find.paths import locate
+from stepscope.profiles.find.skipped import by_name
 from stepscope.profiles.find.walk import Skipped
 from stepscope.units import count
 
-ACCEPTED = (
-    "Supported: <host>.xplane.pb (TensorFlow, JAX), *.pt.trace.json[.gz] (PyTorch), Chrome trace JSON, and event files "
-    "with TensorFlow 1 RunMetadata."
-)
 REASONS_SHOWN = 6
 NAMES_SHOWN = 3
 NEIGHBOURS_TRIED = 50
@@ -32,7 +29,8 @@ def nothing_found(catalog: Catalog) -> NothingFound:
     lines = [f"No profile found in {catalog.path} ({seen} examined)."]
     lines += reasons(catalog.skipped)
     near = nearby(catalog.path)
-    fix = ACCEPTED if not near else f"{ACCEPTED}\nA profile was found in {near}"
+    supported = describe_supported()
+    fix = supported if not near else f"{supported}\nA profile was found in {near}"
     return NothingFound("\n".join(lines), fix=fix)
 
 
@@ -75,6 +73,6 @@ def _holds_profile(folder: Path) -> bool:
     try:
         if (folder / "plugins" / "profile").is_dir():
             return any((folder / "plugins" / "profile").iterdir())
-        return any(skips.by_name(inside.name).format_hint for inside in folder.iterdir() if inside.is_file())
+        return any(by_name(inside.name).format_hint for inside in folder.iterdir() if inside.is_file())
     except OSError:
         return False

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
+from stepscope.errors import NothingFound, StepscopeError, UnreadableFile, no_such_path
 
 # Two letters at least before the colon: C:\logs and C:/logs are not URLs. `::` chains filesystems of fsspec.
 _URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+(://|::)")
@@ -104,14 +104,14 @@ def missing(location: Location) -> StepscopeError:
     if names is None:
         is_file = location.filesystem is None and Path(parent).is_file()
         why = f"{parent} is a file." if is_file else f"The folder {parent} does not exist either."
-        return NothingFound(f"No such file or folder: {path}", fix=why)
+        return NothingFound(no_such_path(path), fix=why)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     fix = (
         "Did you mean " + " or ".join(f"{parent}/{found}" if parent else found for found in close) + "?"
         if close
         else None
     )
-    return NothingFound(f"No such file or folder: {path}", fix=fix)
+    return NothingFound(no_such_path(path), fix=fix)
 
 
 def _names_in(location: Location, folder: str) -> list[str] | None:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from stepscope.errors import UnreadableFile
-from stepscope.formats.ring import areas as ring_areas
+from stepscope.formats.ring import areas
 from stepscope.formats.ring.facts import Facts, read_facts
 from stepscope.profiles.find.runs import RANKED_GAP_NS, RING, Entry, Run, when
 from stepscope.profiles.find.walk import Skipped
 from stepscope.ring_layout import FACTS
-from stepscope.trace.problems import Problem
+from stepscope.trace.problems import Problem, problem
 
 
 def settle_rings(entries: list[Entry]) -> tuple[list[Entry], list[Skipped]]:
@@ -43,7 +43,7 @@ def _facts(item: Entry) -> Facts | None:
     """None for a ring that tells nothing; why is told when it is read."""
     try:
         with memoryview(item.source().head(FACTS.end)) as head:
-            return read_facts(ring_areas.opened(head, item.path)).known
+            return read_facts(areas.opened(head, item.path)).known
     except UnreadableFile:
         return None
     except Exception:  # a remote filesystem has errors of its own
@@ -92,13 +92,13 @@ def cut_off_elsewhere(run: Run, others: Sequence[Run]) -> Iterator[Problem]:
     ]
     if found:
         other, item = found[0]
-        yield Problem(
+        others_too = " and others" if len(found) > 1 else ""
+        yield problem(
             "capture-killed",
-            "The process ended before its last window was written",
-            f"{run.name} is complete. What was kept of {{count}} later windows is in {item.name}"
-            + (" and others." if len(found) > 1 else "."),
-            f"Load it to see where it ended: {other.address or other.name}",
+            f"{run.name} is complete. {item.name}{others_too} has what was kept of {{count}} later windows.",
+            case="later-window",
             count=len(found),
+            path=other.address or other.name,
         )
 
 

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
+from stepscope.formats import ring
 from stepscope.formats.source import Source
 from stepscope.profiles.find.file_names import Name, folder_time_ns, natural, pattern, read_folder, read_name
 
@@ -17,7 +18,8 @@ from stepscope.profiles.find.file_names import Name, folder_time_ns, natural, pa
 RANKED_GAP_NS = 600 * 1_000_000_000
 UNRANKED_GAP_NS = 5 * 1_000_000_000
 # The format of what was kept of a window that was never written.
-RING = "ring"
+RING = ring.FORMAT.name
+CAPTURES = "capture_traces"  # where serving engines record the capture of their graphs
 
 
 @dataclass(frozen=True)
@@ -103,12 +105,18 @@ def group(entries: Iterable[Entry]) -> list[list[Entry]]:
     together: dict[Hashable, list[Entry]] = defaultdict(list)
     for item in entries:
         together[_key(item)].append(item)
-    runs = [run for members in together.values() for run in _windows(members)]
-    ordered = [sorted(run, key=_order) for run in runs]
-    ordered.sort(key=lambda run: natural(run[0].path))
-    newest = sorted(ordered, key=_recorded, reverse=True)
+    return ordered([run for members in together.values() for run in _windows(members)])
+
+
+def ordered(runs: Iterable[list[Entry]]) -> list[list[Entry]]:
+    """Ranks in order; the newest run first, but none before the one of which it repeats a few files."""
+    by_path = sorted((sorted(run, key=_order) for run in runs), key=lambda run: natural(run[0].path))
+    newest = sorted(by_path, key=_recorded, reverse=True)
     repeats = [run for run in newest if any(_repeats(run, other) for other in newest)]
-    return sorted(newest, key=lambda run: any(run is each for each in repeats))
+    # A recording of how graphs were captured belongs to the profile beside its folder: it comes last.
+    return sorted(
+        newest, key=lambda run: (CAPTURES in run[0].folder.split("/"), any(run is each for each in repeats))
+    )
 
 
 def _recorded(run: list[Entry]) -> int:
@@ -191,10 +199,19 @@ def name_runs(groups: list[list[Entry]], root: str, *, saw_whole_folders: bool) 
 
 def _folder_address(members: list[Entry], everyone: list[Entry]) -> str | None:
     """The folder, if these files are all there is in it."""
-    folder = members[0].folder
+    folder = _common_folder(members)
     if len(members) == 1 and not in_profile_folder(folder):
         return None
     return folder if len(_under(folder, everyone)) == len(_under(folder, members)) == len(members) else None
+
+
+def _common_folder(members: list[Entry]) -> str:
+    """The innermost folder that holds all of them."""
+    folders = [member.folder.split("/") for member in members]
+    shared = [
+        parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False))
+    ]
+    return "/".join(shared)
 
 
 def _file_address(members: list[Entry], everyone: list[Entry]) -> tuple[str, bool]:

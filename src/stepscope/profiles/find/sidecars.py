@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 from typing import Any, Literal
 
 import msgspec
@@ -19,8 +18,14 @@ import polars as pl
 
 from stepscope.profiles.cache.stored import LazyFrames
 from stepscope.profiles.find.runs import RING, Entry
+from stepscope.registers.policy.capture import (
+    UNPROFILED_AGREES,
+    UNPROFILED_NS,
+    UNPROFILED_SPREAD,
+    UNPROFILED_STEPS,
+)
 from stepscope.trace.header import checked, is_rank
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problem, Problems, problem, quoted
 from stepscope.trace.schema import TABLES, Kind, conform
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -30,10 +35,6 @@ LARGEST = 16 << 20
 _TRACE_ENDING = re.compile(
     r"(?:(?:(?:\.pt)?\.trace\.json|\.xplane\.pb)(?:\.gz)?|\.events\.out\.tfevents\.[^/]+)$", re.IGNORECASE
 )
-# Steps that are slow for another reason than the profiler: tracing, compiling and tuning in the first ones, and what the
-# recording leaves behind (files written, caches cold) in the first one after a window.
-_FIRST_STEPS = 3
-_AFTER_WINDOW = 1
 
 
 class _Timed(msgspec.Struct):
@@ -41,6 +42,27 @@ class _Timed(msgspec.Struct):
 
     first: int = 0
     durations_ns: list[int] = []
+
+
+class _Run(msgspec.Struct):
+    """Unprofiled steps between two waits for the devices."""
+
+    count: int = 0
+    total_ns: int = 0
+    mean_ns: float = 0
+    low_ns: float = 0
+    high_ns: float = 0
+    synchronised: bool = False
+    host_durations_ns: list[int] = []
+
+    @property
+    def is_enough(self) -> bool:
+        return self.synchronised and (self.count >= UNPROFILED_STEPS or self.total_ns >= UNPROFILED_NS)
+
+
+class _Runs(msgspec.Struct):
+    before: _Run | None = None
+    after: _Run | None = None
 
 
 class _Steps(msgspec.Struct):
@@ -75,6 +97,8 @@ class Sidecar(msgspec.Struct):
     last_step: int | None = None
     recording: str | None = None
     job: str = ""
+    unprofiled: _Runs | None = None
+    regions: dict[str, Any] | None = None
 
 
 def sidecar_path(trace_path: str) -> str | None:
@@ -131,7 +155,8 @@ def attach(trace: Trace, item: Entry) -> Trace:
     except (msgspec.MsgspecError, UnicodeError) as error:
         return _with(trace, None, {}, [_unreadable(str(error))])
     problems = [
-        Problem(each.code, each.title, each.detail, each.fix, each.severity) for each in found.problems
+        quoted(Problem(each.code, each.title, each.detail, each.fix, each.severity))
+        for each in found.problems
     ]
     return _with(trace, found, everything | step_figures(found), problems)
 
@@ -146,16 +171,52 @@ def _with_step_figures(trace: Trace) -> Trace:
     return _with(trace, found, capture | step_figures(found), ())
 
 
-def step_figures(found: Sidecar) -> dict[str, int | None]:
-    """Medians of the steps inside the window and outside it; None if there are too few."""
-    steps = found.steps
-    early = max(0, _FIRST_STEPS - steps.before.first)
-    outside = [*steps.before.durations_ns[early:], *steps.after.durations_ns[_AFTER_WINDOW:]]
+def step_figures(found: Sidecar) -> dict[str, Any]:
+    """The mean step without the profiler, where a run of them is known, and that inside the window."""
+    if found.regions is not None:  # what the loop calls a step holds several of them, and what is between
+        return {
+            "unprofiled_step": None,
+            "unprofiled_step_ns": None,
+            "unprofiled_steps": 0,
+            "profiled_step_ns": None,
+        }
+    inside = found.steps.inside.durations_ns
+    known = unprofiled_step(found.unprofiled or _Runs())
     return {
-        "unprofiled_step_ns": round(median(outside)) if outside else None,
-        "unprofiled_steps": len(outside),
-        "profiled_step_ns": round(median(steps.inside.durations_ns)) if steps.inside.durations_ns else None,
+        "unprofiled_step": known,
+        "unprofiled_step_ns": None if known is None else known["mean_ns"],
+        "unprofiled_steps": 0 if known is None else known["count"],
+        "profiled_step_ns": round(sum(inside) / len(inside)) if inside else None,
     }
+
+
+def unprofiled_step(runs: _Runs) -> dict[str, Any] | None:
+    """Mean, spread and number of unprofiled steps: of the run before the window, and of the one after if it agrees."""
+    before, after = runs.before, runs.after
+    if before is None or not before.synchronised or before.count < 1 or before.mean_ns <= 0:
+        return None
+    used = [before]
+    if after is not None and after.is_enough and abs(after.mean_ns / before.mean_ns - 1) <= UNPROFILED_AGREES:
+        used.append(after)
+    if not any(run.is_enough for run in used):
+        return None
+    count = sum(run.count for run in used)
+    mean = sum(run.mean_ns * run.count for run in used) / count
+    return {
+        "mean_ns": round(mean),
+        "low_ns": round(min(mean * (1 - UNPROFILED_SPREAD), *(run.low_ns for run in used))),
+        "high_ns": round(max(mean * (1 + UNPROFILED_SPREAD), *(run.high_ns for run in used))),
+        "count": count,
+        "synchronised": True,
+        "source": "before" if len(used) == 1 else "before and after",
+        "host_ns": _host_ns(before),
+    }
+
+
+def _host_ns(run: _Run) -> int | None:
+    """The host's own time per step: while nothing held it up."""
+    lengths = run.host_durations_ns
+    return round(sum(lengths) / len(lengths)) if lengths else None
 
 
 def _with(trace: Trace, found: Sidecar | None, capture: dict[str, Any], problems: Iterable[Problem]) -> Trace:
@@ -166,8 +227,8 @@ def _with(trace: Trace, found: Sidecar | None, capture: dict[str, Any], problems
         info.world_size = found.world_size if info.world_size is None else info.world_size
         info.host = info.host or found.host
     noted = Problems()
-    for problem in problems:
-        noted.add(problem)
+    for each in problems:
+        noted.add(each)
     info = checked(info, noted)
     changed = {"traces": info.frame(), "problems": pl.concat([trace.problems, noted.frame()])}
     own = trace.tables
@@ -236,13 +297,7 @@ def _whole_steps(events: pl.DataFrame, found: Sidecar) -> pl.DataFrame:
 
 
 def _unreadable(why: str) -> Problem:
-    return Problem(
-        "sidecar-unreadable",
-        "The sidecar of the trace cannot be read",
-        f"The file ending in {ENDING} is damaged: {why}. Rank, telemetry and step times outside the window are unknown.",
-        "Copy it again next to the trace, or delete it.",
-        "info",
-    )
+    return problem("sidecar-unreadable", f"The file ending in {ENDING} is damaged: {why}.")
 
 
 def _bytes(item: Entry) -> bytes | None:

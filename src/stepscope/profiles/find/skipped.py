@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import IO
 
 from stepscope.formats.not_a_profile import describe_bytes
-from stepscope.ring_layout import ENDING as RING_ENDING
-from stepscope.ring_layout import MAGIC as RING_MAGIC
+from stepscope.formats.reader import Format
+from stepscope.formats.registry import find_formats
 
 PICKLE = "a pickle, perhaps a memory snapshot: pickles can run code, so it is never opened"
 EXECUTION_TRACE = "an execution trace (operators and tensors, no times), not a profile"
 FROM_XPLANE = "made by XProf or TensorBoard from the xplane.pb"
 HEAD_BYTES = 1 << 16
-RECORDS_LOOKED_AT = 10_000
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,8 @@ class Verdict:
 
 
 LOOK_INSIDE = Verdict()
-_PROFILES = (
-    (re.compile(r"\.xplane\.pb(\.gz)?$"), "xplane"),
-    (re.compile(r"\.pt\.trace\.json(\.gz)?$"), "kineto"),
-    (re.compile(re.escape(RING_ENDING) + r"(\.gz)?$"), "ring"),
-    (re.compile(r"\.trace\.json(\.gz)?$|\.chrome_trace(\.json)?(\.gz)?$"), "chrome"),
-)
-_OTHERS = (
+# Whatever else the name says.
+_NEVER = (
     (
         re.compile(r"^\.profile-empty$|\.profile-empty$"),
         "an empty marker that TensorFlow leaves beside its profiles",
@@ -51,8 +46,11 @@ _OTHERS = (
         ),
         FROM_XPLANE,
     ),
-    (re.compile(r"\.(pkl|pickle)(\.gz)?$"), PICKLE),
     (re.compile(r"\.et$|^execution_trace.*\.json(\.gz)?$|_et\.json(\.gz)?$"), EXECUTION_TRACE),
+)
+# Unless a format, which may come from a plug-in, has this suffix.
+_OTHERS = (
+    (re.compile(r"\.(pkl|pickle)(\.gz)?$"), PICKLE),
     (re.compile(r"\.(nsys-rep|qdrep|qdstrm|ncu-rep|sqlite)$"), "an Nsight report, which is not read"),
     (
         re.compile(r"\.(pftrace|perfetto-trace|perfetto)(\.gz)?$"),
@@ -74,81 +72,62 @@ _NO_PROFILE = re.compile(
 def by_name(name: str) -> Verdict:
     """The verdict by the name alone."""
     lower = name.lower()
-    for shape, reason in _OTHERS:
-        if shape.search(lower):
-            return Verdict(reason=reason)
-    if is_event_file(lower):
+    never = _reason(_NEVER, lower)
+    if never:
+        return Verdict(reason=never)
+    if searched_by(lower) is not None:
         return LOOK_INSIDE
-    for shape, hint in _PROFILES:
-        if shape.search(lower):
-            return Verdict(hint)
+    found = _format_of(lower)
+    if found is not None:
+        return Verdict(found.name)
+    other = _reason(_OTHERS, lower)
+    if other:
+        return Verdict(reason=other)
     ending = _NO_PROFILE.search(lower)
     return Verdict(reason=f"not a profile, by its name ({ending.group()})") if ending else LOOK_INSIDE
 
 
-def is_event_file(name: str) -> bool:
-    """Whether TensorBoard's writers would have given it this name."""
-    return "tfevents." in name
+def _reason(shapes: Iterable[tuple[re.Pattern[str], str]], name: str) -> str:
+    return next((reason for shape, reason in shapes if shape.search(name)), "")
+
+
+def _format_of(name: str) -> Format | None:
+    """The format with the longest suffix that the name has: *.pt.trace.json is also *.trace.json."""
+    plain = name.removesuffix(".gz")
+    fitting = [
+        (suffix, each) for each in find_formats() for suffix in each.suffixes if plain.endswith(suffix)
+    ]
+    return max(fitting, key=lambda pair: len(pair[0]))[1] if fitting else None
+
+
+def searched_by(name: str) -> Format | None:
+    """The format that searches files of this name, whose first bytes do not suffice."""
+    return next(
+        (each for each in find_formats() if each.searched_names and each.searched_names in name), None
+    )
+
+
+def by_search(found: Format, file: IO[bytes], size: int) -> Verdict:
+    """The verdict by all of the file."""
+    reason = found.search(file, size) if found.search is not None else ""
+    return Verdict(reason=reason) if reason else Verdict(found.name)
 
 
 def by_content(head: bytes) -> Verdict:
     """The verdict by the first unpacked bytes."""
-    if head.startswith(RING_MAGIC):
-        return Verdict("ring")
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if text[:1] in (b"{", b"["):
-        return _json(text)
-    if head[:1] == b"\x0a" and (b"/host:" in head or b"/device:" in head or b"Task Environment" in head):
-        return Verdict("xplane")
-    return Verdict(reason=describe_bytes(head))
-
-
-_KINETO_KEYS = (b'"deviceProperties"', b'"schemaVersion"', b'"distributedInfo"', b'"baseTimeNanoseconds"')
+    ours = _OURS.match(text)
+    if ours is not None:
+        return Verdict(reason=f"output of stepscope (a {ours[1].decode()}), not a profile")
+    found = next((each for each in find_formats() if each.holds(head)), None)
+    if found is not None:
+        return Verdict(found.name)
+    return Verdict(reason=_why_not_json(text) if text[:1] in (b"{", b"[") else describe_bytes(head))
 
 
 _OURS = re.compile(rb'\{\s*"schema"\s*:\s*"stepscope\.(\w+)/')
 
 
-def _json(text: bytes) -> Verdict:
-    ours = _OURS.match(text)
-    if ours is not None:
-        return Verdict(reason=f"output of stepscope (a {ours[1].decode()}), not a profile")
-    if any(key in text for key in _KINETO_KEYS):
-        return Verdict("kineto")
-    if (
-        b'"traceEvents"' in text
-        or b'"displayTimeUnit"' in text
-        or (b'"ph"' in text and (b'"ts"' in text or b'"name"' in text))
-    ):
-        return Verdict("chrome")
-    if b'"nodes"' in text and (b'"ctrl_deps"' in text or b"chakra" in text or b'"start_ts"' in text):
-        return Verdict(reason=EXECUTION_TRACE)
-    return Verdict(reason="JSON without traceEvents, not a trace")
-
-
-def by_records(file: IO[bytes], size: int) -> Verdict:
-    """TensorBoard event files hold scalars; only those of TensorFlow 1 may hold a profile, one record of many."""
-    at = 0
-    for _ in range(RECORDS_LOOKED_AT):
-        if at + 12 > size:
-            return Verdict(reason="a TensorBoard event file without a profile (no RunMetadata)")
-        file.seek(at)
-        head = file.read(44)
-        length = int.from_bytes(head[:8], "little")
-        if _is_run_metadata(head[12 : 12 + length]):
-            return Verdict("tf_events")
-        at += 16 + length
-    return Verdict(
-        reason=f"a TensorBoard event file without a profile in its first {RECORDS_LOOKED_AT:,} records"
-    )
-
-
-def _is_run_metadata(event: bytes) -> bool:
-    """An event begins with its wall time and step; field 8 is a tagged RunMetadata."""
-    at = 9 if event[:1] == b"\x09" else 0
-    if event[at : at + 1] == b"\x10":
-        at += 1
-        while at < len(event) and event[at] & 0x80:
-            at += 1
-        at += 1
-    return event[at : at + 1] == b"\x42"
+def _why_not_json(text: bytes) -> str:
+    is_graph = b'"nodes"' in text and (b'"ctrl_deps"' in text or b"chakra" in text or b'"start_ts"' in text)
+    return EXECUTION_TRACE if is_graph else "JSON without traceEvents, not a trace"

@@ -5,8 +5,8 @@ smaller of (its work − the median work of the others) and (the median wait of 
 more to do, and waited for, at once or after what it did at the end of the step. That needs no clocks, counts no delay twice
 however many collectives it passes through, and blames nobody for a wait of his own. Where collectives run on the host (gloo,
 MPI), a device's account does not tell when the host came, and one or two steps do not tell who began them late;
-there a rank is late by what it came after the second last, in each step the sum over collectives one after the other, and the
-most of those that ran at the same time.
+there a rank is late by what it came after the second last, in each step the sum over collectives that the others waited in one
+after the other, and the most of those that they waited in at the same time; never by more than the step took.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def _behind_the_host(parts: pl.DataFrame) -> bool:
 
 def _by_margins(found: pl.DataFrame, margins: pl.DataFrame) -> pl.DataFrame:
     rows = found.join(margins, on=["rank", "step"], how="left", maintain_order="left")
-    rows = rows.with_columns(late_ns=pl.col("margin_ns").fill_null(0))
+    most = pl.col("dur_ns").median().over("step").cast(pl.Int64)
+    rows = rows.with_columns(late_ns=pl.min_horizontal(pl.col("margin_ns").fill_null(0), most))
     if rows["step"].n_unique() >= FEWEST_STEPS:
         rows = rows.with_columns(late_ns=_begun_together())
     return conform(rows, LATE)

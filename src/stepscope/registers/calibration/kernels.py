@@ -106,6 +106,13 @@ TF32_CAPABILITY = measured(
     device="NVIDIA",
     how="data sheets: tensor cores take fp32 products as TF32 from Ampere on",
 )
+HALF_TENSOR_CAPABILITY = measured(
+    "HALF_TENSOR_CAPABILITY",
+    7,
+    unit="major compute capability",
+    device="NVIDIA",
+    how="data sheets: tensor cores for fp16 from Volta on",
+)
 HALF_TENSOR_SM = measured(
     "HALF_TENSOR_SM",
     70,

@@ -29,4 +29,25 @@ MOSTLY_PYTHON = policy(
 MANY_EVENTS = policy(
     "MANY_EVENTS", 100_000, unit="events", why="a smaller file is no burden, whatever it holds"
 )
+UNPROFILED_STEPS = policy(
+    "UNPROFILED_STEPS",
+    20,
+    unit="steps",
+    why="in a run between two waits for the device: with fewer, the filling queue decides its length",
+)
+UNPROFILED_NS = policy(
+    "UNPROFILED_NS",
+    1_000_000_000,
+    unit="ns",
+    why="a run that lasts so long is enough, whatever its number of steps",
+)
+UNPROFILED_AGREES = policy(
+    "UNPROFILED_AGREES",
+    0.15,
+    unit="share of the run before",
+    why="a run after the window that differs by more was sped up by batches made while the file was written",
+)
+UNPROFILED_SPREAD = policy(
+    "UNPROFILED_SPREAD", 0.03, unit="share of the mean", why="runs of one job differ by this much at least"
+)
 NAMED_PROCESSES = policy("NAMED_PROCESSES", 5, unit="processes", why="that a sentence lists")

@@ -207,3 +207,9 @@ PEAK_KNOWN = policy(
     unit="share of the peak",
     why="below, the report says how much was allocated before the recording",
 )
+DOMINANT_FUNCTION = policy(
+    "DOMINANT_FUNCTION",
+    0.5,
+    unit="share of the step",
+    why="in one function or op of a job without a device: making anything else faster gains less",
+)

@@ -19,6 +19,12 @@ SELDOM_IMPOSSIBLE = policy(
     unit="share of calls",
     why="that may look impossible by one clock before ranks are taken to have several: names or files were copied",
 )
+SAME_MOMENT = policy(
+    "SAME_MOMENT",
+    0.1,
+    unit="share of the shorter wait",
+    why="by which two waits may overlap and still be one after the other: clocks of ranks agree no better",
+)
 ALWAYS_LATE = policy(
     "ALWAYS_LATE",
     0.8,

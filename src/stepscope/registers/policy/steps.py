@@ -99,3 +99,23 @@ WHOLE_PERIOD = policy(
 WHOLE_PERIOD_MOST = policy(
     "WHOLE_PERIOD_MOST", 1.3, unit="× the typical period", why="more than this is no single period"
 )
+WORK_OF_STEPS = policy(
+    "WORK_OF_STEPS",
+    0.9,
+    unit="share of the recording's device time",
+    why="that steps have to launch; less, and they are layers or leave the main work out: refuses 8 of 12 wrong periods "
+    "and none of 24 right ones of public recordings",
+)
+WORK_OF_BARE_PERIODS = policy(
+    "WORK_OF_BARE_PERIODS",
+    0.99,
+    unit="share of the recording's device time",
+    why="that a period has to launch if nothing but repetition shows that it is a step: layers leave out what comes before "
+    "the first and after the last, a loop does not",
+)
+EVEN_WORK = policy(
+    "EVEN_WORK",
+    0.1,
+    unit="× an equal share of the work",
+    why="that the typical period has to launch: with less, something repeats beside the work, such as a copy of the input",
+)

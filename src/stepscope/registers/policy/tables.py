@@ -9,6 +9,13 @@ PHASES_SHOWN = policy("PHASES_SHOWN", 12, unit="phases", why="more do not fit a 
 PHASE_LEAST = policy(
     "PHASE_LEAST", 0.005, unit="share of the steps", why="shorter phases cannot be seen in it"
 )
+GRAPH_KERNELS = policy("GRAPH_KERNELS", 20, unit="kernels", why="of a captured graph that are listed with it")
+UNKNOWN_KERNELS = policy(
+    "UNKNOWN_KERNELS",
+    1_000,
+    unit="kernels",
+    why="whose number format is unknown that a report holds, of untrusted files",
+)
 INPUT_STAGES = policy("INPUT_STAGES", 30, unit="stages", why="of an input pipeline that are listed")
 DEVICE_BINS = policy(
     "DEVICE_BINS",

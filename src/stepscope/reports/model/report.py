@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from stepscope.analysis.findings.finding import Finding
 from stepscope.reports.model.ranks import (
     Arrival,
     CollectiveRow,
@@ -19,9 +20,12 @@ from stepscope.reports.model.ranks import (
     RankWait,
     Straggler,
 )
+from stepscope.reports.model.serving import Serving, ServingGaps, ServingPhase
 from stepscope.reports.model.work import (
     CopyRow,
     Device,
+    GraphKernel,
+    GraphRow,
     KernelRow,
     Kernels,
     OpRow,
@@ -29,6 +33,7 @@ from stepscope.reports.model.work import (
     Precision,
     Queue,
     Rows,
+    UnknownKernel,
 )
 
 __all__ = [
@@ -42,6 +47,8 @@ __all__ = [
     "Device",
     "Finding",
     "Gap",
+    "GraphKernel",
+    "GraphRow",
     "Input",
     "InputStage",
     "KernelRow",
@@ -61,11 +68,17 @@ __all__ = [
     "Queue",
     "RankClock",
     "RankWait",
+    "RegionRow",
     "Report",
     "Rows",
+    "Serving",
+    "ServingGaps",
+    "ServingPhase",
     "StepRow",
     "Steps",
     "Straggler",
+    "UnknownKernel",
+    "Unprofiled",
 ]
 
 SCHEMA = "stepscope.report/1"
@@ -91,12 +104,13 @@ class Profile(msgspec.Struct, kw_only=True):
 
 
 class Problem(msgspec.Struct, kw_only=True):
-    """A defect of the capture itself."""
+    """A defect of the capture itself. `detail` is the evidence; title, cause and fix are the catalogue's."""
 
     code: str
     severity: str
     title: str
     detail: str
+    cause: str = ""
     fix: str = ""
     rank: int | None = None
     count: int = 1
@@ -115,14 +129,36 @@ class StepRow(msgspec.Struct, kw_only=True):
     outlier: bool = False
 
 
+class Unprofiled(msgspec.Struct, kw_only=True):
+    """A step without the profiler: the mean of `count` steps between two waits for the device, and its spread.
+
+    `host_ns` is the host's own time per step, while nothing held it up.
+    """
+
+    mean_ns: int
+    low_ns: int | None = None
+    high_ns: int | None = None
+    count: int = 0
+    host_ns: int | None = None
+
+
 class Steps(msgspec.Struct, kw_only=True):
     """All steps; the figures leave partial ones out and are over each rank's critical device.
 
     `inflation`: how much longer a profiled step is than an unprofiled one, where that is known.
+    `source`: marker, annotation, program, inferred, or whole: no steps, but one window over the recording.
+    `covers`: the share of the recorded device time that is in the steps, and in every table. With regions, the steps
+    are the passes through `region`; `regions` are all that were recorded, and each is a population of its own.
     """
 
     source: str = "none"
     name: str | None = None
+    confidence: str | None = None  # high, medium or low: that these are the steps
+    covers: float | None = None
+    warm_up: str | None = None  # the annotation whose passes were left out, `warm_ups` of them
+    warm_ups: int = 0
+    region: str | None = None
+    regions: list[str] = []
     count: int = 0
     median_ns: int | None = None
     mean_ns: int | None = None
@@ -134,6 +170,11 @@ class Steps(msgspec.Struct, kw_only=True):
     inflation_source: str | None = (
         None  # measured: by steps outside the window; estimated: by a cost per event
     )
+    # What shares, savings and speed-ups are measured by: the unprofiled step where it is known, else the recorded one.
+    basis: str = "recorded"
+    basis_ns: int | None = None
+    unprofiled: Unprofiled | None = None
+    sentence: str = ""  # the basis in words: the first sentence of every rendering
     partial: int = 0
     outliers: int = 0
     critical_devices: dict[str, int | None] = {}  # by rank
@@ -176,19 +217,18 @@ class PhaseRow(msgspec.Struct, kw_only=True):
     parts: dict[str, int] = {}
 
 
-class Finding(msgspec.Struct, kw_only=True):
-    """A diagnosed bottleneck: evidence, what to change, and what that would save."""
+class RegionRow(msgspec.Struct, kw_only=True):
+    """A region that the capture recorded on its own: its passes are its steps. `share` is of the time of all regions."""
 
-    code: str
-    class_: str = msgspec.field(name="class")
-    title: str
-    detail: str
-    evidence: dict[str, Any] = {}
+    name: str
+    count: int
+    total_ns: int
     share: float = 0.0
-    saves_ns_per_step: int = 0
-    speedup: float = 1.0
-    speedup_max: float = 1.0
-    fix: str = ""
+    median_ns: int | None = None
+    mean_ns: int | None = None
+    p90_ns: int | None = None
+    parts: dict[str, int] = {}
+    findings: list[Finding] = []
 
 
 class InputStage(msgspec.Struct, kw_only=True):
@@ -278,6 +318,8 @@ class Report(msgspec.Struct, kw_only=True):
     steps: Steps = msgspec.field(default_factory=Steps)
     breakdown: list[BreakdownRow] = []
     phases: list[PhaseRow] = []
+    serving: Serving = msgspec.field(default_factory=Serving)
+    regions: list[RegionRow] = []
     findings: list[Finding] = []
     input: Input = msgspec.field(default_factory=Input)
     ops: Ops = msgspec.field(default_factory=Ops)

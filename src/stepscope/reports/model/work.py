@@ -13,7 +13,7 @@ class OpRow(msgspec.Struct, kw_only=True):
     name: str
     scope: str | None = None
     placement: str | None = None
-    execution: str | None = None  # eager or graph
+    execution: str | None = None  # eager, graph, or graph replay: the launch of a captured graph
     calls: int
     host_total_ns: int
     host_self_ns: int
@@ -61,17 +61,51 @@ class Rows(msgspec.Struct, kw_only=True):
     shown: int = 0
 
 
+class GraphKernel(msgspec.Struct, kw_only=True):
+    """A kernel or copy inside a graph, over all launches of it."""
+
+    name: str
+    calls: int
+    ns: int
+
+
+class GraphRow(msgspec.Struct, kw_only=True):
+    """A captured graph, over its launches in the steps. It is a row of the ops, too (execution: graph replay)."""
+
+    name: str
+    scope: str | None = None  # the annotation around its launch
+    calls: int
+    nodes: int  # of one launch
+    host_ns: int
+    device_ns: int
+    named_share: (
+        float  # of its device time whose op is known, by a recording of the capture or by the program
+    )
+    kernels: list[GraphKernel] = []  # the longest
+
+
 class Ops(Rows, kw_only=True):
     """Ops by device time, then host self time; `by` is what splits them beside their names."""
 
     by: list[str] = []
     rows: list[OpRow] = []
+    graphs: list[GraphRow] = []  # replays of captured graphs, the longest first
 
 
 class Kernels(Rows, kw_only=True):
     """Kernels by total time."""
 
     rows: list[KernelRow] = []
+
+
+class UnknownKernel(msgspec.Struct, kw_only=True):
+    """A kernel whose number format neither its name, its op nor the rest of the file reveals."""
+
+    name: str
+    op: str | None = None
+    calls: int
+    ns: int
+    share: float  # of device compute time
 
 
 class Precision(msgspec.Struct, kw_only=True):
@@ -81,6 +115,8 @@ class Precision(msgspec.Struct, kw_only=True):
     tensor_core_share: float | None = None
     eligible_share: float | None = None
     unknown_share: float = 0.0
+    unknown_total: int = 0  # kernels of unknown format
+    unknown: list[UnknownKernel] = []  # the longest first
 
 
 class CopyRow(msgspec.Struct, kw_only=True):
@@ -111,7 +147,8 @@ class Device(msgspec.Struct, kw_only=True):
     """How the devices were used during the steps."""
 
     busy_share: float | None = None
-    mfu: float | None = None
+    mfu: float | None = None  # against the best dense peak: of 16 bits, or of a narrower format that was used
+    mfu_own_precision: float | None = None  # against the peak of the number format that was used
     sm_efficiency: float | None = None
     occupancy: float | None = None
     streams: int = 0

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from stepscope.analysis.findings.finding import Finding, order
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.rules.copies.exposed_collective import RULE as EXPOSED_COLLECTIVE
+from stepscope.analysis.findings.rules.steps.step_outliers import RULE as STEP_OUTLIERS
 from stepscope.analysis.parts import spoken
 from stepscope.profiles.ranks import spans
 from stepscope.ranks.calls.matching import SYMMETRIC
 from stepscope.ranks.stragglers.causes import COMPUTE
 from stepscope.registers.policy.findings import MOST_SAVED
 from stepscope.registers.policy.ranks import ALWAYS_LATE
-from stepscope.reports.finding_order import order
-from stepscope.reports.model.report import Collectives, Finding, Straggler
+from stepscope.reports.model.report import Collectives, Straggler
 from stepscope.units import duration
 
-CODE = "straggler"
-_WAITING, _OUTLIERS = "exposed-collective", "step-outliers"
+
+@dataclass(frozen=True)
+class LateRank:
+    """The rank that the others wait for, if there is one, and the mean step of the run."""
+
+    straggler: Straggler | None
+    step_ns: int | None
 
 
 def with_waits(findings: Sequence[Finding], told: Collectives) -> None:
@@ -23,7 +32,7 @@ def with_waits(findings: Sequence[Finding], told: Collectives) -> None:
     matched = [row for row in told.rows if row.wait_ns is not None and row.name in SYMMETRIC]
     spent = sum(row.total_ns for row in matched)
     for finding in findings:
-        if finding.code == _WAITING and spent:
+        if finding.code == EXPOSED_COLLECTIVE.code and spent:
             share = min(1.0, sum(row.wait_ns or 0 for row in matched) / spent)
             finding.evidence = {**finding.evidence, "wait_share": round(share, 4)}
             finding.detail += f" {share:.0%} of all ranks' time in collectives is waiting for others to come."
@@ -33,14 +42,17 @@ def with_straggler(
     findings: Sequence[Finding], found: Straggler | None, step_ns: int | None
 ) -> list[Finding]:
     """The findings with that of the straggler, whose time no longer counts as the collective's own."""
-    if found is None or not step_ns:
+    mine = find(LateRank(found, step_ns))
+    if mine is None or found is None or not step_ns:
         return list(findings)
-    mine = _finding(found, step_ns)
     explained = [finding for finding in findings if _is_late_steps(finding, found)]
     for finding in findings:
         same = finding.saves_ns_per_step if finding in explained else _same_cause(finding, found)
         _say_the_same(finding, mine, same)
-    rest = [_without(finding, mine, step_ns) if finding.code == _WAITING else finding for finding in findings]
+    rest = [
+        _without(finding, mine, step_ns) if finding.code == EXPOSED_COLLECTIVE.code else finding
+        for finding in findings
+    ]
     ranked = sorted((mine, *(finding for finding in rest if finding is not None)), key=order)
     place = ranked.index(mine)
     before, after = ranked[:place], ranked[place + 1 :]
@@ -58,7 +70,7 @@ def _same_cause(finding: Finding, found: Straggler) -> int:
 
 def _is_late_steps(finding: Finding, found: Straggler) -> bool:
     """Whether it tells of slow steps, and most are those in which the rank was late, or did what made it late."""
-    if finding.code != _OUTLIERS:
+    if finding.code != STEP_OUTLIERS.code:
         return False
     slow = set(finding.evidence.get("steps", ()))
     late = {*found.late_in, *(step - 1 for step in found.late_in)}
@@ -70,19 +82,22 @@ def _say_the_same(finding: Finding, mine: Finding, same_ns: int) -> None:
     same = min(finding.saves_ns_per_step, mine.saves_ns_per_step, same_ns)
     if same <= 0:
         return
-    finding.evidence = {**finding.evidence, "same_time_as": CODE, "same_ns_per_step": same}
+    finding.evidence = {**finding.evidence, "same_time_as": RULE.code, "same_ns_per_step": same}
     finding.detail += (
         f" {duration(same)} of it is the same time that the others wait for rank {mine.evidence['rank']}, a finding "
         "of its own: it can be saved only once."
     )
 
 
-def _finding(found: Straggler, step_ns: int) -> Finding:
-    late = min(found.late_ns_per_step, int(MOST_SAVED * step_ns))
+def find(ranks: LateRank) -> Finding | None:
+    """The finding about the late rank."""
+    found, step_ns = ranks.straggler, ranks.step_ns
+    if found is None or not step_ns:
+        return None
+    # The share is of the steps that were compared, whose mean may be another than that of all recorded ones.
+    late = min(found.late_ns_per_step, int(min(found.share, MOST_SAVED) * step_ns))
     speedup = round(step_ns / (step_ns - late), 4)
-    return Finding(
-        code=CODE,
-        class_="time",
+    return RULE.finding(
         title=_title(found),
         detail=" ".join((_late(found), *_why(found))),
         evidence={
@@ -228,8 +243,7 @@ def _fix(found: Straggler) -> str:
         return _FIXES["work"].format(rank=found.rank)
     if found.kind == "data-dependent":
         return "The work varies from step to step: bucket batches by length, pack sequences, and spread expensive samples over ranks."
-    usual = "Compare the machine of rank {rank} and what runs on it with the others."
-    return _FIXES.get(found.cause or "", usual).format(rank=found.rank)
+    return _FIXES.get(found.cause or "", RULE.fix[ANY]).format(rank=found.rank)
 
 
 def _without(finding: Finding, mine: Finding, step_ns: int) -> Finding | None:
@@ -252,3 +266,15 @@ def _without(finding: Finding, mine: Finding, step_ns: int) -> Finding | None:
     finding.speedup_max = max(finding.speedup, min(finding.speedup_max, round(1 / max(1e-6, 1 - share), 4)))
     finding.detail += f" Without the wait for rank {mine.evidence['rank']}, which is a finding of its own, {share:.0%} are left."
     return finding
+
+
+RULE: Rule[LateRank] = Rule(
+    code="straggler",
+    title="The other ranks wait for one rank",
+    turn=175,
+    page="collectives",
+    owns="waits of other ranks for one that comes late",
+    change="see [collectives](collectives.md)",
+    fix={ANY: "Compare the machine of rank {rank} and what runs on it with the others."},
+    find=find,
+)

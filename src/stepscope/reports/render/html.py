@@ -10,20 +10,21 @@ from stepscope import units
 from stepscope.reports.figures import FIGURES
 from stepscope.reports.figures.markup import Content, Markup, join, tag
 from stepscope.reports.figures.style import asset, content_style, page_style
-from stepscope.reports.model.report import Finding, Problem, Report
-from stepscope.reports.render.html_account import account_html
+from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Report
 from stepscope.reports.render.html_tables import table_html
-from stepscope.reports.tables.tables import ORDER, TITLES, tables_of
+from stepscope.reports.tables.tables import ORDER, TITLES, names_table, tables_of
+from stepscope.reports.wording.basis import step_label
 from stepscope.reports.wording.facts import VERDICT, facts_of, is_sentence
 from stepscope.reports.wording.headline import devices, figures, title
 from stepscope.reports.wording.parts import part
-from stepscope.reports.wording.summary import evidence, in_order
-from stepscope.reports.wording.values import framework, moment, share
+from stepscope.reports.wording.summary import evidence, in_order, longest_names, own_steps
+from stepscope.reports.wording.values import framework, moment, share, short_name
 
 ROWS = 200
 _FIGURES = {"breakdown": ("account", "ranks"), "steps": ("steps",), "precision": ("precision",), "device": ("device",), "memory": ("memory",)}  # fmt: skip
 
 
+_OPEN_FROM = 0.05  # the largest idle part is open from this share on
 # Sections whose figures say all that their tables would.
 _DRAWN = ("breakdown", "precision")
 
@@ -76,6 +77,7 @@ def _header(report: Report) -> list[Markup]:
     return [
         tag("h1", profile.name or profile.path),
         tag("p", [tag("span", each) for each in about if each], class_="sub"),
+        tag("p", report.steps.sentence) if report.steps.sentence else tag("p"),
         tag("div", cards, class_="cards"),
     ]
 
@@ -83,9 +85,8 @@ def _header(report: Report) -> list[Markup]:
 def _cards(report: Report) -> Iterator[tuple[str, str]]:
     """The figures that people look for first."""
     steps = report.steps
-    if steps.median_ns is not None:
-        counted = steps.count - steps.partial or steps.count  # partial ones only where there are no others
-        yield f"median of {counted:,} step{'s' if counted != 1 else ''}", units.duration(steps.median_ns)
+    if steps.basis_ns is not None:
+        yield step_label(steps), units.duration(steps.basis_ns)
     busy = sum(row.share for row in report.breakdown if part(row.part).is_busy)
     if report.breakdown and any(row.part == "compute" for row in report.breakdown):
         yield "of the time the device is busy", share(busy)
@@ -96,6 +97,8 @@ def _cards(report: Report) -> Iterator[tuple[str, str]]:
         yield label, share(idle[0].share)
     if report.device.mfu is not None:
         yield "model FLOPs utilisation", share(report.device.mfu)
+    if report.device.mfu_own_precision is not None:
+        yield "of its own precision's peak", share(report.device.mfu_own_precision)
     peaks = [
         found.peak_bytes for found in report.memory.devices if found.device_kind != "cpu" and found.peak_bytes
     ]
@@ -134,13 +137,11 @@ def _body(report: Report, name: str, limit: int) -> Iterator[Content]:
 
 
 def _problems(report: Report, _: str, limit: int) -> Iterator[Markup]:
-    remarks = [_problem(problem) for problem in report.problems if problem.severity == "info"]
+    notes = [_problem(problem) for problem in report.problems if problem.severity == "info"]
     told = [_problem(problem) for problem in report.problems if problem.severity != "info"]
     yield from told or [tag("p", "Nothing is wrong with the capture.")]
-    if remarks:
-        yield tag(
-            "details", tag("summary", f"{len(remarks)} remark{'s' if len(remarks) > 1 else ''}"), remarks
-        )
+    if notes:
+        yield tag("details", tag("summary", f"{len(notes)} note{'s' if len(notes) > 1 else ''}"), notes)
 
 
 def _problem(problem: Problem) -> Markup:
@@ -149,6 +150,7 @@ def _problem(problem: Problem) -> Markup:
         "div",
         tag("h3", tag("em", problem.severity), f": {problem.title}{rank}"),
         tag("p", problem.detail),
+        tag("p", problem.cause, class_="cause") if problem.cause else None,
         tag("p", problem.fix, class_="fix") if problem.fix else None,
         class_=f"problem {problem.severity}",
     )
@@ -191,10 +193,34 @@ def _figures_and_tables(report: Report, name: str, limit: int) -> Iterator[Marku
     yield from (tag("p", f"{label}: {value}") for label, value in long)
     yield from (found.html() for found in drawn)
     if name == "breakdown" and report.breakdown:
-        yield account_html(report)
+        yield _account(report)
     if name not in _DRAWN:
         for table in tables_of(report, name):
             yield table_html(table.head(limit), table.title if table.title != name else "")
+
+
+def _account(report: Report) -> Markup:
+    """All parts, busy ones first; the one that costs most is open."""
+    rows = in_order(report.breakdown)
+    idle = [row for row in rows if not part(row.part).is_busy and row.share >= _OPEN_FROM]
+    worst = max(idle, key=lambda row: row.ns, default=None)
+    return tag("div", [_account_part(row, own_steps(report), row is worst) for row in rows], class_="parts")
+
+
+def _account_part(row: BreakdownRow, steps: int, is_open: bool) -> Markup:
+    about = part(row.part)
+    names = ", ".join(short_name(each.name) for each in longest_names(row))
+    line = tag(
+        "summary",
+        tag("i", class_=f"swatch p-{row.part}"),
+        tag("b", about.title),
+        tag("span", share(row.share), class_="n"),
+        tag("span", units.duration(row.ns / steps), class_="n"),
+        tag("span", tag("i", class_=f"p-{row.part}", style=f"width:{100 * row.share:.2f}%"), class_="gauge"),
+        tag("span", names, class_="names"),
+    )
+    note = f"{about.meaning} {share(row.named_share)} of this time has a name."
+    return tag("details", line, tag("p", note), table_html(names_table(row), ""), open=is_open)
 
 
 def _figure_names(report: Report, section: str) -> tuple[str, ...]:

@@ -29,6 +29,9 @@ def _lines(report: Report, sections: Collection[str] | None, limit: int) -> Iter
     yield f"# {text(title(report))}"
     yield ""
     yield text(" · ".join([framework(report.profile.framework), *figures(report)]))
+    if report.steps.sentence:
+        yield ""
+        yield text(report.steps.sentence)
     for name in ORDER:
         if sections is None or name in sections:
             yield from _WORDS.get(name, _section)(report, name, limit)
@@ -62,8 +65,9 @@ def _problems(report: Report, _: str, limit: int) -> Iterator[str]:
 
 def _problem(problem: Problem) -> str:
     rank = f" (rank {problem.rank})" if problem.rank is not None else ""
+    cause = f" {text(problem.cause)}" if problem.cause else ""
     fix = f" → {text(problem.fix)}" if problem.fix else ""
-    return f"- **{problem.severity}: {text(problem.title)}**{rank} {text(problem.detail)}{fix}"
+    return f"- **{problem.severity}: {text(problem.title)}**{rank} {text(problem.detail)}{cause}{fix}"
 
 
 def _findings(report: Report, _: str, limit: int) -> Iterator[str]:

@@ -7,11 +7,10 @@ from collections.abc import Collection, Iterator
 from rich.text import Text
 
 from stepscope.reports.model.report import Report
-from stepscope.reports.render.drawn import bar
 from stepscope.reports.render.terminal_sections import ASKED_FOR, IN_WORDS, cut, heading, wrapped
-from stepscope.reports.render.text_grid import GAP, lines
+from stepscope.reports.render.text_grid import GAP, bar, lines
 from stepscope.reports.tables.table import Column, Table
-from stepscope.reports.tables.tables import ORDER, TITLES, tables_of
+from stepscope.reports.tables.tables import ORDER, TITLES, UNKNOWN_PRECISION, tables_of
 from stepscope.reports.wording.facts import VERDICT, Fact, facts_of, is_sentence
 from stepscope.reports.wording.headline import headline
 from stepscope.reports.wording.values import short_name, shown
@@ -32,11 +31,17 @@ def as_text(
 
 
 def report_lines(
-    report: Report, width: int, *, sections: Collection[str] | None = None, limit: int = ROWS
+    report: Report,
+    width: int,
+    *,
+    sections: Collection[str] | None = None,
+    limit: int = ROWS,
+    verbose: bool = False,
 ) -> Iterator[Text]:
-    """What is printed, line by line."""
+    """What is printed, line by line; `verbose` lists each kernel whose precision is unknown."""
     yield Text(safe(report.profile.name or report.profile.path), style="bold")
     yield from wrapped(" · ".join(headline(report)), width, "  ")
+    yield from wrapped(report.steps.sentence, width, "  ")
     for name in ORDER:
         if sections is not None and name not in sections:
             continue
@@ -45,12 +50,13 @@ def report_lines(
             yield from told(report, width, limit)
         # A row per step is for those who ask for it.
         if name not in IN_WORDS or (name == "steps" and sections is not None):
-            yield from _section(report, name, width, limit)
+            yield from _section(report, name, width, limit, verbose=verbose or sections is not None)
 
 
-def _section(report: Report, name: str, width: int, limit: int) -> Iterator[Text]:
+def _section(report: Report, name: str, width: int, limit: int, *, verbose: bool) -> Iterator[Text]:
     facts = [] if name in IN_WORDS else facts_of(report, name)
-    tables = [table.head(limit) for table in tables_of(report, name)]
+    found = [table for table in tables_of(report, name) if verbose or table.name != UNKNOWN_PRECISION]
+    tables = [table.head(0 if table.name == UNKNOWN_PRECISION else limit) for table in found]
     if name not in IN_WORDS and (facts or tables):
         yield from heading(TITLES[name].lower())
         yield from _told(facts, width)

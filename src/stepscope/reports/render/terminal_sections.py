@@ -9,8 +9,7 @@ from rich.text import Text
 
 from stepscope import units
 from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Report, StepRow
-from stepscope.reports.render.drawn import bar, sparkline
-from stepscope.reports.render.text_grid import lines
+from stepscope.reports.render.text_grid import bar, lines, sparkline
 from stepscope.reports.wording.facts import inflation
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.summary import basis, gain, in_order, longest_names, own_steps
@@ -37,21 +36,21 @@ def wrapped(text: str, width: int, indent: str, mark: str = "") -> Iterator[Text
 
 
 def cut(total: int, shown: int, what: str) -> Iterator[Text]:
-    """Says aloud that rows were left out, and how to get them."""
+    """A warning that rows were left out, and how to get them."""
     if total > shown:
         yield Text(f"  … {shown:,} of {total:,} rows of {what}; --limit 0 shows all", style="yellow")
 
 
 def problems(report: Report, width: int, limit: int) -> Iterator[Text]:
-    """Defects of the capture come first: they say how far the rest can be trusted. Remarks are only named."""
-    remarks = [problem.code for problem in report.problems if problem.severity == "info"]
+    """Defects of the capture come first: they say how far the rest can be trusted. Notes are only named."""
+    notes = [problem.code for problem in report.problems if problem.severity == "info"]
     for problem in report.problems:
         if problem.severity != "info":
             yield from _problem(problem, width)
-    if remarks:
+    if notes:
         yield Text()
-        count = f"{len(remarks)} remark{'s' if len(remarks) > 1 else ''} on the capture"
-        yield Text(safe(f"{count}: {', '.join(remarks)}; --section problems tells"), style="dim")
+        count = f"{len(notes)} note{'s' if len(notes) > 1 else ''} on the capture"
+        yield Text(safe(f"{count}: {', '.join(notes)}; see --section problems"), style="dim")
 
 
 def every_problem(report: Report, width: int, limit: int) -> Iterator[Text]:
@@ -69,6 +68,8 @@ def _problem(problem: Problem, width: int) -> Iterator[Text]:
     label = (f"{problem.severity}: ", _STYLES.get(problem.severity, ""))
     yield Text.assemble(label, (safe(problem.title), "bold"), rank)
     yield from wrapped(problem.detail, width, "  ")
+    if problem.cause:
+        yield from wrapped(problem.cause, width, "  ")
     if problem.fix:
         yield from wrapped(problem.fix, width, "  ", "→ ")
 
@@ -130,7 +131,7 @@ def _clipped(name: str) -> str:
 def steps(report: Report, width: int, limit: int) -> Iterator[Text]:
     """The durations as a curve for each rank, then in figures."""
     found = report.steps
-    if not found.rows or found.median_ns is None:
+    if not found.rows or found.median_ns is None or found.source == "whole":
         return
     yield from heading("steps", _counted(report))
     ranks = report.profile.ranks[:_RANKS_DRAWN]
@@ -154,10 +155,13 @@ def steps(report: Report, width: int, limit: int) -> Iterator[Text]:
 def _counted(report: Report) -> str:
     found = report.steps
     notes = [f"{found.outliers:,} outlier{'s' if found.outliers > 1 else ''}" if found.outliers else ""]
-    notes += [f"{found.partial:,} partial, not in the figures" if found.partial else ""]
-    return safe(
-        "; ".join([f"{found.count:,} by {_clipped(found.name or found.source)}", *filter(None, notes)])
-    )
+    notes += [f"{found.partial:,} recorded in part, left out" if found.partial else ""]
+    notes += [f"{found.warm_ups:,} of warm-up, left out" if found.warm_ups else ""]
+    sure = f", {found.confidence} confidence" if found.confidence else ""
+    how = f"by {_clipped(found.name)}" if found.name else found.source
+    by = f"{found.count:,} {how}{sure}"
+    covers = f"{share(found.covers)} of the recorded device time" if found.covers is not None else ""
+    return safe("; ".join(filter(None, [by, *notes, covers])))
 
 
 def _curve(rows: list[StepRow], label: str, width: int) -> Text:

@@ -1,4 +1,4 @@
-"""Cells as aligned lines: figures keep their width, and texts share what is left."""
+"""Characters in a grid: cells as aligned lines, where texts share what figures leave, and bars and curves."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ GAP = 2
 INDENT = 2
 NARROWEST = 8
 STILL_READ = 20  # so much is left of a remark before names have to give way
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_LEVELS = "▁▂▃▄▅▆▇█"
 
 
 def lines(
@@ -73,3 +75,21 @@ def _fitted(widths: list[int], flexible: Sequence[bool], room: int) -> list[int]
             break
         widths[max(wide, key=lambda i: widths[i])] -= 1
     return widths
+
+
+def bar(share: float, width: int) -> str:
+    """A bar of at most `width` columns; a share above zero is never drawn as nothing."""
+    eighths = round(max(0.0, min(1.0, share)) * width * 8)
+    eighths = max(eighths, 1) if share > 0 else 0
+    full, rest = divmod(eighths, 8)
+    return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(width)
+
+
+def sparkline(values: Sequence[float], width: int) -> str:
+    """The values from zero to the largest; more values than columns are put together by their maximum."""
+    if not values:
+        return ""
+    top = max(values) or 1.0
+    columns = min(width, len(values))
+    pieces = [values[len(values) * i // columns : max(len(values) * (i + 1) // columns, len(values) * i // columns + 1)] for i in range(columns)]  # fmt: skip
+    return "".join(_LEVELS[min(7, round(7 * max(piece) / top))] for piece in pieces)

@@ -15,6 +15,8 @@ from stepscope.reports.sections import (
     phases,
     precision,
     problems,
+    regions,
+    serving,
     steps,
 )
 from stepscope.reports.sections.section import Section
@@ -23,7 +25,9 @@ SECTIONS: tuple[Section, ...] = (
     problems.SECTION,
     findings.SECTION,
     breakdown.SECTION,
+    regions.SECTION,
     phases.SECTION,
+    serving.SECTION,
     steps.SECTION,
     input_pipeline.SECTION,
     ops.SECTION,

@@ -11,7 +11,7 @@ import polars as pl
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.device.use import DeviceUse, device_use
-from stepscope.analysis.kernels.mfu import matrix_products, utilisation
+from stepscope.analysis.kernels.mfu import Utilisation, matrix_products, utilisation
 from stepscope.analysis.options import Options
 from stepscope.reports.columns import capped, sum_or_null
 from stepscope.reports.model.report import CopyRow, Device, Queue
@@ -27,13 +27,13 @@ class RankDevices:
 
     rank: int
     use: DeviceUse
-    mfu: float | None
+    mfu: Utilisation | None
 
 
 def of_rank(context: RankContext) -> RankDevices:
     """The rank's devices, and how much of their peak they reached."""
-    use = device_use(context.trace, context.windows, context.account, context.kernel_calls)
-    products = matrix_products(context.trace, context.op_calls, context.kernel_calls)
+    use = device_use(context.work, context.windows, context.account, context.kernel_calls)
+    products = matrix_products(context.work, context.op_calls, context.kernel_calls)
     return RankDevices(context.rank, use, utilisation(context.trace, products, use.window_ns))
 
 
@@ -44,7 +44,8 @@ def joined(ranks: Sequence[RankDevices], options: Options) -> Mapping[str, Any]:
     uses = [rank.use for rank in ranks]
     found = Device(
         busy_share=_mean(ranks, lambda rank: rank.use.busy_share),
-        mfu=_mean(ranks, lambda rank: rank.mfu),
+        mfu=_mean(ranks, lambda rank: rank.mfu.best if rank.mfu else None),
+        mfu_own_precision=_mean(ranks, lambda rank: rank.mfu.own_precision if rank.mfu else None),
         sm_efficiency=_mean(ranks, lambda rank: rank.use.sm_efficiency),
         occupancy=_mean(ranks, lambda rank: rank.use.occupancy),
         streams=max(use.streams for use in uses),

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.findings.rules import Case, findings
+from stepscope.analysis.findings.apply import apply_rules
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding, order
 from stepscope.analysis.options import Options
 from stepscope.profiles.ranks import spans
-from stepscope.reports.finding_order import order
-from stepscope.reports.model.report import Finding
 from stepscope.reports.sections.section import Section
 
 
 def of_rank(context: RankContext) -> list[tuple[int, Finding]]:
-    """The findings on the rank's critical device; without steps there is nothing to measure them by."""
+    """The findings on the rank's critical device."""
     if context.steps.windows.is_empty():
         return []
     case = Case(
@@ -28,8 +27,13 @@ def of_rank(context: RankContext) -> list[tuple[int, Finding]]:
         kernels=context.kernel_calls,
         ops=context.op_calls,
         whole_plan=context.plan,
+        workload=context.workload.kind,
     )
-    return [(context.rank, Finding(**asdict(found))) for found in findings(case)]
+    found = apply_rules(case)
+    if context.steps.is_whole:
+        # Much of a recording is before and after the job: idle time without a cause is no advice.
+        found = [each for each in found if each.code != "idle-unexplained"]
+    return [(context.rank, each) for each in found]
 
 
 def joined(ranks: Sequence[list[tuple[int, Finding]]], options: Options) -> Mapping[str, Any]:

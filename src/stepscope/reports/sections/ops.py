@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -11,10 +12,11 @@ import polars as pl
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.ops.calls import ops_table
+from stepscope.analysis.ops.graph_calls import graphs_table
 from stepscope.analysis.ops.stacks import stacks_of
 from stepscope.analysis.options import Options
 from stepscope.reports.columns import capped, only_value, sum_or_null
-from stepscope.reports.model.report import OpRow, Ops
+from stepscope.reports.model.report import GraphRow, OpRow, Ops
 from stepscope.reports.sections.section import Section
 
 _TIMES = ("host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns")
@@ -24,13 +26,22 @@ _KNOWN_OR_NOT = ("memory_bytes", *_CHANGES, "flops", "bytes")
 _WORDS = ("scope", "placement", "execution", "shapes", "forward")
 
 
-def of_rank(context: RankContext) -> pl.DataFrame:
+@dataclass(frozen=True)
+class RankOps:
+    """The ops of one rank, and the graphs that it launched."""
+
+    rows: pl.DataFrame
+    graphs: pl.DataFrame
+
+
+def of_rank(context: RankContext) -> RankOps:
     """The ops of the rank's steps, summed."""
     calls, by = context.op_calls, context.options.ops_by
     if "stack" in by:
         calls = calls.with_columns(stack=stacks_of(context.trace, calls["event"]))
     found = ops_table(calls, ("name", *by))
-    return _with_changes(found, context.trace.info.capture.get("ops"))
+    rows = _with_changes(found, context.trace.info.capture.get("ops"))
+    return RankOps(rows, graphs_table(context.trace, context.op_calls))
 
 
 def _with_changes(ops: pl.DataFrame, told: object) -> pl.DataFrame:
@@ -50,12 +61,12 @@ def _change(row: object, key: str) -> int | None:
     return value if type(value) is int and abs(value) < 1 << 62 else None
 
 
-def joined(ranks: Sequence[pl.DataFrame], options: Options) -> Mapping[str, Any]:
+def joined(ranks: Sequence[RankOps], options: Options) -> Mapping[str, Any]:
     """Summed over ranks. `share` is of device time, or of host time where there is no device."""
     if not ranks:
         return {"ops": Ops()}
     keys = ["name", *options.ops_by]
-    rows = pl.concat(ranks, how="diagonal_relaxed")
+    rows = pl.concat([rank.rows for rank in ranks], how="diagonal_relaxed")
     words = [word for word in _WORDS if word in rows.columns]
     rows = rows.with_columns(pl.col("name", *words).cast(pl.String))
     summed = rows.group_by(keys, maintain_order=True).agg(
@@ -69,7 +80,24 @@ def joined(ranks: Sequence[pl.DataFrame], options: Options) -> Mapping[str, Any]
     shared = ordered.with_columns(share=(pl.col(cost) / total).round(6) if total else pl.lit(None))
     kept = capped(shared, options.limit)
     found = msgspec.convert(kept.to_dicts(), list[OpRow])
-    return {"ops": Ops(total=len(shared), shown=len(found), by=list(options.ops_by), rows=found)}
+    graphs = _graphs(pl.concat([rank.graphs for rank in ranks]), options)
+    return {
+        "ops": Ops(total=len(shared), shown=len(found), by=list(options.ops_by), rows=found, graphs=graphs)
+    }
+
+
+def _graphs(rows: pl.DataFrame, options: Options) -> list[GraphRow]:
+    """Summed over ranks; the kernels are those of the rank where they take longest."""
+    if rows.is_empty():
+        return []
+    summed = rows.group_by("name", maintain_order=True).agg(
+        pl.col("scope", "nodes").first(),
+        pl.col("kernels").get(pl.col("device_ns").arg_max()),
+        pl.col("calls", "host_ns", "device_ns").sum(),
+        named_share=(pl.col("named_ns").sum() / pl.col("device_ns").sum()).fill_nan(0.0).round(6),
+    )
+    ordered = summed.sort(["device_ns", "name"], descending=[True, False])
+    return msgspec.convert(capped(ordered, options.limit).to_dicts(), list[GraphRow])
 
 
 SECTION = Section("ops", of_rank, joined)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import polars as pl
 
+from stepscope.analysis.basis import UNPROFILED, Basis, step_basis
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
-from stepscope.reports.model.report import StepRow, Steps
+from stepscope.analysis.parts import BUSY_PARTS
+from stepscope.analysis.steps.work import busy_time
+from stepscope.reports.model.report import StepRow, Steps, Unprofiled
 from stepscope.reports.sections.section import Section
+from stepscope.reports.wording.basis import sentence
 from stepscope.statistics.slow_steps import slow_limit
 from stepscope.statistics.summary import spread
 
@@ -25,6 +29,15 @@ class RankSteps:
     critical_device: int | None
     rows: list[StepRow]
     inflation: Inflation | None = None
+    confidence: str | None = None
+    pieces: int = 0
+    warm_up: str | None = None
+    warm_ups: int = 0
+    busy_ns: int = 0  # device time in the steps
+    recorded_ns: int = 0  # device time of the recording
+    region: str | None = None
+    regions: tuple[str, ...] = ()
+    basis: Basis | None = None
 
     def own(self) -> list[StepRow]:
         """The rows of the critical device, without partial steps."""
@@ -54,12 +67,21 @@ def of_rank(context: RankContext) -> RankSteps:
     """All steps on all devices of the rank."""
     steps = context.steps
     if steps.windows.is_empty():
-        return RankSteps(steps.source, steps.name, None, [])
+        return RankSteps(steps.source, steps.name, None, [], confidence=steps.confidence)
     # The replay first: meanwhile another section makes the account, which the rows want.
     slowed = inflation(context)
     rows = _rows(context)
-    found = RankSteps(steps.source, steps.name, context.critical_device, rows, slowed)
+    busy = context.parts.filter(pl.col("part").is_in(BUSY_PARTS))
+    found = RankSteps(
+        steps.source, steps.name, context.critical_device, rows, slowed, steps.confidence, steps.pieces,
+        steps.warm_up, steps.warm_ups, int(busy["ns"].sum()), busy_time(context.whole_trace),
+        steps.region, steps.regions,
+    )  # fmt: skip
     limit = slow_limit([row.duration_ns for row in found.own()])
+    own = [row.duration_ns for row in found.own()]
+    found = (
+        replace(found, basis=step_basis(context.trace, sum(own) / len(own), steps.source)) if own else found
+    )
     for row in rows:
         row.outlier = row.duration_ns > limit and not row.partial
     return found
@@ -77,8 +99,14 @@ def joined(ranks: Sequence[RankSteps], options: Options) -> Mapping[str, Any]:
     steps = Steps(
         source=marked.source if marked else "none",
         name=marked.name if marked else None,
+        region=marked.region if marked else None,
+        regions=list(dict.fromkeys(name for rank in ranks for name in rank.regions)),
         count=len({row.step for row in rows}),
-        partial=len({row.step for row in rows if row.partial}),
+        confidence=marked.confidence if marked else None,
+        covers=_covers(ranks),
+        warm_up=marked.warm_up if marked else None,
+        warm_ups=marked.warm_ups if marked else 0,
+        partial=max((rank.pieces for rank in ranks), default=0),
         outliers=len({row.step for row in own if row.outlier}),
         critical_devices={str(row.rank): rank.critical_device for rank in ranks for row in rank.rows[:1]},
         rows=rows,
@@ -86,7 +114,29 @@ def joined(ranks: Sequence[RankSteps], options: Options) -> Mapping[str, Any]:
         inflation_source=slowed.source if slowed else None,
         **(asdict(figures) if figures else {}),
     )
+    _set_basis(steps, [rank.basis for rank in ranks if rank.basis is not None])
+    steps.sentence = sentence(steps)
     return {"steps": steps}
+
+
+def _covers(ranks: Sequence[RankSteps]) -> float | None:
+    recorded = sum(rank.recorded_ns for rank in ranks)
+    return round(sum(rank.busy_ns for rank in ranks) / recorded, 6) if recorded else None
+
+
+def _set_basis(steps: Steps, found: Sequence[Basis]) -> None:
+    """Of several ranks that of the slowest unprofiled one, if all were timed; else what was recorded."""
+    steps.basis_ns = steps.mean_ns
+    if not found or any(basis.source != UNPROFILED for basis in found):
+        return
+    slowest = max(found, key=lambda basis: basis.ns)
+    known = {"low_ns": slowest.low_ns, "high_ns": slowest.high_ns, "host_ns": slowest.host_ns}
+    steps.basis, steps.basis_ns = UNPROFILED, round(slowest.ns)
+    steps.unprofiled = Unprofiled(
+        mean_ns=round(slowest.ns),
+        count=slowest.count,
+        **{name: None if value is None else round(value) for name, value in known.items()},
+    )
 
 
 def _rows(context: RankContext) -> list[StepRow]:

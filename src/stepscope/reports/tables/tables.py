@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from stepscope.reports.model.report import BreakdownRow, OpRow, PhaseRow, Report, StepRow
+from stepscope.reports.model.report import BreakdownRow, OpRow, PhaseRow, RegionRow, Report, StepRow
 from stepscope.reports.tables.ranks import rank_tables
 from stepscope.reports.tables.table import Column, Table, table
 from stepscope.reports.wording.memory import fullness, where
@@ -86,6 +86,16 @@ _OP_WORDS: tuple[tuple[str, Kind], ...] = (
     ("execution", "text"),
     ("forward", "name"),
 )
+_GRAPHS = (
+    Column("name", "graph", "name"),
+    Column("scope", "launched in", "name", minor=True),
+    _CALLS,
+    Column("nodes", "nodes", "count"),
+    Column("host_ns", "host", "ns", minor=True),
+    Column("device_ns", "device", "ns"),
+    Column("named_share", "named", "share"),
+    Column("mostly", "mostly", "name"),
+)
 _KERNELS = (
     Column("name", "kernel", "name"),
     Column("op", "op", "name", minor=True),
@@ -156,6 +166,26 @@ _PHASES = (
     Column("total_ns", "total", "ns"),
     Column("mostly", "mostly"),
 )
+_SERVING = (
+    Column("phase", "phase"),
+    Column("executions", "executions", "count"),
+    Column("batch_size", "batch size", "number"),
+    Column("tokens", "tokens", "count"),
+    Column("mean_ns", "mean", "ns"),
+    Column("total_ns", "total", "ns"),
+    Column("tokens_per_s", "tokens/s", "number"),
+)
+_REGIONS = (
+    Column("name", "region", "name"),
+    Column("count", "steps", "count"),
+    Column("share", "share", "share"),
+    Column("total_ns", "total", "ns"),
+    Column("mean_ns", "mean", "ns"),
+    Column("median_ns", "median", "ns"),
+    Column("p90_ns", "p90", "ns", minor=True),
+    Column("mostly", "mostly"),
+    Column("finding", "first finding"),
+)
 _COVERAGE = (Column("what", "what"), Column("share", "covered", "share"))
 _GAPS = (
     Column("what", "what"),
@@ -164,11 +194,21 @@ _GAPS = (
     Column("fix", "what closes it"),
 )
 _PRECISION = (Column("precision", "precision"), Column("share", "share of compute", "share"))
+_UNKNOWN = (
+    Column("name", "kernel of unknown precision", "name"),
+    Column("op", "op", "name"),
+    _CALLS,
+    Column("ns", "total", "ns"),
+    Column("share", "share of compute", "share"),
+)
+UNKNOWN_PRECISION = "unknown_precision"
 TITLES = {
     "problems": "Problems of the capture",
     "findings": "What to change",
     "breakdown": "Where the time goes",
+    "regions": "Regions",
     "phases": "Phases of the step",
+    "serving": "Inference",
     "steps": "Steps",
     "input": "Input pipeline",
     "ops": "Ops",
@@ -238,6 +278,20 @@ def _breakdown(report: Report) -> list[Table]:
     ]
 
 
+def _regions(report: Report) -> list[Table]:
+    """One region beside the other: what follows below is about one of them."""
+    keys = ("name", "count", "share", "total_ns", "mean_ns", "median_ns", "p90_ns")
+    rows = [
+        {
+            **{key: getattr(row, key) for key in keys},
+            "mostly": _mostly(row),
+            "finding": row.findings[0].code if row.findings else None,
+        }
+        for row in report.regions
+    ]
+    return [table("regions", "regions", _REGIONS, rows, bar="share")]
+
+
 def _phases(report: Report) -> list[Table]:
     rows = [
         {
@@ -255,8 +309,12 @@ def _phases(report: Report) -> list[Table]:
     return [table("phases", "phases", (*_PHASES, *parts), rows, bar="share")]
 
 
-def _mostly(row: PhaseRow) -> str | None:
-    """The parts that make up most of the phase."""
+def _serving(report: Report) -> list[Table]:
+    return [table("serving", "executions", _SERVING, report.serving.phases)]
+
+
+def _mostly(row: PhaseRow | RegionRow) -> str | None:
+    """The parts that make up most of the phase or region."""
     largest = sorted(row.parts.items(), key=lambda item: -item[1])[:2]
     total = sum(row.parts.values())
     return ", ".join(f"{part(name).title} {ns / total:.0%}" for name, ns in largest) if total else None
@@ -297,7 +355,14 @@ def _ops(report: Report) -> list[Table]:
     ahead = [column for column in words if not column.minor]
     behind = [column for column in words if column.minor]
     rows = [_op(row) for row in found.rows]
-    return [table("ops", "ops", (_OP, *ahead, *_OPS, *behind), rows, total=found.total, bar="share")]
+    graphs = [
+        {**msgspec.structs.asdict(graph), "mostly": ", ".join(each.name for each in graph.kernels[:2])}
+        for graph in found.graphs
+    ]
+    return [
+        table("ops", "ops", (_OP, *ahead, *_OPS, *behind), rows, total=found.total, bar="share"),
+        table("graphs", "graph replays", _GRAPHS, graphs),
+    ]
 
 
 def _op(row: OpRow) -> dict[str, Any]:
@@ -316,7 +381,17 @@ def _kernels(report: Report) -> list[Table]:
 def _precision(report: Report) -> list[Table]:
     shares = sorted(report.precision.shares.items(), key=lambda item: -item[1])
     rows = [{"precision": name, "share": share} for name, share in shares if share]
-    return [table("precision", "precision", _PRECISION, rows, bar="share")]
+    found = report.precision
+    return [
+        table("precision", "precision", _PRECISION, rows, bar="share"),
+        table(
+            UNKNOWN_PRECISION,
+            "kernels of unknown precision",
+            _UNKNOWN,
+            found.unknown,
+            total=found.unknown_total,
+        ),
+    ]
 
 
 def _device(report: Report) -> list[Table]:
@@ -377,7 +452,9 @@ _WAYS: dict[str, Callable[[Report], list[Table]]] = {
     "problems": _problems,
     "findings": _findings,
     "breakdown": _breakdown,
+    "regions": _regions,
     "phases": _phases,
+    "serving": _serving,
     "steps": _steps,
     "input": _input,
     "ops": _ops,

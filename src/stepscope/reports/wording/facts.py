@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from stepscope import units
-from stepscope.reports.model.report import Report
+from stepscope.reports.model.report import Report, Steps
 from stepscope.reports.wording.memory import notes
 from stepscope.reports.wording.values import share
 
@@ -38,8 +38,11 @@ def _steps(report: Report) -> Iterator[Fact]:
     found = report.steps
     if not found.count:
         return
-    yield "steps", f"{found.count:,}"
-    yield "marked by", f"{found.name or ''} ({found.source})".strip()
+    yield "steps", "none: the whole recording" if found.source == "whole" else f"{found.count:,}"
+    yield "found by", _source(found)
+    yield "confidence", found.confidence or ""
+    yield _share("covers", found.covers, "of the recorded device time")
+    yield "warm-up", f"{found.warm_ups:,} × {found.warm_up}, left out" if found.warm_ups else ""
     yield _duration("median", found.median_ns)
     yield _duration("mean", found.mean_ns)
     yield _duration("10th percentile", found.p10_ns)
@@ -47,8 +50,12 @@ def _steps(report: Report) -> Iterator[Fact]:
     yield _duration("shortest", found.min_ns)
     yield _duration("longest", found.max_ns)
     yield "outliers", f"{found.outliers:,}" if found.outliers else ""
-    yield "partial", f"{found.partial:,}, left out of the figures" if found.partial else ""
+    yield "pieces at the ends", f"{found.partial:,}, left out" if found.partial else ""
     yield "with the profiler a step takes", inflation(report)
+
+
+def _source(found: Steps) -> str:
+    return f"{found.source} {found.name or ''}".strip()
 
 
 def inflation(report: Report) -> str:
@@ -68,17 +75,33 @@ def _input(report: Report) -> Iterator[Fact]:
     yield VERDICT, found.verdict
 
 
+def _serving(report: Report) -> Iterator[Fact]:
+    """Of inference alone: training has sections of its own."""
+    found = report.serving
+    if found.workload != "inference":
+        return
+    yield "engine", found.engine or ""
+    yield "known by", found.evidence
+    if found.gaps.count:
+        yield _duration("gaps between executions", found.gaps.median_ns, "in the median")
+        yield _share("in gaps", found.gaps.share, "of the time of the executions")
+
+
 def _precision(report: Report) -> Iterator[Fact]:
     found = report.precision
     if found.shares:
         able = "" if found.eligible_share is None else f", of {share(found.eligible_share)} that could be"
         yield _share("on tensor cores", found.tensor_core_share, f"of compute time{able}")
+    if found.unknown_total:
+        count = f"{found.unknown_total:,} kernel{'s' if found.unknown_total > 1 else ''}"
+        yield _share("unknown", found.unknown_share, f"of compute time, {count}: -v lists them")
 
 
 def _device(report: Report) -> Iterator[Fact]:
     found = report.device
     yield _share("busy", found.busy_share)
     yield _share("MFU", found.mfu)
+    yield _share("of its own precision's peak", found.mfu_own_precision)
     yield _share("SM efficiency", found.sm_efficiency)
     yield _share("occupancy", found.occupancy)
     yield "streams", f"{found.streams:,}" if found.streams else ""
@@ -106,6 +129,7 @@ def _collectives(report: Report) -> Iterator[Fact]:
 _WAYS: dict[str, Callable[[Report], Iterator[Fact]]] = {
     "steps": _steps,
     "input": _input,
+    "serving": _serving,
     "precision": _precision,
     "device": _device,
     "memory": _memory,

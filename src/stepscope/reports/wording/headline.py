@@ -16,7 +16,14 @@ _TENSORFLOW = re.compile(r"^/job:.*/device:(\w+):(\d+)$")  # as TensorFlow write
 def headline(report: Report) -> list[str]:
     """What to know first, in a few short pieces."""
     return [
-        piece for piece in (framework(report.profile.framework), devices(report), *figures(report)) if piece
+        piece
+        for piece in (
+            framework(report.profile.framework),
+            devices(report),
+            _inference(report),
+            *figures(report),
+        )
+        if piece
     ]
 
 
@@ -50,6 +57,14 @@ def _in_use(device: dict[str, Any]) -> str:
     return f"{count} × {name}" if count > 1 else name
 
 
+def _inference(report: Report) -> str:
+    found = report.serving
+    if found.workload != "inference":
+        return ""
+    phases = "/".join(dict.fromkeys(row.phase for row in found.phases))
+    return " ".join(piece for piece in (found.engine, "inference", f"({phases})" if phases else "") if piece)
+
+
 def ranks(report: Report) -> str:
     """Which of how many, where there are several."""
     profile = report.profile
@@ -62,16 +77,17 @@ def ranks(report: Report) -> str:
 
 
 def steps(report: Report) -> str:
-    """How many, how they were found, and the median."""
+    """How many, and how they were found; how long one takes is the sentence that follows."""
     found = report.steps
     if not found.count:
         return "no steps"
+    if found.source == "whole":
+        return f"no steps: the whole recording, {units.duration(found.median_ns or 0)}"
     count = f"{found.count:,} step" + ("s" if found.count > 1 else "")
-    how = {"inferred": " (inferred)", "annotation": f" of {found.name}"}.get(found.source, "")
-    whole = f" of the {found.count - found.partial:,} whole" if 0 < found.partial < found.count else ""
-    return f"{count}{how}" + (
-        f", median{whole} {units.duration(found.median_ns)}" if found.median_ns is not None else ""
-    )
+    how = {
+        "inferred": " (inferred)", "annotation": f" of {found.name}", "program": f" of the program {found.name}"
+    }.get(found.source, "")  # fmt: skip
+    return f"{count} of the region {found.region}" if found.region is not None else f"{count}{how}"
 
 
 def _busy(report: Report) -> str:
@@ -80,7 +96,12 @@ def _busy(report: Report) -> str:
 
 
 def _mfu(report: Report) -> str:
-    return "" if report.device.mfu is None else f"MFU {share(report.device.mfu)}"
+    """Against the best dense peak, and against that of the format in use where it is another."""
+    best, own = report.device.mfu, report.device.mfu_own_precision
+    if best is None:
+        return ""
+    beside = f" ({share(own)} of its own precision)" if own is not None and share(own) != share(best) else ""
+    return f"MFU {share(best)}{beside}"
 
 
 def title(report: Report) -> str:

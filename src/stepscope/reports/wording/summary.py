@@ -13,7 +13,6 @@ from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.values import share
 
 _LEAST_GAIN = 1.005  # less is written as 1.00×
-_TELLING = 0.03  # a promise as recorded that differs by less says nothing more
 
 
 def own_rows(report: Report, rank: int | None = None) -> list[StepRow]:
@@ -33,8 +32,9 @@ def own_steps(report: Report) -> int:
 
 def basis(report: Report) -> str:
     """What the account is over."""
-    if not report.steps.rows:
-        return "the whole recording, since no steps were found"
+    if not report.steps.rows or report.steps.source == "whole":
+        asked_for = report.steps.confidence == "high"
+        return "the whole recording" + ("" if asked_for else ", since no steps were found")
     ranks = len(report.profile.ranks)
     return f"per step, the mean of {own_steps(report):,}" + (f" on {ranks:,} ranks" if ranks > 1 else "")
 
@@ -103,11 +103,7 @@ def _figure(key: str, value: Any) -> str:
 
 def gain(finding: Finding) -> str:
     """What the change would bring."""
-    notes = [f"at most {finding.speedup_max:.2f}×"] if finding.speedup_max > finding.speedup else []
-    recorded = finding.evidence.get("speedup_as_recorded")
-    if isinstance(recorded, float) and abs(recorded / finding.speedup - 1) > _TELLING:
-        notes.append(f"{recorded:.2f}× with the profiler")
-    more = f" ({', '.join(notes)})" if notes else ""
+    more = f" (at most {finding.speedup_max:.2f}×)" if finding.speedup_max > finding.speedup else ""
     if finding.speedup < _LEAST_GAIN:
         return f"by itself it hardly saves time{more}"
     return f"saves {units.duration(finding.saves_ns_per_step)} a step: {finding.speedup:.2f}× as fast{more}"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from array import array
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotInTime
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar, cast
 
+import msgspec
+import polars as pl
+
 from stepscope.server.http.request import Refused
-from stepscope.server.runs.sizes import size_of
 
 T = TypeVar("T")
 
@@ -19,6 +23,8 @@ T = TypeVar("T")
 # waits less: a thread that waits answers nobody else.
 PATIENCE_S = 0.4
 PATIENCE_OF_OTHERS_S = 0.05
+
+_DEEPEST = 6  # how far down the size of a value is looked for
 
 
 @dataclass(frozen=True)
@@ -189,3 +195,25 @@ class Values:
             self._kept[name] = _Kept(value, size_of(value))
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
+
+
+def size_of(value: Any, depth: int = 0) -> int:
+    """The bytes of frames, buffers and containers of them; other objects count as what Python says of them."""
+    if isinstance(value, pl.DataFrame | pl.Series):
+        return int(value.estimated_size())
+    if isinstance(getattr(value, "nbytes", None), int):
+        return int(value.nbytes)
+    if isinstance(value, bytes | bytearray | str | array):
+        return sys.getsizeof(value)
+    if depth >= _DEEPEST:
+        return sys.getsizeof(value)
+    own = sys.getsizeof(value)
+    if isinstance(value, Mapping):
+        return own + sum(size_of(each, depth + 1) for each in value.values())
+    if isinstance(value, list | tuple | set | frozenset):
+        return own + sum(size_of(each, depth + 1) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return own + sum(size_of(getattr(value, each.name, None), depth + 1) for each in fields(value))
+    if isinstance(value, msgspec.Struct):
+        return own + sum(size_of(getattr(value, name, None), depth + 1) for name in value.__struct_fields__)
+    return own

@@ -13,7 +13,7 @@ from typing import TypeVar
 import polars as pl
 
 from stepscope.errors import StepscopeError
-from stepscope.profiles.cache import background as later
+from stepscope.profiles.cache import background
 from stepscope.profiles.cache.stored import LazyFrames
 from stepscope.profiles.load import load_run
 from stepscope.profiles.profile import Profile
@@ -241,7 +241,7 @@ class Opened:
         """When its tables are stored, use those instead of the ones in memory."""
 
         def settle() -> None:
-            later.wait()
+            background.wait()
             try:
                 if found.listed.is_stored():
                     found.use(load_run(found.listed.run))

@@ -16,7 +16,7 @@ import polars as pl
 
 from stepscope.analysis.device.launch_queue import launch_rows
 from stepscope.analysis.device.use import time_before
-from stepscope.native.spans import nesting as intervals
+from stepscope.native.spans.sets import union
 from stepscope.native.view import lod
 from stepscope.server.timeline import tiles
 from stepscope.server.timeline.view import View, lean
@@ -150,7 +150,7 @@ def _busy(trace: Trace, device: int) -> pl.DataFrame:
         .collect()
         .sort("start_ns")
     )
-    start, end = intervals.union(buffer(work["start_ns"]), buffer(work["end_ns"]))
+    start, end = union(buffer(work["start_ns"]), buffer(work["end_ns"]))
     return pl.DataFrame([series("start_ns", start, pl.Int64), series("end_ns", end, pl.Int64)])
 
 

@@ -24,7 +24,10 @@ from stepscope.server.timeline.view import View, lean
 from stepscope.trace.trace import Trace
 
 LAYERS = ("steps", "phases", "account")
-_SOURCES = {"marker": "marked by", "annotation": "the annotation", "inferred": "found by repetition"}
+_SOURCES = {
+    "marker": "marked by", "annotation": "the annotation", "program": "the program", "inferred": "found by repetition",
+    "whole": "no steps, the whole recording",
+}  # fmt: skip
 
 
 class LayerRow(msgspec.Struct):

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.native.spans import nesting as intervals
+from stepscope.native.spans.sets import total, union
 from stepscope.server.timeline.details import thread_name
 from stepscope.server.timeline.view import View
 from stepscope.trace.columns import buffer
@@ -101,7 +101,7 @@ def _by_track(trace: Trace, events: pl.DataFrame, length: int) -> list[dict[str,
 def covered(spans: pl.DataFrame) -> int:
     """How long any of the spans (start_ns, ns) lasted."""
     ordered = spans.select("start_ns", end_ns=pl.col("start_ns") + pl.col("ns")).sort("start_ns")
-    return int(intervals.total(*intervals.union(buffer(ordered["start_ns"]), buffer(ordered["end_ns"]))))
+    return int(total(*union(buffer(ordered["start_ns"]), buffer(ordered["end_ns"]))))
 
 
 def _devices(trace: Trace, start: int, end: int) -> list[dict[str, Any]]:

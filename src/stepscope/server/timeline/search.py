@@ -10,6 +10,7 @@ import polars as pl
 from stepscope.server.http.request import BadRequest, Refused
 from stepscope.server.runs.opened import OpenedRun
 from stepscope.server.timeline.view import View
+from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.lookup import distinct
 from stepscope.trace.trace import Trace
 
@@ -71,9 +72,9 @@ def found(view: View, text: str, at: int, event: int | None, by: int) -> dict[st
 
 def _first(frame: pl.DataFrame, by: int) -> tuple[int, int]:
     """The row that would come first, without sorting all of them."""
-    start = frame["start"].min() if by > 0 else frame["start"].max()
-    ids = frame.filter(pl.col("start") == start)["id"]
-    return int(ids.min() if by > 0 else ids.max()), int(start)  # type: ignore[arg-type]
+    take = take_smallest if by > 0 else take_largest
+    start = take(frame["start"])
+    return take(frame.filter(pl.col("start") == start)["id"]), start
 
 
 def hits_of(trace: Trace, text: str) -> pl.Series:
@@ -92,7 +93,7 @@ def _wanted_codes(trace: Trace, text: str) -> pl.Series | None:
     wanted = known.filter(matches(known.cast(pl.String), text)).to_physical()
     if wanted.is_empty():
         return None
-    size = int(known.to_physical().max()) + 1  # type: ignore[arg-type]
+    size = take_largest(known.to_physical()) + 1
     return pl.repeat(False, size, dtype=pl.Boolean, eager=True).scatter(wanted, True)
 
 

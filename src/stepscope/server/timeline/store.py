@@ -15,6 +15,7 @@ from stepscope.native.view.lod import Rows
 from stepscope.native.view.rows import arrange
 from stepscope.server.timeline import styles
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import take_largest
 from stepscope.trace.lookup import distinct
 from stepscope.trace.trace import Trace
 
@@ -130,7 +131,7 @@ def _names(column: pl.Series) -> tuple[pl.Series, pl.Series, bytes]:
     table = pl.DataFrame({"code": known.to_physical(), "name": known.cast(pl.String)}).sort("name")
     table = table.head(MOST_NAMES - 1)
     names = pl.concat([pl.Series([NAMELESS]), table["name"]]).alias("name")
-    size = int(table["code"].max() or 0) + 1  # type: ignore[arg-type]
+    size = take_largest(table["code"]) + 1
     number_of = pl.repeat(0, size, dtype=pl.UInt32, eager=True)
     if len(table):
         number_of = number_of.scatter(

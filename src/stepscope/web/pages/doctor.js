@@ -46,11 +46,17 @@ function told(found, what) {
   const serious = results.filter((each) => each.severity !== "info").length;
   const verdict = serious
     ? `${many(serious, "problem")} with ${what}.`
-    : `Nothing is wrong with ${what}${results.length ? `; ${many(results.length, "remark")}` : ""}.`;
+    : `Nothing is wrong with ${what}${results.length ? `; ${many(results.length, "note")}` : ""}.`;
   return [
     h("p", { class: "verdict" }, verdict),
     results.map((each) =>
-      problem(each.severity, each.title, each.evidence, each.fix, h("p", { class: "note" }, h("code", {}, each.code))),
+      problem(
+        each.severity,
+        each.title,
+        [each.evidence, each.cause],
+        each.fix,
+        h("p", { class: "note" }, h("code", {}, each.code)),
+      ),
     ),
     h(
       "details",

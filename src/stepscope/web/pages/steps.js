@@ -3,7 +3,7 @@
 import { openStep, ownRows, stepBars } from "../ui/account.js";
 import { fill } from "../ui/dom.js";
 import { figure, timeAxis } from "../ui/figure.js";
-import { count, duration, times } from "../text/format.js";
+import { count, duration, share, times } from "../text/format.js";
 import { helpLink } from "../shell/help.js";
 import { empty } from "../shell/notice.js";
 import { facts, pageHead } from "../ui/pieces.js";
@@ -35,8 +35,11 @@ async function render(root, context) {
     root,
     pageHead("Steps", "page/steps"),
     facts([
-      ["steps", count(steps.count)],
-      ["marked by", `${steps.name ?? ""} (${steps.source})`.trim()],
+      ["steps", steps.source === "whole" ? "none: the whole recording" : count(steps.count)],
+      ["found by", `${steps.source} ${steps.name ?? ""}`.trim()],
+      ["confidence", steps.confidence ?? null],
+      ["covers", typeof steps.covers === "number" ? `${share(steps.covers)} of the recorded device time` : null],
+      ["warm-up", steps.warm_ups ? `${count(steps.warm_ups)} × ${steps.warm_up}, left out` : null],
       ["median", written(steps.median_ns)],
       ["mean", written(steps.mean_ns)],
       ["10th percentile", written(steps.p10_ns)],
@@ -44,7 +47,7 @@ async function render(root, context) {
       ["shortest", written(steps.min_ns)],
       ["longest", written(steps.max_ns)],
       ["outliers", steps.outliers ? count(steps.outliers) : "none"],
-      ["partial", steps.partial ? `${count(steps.partial)}, left out of the figures` : null],
+      ["pieces at the ends", steps.partial ? `${count(steps.partial)}, left out` : null],
       [
         "with the profiler a step takes",
         steps.inflation && steps.inflation >= 1.02

@@ -18,14 +18,14 @@ export function nothingFound() {
   );
 }
 
-/** @param {string} severity @param {string} title @param {string} detail @param {string} [fix] @param {...import("../ui/dom.js").Content} more */
-export function problem(severity, title, detail, fix = "", ...more) {
+/** A string of `details` is one paragraph. @param {string} severity @param {string} title @param {string | string[]} details @param {string} [fix] @param {...import("../ui/dom.js").Content} more */
+export function problem(severity, title, details, fix = "", ...more) {
   const known = ["error", "warning", "info", "good", "ok"].includes(severity) ? severity : "info";
   return h(
     "div",
     { class: `problem ${known}` },
     h("h3", {}, h("em", {}, severity), `: ${title}`),
-    detail ? h("p", {}, detail) : null,
+    [details].flat().map((each) => (each ? h("p", {}, each) : null)),
     fix ? h("p", { class: "fix" }, fix) : null,
     ...more,
   );

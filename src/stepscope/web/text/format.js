@@ -21,7 +21,6 @@ const FORMATS = /** @type {Record<string, string>} */ ({
   xplane: "XPlane",
   chrome: "Chrome trace",
   "tf-events": "TF event file",
-  tf_events: "TF event file",
 });
 
 /** @param {number} value */

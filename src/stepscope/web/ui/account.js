@@ -26,7 +26,8 @@ export function ownRows(report, rank = null) {
 
 /** What the account is over. @param {import("../types").Report} report */
 export function basis(report) {
-  if (!report.steps.rows.length) return "the whole recording, since no steps were found";
+  if (!report.steps.rows.length || report.steps.source === "whole")
+    return `the whole recording${report.steps.confidence === "high" ? "" : ", since no steps were found"}`;
   const ranks = report.profile.ranks.length;
   return `per step, the mean of ${count(Math.max(1, ownRows(report).length))}${ranks > 1 ? ` on ${count(ranks)} ranks` : ""}`;
 }

@@ -140,6 +140,37 @@ unknown none unknown      _fwd_kernel
 unknown none gemm         matmul_kernel
 bf16    none unknown      void my::thing<__nv_bfloat16, 128>(__nv_bfloat16 const*)
 """
+ENGINES = """
+fp4     yes  gemm         bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x16x256u2_s3_et128x16_m128x16x32_cga1x1x1_16dp256b_rM_TN_transOut_swiGlu_dynBatch_sm100f
+fp4     yes  gemm         bmm_Bfloat16_MxE2m1MxE4m3_Fp32_t128x16x256u2_s3_et128x16_m128x16x32_cga1x1x1_16dp256b_rM_TN_dynBatch_sm100f
+fp8     yes  gemm         gemm_Bfloat16_E4m3E4m3_Fp32_t128x8x128u2_s6_et128x8_m128x8x32_cga1x1x4_16dp256b_TN_transOut_schedS_sm100a
+fp4     yes  gemm         _matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1_swiglu
+fp8     yes  gemm         _p_matmul_ogs_NNT_fp8e4nvxmxfp8xfp8_128x256x128
+fp8     yes  gemm         void deep_gemm::sm90_fp8_gemm_1d2d_impl<4096u, 7168u, 1u, 128u, 128u>(float*, int*)
+fp8     yes  gemm         _w8a8_block_fp8_matmul
+bf16    yes  gemm         void marlin::Marlin<__nv_bfloat16, 1125899906843648l, 256, 1, 8, 8>(int4 const*)
+fp8     yes  attention    fmhaSm100aKernel_QkvE4m3OBfloat16H128PagedKvCausalVarSeqQ128Kv128Persistent
+bf16    yes  attention    fmha_fwd_hd128_bf16_causal_a32_rtna
+unknown none attention    kernel_unified_attention_3d
+unknown none attention    attn_fwd
+unknown none attention    attn_fwd.kd
+unknown no   reduction    bwd_preprocess
+bf16    no   reduction    _finalize_matmul_scatter_bf16
+none    no   ordering     _combined_routing_compute
+none    no   movement     _copy_page_indices_kernel
+none    no   movement     create_flashinfer_kv_indices_triton
+none    no   movement     Im3d2Col.kd
+bf16    no   norm         _ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi256ELi16ELb1ELb0ELb1ELi1EEEvPT0_PT_PfS4_S4_S4_diiiiiiib
+bf16    no   elementwise  _ZN7sgl_hip10activation18act_and_mul_kernelI14__hip_bfloat16TnPFT_RKS3_EXadL_Z4siluIS2_ES3_S5_EEEEvPS3_PS4_i
+fp32    none unknown      _ZN3foo3barIfLi4EEEvPT_i
+none    none unknown      void linearize_index_kernel<long>(at::GenericPackedTensorAccessor<long, 1ul, at::RestrictPtrTraits, int>)
+bf16    no   norm         std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::exists, void>::type vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, long)
+fp8     no   elementwise  _per_token_group_quant_fp8
+bf16    yes  attention    kernel_cutlass_kernel_flash_attncuteflash_fwd_sm100FlashAttentionForwardSm100_object_at__tensorptrbf16gmemalign16odiv64
+fp32    no   conv         naive_conv_ab_nonpacked_fwd_nchw_float_double_float
+bf16    no   conv         naive_conv_ab_nonpacked_wrw_nchw_ushort_double_ushort
+fp32    no   conv         miopenSp3AsmConv_v21_1_2_gfx9_fp32_f2x3_stride1
+"""
 WORDS = {"yes": YES, "no": NO, "none": UNTOLD}
 
 
@@ -148,7 +179,7 @@ def rows(table: str, columns: int) -> list[list[str]]:
     return [line.split(maxsplit=columns - 1) for line in table.splitlines() if line]
 
 
-@pytest.mark.parametrize(("precision", "tensor", "family", "name"), rows(LIBRARIES + OTHERS, 4))
+@pytest.mark.parametrize(("precision", "tensor", "family", "name"), rows(LIBRARIES + OTHERS + ENGINES, 4))
 def test_name_alone(precision: str, tensor: str, family: str, name: str) -> None:
     """Nothing but the name."""
     assert label(name) == Label(precision, WORDS[tensor], family)
@@ -172,7 +203,11 @@ def test_attention(precision: str, tensor: str, name: str) -> None:
         ("triton_poi_fused_gelu_0", HALF, Label("fp16", NO, "elementwise")),
         ("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_ffma", BF16, Label("fp32", NO, "gemm")),
         ("triton_poi_fused_zeros_2", Context(dtypes='["int", "Scalar"]'), Label("none", NO, "elementwise")),
-        ("matmul_kernel", BF16, Label("unknown", UNTOLD, "gemm")),
+        ("matmul_kernel", BF16, Label("bf16", UNTOLD, "gemm")),
+        ("matmul_kernel", FP32, Label("unknown", UNTOLD, "gemm")),
+        ("attn_fwd", BF16, Label("bf16", YES, "attention")),
+        ("attn_fwd.kd", HALF, Label("fp16", YES, "attention")),
+        ("a_kernel_of_no_family", FP32, Label("fp32", UNTOLD, "unknown")),
     ],
 )  # fmt: skip
 def test_types_of_the_launching_op(name: str, context: Context, expected: Label) -> None:
@@ -208,6 +243,13 @@ def test_rounding_that_nobody_tells() -> None:
         assert label("gemm_fusion_dot_74", context) == Label("unknown", UNTOLD, "gemm")
 
 
+def test_words_that_only_move_data_on_a_tpu() -> None:
+    """A TPU lists waits for copies beside its compute; in other frameworks the same words may be anything."""
+    for name in ("copy-done.2", "copy-start", "async-copy", "dynamic-slice-done.14"):
+        assert label(name, JAX) == Label("none", NO, "movement")
+    assert label("copy-done.2").precision == "unknown"
+
+
 def test_strange_names_are_no_trouble() -> None:
     """Names come from files that nobody vouches for."""
     for name in ("", "<", "void (", "nvjet_", "Cijk_", "cutlass_80_tensorop_", "<" * 5000, "x" * 100_000):
@@ -219,6 +261,8 @@ def test_strange_names_are_no_trouble() -> None:
         "16816gemm_",
         "Cijk_Aa_B",
         "SM90_1x",
+        "_ZNI9",
+        "_ZDF16b",
     ):
         label(word * 100_000)
 

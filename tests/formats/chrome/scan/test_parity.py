@@ -13,6 +13,8 @@ from stepscope.formats.chrome.scan.parallel import scan
 from stepscope.formats.source import Source
 from tests.builders.recordings import recordings
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("path", recordings("*.json.gz"), ids=lambda path: path.name)
 def test_slow_way_reads_the_same_tables(path: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 from tests.builders.documents import event, kineto, told
 from tests.formats.ways import Way
 
+pytestmark = pytest.mark.thorough
+
 # Per category: the argument as in the file, its value, where it is found again, and the value there if it differs.
 Case = tuple[Any, ...]
 OP: list[Case] = [

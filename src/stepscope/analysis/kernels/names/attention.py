@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from stepscope.analysis.kernels.names import dtypes as types
+from stepscope.analysis.kernels.names import dtypes
 from stepscope.analysis.kernels.names.label import Context, Label, matrix, product_of
+from stepscope.analysis.kernels.names.words import of_words
 from stepscope.registers.calibration.kernels import HALF_TENSOR_SM, TF32_TENSOR_SM
 
 # Helpers round the two matrix products: they sum, convert or combine, and never multiply matrices.
@@ -35,7 +36,7 @@ def _cudnn(name: str, context: Context) -> Label | None:
     if not name.startswith("cudnn_generated") or "sdpa" not in name:
         return None
     precision = "fp8" if re.search(r"_f8_|_e4m3_|_fp8_", name) else context.precision
-    return Label(precision if precision in ("fp8", *types.SIXTEEN_BITS) else "unknown", True, "attention")
+    return Label(precision if precision in ("fp8", *dtypes.SIXTEEN_BITS) else "unknown", True, "attention")
 
 
 def _efficient(name: str, context: Context) -> Label | None:
@@ -44,7 +45,7 @@ def _efficient(name: str, context: Context) -> Label | None:
     if found is None:
         return None
     if found[1] != "f32":
-        return Label(types.SHORT[found[1]], int(found[2]) >= HALF_TENSOR_SM, "attention")
+        return Label(dtypes.SHORT[found[1]], int(found[2]) >= HALF_TENSOR_SM, "attention")
     return (
         Label("tf32", True, "attention")
         if int(found[2]) >= TF32_TENSOR_SM
@@ -56,15 +57,15 @@ def _tensorrt(name: str, context: Context) -> Label | None:
     found = _TENSORRT.search(name)
     if found is None:
         return None
-    precision = types.SHORT[(found[1] or found[2]).lower()]
+    precision = dtypes.SHORT[(found[1] or found[2]).lower()]
     return Label(precision, True if precision != "fp32" else None, "attention")
 
 
 def _flash(name: str, context: Context) -> Label | None:
     if not _FLASH.search(name):
         return None
-    head = types.before_parameters(name)
-    precision = types.of_templates(name)
+    head = dtypes.before_parameters(name)
+    precision = dtypes.of_templates(name) or of_words(name)
     if _HELPERS.search(head.split("<")[0]) or re.search(r"FwdCombine|BwdPreprocess|BwdPostprocess", head):
         return matrix(precision, False, "reduction", context)
     if precision in ("fp16", "bf16", "fp8", "fp4"):
@@ -75,9 +76,9 @@ def _flash(name: str, context: Context) -> Label | None:
 def _serving(name: str, context: Context) -> Label | None:
     """vLLM's paged attention is plain; FlashInfer's prefill uses the tensor cores, its decode says nothing."""
     if re.search(r"paged_attention_v[12]_kernel|single_query_cached_kv_attention", name):
-        return matrix(types.of_templates(name), False, "attention", context)
+        return matrix(dtypes.of_templates(name), False, "attention", context)
     if re.search(r"(BatchPrefill|SinglePrefill)With\w{0,80}Kernel", name):
-        return matrix(types.of_templates(name), True, "attention", context)
+        return matrix(dtypes.of_templates(name), True, "attention", context)
     if re.search(r"(BatchDecode|SingleDecode)With\w{0,80}Kernel", name):
-        return matrix(types.of_templates(name), None, "attention", context)
+        return matrix(dtypes.of_templates(name), None, "attention", context)
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stepscope.analysis.kernels.names import dtypes as types
+from stepscope.analysis.kernels.names import dtypes
 from stepscope.analysis.kernels.names.label import Context, Label, product_of
 
 _INDUCTOR = re.compile(r"triton_(poi|red|per|tem|mix|for|unk|split_scan)_fused?")
@@ -30,12 +30,20 @@ def inductor(name: str, context: Context) -> Label | None:
     if found[1] == "mix":
         return Label(context.precision or "unknown", None, "fusion")
     family = "reduction" if found[1] in ("red", "per", "split_scan") else "elementwise"
-    untold = "none" if types.whole_numbers(context.dtypes) else "unknown"
+    untold = "none" if dtypes.whole_numbers(context.dtypes) else "unknown"
     return Label(context.precision or untold, False, family)
+
+
+# copy-start.3, copy-done, async-copy, dynamic-slice-done: what TPUs list of work that only moves data.
+_XLA_MOVES = re.compile(
+    r"^((async-)?(copy|slice|dynamic-(update-)?slice|send|recv|async)(-start|-done|-update)?)(\.\d+)*$"
+)
 
 
 def xla(name: str, context: Context) -> Label | None:
     """Loop and reduce fusions run on the plain cores; a matrix product's format stands in the module, not the name."""
+    if context.framework == "jax" and _XLA_MOVES.match(name):
+        return Label("none", False, "movement")
     if _XLA_PRODUCT.match(name):
         return product_of(context, "gemm")
     if context.framework not in ("jax", "tensorflow") and not re.match(r"(loop|input|wrapped)_\w*", name):

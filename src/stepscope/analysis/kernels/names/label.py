@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from stepscope.analysis.kernels.names import dtypes as types
+from stepscope.analysis.kernels.names.dtypes import of_op
 from stepscope.registers.calibration.kernels import TF32_CAPABILITY
 
 MATRIX_FAMILIES = ("gemm", "conv", "attention", "rnn")
+PLAIN_FAMILIES = ("norm", "elementwise", "reduction")
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Context:
     @property
     def precision(self) -> str | None:
         """The format of the operands, where the profile recorded it."""
-        return self.compiled.precision if self.compiled else types.of_op(self.dtypes)
+        return self.compiled.precision if self.compiled else of_op(self.dtypes)
 
 
 def matrix(precision: str | None, tensor_cores: bool | None, family: str, context: Context) -> Label:
@@ -75,4 +76,11 @@ def by_operands(name: str) -> str:
         return "attention"
     if re.search(r"gemm|matmul|\bmm_kernel|_mm_", lowered):
         return "gemm"
-    return "conv" if re.search(r"conv[123]?d|convol", lowered) else "unknown"
+    if re.search(r"conv[123]?d|convol", lowered):
+        return "conv"
+    if re.search(r"norm(?!al)", lowered):
+        return "norm"
+    if re.search(r"softmax|reduce|cumsum", lowered):
+        return "reduction"
+    plain = r"elementwise|act_and_mul|activation|silu|gelu|swiglu|rotary|rope|quant"
+    return "elementwise" if re.search(plain, lowered) else "unknown"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stepscope.analysis.kernels.names import dtypes as types
+from stepscope.analysis.kernels.names import dtypes
 from stepscope.analysis.kernels.names.label import Context, Label, matrix
 
 # nvjet_sm90_tst_..., nvjet_qqtst_...: operand types of A (and B where it differs), C, sum, result. Only the first
@@ -67,7 +67,7 @@ def xmma(name: str, context: Context) -> Label | None:
 
 def _xmma_type(name: str) -> str | None:
     found = _XMMA.search(name)
-    return types.SHORT.get(found[3]) if found else None
+    return dtypes.SHORT.get(found[3]) if found else None
 
 
 def _xmma_tensor(name: str, precision: str) -> bool | None:
@@ -111,7 +111,7 @@ def _old_kernels(bare: str, context: Context) -> Label | None:
         bare,
     ):
         family = "conv" if "convolve" in bare else "gemm"
-        return matrix(types.of_templates(bare) or _simt_type(bare), False, family, context)
+        return matrix(dtypes.of_templates(bare) or _simt_type(bare), False, family, context)
     return None
 
 
@@ -119,12 +119,12 @@ def _instruction_type(text: str) -> str | None:
     """The operand format of a tensor-core instruction as CUTLASS writes it."""
     scaled = _SCALED_TYPE.search(text)
     if scaled:
-        return types.SHORT[scaled[1]]
+        return dtypes.SHORT[scaled[1]]
     found = _INSTRUCTION.search(text)
     if found is None:
         return _first_type(text)
     if found["fast"]:
-        return types.SHORT[found["fast"]]
+        return dtypes.SHORT[found["fast"]]
     if found["sum"] == "h":
         return "fp16"
     if found["sum"] in "dz":
@@ -138,14 +138,14 @@ def _instruction_type(text: str) -> str | None:
         return (
             "tf32"
             if found["shape"] == "1688" and found["out"] is None
-            else types.SHORT.get(found["out"] or "")
+            else dtypes.SHORT.get(found["out"] or "")
         )
-    return types.SHORT.get(found["out"] or "")
+    return dtypes.SHORT.get(found["out"] or "")
 
 
 def _first_type(text: str) -> str | None:
     found = _NAMED_TYPE.search(text)
-    return types.SHORT[found[1]] if found else None
+    return dtypes.SHORT[found[1]] if found else None
 
 
 def _simt_type(text: str) -> str | None:
@@ -153,7 +153,7 @@ def _simt_type(text: str) -> str | None:
     found = _SIMT.search(text)
     if found is None:
         return _first_type(text)
-    narrow = types.SHORT.get(found["in"] or "") or _first_type(found["rest"])
+    narrow = dtypes.SHORT.get(found["in"] or "") or _first_type(found["rest"])
     return narrow or _SUM_TYPES[found["sum"]]
 
 
@@ -169,15 +169,15 @@ def cutlass_template(name: str, context: Context) -> Label | None:
     if "prepare_grouped_gemm_data" in name:
         return Label("none", False, "movement")
     if re.search(r"ReduceSplitK|reduction6kernel|reduction::kernel|\bPermute|TensorReduce", name):
-        return Label(types.of_templates(name) or "unknown", False, "reduction")
+        return Label(dtypes.of_templates(name) or "unknown", False, "reduction")
     family = (
         "conv" if re.search(r"ImplicitGemm|[Cc]onv(?:\d|6kernel|::)|[Ff]prop|[DdWw]grad", name) else "gemm"
     )
     if re.search(r"MmaSimt|OpClassSimt|MmaThread|UniversalFMA", name):
-        return matrix(types.of_templates(name), False, family, context)
+        return matrix(dtypes.of_templates(name), False, family, context)
     atom = _ATOM.search(name)
     if atom:
-        return matrix(types.SHORT[atom[1].lower()], True, family, context)
+        return matrix(dtypes.SHORT[atom[1].lower()], True, family, context)
     precision = _template_operands(name)
     tensor = re.search(r"TensorOp|GMMA|SM90|SM1\d\d_MMA|[Ss]m90|[Ss]m100|Wgmma|tensorop", name)
     return matrix(precision, True if tensor else None, family, context)
@@ -193,7 +193,7 @@ def _template_operands(name: str) -> str | None:
         return "fp4"
     if re.search(r"\bsigned char\b|\bint8_t\b|OpMultiplyAddSaturate", name):
         return "int8"
-    found = types.of_templates(name)
+    found = dtypes.of_templates(name)
     return (
         "tf32"
         if found == "fp32" and blackwell and blackwell[1] == "TF32"
@@ -216,7 +216,7 @@ def vector(name: str, context: Context) -> Label | None:
         return None
     vectors = re.search(r"gemv|gemmk1|ger_kernel|dot_kernel", name)
     family = "gemv" if vectors else "gemm" if "gemm" in name else "reduction"
-    return matrix(types.of_templates(name), False, family, context)
+    return matrix(dtypes.of_templates(name), False, family, context)
 
 
 _CUDNN_PLAIN = re.compile(
@@ -244,7 +244,7 @@ def cudnn(name: str, context: Context) -> Label | None:
         if re.search(r"bn_|norm", word)
         else "elementwise"
     )
-    return matrix(types.of_templates(name), False, family, context)
+    return matrix(dtypes.of_templates(name), False, family, context)
 
 
 def recurrent(name: str, context: Context) -> Label | None:
@@ -252,9 +252,9 @@ def recurrent(name: str, context: Context) -> Label | None:
     if re.search(r"\bRNN_(init|copy)|persistRNN_init", name):
         return Label("none", False, "movement")
     if re.search(r"elemWiseRNNcell|(LSTM|GRU|GENERIC)_elementWise", name):
-        return matrix(types.of_templates(name), False, "elementwise", context)
+        return matrix(dtypes.of_templates(name), False, "elementwise", context)
     if not re.search(r"(ampere|turing|volta|hopper)_(lstm|gru|rnn)_|RNN_blockPersist|persistRNN", name):
         return None
     # Measured in 16 bits alone.
-    precision = types.of_templates(name) or context.precision
-    return Label(precision or "unknown", True if precision in types.SIXTEEN_BITS else None, "rnn")
+    precision = dtypes.of_templates(name) or context.precision
+    return Label(precision or "unknown", True if precision in dtypes.SIXTEEN_BITS else None, "rnn")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stepscope.analysis.kernels.names import dtypes as types
+from stepscope.analysis.kernels.names import dtypes
 from stepscope.analysis.kernels.names.label import Context, Label
 
 COLLECTIVE = re.compile(
@@ -17,18 +17,18 @@ COLLECTIVE = re.compile(
 _MOVING = re.compile(
     r"direct_copy_kernel|copy_kernel_cuda|copy_device_to_device|FillFunctor|CatArrayBatchedCopy|OpaqueType<|vectorized_gather_kernel"
     r"|_scatter_gather_elementwise_kernel\b.*TensorAssign|indexSelect|index_elementwise_kernel.*(index_kernel|index_put)"
-    r"|index_(copy|fill)_kernel|nchwToNhwc|nhwcToNchw|nhwcAddPadding|nchwAddPadding|im2col4?d?_kernel|col2im|[tT]ranspose_?\w{0,40}[kK]ernel"
+    r"|index_(copy|fill)_kernel|nchwToNhwc|nhwcToNchw|nhwcAddPadding|nchwAddPadding|[iI]m\d?d?2[cC]ol|[cC]ol2[iI]m|[tT]ranspose_?\w{0,40}[kK]ernel"
     r"|tril|triu|arange|linspace|flip_kernel|roll_cuda|where_kernel|masked_(fill|scatter|select)|nonzero|flag_kernel"
     r"|computeOffsetsKernel|compute\w{0,40}OffsetsKernel|generateWinogradTiles|init_device_workspace|philox::unpack|memset|Memset"
-    r"|write_indices|split_with_sizes|chunk_cat|_pad_|pad\d?d?_out_kernel|repeat_interleave|unfold|stack_kernel|eye_kernel"
+    r"|write_indices|split_with_sizes|chunk_cat|_pad_|pad\d?d?_out_kernel|(page|block|slot|kv|token)_(indices|table|mapping)|reshape_and_cache|repeat_interleave|unfold|stack_kernel|eye_kernel"
 )
 _ORDERING = re.compile(
     r"RadixSort|radixSort|radix_sort|bitonicSort|MergeSort|merge_sort|sort_kernel|SegmentedSort|gatherTopK|topk|TopK|DeviceSelect|UniqueByKey|unique_by_key"
     r"|DeviceRunLength|DeviceHistogram|histogram|DeviceScanInit|DeviceCompactInit|sort_postprocess|searchsorted|bucketize"
-    r"|^sort(_\d+)*$|fill_(reverse_)?indices|randperm|krn_partial|compute_num_of_partial"
+    r"|^sort(_\d+)*$|fill_(reverse_)?indices|bitmatrix|routing_(compute|clear)|_expt_data|moe_align|moe_sort|MoeSorting|find_long_segments|randperm|krn_partial|compute_num_of_partial"
 )
 _OURS = re.compile(
-    r"\bat::(native|cuda)|\bat_cuda_detail|\bc10::|cub::|thrust::|^void \(anonymous namespace\)|fbgemm|split_embedding|dense_embedding"
+    r"\bat::(native|cuda)|\bat_cuda_detail|\bc10::|cub::|thrust::|rocprim::|hipcub::|^void \(anonymous namespace\)|fbgemm|split_embedding|dense_embedding"
 )
 _TENSORFLOW = re.compile(r"\bEigen::|\btensorflow::|\bxla::")
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -52,7 +52,7 @@ def collective(name: str, context: Context) -> Label | None:
 
 def moving(name: str, context: Context) -> Label | None:
     """Copies, fills, gathers, layout changes and orderings do no floating-point arithmetic."""
-    if _MAY_MULTIPLY.search(types.before_parameters(name)):
+    if _MAY_MULTIPLY.search(dtypes.before_parameters(name)):
         return None
     if _ORDERING.search(name):
         return Label("none", False, "ordering")
@@ -63,13 +63,13 @@ def framework(name: str, context: Context) -> Label | None:
     """PyTorch's and TensorFlow's own kernels: the template arguments carry the types; the tensor cores are not used."""
     if not _OURS.search(name) and not _TENSORFLOW.search(name):
         return None
-    head = types.before_parameters(name)
+    head = dtypes.before_parameters(name)
     if _DEPTHWISE.search(head):
-        return Label(types.of_templates(name) or "unknown", False, "depthwise")
+        return Label(dtypes.of_templates(name) or "unknown", False, "depthwise")
     if _MAY_MULTIPLY.search(head):
-        return Label(types.of_templates(name) or context.precision or "unknown", None, "gemm")
+        return Label(dtypes.of_templates(name) or context.precision or "unknown", None, "gemm")
     family = next((kind for kind, pattern in _KINDS if pattern.search(head)), "elementwise")
-    precision = types.of_templates(name)
+    precision = dtypes.of_templates(name)
     if precision is None:
         precision = "none" if _WHOLE.search(head.partition("<")[2]) else "unknown"
     return Label(precision, False, family)
@@ -83,10 +83,10 @@ _SOLVERS = re.compile(r"\bgetrf_|\bpotrf|trsm_|_trsm|geqrf|cusparse::|cusolver")
 def scientific(name: str, context: Context) -> Label | None:
     """cuFFT is plain; cuSOLVER, cuSPARSE and triangular solves are in fp32, in other formats nobody has looked."""
     if _TRANSFORMS.search(name):
-        return Label(types.of_templates(name) or context.precision or "unknown", False, "elementwise")
+        return Label(dtypes.of_templates(name) or context.precision or "unknown", False, "elementwise")
     if _PIVOTS.search(name):
         return Label("none", False, "movement")
     if not _SOLVERS.search(name):
         return None
-    precision = types.of_templates(name)
+    precision = dtypes.of_templates(name)
     return Label(precision or "unknown", False if precision == "fp32" else None, "solver")

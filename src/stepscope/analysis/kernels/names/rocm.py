@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 
-from stepscope.analysis.kernels.names import dtypes as types
+from stepscope.analysis.kernels.names import dtypes
 from stepscope.analysis.kernels.names.label import Context, Label, matrix
 
 # Cijk_Ailk_Bjlk_BBS_BH_..._MI16x16x1_...: the first letter after the index maps is the operands' type.
-_TENSILE = re.compile(r"Cijk_A\w{3,5}_B\w{3,5}_([A-Z0-9]+?)(_MX)?_")
+_TENSILE = re.compile(r"(?:Custom_)?Cijk_A\w{3,5}_B\w{3,5}_([A-Z0-9]+?)(_MX)?_")
 _TENSILE_TYPES = {"S": "fp32", "D": "fp64", "H": "fp16", "B": "bf16", "I": "int8", "C": "fp32", "Z": "fp64"}
 _MATRIX_INSTRUCTION = re.compile(r"_MI\d+x\d+x\d+|MFMA|_MI(?:16|32|4)_")
+_C_TYPES = {
+    "float": "fp32",
+    "ushort": "bf16",
+    "double": "fp64",
+}  # as naive_conv_…_float_double_float has them
 _IGEMM = re.compile(r"igemm_(fwd|bwd|wrw)_gtcx?\d?_\w{0,80}?(fp16|bf16|fp32|int8)")
 
 
@@ -42,10 +47,11 @@ def _tensile(name: str, context: Context) -> Label | None:
 def _miopen(name: str, context: Context) -> Label | None:
     found = _IGEMM.search(name)
     if found:
-        return Label(types.SHORT[found[2]], "gtcx" in name, "conv")
+        return Label(dtypes.SHORT[found[2]], "gtcx" in name, "conv")
     if re.search(r"miopenSp3AsmConv|naive_conv_|miopenGcnAsmConv|MIOpenConv", name):
-        short = re.search(r"(fp16|bf16|fp32|half)", name)
-        return matrix(types.SHORT[short[1]] if short else types.of_templates(name), False, "conv", context)
+        short = re.search(r"(fp16|bf16|fp32|half|bfloat16)|_(float|ushort|double)_", name)
+        precision = dtypes.SHORT.get(short[1] or "") or _C_TYPES.get(short[2] or "") if short else None
+        return matrix(precision or dtypes.of_templates(name), False, "conv", context)
     return None
 
 
@@ -61,5 +67,5 @@ def _composable(name: str, context: Context) -> Label | None:
         else "gemm"
     )
     if re.search(r"elementwise|Elementwise|reduce_|Reduce", name) and not re.search(r"gemm|Gemm|Fmha", name):
-        return matrix(types.of_templates(name), False, "elementwise", context)
-    return matrix(types.of_templates(name), uses, family, context)
+        return matrix(dtypes.of_templates(name), False, "elementwise", context)
+    return matrix(dtypes.of_templates(name), uses, family, context)

@@ -44,6 +44,11 @@ _MOVES = frozenset(
 _ALGORITHMS = {3: "fp16", 4: "fp16", 5: "bf16", 6: "bf16", 7: "bf16", 8: "bf16", 13: "bf16", 9: "tf32", 10: "tf32", 11: "fp32", 12: "fp64", 1: "fp8", 2: "fp8"}  # fmt: skip
 
 
+def plain_name(name: str) -> str:
+    """A kernel's or an instruction's name as both have it: GPUs write `_` for `.` and `-`, ROCm adds `.kd`."""
+    return name.removesuffix(".kd").replace(".", "_").replace("-", "_")
+
+
 class Module(hlo_module.Module):
     """A program, asked for the kernels that are named after its instructions."""
 
@@ -52,7 +57,7 @@ class Module(hlo_module.Module):
         found = self._library_attention(wanted)
         for body in self.bodies.values():
             for message in body:
-                name = name_of(message).replace(".", "_").replace("-", "_")
+                name = plain_name(name_of(message))
                 if name in wanted:
                     compiled = self._compiled(read_instruction(message), body)
                     if compiled is not None:
@@ -101,11 +106,12 @@ def compiled_kernels(trace: Trace, wanted: set[str]) -> dict[str, Compiled]:
     """By kernel name, for all names on which the modules that ran agree."""
     found: dict[str, Compiled] = {}
     clashes: set[str] = set()
+    plain = {name: plain_name(name) for name in wanted}
     for hlo in _modules_that_ran(trace):
-        for name, compiled in Module(hlo).kernels(wanted).items():
+        for name, compiled in Module(hlo).kernels(set(plain.values())).items():
             if found.setdefault(name, compiled) != compiled:
                 clashes.add(name)
-    return {name: compiled for name, compiled in found.items() if name not in clashes}
+    return {name: found[key] for name, key in plain.items() if key in found and key not in clashes}
 
 
 def _modules_that_ran(trace: Trace) -> list[bytes]:

@@ -12,7 +12,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 (this
 
 
 def _begin() -> None:
-    """Load stepscope from where it lies, without showing the job anything else that is installed there."""
+    """Load stepscope from where it is, without showing the job anything else that is installed there."""
     if sys.version_info < (3, 10):  # noqa: UP036 (the Python of the job need not be ours)
         return
     from importlib.util import module_from_spec, spec_from_file_location

@@ -5,45 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from stepscope.trace.problems import Problem, Problems
+from stepscope.trace.problems import Problem, Problems, problem
 
-_AGAIN = "Record the profile again; a newer profiler escapes names correctly."
 # By what the scanner counts.
 _COUNTED = {
-    "untimed": Problem(
-        "untimed-events",
-        "Events without a time stamp",
-        "{count} events have no readable `ts` and cannot be placed; they were left out.",
-        _AGAIN,
+    "untimed": problem("untimed-events", "{count} events have no readable `ts`; they were left out."),
+    "out_of_range": problem(
+        "time-out-of-range", "{count} events have times beyond ±126 years; they were left out."
     ),
-    "out_of_range": Problem(
-        "time-out-of-range",
-        "Events far outside of time",
-        "{count} events have times beyond ±126 years; they were left out.",
-        _AGAIN,
+    "without_phase": problem("no-phase", "{count} events have no `ph`; they were left out."),
+    "without_duration": problem(
+        "no-duration", "{count} events of phase X have no readable `dur`; they are kept with a duration of 0."
     ),
-    "without_phase": Problem(
-        "no-phase",
-        "Events without a phase",
-        "{count} events have no `ph` and cannot be understood; they were left out.",
+    "repaired": problem(
+        "unescaped-quotes", "{count} strings have unescaped quotes; they were read as part of the text."
     ),
-    "without_duration": Problem(
-        "no-duration",
-        "Complete events without a duration",
-        "{count} events of phase X have no readable `dur`; they are kept with a duration of 0.",
-    ),
-    "repaired": Problem(
-        "unescaped-quotes",
-        "Names with unescaped quotes",
-        "{count} strings hold quotes that the writer forgot to escape; they were read as part of the text.",
-        "PyTorch escapes them since mid-2026.",
-        "info",
-    ),
-    "broken_texts": Problem(
+    "broken_texts": problem(
         "broken-text",
-        "Names that are not valid UTF-8",
-        "{count} strings hold bytes that are not UTF-8, or escapes that are not JSON; those bytes are shown as �.",
-        severity="info",
+        "{count} strings have bytes that are not UTF-8, or escapes that are not JSON; those bytes are shown as �.",
     ),
 }
 
@@ -54,55 +33,41 @@ def note_counted(problems: Problems, counts: Mapping[str, int], first_bad: int =
         problems.add(_bad_events(counts["bad_events"], counts["bad_bytes"], first_bad))
     elif counts.get("bad_bytes"):
         problems.add(_bad_bytes(counts["bad_bytes"], first_bad))
-    for name, problem in _COUNTED.items():
+    for name, found in _COUNTED.items():
         if counts.get(name):
-            problems.add(replace(problem, count=counts[name]))
+            problems.add(replace(found, count=counts[name]))
 
 
 def _bad_events(count: int, size: int, first: int) -> Problem:
     detail = (
         f"{{count}} places in the list of events are not valid JSON, the first at byte {first:,}; "
-        f"{size:,} bytes were passed over. Everything around them was read."
+        f"{size:,} bytes were skipped."
     )
-    return Problem("bad-events", "Events that are not valid JSON", detail, _AGAIN, "error", count)
+    return problem("bad-events", detail, count=count)
 
 
 def _bad_bytes(size: int, first: int) -> Problem:
-    detail = f"{size:,} bytes from byte {first:,} on are not valid JSON and were passed over."
-    return Problem("bad-events", "Bytes that are not valid JSON", detail, _AGAIN)
+    detail = f"{size:,} bytes from byte {first:,} on are not valid JSON and were skipped."
+    return problem("bad-events", detail, case="bytes")
 
 
 def cut(size: int, at: int) -> Problem:
-    """The document has `size` bytes and no end; what begins at byte `at` was not finished."""
+    """The document has `size` bytes and no end; what starts at byte `at` was not finished."""
     lost = f"the {size - at:,} bytes from byte {at:,} on are part of an event and were left out"
     detail = (
         f"The file ends at byte {size:,} without closing its list of events; "
-        f"{lost if size > at else 'no part of an event was lost'}. All complete events were kept."
+        f"{lost if size > at else 'no part of an event was lost'}."
     )
-    return Problem(
-        "truncated",
-        "The file is cut short",
-        detail,
-        "The job ended while it wrote, the disk was full, or a copy broke off. Copy or record it again.",
-        "error",
-    )
+    return problem("truncated", detail)
 
 
 def trailing(at: int, count: int) -> Problem:
     """The document ended at byte `at`, and `count` bytes follow."""
-    return Problem(
-        "trailing-bytes",
-        "Something follows the end of the trace",
-        f"{count:,} bytes after byte {at:,} are not part of the trace and were not read.",
-        severity="info",
+    return problem(
+        "trailing-bytes", f"{count:,} bytes after byte {at:,} are not part of the trace and were not read."
     )
 
 
 def oversized(name: str, size: int) -> Problem:
-    """A member beside the events that is far larger than any header."""
-    return Problem(
-        "large-member",
-        "Something large beside the events",
-        f"The member {name!r} is longer than {size:,} bytes, which no header is; it was not read.",
-        severity="info",
-    )
+    """A member next to the events that is far larger than any header."""
+    return problem("large-member", f"The member {name!r} is longer than {size:,} bytes; it was not read.")

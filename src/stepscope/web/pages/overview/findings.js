@@ -7,30 +7,7 @@ import { empty } from "../../shell/notice.js";
 import { entry } from "../../shell/pages.js";
 
 const TOP = 5;
-const PAGES = /** @type {Record<string, string>} */ ({
-  "input-bound": "input",
-  "exposed-collective": "collectives",
-  straggler: "collectives",
-  "memory-pressure": "memory",
-  "memory-growth": "memory",
-  "fp32-matmul": "kernels",
-  "unfused-attention": "kernels",
-  "layout-conversion": "kernels",
-  "low-occupancy": "kernels",
-  "step-outliers": "steps",
-  "warm-up": "steps",
-  "launch-bound": "device",
-  "exposed-copy": "device",
-  "round-trip-copy": "device",
-  "optimizer-loop": "ops",
-  "cpu-fallback": "ops",
-  "eager-execution": "ops",
-  "small-batch": "ops",
-});
 const LEAST_GAIN = 1.005; // less is written as 1.00×
-const TELLING = 0.03; // as in the terminal: a smaller difference between two promises is none
-const RECORDED =
-  "Profiling makes the host slower. The promise is for the job as it runs; this is what the recorded steps would gain.";
 const ELSEWHERE = "trace"; // where everything can be seen
 const ON_DEVICE = new Set(["device", "kernels"]);
 
@@ -40,16 +17,15 @@ export function findings(report, context) {
     return empty("Nothing to change.", "No finding means that nothing here is worth your time.");
   }
   const isOnDevice = report.device.busy_share !== null;
-  const all = report.findings.map((found, at) => finding(found, at, pageOf(found.code, isOnDevice), context));
+  const all = report.findings.map((found, at) => finding(found, at, pageOf(found.page, isOnDevice), context));
   const rest = all.slice(TOP);
   const more = rest.length ? h("details", {}, h("summary", {}, `${rest.length} more`), rest) : null;
   return [...all.slice(0, TOP), more];
 }
 
-/** Where more is to be seen; without a device its page has nothing to show. @param {string} code @param {boolean} isOnDevice */
-export function pageOf(code, isOnDevice) {
-  const page = Object.hasOwn(PAGES, code) ? PAGES[code] : ELSEWHERE;
-  return isOnDevice || !ON_DEVICE.has(page) ? page : ELSEWHERE;
+/** Where more is to be seen: without a device its page has nothing to show, and a plug-in may name a page that is not there. @param {string} page @param {boolean} isOnDevice */
+export function pageOf(page, isOnDevice) {
+  return entry(page) && (isOnDevice || !ON_DEVICE.has(page)) ? page : ELSEWHERE;
 }
 
 /** @param {import("../../types").Finding} found @param {number} at @param {string} page @param {import("../../types").Context} context */
@@ -81,13 +57,10 @@ function gain(found) {
   const saved = `saves ${duration(found.saves_ns_per_step)} a step${most}`;
   if (found.speedup < LEAST_GAIN)
     return h("div", { class: "gain" }, h("span", {}, `by itself it hardly saves time${most}`));
-  const recorded = found.evidence.speedup_as_recorded;
-  const differs = typeof recorded === "number" && Math.abs(recorded / found.speedup - 1) > TELLING;
   return h(
     "div",
     { class: "gain" },
     h("b", {}, times(found.speedup)),
     h("span", {}, saved),
-    differs ? h("span", { "data-tip": RECORDED }, `${times(recorded)} with the profiler`) : null,
   );
 }

@@ -76,21 +76,26 @@ function inUse({ name: given, count: all = 1, used = 0 }) {
 /** @param {import("../../types").Report} report */
 function problems(report) {
   const write = (/** @type {import("../../types").Problem} */ each) =>
-    problem(each.severity, `${each.title}${each.rank === null ? "" : ` (rank ${each.rank})`}`, each.detail, each.fix);
+    problem(
+      each.severity,
+      `${each.title}${each.rank === null ? "" : ` (rank ${each.rank})`}`,
+      [each.detail, each.cause],
+      each.fix,
+    );
   const told = report.problems.filter((each) => each.severity !== "info");
-  const remarks = report.problems.filter((each) => each.severity === "info");
+  const notes = report.problems.filter((each) => each.severity === "info");
   return [
     ...told.map(write),
-    remarks.length
+    notes.length
       ? h(
           "details",
           {},
           h(
             "summary",
             {},
-            `${told.length ? "" : "Nothing is wrong with the capture; "}${remarks.length} remark${remarks.length > 1 ? "s" : ""}`,
+            `${told.length ? "" : "Nothing is wrong with the capture; "}${notes.length} note${notes.length > 1 ? "s" : ""}`,
           ),
-          remarks.map(write),
+          notes.map(write),
         )
       : told.length
         ? null
@@ -186,6 +191,12 @@ function coverage(report) {
   ]);
 }
 
+/** @param {import("../../types").Report["steps"]} steps */
+function stepsFound(steps) {
+  if (steps.source === "whole") return "none: the whole recording";
+  return `${count(steps.count)}, ${steps.source === "inferred" ? "inferred" : `marked by ${steps.name ?? steps.source}`}`;
+}
+
 /** @param {import("../../types").Report} report */
 function environment(report) {
   const { profile, steps } = report;
@@ -203,7 +214,7 @@ function environment(report) {
     [
       "steps",
       steps.count
-        ? `${count(steps.count)}, ${steps.source === "inferred" ? "inferred" : `marked by ${steps.name ?? steps.source}`}`
+        ? stepsFound(steps)
         : "none found",
     ],
     ["with profiler", inflation],

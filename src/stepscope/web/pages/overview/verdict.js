@@ -14,14 +14,17 @@ export function verdict(report) {
       : "The profile has no steps and no work that could be accounted for.";
   }
   const rest = change(report);
-  return `${step(report)} ${use(report)}${rest ? `: ${rest}` : ""}.`;
+  return `${step(report)} ${raised(use(report))}${rest ? `: ${rest}` : ""}.`;
 }
 
 /** @param {import("../../types").Report} report */
 function step(report) {
-  const { median_ns, count } = report.steps;
-  if (median_ns === null || !count) return "No steps were found, so this is about the whole recording;";
-  return `A step takes ${duration(median_ns)},`;
+  return report.steps.sentence || "No steps were found, so this is about the whole recording.";
+}
+
+/** For the beginning of a sentence. @param {string} text */
+function raised(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** @param {import("../../types").Report} report */
@@ -32,7 +35,7 @@ function use(report) {
   const worst = rows.find((row) => !part(row.part).isBusy);
   const who = isHost ? "the CPU computes" : "the device is busy";
   const told = busy > 0 || report.device.busy_share !== null ? `${who} ${share(Math.min(1, busy))} of the time` : "";
-  if (!worst || worst.share < WORTH) return told ? `and ${told}` : "and what the device did was not recorded";
+  if (!worst || worst.share < WORTH) return told || "what the device did was not recorded";
   const why = worst.part === "unexplained" ? "no event explains" : `${part(worst.part).title} ${part(worst.part).title.endsWith("s") ? "take" : "takes"}`;
   return `${told ? `${told} and ` : ""}${why} ${share(worst.share)}${told ? "" : " of the time"}`;
 }
@@ -43,7 +46,7 @@ function change(report) {
     (finding) => finding.class !== "advice" && finding.speedup > 1.005 && finding.saves_ns_per_step > 0,
   );
   if (!best) return report.findings.length ? lowered(report.findings[0].title) : "nothing here is worth changing";
-  return `${lowered(best.title)}, and mending that would make it ${times(best.speedup)} as fast`;
+  return `${lowered(best.title)}, and fixing it would make the step ${times(best.speedup)} faster`;
 }
 
 /** For the middle of a sentence. @param {string} title */
@@ -56,9 +59,11 @@ export function headlines(report) {
   /** @type {[string, string][]} */
   const found = [];
   const { steps, device, breakdown } = report;
-  // Partial steps are left out of the figures, unless there are no others.
-  const counted = steps.count - (steps.partial ?? 0) || steps.count;
-  if (steps.median_ns !== null) found.push([`median of ${many(counted, "step")}`, duration(steps.median_ns)]);
+  const label =
+    steps.source === "whole" ? "the whole recording"
+    : steps.basis === "unprofiled" ? "a step without the profiler"
+    : `mean of ${many(steps.count, "step")}, as recorded`;
+  if (steps.basis_ns !== null) found.push([label, duration(steps.basis_ns)]);
   const busy = breakdown.filter((row) => part(row.part).isBusy).reduce((sum, row) => sum + row.share, 0);
   if (breakdown.some((row) => row.part === "compute")) found.push(["of the time the device is busy", share(busy)]);
   else if (breakdown.some((row) => row.part === "host_compute")) found.push(["of the time the CPU computes", share(busy)]);

@@ -1,0 +1,174 @@
+"""What the rules that make findings may ask about a rank.
+
+Findings own disjoint slices of the account: a rule takes what no rule before it has claimed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+import polars as pl
+
+from stepscope.analysis.account.account import Account
+from stepscope.analysis.basis import RECORDED, Basis, is_broken, step_basis
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.kernels.device_peaks import Peaks, peaks
+from stepscope.analysis.memory import DeviceMemory
+from stepscope.analysis.replay.plan import Plan
+from stepscope.analysis.steps.find import Steps
+from stepscope.analysis.steps.usual import outliers, usual
+from stepscope.registers.policy.findings import MOST_SAVED, REPLAY_FITS, TOP_NAMES
+from stepscope.trace.trace import Trace
+from stepscope.units import duration
+
+
+@dataclass
+class Case:
+    """Everything that a rule may ask about one rank's critical device."""
+
+    trace: Trace
+    steps: Steps
+    account: Account
+    device: int | None
+    memory: list[DeviceMemory]
+    kernels: pl.DataFrame  # kernels.kernel_calls
+    ops: pl.DataFrame  # ops.op_calls
+    whole_plan: Plan
+    workload: str | None = None  # inference or training, where that is known
+    earlier: list[Finding] = field(
+        default_factory=list
+    )  # found by the rules before; only `apply_rules` adds to it
+
+    @property
+    def has_device(self) -> bool:
+        """Whether there is one beside the host, recorded or only named."""
+        return self.device is not None or bool(self.trace.info.devices)
+
+    @cached_property
+    def all_slices(self) -> pl.DataFrame:
+        """The account of the device, with the length of each slice and the name that it is charged to."""
+        mine = self.account.slices.filter(pl.col("device").eq_missing(self.device))
+        names = self.trace.events["name"].gather(mine["named_by"])
+        return mine.with_columns(ns=pl.col("end_ns") - pl.col("start_ns"), name=names).with_row_index("slice")
+
+    @cached_property
+    def lengths(self) -> pl.DataFrame:
+        """step, ns of all steps of this device, in order."""
+        return self.all_slices.group_by("step").agg(pl.col("ns").sum()).sort("step")
+
+    @cached_property
+    def outliers(self) -> pl.DataFrame:
+        """Slow steps (stepscope.statistics.slow_steps); none where there are too few steps."""
+        return outliers(self.lengths)
+
+    @cached_property
+    def slices(self) -> pl.DataFrame:
+        """The slices of usual steps: outliers are a finding of their own."""
+        return usual(self.all_slices, self.outliers)
+
+    @cached_property
+    def unclaimed(self) -> pl.DataFrame:
+        """The slices that no finding owns yet."""
+        return self.slices
+
+    @cached_property
+    def step_count(self) -> int:
+        """Usual steps of this device."""
+        return max(1, self.slices["step"].n_unique())
+
+    @cached_property
+    def step_ns(self) -> float:
+        """The mean length of a usual step, as recorded."""
+        return int(self.slices["ns"].sum()) / self.step_count
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The usual steps, ready to be replayed without the profiler's share."""
+        usual = self.lengths["step"].is_in(self.outliers["step"].implode())
+        return self.whole_plan.counting([place for place, out in enumerate(usual) if not out])
+
+    @cached_property
+    def played_ns(self) -> float:
+        """A replayed step without any change."""
+        return self.plan.step_ns()
+
+    @cached_property
+    def basis(self) -> Basis:
+        """How long a step takes, over all whole steps of this device."""
+        mine = pl.col("device").eq_missing(self.device) & ~pl.col("partial")
+        whole = self.steps.windows.filter(mine).select(pl.col("end_ns") - pl.col("start_ns")).to_series()
+        mean = cast("float | None", whole.mean())
+        return step_basis(self.trace, self.step_ns if mean is None else mean, self.steps.source)
+
+    @cached_property
+    def basis_ns(self) -> float:
+        """The same of a usual step."""
+        return self.step_ns if self.basis.source == RECORDED else self.basis.ns
+
+    def promise(self, saves: float) -> tuple[int, float]:
+        """Time saved per step, and the speed-up that it is of the basis; nothing where the recording is broken."""
+        if is_broken(self.trace) or self.basis.ns <= 0:
+            return 0, 1.0
+        saved = min(saves, MOST_SAVED * self.basis.ns)
+        return int(saved), self.basis.ns / (self.basis.ns - saved)
+
+    @cached_property
+    def recorded_ns(self) -> float:
+        """A replayed step with the profiler's share."""
+        return self.plan.as_recorded().step_ns()
+
+    @cached_property
+    def replay_fits(self) -> bool:
+        """Whether the replayed steps are about as long as the recorded ones: else no promise can rest on them.
+
+        They are not where other threads or processes decide, as in a profile without a device.
+        """
+        fits = self.played_ns > 0 and abs(self.recorded_ns / self.step_ns - 1) <= REPLAY_FITS
+        return fits and self.device is not None
+
+    @cached_property
+    def peaks(self) -> Peaks | None:
+        """What the device can do at best, where that is known."""
+        found = [peaks(one) for one in self.trace.info.devices]
+        return next((one for one in found if one is not None), None)
+
+    def has_found(self, code: str) -> bool:
+        """Whether an earlier rule made a finding of this code."""
+        return any(finding.code == code for finding in self.earlier)
+
+    def free(self, *matches: pl.Expr) -> pl.DataFrame:
+        """The matching slices that no finding owns yet."""
+        return self.unclaimed.filter(*matches)
+
+    def claim(self, owned: pl.DataFrame) -> None:
+        """These slices belong to a finding now."""
+        taken = pl.repeat(False, len(self.all_slices), dtype=pl.Boolean, eager=True).scatter(
+            owned["slice"], True
+        )
+        self.unclaimed = self.unclaimed.filter(~taken.gather(self.unclaimed["slice"]))
+
+    def per_step(self, owned: pl.DataFrame) -> int:
+        """Time of these slices per step."""
+        return int(int(owned["ns"].sum()) / self.step_count)
+
+    def top_names(self, owned: pl.DataFrame, count: int = TOP_NAMES) -> list[dict[str, Any]]:
+        """The names that the time is charged to, largest first."""
+        summed = owned.group_by("name").agg(pl.col("ns").sum()).cast({"name": pl.String})
+        ranked = summed.sort(["ns", "name"], descending=[True, False])
+        return [
+            {"name": name, "ns_per_step": int(ns / self.step_count)}
+            for name, ns in ranked.head(count).iter_rows()
+        ]
+
+    def by_part(self, owned: pl.DataFrame) -> dict[str, int]:
+        """Time of these slices per step, by part, largest first."""
+        summed = owned.group_by("part").agg(pl.col("ns").sum()).cast({"part": pl.String})
+        ranked = summed.sort(["ns", "part"], descending=[True, False])
+        return {part: int(ns / self.step_count) for part, ns in ranked.iter_rows()}
+
+    def of_step(self, ns: float) -> str:
+        """`ns` in words: how long, and which share of the step."""
+        which = "usual step" if len(self.outliers) else "step"
+        return f"{duration(ns)} of {duration(self.step_ns)} per {which} ({ns / self.step_ns:.0%})"

@@ -1,0 +1,1 @@
+"""Findings about data that moves: copies that nothing hides, detours over the host, communication."""

@@ -1,0 +1,89 @@
+"""Ops that the host computes while the device waits."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.rules.copies.round_trip_copy import round_trips
+from stepscope.analysis.replay.plan import Plan
+from stepscope.registers.calibration.launches import (
+    HOST_OP_NS,
+)
+from stepscope.registers.policy.findings import (
+    WORTH_SHOWING,
+)
+from stepscope.trace.scopes import ancestors
+
+_LIBRARY_OP = r"^[A-Za-z_]\w*::\w"
+_NO_COMPUTATION = r"^autograd::|::(item|_local_scalar_dense|empty\w*|resize_?|set_|pin_memory|_pin_memory|is_nonzero|c10d\w*)$"
+
+
+def find(case: Case) -> list[Finding]:
+    """Round trips in which the host computes, and long ops that launch nothing."""
+    found = [_in_round_trips(case), _long_ops(case)]
+    return [one for one in found if one is not None]
+
+
+def _in_round_trips(case: Case) -> Finding | None:
+    trips = round_trips(case)
+    return _describe(case, trips.owned, trips.changed) if trips is not None and trips.host_computes else None
+
+
+def _long_ops(case: Case) -> Finding | None:
+    """Long ops that launch nothing: the host computes them."""
+    if case.device is None:
+        return None  # the host is meant to compute
+    events = case.trace.events
+    links = case.trace.links.filter(pl.col("why") == "launch")
+    launches = pl.repeat(False, len(events), eager=True).scatter(links["from"].unique(), True)
+    is_op = events["kind"] == "op"
+    launching = _with_outer(ancestors(events, is_op), launches)
+    dispatch = case.free(pl.col("part") == "dispatch")
+    named = dispatch["named_by"]
+    long = (is_op & (events["dur_ns"] >= HOST_OP_NS)).gather(named).fill_null(False)
+    owned = dispatch.filter(long)
+    owned = owned.filter(~pl.col("named_by").is_in(launching.implode()))
+    name = pl.col("name").cast(pl.String)
+    owned = owned.filter(name.str.contains(_LIBRARY_OP) & ~name.str.contains(_NO_COMPUTATION))
+    if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
+        return None
+    ops = owned["named_by"].unique()
+    changed = case.plan.with_host(pl.col("named_by").is_in(ops.implode())).without_waits()
+    return _describe(case, owned, changed)
+
+
+def _with_outer(outer: pl.Series, launches: pl.Series) -> pl.Series:
+    """The ops in which something is launched, however deep; `outer` is the op around each event."""
+    found: pl.Series = outer.filter(launches).drop_nulls().unique()
+    nearest = found
+    while len(nearest):
+        nearest = outer.gather(nearest).drop_nulls().unique()
+        nearest = nearest.filter(~nearest.is_in(found.implode()))
+        found = pl.concat([found, nearest])
+    return found
+
+
+def _describe(case: Case, owned: pl.DataFrame, changed: Plan) -> Finding:
+    names = [name for name in case.top_names(owned.filter(pl.col("part") == "dispatch"), 1) if name["name"]]
+    what = names[0]["name"] if names else "an op"
+    detail = f"{case.of_step(case.per_step(owned))} passes while the host computes {what} for the device."
+    return timed(case, RULE, owned, changed, detail)
+
+
+RULE: Rule[Case] = Rule(
+    code="cpu-fallback",
+    title="Ops run on the host while the device waits",
+    turn=90,
+    page="ops",
+    owns="long ops that launch nothing while the device idles; a round trip in which the host computes longer than it copies",
+    change="they take no time, and the host does not wait for their inputs",
+    fix={
+        "pytorch": "Run this op on the device: keep its inputs there (no .cpu()), or replace it with an op that has a device version.",
+        ANY: "Run this op on the device, or replace it with one that can.",
+    },
+    find=find,
+)

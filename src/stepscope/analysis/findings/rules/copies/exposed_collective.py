@@ -1,0 +1,43 @@
+"""Communication that nothing hides."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.registers.policy.findings import (
+    WORTH_A_FINDING,
+)
+
+
+def find(case: Case) -> Finding | None:
+    """Communication that nothing hides."""
+    owned = case.free(pl.col("part").is_in(["collective", "host_collective"]))
+    ns = case.per_step(owned)
+    if ns < WORTH_A_FINDING * case.step_ns:
+        return None
+    work = case.trace.events.filter(pl.col("role") == "collective")["id"].implode()
+    changed = case.plan.with_device(pl.col("event").is_in(work)).with_host(
+        pl.col("cause") == "host_collective"
+    )
+    detail = f"{case.of_step(ns)} is communication with no computation beside it."
+    return timed(case, RULE, owned, changed, detail)
+
+
+RULE: Rule[Case] = Rule(
+    code="exposed-collective",
+    title="The device waits for communication",
+    title_without_device="The step waits for communication",
+    turn=170,
+    page="collectives",
+    owns="`collective`, `host_collective`",
+    change="it is hidden",
+    fix={
+        "pytorch": "Overlap communication with the backward pass (DDP does unless buckets are too large: try bucket_cap_mb=10, its default is 25; FSDP: forward_prefetch, backward_prefetch), accumulate gradients, or compress them.",
+        ANY: "Overlap communication with computation, or communicate less often.",
+    },
+    find=find,
+)

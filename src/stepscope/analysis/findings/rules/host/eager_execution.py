@@ -1,0 +1,48 @@
+"""The step runs op by op instead of compiled."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.rules.host.launch_bound import captured, is_eager, slow_launches
+from stepscope.analysis.replay.plan import Plan
+from stepscope.registers.calibration.kernels import (
+    FUSED_ELEMENTWISE,
+)
+
+
+def find(case: Case) -> Finding | None:
+    """Slow launches of JAX or TensorFlow, where the step is many programs or ops."""
+    if not is_eager(case):
+        return None
+    launches = slow_launches(case)
+    if launches is None:
+        return None
+    return timed(case, RULE, launches.owned, _compiled_step(case), launches.detail, launches.evidence)
+
+
+def _compiled_step(case: Case) -> Plan:
+    """The step as one compiled program: launched at once, with its elementwise kernels fused."""
+    simple = case.kernels.filter(~pl.col("eligible").fill_null(False))["event"].implode()
+    glue = pl.col("cause").is_in(["python", "compile", "sync"])
+    fused = captured(case).with_host(glue).with_device(pl.col("event").is_in(simple), FUSED_ELEMENTWISE)
+    return fused.without_waits()
+
+
+RULE: Rule[Case] = Rule(
+    code="eager-execution",
+    title="The step runs op by op instead of compiled",
+    turn=140,
+    page="ops",
+    owns="`dispatch`, where JAX or TensorFlow run a step as 20 or more programs or ops",
+    change="as `launch-bound`, and kernels other than products are fused (28 % left)",
+    fix={
+        "tensorflow": "Wrap the whole training step in @tf.function (jit_compile=True also fuses its ops).",
+        ANY: "Put the whole training step, gradients and update included, under one jax.jit.",
+    },
+    find=find,
+)

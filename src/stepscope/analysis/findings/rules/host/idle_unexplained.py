@@ -1,0 +1,46 @@
+"""Idle time that no event explains."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.registers.calibration.launches import (
+    FRAMEWORK_PAUSE_NS,
+)
+from stepscope.registers.policy.findings import (
+    UNEXPLAINED_LEAST,
+)
+
+
+def find(case: Case) -> Finding | None:
+    """Silences of the host that are longer than a framework's own pauses."""
+    owned = case.free(pl.col("part") == "unexplained")
+    ns = case.per_step(owned)
+    if ns < UNEXPLAINED_LEAST * case.step_ns:
+        return None
+    what = "The device idles" if case.device is not None else "Nothing runs"
+    detail = f"{what} {case.of_step(ns)} and nothing was recorded on the host meanwhile."
+    changed = case.plan.with_host(
+        (pl.col("cause") == "unexplained") & (pl.col("recorded_ns") >= FRAMEWORK_PAUSE_NS)
+    )
+    return timed(case, RULE, owned, changed, detail)
+
+
+RULE: Rule[Case] = Rule(
+    code="idle-unexplained",
+    title="The device idles, and the profile does not say why",
+    title_without_device="Nothing runs, and the profile does not say why",
+    turn=220,
+    class_="advice",  # what it is must be known before anyone can promise that it goes away
+    owns="`unexplained`",
+    change="silences over 0.1 ms take no time",
+    fix={
+        "pytorch": "Record with with_stack=True, or put record_function around the code between ops, so that this time gets a name.",
+        ANY: "Annotate the code between operations, so that this time gets a name.",
+    },
+    find=find,
+)

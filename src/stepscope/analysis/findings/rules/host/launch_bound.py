@@ -1,0 +1,144 @@
+"""The host cannot launch work as fast as the device does it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.rules.host import optimizer_loop
+from stepscope.analysis.findings.rules.host.device_sync import RULE as DEVICE_SYNC
+from stepscope.analysis.replay.plan import Plan
+from stepscope.registers.calibration.kernels import (
+    FUSED_OPTIMIZER_LAUNCHES,
+)
+from stepscope.registers.calibration.launches import (
+    FRAMEWORK_PAUSE_NS,
+    GRAPH_GAP_NS,
+    GRAPH_LAUNCH_NS,
+)
+from stepscope.registers.policy.findings import (
+    EAGER_CALLS,
+    EAGER_DISTINCT_CALLS,
+    LAUNCH_BOUND_LEAST,
+    LAUNCH_GAIN_AFTER_FIXES,
+    LAUNCH_GAIN_LEAST,
+)
+from stepscope.trace.frames import take_median
+from stepscope.units import duration
+
+
+def find(case: Case) -> Finding | None:
+    """The step launched as one graph would be faster; ops that should be compiled are a finding of their own."""
+    launches = slow_launches(case)
+    if launches is None or is_eager(case):
+        return None
+    title = RULE.title_for(case.has_device)
+    return timed(
+        case, RULE, launches.owned, launches.changed, launches.detail, launches.evidence, title=title
+    )
+
+
+@dataclass(frozen=True)
+class Launches:
+    """Launching that holds the device up, and the plan in which it does not."""
+
+    owned: pl.DataFrame
+    changed: Plan
+    detail: str
+    evidence: dict[str, Any]
+
+
+def slow_launches(case: Case) -> Launches | None:
+    """What launching costs, if faster launches would help."""
+    owned = case.free(pl.col("part") == "dispatch")
+    ns = case.per_step(owned)
+    if ns < LAUNCH_BOUND_LEAST * case.step_ns:
+        return None
+    changed = captured(case)
+    if not _launches_too_slowly(case, changed):
+        return None
+    work = case.trace.events.filter((pl.col("kind") == "kernel") & pl.col("step").is_not_null())
+    per_step, typical = len(work) / max(1, len(case.lengths)), take_median(work["dur_ns"])
+    detail = f"The framework's own work between ops takes {case.of_step(ns)}."
+    if len(work):
+        detail = (
+            f"The device idles {case.of_step(ns)} while the host launches {per_step:,.0f} kernels, half of them "
+            f"shorter than {duration(typical)}."
+        )
+    evidence = {"kernels_per_step": round(per_step), "median_kernel_ns": typical}
+    return Launches(owned, changed, detail, evidence)
+
+
+def _launches_too_slowly(case: Case, changed: Plan) -> bool:
+    """Whether faster launches would help: without the profiler's share, and what other findings fix already.
+
+    A queue that is emptied again and again by waits never fills, and launching looks slow until they are gone; a slow
+    optimizer could be hidden by launching the rest sooner, but it is better fixed itself.
+    """
+    known, after = case.plan, changed
+    if case.has_found(DEVICE_SYNC.code):
+        known, after = known.without_waits(), after.without_waits()
+    apart = _found_optimizer(case)
+    if apart is not None:
+        known, after = (one.with_host(pl.lit(apart), FUSED_OPTIMIZER_LAUNCHES) for one in (known, after))
+    if known is case.plan:
+        return case.played_ns - changed.step_ns() >= LAUNCH_GAIN_LEAST * case.played_ns
+    before = known.step_ns()
+    return before - after.step_ns() >= LAUNCH_GAIN_AFTER_FIXES * before
+
+
+def _found_optimizer(case: Case) -> pl.Series | None:
+    """The host time of the plan that a finding about the optimizer owns."""
+    return optimizer_loop.host_time(case) if case.has_found(optimizer_loop.RULE.code) else None
+
+
+def captured(case: Case) -> Plan:
+    """The step launched as one graph: no framework between the kernels, which follow one another closely."""
+    pause = (pl.col("cause") == "unexplained") & (pl.col("recorded_ns") < FRAMEWORK_PAUSE_NS)
+    apart = _found_optimizer(case)
+    mine = pl.lit(True) if apart is None else ~pl.lit(apart)
+    plan = case.plan.with_host(((pl.col("cause") == "dispatch") | pause) & mine)
+    closer = plan.items.with_columns(
+        device_ns=pl.when(pl.col("device_ns") > 0).then(pl.col("device_ns") + GRAPH_GAP_NS).otherwise(0),
+        added_ns=pl.when(pl.col("last") == 1).then(GRAPH_LAUNCH_NS).otherwise(0).cast(pl.Int64),
+    )
+    return replace(plan, items=closer)
+
+
+def is_eager(case: Case) -> bool:
+    """JAX and TensorFlow compile whole steps; many programs or ops in one step say that this one does not."""
+    if case.trace.info.framework not in ("jax", "tensorflow"):
+        return False
+    events = case.trace.events.filter(pl.col("step").is_not_null())
+    names = events["name"].cast(pl.String)
+    calls = names.str.contains(r"^PjitFunction\(|^Eager(Local|Remote)?Execute")
+    distinct = names.filter(calls).n_unique()
+    return int(calls.sum()) / max(1, len(case.lengths)) >= EAGER_CALLS and distinct >= EAGER_DISTINCT_CALLS
+
+
+RULE: Rule[Case] = Rule(
+    code="launch-bound",
+    title="The host launches work too slowly",
+    title_without_device="The framework takes long between the ops",
+    turn=150,
+    page="device",
+    owns="`dispatch`",
+    change="the step is launched as one graph: 0.3 µs between kernels",
+    fix={
+        "pytorch": "Launch less, bigger work: torch.compile(model, mode='reduce-overhead') (CUDA graphs), or a larger batch. Fused optimizers: fused=True.",
+        "tensorflow": "Wrap the whole step in tf.function(jit_compile=True).",
+        "jax": "Put the whole step under one jax.jit; loop with jax.lax.scan instead of Python.",
+        ANY: "Launch less, bigger work: compile or capture the step, or raise the batch size.",
+    },
+    fix_without_device={
+        "pytorch": "Do more in each op: torch.compile(model), a larger batch, and foreach=True or fused=True in the optimizer.",
+        ANY: "Do more in each op: compile the step, or raise the batch size.",
+    },
+    find=find,
+)

@@ -1,0 +1,79 @@
+"""Programs are compiled inside the steps."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.account.host_timeline import within
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import of_part
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.side_effects import FOLLOWING
+from stepscope.analysis.host.causes import host_codes
+from stepscope.analysis.replay.plan import Plan
+from stepscope.native.host.lineage import COMPILE
+from stepscope.registers.calibration.launches import (
+    FIRST_CALL_NS,
+)
+from stepscope.registers.policy.findings import (
+    MAJORITY,
+)
+
+_TRACES = r"trace_to_jaxpr|create_pjit_jaxpr|infer_params|graph_building|func_graph"
+_TRIALS = (*FOLLOWING, "compute", "copy", "python")  # a compiler tries its programs on the device
+
+
+def find(case: Case) -> Finding | None:
+    """What was launched to find the fastest code goes with the compilation."""
+    owned = case.free(pl.col("part") == "compile")
+    return None if is_tracing(owned) else compiling(case, RULE, owned)
+
+
+def is_tracing(owned: pl.DataFrame) -> bool:
+    """Whether most of the compilation is the tracing of functions."""
+    tracing = owned.filter(pl.col("name").cast(pl.String).str.contains(_TRACES))
+    return int(tracing["ns"].sum()) > MAJORITY * int(owned["ns"].sum())
+
+
+def compiling(case: Case, rule: Rule[Case], owned: pl.DataFrame) -> Finding | None:
+    """The finding of this rule about time that goes into compiling."""
+    return of_part(case, rule, owned, lambda: _compiled(case), follow=_TRIALS)
+
+
+def _compiled(case: Case) -> Plan:
+    """The plan without compilation, and without the work that compiling launched."""
+    host = case.plan.host.group_by("item").agg(
+        compiling=pl.col("ns").filter(pl.col("cause") == "compile").sum(), all=pl.col("ns").sum()
+    )
+    trials = host.filter(pl.col("compiling") > MAJORITY * pl.col("all"))["item"].implode()
+    spans = case.trace.events.filter(host_codes(case.trace) == COMPILE).select(
+        "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
+    )
+    spans = spans.sort("start_ns")
+    inside = within(case.plan.items["at"], spans["start_ns"], spans["end_ns"])
+    chosen = pl.col("item").is_in(trials) | pl.lit(inside)
+    meanwhile = case.plan.items["item"].filter(inside).implode()
+    # The first call with a new shape also loads and chooses kernels.
+    first_call = (pl.col("cause") == "dispatch") & (pl.col("recorded_ns") > FIRST_CALL_NS)
+    return (
+        case.plan.with_host((pl.col("cause") == "compile") | pl.col("item").is_in(meanwhile) | first_call)
+        .with_device(chosen)
+        .without_waits(chosen)
+    )
+
+
+RULE: Rule[Case] = Rule(
+    code="recompilation",
+    title="Programs are compiled during the steps",
+    turn=60,
+    owns="`compile`",
+    change="compilation, the trial kernels that it launches and slow first calls take no time",
+    fix={
+        "pytorch": "Find what changes with TORCH_LOGS=recompiles; mark sizes that vary with torch._dynamo.mark_dynamic, pad batches to one shape, and warm up before measuring.",
+        "tensorflow": "Give tf.function an input_signature, or pad to one shape; pass Python numbers as tensors.",
+        "jax": "Keep shapes and dtypes the same from step to step; JAX_LOG_COMPILES=1 says what was compiled. Mark true constants as static_argnums.",
+        ANY: "Keep shapes the same from step to step, and compile before the loop.",
+    },
+    find=find,
+)

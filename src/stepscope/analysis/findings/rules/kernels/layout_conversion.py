@@ -1,0 +1,54 @@
+"""Kernels that only turn one memory layout into another."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import of_kernels
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.registers.calibration.kernels import (
+    NORM_CHANNELS_LAST,
+)
+from stepscope.registers.policy.findings import (
+    WORTH_SHOWING,
+)
+
+_TURNS_LAYOUT = r"(?i)nchwToNhwc|nhwcToNchw|nhwcAddPadding|transpose_readWrite"
+_NORMALISES = r"batch_norm_(backward|collect_statistics|transform_input)"
+
+
+def find(case: Case) -> Finding | None:
+    """Kernels that only turn one memory layout into another."""
+    names = case.kernels["name"].unique().drop_nulls()
+    turning = names.filter(names.cast(pl.String).str.contains(_TURNS_LAYOUT))
+    chosen = case.kernels.filter(pl.col("name").is_in(turning.implode())).select("event", factor=pl.lit(0.0))
+    if len(chosen):
+        # Normalisation in the other layout reads memory in a slower order.
+        slower = names.filter(names.cast(pl.String).str.contains(_NORMALISES))
+        slower = slower.filter(~slower.cast(pl.String).str.contains("channels_last"))
+        others = case.kernels.filter(pl.col("name").is_in(slower.implode()))
+        chosen = pl.concat([chosen, others.select("event", factor=pl.lit(NORM_CHANNELS_LAST))])
+    return of_kernels(
+        case,
+        RULE,
+        chosen,
+        "only converts tensors from one memory layout to another.",
+        WORTH_SHOWING,
+    )
+
+
+RULE: Rule[Case] = Rule(
+    code="layout-conversion",
+    title="Kernels convert between memory layouts",
+    turn=200,
+    page="kernels",
+    owns="kernels that only change a memory layout, and the batch normalisation around them",
+    change="none of their time; 40 % of the normalisation's",
+    fix={
+        "pytorch": "Keep one layout: model.to(memory_format=torch.channels_last) and the same for the inputs.",
+        ANY: "Keep one memory layout throughout the model.",
+    },
+    find=find,
+)

@@ -1,0 +1,145 @@
+"""Attention as separate kernels that write the whole table of scores to memory."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import of_kernels
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.registers.calibration.kernels import (
+    FUSED_ATTENTION_FACTOR,
+    FUSED_ATTENTION_OF_PEAK,
+)
+from stepscope.registers.policy.findings import (
+    SCORES_LENGTH,
+)
+
+_PRODUCT = r"(?i)bmm|matmul|^(aten::)?mm$|dot_general|einsum|gemm"
+_SOFTMAX = r"(?i)softmax"
+_BATCHED = 3  # sides of a batch of matrices
+
+
+def find(case: Case) -> Finding | None:
+    """Attention as separate kernels that write the whole table of scores to memory."""
+    scores = _score_ops(case)
+    if scores.is_empty():
+        return None
+    kernels = case.trace.kernels.select("event", "op").join(
+        scores.select(op="event", flops="flops"), on="op", maintain_order="left"
+    )
+    direct = case.kernels.select("event").join(
+        scores.select("event", "flops"), on="event", maintain_order="left"
+    )
+    found = pl.concat([kernels.select("event", "flops"), direct]).unique("event", maintain_order=True)
+    work = case.kernels.select("event", "dur_ns").join(found, on="event", maintain_order="left")
+    total = int(work["dur_ns"].sum())
+    products = work.filter(pl.col("flops").is_not_null())
+    if not total or products.is_empty():
+        return None
+    chosen = work.select("event", factor=pl.lit(min(1.0, _fused_ns(case, products) / total)))
+    return of_kernels(
+        case,
+        RULE,
+        chosen,
+        "is spent in attention as separate products, masks and softmax.",
+    )
+
+
+def _fused_ns(case: Case, products: pl.DataFrame) -> float:
+    """How long fused attention takes for the same products."""
+    peak = case.peaks.flops_per_s("bf16") or case.peaks.flops_per_s("fp16") if case.peaks else None
+    # An op's work is known once for each of its kernels.
+    flops = float(products["flops"].sum())
+    if not peak:
+        return FUSED_ATTENTION_FACTOR * int(products["dur_ns"].sum())
+    return flops / (FUSED_ATTENTION_OF_PEAK * peak) * 1e9
+
+
+def _score_ops(case: Case) -> pl.DataFrame:
+    """Ops that read or write the scores of attention: event, flops (of products only).
+
+    Scores are what softmax is taken of: a batch of square-like tables. A compiled program has no softmax by name; there
+    they are large square tables which products make and something else then reduces.
+    """
+    ops = case.ops.filter(pl.col("shapes").is_not_null()).select(
+        "event", "name", "flops", "device_total_ns", shapes=pl.col("shapes").cast(pl.String)
+    )
+    sizes = _score_sizes(ops)
+    if not sizes:
+        return ops.select("event", "flops").clear()
+    distinct = ops["shapes"].unique()
+    touching = [
+        text for text in distinct if sizes & {*map(_elements, _shapes(text)), *_made_sizes(_shapes(text))}
+    ]
+    product = pl.col("name").cast(pl.String).str.contains(_PRODUCT)
+    found = ops.filter(pl.col("shapes").is_in(touching), pl.col("device_total_ns") > 0)
+    # The outer op of a product (matmul around bmm) would count its work twice: kernels belong to the inner one.
+    return found.select("event", flops=pl.when(product).then("flops"))
+
+
+def _score_sizes(ops: pl.DataFrame) -> set[int]:
+    """How many elements the tables of scores have."""
+    name = pl.col("name").cast(pl.String)
+    softmax = ops.filter(name.str.contains(_SOFTMAX))["shapes"].unique()
+    if len(softmax):
+        shapes = [shape for text in softmax for shape in _shapes(text)[:1]]
+        return {_elements(shape) for shape in shapes if len(shape) >= _BATCHED and shape[-2] >= SCORES_LENGTH}
+    reduced = ops.filter(name.str.contains(r"^(reduce_(max|sum)|exp|div)$"))["shapes"].unique()
+    multiplied = ops.filter(name.str.contains(_PRODUCT))["shapes"].unique()
+    tables = {_elements(shape) for text in reduced for shape in _shapes(text) if _is_square(shape)}
+    used = {_elements(shape) for text in multiplied for shape in _shapes(text) if _is_square(shape)}
+    return tables & used
+
+
+def _made_sizes(shapes: list[list[int]]) -> set[int]:
+    """How many elements the product of two batches of matrices may have, whichever sides it sums over."""
+    if len(shapes) != 2 or min(map(len, shapes)) < _BATCHED or shapes[0][:-2] != shapes[1][:-2]:
+        return set()
+    batch, (one, other) = math.prod(shapes[0][:-2]), (shape[-2:] for shape in shapes)
+    return {
+        batch * math.prod(one) * math.prod(other) // (side * side) for side in set(one) & set(other) if side
+    }
+
+
+def _is_square(shape: list[int]) -> bool:
+    return len(shape) >= _BATCHED and shape[-1] == shape[-2] >= SCORES_LENGTH
+
+
+def _shapes(text: str) -> list[list[int]]:
+    """The shapes of an op's inputs that are tensors of numbers known."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return []
+    if not isinstance(found, list):
+        return []
+    return [
+        shape
+        for shape in found
+        if isinstance(shape, list) and shape and all(isinstance(n, int) for n in shape)
+    ]
+
+
+def _elements(shape: list[int]) -> int:
+    return math.prod(shape)
+
+
+RULE: Rule[Case] = Rule(
+    code="unfused-attention",
+    title="Attention runs as separate kernels",
+    turn=180,
+    page="kernels",
+    owns="kernels that read or write the table of attention scores",
+    change="its products at 38 % of the 16-bit peak, nothing else",
+    fix={
+        "pytorch": "Use torch.nn.functional.scaled_dot_product_attention, which runs as one kernel.",
+        "jax": "Use jax.nn.dot_product_attention(implementation='cudnn').",
+        ANY: "Use a fused attention kernel.",
+    },
+    find=find,
+)

@@ -1,0 +1,78 @@
+"""Steps that take much longer than the others."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.registers.policy.findings import (
+    LONGEST_WORTH_NAMING,
+    NAMED_STEPS,
+    WARM_UP_STEPS,
+    WORTH_A_FINDING,
+)
+from stepscope.trace.frames import take_largest, take_mean, take_median
+from stepscope.units import duration
+
+
+def find(case: Case) -> Finding | None:
+    """A finding, unless only the first steps are slow: that is warm-up."""
+    return None if are_first(case) else slow_steps(case)
+
+
+def slow_steps(case: Case) -> Finding | None:
+    """What steps that take much longer than the others cost, if that is enough to show."""
+    slow = case.outliers
+    median = take_median(case.lengths["ns"])
+    mean = take_mean(case.lengths["ns"])
+    extra = int((slow["ns"] - int(median)).sum() / max(1, len(case.lengths))) if len(slow) else 0
+    if not mean or extra < WORTH_A_FINDING * mean:
+        return None
+    inside = case.all_slices.filter(
+        pl.col("step").is_in(slow["step"].implode()), ~pl.col("part").is_in(["compute"])
+    )
+    names = case.top_names(inside)
+    mostly = f", mostly in {names[0]['name']}" if names and names[0]["name"] else ""
+    saves, speedup = case.promise(case.basis.ns * extra / mean)
+    return RULE.finding(
+        f"{_length_of(slow)} where {duration(median)} is usual{mostly}.",
+        RULE.fix_for(case.trace.info.framework),
+        evidence={"steps": slow["step"].to_list(), "names": names, "median_ns": int(median)},
+        share=round(extra / mean, 4),
+        saves_ns_per_step=saves,
+        speedup=round(speedup, 3),
+        speedup_max=round(speedup, 3),
+    )
+
+
+def _length_of(slow: pl.DataFrame) -> str:
+    numbers = slow["step"].to_list()
+    listed = ", ".join(map(str, numbers[:NAMED_STEPS])) + ("…" if len(numbers) > NAMED_STEPS else "")
+    many = len(numbers) > 1
+    average, longest = take_mean(slow["ns"]), float(take_largest(slow["ns"]))
+    at_most = f" and {duration(longest)} at most" if many and longest > LONGEST_WORTH_NAMING * average else ""
+    return (
+        f"Step{'s' if many else ''} {listed} took {duration(average)}{' on average' if many else ''}{at_most}"
+    )
+
+
+def are_first(case: Case) -> bool:
+    """Whether the slow steps are the few that the recording begins with, of many."""
+    first = case.lengths.sort("step")["step"].head(len(case.outliers))
+    return len(first) <= WARM_UP_STEPS and set(first) == set(case.outliers["step"])
+
+
+RULE: Rule[Case] = Rule(
+    code="step-outliers",
+    title="Some steps are much slower than the others",
+    turn=30,
+    page="steps",
+    owns="what slow steps take beyond the median",
+    change="they are as long as the median",
+    fix={
+        ANY: "Look at what the slow steps do that the others do not: checkpoints, evaluation, garbage collection, a cold cache.",
+    },
+    find=find,
+)

@@ -1,0 +1,128 @@
+"""The executions of a serving engine: phases, batch sizes, tokens, and the time between two executions.
+
+An execution lasts as long as its annotation, or as the work launched inside it keeps the device busy, whichever is longer:
+a decode step of 2 ms on the host may launch 10 ms of work that runs after it. Of nested annotations the outermost counts; what its
+name leaves out comes from those inside it. Gaps are host time between an execution's end and the start of the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from stepscope.analysis.serving.names import EXECUTION, OTHER, Execution, parse
+from stepscope.trace.frames import take_largest, take_median
+from stepscope.trace.lookup import distinct
+from stepscope.trace.scopes import ancestors
+from stepscope.trace.trace import Trace
+
+EXECUTIONS = {
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "dur_ns": pl.Int64,
+    "phase": pl.String,
+    "batch_size": pl.Int64,
+    "tokens": pl.Int64,
+}
+PHASES = {
+    "phase": pl.String,
+    "executions": pl.Int64,
+    "batch_size": pl.Float64,
+    "tokens": pl.Int64,
+    "total_ns": pl.Int64,
+    "known_ns": pl.Int64,
+}
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Host time between executions."""
+
+    count: int
+    total_ns: int
+    median_ns: int | None
+    span_ns: int  # from the first execution's start to the last one's end
+
+
+def executions(trace: Trace) -> pl.DataFrame:
+    """One row for each execution, in order of time."""
+    events = trace.events
+    names = distinct(events["name"])
+    wanted = names.filter(names.cast(pl.String).str.contains(EXECUTION))
+    on_host = trace.tracks.sort("id")["what"].gather(events["track"]) == "host"
+    is_one = (events["name"].is_in(wanted.implode()) & (events["kind"] == "annotation") & on_host).fill_null(
+        False
+    )
+    if not is_one.any():
+        return pl.DataFrame(schema=EXECUTIONS)
+    above = ancestors(events, is_one)
+    outer = events.filter(is_one & above.is_null()).sort("start_ns")
+    inner = events.filter(is_one & above.is_not_null()).with_columns(
+        outer=above.filter(is_one & above.is_not_null())
+    )
+    on_device = _device_times(trace, is_one & above.is_null())
+    rows = []
+    for event, name, start, length in outer.select(
+        "id", pl.col("name").cast(pl.String), "start_ns", "dur_ns"
+    ).iter_rows():
+        inside = inner.filter(pl.col("outer") == event)["name"].cast(pl.String).to_list()
+        found = _completed(name, inside)
+        longest = max(length, on_device.get(event, 0))
+        rows.append((start, start + length, longest, found.phase, found.batch_size, found.tokens))
+    return pl.DataFrame(rows, schema=EXECUTIONS, orient="row")
+
+
+def _completed(name: str, inside: list[str]) -> Execution:
+    """What the outer name says; what it leaves out, as an inner one says it."""
+    known = [found for found in map(parse, (name, *inside)) if found is not None]
+    first = known[0]
+    return Execution(
+        first.engine,
+        next((one.phase for one in known if one.phase != OTHER), OTHER),
+        next((one.batch_size for one in known if one.batch_size is not None), None),
+        next((one.tokens for one in known if one.tokens is not None), None),
+    )
+
+
+def _device_times(trace: Trace, outer: pl.Series) -> dict[int, int]:
+    """How long the work that was launched inside each execution kept a device busy."""
+    events = trace.events
+    links = trace.links.filter(pl.col("why") == "launch")
+    inside = ancestors(events, outer).gather(links["from"])
+    start, length = (events[name].gather(links["to"]) for name in ("start_ns", "dur_ns"))
+    work = pl.DataFrame({"execution": inside, "start": start, "end": start + length}).drop_nulls("execution")
+    before = pl.col("end").cum_max().shift(1).over("execution").fill_null(pl.col("start"))
+    busy = (pl.col("end") - pl.max_horizontal("start", before)).clip(lower_bound=0)
+    times = work.sort("execution", "start").with_columns(busy=busy).group_by("execution")
+    return dict(times.agg(pl.col("busy").sum()).iter_rows())
+
+
+def phases_table(rows: pl.DataFrame) -> pl.DataFrame:
+    """Executions, median batch size, tokens and time by phase; `known_ns` is the time of those whose tokens are known."""
+    if rows.is_empty():
+        return pl.DataFrame(schema=PHASES)
+    length = pl.col("dur_ns")
+    return (
+        rows.group_by("phase", maintain_order=True)
+        .agg(
+            executions=pl.len().cast(pl.Int64),
+            batch_size=pl.col("batch_size").median(),
+            tokens=pl.when(pl.col("tokens").count() > 0).then(pl.col("tokens").sum()),
+            total_ns=length.sum(),
+            known_ns=length.filter(pl.col("tokens").is_not_null()).sum(),
+        )
+        .select(list(PHASES))
+        .sort("total_ns", descending=True)
+    )
+
+
+def gaps(rows: pl.DataFrame) -> Gaps:
+    """The host time between executions."""
+    if rows.is_empty():
+        return Gaps(0, 0, None, 0)
+    ordered = rows.sort("start_ns")
+    between = (ordered["start_ns"].shift(-1) - ordered["end_ns"]).drop_nulls().clip(lower_bound=0)
+    span = take_largest(ordered["end_ns"]) - int(ordered["start_ns"][0])
+    median = int(take_median(between)) if len(between) else None
+    return Gaps(len(between), int(between.sum()), median, span)

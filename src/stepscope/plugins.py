@@ -1,0 +1,75 @@
+"""Plug-ins: formats, findings and renderers that other packages offer through entry points.
+
+They are looked for when they are first needed, never by `import stepscope`. A broken one is a warning, once, never an error.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Collection
+from functools import cache
+from typing import TypeVar
+
+RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of warnings
+T = TypeVar("T")
+_warned: set[str] = set()
+
+
+class PluginWarning(UserWarning):
+    """Something is wrong with a plug-in; stepscope goes on without it."""
+
+
+def load_plugins(
+    group: str, kind: type[T], name_of: Callable[[T], str], taken: Collection[str]
+) -> list[tuple[str, T]]:
+    """The values of all entry points of the group, each with the name of its plug-in; names in `taken` are refused."""
+    found: list[tuple[str, T]] = []
+    names = set(taken)
+    for plugin, value in _load_entry_points(group):
+        for each in value if isinstance(value, list | tuple) else (value,):
+            if not isinstance(each, kind):
+                warn(plugin, f"it offers a {type(each).__name__}, not a {kind.__name__}")
+            elif name_of(each) in names:
+                warn(plugin, f"the name {name_of(each)} is already taken")
+            else:
+                names.add(name_of(each))
+                found.append((plugin, each))
+    return found
+
+
+@cache
+def _load_entry_points(group: str) -> tuple[tuple[str, object], ...]:
+    from importlib.metadata import entry_points
+
+    loaded = []
+    for entry in sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value)):
+        package = entry.dist.name if entry.dist is not None else entry.value
+        plugin = f"{entry.name} ({package}, {group})"
+        try:
+            loaded.append((plugin, entry.load()))
+        except Exception as error:
+            warn_of_fault(plugin, error)
+    return tuple(loaded)
+
+
+def warn_of_fault(plugin: str, error: BaseException) -> None:
+    """Warn that the plug-in raised this error; with STEPSCOPE_RAISE, raise it."""
+    if wants_tracebacks():
+        raise error
+    warn(plugin, f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0])
+
+
+def wants_tracebacks() -> bool:
+    """Whether the user asked for the errors of plug-ins as they are."""
+    return bool(os.environ.get(RAISE))
+
+
+def warn(plugin: str, what: str) -> None:
+    """Warn once of each fault."""
+    text = (
+        f"The plug-in {plugin} does not work: {what}. Update or uninstall it; {RAISE}=1 shows the traceback."
+    )
+    if text not in _warned:
+        _warned.add(text)
+        warnings.warn(text, PluginWarning, stacklevel=2)

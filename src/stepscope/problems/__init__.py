@@ -1,0 +1,1 @@
+"""One catalogue of problems: what each code means, why it happens, and how to fix it."""

@@ -1,0 +1,118 @@
+"""What a trace says of its job in its first bytes: its rank, the number of ranks, the backend, and when it was recorded."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from statistics import median
+
+from stepscope.formats.source import Source
+from stepscope.profiles.find.runs import RING, Entry
+from stepscope.profiles.find.skipped import HEAD_BYTES
+
+# A packed file has to be unpacked to its end for its last events.
+LARGEST_UNPACKED = 256 << 20
+_DISTRIBUTED = re.compile(rb'"distributedInfo"\s*:\s*\{(.{0,4096})', re.DOTALL)
+_RANK = re.compile(rb'"rank"\s*:\s*"?(\d{1,6})\b')
+_WORLD = re.compile(rb'"world_size"\s*:\s*"?(\d{1,6})\b')
+_BACKEND = re.compile(rb'"backend"\s*:\s*"([^"]{1,40})"')
+_BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*"?(\d{1,19})\b')
+_TIME = re.compile(rb'"ts"\s*:\s*"?(\d{1,16}(?:\.\d{1,9})?)')
+_NO_HEADER = ("xplane", "tf_events", RING)
+
+
+@dataclass(frozen=True)
+class Inside:
+    """`start_ns` is the time of its first events since 1970, or since another moment that all clocks of a machine share."""
+
+    rank: int | None = None
+    world: int | None = None
+    backend: str = ""
+    base_ns: int = 0
+    start_ns: int | None = None
+
+    @property
+    def is_of_many(self) -> bool:
+        """Whether it knows that it is one rank of several, and which."""
+        return self.rank is not None and self.world is not None and self.rank < self.world > 1
+
+
+def look_inside(entries: Sequence[Entry]) -> dict[str, Inside]:
+    """By path what each file says; files that say nothing are left out."""
+    asked = [item for item in entries if item.format_hint not in _NO_HEADER]
+    with ThreadPoolExecutor(8, thread_name_prefix="stepscope-scan") as pool:
+        found = zip(asked, pool.map(_inside, asked), strict=True)
+    return {item.path: inside for item, inside in found if inside is not None}
+
+
+def last_event_ns(item: Entry, inside: Inside) -> int | None:
+    """The time of its last events; None where finding it would take long."""
+    try:
+        tail = _tail(item)
+    except Exception:  # whatever is wrong with the file is reported when it is read
+        return None
+    times = _times(tail)
+    return inside.base_ns + round(max(times) * 1000) if times else None
+
+
+def _inside(item: Entry) -> Inside | None:
+    if item.filesystem is None:
+        return _kept(item.path, item.size, item.mtime_ns)
+    return _read(item.source())
+
+
+@lru_cache(maxsize=4096)  # folders are looked at again and again while a page is open
+def _kept(path: str, _size: int, _mtime_ns: int) -> Inside | None:
+    return _read(Source(path))
+
+
+def _read(source: Source) -> Inside | None:
+    try:
+        head = source.head(HEAD_BYTES)
+        about = head
+        if b'"distributedInfo"' not in head and not source.is_packed() and source.filesystem is None:
+            about = _plain_tail(source.path)  # some writers put the header behind the events
+    except Exception:  # whatever is wrong with the file is reported when it is read
+        return None
+    spread = _DISTRIBUTED.search(about)
+    text = spread[1] if spread else b""
+    base = _number(_BASE, head) or _number(_BASE, about) or 0
+    times = _times(head)
+    backend = _BACKEND.search(text)
+    return Inside(
+        rank=_number(_RANK, text),
+        world=_number(_WORLD, text),
+        backend=backend[1].decode("ascii", "replace") if backend else "",
+        base_ns=base,
+        start_ns=base + round(median(times) * 1000) if times else None,
+    )
+
+
+def _times(text: bytes) -> list[float]:
+    """Of all events in a piece of text, in microseconds, without zeros."""
+    return [time for time in map(float, _TIME.findall(text)) if time > 0]
+
+
+def _number(shape: re.Pattern[bytes], text: bytes) -> int | None:
+    found = shape.search(text)
+    return None if found is None else int(found[1])
+
+
+def _tail(item: Entry) -> bytes:
+    source = item.source()
+    if not source.is_packed() and item.filesystem is None:
+        return _plain_tail(item.path)
+    if item.size > LARGEST_UNPACKED:
+        return b""
+    return b"".join(deque(source.pieces(HEAD_BYTES), maxlen=2))
+
+
+def _plain_tail(path: str) -> bytes:
+    with Path(path).open("rb") as file:
+        file.seek(max(0, Path(path).stat().st_size - HEAD_BYTES))
+        return file.read(HEAD_BYTES)

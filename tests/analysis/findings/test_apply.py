@@ -1,0 +1,173 @@
+"""What is found, by which code, with which slices; and what is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from stepscope.analysis.findings.apply import apply_rules
+from stepscope.trace.frames import conform
+from tests.builders.cases import HEAD, case_of, findings_of, gemm, step, steps
+from tests.builders.inline import trace_of
+
+
+def test_a_busy_device_gets_no_finding() -> None:
+    assert findings_of(steps(*gemm(0, 985))) == []
+
+
+def test_waiting_for_a_batch_is_input_bound_and_nothing_else() -> None:
+    load = "main  0  700  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__  annotation  -"
+    found = findings_of(steps(load, *gemm(700, 285)))
+    assert [one.code for one in found] == ["input-bound"]
+    assert 0.65 < found[0].share < 0.72
+    assert 3.0 < found[0].speedup <= found[0].speedup_max < 3.7
+    assert "num_workers" in found[0].fix
+
+
+def test_a_wait_that_empties_the_queue_is_a_sync_and_not_slow_launching() -> None:
+    parts = []
+    for k in range(4):
+        at = 250 * k
+        parts += gemm(at, 150)
+        parts.append(f"main  {at + 11}  151  cudaDeviceSynchronize  runtime  -")
+        parts.append(f"main  {at + 165}  80  aten::add  op  -")
+    found = findings_of(steps(*parts))
+    assert [one.code for one in found] == ["device-sync"], [(one.code, one.share) for one in found]
+
+
+def test_a_long_op_on_the_host_is_a_fallback() -> None:
+    found = findings_of(steps("main  0  600  aten::sort  op  -", *gemm(600, 385)))
+    assert [one.code for one in found] == ["cpu-fallback"]
+    assert found[0].evidence["names"][0]["name"] == "aten::sort"
+
+
+def test_an_engines_bookkeeping_is_no_fallback() -> None:
+    name = "autograd::engine::evaluate_function: MseLossBackward0"
+    found = findings_of(steps(f"main  0  600  {name}  op  -", *gemm(600, 385)))
+    assert "cpu-fallback" not in [one.code for one in found]
+
+
+def test_data_that_goes_to_the_host_and_back_is_one_finding() -> None:
+    lines = steps(
+        *gemm(0, 100),
+        "main  20  305  aten::copy_  op  -",
+        "main  25  295  cudaMemcpyAsync  runtime  Memcpy DtoH (Device -> Pageable)",
+        "stream 7  115  200  Memcpy DtoH (Device -> Pageable)  copy  -",
+        "main  330  50  aten::clamp  op  -",
+        "main  400  310  aten::copy_  op  -",
+        "main  405  300  cudaMemcpyAsync  runtime  Memcpy HtoD (Pageable -> Device)",
+        "stream 7  415  285  Memcpy HtoD (Pageable -> Device)  copy  -",
+        *gemm(715, 260),
+    )
+    trace = trace_of("\n".join([HEAD, *lines]), framework="pytorch")
+    copies = trace.events.filter(pl.col("kind") == "copy")
+    names = copies["name"].cast(pl.String)
+    table = pl.DataFrame(
+        {
+            "event": copies["id"],
+            "bytes": [1 << 20] * len(copies),
+            "direction": names.str.extract(r"Memcpy (\w+)"),
+            "source": names.str.extract(r"\((\w+) "),
+            "target": names.str.extract(r"> (\w+)"),
+        }
+    )
+    table = conform(table, trace.copies.schema)
+    case = case_of(trace.over({**trace.tables, "copies": table}, trace.cold))
+    found = apply_rules(case)
+    assert [one.code for one in found][:1] == ["round-trip-copy"], [(one.code, one.share) for one in found]
+    assert not {"exposed-copy", "device-sync"} & {one.code for one in found}
+    assert found[0].evidence["bytes_per_step"] == 2 << 20
+
+
+def test_slow_first_steps_are_warm_up_and_promise_nothing() -> None:
+    lines = ["main  0  5000  ProfilerStep#0  annotation  -", "main  0  4000  compile  annotation  -"]
+    lines += [
+        "main  4000  10  aten::mm  op  -",
+        "main  4000  8  cudaLaunchKernel  runtime  gemm",
+        "stream 7  4010  985  gemm  kernel  -",
+    ]
+    lines += [row for number in range(1, 7) for row in step(number, 4000 + 1000 * number, *gemm(0, 985))]
+    (found,) = findings_of(lines)
+    assert (found.code, found.class_, found.speedup, found.saves_ns_per_step) == ("warm-up", "advice", 1.0, 0)
+    assert found.evidence["steps"] == [0]
+
+
+def test_slow_steps_are_told_apart_from_the_usual_ones() -> None:
+    lines = [row for number in range(6) for row in step(number, 1000 * number, *gemm(0, 985))]
+    lines += [
+        "main  6000  5000  ProfilerStep#6  annotation  -",
+        "main  6000  4000  save_checkpoint  annotation  -",
+    ]
+    lines += [row.replace("  10  aten", "  10  aten") for row in (
+        "main  10000  10  aten::mm  op  -",
+        "main  10000  8  cudaLaunchKernel  runtime  gemm",
+        "stream 7  10010  985  gemm  kernel  -",
+    )]  # fmt: skip
+    found = findings_of(lines)
+    assert [one.code for one in found] == ["step-outliers"]
+    assert found[0].evidence["steps"] == [6]
+    assert found[0].evidence["names"][0]["name"] == "save_checkpoint"
+
+
+def test_findings_own_disjoint_slices() -> None:
+    load = "main  0  300  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__  annotation  -"
+    lines = steps(
+        load, "main  300  200  aten::sort  op  -", "main  500  200  aten::add  op  -", *gemm(700, 285)
+    )
+    case = case_of(trace_of("\n".join([HEAD, *lines]), framework="pytorch"))
+    found = apply_rules(case)
+    assert len(found) >= 2
+    assert sum(one.share for one in found) <= 1.0
+
+
+def test_promises_are_made_without_the_profilers_share() -> None:
+    busy = [f"main  {k}  1  aten::view  op  -" for k in range(0, 700, 2)]
+    found = findings_of(steps(*busy, *gemm(700, 285)))
+    assert found[0].code == "launch-bound"
+    assert found[0].speedup < found[0].evidence["speedup_as_recorded"]
+
+
+def test_without_a_device_nothing_is_told_of_kernels() -> None:
+    busy = [f"main  {k}  4  PjitFunction(step)  runtime  -" for k in range(0, 600, 5)]
+    trace = trace_of("\n".join([HEAD, *steps(*busy, "main  620  330  dot  op  -")]), framework="jax")
+    (found,) = apply_rules(replace(case_of(trace), device=None))
+    assert found.code == "launch-bound"
+    assert "kernels" not in found.detail
+
+
+def test_a_job_on_the_host_gets_no_advice_for_devices() -> None:
+    """An op that takes long there has fallen back from nowhere."""
+    outer, inner = "main  0  900  aten::linear  op  -", "main  600  300  aten::addmm  op  -"
+    trace = trace_of("\n".join([HEAD, *steps(outer, inner)]), framework="pytorch")
+    alone = replace(case_of(trace), device=None)
+    alone.trace.info.devices.clear()
+    found = {one.code: one for one in apply_rules(alone)}
+    assert "cpu-fallback" not in found
+    assert all("CUDA" not in one.fix and "device" not in one.title for one in found.values())
+
+
+def test_an_outer_op_that_launches_further_in_is_no_fallback() -> None:
+    outer = "main  0  650  aten::conv2d  op  -"
+    inner = "main  600  45  aten::cudnn_convolution  op  -"
+    launch = ("main  630  8  cudaLaunchKernel  runtime  gemm", "stream 7  640  345  gemm  kernel  -")
+    found = findings_of(steps(outer, inner, *launch))
+    assert [one.code for one in found] == ["launch-bound"]
+
+
+def test_where_the_replay_does_not_fit_the_account_promises() -> None:
+    """The main thread is silent while another one holds the step up."""
+    lines = steps("comm  0  800  gloo:all_reduce  op  -", *gemm(800, 185))
+    case = case_of(trace_of("\n".join([HEAD, *lines]), framework="pytorch"))
+    case.recorded_ns = 0.2 * case.step_ns
+    assert not case.replay_fits
+    found = [one for one in apply_rules(case) if one.class_ == "time"]
+    assert found
+    assert all(one.evidence["estimate"] == "account" and one.speedup == one.speedup_max for one in found)
+
+
+def test_a_function_that_is_traced_in_every_step_is_retracing() -> None:
+    traced = "main  0  600  tf.function-graph_building  annotation  -"
+    found = findings_of(steps(traced, *gemm(600, 385)), framework="tensorflow")
+    assert [one.code for one in found] == ["retracing"]
+    assert "input_signature" in found[0].fix
