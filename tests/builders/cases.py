@@ -9,7 +9,7 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.kernels.calls import kernel_calls
 from stepscope.analysis.memory import memory_use
 from stepscope.analysis.ops.calls import op_calls
-from stepscope.analysis.replay.plan import plan
+from stepscope.analysis.replay.unprofiled_host import plan
 from stepscope.analysis.steps.find import find_steps
 from stepscope.trace.trace import Trace
 from tests.builders.inline import trace_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stepscope.reports.build import report
-from stepscope.reports.model.report import Finding, Profile, Report, StepRow, Steps, Straggler
+from stepscope.reports.model.report import Finding, Interval, Profile, Report, StepRow, Steps, Straggler
 from stepscope.reports.ranks.straggler_finding import with_straggler
 from tests.reports.promises import broken
 
@@ -38,8 +38,7 @@ def finding(code: str, share: float, saves: int) -> Finding:
         detail="",
         share=share,
         saves_ns_per_step=saves,
-        speedup=speedup,
-        speedup_max=max(speedup, 1 / (1 - share)),
+        speedup=Interval(speedup, speedup, speedup),
     )
 
 

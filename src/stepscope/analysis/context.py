@@ -16,7 +16,8 @@ from stepscope.analysis.memory import DeviceMemory, memory_use
 from stepscope.analysis.once import shared
 from stepscope.analysis.ops.calls import op_calls
 from stepscope.analysis.options import Options
-from stepscope.analysis.replay.plan import Plan, plan
+from stepscope.analysis.replay.plan import Plan
+from stepscope.analysis.replay.unprofiled_host import plan
 from stepscope.analysis.serving.workload import Workload, workload
 from stepscope.analysis.steps.find import Steps, find_steps, steps_of_events
 from stepscope.analysis.steps.inside import cut_to_windows

@@ -123,8 +123,8 @@ def named_by_captures(trace: Trace, found: list[Capture]) -> Trace:
         for place, (node, capture) in enumerate(known[sequence]):
             if node >= 0:
                 rows += _row(capture, node, int(nodes["event"][place]))
-    named = {row["event"] for row in rows}
-    rows += [row for row in _annotated(trace, work["event"]) if row["event"] not in named]
+    done = {row["event"] for row in rows}
+    rows += [row for row in _annotated(trace, work["event"]) if row["event"] not in done]
     named = pl.DataFrame(rows, schema=_NAMED).filter(~pl.col("event").is_in(trace.ops["event"].implode()))
     if named.is_empty():
         return trace

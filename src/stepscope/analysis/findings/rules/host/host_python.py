@@ -6,7 +6,7 @@ import polars as pl
 
 from stepscope.analysis.basis import is_broken
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import of_part, saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.policy.findings import DOMINANT_FUNCTION, WORTH_A_FINDING
@@ -34,7 +34,8 @@ def _find_dominant(case: Case) -> Finding | None:
     owned = computing.filter(pl.col("name").cast(pl.String) == names[0]["name"])
     ns = case.per_step(owned)
     case.claim(owned)
-    return saving(case, RULE, ns, 0.0, 0.0, f"{case.of_step(ns)} in {names[0]['name']}.", {"names": names})
+    at_best = Interval(1 - ns / case.step_ns, 1.0, 1.0)
+    return saving(case, RULE, ns, at_best, f"{case.of_step(ns)} in {names[0]['name']}.", {"names": names})
 
 
 RULE: Rule[Case] = Rule(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.policy.findings import (
+    ACCOUNT_SAVES_LEAST,
     LONGEST_WORTH_NAMING,
     NAMED_STEPS,
     WARM_UP_STEPS,
@@ -35,15 +36,16 @@ def slow_steps(case: Case) -> Finding | None:
     )
     names = case.top_names(inside)
     mostly = f", mostly in {names[0]['name']}" if names and names[0]["name"] else ""
-    saves, speedup = case.promise(case.basis.ns * extra / mean)
+    share = extra / mean
+    gain = case.gain(Interval(1 - share, 1 - share, 1 - ACCOUNT_SAVES_LEAST * share), of_all=True)
     return RULE.finding(
         f"{_length_of(slow)} where {duration(median)} is usual{mostly}.",
         RULE.fix_for(case.trace.info.framework),
         evidence={"steps": slow["step"].to_list(), "names": names, "median_ns": int(median)},
         share=round(extra / mean, 4),
-        saves_ns_per_step=saves,
-        speedup=round(speedup, 3),
-        speedup_max=round(speedup, 3),
+        saves_ns_per_step=gain.saves_ns,
+        speedup=gain.speedup,
+        left_ns_per_step=gain.left_ns,
     )
 
 

@@ -1,0 +1,144 @@
+"""The host's time without the profiler, within bounds: a plan whose steps can be played as the job runs.
+
+Launching ops is what a profiler slows most, by a factor that differs from job to job and from machine to machine. What is
+left of it is taken, in this order, from: the host's own step lengths, which the capture notes while nothing holds the host
+up; the unprofiled step, where the host decides how long it is; the range that was measured for such recordings. User code
+and input are recorded more cheaply, at a cost per event (profiler_cost.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from stepscope.analysis.basis import UNPROFILED, step_basis
+from stepscope.analysis.replay.plan import FAST, SLOW, USUAL, Plan, recorded_plan, sums
+from stepscope.analysis.replay.profiler_cost import ProfilerCost
+from stepscope.analysis.steps.find import Steps
+from stepscope.native.host import replay as native
+from stepscope.registers.calibration.launches import FRAMEWORK_PAUSE_NS
+from stepscope.registers.calibration.profiler import (
+    DISPATCH_LEFT_JAX,
+    DISPATCH_LEFT_LEAST,
+    DISPATCH_LEFT_WITH_OPS,
+    DISPATCH_LEFT_WITH_STACKS,
+    EVENT_COST_FAST,
+    EVENT_COST_SLOW,
+    FITTED_DISPATCH_ERROR,
+)
+from stepscope.registers.policy.findings import DISPATCH_SEARCH_ROUNDS, LEAST_HOST_LEFT, STEP_DECIDED_BY_HOST
+from stepscope.trace.trace import Trace
+
+
+@dataclass(frozen=True)
+class DispatchLeft:
+    """What is left of the recorded time of dispatch without the profiler, and how that is known."""
+
+    fast: float
+    usual: float
+    slow: float
+    source: str  # host: its own step lengths; step: the unprofiled one; measured: jobs like it
+
+
+def plan(trace: Trace, steps: Steps, device: int | None) -> Plan:
+    """The steps of one device, ready to be played as they run without the profiler."""
+    recorded, spans = recorded_plan(trace, steps, device)
+    if recorded.host.is_empty():
+        return recorded
+    lost = _profiler_ns(recorded, ProfilerCost(trace), spans)
+    made = _with_event_costs(recorded, lost)
+    left = dispatch_left(trace, steps, made)
+    return with_dispatch(made, left)
+
+
+def dispatch_left(trace: Trace, steps: Steps, made: Plan) -> DispatchLeft:
+    """What is left of the time of dispatch, from the best source that this recording has."""
+    usual = _usual_range(trace)
+    basis = step_basis(trace, 0.0, steps.source)
+    if basis.source != UNPROFILED:
+        return usual
+    found = None
+    waits = int((made.items["kind"] == native.WAIT).sum())
+    if basis.host_ns and waits <= len(steps.host):  # but the one at the end of a step
+        found = _fit_to_host(made, basis.host_ns, max(1, len(steps.host)))
+    if found is not None:
+        return _around(found, "host")
+    found = _fit_to_step(made, basis.ns)
+    return usual if found is None else _around(found, "step")
+
+
+def with_dispatch(made: Plan, left: DispatchLeft) -> Plan:
+    """The plan with what is left of its dispatch."""
+    is_dispatch = _is_dispatch()
+    changed = [
+        pl.when(is_dispatch).then(pl.col("recorded_ns") * share).otherwise(name).cast(pl.Int64).alias(name)
+        for name, share in ((FAST, left.fast), (USUAL, left.usual), (SLOW, left.slow))
+    ]
+    return replace(made, host=made.host.with_columns(changed))
+
+
+def _is_dispatch() -> pl.Expr:
+    pause = (pl.col("cause") == "unexplained") & (pl.col("recorded_ns") < FRAMEWORK_PAUSE_NS)
+    return pl.col("cause").is_in(["dispatch", "sync", "device_gap"]) | pause
+
+
+def _usual_range(trace: Trace) -> DispatchLeft:
+    """By what was recorded: each option costs the host time."""
+    if trace.info.framework == "jax":
+        low, mid, high = DISPATCH_LEFT_JAX
+    elif bool((trace.events["kind"] == "python").any()):
+        low, mid, high = DISPATCH_LEFT_WITH_STACKS
+    else:
+        low, mid, high = DISPATCH_LEFT_WITH_OPS
+    return DispatchLeft(low, mid, high, "measured")
+
+
+def _around(share: float, source: str) -> DispatchLeft:
+    low, high = share * (1 - FITTED_DISPATCH_ERROR), share * (1 + FITTED_DISPATCH_ERROR)
+    return DispatchLeft(low, share, min(1.0, high), source)
+
+
+def _fit_to_host(made: Plan, host_ns: float, steps: int) -> float | None:
+    """The share at which the host's work of a step is as long as its own step without the profiler."""
+    dispatch = float(made.host.filter(_is_dispatch())["recorded_ns"].sum()) / steps
+    others = float(made.host.filter(~_is_dispatch())[USUAL].sum()) / steps
+    share = (host_ns - others) / dispatch if dispatch else 0.0
+    return share if DISPATCH_LEFT_LEAST <= share <= 1.0 else None
+
+
+def _fit_to_step(made: Plan, step_ns: float) -> float | None:
+    """The share at which the played step is as long as the unprofiled one; none where the device decides how long it is."""
+
+    def played(share: float) -> float:
+        return with_dispatch(made, DispatchLeft(share, share, share, "")).step_ns()
+
+    low, high = DISPATCH_LEFT_LEAST, 1.0
+    shortest, longest = played(low), played(high)
+    if longest - shortest < STEP_DECIDED_BY_HOST * step_ns or not shortest < step_ns < longest:
+        return None
+    for _ in range(DISPATCH_SEARCH_ROUNDS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if played(middle) < step_ns else (low, middle)
+    return (low + high) / 2
+
+
+def _profiler_ns(made: Plan, cost: ProfilerCost, spans: pl.DataFrame) -> pl.Series:
+    """What the profiler took of the host's time before each item, on its thread and the main one."""
+    added = cost.added_ns(spans["track"], spans["start_ns"], spans["end_ns"])
+    also = cost.added_ns(spans["main"], spans["start_ns"], spans["end_ns"])
+    elsewhere = (spans["track"] != spans["main"]).cast(pl.Int64)
+    none = pl.repeat(0, len(made.items), dtype=pl.Int64, eager=True)
+    return none.scatter(spans["gap"], added + also * elsewhere)
+
+
+def _with_event_costs(made: Plan, lost: pl.Series) -> Plan:
+    """The host's time without the cost of the events, taken evenly from all before an item."""
+    host = made.host
+    total = sums(host["recorded_ns"], made.until)
+    scales = {USUAL: 1.0, FAST: EVENT_COST_FAST, SLOW: EVENT_COST_SLOW}
+    columns = []
+    for name, scale in scales.items():
+        left = pl.select((1 - scale * lost / total).clip(LEAST_HOST_LEFT, 1.0).fill_nan(1.0)).to_series()
+        columns.append((host["recorded_ns"] * left.gather(host["item"])).cast(pl.Int64).alias(name))
+    return replace(made, host=host.with_columns(columns))
