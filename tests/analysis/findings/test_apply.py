@@ -127,10 +127,11 @@ def test_findings_own_disjoint_slices() -> None:
 
 
 def test_promises_are_made_without_the_profilers_share() -> None:
-    busy = [f"main  {k}  1  aten::view  op  -" for k in range(0, 700, 2)]
-    found = findings_of(steps(*busy, *gemm(700, 285)))
+    launches = [row for k in range(10) for row in gemm(100 * k, 28, begin=100 * k + 12)]
+    busy = [f"main  {100 * k + 11 + i}  1  aten::view  op  -" for k in range(10) for i in range(0, 88, 2)]
+    found = findings_of(steps(*launches, *busy))
     assert found[0].code == "launch-bound"
-    assert found[0].speedup.high < 1000 / 285
+    assert 1.1 < found[0].speedup.low < found[0].speedup.high < 1000 / 280
 
 
 def test_without_a_device_nothing_is_told_of_kernels() -> None:
@@ -157,7 +158,7 @@ def test_an_outer_op_that_launches_further_in_is_no_fallback() -> None:
     inner = "main  600  45  aten::cudnn_convolution  op  -"
     launch = ("main  630  8  cudaLaunchKernel  runtime  gemm", "stream 7  640  345  gemm  kernel  -")
     found = findings_of(steps(outer, inner, *launch))
-    assert [one.code for one in found] == ["launch-bound"]
+    assert found == []
 
 
 def test_where_the_replay_does_not_fit_the_account_promises() -> None:

@@ -19,10 +19,16 @@ from stepscope.analysis.steps.find import Steps
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.launches import FRAMEWORK_PAUSE_NS
 from stepscope.registers.calibration.profiler import (
-    DISPATCH_LEFT_JAX,
+    DISPATCH_LEFT_JAX_HIGH,
+    DISPATCH_LEFT_JAX_LOW,
+    DISPATCH_LEFT_JAX_MID,
     DISPATCH_LEFT_LEAST,
-    DISPATCH_LEFT_WITH_OPS,
-    DISPATCH_LEFT_WITH_STACKS,
+    DISPATCH_LEFT_WITH_OPS_HIGH,
+    DISPATCH_LEFT_WITH_OPS_LOW,
+    DISPATCH_LEFT_WITH_OPS_MID,
+    DISPATCH_LEFT_WITH_STACKS_HIGH,
+    DISPATCH_LEFT_WITH_STACKS_LOW,
+    DISPATCH_LEFT_WITH_STACKS_MID,
     EVENT_COST_FAST,
     EVENT_COST_SLOW,
     FITTED_DISPATCH_ERROR,
@@ -39,6 +45,15 @@ class DispatchLeft:
     usual: float
     slow: float
     source: str  # host: its own step lengths; step: the unprofiled one; measured: jobs like it
+
+
+_JAX = DispatchLeft(DISPATCH_LEFT_JAX_LOW, DISPATCH_LEFT_JAX_MID, DISPATCH_LEFT_JAX_HIGH, "measured")
+_WITH_OPS = DispatchLeft(
+    DISPATCH_LEFT_WITH_OPS_LOW, DISPATCH_LEFT_WITH_OPS_MID, DISPATCH_LEFT_WITH_OPS_HIGH, "measured"
+)
+_WITH_STACKS = DispatchLeft(
+    DISPATCH_LEFT_WITH_STACKS_LOW, DISPATCH_LEFT_WITH_STACKS_MID, DISPATCH_LEFT_WITH_STACKS_HIGH, "measured"
+)
 
 
 def plan(trace: Trace, steps: Steps, device: int | None) -> Plan:
@@ -86,12 +101,8 @@ def _is_dispatch() -> pl.Expr:
 def _usual_range(trace: Trace) -> DispatchLeft:
     """By what was recorded: each option costs the host time."""
     if trace.info.framework == "jax":
-        low, mid, high = DISPATCH_LEFT_JAX
-    elif bool((trace.events["kind"] == "python").any()):
-        low, mid, high = DISPATCH_LEFT_WITH_STACKS
-    else:
-        low, mid, high = DISPATCH_LEFT_WITH_OPS
-    return DispatchLeft(low, mid, high, "measured")
+        return _JAX
+    return _WITH_STACKS if bool((trace.events["kind"] == "python").any()) else _WITH_OPS
 
 
 def _around(share: float, source: str) -> DispatchLeft:

@@ -112,36 +112,86 @@ _LEFT = "share of the recorded time of dispatch"
 _FIFTEEN = "true / recorded time of dispatch in 15 jobs, PyTorch's profiler with shapes, memory and stacks"
 
 
-def _range(
-    name: str, values: tuple[float, float, float], device: str, how: str, seen: str
-) -> tuple[float, float, float]:
-    low, mid, high = (
-        measured(f"{name}_{end}", value, unit=_LEFT, device=device, how=how, when=_WHEN, seen=seen)
-        for end, value in zip(("LOW", "MID", "HIGH"), values, strict=True)
-    )
-    return low, mid, high
-
-
-DISPATCH_LEFT_WITH_STACKS = _range(
-    "DISPATCH_LEFT_WITH_STACKS",
-    (0.40, 0.58, 0.73),
-    _H200,
-    _FIFTEEN,
-    "0.36 to 0.73 in 14 of 15 jobs; one factor, left out: 0.58",
+DISPATCH_LEFT_WITH_STACKS_LOW = measured(
+    "DISPATCH_LEFT_WITH_STACKS_LOW",
+    0.4,
+    unit=_LEFT,
+    device=_H200,
+    how=_FIFTEEN,
+    when=_WHEN,
+    seen="0.36 to 0.73 in 14 of 15 jobs; one factor, left out: 0.58",
 )
-DISPATCH_LEFT_WITH_OPS = _range(
-    "DISPATCH_LEFT_WITH_OPS",
-    (0.55, 0.70, 0.85),
-    _H200,
-    "unprofiled step / step with ops and device activity alone, host-bound jobs",
-    "1 / 1.7 to 1 / 1.2",
+DISPATCH_LEFT_WITH_STACKS_MID = measured(
+    "DISPATCH_LEFT_WITH_STACKS_MID",
+    0.58,
+    unit=_LEFT,
+    device=_H200,
+    how=_FIFTEEN,
+    when=_WHEN,
+    seen="0.36 to 0.73 in 14 of 15 jobs; one factor, left out: 0.58",
 )
-DISPATCH_LEFT_JAX = _range(
-    "DISPATCH_LEFT_JAX",
-    (0.65, 0.76, 0.87),
-    _JAX,
-    "unprofiled step / step with host and Python tracers, a step of 161 µs",
-    "161 of 197 to 229 µs",
+DISPATCH_LEFT_WITH_STACKS_HIGH = measured(
+    "DISPATCH_LEFT_WITH_STACKS_HIGH",
+    0.73,
+    unit=_LEFT,
+    device=_H200,
+    how=_FIFTEEN,
+    when=_WHEN,
+    seen="0.36 to 0.73 in 14 of 15 jobs; one factor, left out: 0.58",
+)
+DISPATCH_LEFT_WITH_OPS_LOW = measured(
+    "DISPATCH_LEFT_WITH_OPS_LOW",
+    0.55,
+    unit=_LEFT,
+    device=_H200,
+    how="unprofiled step / step with ops and device activity alone, host-bound jobs",
+    when=_WHEN,
+    seen="1 / 1.7 to 1 / 1.2",
+)
+DISPATCH_LEFT_WITH_OPS_MID = measured(
+    "DISPATCH_LEFT_WITH_OPS_MID",
+    0.7,
+    unit=_LEFT,
+    device=_H200,
+    how="unprofiled step / step with ops and device activity alone, host-bound jobs",
+    when=_WHEN,
+    seen="1 / 1.7 to 1 / 1.2",
+)
+DISPATCH_LEFT_WITH_OPS_HIGH = measured(
+    "DISPATCH_LEFT_WITH_OPS_HIGH",
+    0.85,
+    unit=_LEFT,
+    device=_H200,
+    how="unprofiled step / step with ops and device activity alone, host-bound jobs",
+    when=_WHEN,
+    seen="1 / 1.7 to 1 / 1.2",
+)
+DISPATCH_LEFT_JAX_LOW = measured(
+    "DISPATCH_LEFT_JAX_LOW",
+    0.65,
+    unit=_LEFT,
+    device=_JAX,
+    how="unprofiled step / step with host and Python tracers, a step of 161 µs",
+    when=_WHEN,
+    seen="161 of 197 to 229 µs",
+)
+DISPATCH_LEFT_JAX_MID = measured(
+    "DISPATCH_LEFT_JAX_MID",
+    0.76,
+    unit=_LEFT,
+    device=_JAX,
+    how="unprofiled step / step with host and Python tracers, a step of 161 µs",
+    when=_WHEN,
+    seen="161 of 197 to 229 µs",
+)
+DISPATCH_LEFT_JAX_HIGH = measured(
+    "DISPATCH_LEFT_JAX_HIGH",
+    0.87,
+    unit=_LEFT,
+    device=_JAX,
+    how="unprofiled step / step with host and Python tracers, a step of 161 µs",
+    when=_WHEN,
+    seen="161 of 197 to 229 µs",
 )
 DISPATCH_LEFT_LEAST = measured(
     "DISPATCH_LEFT_LEAST",
