@@ -79,11 +79,10 @@ OPS_READ_WITH_A_WAIT = policy(
 )
 MORE_WORKERS_LEAST = policy(
     "MORE_WORKERS_LEAST",
-    4,
+    6,
     unit="workers",
-    why="that an input pipeline gets at least when it is moved off the loop",
+    why="that an input pipeline gets at least when it is moved off the loop, net of what they cost each other: the advice is eight",
 )
-MORE_WORKERS_MOST = policy("MORE_WORKERS_MOST", 8, unit="× the workers", why="that it gets at most")
 COLLECTIVE_LEFT_MOST = policy(
     "COLLECTIVE_LEFT_MOST",
     0.5,

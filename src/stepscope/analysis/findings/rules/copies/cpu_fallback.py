@@ -5,11 +5,11 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.copies.round_trip_copy import round_trips
-from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.calibration.launches import (
     HOST_OP_NS,
 )
@@ -52,8 +52,20 @@ def _long_ops(case: Case) -> Finding | None:
     if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
         return None
     ops = owned["named_by"].unique()
-    changed = case.plan.with_host(pl.col("named_by").is_in(ops.implode())).without_waits()
-    return _describe(case, owned, changed)
+    return _describe(case, owned, _on_device(case, pl.col("named_by").is_in(ops.implode())))
+
+
+def _on_device(case: Case, on_host: pl.Expr) -> Change:
+    """The ops take no time, and nobody waits for their inputs; at most the copies around them go, too."""
+    smallest = case.plan.with_host(on_host).without_waits()
+    near = case.plan.host.filter(on_host)["item"].unique().cast(pl.Int64)
+    around = pl.concat([near + offset for offset in (-1, 0, 1)]).unique()
+    copies = case.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]))["event"]
+    moving = case.plan.items.filter(
+        pl.col("event").is_in(copies.implode()), pl.col("item").cast(pl.Int64).is_in(around.implode())
+    )["item"].implode()
+    moves = pl.col("item").is_in(moving)
+    return Change(smallest, smallest.with_host(moves & (pl.col("cause") != "input")).with_device(moves))
 
 
 def _with_outer(outer: pl.Series, launches: pl.Series) -> pl.Series:
@@ -67,7 +79,7 @@ def _with_outer(outer: pl.Series, launches: pl.Series) -> pl.Series:
     return found
 
 
-def _describe(case: Case, owned: pl.DataFrame, changed: Plan) -> Finding:
+def _describe(case: Case, owned: pl.DataFrame, changed: Change) -> Finding:
     names = [name for name in case.top_names(owned.filter(pl.col("part") == "dispatch"), 1) if name["name"]]
     what = names[0]["name"] if names else "an op"
     detail = f"{case.of_step(case.per_step(owned))} passes while the host computes {what} for the device."
@@ -80,7 +92,7 @@ RULE: Rule[Case] = Rule(
     turn=90,
     page="ops",
     owns="long ops that launch nothing while the device idles; a round trip in which the host computes longer than it copies",
-    change="they take no time, and the host does not wait for their inputs",
+    change="they take no time, and the host does not wait for their inputs; at most the copies around them go, too",
     fix={
         "pytorch": "Run this op on the device: keep its inputs there (no .cpu()), or replace it with an op that has a device version.",
         ANY: "Run this op on the device, or replace it with one that can.",

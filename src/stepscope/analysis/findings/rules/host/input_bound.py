@@ -12,7 +12,6 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.policy.findings import (
     MORE_WORKERS_LEAST,
-    MORE_WORKERS_MOST,
     WORTH_A_FINDING,
 )
 
@@ -33,8 +32,8 @@ def loaded_beside(case: Case) -> Change:
     workers = max(1, _workers(case))
     # With workers already, a batch costs as much of theirs as all of them together have in a step.
     batch = making if workers == 1 else workers * (making + rest)
-    most, fewest = workers * MORE_WORKERS_MOST, max(MORE_WORKERS_LEAST, workers * 2)
-    return Change(*(_waiting(case, batch / count - rest, making) for count in (fewest, most)))
+    fewest = max(MORE_WORKERS_LEAST, workers * 2)
+    return Change(_waiting(case, batch / fewest - rest, making), without)
 
 
 def _workers(case: Case) -> int:
@@ -55,7 +54,7 @@ RULE: Rule[Case] = Rule(
     turn=70,
     page="input",
     owns="`input`",
-    change="batches are made beside the step, by 4 to 8 times as many workers, 2 to 8 times where there are some; the rest is waited for",
+    change="batches are made beside the step, by six workers at least, or twice as many as there are; what they cannot make in time is waited for. At most, no batch is waited for",
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",

@@ -10,7 +10,7 @@ import polars as pl
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.promise import left_by_replay, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host import optimizer_loop
 from stepscope.analysis.findings.rules.host.device_sync import RULE as DEVICE_SYNC
@@ -44,10 +44,11 @@ from stepscope.units import duration
 
 def find(case: Case) -> Finding | None:
     """The step launched as one graph would be faster; ops that should be compiled are a finding of their own."""
-    if case.has_found(DEVICE_SYNC.code) and waits_per_step(case) >= WAITS_BEFORE_LAUNCHES:
-        return None  # the second stage of that finding
     launches = slow_launches(case)
-    if launches is None or is_eager(case):
+    if launches is None or is_eager(case) or not has_launches(case) or has_data_dependent_shapes(case):
+        return None
+    if case.has_found(DEVICE_SYNC.code) and waits_per_step(case) >= WAITS_BEFORE_LAUNCHES:
+        _say_second_stage(case, launches)
         return None
     title = RULE.title_for(case.has_device)
     return timed(
@@ -56,6 +57,19 @@ def find(case: Case) -> Finding | None:
 
 
 _DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*|repeat_interleave)$"
+
+
+def _say_second_stage(case: Case, launches: Launches) -> None:
+    """While the host waits again and again no graph can hold the step: it comes after the waits, and is said with them."""
+    waits = next(found for found in case.earlier if found.code == DEVICE_SYNC.code)
+    first = case.changes.get(DEVICE_SYNC.code)
+    if first is None:
+        return
+    both = case.gain(left_by_replay(case, first.combined(launches.changed))).speedup
+    waits.evidence = {**waits.evidence, "then": RULE.code, "then_speedup": round(both.high, 2)}
+    waits.detail += (
+        f" Launched as one graph after that, the step would be up to {both.high:.1f}× as fast as now."
+    )
 
 
 @dataclass(frozen=True)
@@ -72,7 +86,7 @@ def slow_launches(case: Case) -> Launches | None:
     """What launching costs, if faster launches would help."""
     owned = case.free(pl.col("part") == "dispatch")
     ns = case.per_step(owned)
-    if ns < LAUNCH_BOUND_LEAST * case.step_ns or not has_launches(case) or has_data_dependent_shapes(case):
+    if ns < LAUNCH_BOUND_LEAST * case.step_ns:
         return None
     changed = captured(case)
     if not _launches_too_slowly(case, changed):
