@@ -11,7 +11,7 @@ CLASSES = ("capture", "memory", "time", "advice")
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """A figure that is known within bounds: the truth should lie inside in at least eight of ten cases."""
+    """A figure that is known within bounds: it should hold the truth in at least eight of ten cases."""
 
     low: float = 1.0
     mid: float = 1.0

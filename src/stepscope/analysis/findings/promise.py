@@ -1,8 +1,8 @@
 """What a finding promises: the slices that it owns, and the speed-up that a replay of the changed steps shows, as an interval.
 
 A fix is a set of changes that are replayed together. Its smallest set is what surely goes, its largest what may go with it;
-the host is played fast, as usual and slow, since the profiler hides how fast it is. The speed-up lies between the least and
-the most that these combinations give. What a finding owns decides what it shows, not what it saves.
+each is replayed on a fast, a usual and a slow host, since the profiler hides how fast it is. The speed-up is between the
+least and the most that these combinations give. What a finding owns decides what it shows, not what it saves.
 """
 
 from __future__ import annotations
@@ -102,9 +102,7 @@ def timed(
     more = case.per_step(also)
     if more >= WORTH_A_SENTENCE * case.step_ns:
         shown["follows"] = case.by_part(also)
-        detail += (
-            f" {duration(more)} beside it, mostly {_time_of(next(iter(shown['follows'])))}, would go too."
-        )
+        detail += f" Another {duration(more)}, mostly {_time_of(next(iter(shown['follows'])))}, would disappear as well."
     return saving(case, rule, mine + more, left, detail, shown, title)
 
 

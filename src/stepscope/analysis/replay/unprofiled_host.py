@@ -1,4 +1,4 @@
-"""The host's time without the profiler, within bounds: a plan whose steps can be played as the job runs.
+"""The host's time without the profiler, within bounds: a plan whose steps can be replayed as the job runs.
 
 Launching ops is what a profiler slows most, by a factor that differs from job to job and from machine to machine. What is
 left of it is taken, in this order, from: the host's own step lengths, which the capture notes while nothing holds the host
@@ -57,7 +57,7 @@ _WITH_STACKS = DispatchLeft(
 
 
 def plan(trace: Trace, steps: Steps, device: int | None) -> Plan:
-    """The steps of one device, ready to be played as they run without the profiler."""
+    """The steps of one device, ready to be replayed as they run without the profiler."""
     recorded, spans = recorded_plan(trace, steps, device)
     if recorded.host.is_empty():
         return recorded
@@ -119,7 +119,7 @@ def _fit_to_host(made: Plan, host_ns: float, steps: int) -> float | None:
 
 
 def _fit_to_step(made: Plan, step_ns: float) -> float | None:
-    """The share at which the played step is as long as the unprofiled one; none where the device decides how long it is."""
+    """The share at which the replayed step is as long as the unprofiled one; none where the device decides how long it is."""
 
     def played(share: float) -> float:
         return with_dispatch(made, DispatchLeft(share, share, share, "")).step_ns()

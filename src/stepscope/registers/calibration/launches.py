@@ -82,7 +82,7 @@ LEAST_WAIT_CALL_NS = measured(
     3_000,
     unit="ns",
     device=_H200,
-    how="a call that finds the device idle returns sooner, and is no wait",
+    how="a call that finds the device idle returns sooner, and has not waited",
     when=_WHEN,
     seen="1 to 2 µs",
 )

@@ -33,7 +33,7 @@ MOST_SAVED = policy(
     "MOST_SAVED",
     0.99,
     unit="share of the step",
-    why="no fix leaves nothing: more than 100 times as fast reads as that",
+    why="every fix leaves something: a speed-up of more than 100× is written as that",
 )
 TOP_NAMES = policy("TOP_NAMES", 3, unit="names", why="that a finding's evidence lists")
 NAMED_STEPS = policy("NAMED_STEPS", 5, unit="steps", why="that a sentence lists by number")

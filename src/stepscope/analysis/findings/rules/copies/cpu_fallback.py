@@ -56,7 +56,7 @@ def _long_ops(case: Case) -> Finding | None:
 
 
 def _on_device(case: Case, on_host: pl.Expr) -> Change:
-    """The ops take no time, and nobody waits for their inputs; at most the copies around them go, too."""
+    """The ops take no time, and the host does not wait for their inputs; at most the copies around them go, too."""
     smallest = case.plan.with_host(on_host).without_waits()
     near = case.plan.host.filter(on_host)["item"].unique().cast(pl.Int64)
     around = pl.concat([near + offset for offset in (-1, 0, 1)]).unique()

@@ -32,7 +32,7 @@ RULE: Rule[Case] = Rule(
     turn=220,
     class_="advice",  # what it is must be known before anyone can promise that it goes away
     owns="`unexplained`",
-    change="nothing: what nobody can name promises nothing",
+    change="nothing: time without a name promises nothing",
     fix={
         "pytorch": "Record with with_stack=True, or put record_function around the code between ops, so that this time gets a name.",
         ANY: "Annotate the code between operations, so that this time gets a name.",

@@ -37,7 +37,7 @@ def loaded_beside(case: Case) -> Change:
 
 
 def _workers(case: Case) -> int:
-    """How many processes make batches, as the capture noted it; 1 where none does or nobody noted it."""
+    """How many processes make batches, as the capture noted it; 1 where none does or that is not known."""
     noted = case.trace.info.capture.get("input_workers")
     return noted if isinstance(noted, int) else 1
 

@@ -104,7 +104,7 @@ def slow_launches(case: Case) -> Launches | None:
 
 
 def has_launches(case: Case) -> bool:
-    """Whether the host's time is launching: so long a stretch between two launches is something else."""
+    """Whether the host's time is launching: a longer interval between two launches is something else."""
     if case.device is None:
         return True
     launches = int((case.plan.items["device_ns"] > 0).sum())

@@ -100,7 +100,7 @@ def _in_half_precision(case: Case, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def _left(products: pl.DataFrame, flops_per_s: float | pl.Expr) -> pl.Series:
-    """What is left of each product at so many FLOP/s; without FLOPs, as if it ran at half the peak of fp32 now."""
+    """What is left of each product at that rate; without FLOPs, as if it ran at half the peak of fp32 now."""
     total = pl.col("dur_ns").sum().over("product")
     known = pl.col("flops") / flops_per_s * 1e9
     typical = (known.sum() / total.filter(pl.col("flops").is_not_null()).sum()).fill_nan(None)
