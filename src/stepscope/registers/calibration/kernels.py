@@ -225,3 +225,66 @@ TF32_TENSOR_SM = measured(
     device="NVIDIA",
     how="data sheets: tensor cores for TF32 from Ampere on",
 )
+FUSED_CHAIN_BANDWIDTH = measured(
+    "FUSED_CHAIN_BANDWIDTH",
+    0.6,
+    unit="share of the memory's bandwidth",
+    device="H200",
+    how="pairs of eager and compiled runs: what fused kernels reach",
+    when=_WHEN,
+    seen="0.55 to 0.7",
+)
+FUSED_CHAIN_BEST = measured(
+    "FUSED_CHAIN_BEST",
+    1.2,
+    unit="× the time to read inputs and write outputs",
+    device="H200",
+    how="pairs of eager and compiled runs, each left out in turn",
+    when=_WHEN,
+    seen="1.2 to 2.2",
+)
+FUSED_CHAIN_WORST = measured(
+    "FUSED_CHAIN_WORST",
+    2.2,
+    unit="× the time to read inputs and write outputs",
+    device="H200",
+    how="pairs of eager and compiled runs, each left out in turn",
+    when=_WHEN,
+    seen="1.2 to 2.2",
+)
+ALIGNED_SIDE = measured(
+    "ALIGNED_SIDE",
+    8,
+    unit="elements of 16 bits",
+    device="H200",
+    how="tensor cores load 16 bytes at once: a multiple of 8",
+    when=_WHEN,
+    seen="kernels of other alignments reach 12 % of the peak at a vocabulary of 50,257",
+)
+SLOW_PRODUCT_OF_PEAK = measured(
+    "SLOW_PRODUCT_OF_PEAK",
+    0.4,
+    unit="share of the peak",
+    device="H200",
+    how="products with a vocabulary of 50,257",
+    when=_WHEN,
+    seen="0.12",
+)
+ALIGNED_PRODUCT_BEST = measured(
+    "ALIGNED_PRODUCT_BEST",
+    0.7,
+    unit="share of the peak",
+    device="H200",
+    how="large 16-bit products",
+    when=_WHEN,
+    seen="0.62 to 0.78",
+)
+ALIGNED_PRODUCT_WORST = measured(
+    "ALIGNED_PRODUCT_WORST",
+    0.45,
+    unit="share of the peak",
+    device="H200",
+    how="the same, for sides that stay awkward",
+    when=_WHEN,
+    seen="chosen below 0.62",
+)

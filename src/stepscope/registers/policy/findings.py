@@ -202,6 +202,21 @@ ACCOUNT_SAVES = policy(
 )
 
 # Kernels and batches.
+FUSING_GAIN_LEAST = policy(
+    "FUSING_GAIN_LEAST", 0.05, unit="share of the step", why="that fusion must be able to save at best"
+)
+SURE_FUSION = policy(
+    "SURE_FUSION", 0.8, unit="certainty", why="compilers fuse most such chains; a break in the graph keeps some apart"
+)
+MEMORY_TO_KEEP_ACTIVATIONS = policy(
+    "MEMORY_TO_KEEP_ACTIVATIONS",
+    0.3,
+    unit="share of the device's memory",
+    why="that must be free before activations are advised to be kept",
+)
+COPIES_ON_DEVICE_LEAST = policy(
+    "COPIES_ON_DEVICE_LEAST", 0.1, unit="share of the step", why="some copies are part of any healthy job"
+)
 LONG_KERNEL_NS = policy(
     "LONG_KERNEL_NS", 50_000, unit="ns", why="shorter kernels are launch-bound, whatever their blocks"
 )
