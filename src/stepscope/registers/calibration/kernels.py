@@ -127,3 +127,10 @@ TF32_TENSOR_SM = measured(
     device="NVIDIA",
     how="data sheets: tensor cores for TF32 from Ampere on",
 )
+L2_OF_MEMORY = measured(
+    "L2_OF_MEMORY",
+    3.0,
+    unit="× the bandwidth of the memory",
+    device="a device whose L2 has no known bandwidth",
+    how=CHOSEN + "; 2.1 (H200) to 4.6 (A100 40 GB) are known of others",
+)
