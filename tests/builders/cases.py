@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stepscope.analysis.account.account import account
+from stepscope.analysis.compute.account import compute_account
 from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
@@ -20,15 +21,17 @@ HEAD = "track  start  dur  name  kind  launches"
 def case_of(trace: Trace) -> Case:
     """All that the rules ask for, from the trace alone."""
     steps = find_steps(trace)
+    made, kernels, ops = account(trace, steps), kernel_calls(trace), op_calls(trace)
     return Case(
         trace=trace,
         steps=steps,
-        account=account(trace, steps),
+        account=made,
         device=0,
         memory=memory_use(trace, steps),
-        kernels=kernel_calls(trace),
-        ops=op_calls(trace),
+        kernels=kernels,
+        ops=ops,
         whole_plan=plan(trace, steps, 0),
+        compute_of=lambda: compute_account(trace, made, kernels, ops),
     )
 
 

@@ -5,6 +5,7 @@ Findings own disjoint slices of the account: a rule takes what no rule before it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -13,6 +14,7 @@ import polars as pl
 
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.basis import RECORDED, Basis, is_broken, step_basis
+from stepscope.analysis.compute.account import ComputeAccount
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.kernels.device_peaks import Peaks, peaks
@@ -52,6 +54,7 @@ class Case:
     kernels: pl.DataFrame  # kernels.kernel_calls
     ops: pl.DataFrame  # ops.op_calls
     whole_plan: Plan
+    compute_of: Callable[[], ComputeAccount]
     workload: str | None = None  # inference or training, where that is known
     earlier: list[Finding] = field(
         default_factory=list
@@ -64,6 +67,11 @@ class Case:
     def has_device(self) -> bool:
         """Whether there is one beside the host, recorded or only named."""
         return self.device is not None or bool(self.trace.info.devices)
+
+    @cached_property
+    def compute(self) -> ComputeAccount:
+        """What the device's compute time went to."""
+        return self.compute_of()
 
     @cached_property
     def all_slices(self) -> pl.DataFrame:

@@ -287,4 +287,10 @@ ALIGNED_PRODUCT_WORST = measured(
     how="the same, for sides that stay awkward",
     when=_WHEN,
     seen="chosen below 0.62",
+L2_OF_MEMORY = measured(
+    "L2_OF_MEMORY",
+    3.0,
+    unit="× the bandwidth of the memory",
+    device="a device whose L2 has no known bandwidth",
+    how=CHOSEN + "; 2.1 (H200) to 4.6 (A100 40 GB) are known of others",
 )

@@ -206,7 +206,10 @@ FUSING_GAIN_LEAST = policy(
     "FUSING_GAIN_LEAST", 0.05, unit="share of the step", why="that fusion must be able to save at best"
 )
 SURE_FUSION = policy(
-    "SURE_FUSION", 0.8, unit="certainty", why="compilers fuse most such chains; a break in the graph keeps some apart"
+    "SURE_FUSION",
+    0.8,
+    unit="certainty",
+    why="compilers fuse most such chains; a break in the graph keeps some apart",
 )
 MEMORY_TO_KEEP_ACTIVATIONS = policy(
     "MEMORY_TO_KEEP_ACTIVATIONS",

@@ -37,6 +37,7 @@ def of_rank(context: RankContext) -> OfRank:
         kernels=context.kernel_calls,
         ops=context.op_calls,
         whole_plan=context.plan,
+        compute_of=lambda: context.compute,
         workload=context.workload.kind,
     )
     found = apply_rules(case)

@@ -22,7 +22,11 @@ def find(case: Case) -> Finding | None:
     if ns < COPIES_ON_DEVICE_LEAST * case.step_ns:
         return None
     names = _ops_of(case, owned)
-    detail = f"{case.of_step(ns)} only copies tensors on the device, mostly in {names[0]}." if names else case.of_step(ns)
+    detail = (
+        f"{case.of_step(ns)} only copies tensors on the device, mostly in {names[0]}."
+        if names
+        else case.of_step(ns)
+    )
     changed = case.plan.with_device(pl.col("event").is_in(owned["named_by"].implode()))
     return timed(case, RULE, owned, changed, detail, {"ops": names})
 
@@ -41,7 +45,12 @@ def _ops_of(case: Case, owned: pl.DataFrame) -> list[str]:
     op = owned.select(event="named_by", ns="ns").join(case.trace.kernels.select("event", "op"), on="event")
     outer = ancestors(events, events["kind"] == "op").gather(op["op"])
     named = events["name"].gather(pl.select(pl.coalesce(outer, op["op"])).to_series()).cast(pl.String)
-    summed = op.with_columns(name=named).group_by("name").agg(pl.col("ns").sum()).sort("ns", "name", descending=[True, False])
+    summed = (
+        op.with_columns(name=named)
+        .group_by("name")
+        .agg(pl.col("ns").sum())
+        .sort("ns", "name", descending=[True, False])
+    )
     return summed["name"].head(3).to_list()
 
 

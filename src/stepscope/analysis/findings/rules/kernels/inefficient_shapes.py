@@ -39,13 +39,20 @@ def _slow_products(case: Case) -> pl.DataFrame:
     """event, shapes, of_peak, least, most of such products."""
     known = {name: case.peaks.flops_per_s(name) for name in _HALF} if case.peaks else {}
     products = case.compute.kernels.filter(
-        pl.col("class") == "matmul", pl.col("precision").is_in(_HALF), pl.col("flops") > 0, pl.col("time_ns") > 0
+        pl.col("class") == "matmul",
+        pl.col("precision").is_in(_HALF),
+        pl.col("flops") > 0,
+        pl.col("time_ns") > 0,
     )
     op = case.trace.kernels.select("event", "op")
     shapes = case.trace.ops.select(op="event", shapes=pl.col("shapes").cast(pl.String))
-    rows = products.select("event", "precision", "flops", "time_ns").join(op, on="event").join(shapes, on="op")
+    rows = (
+        products.select("event", "precision", "flops", "time_ns").join(op, on="event").join(shapes, on="op")
+    )
     odd = [text for text in rows["shapes"].unique().drop_nulls() if _odd_sides(text)]
-    peak = pl.col("precision").replace_strict(list(known), list(known.values()), default=None, return_dtype=pl.Float64)
+    peak = pl.col("precision").replace_strict(
+        list(known), list(known.values()), default=None, return_dtype=pl.Float64
+    )
     rows = rows.filter(pl.col("shapes").is_in(odd)).with_columns(
         of_peak=pl.col("flops") / peak * 1e9 / pl.col("time_ns")
     )
