@@ -287,6 +287,7 @@ ALIGNED_PRODUCT_WORST = measured(
     how="the same, for sides that stay awkward",
     when=_WHEN,
     seen="chosen below 0.62",
+)
 L2_OF_MEMORY = measured(
     "L2_OF_MEMORY",
     3.0,
