@@ -36,7 +36,8 @@ def _copying(case: Case) -> pl.Series:
     kernels = case.trace.kernels.select("event", "op").drop_nulls("op")
     name = case.trace.events["name"].gather(kernels["op"]).cast(pl.String)
     copies = case.trace.copies.filter(pl.col("direction").cast(pl.String) == "DtoD")["event"]
-    return pl.concat([kernels["event"].filter(name.str.contains(_COPIES)), copies]).unique()
+    found: pl.Series = pl.concat([kernels["event"].filter(name.str.contains(_COPIES)), copies])
+    return found.unique()
 
 
 def _ops_of(case: Case, owned: pl.DataFrame) -> list[str]:
@@ -60,7 +61,7 @@ RULE: Rule[Case] = Rule(
     turn=202,
     page="kernels",
     certainty=UNSURE_KERNELS,
-    owns="kernels of copying, casting and concatenating ops, and copies from device to device, from a tenth of the step on",
+    owns="kernels of copying, casting and concatenating ops, and copies from device to device, from a fifth of the step on",
     change="they take no time",
     fix={
         "pytorch": "Write results where they are needed: preallocate and fill instead of torch.cat, keep one dtype instead of casting in every step (model.to(torch.bfloat16) for inference), and avoid .contiguous() and .clone().",

@@ -9,7 +9,12 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.calibration.kernels import FUSED_CHAIN_BANDWIDTH, FUSED_CHAIN_BEST, FUSED_CHAIN_WORST
-from stepscope.registers.policy.findings import FUSING_GAIN_LEAST, SURE_FUSION
+from stepscope.registers.policy.findings import (
+    FORMULA_TRAFFIC,
+    FUSING_ADVICE_LEAST,
+    FUSING_GAIN_LEAST,
+    SURE_FUSION,
+)
 from stepscope.units import size
 
 
@@ -19,23 +24,36 @@ def find(case: Case) -> Finding | None:
     if not bandwidth or case.trace.info.framework not in ("pytorch", "tensorflow"):
         return None  # XLA's programs are fused already
     chains = _fused(case, bandwidth)
-    chosen = case.compute.kernels.join(chains, on="chain").filter(pl.col("bytes").is_not_null())
-    worth = float((chains["time_ns"] * (1 - chains["least"])).sum()) / max(1, len(case.lengths))
-    if worth < FUSING_GAIN_LEAST * case.step_ns:
+    formulas = chains.filter(pl.col("bytes_total") >= FORMULA_TRAFFIC * pl.col("bytes_in_out"))
+    is_formula = _saves(case, formulas) >= FUSING_GAIN_LEAST
+    if not is_formula and _saves(case, chains) < FUSING_ADVICE_LEAST:
         return None
+    # A fused op in place of the formula gains its chains; a compiler gains the others, too.
+    surely = pl.col("chain").is_in(formulas["chain"].implode()) | pl.lit(not is_formula)
+    chains = chains.with_columns(most=pl.when(surely).then("most").otherwise(1.0))
+    chosen = case.compute.kernels.join(chains, on="chain").filter(pl.col("bytes").is_not_null())
     saved = int((chains["bytes_total"] - chains["bytes_in_out"]).sum() / max(1, len(case.lengths)))
     count = int(chains["kernels"].sum() / max(1, len(case.lengths)))
     why = (
         f"is spent in {count:,} elementwise, reduction and copy kernels that follow one another. Fused, "
         f"{size(saved)} of intermediate tensors a step would stay on chip."
     )
-    return of_kernels(
+    found = of_kernels(
         case,
         RULE,
         chosen.select("event", "least", "most"),
         why,
         evidence={"kernels_per_step": count, "intermediate_bytes_per_step": saved},
     )
+    if found is not None and not is_formula:
+        found.class_ = "advice"  # every eager job has some
+    return found
+
+
+def _saves(case: Case, chains: pl.DataFrame) -> float:
+    """What fusing them saves, as a share of the step, halfway between best and worst."""
+    left = (chains["least"] + chains["most"]) / 2
+    return float((chains["time_ns"] * (1 - left)).sum()) / max(1, len(case.lengths)) / case.step_ns
 
 
 def _fused(case: Case, bandwidth: float) -> pl.DataFrame:
