@@ -15,7 +15,7 @@ At = Collection[tuple[int, int]]  # steps and ranks
 _BLOCKS = "blocks"
 _DID = "did "
 COMPUTE = ("compute", "host_compute")
-_BY_HOST = ("input", "python", "dispatch", "io", "compile", "unexplained")
+_BY_HOST = ("input", "python", "dispatch", "allocator", "io", "compile", "unexplained")
 
 
 class Behind:

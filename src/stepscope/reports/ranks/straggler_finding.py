@@ -234,6 +234,7 @@ _FIXES = {
     "python": "Find what only rank {rank} does in Python: logging, metrics, checkpoints, garbage collection. Move it off the steps.",
     "io": "Write checkpoints and logs of rank {rank} from a thread, or not inside steps.",
     "dispatch": "Look at the host of rank {rank}: other processes on its cores, CPU frequency, affinity, garbage collection.",
+    "allocator": "Find why only rank {rank} allocates memory inside steps: larger or changing shapes, empty_cache, or less free memory.",
     "work": "Give all ranks the same amount of work: compare batch sizes and sequence lengths of rank {rank} with the others.",
     "clock": "Look at the GPU of rank {rank}: its temperature, power limit and clocks (nvidia-smi -q -d PERFORMANCE).",
     "compute": "The same kernels take longer on rank {rank}: look at its GPU's clocks, temperature and power limit, and for other processes on it.",

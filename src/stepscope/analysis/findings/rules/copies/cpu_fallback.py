@@ -10,6 +10,7 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.copies.round_trip_copy import round_trips
+from stepscope.analysis.host.names import NO_COMPUTATION
 from stepscope.registers.calibration.launches import (
     HOST_OP_NS,
 )
@@ -18,8 +19,8 @@ from stepscope.registers.policy.findings import (
 )
 from stepscope.trace.scopes import ancestors
 
+_COMPUTED_IN = ("python", "dispatch")  # parts of ops that the host computes: the long ones, and the others
 _LIBRARY_OP = r"^[A-Za-z_]\w*::\w"
-_NO_COMPUTATION = r"^autograd::|::(item|_local_scalar_dense|empty\w*|resize_?|set_|pin_memory|_pin_memory|is_nonzero|c10d\w*)$"
 
 
 def find(case: Case) -> list[Finding]:
@@ -42,13 +43,12 @@ def _long_ops(case: Case) -> Finding | None:
     launches = pl.repeat(False, len(events), eager=True).scatter(links["from"].unique(), True)
     is_op = events["kind"] == "op"
     launching = _with_outer(ancestors(events, is_op), launches)
-    dispatch = case.free(pl.col("part") == "dispatch")
-    named = dispatch["named_by"]
-    long = (is_op & (events["dur_ns"] >= HOST_OP_NS)).gather(named).fill_null(False)
-    owned = dispatch.filter(long)
+    idle = case.free(pl.col("part").is_in(_COMPUTED_IN))
+    long = (is_op & (events["dur_ns"] >= HOST_OP_NS)).gather(idle["named_by"]).fill_null(False)
+    owned = idle.filter(long)
     owned = owned.filter(~pl.col("named_by").is_in(launching.implode()))
     name = pl.col("name").cast(pl.String)
-    owned = owned.filter(name.str.contains(_LIBRARY_OP) & ~name.str.contains(_NO_COMPUTATION))
+    owned = owned.filter(name.str.contains(_LIBRARY_OP) & ~name.str.contains(NO_COMPUTATION))
     if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
         return None
     ops = owned["named_by"].unique()
@@ -80,7 +80,9 @@ def _with_outer(outer: pl.Series, launches: pl.Series) -> pl.Series:
 
 
 def _describe(case: Case, owned: pl.DataFrame, changed: Change) -> Finding:
-    names = [name for name in case.top_names(owned.filter(pl.col("part") == "dispatch"), 1) if name["name"]]
+    names = [
+        name for name in case.top_names(owned.filter(pl.col("part").is_in(_COMPUTED_IN)), 1) if name["name"]
+    ]
     what = names[0]["name"] if names else "an op"
     detail = f"{case.of_step(case.per_step(owned))} passes while the host computes {what} for the device."
     return timed(case, RULE, owned, changed, detail)
