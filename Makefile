@@ -143,6 +143,7 @@ bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails
 	$(FRAMEWORKS)/bin/python -m benchmarks.overhead
 	$(PY) -m benchmarks $(BENCH)
 	$(PY) -m benchmarks.viewer
+	$(PY) -m benchmarks.diagnosis.score
 	$(PY) -m benchmarks.diff
 	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m benchmarks.diff.beside_xprof
 	$(PY) -m benchmarks.ranks
