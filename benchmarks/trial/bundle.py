@@ -19,7 +19,7 @@ from pathlib import Path
 OPENED = Path(__file__).parents[2] / ".bench" / "trial"
 LARGEST = 15 << 20
 # Both recordings of a job have the same names: the second lies within the compressor's reach of the first.
-_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 4, "dict_size": 64 << 20}]
+_REACH = 64 << 20
 
 
 def bundle(out: Path, target: Path) -> list[str]:
@@ -43,7 +43,8 @@ def pack_folder(folder: Path) -> bytes:
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w") as archive:
         archive.add(folder, folder.name)
-    return lzma.compress(raw.getvalue(), filters=_FILTERS)
+    reach = max(1 << 16, min(_REACH, raw.tell()))
+    return lzma.compress(raw.getvalue(), filters=[{"id": lzma.FILTER_LZMA2, "preset": 4, "dict_size": reach}])
 
 
 def open_bundles(folder: Path) -> Path:

@@ -57,7 +57,17 @@ class TrialJob:
 def list_files(folder: Path, only: str = "") -> list[Spec]:
     """The jobs in a folder, without importing them."""
     found = sorted(path for path in folder.glob("*.py") if re.match(r"\d", path.name))
-    return [Spec(path.stem, path=str(path.resolve())) for path in found if re.search(only, path.stem)]
+    return [
+        Spec(path.stem, path=str(path.resolve()), framework=_framework_of(path))
+        for path in found
+        if re.search(only, path.stem)
+    ]
+
+
+def _framework_of(path: Path) -> str:
+    """As the file says; empty where it does not say so plainly."""
+    named = re.search(r"^FRAMEWORK\s*=\s*[\"'](\w+)", path.read_text("utf-8"), re.MULTILINE)
+    return named[1] if named and named[1] in FRAMEWORKS else ""
 
 
 def list_set(chosen: str, only: str = "") -> list[Spec]:

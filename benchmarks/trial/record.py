@@ -40,7 +40,9 @@ class Started:
     fixed: Variant
 
     def end(self) -> None:
-        """End both."""
+        """End both at the same time: it takes a framework a while to leave a device."""
+        for variant in (self.slow, self.fixed):
+            variant.close()
         for variant in (self.slow, self.fixed):
             variant.end()
 
@@ -63,23 +65,27 @@ class Trial:
 
     def prepare(self) -> None:
         """Build both at the same time, then warm up one after the other."""
-        self.result |= self.started.slow.ask("facts")
-        self.variants = [self.started.slow]
-        self.started.slow.tell("build")
+        slow = self.started.slow
+        self.result |= slow.ask("load")
+        self.variants = [slow]
+        slow.tell("build")
         if not self.result["healthy"]:
             self.build_fixed()
-        self.started.slow.answer("build")
-        for variant in self.variants:
+        slow.answer("build")
+        self.result["versions"] = slow.ask("versions")
+        for variant in list(self.variants):
             variant.ask("warm_up")
 
     def build_fixed(self) -> None:
         """Where that fails the recordings are still worth having: the job goes on without a gain."""
+        fixed = self.started.fixed
         try:
-            self.started.fixed.ask("build")
+            fixed.ask("load")
+            fixed.ask("build")
         except JobFailed as failure:
             self.result["error"] = str(failure)
         else:
-            self.variants.append(self.started.fixed)
+            self.variants.append(fixed)
 
     def alternate(self, count: int) -> None:
         """Rounds of all variants in turn."""

@@ -31,7 +31,7 @@ class Variant:
         self._process = subprocess.Popen(
             command,
             pass_fds=[theirs.fileno()],
-            env=os.environ | {"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.45"},  # there are two of them
+            env=os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},  # two share the device
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
@@ -75,9 +75,12 @@ class Variant:
         lines = self._log.read().decode(errors="replace").strip().splitlines()
         return lines[-1][:300] if lines else ""
 
+    def close(self) -> None:
+        """Ask for nothing more: the process ends by itself if it can."""
+        self._connection.close()
+
     def end(self) -> None:
         """End the process and those it started; workers of a loader outlive a parent that is killed alone."""
-        self._connection.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(0 if self.deadline < time.monotonic() else 2)
         with contextlib.suppress(ProcessLookupError):

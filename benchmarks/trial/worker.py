@@ -10,6 +10,7 @@ import itertools
 import json
 import sys
 import traceback
+from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -22,21 +23,25 @@ from benchmarks.trial.jobs import Spec, TrialJob, load
 class Worker:
     """What can be asked of a variant; each method is a command."""
 
-    def __init__(self, job: TrialJob, fixed: bool) -> None:
-        self.job, self.fixed = job, fixed
+    def __init__(self, spec: Spec, fixed: bool) -> None:
+        self.spec, self.fixed = spec, fixed
         self.numbers = itertools.count()
         self.mean = 0.0
+        self.job: TrialJob
         self.step: Step
 
-    def facts(self) -> dict[str, Any]:
-        """What is known of the job, and what it runs on."""
-        return self.job.facts() | {"versions": _versions(self.job.framework)}
+    def load(self) -> dict[str, Any]:
+        """Import the job; what is known of it."""
+        self.job = load(self.spec)
+        return self.job.facts()
+
+    def versions(self) -> dict[str, str]:
+        """What it runs on."""
+        return _versions(self.job.framework)
 
     def build(self) -> None:
-        """Make model and data, and run one step, which compiles."""
+        """Make model and data. Nothing runs yet: the other variant may be busy, and tuning wants the device alone."""
         self.step = self.job.build(self.fixed)
-        self.step(next(self.numbers))
-        self.finish()
 
     def warm_up(self) -> float:
         """Seconds a step, warm."""
@@ -120,17 +125,17 @@ def serve(connection: Connection, worker: Worker) -> None:
             connection.send((False, f"{command}: {type(error).__name__}: {error}"[:400]))
 
 
-def main(handle: int, spec: str, variant: str) -> None:
-    """Import the job at once: the process may be started while another one is measured."""
-    connection = Connection(handle)
-    try:
-        job = load(Spec(**json.loads(spec)))
-    except Exception as error:
-        traceback.print_exc()
-        connection.send((False, f"import: {type(error).__name__}: {error}"[:400]))
-        return
+def main(handle: int, text: str, variant: str) -> None:
+    """Import the framework at once, which needs no device: the process may be started while another job is measured."""
+    connection, spec = Connection(handle), Spec(**json.loads(text))
+    if spec.framework:
+        try:
+            import_module(spec.framework)
+        except Exception as error:
+            connection.send((False, f"import: {type(error).__name__}: {error}"[:400]))
+            return
     connection.send((True, None))
-    serve(connection, Worker(job, variant == "fixed"))
+    serve(connection, Worker(spec, variant == "fixed"))
 
 
 if __name__ == "__main__":
