@@ -28,6 +28,7 @@ from benchmarks.trial.variant import JobFailed, Variant
 
 PATIENCE_S = 60.0
 _AGAIN = 2  # rounds after the recordings
+_OF_ROUNDS = 0.5  # of the time that a job may take: then it is recorded
 _LAST_JOB_S = 20.0  # no job is begun with less time left
 
 
@@ -87,9 +88,11 @@ class Trial:
         else:
             self.variants.append(fixed)
 
-    def alternate(self, count: int) -> None:
-        """Rounds of all variants in turn."""
-        for _ in range(count):
+    def alternate(self, count: int, until: float = float("inf")) -> None:
+        """Rounds of all variants in turn; fewer where steps are so long that no time would be left to record them."""
+        for number in range(count):
+            if number and time.monotonic() > until:
+                break
             took = [variant.ask("time_round", self.seconds) for variant in self.variants]
             self.result["rounds"].append([*took, 0][:2])
             self.note_gain()
@@ -127,11 +130,11 @@ class Trial:
         (self.folder / "result.json").write_text(json.dumps(self.result, indent=1))
 
 
-def run_trial(trial: Trial, start_next: Callable[[], None]) -> None:
+def run_trial(trial: Trial, until: float, start_next: Callable[[], None]) -> None:
     """All phases; the processes of the next job start while nothing is timed that a start would disturb much."""
     trial.prepare()
     phases: Sequence[Callable[[], None]] = (
-        lambda: trial.alternate(trial.rounds),
+        lambda: trial.alternate(trial.rounds, until),
         trial.wait_after_steps,
         trial.record_ours,
         start_next,
@@ -154,7 +157,7 @@ def record_job(
     started.slow.deadline = started.fixed.deadline = begin + options.patience
     trial = Trial(started, folder, options.rounds, options.round_seconds, new_result(started.spec))
     try:
-        run_trial(trial, start_next)
+        run_trial(trial, begin + _OF_ROUNDS * options.patience, start_next)
     except JobFailed as failure:
         trial.result["error"] = "; ".join(filter(None, (trial.result["error"], str(failure))))
     finally:
@@ -179,6 +182,7 @@ def describe(result: dict[str, Any], folder: Path) -> str:
         f"{found['low']:.2f}–{found['mid']:.2f}–{found['high']:.2f}×"
         if found
         else "healthy" * result["healthy"],
+        f"{len(result['rounds'])} rounds",
         f"{size / 1e6:.1f} MB",
         result["error"],
     ]

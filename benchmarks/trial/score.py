@@ -1,6 +1,6 @@
 """Judges the recorded jobs of a trial: cause, promise, width, calm and replay, for both recordings of each.
 
-  python -m benchmarks.trial.score OUT [--only REGEX] [--verdicts FILE] [--json]
+  python -m benchmarks.trial.score OUT [--only REGEX] [--verdicts FILE] [--json | --markdown]
 
 OUT is the folder that `benchmarks.trial.record` wrote, or one with its bundles. Whether the first finding names the mistake
 is for a person to say: the table has the author's words beside ours. The answer goes into OUT/verdicts.json,
@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.trial.bundle import open_bundles
 from benchmarks.trial.interval import Interval
 from benchmarks.trial.look import Look, look
-from benchmarks.trial.table import Row, as_json, bound, lines, total_lines, totals
+from benchmarks.trial.table import Row, as_json, bound, lines, markdown, total_lines, totals
 
 RECORDINGS = ("ours", "framework")
 
@@ -85,6 +85,7 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--verdicts", type=Path, help="default: OUT/verdicts.json")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--markdown", action="store_true", help="the table for docs/report/findings.md")
     options = parser.parse_args()
     folder = open_bundles(options.out)
     verdicts = read_verdicts(options.verdicts or options.out / "verdicts.json")
@@ -94,7 +95,8 @@ def main() -> int:
         rows = [judge(one, look_at(folder / one["name"] / recording), verdicts) for one in results]
         found[recording] = {"jobs": [as_json(row) for row in rows], "totals": totals(rows)}
         if not options.json:
-            print(f"== {recording}", *lines(rows), "", *total_lines(totals(rows)), "", sep="\n", flush=True)
+            table = markdown(rows) if options.markdown else lines(rows)
+            print(f"== {recording}", *table, "", *total_lines(totals(rows)), "", sep="\n", flush=True)
     if options.json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
     return 0 if results else 1

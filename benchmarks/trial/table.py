@@ -123,6 +123,24 @@ def _lines_of(row: Row) -> list[str]:
     return [" ".join(cells).rstrip(), *author, *(f"    ours:   {text}" for text in said)]
 
 
+def markdown(rows: Iterable[Row]) -> list[str]:
+    """The table for the documentation."""
+    head = ["job", "its mistake", "measured", "promised", "first finding", "cause", "promise"]
+    return [_cells(head), _cells(["---"] * len(head)), *(_markdown_of(row) for row in rows if not row.error)]
+
+
+def _markdown_of(row: Row) -> str:
+    judged = _word(row.right, "right", "wrong") if row.counts else _word(row.calm, "calm", "loud")
+    first = f"`{row.first.code}`" if row.first is not None else "none"
+    measured = "healthy" if row.healthy else _text(row.truth)
+    cause = _word(row.cause, "first", "wrong") if row.counts else ""
+    return _cells([row.name, row.mistake, measured, _text(row.promised), first, cause, judged])
+
+
+def _cells(texts: Iterable[str]) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|").replace("\n", " ") for text in texts) + " |"
+
+
 def _text(found: Interval | None) -> str:
     return found.text() if found else "-"
 

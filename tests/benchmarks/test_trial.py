@@ -19,7 +19,7 @@ from benchmarks.trial.jobs import Spec, list_files, load
 from benchmarks.trial.look import Look
 from benchmarks.trial.recording import plan_run
 from benchmarks.trial.score import judge, look_at, read_results, read_verdicts
-from benchmarks.trial.table import Row, as_json, bound, lines, total_lines, totals
+from benchmarks.trial.table import Row, as_json, bound, lines, markdown, total_lines, totals
 from stepscope.analysis.findings.finding import Finding
 
 JOB = """
@@ -161,6 +161,16 @@ def test_totals_over_jobs() -> None:
     assert json.loads(json.dumps([as_json(one) for one in rows]))[0]["right"] is True
 
 
+def test_the_table_of_the_documentation() -> None:
+    made = markdown(
+        [row("a", [SYNC], (1.9, 2.0, 2.1), mistake="a|b", expect=("device-sync",)), row("b", [], None)]
+    )
+    assert made[2:] == [
+        "| a | a\\|b | 1.90–2.00–2.10 | 1.80–2.00–2.70 | `device-sync` | first | right |",
+        "| b |  | healthy | - | none |  | calm |",
+    ]
+
+
 def test_totals_without_jobs() -> None:
     assert totals([])["cause"] == (0, 0)
     assert total_lines(totals([]))
@@ -242,7 +252,7 @@ def test_warming_up_ends(
         loop.step(number)
         now[0] += lengths[min(number, len(lengths) - 1)]
 
-    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr("benchmarks.trial.timing.time.perf_counter", lambda: now[0])
     found = timing.warm_up(step, loop.finish, count())
     assert mean is None or found == pytest.approx(mean)
     assert loop.done < most_steps
