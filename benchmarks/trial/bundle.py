@@ -5,6 +5,7 @@ python -m benchmarks.trial.bundle OUT TARGET
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import lzma
@@ -16,10 +17,13 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from benchmarks.trial.columns import join_numbers, split_numbers
+
 OPENED = Path(__file__).parents[2] / ".bench" / "trial"
 LARGEST = 15 << 20
 # Both recordings of a job have the same names: the second lies within the compressor's reach of the first.
 _REACH = 64 << 20
+_COLUMNS = ".columns"
 
 
 def bundle(out: Path, target: Path) -> list[str]:
@@ -42,9 +46,24 @@ def pack_folder(folder: Path) -> bytes:
     """One job as tar.xz."""
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w") as archive:
-        archive.add(folder, folder.name)
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            _add(archive, *_shrink(path.relative_to(folder.parent).as_posix(), path.read_bytes()))
     reach = max(1 << 16, min(_REACH, raw.tell()))
     return lzma.compress(raw.getvalue(), filters=[{"id": lzma.FILTER_LZMA2, "preset": 4, "dict_size": reach}])
+
+
+def _shrink(name: str, data: bytes) -> tuple[str, bytes]:
+    """What the compressor gets: JSON in columns, also where it was gzipped."""
+    if name.endswith(".json.gz"):
+        return name + _COLUMNS, split_numbers(gzip.decompress(data))
+    return (name + _COLUMNS, split_numbers(data)) if name.endswith(".json") else (name, data)
+
+
+def _grow(name: str, data: bytes) -> tuple[str, bytes]:
+    if not name.endswith(_COLUMNS):
+        return name, data
+    name, data = name.removesuffix(_COLUMNS), join_numbers(data)
+    return name, gzip.compress(data, 1, mtime=0) if name.endswith(".gz") else data
 
 
 def open_bundles(folder: Path) -> Path:
@@ -68,11 +87,24 @@ def open_bundles(folder: Path) -> Path:
 def unpack(path: Path, target: Path) -> None:
     """The jobs of one file."""
     with tarfile.open(path) as archive:
-        for member in archive:
-            inner = archive.extractfile(member)
-            if inner is not None:
-                with tarfile.open(fileobj=io.BytesIO(lzma.decompress(inner.read()))) as job:
-                    job.extractall(target, filter="data")
+        for _, packed in _members(archive):
+            with tarfile.open(fileobj=io.BytesIO(lzma.decompress(packed))) as job:
+                for name, data in _members(job):
+                    _write(target, *_grow(name, data))
+
+
+def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+    for member in archive:
+        opened = archive.extractfile(member)
+        if opened is not None:
+            yield member.name, opened.read()
+
+
+def _write(target: Path, name: str, data: bytes) -> None:
+    path = (target / name).resolve()
+    if path.is_relative_to(target.resolve()):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
 
 
 def _gather(sizes: dict[str, int]) -> Iterator[list[str]]:

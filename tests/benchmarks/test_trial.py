@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,7 +15,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.recordings.archive import FIXTURES
 from benchmarks.trial import bundle, timing
+from benchmarks.trial.columns import join_numbers, split_numbers
 from benchmarks.trial.interval import Interval, gain, is_right, measured_once, promise
 from benchmarks.trial.jobs import Spec, list_files, load
 from benchmarks.trial.look import Look
@@ -280,6 +284,31 @@ def test_a_job_is_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "build" not in job.facts()
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"7",
+        b'{"ts": 1794819684558.075, "dur": 003, "id": 100000, "id": 99999, "x": -12345.60}\n',
+        b'{"ts": 1794819684558075924321, "a": [1,22,333333,4]}',
+        b"1 2\x00 3",
+        ' {"name": "µ 12345 – 00012", "ts": 54321}'.encode() * 3,
+    ],
+)
+def test_numbers_come_back(data: bytes) -> None:
+    assert join_numbers(split_numbers(data)) == data
+
+
+@pytest.mark.parametrize(
+    "path", sorted((FIXTURES / "diagnosis").glob("torch_item*.gz")), ids=lambda path: path.name
+)
+def test_a_real_trace_comes_back_and_packs_better(path: Path) -> None:
+    data = gzip.decompress(path.read_bytes())
+    packed = split_numbers(data)
+    assert join_numbers(packed) == data
+    assert len(lzma.compress(packed, preset=1)) < 0.5 * len(lzma.compress(data, preset=1))
+
+
 def test_bundles_come_out_as_they_went_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle, "LARGEST", 3000)
     monkeypatch.setattr(bundle, "OPENED", tmp_path / "opened")
@@ -288,10 +317,15 @@ def test_bundles_come_out_as_they_went_in(tmp_path: Path, monkeypatch: pytest.Mo
         folder = out / f"{number}_job"
         (folder / "ours").mkdir(parents=True)
         (folder / "result.json").write_text(json.dumps(result(name=folder.name)))
-        (folder / "ours" / "trace.json").write_text("{}")
+        (folder / "ours" / "trace.json").write_text('{"ts": 123456}')
+        (folder / "ours" / "light.json.gz").write_bytes(gzip.compress(b'{"ts": 1}'))
+        (folder / "ours" / "job.xplane.pb").write_bytes(b"\0\1")
     assert len(bundle.bundle(out, sent)) == len(list(sent.glob("trial.*.tar"))) > 1
     opened = bundle.open_bundles(sent)
     assert read_results(opened) == read_results(out) and len(read_results(out)) == 4
-    assert (opened / "3_job" / "ours" / "trace.json").read_text() == "{}"
+    ours = opened / "3_job" / "ours"
+    assert (ours / "trace.json").read_text() == '{"ts": 123456}'
+    assert gzip.decompress((ours / "light.json.gz").read_bytes()) == b'{"ts": 1}'
+    assert (ours / "job.xplane.pb").read_bytes() == b"\0\1"
     assert bundle.open_bundles(sent) == opened
     assert bundle.open_bundles(out) == out
