@@ -13,6 +13,7 @@ import os
 import sys
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -23,7 +24,8 @@ OPENED = Path(__file__).parents[2] / ".bench" / "trial"
 LARGEST = 15 << 20
 # Both recordings of a job have the same names: the second lies within the compressor's reach of the first.
 _REACH = 64 << 20
-_COLUMNS = ".columns"
+_COLUMNS, _GZIPPED_COLUMNS = ".columns", ".columns-gz"
+_GZIP = b"\x1f\x8b"
 
 
 def bundle(out: Path, target: Path) -> list[str]:
@@ -53,17 +55,25 @@ def pack_folder(folder: Path) -> bytes:
 
 
 def _shrink(name: str, data: bytes) -> tuple[str, bytes]:
-    """What the compressor gets: JSON in columns, also where it was gzipped."""
-    if name.endswith(".json.gz"):
-        return name + _COLUMNS, split_numbers(gzip.decompress(data))
-    return (name + _COLUMNS, split_numbers(data)) if name.endswith(".json") else (name, data)
+    """What the compressor gets: JSON in columns, also where it is gzipped, whatever its name."""
+    plain = _unzipped(data) if data.startswith(_GZIP) else data
+    if plain[:64].lstrip()[:1] not in (b"{", b"["):
+        return name, data
+    return name + (_COLUMNS if plain is data else _GZIPPED_COLUMNS), split_numbers(plain)
+
+
+def _unzipped(data: bytes) -> bytes:
+    """Empty for a file that a crash cut short: it is sent as it is."""
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error):
+        return b""
 
 
 def _grow(name: str, data: bytes) -> tuple[str, bytes]:
-    if not name.endswith(_COLUMNS):
-        return name, data
-    name, data = name.removesuffix(_COLUMNS), join_numbers(data)
-    return name, gzip.compress(data, 1, mtime=0) if name.endswith(".gz") else data
+    if name.endswith(_GZIPPED_COLUMNS):
+        return name.removesuffix(_GZIPPED_COLUMNS), gzip.compress(join_numbers(data), 1, mtime=0)
+    return (name.removesuffix(_COLUMNS), join_numbers(data)) if name.endswith(_COLUMNS) else (name, data)
 
 
 def open_bundles(folder: Path) -> Path:

@@ -318,14 +318,16 @@ def test_bundles_come_out_as_they_went_in(tmp_path: Path, monkeypatch: pytest.Mo
         (folder / "ours").mkdir(parents=True)
         (folder / "result.json").write_text(json.dumps(result(name=folder.name)))
         (folder / "ours" / "trace.json").write_text('{"ts": 123456}')
-        (folder / "ours" / "light.json.gz").write_bytes(gzip.compress(b'{"ts": 1}'))
+        (folder / "ours" / "job.stepscope-light").write_bytes(gzip.compress(b'{"ts": 1}'))
+        (folder / "ours" / "cut.json.gz").write_bytes(gzip.compress(b'{"ts": 1}')[:-9])
         (folder / "ours" / "job.xplane.pb").write_bytes(b"\0\1")
     assert len(bundle.bundle(out, sent)) == len(list(sent.glob("trial.*.tar"))) > 1
     opened = bundle.open_bundles(sent)
     assert read_results(opened) == read_results(out) and len(read_results(out)) == 4
     ours = opened / "3_job" / "ours"
     assert (ours / "trace.json").read_text() == '{"ts": 123456}'
-    assert gzip.decompress((ours / "light.json.gz").read_bytes()) == b'{"ts": 1}'
+    assert gzip.decompress((ours / "job.stepscope-light").read_bytes()) == b'{"ts": 1}'
+    assert (ours / "cut.json.gz").read_bytes() == (out / "3_job" / "ours" / "cut.json.gz").read_bytes()
     assert (ours / "job.xplane.pb").read_bytes() == b"\0\1"
     assert bundle.open_bundles(sent) == opened
     assert bundle.open_bundles(out) == out
