@@ -7,7 +7,8 @@ The replay of the unchanged steps is compared with what was recorded, so that a 
 
 Profiling makes the host slower than it is, and a promise for the job as it runs must not count that. Each stretch of host
 time is played without the profiler's share: by the lengths of unprofiled steps where the capture kept them, else by a
-cost per event (profiler_cost.py). `as_recorded` plays it with that share.
+cost per event (profiler_cost.py). With a light window (light.py) each interval takes what it took there. `as_recorded`
+plays it with the profiler's share.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from stepscope.analysis.account.host_timeline import Timeline, main_track
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes, is_wait, or_null
 from stepscope.analysis.parts import PARTS, Part
+from stepscope.analysis.replay.light import LightHost
 from stepscope.analysis.replay.profiler_cost import ProfilerCost
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.host import replay as native
@@ -111,8 +113,8 @@ class Plan:
         return replace(self, items=self.items.with_columns(stream=stream), streams=self.streams + 1)
 
 
-def plan(trace: Trace, steps: Steps, device: int | None) -> Plan:
-    """The steps of one device as items to play."""
+def plan(trace: Trace, steps: Steps, device: int | None, light: LightHost | None = None) -> Plan:
+    """The steps of one device as items to play; with the host time of the light window where there is one."""
     points = _points(trace, steps, device)
     main = main_track(trace, steps)
     spans = _spans_before(points, steps)
@@ -130,8 +132,10 @@ def plan(trace: Trace, steps: Steps, device: int | None) -> Plan:
         added_ns=pl.lit(0, pl.Int64),
     )
     streams = take_largest(items["stream"]) + 1
-    added = _added_per_item(ProfilerCost(trace), spans, main)
     until = host["item"].search_sorted(items["item"], side="right")
+    if light is not None:
+        return _as_light(Plan(items, host, until, streams), light)
+    added = _added_per_item(ProfilerCost(trace), spans, main)
     made = _less(Plan(items, host, until, streams), added, 1.0)
     unprofiled = trace.info.capture.get("unprofiled_step_ns")
     if isinstance(unprofiled, (int, float)) and unprofiled > 0:
@@ -202,6 +206,15 @@ def _less(made: Plan, added: pl.DataFrame, scale: float) -> Plan:
     left = pl.select((1 - scale * lost / total).clip(LEAST_HOST_LEFT, 1.0).fill_nan(1.0)).to_series()
     shorter = (host["recorded_ns"] * left.gather(host["item"])).cast(pl.Int64)
     return replace(made, host=host.with_columns(ns=shorter))
+
+
+def _as_light(made: Plan, light: LightHost) -> Plan:
+    """The host's time as in the light window: the recorded one times the factor of each item."""
+    known = made.items.join(light.calls, on="event", how="left", maintain_order="left")
+    factor = pl.when(pl.col("last") == 1).then(light.edge_factor).otherwise(pl.col("factor"))
+    factors = known.select(factor.fill_null(light.factor)).to_series()
+    shorter = (made.host["recorded_ns"] * factors.gather(made.host["item"])).cast(pl.Int64)
+    return replace(made, host=made.host.with_columns(ns=shorter))
 
 
 def _fitted(made: Plan, added: pl.DataFrame, unprofiled: float) -> Plan:

@@ -65,7 +65,7 @@ def _state(entry: Entry) -> str:
 
 
 def _light_state(entry: Entry) -> str:
-    """Of the light window beside it, which a report rests on as well; behind a URL a look costs too much."""
+    """The state of its light window, on which the report depends; remote files are not looked up."""
     path = light_path(entry.path) if entry.filesystem is None else None
     found = None if path is None else identify(Source(path))
     return "" if found is None else found.key
