@@ -127,6 +127,40 @@ def test_waits_do_not_count() -> None:
     assert found.steps["dispatch_light_ns"].unique().to_list() == [(100 + 5) * US]
 
 
+def test_waits_may_come_more_or_less_often() -> None:
+    polled = [f"main  {3 + 20 * place}  4  cudaStreamSynchronize  runtime  -" for place in range(1, 15)]
+    full, _ = window(3, 20, others=polled)
+    found = joined(full, window(3, 8, marked=False))
+    assert found.aligned == 1.0
+    waits = found.calls.filter(pl.col("host_ns").is_null())
+    assert len(waits) == 14  # the time before each is that before the launch after it
+    assert waits["factor"].unique().to_list() == [pytest.approx(8 / 16)]
+    assert found.calls.filter(pl.col("recorded_ns") == 16 * US)["host_ns"].unique().to_list() == [8 * US]
+
+
+def test_together_the_gaps_are_as_long_as_a_step() -> None:
+    """Of three steps each has another long gap: no median is long, though every step is."""
+
+    def uneven(gap: int, *, marked: bool) -> tuple[Trace, list[int]]:
+        rows, at, moments = [], 0, [0]
+        for step in range(3):
+            begin = at
+            for place, kernel in enumerate(KERNELS):
+                at += gap * (11 if place == 10 * step + 5 else 1)
+                rows.append(f"main  {at - 2}  2  cudaLaunchKernel  runtime  {kernel}")
+                rows.append(f"stream 7  {at + 1}  3  {kernel}  kernel  -")
+            at += gap
+            moments.append(at * US)
+            if marked:
+                rows.append(f"main  {begin}  {at - begin}  ProfilerStep#{step}  annotation  -")
+        return trace_of("\n".join([HEAD, *rows]), framework="pytorch"), moments
+
+    full, _ = uneven(20, marked=True)
+    found = joined(full, uneven(10, marked=False))
+    assert found.steps["dispatch_light_ns"].to_list() == [pytest.approx(41 * 10 * US, rel=0.01)] * 3
+    assert found.factor == pytest.approx(1 / 2)
+
+
 def test_slow_steps_go_with_slow_ones() -> None:
     full, _ = window(10, 20, pauses=(4,))
     light = window(8, 8, marked=False, pauses=(6,))

@@ -25,14 +25,16 @@ _WORK = ("kernel", "copy", "memset")
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two windows. `calls`: place (of the step), track, pos, call, name, waits, gap, is_first.
+    """One recording. `calls`, its launches: place (of the step), track, pos (among those of step and track), call, name, gap, is_first.
 
-    `edges`: place, end (head: before the first launch, or tail: after the last one), ns.
+    `edges`: place, end (head: before the first launch, or tail: after the last one), ns. `waits`: call, and next_call, the
+    launch that follows it in its step (null after the last one), place.
     """
 
     windows: pl.DataFrame
     calls: pl.DataFrame
     edges: pl.DataFrame
+    waits: pl.DataFrame
 
     def slow_places(self) -> set[int]:
         """Steps that are slow among those of the window."""
@@ -61,46 +63,80 @@ def windows_between(moments: Sequence[int]) -> pl.DataFrame:
 
 
 def side_of(trace: Trace, windows: pl.DataFrame, unseen: pl.DataFrame | None = None) -> Side:
-    """The launches and waits inside the windows (place, start_ns, end_ns), and the host's time before each.
+    """The launches inside the windows (place, start_ns, end_ns), and the host's time before each.
 
-    Threads that launch much take turns, as the main thread and that of autograd do: the time counts from the last call of
+    Threads that launch much take turns, as the main thread and that of autograd do: the time counts from the last launch of
     any of them. Other threads are left out. `unseen`: waits that are not among the calls.
     """
-    calls = _inside(_calls(trace), windows)
-    counts = calls.filter(~pl.col("waits"))["track"].value_counts()
-    taking_turns = counts.filter(pl.col("count") >= LIGHT_THREAD_SHARE * len(calls))["track"]
-    in_turn = calls.filter(pl.col("track").is_in(taking_turns.implode()))
-    begins = windows.select("place", "start_ns").rename({"start_ns": "begin"})
-    in_turn = in_turn.join(begins, on="place", how="left", maintain_order="left")
-    before = pl.col("end_ns").cum_max().shift(1).over("place")
-    in_turn = in_turn.with_columns(is_first=before.is_null(), before=before.fill_null(pl.col("begin")))
-    gaps = in_turn.with_columns(gap=(pl.col("start_ns") - pl.col("before")).clip(0) + pl.col("own_ns"))
-    if unseen is not None:
-        gaps = gaps.with_columns(gap=_unless_waited(gaps, "before", "start_ns", "gap", unseen))
-    calls = calls.join(gaps.select("call", "gap", "is_first"), on="call", how="left", maintain_order="left")
+    waiting = is_wait(trace) & (trace.events["kind"] == "runtime")
+    launches = _inside(_launches(trace, waiting), windows)
+    counts = launches["track"].value_counts()
+    in_turn = counts.filter(pl.col("count") >= LIGHT_THREAD_SHARE * len(launches))["track"]
+    taking_turns = pl.col("track").is_in(in_turn.implode())
+    waits = _inside(_waits(trace, waiting), windows).filter(taking_turns)
+    gaps = _gaps(launches.filter(taking_turns), windows, waits, unseen)
+    calls = launches.join(
+        gaps.select("call", "gap", "is_first"), on="call", how="left", maintain_order="left"
+    )
     calls = calls.with_columns(pos=pl.int_range(pl.len(), dtype=pl.UInt32).over("place", "track"))
-    return Side(windows, calls, _edges(gaps, windows, unseen))
+    return Side(windows, calls, _edges(gaps, windows, waits, unseen), _before_launches(waits, gaps))
 
 
-def _calls(trace: Trace) -> pl.DataFrame:
-    """call, name, track, start_ns, end_ns, own_ns, waits: launches and waits in the order of their start."""
+def _launches(trace: Trace, waiting: pl.Series) -> pl.DataFrame:
+    """call, name (of what it launched first), track, start_ns, end_ns, own_ns, in the order of their start."""
     events = trace.events
     links = trace.links.filter(pl.col("why") == "launch").select(call="from", work="to")
     links = links.filter(events["kind"].gather(links["work"]).is_in(_WORK))
-    launches = links.unique("call", keep="first", maintain_order=True)
-    waiting = is_wait(trace) & (events["kind"] == "runtime")
-    waits = events.filter(waiting).select(call="id", work="id").join(launches, on="call", how="anti")
-    rows = pl.concat([launches, waits])
+    rows = links.unique("call", keep="first", maintain_order=True)
     at = rows["call"]
-    rows = rows.with_columns(
-        name=events["name"].gather(rows["work"]).cast(pl.String), track=events["track"].gather(at), start_ns=events["start_ns"].gather(at),
-        dur_ns=events["dur_ns"].gather(at).cast(pl.Int64), waits=waiting.gather(at),
+    rows = rows.select(
+        "call", name=events["name"].gather(rows["work"]).cast(pl.String), track=events["track"].gather(at),
+        start_ns=events["start_ns"].gather(at), dur_ns=events["dur_ns"].gather(at).cast(pl.Int64), waits=waiting.gather(at),
     )  # fmt: skip
     usual = int(take_median(rows.filter(~pl.col("waits"))["dur_ns"]))
     is_full = pl.col("dur_ns") > max(FULL_QUEUE_TIMES * usual, BLOCKED_LAUNCH_NS)
     own = pl.when("waits").then(0).when(is_full).then(usual).otherwise("dur_ns")
-    return rows.with_columns(own_ns=own, end_ns=pl.col("start_ns") + pl.col("dur_ns")).sort(
-        "start_ns", "call"
+    rows = rows.with_columns(own_ns=own, end_ns=pl.col("start_ns") + pl.col("dur_ns"))
+    return rows.sort("start_ns", "call")
+
+
+def _waits(trace: Trace, waiting: pl.Series) -> pl.DataFrame:
+    """call, track, start_ns, end_ns of waits that launch nothing, in the order of their start."""
+    launching = trace.links.filter(pl.col("why") == "launch")["from"]
+    rows = trace.events.filter(waiting).select(
+        "track", "start_ns", call="id", end_ns=pl.col("start_ns") + pl.col("dur_ns")
+    )
+    return rows.filter(~pl.col("call").is_in(launching.implode())).sort("start_ns", "call")
+
+
+def _gaps(
+    launches: pl.DataFrame, windows: pl.DataFrame, waits: pl.DataFrame, unseen: pl.DataFrame | None
+) -> pl.DataFrame:
+    """The launches with `gap`, the host's own time from the launch before to the end of each."""
+    begins = windows.select("place", begin="start_ns")
+    rows = launches.join(begins, on="place", how="left", maintain_order="left")
+    before = pl.col("end_ns").cum_max().shift(1).over("place")
+    rows = rows.with_columns(is_first=before.is_null(), before=before.fill_null(pl.col("begin")))
+    rows = rows.with_columns(waited=_time_in(waits, rows["before"], rows["start_ns"]))
+    idle = (pl.col("start_ns") - pl.col("before") - pl.col("waited")).clip(0)
+    rows = rows.with_columns(gap=idle + pl.col("own_ns"))
+    return rows.with_columns(gap=_unless_waited(rows, "before", "start_ns", "gap", unseen))
+
+
+def _time_in(waits: pl.DataFrame, begin: pl.Series, end: pl.Series) -> pl.Series:
+    """How long those of these waits took that began between `begin` and `end`."""
+    lengths = pl.concat([pl.Series([0], dtype=pl.Int64), (waits["end_ns"] - waits["start_ns"]).cum_sum()])
+    until, since = (lengths.gather(waits["start_ns"].search_sorted(at, side="left")) for at in (end, begin))
+    found: pl.Series = until - since
+    return found
+
+
+def _before_launches(waits: pl.DataFrame, launches: pl.DataFrame) -> pl.DataFrame:
+    """call, place, next_call: the waits, each with the launch after it."""
+    following = launches.select("start_ns", after="place", next_call="call").sort("start_ns")
+    found = waits.join_asof(following, on="start_ns", strategy="forward")
+    return found.select(
+        "call", "place", next_call=pl.when(pl.col("after") == pl.col("place")).then("next_call")
     )
 
 
@@ -120,23 +156,25 @@ def unseen_waits(trace: Trace, steps: Steps) -> pl.DataFrame:
     return pl.concat([named, unrecorded_waits(trace, steps).select("start_ns", "end_ns")]).sort("start_ns")
 
 
-def _unless_waited(rows: pl.DataFrame, begin: str, end: str, ns: str, waits: pl.DataFrame) -> pl.Series:
+def _unless_waited(
+    rows: pl.DataFrame, begin: str, end: str, ns: str, waits: pl.DataFrame | None
+) -> pl.Series:
     """The time `ns`, or null if such waits take much of the time between `begin` and `end`."""
-    lengths = pl.concat([pl.Series([0], dtype=pl.Int64), (waits["end_ns"] - waits["start_ns"]).cum_sum()])
-    until, since = (
-        lengths.gather(waits["start_ns"].search_sorted(rows[at], side="left")) for at in (end, begin)
-    )
-    waited = rows.select(pl.when(until - since <= LIGHT_UNSEEN_SHARE * pl.col(ns)).then(ns))
-    return waited.to_series()
+    if waits is None:
+        return rows[ns]
+    waited = _time_in(waits, rows[begin], rows[end])
+    return rows.select(pl.when(waited <= LIGHT_UNSEEN_SHARE * pl.col(ns)).then(ns)).to_series()
 
 
-def _edges(gaps: pl.DataFrame, windows: pl.DataFrame, unseen: pl.DataFrame | None) -> pl.DataFrame:
+def _edges(
+    gaps: pl.DataFrame, windows: pl.DataFrame, waits: pl.DataFrame, unseen: pl.DataFrame | None
+) -> pl.DataFrame:
     """place, end, ns: from the start of a step to its first launch, and from its last one to its end."""
     ends = gaps.group_by("place", maintain_order=True).agg(
         head=pl.col("gap").filter("is_first").first(), last=pl.col("end_ns").max()
     )
     ends = ends.join(windows.select("place", "end_ns"), on="place", how="left", maintain_order="left")
-    ends = ends.with_columns(tail=(pl.col("end_ns") - pl.col("last")).clip(0))
-    if unseen is not None:
-        ends = ends.with_columns(tail=_unless_waited(ends, "last", "end_ns", "tail", unseen))
+    ends = ends.with_columns(waited=_time_in(waits, ends["last"], ends["end_ns"]))
+    ends = ends.with_columns(tail=(pl.col("end_ns") - pl.col("last") - pl.col("waited")).clip(0))
+    ends = ends.with_columns(tail=_unless_waited(ends, "last", "end_ns", "tail", unseen))
     return ends.unpivot(["head", "tail"], index="place", variable_name="end", value_name="ns")

@@ -20,8 +20,7 @@ from stepscope.analysis.replay.host_gaps import Side, side_of, unseen_waits, win
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.host.align import NONE, align
 from stepscope.registers.calibration.profiler import LIGHT_CLOCK_NS
-from stepscope.registers.policy.capture import LIGHT_AGREES, LIGHT_LONGEST
-from stepscope.registers.policy.findings import LEAST_HOST_LEFT
+from stepscope.registers.policy.capture import LIGHT_AGREES, LIGHT_LONGEST, LIGHT_MOST_FACTOR
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
 
@@ -43,15 +42,14 @@ class LightHost:
     """What the host takes without the recording.
 
     `calls`: event (of the device, or the wait itself), host_ns (un-profiled, the median of the light steps), recorded_ns, factor.
-    `steps`: step, dispatch_light_ns, dispatch_full_ns. `factor`: of all host time together, for what no row has.
-    `edge_factor`: of the time from the last launch of a step to the first one of the next.
-    `aligned`: the share of the launches that have a counterpart, in `light_steps` steps.
+    `steps`: step, dispatch_light_ns, dispatch_full_ns, edge_factor (of the time before its first launch and after its last one).
+    `factor`: of all host time together, for what no row has. `aligned`: the share of the launches that have a counterpart, in
+    `light_steps` steps.
     """
 
     calls: pl.DataFrame
     steps: pl.DataFrame
     factor: float
-    edge_factor: float
     aligned: float
     light_steps: int
 
@@ -86,17 +84,27 @@ def _join(full: Trace, ours: Side, theirs: Side) -> LightHost | NotJoined:
     light_ns, full_ns = (float(known[name].sum()) + float(edges[name].sum()) for name in ("light", "full"))
     if not full_ns or light_ns > LIGHT_LONGEST * full_ns:
         return NotJoined("its steps took longer on the host than those of the full window")
-    factor = light_ns / full_ns
-    edge = float(edges["light"].sum()) / (float(edges["full"].sum()) or 1.0) or factor
-    edge = min(max(edge, LEAST_HOST_LEFT), LIGHT_LONGEST)
+    edges = edges.with_columns(factor=_factor("ns"))
+    calls = known.with_columns(factor=_factor("gap"))
+    firsts = rows.filter("is_first").join(edges.select("place", "factor"), on="place")
+    firsts = firsts.with_columns(light=pl.col("gap") * pl.col("factor"))
     return LightHost(
-        calls=_by_event(full, rows, edge),
+        calls=_by_event(full, ours, pl.concat([calls, firsts.select(calls.columns)]), edges),
         steps=_by_step(ours.windows, known, edges),
-        factor=factor,
-        edge_factor=edge,
+        factor=light_ns / full_ns,
         aligned=pairs.aligned,
         light_steps=len(theirs.windows),
     )
+
+
+def _factor(recorded: str) -> pl.Expr:
+    """What is left of a recorded time: as much as in the light steps.
+
+    A slow step without a slow one in the light window keeps what made it slow: there it is the ratio of the medians.
+    """
+    own = pl.when("has_like").then(pl.col("light") / pl.col(recorded))
+    ratio = own.otherwise(pl.col("light") / pl.col("full"))
+    return pl.when(ratio.is_finite()).then(ratio.clip(0, LIGHT_MOST_FACTOR))
 
 
 def _on_our_threads(ours: Side, theirs: Side) -> Side:
@@ -143,6 +151,8 @@ class _Kind:
     # For each light step and thread the place of the counterpart of each call.
     counterparts: list[dict[int, pl.Series]]
     matched: int
+    # Slow steps for which only usual light ones stand.
+    unlike: list[int]
 
 
 class _Pairs:
@@ -167,7 +177,8 @@ class _Pairs:
             like = {other: found for other, found in like.items() if found[-1] >= LIGHT_AGREES}
             for mine, theirs in _by_slowness(places, list(like), slow, slow_light):
                 matched = max((like[other][1] for other in theirs), default=0)
-                yield _Kind(mine, theirs, [like[other][0] for other in theirs], matched)
+                unlike = [] if slow_light.intersection(theirs) else [each for each in mine if each in slow]
+                yield _Kind(mine, theirs, [like[other][0] for other in theirs], matched, unlike)
 
     def _aligned(self, ours: Sequences, theirs: Sequences) -> tuple[dict[int, pl.Series], int, float]:
         """The counterparts, how many there are, and their share; found once for steps that launch the same."""
@@ -177,33 +188,40 @@ class _Pairs:
         return self._known[key]
 
     def rows(self) -> pl.DataFrame:
-        """Each call of ours: place, call, is_first, gap, and the medians of its kind: light and full."""
-        keys = ["kind", "track", "pos"]
-        light = pl.concat([_NO_GAPS, *self._light_gaps()]).group_by(keys).agg(light=pl.col("gap").median())
-        calls = self._ours.calls.with_columns(kind=self._kind_of(self._ours.calls["place"]))
-        calls = calls.with_columns(full=pl.col("gap").median().over(keys))
-        return calls.join(light, on=keys, how="left", maintain_order="left")
+        """Each launch of ours: place, call, is_first, gap, has_like, and what is usual for it in steps of its kind: light and full."""
+        calls = self._ours.calls.with_columns(
+            kind=self._kind_of(self._ours.calls["place"]), has_like=self._has_like()
+        )
+        light = _usual(pl.concat([_NO_GAPS, *self._light_gaps()]), "light")
+        full = _usual(calls.select(*_NO_GAPS.columns[:-1], gap=_INNER_GAP), "full")
+        with_light = calls.join(light, on=_CALL, how="left", maintain_order="left")
+        return with_light.join(full, on=_CALL, how="left", maintain_order="left")
+
+    def _has_like(self) -> pl.Expr:
+        return ~pl.col("place").is_in([place for kind in self._kinds for place in kind.unlike])
 
     def _light_gaps(self) -> Iterator[pl.DataFrame]:
-        gaps = _columns(self._theirs.calls, "gap")
+        gaps = _columns(self._theirs.calls.with_columns(gap=_INNER_GAP), "gap")
         for number, kind in enumerate(self._kinds):
             for place, counterparts in zip(kind.light, kind.counterparts, strict=True):
                 for track, at in counterparts.items():
                     found = pl.DataFrame({"gap": gaps[place][track].gather(at)}).with_row_index("pos")
-                    yield found.select(
-                        pl.lit(number, pl.UInt32).alias("kind"), pl.lit(track, pl.UInt32).alias("track"), "pos", "gap"
-                    )  # fmt: skip
+                    keys = {"kind": number, "track": track, "place": place}
+                    yield found.with_columns(
+                        pl.lit(value, pl.UInt32).alias(key) for key, value in keys.items()
+                    ).select(_NO_GAPS.columns)
 
     def edges(self) -> pl.DataFrame:
-        """place, light, full: the two ends of each step together, by the medians of its kind."""
+        """place, ns, light, full, has_like: the two ends of each step together, and by the medians of its kind."""
         keys = ["kind", "end"]
         ours = self._ours.edges.with_columns(kind=self._kind_of(self._ours.edges["place"]))
         rows = [(number, place) for number, kind in enumerate(self._kinds) for place in kind.light]
         pairs = pl.DataFrame(rows, schema={"kind": pl.UInt32, "place": pl.UInt32}, orient="row")
         light = pairs.join(self._theirs.edges, on="place").group_by(keys).agg(light=pl.col("ns").median())
         full = ours.with_columns(full=pl.col("ns").median().over(keys))
-        both = full.join(light, on=keys).drop_nulls(["light", "full"])
-        return both.group_by("place", maintain_order=True).agg(pl.col("light").sum(), pl.col("full").sum())
+        both = full.join(light, on=keys, maintain_order="left").drop_nulls(["ns", "light", "full"])
+        sums = both.group_by("place", maintain_order=True).agg(pl.col("ns", "light", "full").sum())
+        return sums.with_columns(has_like=self._has_like())
 
     def _kind_of(self, places: pl.Series) -> pl.Series:
         kinds = {place: number for number, kind in enumerate(self._kinds) for place in kind.places}
@@ -223,7 +241,23 @@ def _by_slowness(
     yield [place for place in places if place in slow], [other for other in others if other in slow_others]
 
 
-_NO_GAPS = pl.DataFrame(schema={"kind": pl.UInt32, "track": pl.UInt32, "pos": pl.UInt32, "gap": pl.Int64})
+_CALL = ["kind", "track", "pos"]
+_NO_GAPS = pl.DataFrame(schema=dict.fromkeys((*_CALL, "place"), pl.UInt32) | {"gap": pl.Int64})
+# The first one of a step belongs to the step's edges.
+_INNER_GAP = pl.when(~pl.col("is_first")).then("gap")
+
+
+def _usual(gaps: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The median of each gap over the steps of a kind; all of them together are as long as in the median step.
+
+    Gaps are skewed, so that a sum of medians is shorter than any step.
+    """
+    medians = gaps.drop_nulls("gap").group_by(_CALL).agg(pl.col("gap").median().alias(name))
+    steps = gaps.group_by("kind", "place").agg(pl.col("gap").sum())
+    totals = steps.group_by("kind").agg(total=pl.col("gap").median())
+    scaled = pl.col(name) * pl.col("total") / pl.col(name).sum().over("kind")
+    joined = medians.join(totals, on="kind")
+    return joined.select(*_CALL, pl.when(scaled.is_finite()).then(scaled).otherwise(name).alias(name))
 
 
 def _columns(calls: pl.DataFrame, name: str) -> dict[int, dict[int, pl.Series]]:
@@ -254,18 +288,20 @@ def _align(ours: Sequences, theirs: Sequences) -> tuple[dict[int, pl.Series], in
     return counterparts, matched, matched / max(1, most)
 
 
-def _by_event(full: Trace, rows: pl.DataFrame, edge: float) -> pl.DataFrame:
-    """A row for each piece of work that a call launched, and for each wait."""
-    factor = pl.when("is_first").then(edge).otherwise(pl.col("light") / pl.col("full"))
-    known = rows.filter(pl.col("light").is_not_null(), pl.col("full") > 0).select(
-        "call", "waits", host_ns=pl.col("light").cast(pl.Int64), recorded_ns="gap",
-        factor=factor.clip(LEAST_HOST_LEFT, LIGHT_LONGEST / LEAST_HOST_LEFT),
-    )  # fmt: skip
+def _by_event(full: Trace, ours: Side, calls: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+    """A row for each piece of work that a call launched, and for each wait: it has the factor of the launch after it."""
+    known = calls.drop_nulls("factor").select(
+        "call", "factor", host_ns=pl.col("light").cast(pl.Int64), recorded_ns="gap"
+    )
     links = full.links.filter(pl.col("why") == "launch").select(call="from", event="to")
-    launched = known.join(links, on="call")
-    waits = known.filter("waits").with_columns(event=pl.col("call"))
-    columns = ("event", "host_ns", "recorded_ns", "factor")
-    return pl.concat([launched.select(columns), waits.select(columns)]).unique("event", maintain_order=True)
+    waits = ours.waits.join(known.select("factor", next_call="call"), on="next_call", how="left")
+    last = waits.join(edges.select("place", edge="factor"), on="place", how="left")
+    waits = last.select(
+        event="call", host_ns=pl.lit(None, pl.Int64), recorded_ns=pl.lit(None, pl.Int64),
+        factor=pl.when(pl.col("next_call").is_null()).then("edge").otherwise("factor"),
+    )  # fmt: skip
+    rows = pl.concat([known.join(links, on="call").select(waits.columns), waits.drop_nulls("factor")])
+    return rows.unique("event", maintain_order=True)
 
 
 def _by_step(windows: pl.DataFrame, known: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
@@ -276,4 +312,8 @@ def _by_step(windows: pl.DataFrame, known: pl.DataFrame, edges: pl.DataFrame) ->
         dispatch_light_ns=pl.col("light").sum().cast(pl.Int64),
         dispatch_full_ns=pl.col("full").sum().cast(pl.Int64),
     )
-    return windows.select("place", "step").join(sums, on="place", maintain_order="left").drop("place")
+    found = windows.select("place", "step").join(sums, on="place", maintain_order="left")
+    found = found.join(
+        edges.select("place", edge_factor="factor"), on="place", how="left", maintain_order="left"
+    )
+    return found.drop("place")

@@ -211,7 +211,8 @@ def _less(made: Plan, added: pl.DataFrame, scale: float) -> Plan:
 def _as_light(made: Plan, light: LightHost) -> Plan:
     """The host's time as in the light window: the recorded one times the factor of each item."""
     known = made.items.join(light.calls, on="event", how="left", maintain_order="left")
-    factor = pl.when(pl.col("last") == 1).then(light.edge_factor).otherwise(pl.col("factor"))
+    known = known.join(light.steps, on="step", how="left", maintain_order="left")
+    factor = pl.when(pl.col("last") == 1).then("edge_factor").otherwise("factor")
     factors = known.select(factor.fill_null(light.factor)).to_series()
     shorter = (made.host["recorded_ns"] * factors.gather(made.host["item"])).cast(pl.Int64)
     return replace(made, host=made.host.with_columns(ns=shorter))

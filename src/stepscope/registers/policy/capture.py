@@ -75,3 +75,9 @@ LIGHT_UNSEEN_SHARE = policy(
     unit="share of a host interval",
     why="waits that only the full window shows; where they take more, the light window cannot say what the host's own time is",
 )
+LIGHT_MOST_FACTOR = policy(
+    "LIGHT_MOST_FACTOR",
+    10.0,
+    unit="× the recorded time",
+    why="before one launch: a longer light time belongs to something that the recorded step did elsewhere",
+)
