@@ -132,6 +132,20 @@ def several(*ways: tuple[str, bytes]) -> Way:
     return way
 
 
+def _light_window_lost(folder: Path) -> Path:
+    """A trace whose sidecar names a light window that is not there."""
+    moment = {"unix_ns": NOW_US * 1000, "perf_counter_ns": 0}
+    stem = f"h_1.{NOW_US}"
+    light = {
+        "file": f"{stem}.stepscope-light",
+        "moments_ns": [0, 1, 2],
+        "clock": {"start": moment, "end": moment},
+    }
+    note = {"schema": "stepscope.capture/1", "light": light}
+    files = (f"{stem}.pt.trace.json", document(good())), (f"{stem}.stepscope.json", json.dumps(note).encode())
+    return several(*files)(folder)
+
+
 def noted(code: str, severity: str = "error") -> Way:
     """A trace whose sidecar notes a problem of the capture."""
 
@@ -315,6 +329,7 @@ WRONG: dict[str, list[Way]] = {
     "loose-flows": [chrome(span("f", "a", 0, 5), half("s", "x", 90, id=3), half("f", "x", 95, id=3, bp="e"))],
     "trailing-bytes": [lambda folder: put(folder, document(good()) + b"[1, 2]")],
     "unknown-fields": [xplane(packed(1, packed(2, "/host:CPU") + packed(3, packed(4, number(1, 1) + number(77, 1)) + host_plane().lines[0])))],
+    "light-window-unused": [_light_window_lost],
     "sidecar-unreadable": [several((f"h_1.{NOW_US}.pt.trace.json", document(good())), (f"h_1.{NOW_US}.stepscope.json", b"{"))],
     **{
         code: [noted(code)]

@@ -17,11 +17,13 @@ from stepscope.analysis.memory import DeviceMemory, memory_use
 from stepscope.analysis.once import shared
 from stepscope.analysis.ops.calls import op_calls
 from stepscope.analysis.options import Options
+from stepscope.analysis.replay.light import LightHost, NotJoined, join_light
 from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.replay.unprofiled_host import plan
 from stepscope.analysis.serving.workload import Workload, workload
 from stepscope.analysis.steps.find import Steps, find_steps, steps_of_events
 from stepscope.analysis.steps.inside import cut_to_windows
+from stepscope.profiles.light import read_light
 from stepscope.trace.graphs import captures, is_graph_launch, named_by_captures
 from stepscope.trace.trace import Trace
 
@@ -112,9 +114,18 @@ class RankContext:
         return cast("int | None", ranked["device"][0] if len(ranked) else devices.min())
 
     @shared
+    def light(self) -> LightHost | NotJoined | None:
+        """The host's time by the light window, or why that cannot be used; None where none was recorded."""
+        found = read_light(self.whole_trace)
+        if found is None or isinstance(found, str):
+            return None if found is None else NotJoined(found)
+        return join_light(self.trace, self.steps, found.trace, found.moments)
+
+    @shared
     def plan(self) -> Plan:
         """The steps on the critical device, ready to be played again."""
-        return plan(self.trace, self.steps, self.critical_device)
+        light = self.light if isinstance(self.light, LightHost) else None
+        return plan(self.trace, self.steps, self.critical_device, light)
 
     @shared
     def op_calls(self) -> pl.DataFrame:

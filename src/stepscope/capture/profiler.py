@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter_ns
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from stepscope.capture.annotate.annotate import Annotation, Function, look_for_torch
 from stepscope.capture.annotate.nvtx import ranges
-from stepscope.capture.backends import detect, exclusive
+from stepscope.capture.backends import detect, exclusive, light_of
 from stepscope.capture.backends.base import Options
 from stepscope.capture.backends.waits import wait_for_devices
 from stepscope.capture.files.published import Published
 from stepscope.capture.files.retention import Keep, Retention, limits
+from stepscope.capture.light import DECIDED_AFTER, NO_GPU, WARMED_UP, LightSteps, unrecorded
 from stepscope.capture.loop.input import Batch, Input, Waits
 from stepscope.capture.process import active
 from stepscope.capture.process.exits import Exits
 from stepscope.capture.process.framework_use import forget, when_in_use
+from stepscope.capture.process.guarded import guarded_method
 from stepscope.capture.process.step_times import KEPT, StepTimes
 from stepscope.capture.process.troubles import Troubles, trouble
 from stepscope.capture.profiler_ring import ProfilerRing
@@ -30,27 +32,6 @@ from stepscope.capture.schedule import NEVER, Phase, Schedule, from_now
 from stepscope.capture.settings import Settings
 from stepscope.capture.unprofiled import UnprofiledRuns
 from stepscope.capture.window import Window
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def _guarded(method: Method) -> Method:
-    """Nothing that fails in here reaches the loop; and nothing happens in a forked child or inside itself."""
-
-    @functools.wraps(method)
-    def safe(self: Profiler, *arguments: Any, **options: Any) -> Any:
-        if self._is_inert or self._is_busy:
-            return None
-        self._is_busy = True
-        try:
-            return method(self, *arguments, **options)
-        except Exception as error:
-            self._troubles.failed(f"Profiler.{method.__name__}", error)
-            return None
-        finally:
-            self._is_busy = False
-
-    return safe  # type: ignore[return-value]
 
 
 class Profiler:
@@ -77,6 +58,7 @@ class Profiler:
         packed: bool = False,
         worker: str | None = None,
         keep: Keep = "newest",
+        light: bool = True,
     ) -> None:
         self.folder = Path(folder)
         self._schedule = schedule or from_now()
@@ -92,7 +74,7 @@ class Profiler:
         self._remade = functools.partial(
             Profiler, folder, schedule=schedule, memory=memory, shapes=shapes, stacks=stacks, flops=flops,
             backends=backends, regions=regions, sync=sync, telemetry=telemetry, nvtx=nvtx, packed=packed, worker=worker,
-            keep=keep,
+            keep=keep, light=light,
         )  # fmt: skip
         exclusive.watch()
         self._troubles = Troubles()
@@ -117,6 +99,7 @@ class Profiler:
         self._waits = Waits()
         self._runs = UnprofiledRuns(self._wait_for_devices)
         self._runs_around: dict[str, Any] | None = None
+        self._light = LightSteps(is_wanted=light)
 
     # ---- what the loop calls
 
@@ -129,7 +112,7 @@ class Profiler:
         if self._number >= self._next or self._window is not None:
             self._step()
 
-    @_guarded
+    @guarded_method
     def start(self) -> None:
         """Begin: at once, or as the schedule says."""
         if not self._may_start():
@@ -147,14 +130,14 @@ class Profiler:
         if self._settings.backends is None:
             when_in_use(self._attach)
 
-    @_guarded
+    @guarded_method
     def warmup(self) -> None:
         """Get the collectors ready now, so that start() finds them so."""
         if not self._is_running and self._window is None and self._warm is None:
             self._warm = Window(self._settings, 0, self._troubles)
             self._warm.warm_up()
 
-    @_guarded
+    @guarded_method
     def stop(self) -> None:
         """Stop recording and write what was recorded. Calling it again, or without start(), does nothing."""
         if not self._is_running:
@@ -279,7 +262,7 @@ class Profiler:
             return False
         return True
 
-    @_guarded
+    @guarded_method
     def _step(self) -> None:
         window = self._window
         if window is not None:
@@ -300,14 +283,14 @@ class Profiler:
     @property
     def is_recording(self) -> bool:
         """Whether a window is open or about to."""
-        return self._phase != "off"
+        return self._phase != "off" or self._light.is_open
 
     @property
     def number(self) -> int:
         """The steps that have ended since start()."""
         return self._number
 
-    @_guarded
+    @guarded_method
     def _attach(self, name: str) -> None:
         """A framework is in use that was not when the window opened: imported in a later cell of a notebook, for example."""
         if self._window is not None:
@@ -319,15 +302,52 @@ class Profiler:
             return False
         return wait_for_devices(self._settings.backends or detect())
 
-    def _plan_run(self) -> None:
-        """Steps go unprofiled from here on: when to time a run of them. Regions leave no run of steps that touch."""
-        edge = self._schedule.next_change(self._number)
+    def _plan_run(self, number: int) -> None:
+        """Steps go unprofiled from `number` on: when to time a run of them. Regions leave no run of steps that touch."""
         if self._regions.is_on:
             self._runs.give_up()
         elif self._pending:
-            self._runs.plan_after(self._number, edge)
+            self._runs.plan_after(number, self._recorded_from())
         else:
-            self._runs.plan_before(self._number, edge)
+            self._runs.plan_before(number, self._recorded_from())
+
+    def _recorded_from(self) -> int:
+        """The step from which on nothing is unprofiled."""
+        return min(self._schedule.next_change(self._number), self._light.first)
+
+    def _reach_light(self) -> None:
+        """Do what is to be done for the light window when this step begins. Inside it nothing is: steps cost what they cost."""
+        point = self._light.reach(self._number)
+        if point == "decide":
+            self._decide_on_light()
+        elif point == "warmup":
+            self._warm_up_light()
+        elif point == "start" and self._warm is not None:
+            self._warm.start_light()
+            self._times.restart(perf_counter_ns())
+        elif point == "end" and self._warm is not None:
+            moments = list(self._recent)
+            self._warm.finish_light(self._number - len(moments) + 1, moments)
+            self._times.restart(perf_counter_ns())
+        self._recent = self._times.recent
+
+    def _decide_on_light(self) -> None:
+        """After the first steps the devices are known, and the unprofiled run has not begun."""
+        if self._warm is not None:
+            self._light.give_up(WARMED_UP)
+        elif light_of(self._settings.backends or detect()) is None:
+            self._light.give_up(NO_GPU)
+        else:
+            self._light.take_steps()
+            self._plan_run(self._number - DECIDED_AFTER)
+
+    def _warm_up_light(self) -> None:
+        self._note_after()
+        if active.provisional is not None:
+            active.provisional(self)
+        self._warm = Window(self._settings, self._schedule.window(self._number), self._troubles)
+        self._warm.warm_up_light()
+        self._times.cut_before(self._number, perf_counter_ns())
 
     def _change(self) -> None:
         """Something else has to be done from this step on."""
@@ -335,7 +355,8 @@ class Profiler:
         if self._runs.reach(self._number, self._recent, perf_counter_ns) and self._runs.after is not None:
             self._runs_around = self._runs.rows()
             self._runs.forget()
-            self._runs.plan_before(self._number, self._schedule.next_change(self._number), skipped=0)
+            self._runs.plan_before(self._number, self._recorded_from(), skipped=0)
+        self._reach_light()
         after = self._schedule.phase(self._number)
         is_other_window = (
             self._window is not None and self._schedule.window(self._number) != self._window.number
@@ -355,7 +376,8 @@ class Profiler:
         was = self._phase
         if phase == "off":
             self._phase = phase
-            self._plan_run()
+            self._light.plan(self._number, self._schedule, has_regions=self._regions.is_on)
+            self._plan_run(self._number)
             self._plan()
             return
         self._runs.close(self._number, self._recent, perf_counter_ns)
@@ -401,7 +423,7 @@ class Profiler:
             return
         self._after_first = self._number
         noted = {"input": self._waits.close(), "regions": self._regions.taken()}
-        noted["unprofiled"] = self._runs.rows()
+        noted |= {"unprofiled": self._runs.rows(), "light": unrecorded(self._light.reason)}
         self._times.close_window(self._number)
         self._pending = window.finish(lambda: self._times.rows(self._number), noted)
         gone = self._retention.add(self._pending)
@@ -416,7 +438,9 @@ class Profiler:
 
     def _plan(self) -> None:
         """When step() has to look again."""
-        self._next = min(self._schedule.next_change(self._number), self._runs.next_point)
+        self._next = min(
+            self._schedule.next_change(self._number), self._runs.next_point, self._light.next_point
+        )
         if self._pending and self._after_first is not None:
             self._next = min(self._next, self._after_first + KEPT)
         if active.on_step is not None and active.profiler is self:
@@ -436,7 +460,7 @@ class Profiler:
         self._times.forget_after()
         self._recent = self._times.recent
 
-    @_guarded
+    @guarded_method
     def _enter_region(self, name: str) -> bool:
         if not self._is_running and active.profiler is None and not self._published:
             self._regions.want_all()
@@ -450,7 +474,7 @@ class Profiler:
         self._regions.enter(name)
         return True
 
-    @_guarded
+    @guarded_method
     def _leave_region(self) -> None:
         if self._regions.leave() and self._window is not None:
             self._window.end_step()

@@ -15,7 +15,8 @@ from stepscope.capture.backends.base import Backend
 from stepscope.capture.files.identity import Identity, identify
 from stepscope.capture.files.published import Published
 from stepscope.capture.files.run_folder import RunName, run_of
-from stepscope.capture.files.writer import SIDECAR, Recorded, Staging
+from stepscope.capture.files.writer import SIDECAR, Recorded, Staging, named
+from stepscope.capture.light import LightWindow
 from stepscope.capture.machine.telemetry import Telemetry
 from stepscope.capture.process import active, clock
 from stepscope.capture.process.guarded import taken_faults
@@ -44,6 +45,7 @@ class Window:
         self._open_step: int | None = None
         self._has_regions = False
         self._in_ring = 0
+        self._light: LightWindow | None = None
         self.last_step: int | None = None
         self.prepare()
 
@@ -63,6 +65,27 @@ class Window:
     def is_alive(self) -> bool:
         """Whether anything is being recorded."""
         return bool(self._backends)
+
+    def warm_up_light(self) -> None:
+        """Make the collector of the light window, and get it ready."""
+        if self._staging is None or not self._backends:
+            return
+        names = [backend.name for backend in self._backends]
+        options = self._settings.options
+        self._light = LightWindow(
+            lambda: backends.make_light(names, options), self._staging.folder("light-window")
+        )
+        self._light.warm_up()
+
+    def start_light(self) -> None:
+        """Record lightly from now on."""
+        if self._light is not None:
+            self._light.start()
+
+    def finish_light(self, first: int, moments: list[int]) -> None:
+        """The light window is over: write its file, which stays in the hidden folder until the trace is there."""
+        if self._light is not None:
+            self._light.finish(first, moments)
 
     def warm_up(self) -> None:
         """Load and allocate what the collectors need."""
@@ -192,6 +215,8 @@ class Window:
         active.is_timing, active.ring = False, None
         if self._telemetry is not None and self._started:
             self._telemetry.stop()
+        if self._light is not None:
+            self._light.abandon()
         for backend in self._backends:
             try:
                 backend.abandon()
@@ -232,7 +257,7 @@ class Window:
         folders_taken = 0
         for backend in self._backends:
             try:
-                files = backend.save()
+                files = [*backend.save(), *self._light_files(backend)]
                 place = staging.target
                 if backend.in_run_folder:
                     suffix = f"_{backend.name}" if folders_taken else ""
@@ -240,6 +265,7 @@ class Window:
                     folders_taken += 1
                 own = note | {"backend": backend.name, "problems": self._troubles.rows()}
                 own |= {"devices": backend.devices(), "versions": note["versions"] | backend.versions()}
+                own |= {} if self._light is None else {"light": self._light.note(backend.name)}
                 found.append(self._published(files, place, own, who, backend.in_run_folder))
             except Exception as error:
                 self._troubles.failed(f"{backend.name}: writing the profile", error)
@@ -249,15 +275,17 @@ class Window:
             )
         return found
 
+    def _light_files(self, backend: Backend) -> list[Recorded]:
+        return [] if self._light is None else self._light.files_of(backend.name)
+
     def _published(
         self, files: list[Recorded], place: Path, note: dict[str, Any], who: Identity, in_run_folder: bool
     ) -> Published:
         assert self._staging is not None
         name = _host_name(who) if in_run_folder else _timed_name(self._settings.worker or who.worker)
         made = self._staging.publish(files, place, name, note)
-        ending = files[0].ending if files else None
         stem = made[-1].name.removesuffix(SIDECAR)
-        return Published(made, note | {"file": None if ending is None else stem + ending})
+        return Published(made, named(note, stem, files[0].ending if files else ""))
 
     def _note(self, ended: dict[str, int], telemetry: dict[str, Any] | None) -> dict[str, Any]:
         return {

@@ -67,6 +67,7 @@ def run(
     no_memory: Annotated[bool, typer.Option("--no-memory", help="Do not record allocations.")] = False,
     no_shapes: Annotated[bool, typer.Option("--no-shapes", help="Do not record input shapes.")] = False,
     no_stacks: Annotated[bool, typer.Option("--no-stacks", help="Do not record Python functions.")] = False,
+    no_light: Annotated[bool, typer.Option("--no-light", help="Do not record a light window, of launches alone, before the full one.")] = False,
     listen: Annotated[bool, typer.Option("--listen", help="Also allow `stepscope capture` to record from the job at any time.")] = False,
     quiet: QuietOption = False,
     color: ColorOption = Color.auto,
@@ -86,6 +87,7 @@ def run(
     words = command_of([*(["-m"] if module else []), *(command or [])])
     with session(quiet, False, color) as talk, tempfile.TemporaryDirectory(prefix="stepscope-run-") as notes:
         options = {"memory": not no_memory, "shapes": not no_shapes, "stacks": not no_stacks, "keep": kept}
+        options["light"] = not no_light
         plan = Plan(str(folder.absolute()), first, last, notes, options, repeat)
         code = _ended(talk, words, environment(plan, os.environ, listen=listen))
         result = outcome(plan, list(read_notes(Path(notes))), shlex.quote(str(folder)), words)

@@ -47,6 +47,14 @@ ENTRIES = (
         "Record fewer steps, or lower host_tracer_level and python_tracer_level.",
     ),
     Entry(
+        "light-window-unused",
+        "info",
+        "The light window is not used",
+        "A few steps were recorded lightly before the window, for the host's time without the profiler. They differ too much from the steps of "
+        "the window, or their file cannot be read: promises then rest on the full window, whose host time is too long.",
+        "Record steps that do the same work: skip more of the first ones, and leave out those that evaluate or save.",
+    ),
+    Entry(
         "buffer-overflow",
         "warning",
         "The profiler's buffer overflowed",

@@ -1,7 +1,7 @@
 """The host's time without the profiler, within bounds: a plan whose steps can be replayed as the job runs.
 
 Launching ops is what a profiler slows most, by a factor that differs from job to job and from machine to machine. What is
-left of it is taken, in this order, from: the host's own step lengths, which the capture notes while nothing holds the host
+left of it is taken, in this order, from: the light window, launch by launch (light.py); the host's own step lengths, which the capture notes while nothing holds the host
 up; the unprofiled step, where the host decides how long it is; the range that was measured for such recordings. User code
 and input are recorded more cheaply, at a cost per event (profiler_cost.py).
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from stepscope.analysis.basis import UNPROFILED, step_basis
+from stepscope.analysis.replay.light import LightHost
 from stepscope.analysis.replay.plan import FAST, SLOW, USUAL, Plan, recorded_plan, sums
 from stepscope.analysis.replay.profiler_cost import ProfilerCost
 from stepscope.analysis.steps.find import Steps
@@ -32,6 +33,7 @@ from stepscope.registers.calibration.profiler import (
     EVENT_COST_FAST,
     EVENT_COST_SLOW,
     FITTED_DISPATCH_ERROR,
+    LIGHT_ERROR,
 )
 from stepscope.registers.policy.findings import DISPATCH_SEARCH_ROUNDS, LEAST_HOST_LEFT, STEP_DECIDED_BY_HOST
 from stepscope.trace.trace import Trace
@@ -56,11 +58,13 @@ _WITH_STACKS = DispatchLeft(
 )
 
 
-def plan(trace: Trace, steps: Steps, device: int | None) -> Plan:
+def plan(trace: Trace, steps: Steps, device: int | None, light: LightHost | None = None) -> Plan:
     """The steps of one device, ready to be replayed as they run without the profiler."""
     recorded, spans = recorded_plan(trace, steps, device)
     if recorded.host.is_empty():
         return recorded
+    if light is not None:
+        return _as_light(recorded, light)
     lost = _profiler_ns(recorded, ProfilerCost(trace), spans)
     made = _with_event_costs(recorded, lost)
     left = dispatch_left(trace, steps, made)
@@ -91,6 +95,20 @@ def with_dispatch(made: Plan, left: DispatchLeft) -> Plan:
         for name, share in ((FAST, left.fast), (USUAL, left.usual), (SLOW, left.slow))
     ]
     return replace(made, host=made.host.with_columns(changed))
+
+
+def _as_light(made: Plan, light: LightHost) -> Plan:
+    """The host's time as in the light window: the recorded one times the factor of each item."""
+    known = made.items.join(light.calls, on="event", how="left", maintain_order="left")
+    known = known.join(light.steps, on="step", how="left", maintain_order="left")
+    factor = pl.when(pl.col("last") == 1).then("edge_factor").otherwise("factor")
+    factors = known.select(factor.fill_null(light.factor)).to_series().gather(made.host["item"])
+    bounds = {FAST: 1 - LIGHT_ERROR, USUAL: 1.0, SLOW: 1 + LIGHT_ERROR}
+    columns = [
+        (made.host["recorded_ns"] * factors * bound).cast(pl.Int64).alias(name)
+        for name, bound in bounds.items()
+    ]
+    return replace(made, host=made.host.with_columns(columns))
 
 
 def _is_dispatch() -> pl.Expr:

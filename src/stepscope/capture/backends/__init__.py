@@ -13,6 +13,8 @@ from stepscope.capture.process.troubles import Troubles, trouble
 NAMES = ("torch", "tensorflow", "jax", "host")
 # Only where someone asks for it: it needs a hook in the session.
 ON_REQUEST = ("session",)
+# Their collectors can record device activity and launches alone.
+LIGHT = ("torch", "jax")
 # Modules whose name is not what users call the collector.
 _MODULES = {"session": "tf1_session"}
 
@@ -54,6 +56,21 @@ def make(names: Sequence[str], options: Options, troubles: Troubles) -> list[Bac
         troubles.add(
             trouble("gpu-traced-once", f"{', '.join(users)} all use it.", first=users[0], other=users[1])
         )
+    return made
+
+
+def light_of(names: Sequence[str]) -> str | None:
+    """Which of these frameworks can record a light window: the first that uses a GPU, as only one traces it."""
+    first = next((name for name in names if uses_gpu(name)), None)
+    return first if first in LIGHT else None
+
+
+def make_light(names: Sequence[str], options: Options) -> Backend | None:
+    """The collector of a light window; None where there is nothing for it to record."""
+    name = light_of(names)
+    if name is None:
+        return None
+    made: Backend = import_module(f"stepscope.capture.backends.{name}").make_light(options)
     return made
 
 

@@ -19,6 +19,11 @@ def make(options: Options) -> Backend:
     return JaxBackend(options)
 
 
+def make_light(options: Options) -> Backend:
+    """The collector of a light window."""
+    return LightJaxBackend(options)
+
+
 class JaxBackend(Collector):
     """One session of jax.profiler."""
 
@@ -100,3 +105,19 @@ class JaxBackend(Collector):
         jaxlib = sys.modules.get("jaxlib")
         found = {"jax": self._jax.__version__, "jaxlib": getattr(jaxlib, "__version__", None)}
         return {name: str(version) for name, version in found.items() if version}
+
+
+class LightJaxBackend(JaxBackend):
+    """The devices' tracer without those of the host and of Python; it records the driver's launches itself."""
+
+    def _made(self) -> Any:
+        options = super()._made()
+        if options is None:
+            raise RuntimeError("this version of JAX always records the host")
+        options.host_tracer_level = 0
+        options.python_tracer_level = 0
+        options.enable_hlo_proto = False
+        return options
+
+    def save(self) -> list[Recorded]:
+        return super().save()[:1]

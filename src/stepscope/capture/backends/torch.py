@@ -25,6 +25,11 @@ def make(options: Options) -> Backend:
     return TorchBackend(options)
 
 
+def make_light(options: Options) -> Backend:
+    """The collector of a light window."""
+    return LightTorchBackend(options)
+
+
 class TorchBackend(Collector):
     """Drives torch.profiler by hand: its own `step()` costs microseconds even when nothing is recorded."""
 
@@ -133,6 +138,20 @@ class TorchBackend(Collector):
         triton = sys.modules.get("triton")
         found["triton"] = getattr(triton, "__version__", None)
         return {name: str(version) for name, version in found.items() if version}
+
+
+class LightTorchBackend(TorchBackend):
+    """Device activity and the calls that launch it; ops, shapes and stacks are what slows the host."""
+
+    def _made(self) -> Any:
+        profiler = self._torch.profiler
+        return profiler.profile(activities=[profiler.ProfilerActivity.CUDA])
+
+    def save(self) -> list[Recorded]:
+        path = self._folder / f"trace{ENDING}"
+        self._profiler.export_chrome_trace(str(path))
+        self._profiler = None
+        return [packed(path, ENDING)]
 
 
 class _WithoutInductor:

@@ -21,6 +21,8 @@ from typing import Any
 from stepscope.capture.files.protobuf import read_varint
 
 SIDECAR = ".stepscope.json"
+# Of the light window. Other tools look for .json, .gz and .pb: they must find one trace, the full one.
+LIGHT = ".stepscope-light"
 _TRIES = 10_000
 _TAIL = 4096
 _CHUNK = 1 << 20
@@ -84,14 +86,21 @@ class Staging:
             if (place / f"{stem}{SIDECAR}").exists() or (ending and (place / f"{stem}{ending}").exists()):
                 continue
             try:
-                draft = write_json(
-                    self.path / "sidecar.json", note | {"file": stem + ending if ending else None}
-                )
+                draft = write_json(self.path / "sidecar.json", named(note, stem, ending))
                 move_new(draft, place / f"{stem}{SIDECAR}")
             except FileExistsError:
                 continue
             return stem
         raise FileExistsError(f"no free name in {place}")
+
+
+def named(note: dict[str, Any], stem: str, ending: str) -> dict[str, Any]:
+    """The note with the names of the files that it is about."""
+    named_note = note | {"file": stem + ending if ending else None}
+    light = note.get("light") or {}
+    if "moments_ns" in light:
+        named_note["light"] = light | {"file": stem + LIGHT}
+    return named_note
 
 
 def packed(path: Path, ending: str) -> Recorded:

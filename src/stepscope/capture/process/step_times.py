@@ -23,10 +23,25 @@ class StepTimes:
         self._before: dict[str, Any] = _row(0, [])
         self._warmup: dict[str, Any] = _row(0, [])
         self._inside: dict[str, Any] = _row(0, [])
+        self._is_cut = False
+
+    def cut_before(self, step: int, now_ns: int) -> None:
+        """The step that begins now is recorded lightly, or gets ready for that: what comes before the window ends here."""
+        self._before = self._taken(step)
+        self._is_cut = True
+        self.recent = deque([now_ns], maxlen=KEPT + 1)
+
+    def restart(self, now_ns: int) -> list[int]:
+        """The moments since the last cut; those that follow count from now."""
+        moments = list(self.recent)
+        self.recent = deque([now_ns], maxlen=KEPT + 1)
+        return moments
 
     def enter_warmup(self, step: int, now_ns: int) -> None:
         """The step that begins now is the first to warm up."""
-        self._before = self._taken(step)
+        if not self._is_cut:
+            self._before = self._taken(step)
+        self._is_cut = False
         self.recent = deque([now_ns], maxlen=KEPT + 1)
 
     def enter_window(self, step: int, now_ns: int, *, was_warmup: bool) -> None:
@@ -35,7 +50,8 @@ class StepTimes:
         if was_warmup:
             self._warmup = taken
         else:
-            self._before, self._warmup = taken, _row(step, [])
+            self._before, self._warmup = self._before if self._is_cut else taken, _row(step, [])
+            self._is_cut = False
         self.recent = deque([now_ns])
 
     def close_window(self, step: int) -> None:

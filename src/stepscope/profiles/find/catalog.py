@@ -18,7 +18,7 @@ from stepscope.profiles.find.joined import join_by_content
 from stepscope.profiles.find.paths import Location, locate
 from stepscope.profiles.find.rings import behind_their_own, settle_rings
 from stepscope.profiles.find.runs import Entry, Run, entry, group, in_profile_folder, name_runs
-from stepscope.profiles.find.sidecars import is_sidecar, note_captures
+from stepscope.profiles.find.sidecars import is_light, is_sidecar, note_captures
 from stepscope.profiles.find.skipped import (
     HEAD_BYTES,
     LOOK_INSIDE,
@@ -102,6 +102,8 @@ def _entries(walk: Walk, location: Location) -> tuple[list[Entry], list[str]]:
     for file in walk:
         if is_sidecar(file.path) and not file.is_named:
             sidecars.append(file.path)
+            continue
+        if is_light(file.path) and not file.is_named:  # its trace is the profile
             continue
         item = entry(file.path, size=file.size, mtime_ns=file.mtime_ns, filesystem=location.filesystem)
         verdict = _before_opening(file, item)

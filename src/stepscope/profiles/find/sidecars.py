@@ -31,6 +31,8 @@ from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
 ENDING = ".stepscope.json"
+# Of capture/files/writer.py.
+LIGHT_ENDING = ".stepscope-light"
 LARGEST = 16 << 20
 _TRACE_ENDING = re.compile(
     r"(?:(?:(?:\.pt)?\.trace\.json|\.xplane\.pb)(?:\.gz)?|\.events\.out\.tfevents\.[^/]+)$", re.IGNORECASE
@@ -107,9 +109,20 @@ def sidecar_path(trace_path: str) -> str | None:
     return None if stem == trace_path else stem + ENDING
 
 
+def light_path(trace_path: str) -> str | None:
+    """Where the light window of this trace would be."""
+    sidecar = sidecar_path(trace_path)
+    return None if sidecar is None else sidecar.removesuffix(ENDING) + LIGHT_ENDING
+
+
 def is_sidecar(path: str) -> bool:
     """Whether the file, by its name, is one."""
     return path.endswith(ENDING)
+
+
+def is_light(path: str) -> bool:
+    """Whether the file, by its name, is the light window of a trace."""
+    return path.endswith(LIGHT_ENDING)
 
 
 def note_captures(entries: list[Entry], sidecars: Iterable[str]) -> list[Entry]:

@@ -228,4 +228,21 @@ EVENT_COST_SLOW = measured(
     how="the scale a job needs",
     when=_WHEN,
     seen="0.6 on a quiet day",
+LIGHT_CLOCK_NS = measured(
+    "LIGHT_CLOCK_NS",
+    50_000,
+    unit="ns",
+    device=_H200,
+    how="ends of recorded steps against the same moments by the job's clock, in 11 recordings (tests/fixtures/capture_gpu)",
+    when="2026-11-16",
+    seen="50 to 101 µs, with the code between the two",
+)
+LIGHT_ERROR = measured(
+    "LIGHT_ERROR",
+    0.1,
+    unit="share of the host's time in a light window",
+    device=_H200,
+    how="chosen around what device activity alone costs a step; benchmarks/overhead/light.py prints it",
+    when="2026-11-16",
+    seen="1.0 to 1.3 times the unprofiled step",
 )

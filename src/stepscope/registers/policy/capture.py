@@ -51,3 +51,33 @@ UNPROFILED_SPREAD = policy(
     "UNPROFILED_SPREAD", 0.03, unit="share of the mean", why="runs of one job differ by this much at least"
 )
 NAMED_PROCESSES = policy("NAMED_PROCESSES", 5, unit="processes", why="that a sentence lists")
+LIGHT_AGREES = policy(
+    "LIGHT_AGREES",
+    0.95,
+    unit="share of launches",
+    why="that a light window must have in common with the full one; with less, other steps were recorded",
+)
+LIGHT_LONGEST = policy(
+    "LIGHT_LONGEST",
+    1.1,
+    unit="× the full window's host time",
+    why="host time varies by a tenth between minutes; a light window that took longer shows something else than its lower cost",
+)
+LIGHT_THREAD_SHARE = policy(
+    "LIGHT_THREAD_SHARE",
+    0.1,
+    unit="share of launches",
+    why="threads that launch less run beside the others, and do not take turns with them",
+)
+LIGHT_UNSEEN_SHARE = policy(
+    "LIGHT_UNSEEN_SHARE",
+    0.1,
+    unit="share of a host interval",
+    why="waits that only the full window shows; where they take more, the light window cannot say what the host's own time is",
+)
+LIGHT_MOST_FACTOR = policy(
+    "LIGHT_MOST_FACTOR",
+    10.0,
+    unit="× the recorded time",
+    why="before one launch: a longer light time belongs to something that the recorded step did elsewhere",
+)

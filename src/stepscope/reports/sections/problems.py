@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from stepscope.analysis.capture_quality.defects import capture_problems
+from stepscope.analysis.capture_quality.light import light_problems
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.reports.sections.section import Section
@@ -18,6 +19,8 @@ def of_rank(context: RankContext) -> pl.DataFrame:
     """The rank's problems, as rows of the table `problems` with the rank."""
     found = Problems()
     for problem in capture_problems(context.whole_trace, context.all_steps):
+        found.add(problem)
+    for problem in light_problems(context.light):
         found.add(problem)
     return found.frame().with_columns(rank=pl.lit(context.rank, dtype=pl.Int32))
 

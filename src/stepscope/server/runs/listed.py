@@ -7,8 +7,10 @@ from collections import Counter
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from stepscope.formats.source import Source
 from stepscope.profiles.cache.cache import Cache, identify
 from stepscope.profiles.find.runs import Entry, Run
+from stepscope.profiles.find.sidecars import light_path
 from stepscope.safe import readable
 
 
@@ -40,7 +42,8 @@ class ListedRun:
     def key(self) -> str:
         """A digest of the files' states; empty if one of them is gone."""
         states = [_state(entry) for entry in self.run.entries]
-        return _digest("\n".join(states), 16) if all(states) else ""
+        light = map(_light_state, self.run.entries)
+        return _digest("\n".join([*states, *light]), 16) if all(states) else ""
 
 
 def listed(run: Run, place: str) -> ListedRun:
@@ -59,6 +62,13 @@ def _state(entry: Entry) -> str:
         return found.key
     # A filesystem that tells no state is taken at its word; a file of this machine without one is gone.
     return f"{entry.path} {entry.size} {entry.mtime_ns}" if entry.filesystem is not None else ""
+
+
+def _light_state(entry: Entry) -> str:
+    """The state of its light window, on which the report depends; remote files are not looked up."""
+    path = light_path(entry.path) if entry.filesystem is None else None
+    found = None if path is None else identify(Source(path))
+    return "" if found is None else found.key
 
 
 def _digest(text: str, size: int) -> str:
