@@ -228,6 +228,7 @@ EVENT_COST_SLOW = measured(
     how="the scale a job needs",
     when=_WHEN,
     seen="0.6 on a quiet day",
+)
 LIGHT_CLOCK_NS = measured(
     "LIGHT_CLOCK_NS",
     50_000,
