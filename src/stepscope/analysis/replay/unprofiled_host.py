@@ -8,13 +8,14 @@ and input are recorded more cheaply, at a cost per event (profiler_cost.py).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import polars as pl
 
-from stepscope.analysis.basis import UNPROFILED, step_basis
+from stepscope.analysis.basis import UNPROFILED, Basis, step_basis
 from stepscope.analysis.replay.light import LightHost
-from stepscope.analysis.replay.plan import FAST, SLOW, USUAL, Plan, recorded_plan, sums
+from stepscope.analysis.replay.plan import FAST, SLOW, SPEEDS, USUAL, Plan, recorded_plan, sums
 from stepscope.analysis.replay.profiler_cost import ProfilerCost
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.host import replay as native
@@ -34,6 +35,8 @@ from stepscope.registers.calibration.profiler import (
     EVENT_COST_SLOW,
     FITTED_DISPATCH_ERROR,
     LIGHT_ERROR,
+    LIGHT_LEFT_LEAST,
+    LIGHT_LEFT_MOST,
 )
 from stepscope.registers.policy.findings import DISPATCH_SEARCH_ROUNDS, LEAST_HOST_LEFT, STEP_DECIDED_BY_HOST
 from stepscope.trace.trace import Trace
@@ -64,7 +67,7 @@ def plan(trace: Trace, steps: Steps, device: int | None, light: LightHost | None
     if recorded.host.is_empty():
         return recorded
     if light is not None:
-        return _as_light(recorded, light)
+        return _as_long(_as_light(recorded, light), step_basis(trace, 0.0, steps.source))
     lost = _profiler_ns(recorded, ProfilerCost(trace), spans)
     made = _with_event_costs(recorded, lost)
     left = dispatch_left(trace, steps, made)
@@ -103,12 +106,30 @@ def _as_light(made: Plan, light: LightHost) -> Plan:
     known = known.join(light.steps, on="step", how="left", maintain_order="left")
     factor = pl.when(pl.col("last") == 1).then("edge_factor").otherwise("factor")
     factors = known.select(factor.fill_null(light.factor)).to_series().gather(made.host["item"])
-    bounds = {FAST: 1 - LIGHT_ERROR, USUAL: 1.0, SLOW: 1 + LIGHT_ERROR}
-    columns = [
-        (made.host["recorded_ns"] * factors * bound).cast(pl.Int64).alias(name)
-        for name, bound in bounds.items()
-    ]
-    return replace(made, host=made.host.with_columns(columns))
+    shorter = (made.host["recorded_ns"] * factors).cast(pl.Int64)
+    return replace(made, host=made.host.with_columns(shorter.alias(name) for name in SPEEDS))
+
+
+def _as_long(made: Plan, basis: Basis) -> Plan:
+    """Even a light window costs the host something: where it decides how long the step is, the unprofiled step says how much."""
+    scale = 1.0
+    if basis.source == UNPROFILED:
+        fitted = _search(
+            lambda share: _scaled(made, share).step_ns(), basis.ns, LIGHT_LEFT_LEAST, LIGHT_LEFT_MOST
+        )
+        scale = 1.0 if fitted is None else fitted
+    usual = _scaled(made, scale)
+    bounds = ((FAST, 1 - LIGHT_ERROR), (SLOW, 1 + LIGHT_ERROR))
+    return replace(
+        usual,
+        host=usual.host.with_columns(
+            (pl.col(USUAL) * share).cast(pl.Int64).alias(name) for name, share in bounds
+        ),
+    )
+
+
+def _scaled(made: Plan, share: float) -> Plan:
+    return replace(made, host=made.host.with_columns((pl.col(USUAL) * share).cast(pl.Int64)))
 
 
 def _is_dispatch() -> pl.Expr:
@@ -139,16 +160,20 @@ def _fit_to_host(made: Plan, host_ns: float, steps: int) -> float | None:
 def _fit_to_step(made: Plan, step_ns: float) -> float | None:
     """The share at which the replayed step is as long as the unprofiled one; none where the device decides how long it is."""
 
-    def played(share: float) -> float:
+    def replayed(share: float) -> float:
         return with_dispatch(made, DispatchLeft(share, share, share, "")).step_ns()
 
-    low, high = DISPATCH_LEFT_LEAST, 1.0
-    shortest, longest = played(low), played(high)
+    return _search(replayed, step_ns, DISPATCH_LEFT_LEAST, 1.0)
+
+
+def _search(replayed: Callable[[float], float], step_ns: float, low: float, high: float) -> float | None:
+    """The share between two at which the replayed step has that length, if the share decides about it at all."""
+    shortest, longest = replayed(low), replayed(high)
     if longest - shortest < STEP_DECIDED_BY_HOST * step_ns or not shortest < step_ns < longest:
         return None
     for _ in range(DISPATCH_SEARCH_ROUNDS):
         middle = (low + high) / 2
-        low, high = (middle, high) if played(middle) < step_ns else (low, middle)
+        low, high = (middle, high) if replayed(middle) < step_ns else (low, middle)
     return (low + high) / 2
 
 

@@ -247,3 +247,21 @@ LIGHT_ERROR = measured(
     when="2026-11-16",
     seen="1.0 to 1.3 times the unprofiled step",
 )
+LIGHT_LEFT_LEAST = measured(
+    "LIGHT_LEFT_LEAST",
+    0.7,
+    unit="share of the host's time in a light window",
+    device=_H200,
+    how="unprofiled step / step with device activity alone, host-bound jobs; below all of them",
+    when=_WHEN,
+    seen="1 / 1.3 to 1",
+)
+LIGHT_LEFT_MOST = measured(
+    "LIGHT_LEFT_MOST",
+    1.15,
+    unit="share of the host's time in a light window",
+    device=_H200,
+    how="unprofiled runs before and after a window of the same process differ by so much",
+    when=_WHEN,
+    seen="8 to 13 % in the median",
+)

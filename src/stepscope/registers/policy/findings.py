@@ -131,6 +131,12 @@ EAGER_DISTINCT_CALLS = policy(
 WARM_UP_STEPS = policy(
     "WARM_UP_STEPS", 3, unit="steps", why="more slow steps at the beginning are something else"
 )
+STEPS_TO_KNOW_WARM_UP = policy(
+    "STEPS_TO_KNOW_WARM_UP",
+    3,
+    unit="steps",
+    why="of which only the first compiles, before compilation counts as warm-up",
+)
 LONGEST_WORTH_NAMING = policy(
     "LONGEST_WORTH_NAMING",
     1.2,

@@ -10,11 +10,15 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.copies.round_trip_copy import round_trips
+from stepscope.analysis.findings.rules.host import optimizer_loop
+from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.host.names import NO_COMPUTATION
+from stepscope.registers.calibration.kernels import FUSED_OPTIMIZER_LAUNCHES
 from stepscope.registers.calibration.launches import (
     HOST_OP_NS,
 )
 from stepscope.registers.policy.findings import (
+    MAJORITY,
     WORTH_SHOWING,
 )
 from stepscope.trace.scopes import ancestors
@@ -51,8 +55,27 @@ def _long_ops(case: Case) -> Finding | None:
     owned = owned.filter(name.str.contains(_LIBRARY_OP) & ~name.str.contains(NO_COMPUTATION))
     if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
         return None
+    updates = in_optimizer(events).gather(owned["named_by"]).fill_null(False)
+    if int(owned["ns"].filter(updates).sum()) > MAJORITY * int(owned["ns"].sum()):
+        return _optimizer_on_host(case, owned.filter(updates))
     ops = owned["named_by"].unique()
     return _describe(case, owned, _on_device(case, pl.col("named_by").is_in(ops.implode())))
+
+
+def _optimizer_on_host(case: Case, owned: pl.DataFrame) -> Finding:
+    """The whole update goes to the device: its ops on the host, the copies of gradients and weights, and the waits for them."""
+    updates = pl.lit(optimizer_loop.host_time(case))
+    items = case.plan.host.filter(updates)["item"].unique().implode()
+    inside = pl.col("item").is_in(items)
+    smallest = case.plan.with_host(updates, FUSED_OPTIMIZER_LAUNCHES).with_device(inside).without_waits()
+    copies = case.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]))["event"]
+    moves = pl.col("event").is_in(copies.implode())
+    moving = case.plan.items.filter(moves)["item"].implode()
+    largest = smallest.with_device(moves).with_host(
+        pl.col("item").is_in(moving) & (pl.col("cause") != "input")
+    )
+    detail = f"{case.of_step(case.per_step(owned))} passes while the host updates the weights."
+    return timed(case, RULE, owned, Change(smallest, largest), detail, title="The optimizer runs on the host")
 
 
 def _on_device(case: Case, on_host: pl.Expr) -> Change:

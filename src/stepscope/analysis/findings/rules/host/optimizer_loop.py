@@ -56,8 +56,10 @@ def host_time(case: Case) -> pl.Series:
 
 def in_optimizer(events: pl.DataFrame) -> pl.Series:
     """For every event whether it is inside the optimizer's step."""
-    is_optimizer = (events["role"] == "optimizer").fill_null(False)
-    return ancestors(events, is_optimizer).is_not_null() | is_optimizer
+    clears = events["name"].cast(pl.String).str.contains("zero_grad", literal=True)
+    is_optimizer = ((events["role"] == "optimizer") & ~clears).fill_null(False)
+    inside: pl.Series = ancestors(events, is_optimizer).is_not_null() | is_optimizer
+    return inside
 
 
 RULE: Rule[Case] = Rule(
