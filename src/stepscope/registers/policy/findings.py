@@ -85,6 +85,12 @@ EAGER_DISTINCT_CALLS = policy(
 WARM_UP_STEPS = policy(
     "WARM_UP_STEPS", 3, unit="steps", why="more slow steps at the beginning are something else"
 )
+ELSEWHERE_TOO = policy(
+    "ELSEWHERE_TOO",
+    0.1,
+    unit="share of a function's time in slow steps",
+    why="a function that takes more than this in the other steps too does not set the slow ones apart",
+)
 LONGEST_WORTH_NAMING = policy(
     "LONGEST_WORTH_NAMING",
     1.2,
