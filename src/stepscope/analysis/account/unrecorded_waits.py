@@ -88,6 +88,13 @@ def _busy(trace: Trace) -> pl.DataFrame:
     )
 
 
+def _segments_before(pieces: pl.DataFrame, first: int) -> pl.Series:
+    """For each piece the segment of the timeline before it, null where it is the first."""
+    place = pl.col("place").cast(pl.Int64)
+    before = pl.when(place > first).then(place - 1).cast(pl.UInt32)
+    return pieces.select(before).to_series()
+
+
 def _silences(trace: Trace, steps: Steps, main: int) -> pl.DataFrame:
     """Stretches of the main thread in a user's own frame, or in nothing at all, inside the steps."""
     causes = host_causes(trace)
@@ -97,10 +104,15 @@ def _silences(trace: Trace, steps: Steps, main: int) -> pl.DataFrame:
         {"gap": [0], "start_ns": [low], "end_ns": [high], "track": [main]},
         schema={"gap": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64, "track": pl.UInt32},
     )
-    pieces = Timeline(trace, speaking).cut(span)
+    timeline = Timeline(trace, speaking)
+    pieces = timeline.cut(span)
     event = pieces["event"]
     own = event.is_null() | causes["own"].gather(event).fill_null(False)
-    named = causes["named_by"].gather(event)
+    # In no frame, the thread waits for what the call before it started.
+    before = _segments_before(pieces, int(timeline.first[main]))
+    named = causes["named_by"].gather(
+        pl.select(pl.coalesce(event, timeline.owner.gather(before))).to_series()
+    )
     return pieces.with_columns(
         named_by=named, place=trace.events["name"].gather(named).cast(pl.String).fill_null("")
     ).filter(own, pl.col("end_ns") - pl.col("start_ns") > LEAST_WAIT_NS)

@@ -83,18 +83,18 @@ def computing_ops(trace: Trace, code: pl.Series) -> pl.Series:
         return nothing
     up = buffer(events["parent"].fill_null(order.NONE))
     below = series("below", order.subtree_sums(up, buffer(launches.cast(pl.Int64))), pl.Int64)
-    root = (code == codes.OP) & (events["kind"] == "op") & (below == 0) & (_own_time(events) >= LONG_HOST_NS)
+    root = (code == codes.OP) & (events["kind"] == "op") & (below == 0) & (self_time(events) >= LONG_HOST_NS)
     root &= ~_is_named(events, NO_COMPUTATION)
     if not root.any():
         return nothing
     return pl.select(pl.when(root).then(events["id"]).otherwise(ancestors(events, root))).to_series()
 
 
-def _own_time(events: pl.DataFrame) -> pl.Series:
+def self_time(events: pl.DataFrame) -> pl.Series:
     """The duration of each event without those inside it."""
     own = array("q", bytes(8 * len(events)))
     self_times(buffer(events["parent"].fill_null(order.NONE)), buffer(events["dur_ns"]), own)
-    return series("own", own, pl.Int64)
+    return series("self_ns", own, pl.Int64)
 
 
 def _launches(trace: Trace) -> pl.Series:

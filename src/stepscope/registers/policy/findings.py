@@ -137,6 +137,12 @@ STEPS_TO_KNOW_WARM_UP = policy(
     unit="steps",
     why="of which only the first compiles, before compilation counts as warm-up",
 )
+ELSEWHERE_TOO = policy(
+    "ELSEWHERE_TOO",
+    0.1,
+    unit="share of a function's time in slow steps",
+    why="a function that takes more than this in the other steps too does not set the slow ones apart",
+)
 LONGEST_WORTH_NAMING = policy(
     "LONGEST_WORTH_NAMING",
     1.2,
