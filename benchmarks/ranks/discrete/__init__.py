@@ -1,1 +1,1 @@
-"""A second judge of many ranks, made another way: hosts and devices that run, launch, wait and meet, written as profiles."""
+"""Jobs run as a discrete-event simulation: hosts and devices that run, launch, wait and meet, written as profiles."""

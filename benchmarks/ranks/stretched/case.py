@@ -1,13 +1,14 @@
-"""What is true of one synthetic profile: clocks, who is late and why, groups, and what is missing from the files."""
+"""Random jobs for the model `stretched`: clocks, which rank is late and why, groups, and what is missing from the files."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
-KINDS = ("healthy", "always", "sometimes", "data-dependent")
-# What makes somebody late, and recordings in which there is such a thing. work: more of it, and not slower.
+from benchmarks.ranks.case import Case as AnyModelCase
+
+# What makes a rank late, and the recordings that have it. work: more of it, and not slower.
 SOURCES_OF = {
     "compute": ("dense", "transformer", "bf16", "convolutions", "bert", "jax"),
     "work": ("dense", "transformer", "bf16", "convolutions", "bert", "jax"),
@@ -19,44 +20,20 @@ EVERYONE = sorted({source for sources in SOURCES_OF.values() for source in sourc
 MOST_OFFSET_NS = 50_000_000
 
 
-@dataclass(frozen=True)
-class Case:
-    """All times in ns; shares are of a step."""
+@dataclass(frozen=True, kw_only=True)
+class Case(AnyModelCase):
+    """A job that the account of a recording describes; its jitter has tails heavier than normal, and is also of each part."""
 
-    seed: int
-    source: str
     ranks: int = 64
     steps: int = 12
-    kind: str = "healthy"
-    rank: int | None = None  # who is late; None of data-dependent cases in which all batches are uneven
-    cause: str | None = None
-    late_share: float = 0.15
-    late_steps: tuple[int, ...] = ()
-    # What varies on healthy ranks too.
-    jitter: float = (
-        0.005  # of every rank and step, and of each of its parts; its tails are heavier than normal
-    )
-    common: float = 0.0  # of a step, on all ranks alike
-    lasting: float = 0.0  # of a rank, in all steps alike
-    hiccups: float = 0.0  # chance of a rank to be late once in a step, by `hiccup` on average
-    hiccup: float = 0.03
-    # Collectives and clocks.
-    pattern: str = "hybrid"
+    layout: str = "hybrid"
+    hiccup: float = 0.03  # of a rank that is late once, on average
     numbered: bool = True  # whether collectives carry sequence numbers
-    group: int = 8  # ranks of one inner group
-    noise_ns: int = 4_000  # of the ends of a collective, one-sided
     outliers: float = 0.0  # share of ends that are late by 20 times the noise
-    offset_ns: int = MOST_OFFSET_NS  # clocks differ by at most so much
-    drift_ppm: float = 20.0
-    # What the files lack.
-    missing: tuple[int, ...] = ()
-    short: dict[int, int] = field(default_factory=dict)  # by rank: how many of the first collectives
-    ended: dict[int, int] = field(default_factory=dict)  # by rank: how many of the last steps
-
-    @property
-    def healthy(self) -> Case:
-        """The same, and nobody late."""
-        return replace(self, kind="healthy", rank=None, cause=None, late_steps=())
+    short: dict[int, int] = field(
+        default_factory=dict
+    )  # by rank: how many of the first collectives are missing
+    ended: dict[int, int] = field(default_factory=dict)  # by rank: how many of the last steps are missing
 
 
 def random_case(seed: int, kind: str, ranks: int = 64, steps: int = 12) -> Case:
@@ -83,7 +60,7 @@ def random_case(seed: int, kind: str, ranks: int = 64, steps: int = 12) -> Case:
         common=float(chance.choice([0.0, 0.05])),
         lasting=float(chance.uniform(0.0, 0.005)),
         hiccups=float(chance.choice([0.0, 0.005])),
-        pattern=str(chance.choice(["hybrid", "ddp", "fsdp", "no world"])),
+        layout=str(chance.choice(["hybrid", "ddp", "fsdp", "no world"])),
         numbered=bool(chance.random() < 0.7),
         group=min(ranks, int(chance.choice([4, 8, 16]))),
         noise_ns=int(chance.integers(1_000, 10_000)),
