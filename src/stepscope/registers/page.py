@@ -33,7 +33,7 @@ _INTRODUCTION = f"""# Calibration, policy and levels
 
 Every number that decides what a report, a diff or a gate says, with its origin. `stepscope.registers` holds them, and the code imports them
 from there. *Levels* are parameters of statistical methods, *calibration* is measured physics, *policy* is what is worth showing.
-A figure that nobody has measured says so. This page is generated: `python -m stepscope.registers.page docs/calibration.md`.
+A figure that has not been measured says so. This page is generated: `python -m stepscope.registers.page docs/calibration.md`.
 
 - A **slow step** (an outlier) takes more than {levels.SLOW_STEP_TIMES:g} times the median step of its rank and device, and longer than
   that median by more than {levels.SLOW_STEP_DEVIATIONS} median absolute deviations. Fewer than {levels.SLOW_STEP_FEWEST} steps have no outliers.
