@@ -109,8 +109,12 @@ def ranked(rank: int, world: int, at_us: float = 0) -> bytes:
     )
 
 
-def _cut_gzip(folder: Path) -> Path:
-    return put(folder, gzip.compress(document(good() * 200))[:-20], "a.pt.trace.json.gz")
+def _cut_gzip(share: float) -> Way:
+    """A packed trace of which only the first part was copied; its events differ, so that half of the bytes hold about half of them."""
+    data = gzip.compress(
+        document([{**each, "ts": each["ts"] + 1000.001 * n} for n in range(200) for each in good()])
+    )
+    return lambda folder: put(folder, data[: int(share * len(data))], "a.pt.trace.json.gz")
 
 
 def _empty_run(folder: Path) -> Path:
@@ -238,7 +242,7 @@ WRONG: dict[str, list[Way]] = {
     "other-runs": [several(("a.json", document(good())), ("b.json", document(good())))],
     "truncated": [lambda folder: put(folder, document(good())[:-300]), xplane(space(host_plane())[:-60])],
     "damaged": [xplane(packed(1, packed(2, "/host:CPU") + packed(3, host_plane().lines[0]) + b"\x0f\xff\xff") + space(host_plane()))],
-    "damaged-gzip": [_cut_gzip],
+    "damaged-gzip": [_cut_gzip(0.999), _cut_gzip(0.5)],
     "damaged-message": [records(VERSION + _BROKEN_TAG + _RUN)],
     "damaged-events": [
         xplane(packed(1, packed(2, "/host:CPU") + packed(3, packed(4, number(1, 1) + b"\x10" + b"\xff" * 11) + host_plane().lines[0]))),
