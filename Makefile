@@ -148,7 +148,7 @@ bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails
 	$(PY) -m benchmarks.diff
 	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m benchmarks.diff.beside_xprof
 	$(PY) -m benchmarks.ranks
-	$(PY) -m benchmarks.ranks.physical
+	$(PY) -m benchmarks.ranks --model discrete
 	$(PY) -m benchmarks.ranks.scale
 
 soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, damaged profiles, also under AddressSanitizer, and the page in a throttled browser

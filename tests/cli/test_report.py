@@ -14,7 +14,7 @@ import pytest
 from stepscope.cli.report import FORMS, SECTIONS
 from stepscope.reports.render.write import RENDERERS, form_of
 from stepscope.reports.tables.tables import ORDER
-from tests.cli.hostile import write_hostile
+from tests.builders.hostile import write_hostile
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import PROFILE, in_terminal, in_terminal_each
 

@@ -25,7 +25,7 @@ page()  # imports all registers
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text("utf-8") == page(), "run: python -m stepscope.registers.page > docs/calibration.md"
+    assert PAGE.read_text("utf-8") == page(), "run: python -m stepscope.registers.page docs/calibration.md"
 
 
 def test_every_register_is_on_the_page() -> None:

@@ -204,7 +204,7 @@ class _Job:
     def _renumbered(
         self, profile: Profile, kept: list[Any], answers: list[Answer]
     ) -> tuple[list[Any], list[Answer]]:
-        """Those again whose rank turned out to be another one, which only the files of all ranks could tell."""
+        """Those again whose rank turned out to be another one, which only the files of all ranks could show."""
         numbers = {id(trace): rank for trace, rank in zip(profile.traces, profile.ranks, strict=True)}
         wrong = [
             (at, numbers[id(answer.light)])

@@ -28,7 +28,7 @@ COLLECTIVES = "collectives"
 
 @dataclass(frozen=True)
 class Task:
-    """One file to be read. `rank` is used where the file does not tell its own, or always if `forced`."""
+    """One file to be read. `rank` is used where the file does not give its own, or always if `forced`."""
 
     place: int
     path: str

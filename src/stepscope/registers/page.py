@@ -1,4 +1,4 @@
-"""The page docs/calibration.md, made from the registers: python -m stepscope.registers.page > docs/calibration.md"""
+"""The page docs/calibration.md, made from the registers: python -m stepscope.registers.page docs/calibration.md"""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType
 
+from stepscope.markdown import write_page
 from stepscope.registers import levels
 from stepscope.registers.calibration.caches import CACHES
 from stepscope.registers.calibration.devices import DEVICES, IDENTITIES
@@ -27,6 +28,7 @@ MODULES = (
     "policy.capture",
     "policy.steps",
     "policy.tables",
+    "policy.graphs",
     "policy.ranks",
     "policy.diffs",
 )
@@ -34,7 +36,7 @@ _INTRODUCTION = f"""# Calibration, policy and levels
 
 Every number that decides what a report, a diff or a gate says, with its origin. `stepscope.registers` holds them, and the code imports them
 from there. *Levels* are parameters of statistical methods, *calibration* is measured physics, *policy* is what is worth showing.
-A figure that nobody has measured says so. This page is generated: `python -m stepscope.registers.page`.
+A figure that has not been measured says so. This page is generated: `python -m stepscope.registers.page docs/calibration.md`.
 
 - A **slow step** (an outlier) takes more than {levels.SLOW_STEP_TIMES:g} times the median step of its rank and device, and longer than
   that median by more than {levels.SLOW_STEP_DEVIATIONS} median absolute deviations. Fewer than {levels.SLOW_STEP_FEWEST} steps have no outliers.
@@ -144,4 +146,4 @@ def written(value: float) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    write_page(page(), sys.argv[1:])

@@ -68,7 +68,9 @@ def test_json_of_some_sections() -> None:
 
 
 def test_the_schema_is_up_to_date() -> None:
-    assert SCHEMA.read_text("utf-8") == schema_text(), "stepscope report --schema > docs/report/schema.json"
+    assert SCHEMA.read_text("utf-8") == schema_text(), (
+        "python -m stepscope.reports.render.json docs/report/schema.json"
+    )
 
 
 def test_csv_has_exact_figures() -> None:

@@ -4,35 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 import stepscope
-from benchmarks.recordings.archive import open_set
+from benchmarks.ranks.sources import find_source
 from stepscope.analysis.account.account import account
 from stepscope.analysis.steps.find import find_steps
 from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.schema import EVENT_REFERENCES
 from stepscope.trace.trace import Trace, TraceInfo
 
-_DIAGNOSIS, _HELD_OUT = "diagnosis", "diagnosis_heldout"
-# Real single-rank recordings whose steps are made of different things.
-SOURCES = {
-    "loader": (_DIAGNOSIS, "torch_loader.slow.pt.trace.json.gz"),
-    "own_loader": (_DIAGNOSIS, "torch_own_loader.slow.pt.trace.json.gz"),
-    "resnet_loader": (_HELD_OUT, "heldout-torch-resnet-loader.slow.pt.trace.json.gz"),
-    "metrics": (_DIAGNOSIS, "torch_metrics.slow.pt.trace.json.gz"),
-    "transformer": (_HELD_OUT, "heldout-torch-gpt-attention.mended.pt.trace.json.gz"),
-    "bert": (_HELD_OUT, "heldout-torch-bert-precision.mended.pt.trace.json.gz"),
-    "cells": (_HELD_OUT, "heldout-torch-lstm-cells.slow.pt.trace.json.gz"),
-    "dense": (_DIAGNOSIS, "torch_fp32_matmul.slow.pt.trace.json.gz"),
-    "bf16": (_DIAGNOSIS, "torch_healthy_bf16.mended.pt.trace.json.gz"),
-    "convolutions": (_DIAGNOSIS, "torch_healthy_convolutions.mended.pt.trace.json.gz"),
-    "jax": (_DIAGNOSIS, "jax_healthy_mlp.mended.xplane.pb.gz"),
-    "jax_python": (_DIAGNOSIS, "jax_input.slow.xplane.pb.gz"),
-}
 _BUSY = ("compute", "copy", "collective")
 _KEPT_DEPTH = 2  # deeper host events change nothing that is asked here, and there are many
 
@@ -58,12 +41,6 @@ class Base:
         """Time by part."""
         lengths = np.diff(self.edges)
         return {part: int(lengths[np.array(self.part) == part].sum()) for part in set(self.part)}
-
-
-def find_source(name: str) -> Path:
-    """The recording of this name."""
-    folder, file = SOURCES[name]
-    return open_set(folder) / file
 
 
 @cache

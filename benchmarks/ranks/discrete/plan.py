@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.ranks.physical.case import Case
-from benchmarks.ranks.physical.source import HostEvent, Source
+from benchmarks.ranks.discrete.case import Case
+from benchmarks.ranks.discrete.source import HostEvent, Source
 
 _TRANSFER_SHARE = 0.25  # of a step, by all collectives together
 _LEAST_TRANSFER_US, _MOST_TRANSFER_US = 20.0, 2000.0
@@ -90,35 +90,35 @@ def _collectives(case: Case) -> list[tuple[float, bool, str, str, float]]:
     """Share of the step, blocking, operation, group, size."""
     places = [(number + 1) / case.calls for number in range(case.calls)]
     if case.layout == "ddp":
-        return [(0.35 + 0.5 * place, False, "allreduce", "world", 1.0) for place in places]
+        return [(0.35 + 0.5 * place, False, "all_reduce", "world", 1.0) for place in places]
     if case.layout == "blocking":
-        return [(0.05 + 0.85 * place, True, "allreduce", "world", 1.0) for place in places]
+        return [(0.05 + 0.85 * place, True, "all_reduce", "world", 1.0) for place in places]
     if case.layout == "sharded":
-        gathers = [(0.03 + 0.4 * place, True, "allgather", "world", 0.5) for place in places]
-        scatters = [(0.45 + 0.4 * place, False, "reducescatter", "world", 0.5) for place in places]
-        return [*gathers, *scatters, (0.95, True, "allreduce", "world", _SMALL)]
-    inner = [(0.1 + 0.6 * place, True, "allreduce", "inner", 0.5) for place in places]
-    outer = (0.85, False, "allreduce", "outer", 1.0)
+        gathers = [(0.03 + 0.4 * place, True, "all_gather", "world", 0.5) for place in places]
+        scatters = [(0.45 + 0.4 * place, False, "reduce_scatter", "world", 0.5) for place in places]
+        return [*gathers, *scatters, (0.95, True, "all_reduce", "world", _SMALL)]
+    inner = [(0.1 + 0.6 * place, True, "all_reduce", "inner", 0.5) for place in places]
+    outer = (0.85, False, "all_reduce", "outer", 1.0)
     if case.layout == "grid":
         return [*inner, outer]
     return [
-        (0.05, True, "sendrecv", "next stage", 0.3),
+        (0.05, True, "send_recv", "next stage", 0.3),
         *inner,
         outer,
-        (0.96, True, "allreduce", "world", _SMALL),
+        (0.96, True, "all_reduce", "world", _SMALL),
     ]
 
 
 def _calls(case: Case, source: Source, name: str, who: str, size: float, blocking: bool) -> tuple[Call, ...]:
     share = _TRANSFER_SHARE * source.length / max(1, case.calls)
     transfer = size * min(max(share, _LEAST_TRANSFER_US), _MOST_TRANSFER_US)
-    groups = (_group(case, who, rank) for rank in range(case.world))
+    groups = (_group(case, who, rank) for rank in range(case.ranks))
     return tuple(Call(name, group, members, transfer, blocking) for group, members in groups)
 
 
 def _group(case: Case, who: str, rank: int) -> tuple[str, tuple[int, ...]]:
-    everyone = range(case.world)
-    half, inner = case.world // 2, case.inner
+    everyone = range(case.ranks)
+    half, inner = case.ranks // 2, case.group
     if who == "inner":
         first = rank // inner * inner
         return f"{1 + rank // inner}", tuple(everyone[first : first + inner])

@@ -8,23 +8,13 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from benchmarks.ranks.base import Floats, Ints, base_of
-from benchmarks.ranks.simulate import Meeting, Simulated
+from benchmarks.ranks.nccl import ELEMENTS, KERNELS
+from benchmarks.ranks.stretched.base import Floats, Ints, base_of
+from benchmarks.ranks.stretched.simulate import Meeting, Simulated
 from stepscope.trace.schema import TABLES, conform
 from stepscope.trace.trace import Trace
 
 START_UNIX_NS = 1_790_000_000_000_000_000
-ELEMENTS = 1 << 20
-_ARGUMENTS = "(ncclDevKernelArgsStorage<4096ul>)"
-_KERNELS = {
-    "all_reduce": f"ncclDevKernel_AllReduce_Sum_f32_RING_LL{_ARGUMENTS}",
-    "barrier": f"ncclDevKernel_AllReduce_Sum_f32_RING_LL{_ARGUMENTS}",  # as NCCL has it
-    "all_gather": f"ncclDevKernel_AllGather_RING_LL{_ARGUMENTS}",
-    "reduce_scatter": f"ncclDevKernel_ReduceScatter_Sum_f32_RING_LL{_ARGUMENTS}",
-    "all_to_all": f"ncclDevKernel_SendRecv{_ARGUMENTS}",
-    "send_recv": f"ncclDevKernel_SendRecv{_ARGUMENTS}",
-    "broadcast": f"ncclDevKernel_Broadcast_RING_LL{_ARGUMENTS}",
-}
 
 
 def traces(simulated: Simulated) -> Iterator[tuple[int, Trace]]:
@@ -113,7 +103,7 @@ def _collective_events(
         {
             "id": np.arange(first_id, first_id + len(meetings)),
             "track": np.full(len(meetings), track),
-            "name": [_KERNELS[m.name] for m, _ in meetings],
+            "name": [KERNELS[m.name] for m, _ in meetings],
             "kind": ["kernel"] * len(meetings),
             "role": ["collective"] * len(meetings),
             "start_ns": start,

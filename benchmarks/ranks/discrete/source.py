@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.ranks.base import SOURCES, find_source
+from benchmarks.ranks.sources import SOURCES, find_source
 
 _LAUNCHES = 60  # of a step are kept: enough for hosts to run ahead, few enough for many ranks
 _HOST = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver")

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from random import Random
 from zlib import crc32
 
-from benchmarks.ranks.physical.case import Case
-from benchmarks.ranks.physical.plan import Action, Call, Delay, Join, Launch, Planned, Post, Wait
-from benchmarks.ranks.physical.source import Source
+from benchmarks.ranks.discrete.case import Case
+from benchmarks.ranks.discrete.plan import Action, Call, Delay, Join, Launch, Planned, Post, Wait
+from benchmarks.ranks.discrete.source import Source
 
 _LAUNCH_US, _BETWEEN_KERNELS_US, _WAKE_US = 4.0, 0.8, 2.0
 _POST_US = 16.0
@@ -50,7 +50,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Job:
+class Simulation:
     """`amount`: how much longer what makes the rank late takes, as a share of a step."""
 
     case: Case
@@ -61,8 +61,8 @@ class Job:
     def run(self) -> list[list[Step]]:
         """By rank its steps."""
         meetings: dict[tuple[str, tuple[int, ...], int], Meeting] = {}
-        done: list[list[Step]] = [[] for _ in range(self.case.world)]
-        live = [_Rank(self, rank, meetings).run(done[rank]) for rank in range(self.case.world)]
+        done: list[list[Step]] = [[] for _ in range(self.case.ranks)]
+        live = [_Rank(self, rank, meetings).run(done[rank]) for rank in range(self.case.ranks)]
         while live:
             going = [each for each in live if next(each, True) is None]
             live = going
@@ -79,8 +79,8 @@ class Job:
     def factor(self, rank: int, step: int, cause: str) -> float:
         """How much longer than recorded the host or the device takes."""
         case = self.case
-        usual = self.chance(rank).gauss(1, case.rank_sd) * self.chance("all", step).gauss(1, case.common_sd)
-        own = max(0.7, usual * self.chance(rank, step, cause).gauss(1, case.step_sd))
+        usual = self.chance(rank).gauss(1, case.lasting) * self.chance("all", step).gauss(1, case.common)
+        own = max(0.7, usual * self.chance(rank, step, cause).gauss(1, case.jitter))
         return own * (1 + self.amount if case.cause == cause and self.late(rank, step) else 1)
 
     def work(self, rank: int, step: int) -> float:
@@ -101,7 +101,7 @@ class Job:
 
     def noise(self, key: object, rank: int) -> float:
         """Of the end of a transfer."""
-        chance, size = self.chance("end", key, rank), self.case.noise_us
+        chance, size = self.chance("end", key, rank), self.case.noise_ns / 1000
         if self.case.noise == "normal":
             return max(0.0, chance.gauss(3 * size, size))
         if self.case.noise == "one-sided":
@@ -118,19 +118,19 @@ class _Rank:
     """Host, device and communication streams of one rank."""
 
     def __init__(
-        self, job: Job, rank: int, meetings: dict[tuple[str, tuple[int, ...], int], Meeting]
+        self, simulation: Simulation, rank: int, meetings: dict[tuple[str, tuple[int, ...], int], Meeting]
     ) -> None:
-        self._job, self._rank, self._meetings = job, rank, meetings
-        self._host = job.chance("begin", rank).uniform(0, 50)
+        self._simulation, self._rank, self._meetings = simulation, rank, meetings
+        self._host = simulation.chance("begin", rank).uniform(0, 50)
         self._device = self._host
         self._pending: dict[str, Meeting] = {}
         self._counts: dict[str, int] = {}
 
     def run(self, done: list[Step]) -> Wanted:
         """All steps, one after the other."""
-        for number in range(self._job.case.steps):
-            slow = self._job.factor(self._rank, number, "compute")
-            step = Step(number, self._host, self._job.work(self._rank, number), slow)
+        for number in range(self._simulation.case.steps):
+            slow = self._simulation.factor(self._rank, number, "compute")
+            step = Step(number, self._host, self._simulation.work(self._rank, number), slow)
             yield from self._through(step)
             step.end, step.device_end = self._host, self._device
             done.append(step)
@@ -138,15 +138,15 @@ class _Rank:
         done[-1].device_end = self._device
 
     def _through(self, step: Step) -> Wanted:
-        job, rank = self._job, self._rank
-        slow, before = job.factor(rank, step.number, "dispatch"), 0.0
-        varies = job.chance("loader", rank, step.number).gauss(1, 3 * job.case.step_sd)
-        step.loader = _LOADER_SHARE * job.source.length * max(0.3, varies)
-        step.loader += job.held_up(rank, step.number, "input")
+        simulation, rank = self._simulation, self._rank
+        slow, before = simulation.factor(rank, step.number, "dispatch"), 0.0
+        varies = simulation.chance("loader", rank, step.number).gauss(1, 3 * simulation.case.jitter)
+        step.loader = _LOADER_SHARE * simulation.source.length * max(0.3, varies)
+        step.loader += simulation.held_up(rank, step.number, "input")
         self._moment(step, 0.0)
         self._host += step.loader
         self._moment(step, 0.0)
-        for at, action in job.plan:
+        for at, action in simulation.plan:
             self._host += (at - before) * slow
             before = at
             self._moment(step, at)
@@ -155,9 +155,9 @@ class _Rank:
             else:
                 yield from self._act(step, action)
             self._moment(step, before)
-        self._host += (job.source.length - before) * slow
-        self._moment(step, job.source.length)
-        if job.case.sync:
+        self._host += (simulation.source.length - before) * slow
+        self._moment(step, simulation.source.length)
+        if simulation.case.sync:
             began, self._host = self._host, max(self._host, self._device) + _WAKE_US
             step.waited = (began, self._host - began)
 
@@ -176,16 +176,16 @@ class _Rank:
 
     def _launch(self, step: Step, action: Launch) -> None:
         slow = step.slow * step.work
-        for which, kernel in enumerate(self._job.source.events[action.event].kernels):
+        for which, kernel in enumerate(self._simulation.source.events[action.event].kernels):
             start = max(self._host + _LAUNCH_US, self._device + _BETWEEN_KERNELS_US)
             step.kernels.append((action.event, which, start, kernel.dur * slow))
             self._device = start + kernel.dur * slow
 
     def _delay(self, step: Step, action: Delay) -> None:
-        planned = self._job.held_up(self._rank, step.number, "python")
+        planned = self._simulation.held_up(self._rank, step.number, "python")
         if planned:
             step.delays.append((self._host, planned, action.thread))
-        self._host += planned + self._job.hiccup(self._rank, step.number)
+        self._host += planned + self._simulation.hiccup(self._rank, step.number)
 
     def _join(self) -> Wanted:
         for meeting in self._pending.values():
@@ -213,9 +213,11 @@ class _Rank:
 
     def _ends(self, meeting: Meeting, key: object) -> None:
         """The last has come."""
-        took = meeting.call.transfer * self._job.chance("transfer", key).uniform(0.95, 1.15)
+        took = meeting.call.transfer * self._simulation.chance("transfer", key).uniform(0.95, 1.15)
         last = max(meeting.starts.values())
-        meeting.ends = {rank: last + took + self._job.noise(key, rank) for rank in meeting.call.members}
+        meeting.ends = {
+            rank: last + took + self._simulation.noise(key, rank) for rank in meeting.call.members
+        }
 
     @staticmethod
     def _ended(meeting: Meeting) -> Wanted:

@@ -9,53 +9,55 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.ranks.physical.plan import Call
-from benchmarks.ranks.physical.run import Job, Meeting, Step
+from benchmarks.ranks.discrete.plan import Call
+from benchmarks.ranks.discrete.run import Meeting, Simulation, Step
+from benchmarks.ranks.job import TrueClock
+from benchmarks.ranks.nccl import ELEMENTS, KERNELS
 
 _BASE_UNIX_NS = 1_790_857_026_000_000_000
 _BEGIN_US = 4_000_000_000.0
 START_UNIX_NS = _BASE_UNIX_NS + round(
     1000 * _BEGIN_US
 )  # what a clock without offset shows at the true time 0
-_ELEMENTS = 1 << 20
-_ARGUMENTS = "(ncclDevKernelArgsStorage<4096ul>)"
-_KERNELS = {
-    "allreduce": f"ncclDevKernel_AllReduce_Sum_f32_RING_LL{_ARGUMENTS}",
-    "allgather": f"ncclDevKernel_AllGather_RING_LL{_ARGUMENTS}",
-    "reducescatter": f"ncclDevKernel_ReduceScatter_Sum_f32_RING_LL{_ARGUMENTS}",
-    "sendrecv": f"ncclDevKernel_SendRecv{_ARGUMENTS}",
+_NAMES = {
+    "all_reduce": "allreduce",
+    "all_gather": "_allgather_base",
+    "reduce_scatter": "_reduce_scatter_base",
 }
-_NAMES = {"allreduce": "allreduce", "allgather": "_allgather_base", "reducescatter": "_reduce_scatter_base"}
 _LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 _STREAM, _FIRST_COLLECTIVE_STREAM = 7, 20
 
 
-def clock(job: Job, rank: int) -> tuple[float, float]:
-    """Offset in µs at the beginning, and drift."""
-    chance, case = job.chance("clock", rank), job.case
-    offset = chance.uniform(-case.offset_us, case.offset_us)
-    return offset, chance.uniform(-case.drift_ppm, case.drift_ppm) * 1e-6
+def clock(simulation: Simulation, rank: int) -> TrueClock:
+    """How far the rank's clock is off."""
+    chance, case = simulation.chance("clock", rank), simulation.case
+    offset_us = chance.uniform(-case.offset_ns / 1000, case.offset_ns / 1000)
+    return TrueClock(1000 * offset_us, chance.uniform(-case.drift_ppm, case.drift_ppm) * 1e-6)
 
 
-def write(job: Job, ranks: Sequence[Sequence[Step]], folder: Path) -> None:
+def file_name(rank: int) -> str:
+    """The name of a rank's file."""
+    return f"rank{rank}.pt.trace.json"
+
+
+def write(simulation: Simulation, ranks: Sequence[Sequence[Step]], folder: Path) -> None:
     """A file for each rank that is not missing."""
     folder.mkdir(parents=True, exist_ok=True)
     for rank, steps in enumerate(ranks):
-        if rank not in job.case.missing:
-            profile = _Profile(job, rank)
-            for step in steps[1:] if rank in job.case.cut_off else steps:
+        if rank not in simulation.case.missing:
+            profile = _Profile(simulation, rank)
+            for step in steps[1:] if rank in simulation.case.cut_off else steps:
                 profile.add_step(step)
-            path = folder / f"rank{rank}.pt.trace.json"
-            path.write_bytes(msgspec.json.encode(profile.finished()))
+            (folder / file_name(rank)).write_bytes(msgspec.json.encode(profile.finished()))
 
 
 class _Profile:
     """The events of one rank."""
 
-    def __init__(self, job: Job, rank: int) -> None:
-        self._job, self._rank = job, rank
+    def __init__(self, simulation: Simulation, rank: int) -> None:
+        self._simulation, self._rank = simulation, rank
         self._pid = 4000 + rank
-        self._offset, self._drift = clock(job, rank)
+        self._clock = clock(simulation, rank)
         self._events: list[dict[str, Any]] = []
         self._correlation = 1000
         self._streams: dict[str, int] = {}
@@ -76,14 +78,14 @@ class _Profile:
 
     def finished(self) -> dict[str, Any]:
         """The whole file."""
-        world = self._job.case.world
+        world = self._simulation.case.ranks
         for pid, label in ((self._pid, "CPU"), (0, "GPU 0")):
             args = {"labels": label}
             self._events.append(
                 {"ph": "M", "name": "process_labels", "pid": pid, "tid": 0, "ts": _BEGIN_US, "args": args}
             )
         return {
-            **self._job.source.header,
+            **self._simulation.source.header,
             "distributedInfo": {"backend": "nccl", "rank": self._rank, "world_size": world},
             "baseTimeNanoseconds": _BASE_UNIX_NS,
             "traceEvents": self._events,
@@ -94,7 +96,7 @@ class _Profile:
         return self._correlation
 
     def _shown(self, true: float) -> float:
-        return round(_BEGIN_US + true * (1 + self._drift) + self._offset, 3)
+        return round(_BEGIN_US + self._clock.show(1000 * true) / 1000, 3)
 
     def _add(
         self,
@@ -118,7 +120,7 @@ class _Profile:
     def _add_host(self, step: Step) -> None:
         """Host events, moved to where the host was then, and the kernels that they launched."""
         launched: dict[int, int] = {}
-        for number, event in enumerate(self._job.source.events):
+        for number, event in enumerate(self._simulation.source.events):
             args = dict(event.args)
             if event.category.startswith("cuda"):
                 launched[number] = args["correlation"] = self._next()
@@ -128,7 +130,7 @@ class _Profile:
             )
             self._add(event.name, event.category, event.thread, start, max(end - start, 0.001), **args)
         for number, which, start, dur in step.kernels:
-            kernel = self._job.source.events[number].kernels[which]
+            kernel = self._simulation.source.events[number].kernels[which]
             args = {**kernel.args, "device": 0, "stream": _STREAM, "correlation": launched[number]}
             if "grid" in args:
                 wide, *rest = args["grid"]
@@ -138,8 +140,8 @@ class _Profile:
     def _add_call(self, meeting: Meeting, number: int, posted: float, thread: int) -> None:
         call, correlation = meeting.call, self._next()
         stream = self._streams.setdefault(call.group, _FIRST_COLLECTIVE_STREAM + 4 * len(self._streams))
-        facts = self._facts(call) if self._job.case.named and call.name in _NAMES else {}
-        if facts and self._job.case.seed % 2:
+        facts = self._facts(call) if self._simulation.case.named and call.name in _NAMES else {}
+        if facts and self._simulation.case.seed % 2:
             facts["Seq"] = number
         self._add("record_param_comms", "cpu_op", thread, posted + 1, 14, **facts)
         self._add("cudaLaunchKernel", "cuda_runtime", thread, posted + 6, 7, correlation=correlation)
@@ -151,12 +153,12 @@ class _Profile:
             "grid": [8, 1, 1],
             "block": [544, 1, 1],
         }
-        self._add(_KERNELS[call.name], "kernel", stream, start, end - start, 0, **place, **facts)
+        self._add(KERNELS[call.name], "kernel", stream, start, end - start, 0, **place, **facts)
 
     def _facts(self, call: Call) -> dict[str, Any]:
         size = len(call.members)
-        sent = _ELEMENTS // size if call.name == "allgather" else _ELEMENTS
-        got = _ELEMENTS // size if call.name == "reducescatter" else _ELEMENTS
+        sent = ELEMENTS // size if call.name == "all_gather" else ELEMENTS
+        got = ELEMENTS // size if call.name == "reduce_scatter" else ELEMENTS
         return {
             "Collective name": _NAMES[call.name], "In msg nelems": sent, "Out msg nelems": got, "dtype": "Float",
             "Group size": size, "Process Group Name": call.group, "Process Group Ranks": str(list(call.members)),

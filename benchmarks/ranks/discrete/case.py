@@ -1,51 +1,27 @@
-"""What is true of one job: who is late, why and when, how its ranks meet, and how far their clocks are off. Times in µs."""
+"""Random jobs for the model `discrete`: which rank is late, why and when, how ranks meet, and how far their clocks are off."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
-from benchmarks.ranks.physical.source import paths
+from benchmarks.ranks.case import Case as AnyModelCase
+from benchmarks.ranks.discrete.source import paths
 
-KINDS = ("healthy", "always", "sometimes", "data-dependent")
 LAYOUTS = ("ddp", "blocking", "sharded", "grid", "stages")
 CAUSES = ("input", "python", "dispatch", "compute")
 NOISES = ("normal", "one-sided", "exponential", "heavy")
 
 
-@dataclass(frozen=True)
-class Case:
-    """Shares are of a step."""
+@dataclass(frozen=True, kw_only=True)
+class Case(AnyModelCase):
+    """A job that machines run; `late_share` is what a late step takes longer."""
 
-    seed: int
-    source: str
-    kind: str
-    world: int
-    steps: int
-    layout: str
     calls: int  # collectives a step
-    inner: int  # ranks of an inner group
     sync: bool  # whether the host waits for the device at the end of each step
     named: bool  # whether the profile names groups
-    rank: int | None
-    cause: str | None
-    late_steps: tuple[int, ...]
-    size: float  # what a late step takes longer
-    step_sd: float  # of a rank's step, on host and device
-    rank_sd: float  # of a rank, in all steps alike
-    common_sd: float  # of a step, on all ranks alike
-    hiccups: float  # chance of a rank to stop once in a step
-    noise: str
-    noise_us: float
-    offset_us: float
-    drift_ppm: float
-    missing: tuple[int, ...] = ()
+    noise: str  # its distribution
     cut_off: tuple[int, ...] = ()  # ranks that were not recorded in the first step
-
-    @property
-    def healthy(self) -> Case:
-        """The same, and nobody late."""
-        return replace(self, kind="healthy", rank=None, cause=None, late_steps=())
 
 
 def random_case(seed: int, kind: str) -> Case:
@@ -61,24 +37,24 @@ def random_case(seed: int, kind: str) -> Case:
         seed=seed,
         source=chance.choice(sorted(paths())),
         kind=kind,
-        world=world,
+        ranks=world,
         steps=steps,
         layout=layout,
         calls=chance.choice((1, 2, 3, 6)),
-        inner=chance.choice((2, 4)) if world == 16 or (layout == "grid" and world == 8) else 2,
+        group=chance.choice((2, 4)) if world == 16 or (layout == "grid" and world == 8) else 2,
         sync=chance.random() < 0.5,
         named=layout not in ("grid", "stages") or chance.random() < 0.75,
         rank=rank,
         cause=cause if rank is not None else None,
         late_steps=_late_steps(chance, kind, steps),
-        size=chance.choice((0.08, 0.1, 0.2, 0.4)),
-        step_sd=chance.choice((0.0, 0.005, 0.01, 0.02)),
-        rank_sd=chance.choice((0.0, 0.003, 0.005)),
-        common_sd=chance.choice((0.0, 0.02, 0.05)),
+        late_share=chance.choice((0.08, 0.1, 0.2, 0.4)),
+        jitter=chance.choice((0.0, 0.005, 0.01, 0.02)),
+        lasting=chance.choice((0.0, 0.003, 0.005)),
+        common=chance.choice((0.0, 0.02, 0.05)),
         hiccups=chance.choice((0.0, 0.0, 0.01)),
         noise=chance.choice(NOISES),
-        noise_us=chance.choice((1.0, 2.0, 5.0, 10.0)),
-        offset_us=chance.choice((0.0, 100.0, 50_000.0)),
+        noise_ns=chance.choice((1_000, 2_000, 5_000, 10_000)),
+        offset_ns=chance.choice((0, 100_000, 50_000_000)),
         drift_ppm=chance.choice((0.0, 10.0, 50.0)),
         missing=tuple(ranks[:2]) if lacks == "ranks" else (),
         cut_off=tuple(ranks[:2]) if lacks == "a step" else (),

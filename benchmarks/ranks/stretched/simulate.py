@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.ranks.base import Base, Floats, Ints
-from benchmarks.ranks.case import Case
+from benchmarks.ranks.stretched.base import Base, Floats, Ints
+from benchmarks.ranks.stretched.case import Case
 
 TRANSFER_NS = 400_000
 _PART_OF = {"work": "compute"}
@@ -25,7 +25,7 @@ class Planned:
     hidden: bool = False
 
 
-PATTERNS = {
+LAYOUTS = {
     "hybrid": (
         Planned(0, "all_reduce", "inner"), Planned(1, "broadcast", "world"),
         Planned(2, "all_reduce", "outer"), Planned(2, "all_reduce", "world"),
@@ -89,7 +89,7 @@ def simulate(case: Case, base: Base) -> Simulated:
         before = until_cut[:, at]
         arrived = now.copy()
         place = at % base.cuts_per_step
-        for planned in PATTERNS[case.pattern]:
+        for planned in LAYOUTS[case.layout]:
             if planned.place != place:
                 continue
             for group, members in _groups(case, planned.who):
@@ -110,12 +110,6 @@ def simulate(case: Case, base: Base) -> Simulated:
     drift = chance.uniform(-case.drift_ppm, case.drift_ppm, case.ranks) * 1e-6
     last = float((now + done[:, -1] - before).max())
     return Simulated(case, base, pace, grown, meetings, holes, offset, drift, last)
-
-
-def cost(case: Case, base: Base) -> float:
-    """What the late ones cost the job: the share of its time that it would not take if nobody were late."""
-    late, well = (simulate(each, base).end_ns for each in (case, case.healthy))
-    return 1 - well / late
 
 
 def _groups(case: Case, who: str) -> list[tuple[str, Ints]]:
