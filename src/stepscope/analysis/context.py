@@ -40,7 +40,8 @@ class RankContext:
     @shared
     def all_steps(self) -> Steps:
         """All steps of the rank, also those that do not count."""
-        return find_steps(self.whole_trace, self.options.step_name, self.options.whole)
+        options = self.options
+        return find_steps(self.whole_trace, options.step_name, options.whole, options.region)
 
     @shared
     def steps(self) -> Steps:

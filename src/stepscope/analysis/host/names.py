@@ -148,6 +148,13 @@ _ALLOCATES = (
 _COMMAND_BUFFER = r"^Command Buffer Full"
 
 
+def compiler_names(names: pl.Series) -> pl.Series:
+    """Those of these names of host events that say that something is compiled."""
+    text = names.cast(pl.String)
+    found: pl.Series = names.filter(text.str.contains(_COMPILES) & ~text.str.contains(_NOT_COMPILING))
+    return found
+
+
 def rules(device_collectives: bool) -> Iterator[tuple[pl.Expr, int]]:
     """Conditions on kind, role and name (a String) with what they make of an event; the first that holds decides.
 
