@@ -10,6 +10,7 @@ from typing import cast
 import polars as pl
 
 from stepscope.analysis.account.account import Account, account
+from stepscope.analysis.compute.account import ComputeAccount, compute_account
 from stepscope.analysis.host.causes import share_causes
 from stepscope.analysis.kernels.calls import kernel_calls
 from stepscope.analysis.memory import DeviceMemory, memory_use
@@ -123,6 +124,11 @@ class RankContext:
     def kernel_calls(self) -> pl.DataFrame:
         """One row per kernel inside the steps."""
         return kernel_calls(self.work)
+
+    @shared
+    def compute(self) -> ComputeAccount:
+        """The account of compute: what it needs at best, and where the rest is lost."""
+        return compute_account(self.work, self.account, self.kernel_calls, self.op_calls)
 
     @shared
     def workload(self) -> Workload:
