@@ -6,6 +6,7 @@ from stepscope.reports.model.report import (
     BreakdownRow,
     CollectiveRow,
     Collectives,
+    ComputePart,
     CopyRow,
     Coverage,
     Device,
@@ -22,12 +23,15 @@ from stepscope.reports.model.report import (
     NamedTime,
     OpRow,
     Ops,
+    PeakRow,
     PhaseRow,
     Precision,
     Problem,
     Profile,
     Queue,
     RegionRow,
+    Roofline,
+    RooflineRow,
     Serving,
     ServingGaps,
     ServingPhase,
@@ -57,11 +61,22 @@ def report(name: str = "job", hostile: str = "load_images") -> Report:
         ops=Ops(total=412, shown=2, rows=_ops(hostile)),
         kernels=Kernels(total=1, shown=1, rows=[_kernel()]),
         precision=Precision(shares={"bf16": 0.7, "fp32": 0.2, "unknown": 0.1}, tensor_core_share=0.65, eligible_share=0.8, unknown_share=0.1),
+        roofline=_roofline(hostile),
         device=_device(),
         memory=Memory(devices=[_memory(hostile)]),
         collectives=_collectives(hostile),
         coverage=Coverage(runtime=1.0, device_time=0.98, shapes=None, stacks=0.4, step_time=0.99, gaps=[Gap(what="stacks", share=0.6, reason=hostile, fix="with_stack=True")]),
     )  # fmt: skip
+
+
+def _roofline(hostile: str) -> Roofline:
+    peak = PeakRow(device="H200 SXM", source="data sheet", flops_per_s={"bf16": 989.4e12}, bytes_per_s=4.8e12)
+    row = RooflineRow(class_="matmul", op=hostile, kernels=64, flops=4.1e12, bytes=2.5e9, ideal_ns=30 * MS, time_ns=50 * MS, share=1.0, flops_per_s=82e12, bytes_per_s=5e10, share_of_bound=0.6, bound="flops")  # fmt: skip
+    parts = [
+        ComputePart(reason="ideal", ns=30 * MS, share=0.6, ns_by_class={"matmul": 30 * MS}),
+        ComputePart(reason="matmul", ns=20 * MS, share=0.4, ns_by_class={"matmul": 20 * MS}),
+    ]
+    return Roofline(peaks=[peak], rows=[row], total=1, parts=parts, known_share=1.0, mfu=0.3, hfu=0.31)
 
 
 def _profile(name: str) -> Profile:

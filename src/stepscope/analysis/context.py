@@ -140,7 +140,7 @@ class RankContext:
 
     @shared
     def compute(self) -> ComputeAccount:
-        """What the device's compute time went to: the least its work needs, and what is lost."""
+        """The account of compute: what it needs at best, and where the rest is lost."""
         return compute_account(self.work, self.account, self.kernel_calls, self.op_calls)
 
     @shared

@@ -99,6 +99,11 @@ export interface Report {
   precision: {
     shares: Record<string, number>; tensor_core_share: number | null; eligible_share: number | null; unknown_share: number;
   };
+  roofline: {
+    known_share: number | null; mfu: number | null; hfu: number | null; total: number;
+    parts: { reason: string; ns: number; share: number; ns_by_class: Record<string, number> }[];
+    rows: Record<string, any>[]; peaks: Record<string, any>[];
+  };
   device: {
     busy_share: number | null; mfu: number | null; mfu_own_precision: number | null; sm_efficiency: number | null; occupancy: number | null;
     streams: number; concurrency: number | null; copies: Record<string, any>[];

@@ -123,7 +123,7 @@ def test_csv_has_no_formulas() -> None:
 
 
 TABLES = (
-    "steps", "breakdown", "breakdown_names", "phases", "findings", "problems", "input", "ops", "kernels", "precision", "copies", "memory",
+    "steps", "breakdown", "breakdown_names", "phases", "findings", "problems", "input", "ops", "kernels", "precision", "compute", "roofline", "peaks", "copies", "memory",
     "memory_at_peak", "collectives", "collectives_ranks", "coverage", "coverage_gaps", "events", "links", "tracks", "counters", "modules",
     "traces", "trace.ops", "trace.kernels", "trace.memory",
 )  # fmt: skip

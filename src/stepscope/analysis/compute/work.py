@@ -152,19 +152,27 @@ def _in_runs(ordered: pl.DataFrame) -> pl.DataFrame:
 
 def _share(rows: pl.DataFrame) -> pl.DataFrame:
     """Work of a call by the time of its kernels; the helpers of products have none."""
-    multiplies = pl.col("class").is_in(PRODUCTS)
-    has_product = multiplies.any().over("call")
-    works = ~has_product | multiplies
-    time = pl.when(works).then(pl.col("dur_ns").clip(lower_bound=1)).otherwise(0)
-    share = time / time.sum().over("call")
-    first = pl.int_range(pl.len()).over("call") == 0
+    alone = pl.repeat(1.0, len(rows), eager=True)
+    several = rows.select("call", "class", "dur_ns").filter(rows["call"].is_duplicated())
+    place = rows["call"].is_duplicated().arg_true()
+    share = alone.scatter(place, _shares(several)) if len(several) else alone
+    first = pl.col("call").is_first_distinct()
     none = pl.lit([], dtype=pl.List(pl.Int64))
-    return rows.select(
+    return rows.with_columns(share=share).select(
         "call",
-        flops=pl.col("flops") * share,
-        bytes=pl.col("bytes") * share,
+        flops=pl.col("flops") * pl.col("share"),
+        bytes=pl.col("bytes") * pl.col("share"),
         set_bytes="bytes",
-        helps=~works,
+        helps=pl.col("share") == 0,
         reads=pl.when(first).then("reads").otherwise(none),
         writes=pl.when(first).then("writes").otherwise(none),
     )
+
+
+def _shares(several: pl.DataFrame) -> pl.Series:
+    """Shares of calls with several kernels."""
+    multiplies = pl.col("class").is_in(PRODUCTS)
+    works = ~multiplies.any().over("call") | multiplies
+    time = pl.when(works).then(pl.col("dur_ns").clip(lower_bound=1)).otherwise(0)
+    timed = several.select("call", time=time)
+    return timed.select(pl.col("time") / pl.col("time").sum().over("call")).to_series()

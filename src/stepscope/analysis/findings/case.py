@@ -16,7 +16,8 @@ from stepscope.analysis.account.account import Account
 from stepscope.analysis.basis import RECORDED, Basis, is_broken, step_basis
 from stepscope.analysis.compute.account import ComputeAccount
 from stepscope.analysis.findings.change import Change
-from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.finding import Finding, Interval, Place
+from stepscope.analysis.host.functions import where
 from stepscope.analysis.kernels.device_peaks import Peaks, peaks
 from stepscope.analysis.memory import DeviceMemory
 from stepscope.analysis.replay.plan import SPEEDS, USUAL, Plan
@@ -214,6 +215,16 @@ class Case:
             {"name": name, "ns_per_step": int(ns / self.step_count)}
             for name, ns in ranked.head(count).iter_rows()
         ]
+
+    def places(self, owned: pl.DataFrame, count: int = TOP_NAMES) -> list[Place]:
+        """Where in the program the time is charged to, largest first: frames, or the frames around them."""
+        summed = (
+            owned.group_by("named_by")
+            .agg(pl.col("ns").sum())
+            .sort(["ns", "named_by"], descending=[True, False])
+        )
+        found = where(self.trace, summed["named_by"])[:count]
+        return [Place(function=each.function, file=each.file, line=each.line) for each in found]
 
     def by_part(self, owned: pl.DataFrame) -> dict[str, int]:
         """Time of these slices per step, by part, largest first."""

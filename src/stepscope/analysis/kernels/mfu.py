@@ -86,4 +86,5 @@ def utilisation(trace: Trace, products: pl.DataFrame, window_ns: int) -> Utilisa
             counted += ns
     if counted < KNOWN_ENOUGH * total:
         return None
-    return Utilisation(at_best * 1e9 / window_ns, at_own * 1e9 / window_ns)
+    best, own = at_best * 1e9 / window_ns, at_own * 1e9 / window_ns
+    return Utilisation(best, own) if own <= 1 else None  # beyond the peak: it is not that of this device

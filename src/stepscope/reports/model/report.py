@@ -20,6 +20,7 @@ from stepscope.reports.model.ranks import (
     RankWait,
     Straggler,
 )
+from stepscope.reports.model.roofline import ComputePart, PeakRow, Roofline, RooflineRow
 from stepscope.reports.model.serving import Serving, ServingGaps, ServingPhase
 from stepscope.reports.model.work import (
     CopyRow,
@@ -42,6 +43,7 @@ __all__ = [
     "BreakdownRow",
     "CollectiveRow",
     "Collectives",
+    "ComputePart",
     "CopyRow",
     "Coverage",
     "Device",
@@ -62,6 +64,7 @@ __all__ = [
     "NamedTime",
     "OpRow",
     "Ops",
+    "PeakRow",
     "PhaseRow",
     "Place",
     "Precision",
@@ -72,6 +75,8 @@ __all__ = [
     "RankWait",
     "RegionRow",
     "Report",
+    "Roofline",
+    "RooflineRow",
     "Rows",
     "Serving",
     "ServingGaps",
@@ -328,6 +333,7 @@ class Report(msgspec.Struct, kw_only=True):
     ops: Ops = msgspec.field(default_factory=Ops)
     kernels: Kernels = msgspec.field(default_factory=Kernels)
     precision: Precision = msgspec.field(default_factory=Precision)
+    roofline: Roofline = msgspec.field(default_factory=Roofline)
     device: Device = msgspec.field(default_factory=Device)
     memory: Memory = msgspec.field(default_factory=Memory)
     collectives: Collectives = msgspec.field(default_factory=Collectives)

@@ -16,6 +16,7 @@ from stepscope.reports.sections import (
     precision,
     problems,
     regions,
+    roofline,
     serving,
     steps,
 )
@@ -33,6 +34,7 @@ SECTIONS: tuple[Section, ...] = (
     ops.SECTION,
     kernels.SECTION,
     precision.SECTION,
+    roofline.SECTION,
     device.SECTION,
     memory.SECTION,
     collectives.SECTION,

@@ -9,6 +9,7 @@ import msgspec
 
 from stepscope.reports.model.report import BreakdownRow, OpRow, PhaseRow, RegionRow, Report, StepRow
 from stepscope.reports.tables.ranks import rank_tables
+from stepscope.reports.tables.roofline import roofline_tables
 from stepscope.reports.tables.table import Column, Table, table
 from stepscope.reports.wording.memory import fullness, where
 from stepscope.reports.wording.parts import part
@@ -215,6 +216,7 @@ TITLES = {
     "ops": "Ops",
     "kernels": "Kernels",
     "precision": "Precision",
+    "roofline": "What compute needs at best",
     "device": "Device",
     "memory": "Memory",
     "collectives": "Communication",
@@ -466,6 +468,7 @@ _WAYS: dict[str, Callable[[Report], list[Table]]] = {
     "ops": _ops,
     "kernels": _kernels,
     "precision": _precision,
+    "roofline": roofline_tables,
     "device": _device,
     "memory": _memory,
     "collectives": _collectives,

@@ -97,6 +97,15 @@ def _precision(report: Report) -> Iterator[Fact]:
         yield _share("unknown", found.unknown_share, f"of compute time, {count}: -v lists them")
 
 
+def _roofline(report: Report) -> Iterator[Fact]:
+    found = report.roofline
+    if not found.parts:
+        return
+    yield _share("known", found.known_share, "of compute time")
+    yield _share("HFU", found.hfu)
+    yield _share("MFU", found.mfu, "without what is recomputed" if found.mfu != found.hfu else "")
+
+
 def _device(report: Report) -> Iterator[Fact]:
     found = report.device
     yield _share("busy", found.busy_share)
@@ -131,6 +140,7 @@ _WAYS: dict[str, Callable[[Report], Iterator[Fact]]] = {
     "input": _input,
     "serving": _serving,
     "precision": _precision,
+    "roofline": _roofline,
     "device": _device,
     "memory": _memory,
     "collectives": _collectives,

@@ -16,7 +16,7 @@ export const page = { name: "kernels", title: "Kernels", render };
 
 /** @param {HTMLElement} root @param {import("../types").Context} context */
 async function render(root, context) {
-  const { kernels, precision } = await context.report();
+  const { kernels, precision, roofline } = await context.report();
   if (!kernels.total) {
     fill(
       root,
@@ -44,6 +44,7 @@ async function render(root, context) {
       ["of unknown precision", precision.unknown_share ? share(precision.unknown_share) : null],
     ]),
     top(kernels.rows.slice(0, TOP), kernels.total),
+    roofline?.parts.length ? compute(context, roofline) : null,
     serverTable(context, {
       name: "kernels",
       help: helpLink("report/kernels"),
@@ -51,6 +52,33 @@ async function render(root, context) {
       why: "No kernels were recorded.",
     }),
   );
+}
+
+/**
+ * What the kernels' work needs at best, and where the rest is lost.
+ * @param {import("../types").Context} context @param {import("../types").Report["roofline"]} roofline
+ */
+function compute(context, roofline) {
+  const known = roofline.known_share === null ? null : `${share(roofline.known_share)} of compute time`;
+  return [
+    facts([
+      ["work is known of", known],
+      ["HFU", roofline.hfu === null ? null : share(roofline.hfu)],
+      ["MFU", roofline.mfu === null ? null : share(roofline.mfu)],
+    ]),
+    serverTable(context, {
+      name: "compute",
+      help: helpLink("report/roofline"),
+      title: "Where compute goes",
+      why: "No kernels ran inside the steps.",
+    }),
+    serverTable(context, {
+      name: "roofline",
+      help: helpLink("report/roofline"),
+      title: "Classes and ops against their bound",
+      why: "No kernels ran inside the steps.",
+    }),
+  ];
 }
 
 /** @param {Record<string, any>[]} rows @param {number} total */

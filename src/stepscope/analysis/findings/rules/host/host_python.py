@@ -6,11 +6,14 @@ import polars as pl
 
 from stepscope.analysis.basis import is_broken
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import of_part, saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.eager_execution import by_framework
-from stepscope.registers.policy.findings import DOMINANT_FUNCTION, WORTH_A_FINDING
+from stepscope.analysis.host.functions import calls_of
+from stepscope.registers.calibration.launches import SHORT_READ_NS
+from stepscope.registers.policy.findings import DOMINANT_FUNCTION, MAJORITY, WORTH_A_FINDING
 
 
 def find(case: Case) -> Finding | None:
@@ -21,7 +24,33 @@ def find(case: Case) -> Finding | None:
     owned = case.free(pl.col("part") == "python", ~pl.col("slice").is_in(others["slice"].implode()))
     named = others["named_by"].unique().implode()
     changed = (pl.col("cause") == "python") & ~pl.col("named_by").is_in(named)
-    return of_part(case, RULE, owned, lambda: case.plan.with_host(changed), WORTH_A_FINDING)
+    found = of_part(case, RULE, owned, lambda: _without_calls(case, changed, owned), WORTH_A_FINDING)
+    if found is not None:
+        found.where = case.places(owned)
+    return found
+
+
+def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
+    """The Python takes no time; at most the whole calls go: their ops, their copies and waits, and the launches of those."""
+    smallest = case.plan.with_host(python)
+    calls = calls_of(case.trace, _longest_functions(case, owned))
+    inside = calls.inside.gather(case.plan.host["event"]).fill_null(False)
+    launched = pl.col("event").is_in(calls.launched.implode())
+    items = case.plan.items.filter(launched & (pl.col("device_ns") < SHORT_READ_NS))["item"].implode()
+    waits = pl.col("event").is_in(calls.waits.implode())
+    copied = pl.col("event").is_in(calls.copies.implode()) | pl.col("item").is_in(items)
+    return Change(smallest, smallest.with_host(pl.lit(inside)).with_device(copied).without_waits(waits))
+
+
+def _longest_functions(case: Case, owned: pl.DataFrame) -> pl.Series:
+    """The functions that most of the time is charged to."""
+    summed = (
+        owned.group_by("named_by").agg(pl.col("ns").sum(), pl.col("name").first()).sort("ns", descending=True)
+    )
+    names = summed.group_by("name", maintain_order=True).agg(pl.col("ns").sum(), pl.col("named_by").first())
+    ranked = names.sort("ns", descending=True)
+    share = ranked["ns"].cum_sum() - ranked["ns"]
+    return ranked["named_by"].filter(share < MAJORITY * int(ranked["ns"].sum()))
 
 
 def _find_dominant(case: Case) -> Finding | None:
@@ -43,7 +72,7 @@ RULE: Rule[Case] = Rule(
     turn=110,
     title_without_device="One function takes most of the step",
     owns="`python`; without a device, the function or op that takes half of the step or more",
-    change="your code between launches takes no time; without a device nothing, so that only the bound is given",
+    change="your code between launches takes no time; at most, nor do the ops, copies and waits of the functions that take most of it. Without a device nothing, so that only the bound is given",
     fix={
         ANY: "This code runs while the device has nothing to do. Move it out of the step, vectorise it, or do it in the background.",
     },

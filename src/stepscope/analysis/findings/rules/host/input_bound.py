@@ -6,9 +6,10 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.finding import Finding, Place
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.input_facts import InputFacts, input_facts
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.policy.findings import (
     MORE_WORKERS_LEAST,
@@ -18,28 +19,41 @@ from stepscope.registers.policy.findings import (
 
 def find(case: Case) -> Finding | None:
     """The loop waits for, or makes, its next batch."""
-    return of_part(
-        case, RULE, case.free(pl.col("part") == "input"), lambda: loaded_beside(case), WORTH_A_FINDING
+    facts = input_facts(case.trace)
+    found = of_part(
+        case, RULE, case.free(pl.col("part") == "input"), lambda: loaded_beside(case, facts), WORTH_A_FINDING
     )
+    return None if found is None else _advised(found, facts)
 
 
-def loaded_beside(case: Case) -> Change:
+def _advised(found: Finding, facts: InputFacts) -> Finding:
+    """The finding with what the recording shows of the loader."""
+    evidence = {"workers": facts.workers, "cores": facts.cores, "prefetches": facts.prefetches}
+    found.evidence = {
+        **found.evidence,
+        **{name: value for name, value in evidence.items() if value is not None},
+    }
+    if facts.slow is not None:
+        place = facts.slow
+        found.where = [Place(function=place.function, file=place.file, line=place.line)]
+        found.detail += f" The slowest function{' of the workers' if facts.slow_in_worker else ''} is {place.function} ({place.file}:{place.line})."
+    if facts.workers:
+        of = f" of {facts.cores} cores" if facts.cores else ""
+        found.detail += f" {facts.workers} worker{'s' if facts.workers > 1 else ''}{of} make batches already."
+    return found
+
+
+def loaded_beside(case: Case, facts: InputFacts) -> Change:
     """Batches are made beside the step, by several workers: what they cannot make in the time of a step is waited for."""
     host = case.plan.host
     making = float(host.filter(pl.col("cause") == "input")["ns"].sum()) / max(1, len(case.lengths))
     without = case.plan.with_host(pl.col("cause") == "input")
     rest = without.step_ns()
-    workers = max(1, _workers(case))
+    workers = max(1, facts.workers or 1)
     # With workers already, a batch costs as much of theirs as all of them together have in a step.
     batch = making if workers == 1 else workers * (making + rest)
     fewest = max(MORE_WORKERS_LEAST, workers * 2)
     return Change(_waiting(case, batch / fewest - rest, making), without)
-
-
-def _workers(case: Case) -> int:
-    """How many processes make batches, as the capture noted it; 1 where none does or that is not known."""
-    noted = case.trace.info.capture.get("input_workers")
-    return noted if isinstance(noted, int) else 1
 
 
 def _waiting(case: Case, ns: float, before: float) -> Plan:
