@@ -50,7 +50,8 @@ def _longest_functions(case: Case, owned: pl.DataFrame) -> pl.Series:
     names = summed.group_by("name", maintain_order=True).agg(pl.col("ns").sum(), pl.col("named_by").first())
     ranked = names.sort("ns", descending=True)
     share = ranked["ns"].cum_sum() - ranked["ns"]
-    return ranked["named_by"].filter(share < MAJORITY * int(ranked["ns"].sum()))
+    longest: pl.Series = ranked["named_by"].filter(share < MAJORITY * int(ranked["ns"].sum()))
+    return longest
 
 
 def _find_dominant(case: Case) -> Finding | None:
