@@ -131,7 +131,8 @@ endif
 
 capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, TensorFlow, JAX and others
 	$(call TRIED,PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile \
-	  tests/ranks/test_processes.py tests/capture/test_run.py tests/capture/test_docs.py tests/capture)
+	  tests/ranks/test_processes.py tests/capture/test_run.py tests/capture/test_docs.py tests/capture \
+	  tests/benchmarks/test_trial_record.py)
 
 native: $(VENV)/.hot ## only the tests of the hot loops
 	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest tests/native
@@ -143,10 +144,11 @@ bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails
 	$(FRAMEWORKS)/bin/python -m benchmarks.overhead
 	$(PY) -m benchmarks $(BENCH)
 	$(PY) -m benchmarks.viewer
+	$(PY) -m benchmarks.diagnosis.score
 	$(PY) -m benchmarks.diff
 	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m benchmarks.diff.beside_xprof
 	$(PY) -m benchmarks.ranks
-	$(PY) -m benchmarks.ranks.physical
+	$(PY) -m benchmarks.ranks --model discrete
 	$(PY) -m benchmarks.ranks.scale
 
 soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, damaged profiles, also under AddressSanitizer, and the page in a throttled browser

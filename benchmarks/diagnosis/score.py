@@ -1,6 +1,9 @@
 """How good the diagnosis is over recorded jobs: the planted cause first, the promised speed-up near the measured one.
 
-python -m benchmarks.diagnosis.score [FOLDER] [--only REGEX]
+  python -m benchmarks.diagnosis.score [FOLDER] [--only REGEX]
+
+Prints the table of benchmarks.trial: promised and measured, job by job. These jobs have guided the rules, and the gain of each
+was measured once: a trial with new jobs says more (`python -m benchmarks.trial.score`).
 """
 
 from __future__ import annotations
@@ -15,9 +18,13 @@ from typing import Any
 
 import stepscope
 from benchmarks.recordings.archive import FIXTURES, open_set
+from benchmarks.trial.interval import measured_once, promise
+from benchmarks.trial.look import look as look_at
+from benchmarks.trial.table import Row, bound, lines, total_lines, totals
 from stepscope.reports.model.report import Finding, Report
 
 RECORDED = FIXTURES / "diagnosis"  # a few jobs; `open_set` has all
+SETS = ("diagnosis", "diagnosis_heldout")
 NEAR = 0.25
 LOUD = 0.05  # of the step: a finding that a healthy job must not get
 
@@ -40,7 +47,7 @@ class Verdict:
     @property
     def near(self) -> bool:
         """The promised speed-up is near the measured one."""
-        return self.first and abs(self.slow[0].speedup / self.measured - 1) <= NEAR
+        return self.first and abs(promise(self.slow[0]).mid / self.measured - 1) <= NEAR
 
     @property
     def gone(self) -> bool:
@@ -49,8 +56,8 @@ class Verdict:
 
     def line(self) -> str:
         """For people."""
-        promised = self.slow[0].speedup if self.first else None
-        others = ", ".join(f"{one.code} {one.speedup:.2f}x" for one in self.slow[not self.first :][:3])
+        promised = promise(self.slow[0]).text() if self.first else None
+        others = ", ".join(f"{one.code} {promise(one).text()}x" for one in self.slow[not self.first :][:3])
         marks = " ".join(
             word if good else "-" * len(word)
             for word, good in (("first", self.first), ("near", self.near), ("gone", self.gone))
@@ -79,18 +86,12 @@ def reported(path: Path) -> Report:
     return found
 
 
-def findings(path: Path) -> list[Finding]:
-    """The report's findings."""
-    return reported(path).findings
-
-
 def judge(folder: Path, job: dict[str, Any], look: Callable[[Path], Report] = reported) -> Verdict:
     """Look at both variants of a job with a planted bottleneck."""
-    before, after = job["samples"]
     return Verdict(
         job["name"],
         job["code"],
-        job["slow_ns"] / job["mended_ns"] * after / before,
+        gain_of(job),
         look(recorded(folder, job, "slow")).findings,
         look(recorded(folder, job, "mended")).findings,
     )
@@ -101,28 +102,48 @@ def loud(found: list[Finding]) -> list[Finding]:
     return [one for one in found if one.class_ != "advice" and one.share > LOUD]
 
 
+def row(folder: Path, job: dict[str, Any]) -> Row:
+    """The job as the table has it: the slow variant, or the only one of a healthy job."""
+    variant = "mended" if job["healthy"] else "slow"
+    seen, step = look_at(recorded(folder, job, variant)), job[f"{variant}_ns"]
+    return Row(
+        name=job["name"],
+        healthy=job["healthy"],
+        truth=None if job["healthy"] else measured_once(gain_of(job)),
+        findings=seen.findings,
+        expect=(job["code"],) if job["code"] else (),
+        bound=bound(seen.busy_ns, step),
+        replayed_ns=seen.replayed_ns,
+        unprofiled_ns=step,
+    )
+
+
+def gain_of(job: dict[str, Any]) -> float:
+    """The measured speed-up of the fix, per sample."""
+    before, after = job["samples"]
+    ratio: float = job["slow_ns"] / job["mended_ns"] * after / before
+    return ratio
+
+
+def is_there(folder: Path, job: dict[str, Any]) -> bool:
+    """Whether the profile that is looked at was kept."""
+    return any(folder.glob(f"{job['name']}.{'mended' if job['healthy'] else 'slow'}.*.gz"))
+
+
 def main() -> None:
-    """Print a line for each job, and the sums."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", help="default: all recorded jobs that have a fix")
+    """Print promised and measured for each job, and the totals."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, nargs="?", help="default: all recorded jobs")
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    folder = options.folder or open_set("diagnosis")
-    known = jobs(folder, options.only)
-    verdicts = []
-    for job in known:
-        if job["healthy"]:
-            found = loud(findings(recorded(folder, job, "mended")))
-            print(
-                f"{'LOUD' if found else 'calm'}  {job['name']:24} {[one.code for one in found]}", flush=True
-            )
-        else:
-            verdicts.append(judge(folder, job))
-            print(verdicts[-1].line(), flush=True)
-    print(
-        f"first {sum(one.first for one in verdicts)}, near {sum(one.near for one in verdicts)}, "
-        f"gone {sum(one.gone for one in verdicts)} of {len(verdicts)}"
-    )
+    folders = [options.folder] if options.folder else [open_set(name) for name in SETS]
+    known = [
+        (folder, job) for folder in folders for job in jobs(folder, options.only) if is_there(folder, job)
+    ]
+    rows = [row(folder, job) for folder, job in known]
+    print(*lines(rows), "", *total_lines(totals(rows)), sep="\n")
 
 
 if __name__ == "__main__":

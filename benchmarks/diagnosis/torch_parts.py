@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from benchmarks.cuda_graph import capture_graph
 from benchmarks.diagnosis.job import Step
 
 DEVICE = "cuda"
@@ -108,15 +109,7 @@ def convolutions(channels: int, depth: int, form: torch.memory_format) -> nn.Seq
 
 def captured(step: Step) -> Step:
     """The step as one CUDA graph."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for number in range(3):
-            step(number)
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step(0)
+    graph = capture_graph(lambda: step(0))
     return lambda _: graph.replay()
 
 

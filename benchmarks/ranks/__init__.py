@@ -1,1 +1,5 @@
-"""Profiles of many ranks whose truth is known: made from real traces of one rank, and how well they are read."""
+"""A simulator of many ranks whose truth is known, and how well stepscope reads what it makes.
+
+Two models make a job from real recordings of one rank: `stretched` lengthens recorded steps where the account says why, `discrete`
+runs hosts and devices as a discrete-event simulation. Both take the same case and give the same `Job`, which one scorer reads.
+"""

@@ -1,6 +1,6 @@
 """Records tests/fixtures/capture_gpu with stepscope itself. Wants one CUDA device, torch with Triton, and JAX.
 
-  PYTHONPATH=src python benchmarks/record/capture_gpu.py OUT [CASE ...]
+  PYTHONPATH=src:. python benchmarks/record/capture_gpu.py OUT [CASE ...]
 
 Each case runs in a process of its own, those of two workers in two. OUT/results.json tells what each one noted and how long
 it took. Profiles are packed; of a sidecar's command and of the names in a program, machine paths are for you to rename.
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import stepscope
+from benchmarks.cuda_graph import capture_graph
 
 WINDOW = stepscope.schedule(skip=10, warmup=2, active=5)
 STEPS = 24
@@ -85,7 +86,7 @@ def torch_graphs(out: Path) -> Any:
         torch.nn.functional.cross_entropy(model(x), y).backward()
         optimizer.step()
 
-    graph = captured(step)
+    graph = capture_graph(step)
     with stepscope.profile(out, schedule=WINDOW) as prof:
         for number in range(STEPS):
             data, target = batches[number % len(batches)]
@@ -95,22 +96,6 @@ def torch_graphs(out: Path) -> Any:
                 graph.replay()
             prof.step()
     return prof
-
-
-def captured(step: Callable[[], None]) -> Any:
-    """The step as a graph, after three on a side stream, as torch asks for."""
-    import torch
-
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return graph
 
 
 def triton_op(out: Path) -> Any:

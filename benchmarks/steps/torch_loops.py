@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.cuda_graph import capture_graph
+
 WIDTH = 1024
 LAYERS = 12
 Truth = dict[str, Any]
@@ -68,22 +70,6 @@ def make_server(batch: int = 32, layers: int = 36) -> Callable[[], Any]:
     return step
 
 
-def make_graph(step: Callable[[], Any]) -> Any:
-    """The step captured as a CUDA graph."""
-    import torch
-
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return graph
-
-
 @contextmanager
 def recording(folder: Path, **options: Any) -> Iterator[Any]:
     """torch's own profiler, and its file in the folder."""
@@ -119,7 +105,7 @@ def warm_up(step: Callable[[], Any], count: int = 5) -> None:
 
 
 def graph_marked(folder: Path) -> Truth:
-    graph = make_graph(make_server())
+    graph = capture_graph(make_server())
     with recording(folder) as prof:
 
         def step(_: int) -> None:
@@ -130,7 +116,7 @@ def graph_marked(folder: Path) -> Truth:
 
 
 def graph_unmarked(folder: Path) -> Truth:
-    graph = make_graph(make_server())
+    graph = capture_graph(make_server())
     with recording(folder):
         return time_loop(12, lambda _: graph.replay())
 
@@ -139,7 +125,7 @@ def graph_once_renamed(folder: Path) -> Truth:
     """One replay of 36 layers under a name nobody knows."""
     import torch
 
-    graph = make_graph(make_server())
+    graph = capture_graph(make_server())
     graph.replay()
     with recording(folder):
 
@@ -159,7 +145,7 @@ def graph_with_capture(folder: Path) -> Truth:
     beside = folder / "capture_traces"
     beside.mkdir()
     with recording(beside, record_shapes=True):
-        graph = make_graph(step)
+        graph = capture_graph(step)
     graph.replay()
     with recording(folder):
 
@@ -187,7 +173,7 @@ def graph_train_loop(folder: Path) -> Truth:
         optimizer.step()
         loss.copy_(value.detach())
 
-    graph = make_graph(step)
+    graph = capture_graph(step)
     with recording(folder):
 
         def one(_: int) -> None:

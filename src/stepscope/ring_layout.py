@@ -68,5 +68,5 @@ EVENTS_AT = STEPS.end
 
 
 def areas(event_words: int) -> tuple[Area, ...]:
-    """All areas, with room for so many events, a power of two."""
+    """All areas, with room for this number of events, a power of two."""
     return FACTS, NAMES, TELEMETRY, STEPS, Area(EVENTS_AT, WORD_BYTES, event_words)

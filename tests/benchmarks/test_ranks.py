@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 import stepscope
-from benchmarks.ranks.base import base_of
-from benchmarks.ranks.case import Case, random_case
-from benchmarks.ranks.make import traces
+from benchmarks.ranks.discrete import model as discrete
+from benchmarks.ranks.discrete.case import random_case as random_discrete_case
 from benchmarks.ranks.score import CLOCK_ERROR_NS, score
-from benchmarks.ranks.simulate import cost, simulate
+from benchmarks.ranks.stretched.case import Case, random_case
+from benchmarks.ranks.stretched.model import job_of
 from stepscope.profiles.profile import Profile
 from stepscope.reports.model.report import Report
 
@@ -27,10 +27,18 @@ LATE = Case(
     ("seed", "kind"), [(1, "always"), (5, "sometimes"), (9, "data-dependent"), (4, "healthy")]
 )
 def test_truth_is_found(seed: int, kind: str) -> None:
-    found = score(random_case(seed, kind, ranks=16, steps=8))
+    found = score(job_of(random_case(seed, kind, ranks=16, steps=8)))
     assert found.right, found
     assert found.clock_error_ns < CLOCK_ERROR_NS
-    assert found.bus_error < 0.001
+    assert found.bus_error is not None and found.bus_error < 0.001
+
+
+@pytest.mark.parametrize("kind", ["always", "healthy"])
+def test_truth_of_a_discrete_event_simulation_is_found(kind: str) -> None:
+    drawn = replace(random_discrete_case(3, kind), source="transformer", late_share=0.4, sync=True)
+    found = score(discrete.job_of(drawn if kind == "healthy" else replace(drawn, cause="input")))
+    assert found.right_cause, found
+    assert found.clock_error_ns < CLOCK_ERROR_NS
 
 
 def test_who_works_on_beside_a_collective_does_not_wait() -> None:
@@ -42,16 +50,17 @@ def test_who_works_on_beside_a_collective_does_not_wait() -> None:
         cause="dispatch",
         late_share=0.5,
         late_steps=(1, 3, 5),
-        pattern="ddp",
+        layout="ddp",
     )
-    found = score(late)
+    job = job_of(late)
+    found = score(job)
     assert (found.kind, found.ranks, found.cause) == ("sometimes", (5,), "dispatch")
-    assert found.share == pytest.approx(cost(late, base_of(late.source, late.steps)), rel=0.2)
+    assert found.share == pytest.approx(job.cost, rel=0.2)
 
 
 def report_of(case: Case) -> Report:
     """The report of a case, as a user gets it."""
-    made = dict(traces(simulate(case, base_of(case.source, case.steps))))
+    made = dict(job_of(case).read())
     profile = Profile("synthetic", list(made.values()), list(made))
     report: Report = stepscope.report(
         profile, sections=["steps", "breakdown", "collectives", "findings"], limit=0

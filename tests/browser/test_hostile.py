@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.browser.conftest import playwright, settle, until
-from tests.browser.profiles import MARKUP
 from tests.browser.test_pages import PAGES
+from tests.builders.hostile import MARKUP
 
 # What the names would have made, had they been taken as markup; Plotly's own drawings have no such elements.
 MADE = "() => document.querySelectorAll('.view img, .view script, .view [onerror], .view [onload], .view a[href^=javascript]').length"

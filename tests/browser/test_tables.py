@@ -92,7 +92,7 @@ def test_long_names_are_short_and_whole_on_demand(show: Callable[..., Any]) -> N
 def test_a_wrong_filter_is_explained(show: Callable[..., Any], watched: Any) -> None:
     watched.expected += ["Failed to load resource"]
     page = show("ops", "kineto_gpu", filter="calls>many")
-    assert "is no number" in page.locator("[role=alert]").inner_text()
+    assert "is not a number" in page.locator("[role=alert]").inner_text()
 
 
 def test_sql(show: Callable[..., Any], watched: Any) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from stepscope.analysis.account.account import account
+from stepscope.analysis.compute.account import compute_account
 from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.kernels.calls import kernel_calls
 from stepscope.analysis.memory import memory_use
 from stepscope.analysis.ops.calls import op_calls
-from stepscope.analysis.replay.plan import plan
+from stepscope.analysis.replay.unprofiled_host import plan
 from stepscope.analysis.steps.find import find_steps
 from stepscope.trace.trace import Trace
 from tests.builders.inline import trace_of
@@ -20,15 +21,17 @@ HEAD = "track  start  dur  name  kind  launches"
 def case_of(trace: Trace) -> Case:
     """All that the rules ask for, from the trace alone."""
     steps = find_steps(trace)
+    made, kernels, ops = account(trace, steps), kernel_calls(trace), op_calls(trace)
     return Case(
         trace=trace,
         steps=steps,
-        account=account(trace, steps),
+        account=made,
         device=0,
         memory=memory_use(trace, steps),
-        kernels=kernel_calls(trace),
-        ops=op_calls(trace),
+        kernels=kernels,
+        ops=ops,
         whole_plan=plan(trace, steps, 0),
+        compute_of=lambda: compute_account(trace, made, kernels, ops),
     )
 
 

@@ -18,21 +18,30 @@ def event(cat: str | None, name: str = "x", ts: Any = 0, dur: Any = 1, /, **more
     return found | ({"cat": cat} if cat else {}) | more
 
 
+def span(cat: str, name: str, ts: Any, dur: Any = 1, /, pid: Any = 1, tid: Any = 1, **args: Any) -> Event:
+    """A complete event whose keywords are its arguments."""
+    return event(cat, name, ts, dur, pid=pid, tid=tid, args=args)
+
+
 def on_stream(cat: str, name: str = "x", ts: Any = 0, dur: Any = 1, /, stream: int = 7, **args: Any) -> Event:
     """Work on a stream of device 0."""
     return event(cat, name, ts, dur, pid=0, tid=stream, args=args)
 
 
+def half(phase: str, name: str, ts: float, **more: Any) -> Event:
+    """An event of another phase."""
+    return {"ph": phase, "name": name, "pid": 1, "tid": 1, "ts": ts, **more}
+
+
+def kineto_document(*events: Event, **header: Any) -> dict[str, Any]:
+    """These events under Kineto's header."""
+    first = {"schemaVersion": 1, "deviceProperties": []}
+    return {**first, **header, "traceEvents": list(events), "traceName": "x"}
+
+
 def kineto(*events: Event, **header: Any) -> bytes:
-    """A document with Kineto's header."""
-    document = {
-        "schemaVersion": 1,
-        "deviceProperties": [],
-        **header,
-        "traceEvents": list(events),
-        "traceName": "x",
-    }
-    return json.dumps(document).encode()
+    """The same as a file."""
+    return json.dumps(kineto_document(*events, **header)).encode()
 
 
 def chrome(*events: Event, **header: Any) -> bytes:

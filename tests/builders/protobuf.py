@@ -37,10 +37,11 @@ def double(field_number: int, value: float) -> bytes:
 
 def message(*fields: Field) -> bytes:
     """The fields in the given order: whole numbers as varints, others as doubles, text and bytes with a length."""
-    return b"".join(_field(place, value) for place, value in fields)
+    return b"".join(field(place, value) for place, value in fields)
 
 
-def _field(field_number: int, value: Value) -> bytes:
+def field(field_number: int, value: Value) -> bytes:
+    """One field, by the type of its value."""
     if isinstance(value, int):
         return number(field_number, value)
     return double(field_number, value) if isinstance(value, float) else packed(field_number, value)

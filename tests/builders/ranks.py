@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.builders.documents import kineto_document, span
+
 STEP_US, STEPS = 1000, 4
 
 
@@ -23,7 +25,7 @@ def document(rank: int, ranks: int, is_late: bool) -> dict[str, Any]:
     for step in range(STEPS):
         at, work = 5_000_000 + step * STEP_US, 600 if is_late else 400 + rank
         events += [
-            _span("user_annotation", f"ProfilerStep#{step}", at, STEP_US),
+            span("user_annotation", f"ProfilerStep#{step}", at, STEP_US),
             *_kernel(2 * step, "gemm", at + 10, 7, work, {"grid": [work, 1, 1], "block": [128, 1, 1]}),
             *_kernel(
                 2 * step + 1,
@@ -37,24 +39,16 @@ def document(rank: int, ranks: int, is_late: bool) -> dict[str, Any]:
                 },
             ),
         ]  # fmt: skip
-    return {
-        "schemaVersion": 1,
-        "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": ranks},
-        "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}],
-        "traceEvents": events,
-    }
-
-
-def _span(category: str, name: str, at: float, dur: float, **args: Any) -> dict[str, Any]:
-    return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": at, "dur": dur, "args": args}
+    return kineto_document(
+        *events,
+        distributedInfo={"backend": "nccl", "rank": rank, "world_size": ranks},
+        deviceProperties=[{"id": 0, "name": "NVIDIA H200"}],
+    )
 
 
 def _kernel(
     number: int, name: str, at: float, stream: int, dur: float, args: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    launch = _span("cuda_runtime", "cudaLaunchKernel", at - 5, 2, correlation=100 + number)
-    kernel = {
-        "ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": stream, "ts": at, "dur": dur,
-        "args": {"device": 0, "stream": stream, "correlation": 100 + number, **args},
-    }  # fmt: skip
-    return [launch, kernel]
+    launch = span("cuda_runtime", "cudaLaunchKernel", at - 5, 2, correlation=100 + number)
+    place = {"device": 0, "stream": stream, "correlation": 100 + number}
+    return [launch, span("kernel", name, at, dur, pid=0, tid=stream, **place, **args)]

@@ -13,6 +13,7 @@ from stepscope.reports.model.report import (
     Gap,
     Input,
     InputStage,
+    Interval,
     KernelRow,
     Kernels,
     LiveRow,
@@ -149,7 +150,7 @@ def _regions(hostile: str) -> list[RegionRow]:
 
 def _findings(hostile: str) -> list[Finding]:
     return [
-        Finding(code="input-bound", class_="time", title="The device waits for data", detail=f"4 ms of 15 ms, mostly in {hostile}.", evidence={"names": [hostile]}, share=0.28, saves_ns_per_step=4 * MS, speedup=1.35, speedup_max=1.4, fix="DataLoader(num_workers=8)"),
+        Finding(code="input-bound", class_="time", title="The device waits for data", detail=f"4 ms of 15 ms, mostly in {hostile}.", evidence={"names": [hostile]}, share=0.28, saves_ns_per_step=4 * MS, speedup=Interval(1.2, 1.35, 1.4), left_ns_per_step=Interval(10.7 * MS, 11.1 * MS, 12.5 * MS), fix="DataLoader(num_workers=8)"),
         Finding(code="small-batch", class_="advice", title="There is room for a larger batch", detail="Half of the memory is free.", share=0.0, fix="Double the batch."),
     ]  # fmt: skip
 

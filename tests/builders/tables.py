@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -20,6 +21,7 @@ from stepscope.trace.schema import TABLES
 from stepscope.trace.trace import Trace, TraceInfo
 
 Row = dict[str, str | None]
+EventRow = tuple[str, str, int, int, int]  # name, kind, track, start, duration
 
 
 def rows(text: str) -> list[Row]:
@@ -69,6 +71,20 @@ def _track(number: int, name: str) -> dict[str, Any]:
 def trace(events: str, **tables: Any) -> Trace:
     """The finished trace."""
     return finish(draft(events, **tables))
+
+
+def trace_of_rows(events: Sequence[EventRow], info: TraceInfo | None = None, **tables: Any) -> Trace:
+    """The trace of events that a test computes: name, kind, track, start and duration; track 1 is a stream, others are threads."""
+    columns = ("name", "kind", "track", "start_ns", "dur_ns")
+    frame = pl.DataFrame(
+        list(events), schema={name: TABLES["events"][name] for name in columns}, orient="row"
+    )
+    numbers = range(max((event[2] for event in events), default=0) + 1)
+    names = ["stream 7" if number == 1 else f"thread {number}" for number in numbers]
+    tracks = pl.DataFrame(
+        [_track(number, name) for number, name in enumerate(names)], schema=TABLES["tracks"]
+    )
+    return finish(Draft(info=info or TraceInfo(), events=frame, tracks=tracks, **tables))
 
 
 def check(found: Trace | pl.DataFrame, expected: str) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 from stepscope.formats.source import Source
 from stepscope.native.crc32c import crc32c
 from tests.builders.protobuf import Field, message
+
+CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
+T = 1_700_000_000_000_000  # microseconds since 1970
 
 
 def checksum(data: bytes) -> bytes:
@@ -34,6 +39,11 @@ def traced(tag: str, *devices: tuple[str, list[bytes]], step: int | None = None)
     stats = message(*((1, message((1, name), *((2, node) for node in nodes))) for name, nodes in devices))
     tagged = message((1, tag), (2, message((1, stats))))
     return event(*([(2, step)] if step is not None else []), (8, tagged))
+
+
+def node(name: str, start: int, dur: int, label: str = "", *more: tuple[int, Any]) -> bytes:
+    """What a node did, in microseconds after T, as TensorFlow 1 wrote it."""
+    return message((1, name), (2, T + start), (4, dur), (5, dur), (8, label), *more)
 
 
 class Held(Source):

@@ -98,3 +98,27 @@ def space(
     for field_number, texts in ((2, errors), (3, warnings), (4, hosts)):
         out += b"".join(packed(field_number, text) for text in texts)
     return out
+
+
+def gpu_job() -> tuple[PlaneBytes, PlaneBytes]:
+    """Two steps on the host, each of which runs one program twice on a GPU."""
+    host, gpu = PlaneBytes("/host:CPU"), PlaneBytes("/device:GPU:0")
+    gpu.fact("gpu_device_name", "NVIDIA H200")
+    calls, work = [], []
+    for step in range(2):
+        at = step * 100_000
+        calls.append(host.event("train", at, 90_000, step_num=step, _r=1))
+        for run in range(2):
+            launch = at + 10_000 + run * 20_000
+            calls.append(host.event("[0] GpuExecutable::ExecuteThunks", launch - 1_000, 15_000))
+            for op in range(2):
+                ident = step * 10 + run * 4 + op
+                stats: dict[str, Any] = {"correlation_id": ident, "device_id": 0}
+                calls.append(host.event("cuLaunchKernel", launch + op * 1_000, 500, **stats))
+                work.append(
+                    gpu.event(f"k{op}", launch + 5_000 + op * 2_000, 1_000, correlation_id=ident, hlo_module="jit_f",
+                              hlo_op=f"fusion.{op}", tf_op="jit(f)/layer/dot:Dot" if op else "jit(f)/norm:Mul")
+                )  # fmt: skip
+    host.line("python", calls)
+    gpu.line("Stream #7(Compute)", work, 7)
+    return host, gpu

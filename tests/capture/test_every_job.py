@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -56,14 +57,23 @@ with tf.Session() as session:
     for _ in range(40):
         session.run([train, loss])
 """
-# Ends when it has been recorded: nothing here depends on the speed of the machine.
-JAX = f"""
-import glob, time, jax, jax.numpy as jnp
+# What prepares the loop is jitted too, and called more than once.
+JAX = """
+import jax, jax.numpy as jnp
+prepare = jax.jit(lambda a: jnp.ones((64, 64)) * a)
+weights = [prepare(float(i)) for i in range(5)]
 step = jax.jit(lambda w: w - 1e-3 * jax.grad(lambda v: jnp.sum(v @ v))(w))
+w = weights[0]
+for _ in range(200):
+    w = step(w).block_until_ready()
+"""
+# Ends when it has been recorded: nothing here depends on the speed of the machine.
+EAGER_JAX = f"""
+import glob, time, jax.numpy as jnp
 w = jnp.ones((64, 64))
 until = time.time() + {PATIENCE_SECONDS}
 while time.time() < until and not glob.glob("out/plugins/profile/*/*.stepscope.json"):
-    w = step(w).block_until_ready()
+    w = (w - 1e-3 * (w @ w)).block_until_ready()
 """
 
 
@@ -127,8 +137,20 @@ def test_a_session_loop_is_recorded_by_its_runs(tmp_path: Path) -> None:
 
 
 @needs("jax")
-def test_a_jit_loop_gets_a_timed_window_and_hears_of_it_while_it_runs(tmp_path: Path) -> None:
-    said, report = _run(tmp_path, JAX, STEPSCOPE_PATIENCE="1")
+def test_a_jit_loop_is_recorded_by_its_calls(tmp_path: Path) -> None:
+    said, report = _run(tmp_path, JAX)
+    assert "Recorded steps 10 to 15 into out." in said
+    assert (report.profile.framework, report.steps.source, report.steps.count) == ("jax", "marker", 6)
+    events = stepscope.load(tmp_path / "out").events
+    calls = events.filter(pl.col("name").cast(pl.String).str.starts_with("PjitFunction"))
+    # The window closes inside of the last one, where the hook is called.
+    assert sorted(set(calls["step"].drop_nulls())) == [10, 11, 12, 13, 14]
+    assert len(traces(tmp_path / "out")) == 1
+
+
+@needs("jax")
+def test_a_loop_without_jit_gets_a_timed_window_and_hears_of_it_while_it_runs(tmp_path: Path) -> None:
+    said, report = _run(tmp_path, EAGER_JAX, STEPSCOPE_PATIENCE="1")
     assert "no training loop was found in 1 s: recording 5 s of the job now" in said
     assert said.index("recording 5 s") < said.index("Next: stepscope report")
     assert report.profile.framework == "jax"
@@ -183,6 +205,28 @@ def test_the_program_that_repeats_first_is_the_step() -> None:
         loop.dispatching("log")
     assert heard == ["begin", *["step"] * 3]
     assert loop.source == "dispatch"
+
+
+def test_a_program_that_only_prepares_gives_way_to_the_loop() -> None:
+    loop, heard = _loop()
+    for _ in range(4):
+        loop.dispatching("initialise")
+    for _ in range(29):
+        loop.dispatching("train")
+    assert heard == ["begin", "step"]
+    for _ in range(20):
+        loop.dispatching("train")
+    assert heard == ["begin", "step", "begin", *["step"] * 9]
+
+
+def test_an_evaluation_between_steps_is_not_the_loop() -> None:
+    loop, heard = _loop()
+    for _ in range(3):
+        for _ in range(20):
+            loop.dispatching("train")
+        for _ in range(100):
+            loop.dispatching("evaluate")
+    assert heard == ["begin", *["step"] * 57]
 
 
 def test_whatever_else_is_heard_is_surer_than_dispatches() -> None:

@@ -18,7 +18,10 @@ import pytest
 
 import stepscope
 from tests.capture.running import JOBS, PATIENCE_SECONDS, SOAK, environment
+from tests.tensorboard import conftest as boards
+from tests.tensorboard.conftest import Board, Start
 
+start = boards.start  # the fixture
 AGREES = 0.05
 PYTHON = os.environ.get("STEPSCOPE_TF_AGENTS", "")
 JOB = JOBS / "tf_agents_dqn.py"
@@ -57,20 +60,41 @@ def test_regions_agree_with_the_clock_of_the_job(tmp_path: Path, regions: tuple[
         assert sum(row.ns for row in report.breakdown) == sum(row.duration_ns for row in report.steps.rows)
 
 
-def test_run_records_the_loop_and_the_tab_shows_it(tmp_path: Path) -> None:
+def test_run_records_the_loop_and_the_tab_shows_it(tmp_path: Path, start: Start) -> None:
+    """Without a change of the job, a step is a batch; every fifth has the collection of experience in it."""
     out = tmp_path / "logs" / "dqn"
-    took = _told(sys.executable, "-m", "stepscope", "run", "-o", out, "--", PYTHON, JOB, "plain")["took"]
+    asked_for = _told(sys.executable, "-m", "stepscope", "run", "-o", out, "--", PYTHON, JOB, "plain")[
+        "asked_for"
+    ]
     report = stepscope.report(out)
-    assert report.profile.framework == "tensorflow"
-    assert report.steps.count >= 5
-    assert report.breakdown
-    print(report.steps.count, report.steps.mean_ns, took["train"][10:14])  # noqa: T201
-    assert _is_shown_in_the_tab(tmp_path / "logs")
+    assert (report.profile.framework, report.steps.count) == ("tensorflow", 6)
+    # The window opens after the job asked for the first of these batches.
+    measured = asked_for[16] - asked_for[11]
+    recorded = sum(row.duration_ns for row in report.steps.rows if row.step > 10)
+    print("batches", recorded, measured)  # noqa: T201
+    assert recorded == pytest.approx(measured, rel=AGREES)
+    shown = _shown_in_the_tab(start("--logdir", str(tmp_path / "logs")))
+    assert shown["profile"]["framework"] == "tensorflow"
+    assert (shown["steps"]["count"], shown["steps"]["mean_ns"]) == (6, report.steps.mean_ns)
 
 
-def _is_shown_in_the_tab(folder: Path) -> bool:
-    from tensorboard.plugins.base_plugin import TBContext
+@pytest.mark.parametrize("region", ["collect", "train"])
+def test_the_tab_shows_the_region(tmp_path: Path, start: Start, region: str) -> None:
+    took = _told(PYTHON, JOB, tmp_path / "logs" / "dqn", region)["took"][region]
+    shown = _shown_in_the_tab(start("--logdir", str(tmp_path / "logs")))["steps"]
+    assert (shown["region"], shown["count"]) == (region, len(took))
+    assert shown["mean_ns"] == pytest.approx(sum(took) / len(took), rel=AGREES)
 
-    from stepscope.tensorboard.plugin import StepscopePlugin
 
-    return bool(StepscopePlugin(TBContext(logdir=str(folder))).is_active())
+def _shown_in_the_tab(board: Board) -> dict[str, Any]:
+    """The report that the page in the tab draws, of the only run."""
+    from tests.tensorboard.test_plugin import PLUGIN, listing, runs, until
+
+    (run,) = runs(board)["runs"]
+    assert until(lambda: listing(board)["stepscope"], lambda tab: tab["enabled"])["enabled"]
+    assert board.get(f"{PLUGIN}/index.html")[0] == 200
+    address = f"{PLUGIN}/api/runs/{run['id']}/report"
+    status, _, body = until(lambda: board.get(address), lambda answer: answer[0] != 202)
+    assert status == 200
+    found: dict[str, Any] = json.loads(body)
+    return found

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.recordings.archive import open_set
+from tests.builders.files import write_ops
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import FIXTURES
 
@@ -168,13 +169,7 @@ def test_wrong_budgets(budget: Path, text: str, says: str) -> None:
 @pytest.fixture
 def without_steps(tmp_path: Path) -> Path:
     """Three ops that never repeat: no steps are marked, and none can be inferred."""
-    events = [
-        {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": 100 * number, "dur": 5}
-        for number, name in enumerate(["aten::mm", "aten::relu", "aten::cat"], 1)
-    ]
-    path = tmp_path / "rank0.pt.trace.json"
-    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
-    return path
+    return write_ops(tmp_path / "rank0.pt.trace.json", "aten::mm", "aten::relu", "aten::cat")
 
 
 @pytest.mark.parametrize(

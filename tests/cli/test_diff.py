@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.recordings.archive import open_set
 from stepscope.diffs.data.model import Diff
+from tests.builders.files import write_ops
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import FIXTURES
 
@@ -70,20 +71,7 @@ def test_fail_on_what_may_be_noise() -> None:
 
 def test_a_recording_without_steps_is_not_held_against_steps(tmp_path: Path) -> None:
     """No figure, no yes: exit code 3."""
-    events = [
-        {
-            "ph": "X",
-            "cat": "cpu_op",
-            "name": f"aten::{name}",
-            "pid": 1,
-            "tid": 1,
-            "ts": 10 * at,
-            "dur": 5 + at,
-        }
-        for at, name in enumerate("abcdefg")
-    ]
-    target = tmp_path / "stepless.pt.trace.json"
-    target.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    target = write_ops(tmp_path / "stepless.pt.trace.json", *(f"aten::{name}" for name in "abcdefg"))
     ended = stepscope("diff", MENDED, target, "--fail-on", "5%")
     assert ended.returncode == 3
     assert "Steps cannot be compared: B has none." in ended.stdout

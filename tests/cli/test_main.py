@@ -13,8 +13,8 @@ import pytest
 from stepscope import __version__
 from stepscope.cli.console import Color, session
 from stepscope.errors import StepscopeError
+from tests.builders.hostile import write_hostile
 from tests.cli import inside
-from tests.cli.hostile import write_hostile
 from tests.cli.run import PROFILE, in_terminal, in_terminal_each, stepscope, succeeds
 from tests.patience import PATIENCE_S
 

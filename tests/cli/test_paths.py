@@ -13,6 +13,7 @@ import pytest
 from stepscope.errors import NothingFound
 from stepscope.formats.registry import describe_supported
 from stepscope.profiles.load import load
+from tests.builders.files import kineto, put
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import PROFILE
 from tests.cli.run import succeeds as succeeds_in_a_process
@@ -150,6 +151,29 @@ def test_odd_names_are_exported(to: str, tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"caf\xe9.json.gz")
     path.write_bytes(PROFILE.read_bytes())
     succeeds_in_a_process("export", path, "--to", to, "-o", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (("query", "{files}", "SELECT COUNT(DISTINCT rank) AS ranks FROM events", "--format", "csv"), "ranks\n2\n"),
+        (("export", "{files}", "--to", "chrome", "-o", "-"), '{"rank":1,'),
+        (("check", "{files}", "--budget", "{at}/budgets.toml"), "PASSED: 1 of 1"),
+        (("info", "{files}", "--format", "json"), '"rank": 1'),
+    ],
+)  # fmt: skip
+def test_files_of_several_ranks(command: tuple[str, ...], shown: str, tmp_path: Path) -> None:
+    """Side by side in one folder, and one after the other on the command line, as a shell writes a pattern."""
+    files = [str(tmp_path / name) for name in ("left.json", "right.json")]
+    for rank, file in enumerate(files):
+        put(tmp_path, file, content=kineto(rank=rank, world_size=2))
+    (tmp_path / "budgets.toml").write_text('step_time = "1 min"\n')
+    words = [
+        word
+        for each in command
+        for word in (files if each == "{files}" else [each.replace("{at}", str(tmp_path))])
+    ]
+    assert shown in stepscope(*words).stdout
 
 
 @pytest.mark.parametrize("path", ["a\0b", "\ud800", "\udfff.json"])

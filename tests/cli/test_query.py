@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from tests.builders.files import kineto, put
-from tests.cli.hostile import NAMES, write_hostile
+from tests.builders.hostile import NAMES, write_hostile
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import FIXTURES, PROFILE, in_terminal
 from tests.profiles.sql.attempts import THE_ONE, check, trap

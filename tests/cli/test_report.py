@@ -14,7 +14,7 @@ import pytest
 from stepscope.cli.report import FORMS, SECTIONS
 from stepscope.reports.render.write import RENDERERS, form_of
 from stepscope.reports.tables.tables import ORDER
-from tests.cli.hostile import write_hostile
+from tests.builders.hostile import write_hostile
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import PROFILE, in_terminal, in_terminal_each
 
@@ -28,7 +28,7 @@ def test_text() -> None:
 
 def test_json() -> None:
     found = json.loads(succeeds("report", PROFILE, "--format", "json"))
-    assert found["schema"] == "stepscope.report/1"
+    assert found["schema"] == "stepscope.report/2"
     assert found["steps"]["count"] == 2
     assert all(sum(row["parts"].values()) == row["duration_ns"] for row in found["steps"]["rows"])
     assert not [problem for problem in found["problems"] if problem["code"] == "analysis-failed"]

@@ -71,7 +71,7 @@ def locked() -> Iterator[str]:
 )
 def test_what_is_no_address(ranks: Path, address: str) -> None:
     """Told at once, before anything is read."""
-    with pytest.raises(StepscopeError, match="is no address of a Dask scheduler") as error:
+    with pytest.raises(StepscopeError, match="is not the address of a Dask scheduler") as error:
         report(ranks, where=address)
     assert "tcp://host:8786" in (error.value.fix or "")
 
@@ -83,7 +83,7 @@ def test_addresses(tmp_path: Path) -> None:
     assert address_of("head:8786") == "tcp://head:8786"
     assert address_of("tls://[::1]:8786") == "tls://[::1]:8786"
     for wrong in (tmp_path / "none.json", tmp_path):
-        with pytest.raises(StepscopeError, match=r"no scheduler file|no address"):
+        with pytest.raises(StepscopeError, match=r"not a scheduler file|not the address"):
             address_of(str(wrong))
 
 
@@ -92,7 +92,10 @@ def test_no_scheduler_on_the_command_line(ranks: Path) -> None:
     pytest.importorskip("distributed")
     ended = command("report", str(ranks), "--cluster", "foo://host:1")
     assert ended.returncode == 1 and not ended.stdout
-    assert ended.stderr.startswith("error: 'foo://host:1' is no address") and "Traceback" not in ended.stderr
+    assert (
+        ended.stderr.startswith("error: 'foo://host:1' is not the address")
+        and "Traceback" not in ended.stderr
+    )
 
 
 def test_credentials_are_missing_to_read(locked: str) -> None:

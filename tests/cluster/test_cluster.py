@@ -20,6 +20,7 @@ from stepscope.errors import StepscopeError
 from tests.builders.ranks import write_ranks
 from tests.cluster import deadly
 from tests.patience import PATIENCE_S
+from tests.profiles.find.test_sidecars import note
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -156,3 +157,20 @@ def test_a_side_of_a_diff(ranks: Path, tmp_path: Path) -> None:
     other = write_ranks(tmp_path / "other", late=1)
     before, after = (side(path, Options(limit=0), where=0) for path in (ranks, other))
     assert plain(diff_sides(before, after)) == plain(stepscope.diff(ranks, other))
+
+
+def test_ranks_show_one_region_together(tmp_path: Path, scheduler: str) -> None:
+    """Rank 0 by itself would show the other one."""
+    folder = write_ranks(tmp_path / "run", ranks=3)
+    for rank, which in enumerate([[1, 1, 1, 0], [0, 0, 0, 1], [0, 0, 1, 0]]):
+        regions = {"names": ["collect", "train"], "first": 0, "passes": 4, "which": which}
+        note(folder, f"job_rank{rank}", rank=rank, world_size=3, regions=regions, last_step=3)
+    here = stepscope.report(folder)
+    assert here.steps.region == "collect"
+    assert {(row.rank, row.step) for row in here.steps.rows} == {
+        (0, 3), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 3)
+    }  # fmt: skip
+    assert stepscope.report(folder, rank=0).steps.region == "train"
+    assert stepscope.report(folder, step_name="train").steps.region == "train"
+    for where in (0, scheduler):
+        assert plain(report(folder, where=where)) == plain(here), where

@@ -12,57 +12,15 @@ from stepscope.capture.files.identity import host_name
 from stepscope.capture.process.clock import process_start_ticks
 from stepscope.capture.process.troubles import Troubles
 from stepscope.capture.ring.ring import open_ring
+from tests.builders import documents
+from tests.builders.documents import Event, half
+from tests.builders.kineto_steps import document, good, kernel, launch, on_host, op, step
 from tests.builders.protobuf import message, number, packed
-from tests.builders.tf_wire import VERSION, event, traced
+from tests.builders.tf_wire import CPU, VERSION, event, node, traced
 from tests.builders.xspace_bytes import PlaneBytes, space
-from tests.formats.tf1.test_event_file import CPU, node
 
-Event = dict[str, Any]
 Way = Callable[[Path], Path]
 NOW_US = 1_790_000_000_000_000
-
-
-def span(cat: str, name: str, ts: float, dur: Any = 1, tid: Any = 1, pid: Any = 7, **args: Any) -> Event:
-    """A complete event, times in µs."""
-    return {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args}
-
-
-def step(number: int, pid: Any = 7) -> Event:
-    """The marker of a step of 100 µs."""
-    return span("user_annotation", f"ProfilerStep#{number}", 100 * number, 90, pid=pid)
-
-
-def launch(at: float, correlation: int) -> Event:
-    """A launch on the host."""
-    return span("cuda_runtime", "cudaLaunchKernel", at, 2, correlation=correlation)
-
-
-def kernel(
-    at: float, correlation: int, name: str = "gemm", dur: float = 10, args: Event | None = None
-) -> Event:
-    """Work on a device."""
-    given = {"device": 0, "stream": 7, "correlation": correlation, "registers per thread": 32, **(args or {})}
-    return span("kernel", name, at, dur, tid=7, pid=0, **given)
-
-
-def op(at: float, name: str = "aten::mm", dur: float = 20, **args: Any) -> Event:
-    """An op on the host."""
-    return span("cpu_op", name, at, dur, **{"Input Dims": [[2, 2]], **args})
-
-
-def good() -> list[Event]:
-    """Three steps of one op, its launch and its kernel; nothing is wrong with them."""
-    found: list[Event] = []
-    for place in range(1, 4):
-        at = 100 * place
-        found += [step(place), op(at + 5), launch(at + 7, place), kernel(at + 30, place)]
-    return found
-
-
-def document(events: list[Event], **header: Any) -> bytes:
-    """A Kineto trace."""
-    facts = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}], "record_shapes": 1}
-    return json.dumps({**facts, **header, "traceEvents": events, "traceName": "x"}).encode()
 
 
 def put(folder: Path, data: bytes, name: str = "a.pt.trace.json") -> Path:
@@ -91,12 +49,7 @@ def text(*pieces: bytes) -> Way:
 
 def chrome(*events: Event, **header: Any) -> Way:
     """A Chrome trace of these."""
-    return lambda folder: put(folder, json.dumps({"traceEvents": list(events), **header}).encode(), "a.json")
-
-
-def half(phase: str, name: str, ts: float, **more: Any) -> Event:
-    """An event of another phase."""
-    return {"ph": phase, "name": name, "pid": 1, "tid": 1, "ts": ts, **more}
+    return lambda folder: put(folder, documents.chrome(*events, **header), "a.json")
 
 
 def host_plane() -> PlaneBytes:
@@ -170,8 +123,12 @@ def ranked(rank: int, world: int, at_us: float = 0) -> bytes:
     )
 
 
-def _cut_gzip(folder: Path) -> Path:
-    return put(folder, gzip.compress(document(good() * 200))[:-20], "a.pt.trace.json.gz")
+def _cut_gzip(share: float) -> Way:
+    """A packed trace of which only the first part was copied; its events differ, so that half of the bytes hold about half of them."""
+    data = gzip.compress(
+        document([{**each, "ts": each["ts"] + 1000.001 * n} for n in range(200) for each in good()])
+    )
+    return lambda folder: put(folder, data[: int(share * len(data))], "a.pt.trace.json.gz")
 
 
 def _empty_run(folder: Path) -> Path:
@@ -238,7 +195,7 @@ _COMPILING = [
     for place in range(1, 4)
     for each in (
         step(place),
-        span("cpu_op", "TorchDynamo Cache Lookup", 100 * place + 1, 80),
+        on_host("cpu_op", "TorchDynamo Cache Lookup", 100 * place + 1, 80),
         op(100 * place + 85, dur=2),
     )
 ]
@@ -261,7 +218,7 @@ WRONG: dict[str, list[Way]] = {
     "launches-without-work": [kineto(launch(350, 90), launch(353, 91))],
     "work-without-launch": [kineto(kernel(360, 90), kernel(372, 91))],
     "dropped-events": [xplane(space(host_plane(), warnings=["2097153 events dropped because the buffer was full"]))],
-    "buffer-overflow": [chrome(span("f", "a", 1), viztracer_metadata={"overflow": True, "version": "1"})],
+    "buffer-overflow": [chrome(on_host("f", "a", 1), viztracer_metadata={"overflow": True, "version": "1"})],
     "capture-error": [kineto(ERROR=["CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"]), xplane(space(host_plane(), errors=["CUPTI needs root access"]))],
     "capture-warning": [xplane(space(host_plane(), warnings=["the clock is odd"]))],
     "capture-killed": [_ring()],
@@ -276,14 +233,14 @@ WRONG: dict[str, list[Way]] = {
     "clock-inversion": [kineto(launch(380, 90), kernel(350, 90))],
     "zero-time": [kineto(kernel(0, 90))],
     "graphs-hide-ops": [
-        kineto(span("cuda_runtime", "cudaGraphLaunch", 340, 2, correlation=90), kernel(343, 90, dur=30, args={"graph node id": 5, "graph id": 1})),
+        kineto(on_host("cuda_runtime", "cudaGraphLaunch", 340, 2, correlation=90), kernel(343, 90, dur=30, args={"graph node id": 5, "graph id": 1})),
     ],
     "no-kernel-facts": [
         only(*[{**each, "args": {key: value for key, value in each["args"].items() if "registers" not in key}} for each in good()]),
     ],
     "unnamed-collectives": [kineto(launch(345, 90), kernel(350, 90, "ncclDevKernel_AllReduce_Sum_f32_RING_LL"))],
     "wait-without-record": [
-        kineto(span("cuda_sync", "Stream Wait Event", 350, 1, tid=7, pid=0, stream=7, device=0, correlation=42,
+        kineto(on_host("cuda_sync", "Stream Wait Event", 350, 1, tid=7, pid=0, stream=7, device=0, correlation=42,
                     wait_on_cuda_event_record_corr_id=-1, wait_on_cuda_event_id=9)),
     ],
     "missing-ranks": [several(("rank0.pt.trace.json", ranked(0, 4)), ("rank1.pt.trace.json", ranked(1, 4)))],
@@ -299,14 +256,14 @@ WRONG: dict[str, list[Way]] = {
     "other-runs": [several(("a.json", document(good())), ("b.json", document(good())))],
     "truncated": [lambda folder: put(folder, document(good())[:-300]), xplane(space(host_plane())[:-60])],
     "damaged": [xplane(packed(1, packed(2, "/host:CPU") + packed(3, host_plane().lines[0]) + b"\x0f\xff\xff") + space(host_plane()))],
-    "damaged-gzip": [_cut_gzip],
+    "damaged-gzip": [_cut_gzip(0.999), _cut_gzip(0.5)],
     "damaged-message": [records(VERSION + _BROKEN_TAG + _RUN)],
     "damaged-events": [
         xplane(packed(1, packed(2, "/host:CPU") + packed(3, packed(4, number(1, 1) + b"\x10" + b"\xff" * 11) + host_plane().lines[0]))),
     ],
     "damaged-program": [xplane(space(_damaged_program(), host_plane()))],
     "bad-header": [lambda folder: put(folder, document(good(), distributedInfo={"rank": -1}))],
-    "too-many-devices": [kineto(*(span("kernel", "k", 350, tid=7, pid=device, device=device, stream=7) for device in range(100)))],
+    "too-many-devices": [kineto(*(on_host("kernel", "k", 350, tid=7, pid=device, device=device, stream=7) for device in range(100)))],
     "lost-records": [records(VERSION + _flipped(VERSION, 1) + _RUN)],
     "crc-mismatch": [records(VERSION + _flipped(_RUN, len(_RUN) - 1))],
     "unreadable-file": [several(("rank0.pt.trace.json", document(good())), ("rank1.pt.trace.json", b"no JSON"))],
@@ -323,10 +280,10 @@ WRONG: dict[str, list[Way]] = {
     "unescaped-quotes": [text(b'{"ph":"X","cat":"cpu_op","name":"lambda("x")","pid":7,"tid":1,"ts":351,"dur":1}')],
     "unnamed-events": [text(b'{"ph":"X","cat":"cpu_op","pid":7,"tid":1,"ts":351,"dur":1}')],
     "outlives-parent": [kineto(op(350, dur=10), op(355, "aten::add", dur=10))],
-    "unfinished-events": [chrome(half("B", "open", 2), span("f", "a", 3, 97))],
-    "unmatched-ends": [chrome(half("E", "lost", 1), span("f", "a", 3, 97))],
-    "unknown-phase": [chrome(half("?", "odd", 5), span("f", "a", 3))],
-    "loose-flows": [chrome(span("f", "a", 0, 5), half("s", "x", 90, id=3), half("f", "x", 95, id=3, bp="e"))],
+    "unfinished-events": [chrome(half("B", "open", 2), on_host("f", "a", 3, 97))],
+    "unmatched-ends": [chrome(half("E", "lost", 1), on_host("f", "a", 3, 97))],
+    "unknown-phase": [chrome(half("?", "odd", 5), on_host("f", "a", 3))],
+    "loose-flows": [chrome(on_host("f", "a", 0, 5), half("s", "x", 90, id=3), half("f", "x", 95, id=3, bp="e"))],
     "trailing-bytes": [lambda folder: put(folder, document(good()) + b"[1, 2]")],
     "unknown-fields": [xplane(packed(1, packed(2, "/host:CPU") + packed(3, packed(4, number(1, 1) + number(77, 1)) + host_plane().lines[0])))],
     "light-window-unused": [_light_window_lost],

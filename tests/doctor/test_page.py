@@ -16,7 +16,7 @@ CHECKS = all_checks()
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text("utf-8") == page(), "run: python -m stepscope.doctor.page > docs/troubleshooting.md"
+    assert PAGE.read_text("utf-8") == page(), "run: python -m stepscope.doctor.page docs/troubleshooting.md"
 
 
 def test_there_are_enough_checks() -> None:

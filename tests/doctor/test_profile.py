@@ -31,10 +31,10 @@ from stepscope.formats.tf1 import records as tf_records
 from stepscope.problems import folder as folder_problems
 from stepscope.reports.sections import problems
 from stepscope.trace.trace import Trace
-from tests.builders.tf_wire import VERSION, traced
+from tests.builders.kineto_steps import document, good, on_host
+from tests.builders.tf_wire import CPU, VERSION, node, traced
 from tests.cli.run import environment
-from tests.doctor.files import WRONG, Way, document, good, kineto, put, records, span
-from tests.formats.tf1.test_event_file import CPU, node
+from tests.doctor.files import WRONG, Way, kineto, put, records
 from tests.test_docs import first_column
 
 ROOT = Path(__file__).parent.parent.parent
@@ -132,7 +132,11 @@ def test_the_cap_of_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(capture_content, "TRACE_JSON_EVENTS", 3)
     process = {"ph": "M", "name": "process_name", "pid": 701, "args": {"name": "/host:CPU"}}
     device = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/device:GPU:0"}}
-    events = [process, device, *(span("", f"PjitFunction(f{place})", place, pid=701) for place in range(4))]
+    events = [
+        process,
+        device,
+        *(on_host("", f"PjitFunction(f{place})", place, pid=701) for place in range(4)),
+    ]
     path = put(
         tmp_path,
         document(events).replace(b"schemaVersion", b"displayTimeUnit").replace(b"deviceProperties", b"x"),
@@ -145,7 +149,7 @@ def test_the_cap_of_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_mostly_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture_content, "MANY_EVENTS", 10)
-    calls = [span("python_function", f"a.py({place}): f", 110 + place / 10, 0.05) for place in range(100)]
+    calls = [on_host("python_function", f"a.py({place}): f", 110 + place / 10, 0.05) for place in range(100)]
     assert "mostly-python" in told(diagnose(str(kineto(*calls)(tmp_path))))
 
 

@@ -8,11 +8,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.builders.cases import case_of_text, gemm, steps
+from tests.builders.files import write_kineto
+from tests.builders.kineto_steps import checkpoint_steps
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "plugins"
 SOURCES = Path(__file__).parents[2] / "src"
@@ -44,26 +45,7 @@ def run(site: Path, *words: object, **environment: str) -> subprocess.CompletedP
 
 def write_profile(path: Path) -> Path:
     """Three steps of PyTorch that save a checkpoint while the device waits."""
-
-    def event(category: str, name: str, start: int, length: int, **more: Any) -> dict[str, Any]:
-        place = {"pid": 0, "tid": 7} if category == "kernel" else {"pid": 100, "tid": 100}
-        return {"ph": "X", "cat": category, "name": name, "ts": start, "dur": length, **place, **more}
-
-    events = []
-    for step in range(3):
-        at = 1000 * step
-        call = {"args": {"correlation": step + 1}}
-        work = {"args": {"correlation": step + 1, "device": 0, "stream": 7}}
-        events += [
-            event("user_annotation", f"ProfilerStep#{step}", at, 1000),
-            event("user_annotation", "checkpoint", at, 700),
-            event("cpu_op", "aten::mm", at + 700, 10),
-            event("cuda_runtime", "cudaLaunchKernel", at + 700, 8, **call),
-            event("kernel", "gemm", at + 710, 285, **work),
-        ]
-    document = {"schemaVersion": 1, "deviceProperties": [{"id": 0}], "traceEvents": events}
-    path.write_text(json.dumps(document))
-    return path
+    return write_kineto(path, *checkpoint_steps(), deviceProperties=[{"id": 0}])
 
 
 def test_a_finding(installed: Path, tmp_path: Path) -> None:
@@ -96,7 +78,9 @@ def test_a_format(installed: Path, tmp_path: Path) -> None:
     assert ended.stdout.split() == ["n,ns", "5,450000"], ended.stderr
     report = json.loads(run(installed, "report", tmp_path, "--format", "json", "--no-cache").stdout)
     assert report["profile"]["format"] == "spans"
-    assert [each["count"] for each in report["problems"] if each["code"] == "bad-events"] == [1]
+    assert [
+        (each["title"], each["count"]) for each in report["problems"] if each["code"] == "damaged-events"
+    ] == [("Some lines of the file are not events", 1)]
 
 
 def test_without_the_plugins_nothing_is_known_of_them(tmp_path: Path) -> None:

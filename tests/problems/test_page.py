@@ -12,7 +12,7 @@ PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "problems.md"
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text("utf-8") == page(), "run: python -m stepscope.problems.page > docs/problems.md"
+    assert PAGE.read_text("utf-8") == page(), "run: python -m stepscope.problems.page docs/problems.md"
 
 
 def test_every_problem_of_a_report_is_on_it() -> None:

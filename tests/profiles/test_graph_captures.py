@@ -2,45 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import stepscope
-
-
-def event(name: str, category: str, start: float, length: float, **more: Any) -> dict[str, Any]:
-    """One event of Kineto's."""
-    on_device = category == "kernel"
-    where = {"pid": 0, "tid": 7} if on_device else {"pid": 1, "tid": 1}
-    return {"ph": "X", "cat": category, "name": name, "ts": start, "dur": length, **where, "args": more}
-
-
-def write(path: Path, *events: dict[str, Any]) -> None:
-    """A trace of torch.profiler."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [], "traceEvents": list(events)}))
+from tests.builders.documents import span
+from tests.builders.files import write_kineto
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Path:
     """A replay of two kernels, and the recording of its capture."""
-    write(
+    write_kineto(
         tmp_path / "decode.json",
-        event("hipGraphLaunch", "cuda_runtime", 0, 5, correlation=9),
-        event("gemm", "kernel", 10, 20, correlation=9),
-        event("relu", "kernel", 30, 10, correlation=9),
+        span("cuda_runtime", "hipGraphLaunch", 0, 5, correlation=9),
+        span("kernel", "gemm", 10, 20, pid=0, tid=7, correlation=9),
+        span("kernel", "relu", 30, 10, pid=0, tid=7, correlation=9),
     )
-    write(
+    write_kineto(
         tmp_path / "capture_traces" / "bs_4_rank0.json",
-        event("hipStreamBeginCapture", "cuda_runtime", 0, 1, correlation=1),
-        event("aten::mm", "cpu_op", 2, 4, **{"Input Dims": [[4, 8], [8, 8]], "Input type": ["c10::BFloat16", "c10::BFloat16"]}),
-        event("hipLaunchKernel", "cuda_runtime", 3, 1, correlation=2, kernel="gemm"),
-        event("aten::relu", "cpu_op", 8, 4),
-        event("hipLaunchKernel", "cuda_runtime", 9, 1, correlation=3, kernel="relu"),
-        event("hipStreamEndCapture", "cuda_runtime", 20, 1, correlation=4),
+        span("cuda_runtime", "hipStreamBeginCapture", 0, 1, correlation=1),
+        span("cpu_op", "aten::mm", 2, 4, **{"Input Dims": [[4, 8], [8, 8]], "Input type": ["c10::BFloat16", "c10::BFloat16"]}),
+        span("cuda_runtime", "hipLaunchKernel", 3, 1, correlation=2, kernel="gemm"),
+        span("cpu_op", "aten::relu", 8, 4),
+        span("cuda_runtime", "hipLaunchKernel", 9, 1, correlation=3, kernel="relu"),
+        span("cuda_runtime", "hipStreamEndCapture", 20, 1, correlation=4),
     )  # fmt: skip
     (tmp_path / "capture_traces" / "execution_details.json").write_text('[{"batch_size": 4}]')
     return tmp_path

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import stepscope.registers
+from stepscope.registers.calibration.caches import CACHES, PCIE_GB_PER_S
 from stepscope.registers.calibration.devices import DEVICES
 from stepscope.registers.entry import CHOSEN, ENTRIES, Entry
 from stepscope.registers.page import MODULES, entries_of, page, written
@@ -17,14 +18,14 @@ PAGE = ROOT / "docs" / "calibration.md"
 FOLDER = Path(stepscope.registers.__file__).parent
 # Modules of the package that hold no numbers.
 OTHERS = ("entry", "page")
-# Holds a table of data sheets instead of single numbers.
-TABLE = "calibration.devices"
+# They hold tables of data sheets instead of single numbers.
+TABLES = ("calibration.devices", "calibration.caches")
 
 page()  # imports all registers
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text("utf-8") == page(), "run: python -m stepscope.registers.page > docs/calibration.md"
+    assert PAGE.read_text("utf-8") == page(), "run: python -m stepscope.registers.page docs/calibration.md"
 
 
 def test_every_register_is_on_the_page() -> None:
@@ -42,7 +43,18 @@ def test_every_device_has_a_source_and_rates_that_make_sense() -> None:
         assert device.tera["fp16"] <= device.tera.get("fp8", device.tera["fp16"])
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if name != TABLE])
+def test_every_device_has_a_cache_and_links() -> None:
+    """By the beginning of its name; no entry is without a device."""
+    found = [next((each for each in CACHES if device.name.startswith(each.name)), None) for device in DEVICES]
+    assert None not in found
+    assert {each.name for each in found if each} == {each.name for each in CACHES}
+    for each in CACHES:
+        assert each.source
+        assert each.pcie in PCIE_GB_PER_S
+        assert (each.link == "") <= (each.link_gb_per_s is None)
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in TABLES])
 def test_a_number_has_one_name_in_code_and_register(name: str) -> None:
     module = import_module(f"stepscope.registers.{name}")
     found = entries_of(module)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from stepscope.reports.build import report
-from stepscope.reports.model.report import Finding, Profile, Report, StepRow, Steps, Straggler
+from stepscope.reports.model.report import Finding, Interval, Profile, Report, StepRow, Steps, Straggler
 from stepscope.reports.ranks.straggler_finding import with_straggler
+from tests.builders.documents import chrome, event
+from tests.builders.files import write
 from tests.reports.promises import broken
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -38,8 +39,7 @@ def finding(code: str, share: float, saves: int) -> Finding:
         detail="",
         share=share,
         saves_ns_per_step=saves,
-        speedup=speedup,
-        speedup_max=max(speedup, 1 / (1 - share)),
+        speedup=Interval(speedup, speedup, speedup),
     )
 
 
@@ -64,12 +64,8 @@ def _report(findings: list[Finding]) -> Report:
 
 def test_a_program_without_a_framework_gets_no_advice_on_launches(tmp_path: Path) -> None:
     """Spans of a tool that nobody knows are its work; nothing is launched."""
-    events = [
-        {"name": f"job {i % 7}", "ph": "X", "ts": 1000 * i, "dur": 800 + i % 11, "pid": 1, "tid": i % 3}
-        for i in range(90)
-    ]
-    path = tmp_path / "simple.trace.json"
-    path.write_text(json.dumps({"traceEvents": events}))
+    events = [event(None, f"job {i % 7}", 1000 * i, 800 + i % 11, tid=i % 3) for i in range(90)]
+    path = write(tmp_path / "simple.trace.json", chrome(*events))
     found = report(path)
     assert not broken(found)
     assert {row.part for row in found.breakdown} <= {"host_compute", "unexplained"}

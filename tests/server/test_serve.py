@@ -257,8 +257,8 @@ class TestCommand:
         ("words", "said"),
         [
             (["--no-token", "--host", "0.0.0.0"], "--no-token is for this machine alone"),
-            (["--capture-server", "nonsense"], "This is no profiler server: nonsense"),
-            (["--allow-host", "a b"], "This is no host name: a b"),
+            (["--capture-server", "nonsense"], "This is not a profiler server: nonsense"),
+            (["--allow-host", "a b"], "This is not a host name: a b"),
         ],
     )
     def test_options_that_make_no_sense(self, logs: Path, words: list[str], said: str) -> None:

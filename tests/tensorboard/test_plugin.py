@@ -79,7 +79,7 @@ def test_a_report(board: Board) -> None:
     address = f"{PLUGIN}/api/runs/{run['id']}/report"
     status, _, body = until(lambda: board.get(address), lambda answer: answer[0] != 202)
     assert status == 200
-    assert json.loads(body)["schema"] == "stepscope.report/1"
+    assert json.loads(body)["schema"] == "stepscope.report/2"
 
 
 def test_capture_is_off(board: Board) -> None:

@@ -31,7 +31,7 @@ def read(source: Source, progress: Progress) -> Draft:
     spans = [span for line in lines if (span := _parse(line)) is not None]
     if len(spans) < len(lines):
         detail = "{count} lines are not spans and were left out."
-        source.problems.add(problem("bad-events", detail, count=len(lines) - len(spans)))
+        source.problems.add(problem("damaged-events", detail, count=len(lines) - len(spans), case="lines"))
     threads = list(dict.fromkeys(thread for thread, *_ in spans))
     events = pl.DataFrame(
         {

@@ -10,6 +10,7 @@ from typing import cast
 import polars as pl
 
 from stepscope.analysis.account.account import Account, account
+from stepscope.analysis.compute.account import ComputeAccount, compute_account
 from stepscope.analysis.host.causes import share_causes
 from stepscope.analysis.kernels.calls import kernel_calls
 from stepscope.analysis.memory import DeviceMemory, memory_use
@@ -17,7 +18,8 @@ from stepscope.analysis.once import shared
 from stepscope.analysis.ops.calls import op_calls
 from stepscope.analysis.options import Options
 from stepscope.analysis.replay.light import LightHost, NotJoined, join_light
-from stepscope.analysis.replay.plan import Plan, plan
+from stepscope.analysis.replay.plan import Plan
+from stepscope.analysis.replay.unprofiled_host import plan
 from stepscope.analysis.serving.workload import Workload, workload
 from stepscope.analysis.steps.find import Steps, find_steps, steps_of_events
 from stepscope.analysis.steps.inside import cut_to_windows
@@ -38,7 +40,8 @@ class RankContext:
     @shared
     def all_steps(self) -> Steps:
         """All steps of the rank, also those that do not count."""
-        return find_steps(self.whole_trace, self.options.step_name, self.options.whole)
+        options = self.options
+        return find_steps(self.whole_trace, options.step_name, options.whole, options.region)
 
     @shared
     def steps(self) -> Steps:
@@ -134,6 +137,11 @@ class RankContext:
     def kernel_calls(self) -> pl.DataFrame:
         """One row per kernel inside the steps."""
         return kernel_calls(self.work)
+
+    @shared
+    def compute(self) -> ComputeAccount:
+        """What the device's compute time went to: the least its work needs, and what is lost."""
+        return compute_account(self.work, self.account, self.kernel_calls, self.op_calls)
 
     @shared
     def workload(self) -> Workload:

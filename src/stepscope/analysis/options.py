@@ -21,6 +21,7 @@ class Options:
     ops_by: tuple[str, ...] = ()
     whole: bool = False  # the whole recording as one window, whatever marks steps in it
     must_match: bool = True  # a `step_name` that nothing has is an error
+    region: str | None = None  # what the ranks agreed on, where none was chosen by hand
 
     def of_region(self, region: str | None) -> Options:
         """The same for another recording: where none was chosen, of the region that the first one is about."""

@@ -6,7 +6,7 @@ import polars as pl
 
 BUSY_PARTS = ("compute", "collective", "copy")
 IDLE_PARTS = (
-    "input", "compile", "python", "dispatch", "sync", "device_gap", "host_collective", "io", "profiler",
+    "input", "compile", "python", "dispatch", "allocator", "sync", "device_gap", "host_collective", "io", "profiler",
     "unrecorded", "unexplained",
 )  # fmt: skip
 PARTS = (*BUSY_PARTS, "host_compute", *IDLE_PARTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from dataclasses import asdict, dataclass
@@ -40,5 +41,14 @@ def about(settings: Settings, who: Identity | None = None) -> dict[str, Any]:
         "job": who.job,
         "options": asdict(settings.options),
         "command": list(getattr(sys, "orig_argv", sys.argv)),
+        "cores": _cores(),
         "versions": {"python": platform.python_version(), "platform": platform.platform()},
     }
+
+
+def _cores() -> int | None:
+    """The cores that this process may use: fewer than the machine has in a container or under a scheduler."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):  # not on this system
+        return os.cpu_count()

@@ -15,7 +15,7 @@ from stepscope.cli.options import (
     ForceOption,
     NoCacheOption,
     OutputOption,
-    ProfilePath,
+    ProfilePaths,
     QuietOption,
     RankOption,
     RunOption,
@@ -43,7 +43,7 @@ class Format(str, Enum):
 
 
 def check(
-    path: ProfilePath,
+    paths: ProfilePaths,
     budget: Annotated[Path, typer.Option("--budget", metavar="FILE", help="Limits, as a TOML file.")] = Path("budgets.toml"),
     baseline: Annotated[list[str] | None, typer.Option("--baseline", metavar="PATH", help="Profile to compare with, instead of the file's. Repeat for several recordings of the same job: they measure the noise.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Also fail on inconclusive results (within noise).")] = False,
@@ -72,7 +72,7 @@ def check(
         limits = read_budget(budget)
         if baseline:
             limits = with_baseline(limits, baseline)
-        profile = opened(talk, path, rank, run, no_cache)
+        profile = opened(talk, paths, rank, run, no_cache)
         options = Options(step_name, parse_steps(step) if step is not None else None, 0, whole=whole)
         tell(talk, judge(profile, limits, options=options, strict=strict), output_format.value, output, force)
 

@@ -14,7 +14,7 @@ from stepscope.cli.options import (
     ColorOption,
     ForceOption,
     NoCacheOption,
-    ProfilePath,
+    ProfilePaths,
     QuietOption,
     RankOption,
     RunOption,
@@ -35,9 +35,9 @@ class Target(str, Enum):
 
 
 def export(
-    path: ProfilePath,
+    paths: ProfilePaths,
     to: Annotated[Target, typer.Option("--to", help="chrome: JSON for Perfetto. parquet: a folder with one file per table.")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="OUT", help="Output file or folder; default: named after PATH, in the current folder. - is stdout. A name ending in .gz is compressed.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="OUT", help="Output file or folder; default: named after the profile, in the current folder. - is stdout. A name ending in .gz is compressed.")] = None,
     merge: Annotated[bool, typer.Option("--merge", help="Chrome: write one file with all ranks, with clocks aligned by the collectives.")] = False,
     force: ForceOption = False,
     rank: RankOption = None,
@@ -65,7 +65,7 @@ def export(
             _refuse_stdout(to)
         elif output is not None:
             writer.check_target(output, to.value, force)
-        profile = opened(talk, path, rank, run, no_cache)
+        profile = opened(talk, paths, rank, run, no_cache)
         several = to is Target.chrome and len(profile.traces) > 1
         one_file = merge or to_stdout or (output is not None and writer.is_one_file(output))
         if several and one_file:

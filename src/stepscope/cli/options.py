@@ -12,7 +12,6 @@ from stepscope.cli.console import Color, Talk
 if TYPE_CHECKING:
     from stepscope.profiles.profile import Profile
 
-ProfilePath = Annotated[str, typer.Argument(metavar="PATH", help="File, folder, quoted glob pattern or URL.")]
 ProfilePaths = Annotated[
     list[str],
     typer.Argument(metavar="PATH...", help="Files of one job, or a folder, quoted glob pattern or URL."),

@@ -16,7 +16,7 @@ from stepscope.cli.options import (
     ForceOption,
     NoCacheOption,
     OutputOption,
-    ProfilePath,
+    ProfilePaths,
     QuietOption,
     RankOption,
     RawOption,
@@ -47,7 +47,7 @@ class Format(str, Enum):
 
 
 def query(
-    path: ProfilePath,
+    paths: ProfilePaths,
     sql: Annotated[str, typer.Argument(metavar="SQL", help='One SELECT over the tables, such as "SELECT name, dur_ns FROM events LIMIT 5".')],
     output_format: Annotated[Format | None, typer.Option("--format", help="How to write the rows; by the name of FILE, else table.")] = None,
     timeout: Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", min=0.001, help="End the query after that time; without it there is no limit.")] = None,
@@ -71,7 +71,7 @@ def query(
     with session(quiet, verbose, color) as talk:
         chosen = output_format or _by_name(output)
         _check_destination(chosen, output, force)
-        found = _found(talk, Order(sql, timeout), lambda: opened(talk, path, rank, run, no_cache))
+        found = _found(talk, Order(sql, timeout), lambda: opened(talk, paths, rank, run, no_cache))
         shown = _limited(talk, found, chosen, limit)
         with destination(output, force) as stream:
             _WRITERS[chosen](shown, stream, raw)

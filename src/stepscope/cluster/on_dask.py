@@ -71,7 +71,7 @@ class OnDask:
         return _given_up(task, summary)
 
     def _held(self, function: Callable[[Task], Answer], task: Task, kept: Any) -> Any:
-        """The value is with a worker: what one held that died later is made again, now that nobody kills any more."""
+        """The value is with a worker: what a worker held that died later is made again, now that no worker is killed any more."""
         from distributed import KilledWorker
 
         if isinstance(kept, Answer) or not isinstance(kept.exception(), KilledWorker):
@@ -117,14 +117,14 @@ def address_of(text: str) -> str:
             found = str(msgspec.json.decode(Path(found).read_bytes())["address"])
         except (OSError, msgspec.DecodeError, KeyError, TypeError):
             raise StepscopeError(
-                f"{text} is no scheduler file.",
+                f"{text} is not a scheduler file.",
                 fix="Write one with: dask scheduler --scheduler-file FILE.json",
             ) from None
     if "://" not in found:
         found = f"tcp://{found}"
     if not _ADDRESS.fullmatch(found):
         raise StepscopeError(
-            f"{text!r} is no address of a Dask scheduler.",
+            f"{text!r} is not the address of a Dask scheduler.",
             fix="Give the one that dask scheduler prints, such as tcp://host:8786, or its scheduler file.",
         )
     return found

@@ -28,7 +28,7 @@ _ONE_THREAD = "POLARS_MAX_THREADS"
 
 
 class Processes:
-    """So many processes of this machine."""
+    """Some processes of this machine."""
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = max(1, workers or os.cpu_count() or 1)
@@ -39,7 +39,7 @@ class Processes:
     def keep(
         self, function: Callable[[Task], Answer], tasks: Sequence[Task], progress: Progress
     ) -> list[Any]:
-        """Side by side; each answer comes back without the calls of its rank, which lie in a file."""
+        """Side by side; each answer comes back without the calls of its rank, which are in a file."""
         waiting = {task.place: replace(task, spill=self._spilled.name) for task in tasks}
         done: dict[int, Answer] = {}
         for attempt in range(TRIES):
@@ -143,7 +143,7 @@ class Processes:
 
 @dataclass(frozen=True)
 class _Table:
-    """Where a table lies."""
+    """Where a table is."""
 
     path: str
 

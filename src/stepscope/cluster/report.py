@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options, parse_steps
+from stepscope.analysis.steps.regions import agree_on_region
 from stepscope.cluster import work
 from stepscope.cluster.place import Here, Place, Progress
 from stepscope.cluster.processes import Processes
@@ -174,6 +175,7 @@ class _Job:
         answers = self._place.answers(kept)
         profile = self._profile(answers)
         kept, answers = self._renumbered(profile, kept, answers)
+        kept, answers = self._of_one_region(profile, kept, answers)
         order = sorted(
             (a.rank, at) for at, a in enumerate(answers) if a.error is None and a.rank in profile.ranks
         )
@@ -204,18 +206,43 @@ class _Job:
     def _renumbered(
         self, profile: Profile, kept: list[Any], answers: list[Answer]
     ) -> tuple[list[Any], list[Answer]]:
-        """Those again whose rank turned out to be another one, which only the files of all ranks could tell."""
+        """Those again whose rank turned out to be another one, which only the files of all ranks could show."""
         numbers = {id(trace): rank for trace, rank in zip(profile.traces, profile.ranks, strict=True)}
         wrong = [
             (at, numbers[id(answer.light)])
             for at, answer in enumerate(answers)
             if numbers.get(id(answer.light), answer.rank) != answer.rank
         ]
-        if not wrong:
+        return self._again(
+            kept,
+            answers,
+            {at: replace(answers[at].task, rank=rank, forced=True) for at, rank in wrong},
+        )
+
+    def _of_one_region(
+        self, profile: Profile, kept: list[Any], answers: list[Answer]
+    ) -> tuple[list[Any], list[Answer]]:
+        """Those again that chose another region than all ranks together."""
+        if len(profile.ranks) < 2 or self._options.whole or self._options.step_name is not None:
             return kept, answers
-        tasks = [replace(answers[at].task, rank=rank, forced=True) for at, rank in wrong]
-        again = self._place.keep(work.analyse, tasks, _quiet)
-        for (at, _), one, answer in zip(wrong, again, self._place.answers(again), strict=True):
+        region = agree_on_region([each.regions for each in answers if each.rank in profile.ranks])
+        tasks = {
+            at: replace(
+                answer.task, rank=answer.rank, forced=True, options=replace(self._options, region=region)
+            )
+            for at, answer in enumerate(answers)
+            if region in answer.regions and next(iter(answer.regions)) != region
+        }
+        return self._again(kept, answers, tasks)
+
+    def _again(
+        self, kept: list[Any], answers: list[Answer], tasks: dict[int, Task]
+    ) -> tuple[list[Any], list[Answer]]:
+        """The answers with those to these tasks in their places."""
+        if not tasks:
+            return kept, answers
+        again = self._place.keep(work.analyse, list(tasks.values()), _quiet)
+        for at, one, answer in zip(tasks, again, self._place.answers(again), strict=True):
             kept[at], answers[at] = one, answer
         return kept, answers
 

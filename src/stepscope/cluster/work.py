@@ -7,7 +7,7 @@ where they were read: in memory on Dask, in a file beside local processes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import polars as pl
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
+from stepscope.analysis.steps.find import times_in_regions
 from stepscope.errors import StepscopeError
 from stepscope.profiles.load import load
 from stepscope.ranks.arrivals import joined_meetings
@@ -28,7 +29,7 @@ COLLECTIVES = "collectives"
 
 @dataclass(frozen=True)
 class Task:
-    """One file to be read. `rank` is used where the file does not tell its own, or always if `forced`."""
+    """One file to be read. `rank` is used where the file does not give its own, or always if `forced`."""
 
     place: int
     path: str
@@ -56,6 +57,7 @@ class Answer:
     calls: Calls | None = None
     spilled: str | None = None
     more: Any = None  # what `also` of the task gave
+    regions: dict[str, int] = field(default_factory=dict)  # the time in each
 
 
 def analyse(task: Task) -> Answer:
@@ -81,8 +83,9 @@ def analyse(task: Task) -> Answer:
         for answer in failures.caught(section, rank, section.of_rank, context):
             found[section.name] = answer
     answer = Answer(
-        task, rank, light=light(trace), events=len(trace.events), found=found, faults=tuple(failures.lines())
-    )
+        task, rank, light=light(trace), events=len(trace.events), found=found, faults=tuple(failures.lines()),
+        regions=times_in_regions(trace),
+    )  # fmt: skip
     return _with_calls(replace(answer, more=task.also(context) if task.also is not None else None))
 
 

@@ -1,4 +1,4 @@
-"""The page docs/troubleshooting.md, made from the doctor's own texts: python -m stepscope.doctor.page > docs/troubleshooting.md"""
+"""The page docs/troubleshooting.md, made from the doctor's own texts: python -m stepscope.doctor.page docs/troubleshooting.md"""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from stepscope.doctor.check import GROUPS, Check, Group
 from stepscope.doctor.diagnose import all_checks
+from stepscope.markdown import write_page
 
 _INTRODUCTION = """# Troubleshooting
 
@@ -19,7 +20,7 @@ stepscope doctor train.py      # a training script, which is parsed and never ru
 stepscope doctor logs/run1     # a profile, or a folder that should hold one
 ```
 
-An `error` or a `warning` makes the exit code 3; `info` is a note. This page is generated: `python -m stepscope.doctor.page`.
+An `error` or a `warning` makes the exit code 3; `info` is a note. This page is generated: `python -m stepscope.doctor.page docs/troubleshooting.md`.
 """
 _HEADINGS: dict[Group, str] = {
     "environment": "## The environment\n\nChecked without a path. `--python PATH` examines another interpreter, `--logdir DIR` another output folder.",
@@ -52,4 +53,4 @@ def _escaped(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    write_page(page(), sys.argv[1:])

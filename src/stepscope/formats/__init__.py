@@ -22,7 +22,7 @@ def detect(source: Source) -> Format:
 
 
 def read(source: Source, progress: Progress = no_progress) -> Trace:
-    """The file as a trace. Bad events become problems of the trace; a file that is no profile is an error."""
+    """The file as a trace. Bad events become problems of the trace; a file that is not a profile is an error."""
     from stepscope.trace.finish import finish
 
     return finish(detect(source).read(source, progress))

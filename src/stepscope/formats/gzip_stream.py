@@ -83,7 +83,7 @@ class Unpacker:
         return data
 
     def _up_to_the_damage(self, size: int, error: str) -> Iterator[bytes]:
-        """Unpack again in steps that can be taken back, for what lies between the last piece and the damage."""
+        """Unpack again in steps that can be taken back, for what is between the last piece and the damage."""
         steps = _Steps()
         skip = self.unpacked
         with self.reopen() as file:

@@ -1,4 +1,4 @@
-"""Files that are no profile: what they are instead, where that can be told, and what to do with them."""
+"""Files that are not profiles: what they are instead, where that is known, and what to do with them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def describe_json(found: JsonEvents) -> str:
     if "nbformat" in header:
         return "it is a Jupyter notebook"
     if "traceEvents" in header:
-        return "its `traceEvents` are no list"
+        return "its `traceEvents` are not a list"
     if problems.keys() & {"bad-events", "no-phase", "untimed-events", "time-out-of-range"}:
         return "what its list holds are not events"
     for code in ("gzip-bomb", "damaged-gzip"):

@@ -1,4 +1,4 @@
-"""Protocol-buffer messages, one level at a time, from bytes that nobody vouches for."""
+"""Protocol-buffer messages, one level at a time, from untrusted bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIXED_BYTES = {1: 8, 5: 4}
 
 
 class _Damaged(Exception):
-    """The bytes are no message."""
+    """The bytes are not a message."""
 
 
 class _Cut(Exception):

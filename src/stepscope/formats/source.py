@@ -1,4 +1,4 @@
-"""The bytes of one file, wherever it lies: mapped if it is plain and local, else unpacked piece by piece."""
+"""The bytes of one file, wherever it is: mapped if it is plain and local, else unpacked piece by piece."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def access_hint(url: str, error: Exception) -> str | None:
 
 @contextmanager
 def _in_words(path: str) -> Iterator[None]:
-    """What the system refuses, told to the user."""
+    """What the system refuses, in words for the user."""
     try:
         yield
     except FileNotFoundError:

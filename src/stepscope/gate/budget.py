@@ -44,7 +44,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Budget:
-    """All limits; None is no limit."""
+    """All limits; None means that there is no limit."""
 
     step_time: Limit | None = None
     step_time_p90: Limit | None = None

@@ -238,7 +238,7 @@ def _estimate_step_noise(side: Side, *, of_median: bool = False) -> float | None
 def find_lower_margin(steps: Sequence[float]) -> float | None:
     """How far the job's own median may be below the median of these steps, with 95 % confidence: by order, so that a few slow steps do not hide it.
 
-    If it were below the k shortest of n, n − k or more would be above it by chance. None for too few steps.
+    If it were below the k shortest of n, noise alone would put n − k or more above it. None for too few steps.
     """
     ordered, likely, shortest = sorted(steps), 0.0, -1
     for count in range(len(ordered)):

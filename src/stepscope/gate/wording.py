@@ -25,7 +25,7 @@ ONE_RANK = "Only one rank of the job was loaded."
 
 
 def format_limit(value: float, unit: str, written: str) -> str:
-    """An amount; bytes in the unit that the limit was written in: nobody recognises 24 GB in 22.4 GiB."""
+    """An amount; bytes in the unit that the limit was written in: 22.4 GiB is hard to recognise as 24 GB."""
     word = written.split()[-1] if unit == "bytes" and written else ""
     return f"{value / SIZES[word]:,.4g} {word}" if word in SIZES else format_amount(value, unit)
 

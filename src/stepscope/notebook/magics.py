@@ -19,7 +19,7 @@ FOLDER = "stepscope-out"
 
 
 class _Parser(argparse.ArgumentParser):
-    """Tells what is wrong instead of ending the kernel."""
+    """Shows what is wrong instead of ending the kernel."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}. {self.format_usage().strip()}")

@@ -42,8 +42,14 @@ ENTRIES = (
         "damaged-events",
         "warning",
         "Some events are damaged",
-        "A copy or a disk damaged the file. Damaged events are left out, or kept without the damaged detail.",
+        "A copy, a disk or an editor damaged the file. Damaged events are left out, or kept without the damaged detail.",
         _COPY,
+        {
+            "lines": Case(
+                "Some lines of the file are not events",
+                "Compare these lines with what the profiler writes; record again if you did not edit the file.",
+            )
+        },
     ),
     Entry(
         "damaged-program",

@@ -1,10 +1,11 @@
-"""The page docs/problems.md, made from the catalogue: python -m stepscope.problems.page > docs/problems.md"""
+"""The page docs/problems.md, made from the catalogue: python -m stepscope.problems.page docs/problems.md"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 
+from stepscope.markdown import write_page
 from stepscope.problems import compared, file, ranks, recording
 from stepscope.problems.entry import Entry, Words
 
@@ -16,7 +17,7 @@ A problem is a defect of the capture itself. A problem never stops stepscope fro
 and `stepscope doctor` show it once, with the evidence, the cause and the fix, and the table [`problems`](tables.md#problems) keeps it. Where
 a code has several rows of text, the facts of the case decide. `stepscope doctor` finds more: see [Troubleshooting](troubleshooting.md).
 
-This page is generated from the catalogue that all of them use: `python -m stepscope.problems.page`.
+This page is generated from the catalogue that all of them use: `python -m stepscope.problems.page docs/problems.md`.
 """
 
 
@@ -56,4 +57,4 @@ def _escaped(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    write_page(page(), sys.argv[1:])

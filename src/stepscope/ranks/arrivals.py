@@ -2,7 +2,7 @@
 
 With clocks that agree, a rank comes when its call starts, and a host's call of device tensors once its own device has computed
 them; elsewhere all ranks are taken to leave together, so that who spent least time in the call came last. Wait of a rank = the
-last arrival − its own. Transfer = the time that the last one spent in the call from then on, for it waited for nobody.
+last arrival − its own. Transfer = the time that the last one spent in the call from then on, since it did not wait.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def joined_meetings(frames: Collection[pl.DataFrame]) -> pl.DataFrame:
 def finished(found: pl.DataFrame) -> pl.DataFrame:
     """Meetings of at least two ranks, of no more than the group has, with late_ns, skew_ns and mean_wait_ns.
 
-    More ranks than members means several groups of one name, which cannot be told apart.
+    More ranks than members means several groups of one name, which cannot be distinguished.
     """
     told = pl.col("group_size").is_null() | (pl.col("ranks") <= pl.col("group_size"))
     mean = pl.col("last_ns") - pl.col("origin_ns") - pl.col("sum_ns") / pl.col("ranks")

@@ -1,9 +1,9 @@
-"""Many ranks put together, in stages that each need little: what a rank tells of itself, what follows from all, what it then sees.
+"""Many ranks put together, in stages that each need little: what a rank reports, what follows from all, what it then sees.
 
 1. each rank: `look` — how many calls it made, some ends of calls for the clocks, how its steps went;
 2. all together: `plan` — the clocks, and which calls can be matched;
 3. each rank: `meet` — its arrivals; put together pairwise, in any order, by `joined_meetings`;
-4. each rank: `wait` — for whom it waited. `compared` draws the conclusions.
+4. each rank: `wait` — for which ranks it waited. `compared` draws the conclusions.
 Only what stages 1, 3 and 4 give leaves the process that read the rank. `compare` does it all in one process.
 """
 
@@ -67,7 +67,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Look:
-    """What a rank tells before the others are known."""
+    """What a rank reports before the others are known."""
 
     rank: int
     counts: pl.DataFrame
@@ -90,7 +90,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Waited:
-    """What a rank saw of the others: sums of its waits by whom they were for, how late it was itself, arrivals at the worst."""
+    """What a rank saw of the others: sums of its waits by the rank waited for, how late it was itself, arrivals at the worst."""
 
     rank: int
     matched: int

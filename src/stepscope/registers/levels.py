@@ -20,7 +20,7 @@ SLOW_STEP_DEVIATIONS = level(
     unit="median absolute deviations above the median",
     why="at least (3.4 σ of normal noise): keeps ordinary spread out where steps vary much; 8 mark the same steps in all 179 recordings that were looked at",
 )
-SLOW_STEP_FEWEST = level("SLOW_STEP_FEWEST", 5, unit="steps", why="of fewer nobody can say which is usual")
+SLOW_STEP_FEWEST = level("SLOW_STEP_FEWEST", 5, unit="steps", why="fewer do not show which is usual")
 RARE_STEPS = level(
     "RARE_STEPS",
     0.25,
@@ -63,7 +63,7 @@ PRIOR_FREEDOM = level(
     "PRIOR_FREEDOM",
     4.0,
     unit="degrees of freedom",
-    why="what is known of runs in general counts as so many recordings more",
+    why="what is known of runs in general counts as this many more recordings",
 )
 BOOTSTRAP_SEED = level("BOOTSTRAP_SEED", 20_261_115, unit="seed", why="fixed, so that a diff repeats itself")
 BOOTSTRAP_SECOND_SEED = level(
@@ -114,13 +114,11 @@ TURNS_SIGNIFICANCE = level(
     "TURNS_SIGNIFICANCE",
     0.1,
     unit="probability",
-    why="that a rank is late so often by chance, in jobs that lose by late ranks in turn what is worth showing: those are few, so that a weaker test does little harm",
+    why="that a healthy rank is late this often, in jobs that lose by late ranks in turn what is worth showing: those are few, so that a weaker test does little harm",
 )
 
 # How much is enough to judge by.
-FEWEST_STEPS = level(
-    "FEWEST_STEPS", 3, unit="steps", why="of fewer nobody can say what a job does in every step"
-)
+FEWEST_STEPS = level("FEWEST_STEPS", 3, unit="steps", why="fewer do not show what a job does in every step")
 FEWEST_PAIRS = level("FEWEST_PAIRS", 4, unit="pairs of steps", why="the correlation of fewer shows nothing")
 FEWEST_SCATTERED_NAMES = level(
     "FEWEST_SCATTERED_NAMES",
@@ -173,7 +171,10 @@ NEAR_SIGMA = level(
     why="residuals closer to the line weigh alike, so that none weighs infinitely much",
 )
 HUBER_SIGMA = level(
-    "HUBER_SIGMA", 1.5, unit="σ", why="Huber's loss: residuals farther away count as if they were no farther"
+    "HUBER_SIGMA",
+    1.5,
+    unit="σ",
+    why="Huber's loss: residuals farther away count as if they were at this distance",
 )
 DRIFT_SIGMA = level(
     "DRIFT_SIGMA",

@@ -1,4 +1,4 @@
-"""The page docs/calibration.md, made from the registers: python -m stepscope.registers.page > docs/calibration.md"""
+"""The page docs/calibration.md, made from the registers: python -m stepscope.registers.page docs/calibration.md"""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType
 
+from stepscope.markdown import write_page
 from stepscope.registers import levels
+from stepscope.registers.calibration.caches import CACHES
 from stepscope.registers.calibration.devices import DEVICES, IDENTITIES
 from stepscope.registers.entry import ENTRIES, Entry
 
@@ -18,12 +20,15 @@ MODULES = (
     "calibration.launches",
     "calibration.kernels",
     "calibration.devices",
+    "calibration.caches",
     "calibration.clocks",
     "calibration.runs",
     "policy.findings",
+    "policy.compute",
     "policy.capture",
     "policy.steps",
     "policy.tables",
+    "policy.graphs",
     "policy.ranks",
     "policy.diffs",
 )
@@ -31,7 +36,7 @@ _INTRODUCTION = f"""# Calibration, policy and levels
 
 Every number that decides what a report, a diff or a gate says, with its origin. `stepscope.registers` holds them, and the code imports them
 from there. *Levels* are parameters of statistical methods, *calibration* is measured physics, *policy* is what is worth showing.
-A figure that nobody has measured says so. This page is generated: `python -m stepscope.registers.page`.
+A figure that has not been measured says so. This page is generated: `python -m stepscope.registers.page docs/calibration.md`.
 
 - A **slow step** (an outlier) takes more than {levels.SLOW_STEP_TIMES:g} times the median step of its rank and device, and longer than
   that median by more than {levels.SLOW_STEP_DEVIATIONS} median absolute deviations. Fewer than {levels.SLOW_STEP_FEWEST} steps have no outliers.
@@ -55,6 +60,10 @@ _PEAKS = """Dense operations a second by number format in 10¹², and memory ban
 the format has any; GeForce cards with sums in fp32. MI250 and MI250X show as two devices, so theirs are halves. A device that is not listed has no
 peak, unless the profile gives one, as those of TPUs do. Where a sheet gives figures with sparsity alone, half of them is taken.
 """
+_LINKS = """An entry is of the devices above whose name begins so. PCIe is a generation; sixteen lanes of generations 3, 4, 5 and 6 move 15.8, 31.5, 63 and
+121 GB/s one way. GB/s of links are both ways together. Bandwidths of the L2 are bytes a clock at the highest clock; on MI300 and later the
+Infinity Cache takes its place.
+"""
 _NAMELESS = (
     "A device without a name is recognised by its vendor, its multiprocessors (compute units) and its memory: "
     + "; ".join(f"{each.units} and {each.gib[0]} to {each.gib[1]} GiB: {each.name}" for each in IDENTITIES)
@@ -70,6 +79,14 @@ def _peaks() -> Iterator[str]:
         yield f"| {device.name} | {device.gb_per_s:g} | {' | '.join(rates)} | {device.source} |"
 
 
+def _caches() -> Iterator[str]:
+    yield "| device | L2, MiB | L2, GB/s | PCIe | link | link, GB/s | source |"
+    yield "|---" * 7 + "|"
+    for each in CACHES:
+        rates = [f"{rate:g}" if rate else "" for rate in (each.l2_gb_per_s, each.link_gb_per_s)]
+        yield f"| {each.name} | {each.l2_mib:g} | {rates[0]} | {each.pcie} | {each.link} | {rates[1]} | {each.source} |"
+
+
 def page() -> str:
     """The whole page."""
     parts = [_INTRODUCTION]
@@ -83,7 +100,13 @@ def page() -> str:
         if register != name:
             parts.append(f"### {_heading(module)}\n")
         if name == "calibration.devices":
-            parts += [_PEAKS, "\n".join(_peaks()) + "\n", _NAMELESS + "\n"]
+            parts += [
+                _PEAKS,
+                "\n".join(_peaks()) + "\n",
+                _NAMELESS + "\n",
+                _LINKS,
+                "\n".join(_caches()) + "\n",
+            ]
         else:
             parts.append("\n".join(_table(register, entries_of(module))) + "\n")
     return "\n".join(parts)
@@ -123,4 +146,4 @@ def written(value: float) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    write_page(page(), sys.argv[1:])

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options, parse_steps
+from stepscope.analysis.steps.find import times_in_regions
+from stepscope.analysis.steps.regions import agree_on_region
 from stepscope.errors import StepscopeError
 from stepscope.profiles.cache import background
 from stepscope.profiles.find.catalog import Places
@@ -67,6 +70,7 @@ def build(
 ) -> Report:
     """The report, rank by rank: what one rank needed is let go before the next one is looked at, and after `also` saw it."""
     ranks = _chosen_ranks(profile, rank)
+    options = _of_one_region(profile, ranks, options)
     wanted = chosen_sections(sections, several=len(ranks) > 1)
     failures = Failures()
     found: dict[str, list[Any]] = {section.name: [] for section in wanted}
@@ -80,6 +84,14 @@ def build(
             if also is not None:
                 also(context)
     return put_together(profile, options, ranks, wanted, found, failures)
+
+
+def _of_one_region(profile: Profile, ranks: Sequence[int], options: Options) -> Options:
+    """Steps of several ranks are compared: where one trains for longer than it collects and another does not, both show the same."""
+    if len(ranks) < 2:
+        return options
+    times = [times_in_regions(profile.trace(number)) for number in ranks]
+    return replace(options, region=agree_on_region(times))
 
 
 def put_together(

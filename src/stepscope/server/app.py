@@ -154,7 +154,7 @@ class App:
         }
 
     def _captured(self, request: Request, words: list[str]) -> Answer:
-        """POST begins a recording; GET tells of one, or what can be recorded from."""
+        """POST begins a recording; GET reports on one, or what can be recorded from."""
         if not self.settings.capture:
             raise Refused("Recording from this page is off.", status=403)
         self.settings.guard.check_order(request)

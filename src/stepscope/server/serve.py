@@ -67,7 +67,7 @@ class Serving:
 def listen(
     app: App, host: str, port: int, prefix: str = "", wrap: Callable[[App], Any] = lambda app: app
 ) -> Serving:
-    """Bind the address; port 0 takes any that is free. `wrap` may stand between the app and the world."""
+    """Bind the address; port 0 takes any that is free. `wrap` may be a layer around the app."""
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a short queue is nothing to tell
     try:
         bound = socket.create_server((host, port), family=_family(host), backlog=128)

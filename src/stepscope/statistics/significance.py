@@ -37,5 +37,5 @@ def fisher_p_value(a: tuple[int, int], b: tuple[int, int]) -> float:
 
 
 def sigmas_above(tests: int) -> float:
-    """Standard deviations that the largest of so many values of normal noise exceeds with the probability SIGNIFICANCE."""
+    """Standard deviations that the largest of `tests` values of normal noise exceeds with the probability SIGNIFICANCE."""
     return quantile(2 * SIGNIFICANCE / max(1, tests), MANY)

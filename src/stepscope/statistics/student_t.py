@@ -1,4 +1,4 @@
-"""Student's t distribution: how likely a difference of that many standard errors is by chance, and the reverse."""
+"""Student's t distribution: how likely noise alone makes a difference of that many standard errors, and the reverse."""
 
 from __future__ import annotations
 

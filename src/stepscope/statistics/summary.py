@@ -37,7 +37,7 @@ def spread(durations: Sequence[int]) -> Spread | None:
 
 
 def percentile(ordered: Sequence[int], share: float) -> int:
-    """The value below which this share of the sorted values lies."""
+    """The value below which this share of the sorted values is."""
     place = share * (len(ordered) - 1)
     low = int(place)
     high = min(low + 1, len(ordered) - 1)

@@ -60,7 +60,7 @@ def _broken(context: base_plugin.TBContext, error: Exception) -> base_plugin.TBP
     text = "".join(traceback.format_exception(error))
 
     class Broken(base_plugin.TBPlugin):
-        """A tab that tells why it is empty."""
+        """A tab that shows why it is empty."""
 
         plugin_name = "stepscope"
 

@@ -78,7 +78,7 @@ def guard(bound: str, allowed: Sequence[str]) -> Guard:
 
 
 def places(logdir: str, spec: str) -> list[Place]:
-    """What --logdir or --logdir_spec names. A group `name:path` is told from a path with a colon as TensorBoard does it."""
+    """What --logdir or --logdir_spec names. A group `name:path` is distinguished from a path with a colon as TensorBoard does it."""
     if logdir:
         return [Place(logdir)]
     return [_place(part) for part in spec.split(",") if part.strip()]

@@ -11,7 +11,7 @@ _STYLE = "body { font: 16px/1.5 system-ui, sans-serif; max-width: 60em; margin: 
 
 
 def app(reason: str, details: str) -> Callable[..., Iterable[bytes]]:
-    """A WSGI app that tells the reason at every address."""
+    """A WSGI app that shows the reason at every address."""
     page = (
         f'<!doctype html><meta charset="utf-8"><title>stepscope</title><style>{_STYLE}</style>'
         f"<h1>stepscope cannot show its pages</h1><p>{escape(reason)}</p>"

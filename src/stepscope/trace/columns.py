@@ -156,7 +156,7 @@ def series(name: str, data: Any, dtype: Any, validity: Any = None) -> pl.Series:
 
 
 def repeated(value: object, count: int, dtype: Any, name: str = "") -> pl.Series:
-    """The same value so many times. Polars' own `repeat` makes a query of it, which costs more than small columns do."""
+    """The same value `count` times. Polars' own `repeat` makes a query of it, which costs more than small columns do."""
     found: pl.Series = pl.Series(name, [value], dtype=dtype).new_from_index(0, count)
     return found
 
@@ -167,7 +167,7 @@ def rows_or_null(name: str, rows: Any) -> pl.Series:
 
 
 def byte_strings(name: str, offsets: Any, data: Any) -> pl.Series:
-    """Byte strings that lie end to end in a writable buffer; string n is data[offsets[n]:offsets[n + 1]]."""
+    """Byte strings that are end to end in a writable buffer; string n is data[offsets[n]:offsets[n + 1]]."""
     where = memoryview(offsets).cast("B")
     length = where.nbytes // 8 - 1
     if length <= 0:

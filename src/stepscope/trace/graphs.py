@@ -17,6 +17,7 @@ from typing import cast
 
 import polars as pl
 
+from stepscope.registers.policy.graphs import GRAPH_ALIKE, GRAPH_LONGEST
 from stepscope.trace.lookup import distinct, rows_by_event
 from stepscope.trace.schema import Columns, Text
 from stepscope.trace.scopes import ancestors
@@ -28,8 +29,6 @@ _ENDS = r"^(cuda|cu|hip)StreamEndCapture"
 _RECORDS = r"^(cuda|cu|hip)(\w*LaunchKernel|LaunchCooperativeKernel|Memcpy\w*Async|Memset\w*Async)"
 _KERNEL = re.compile(r'"kernel":\s*("(?:[^"\\]|\\.)*")')
 _ANNOTATION = re.compile(r'"(?:str|annotation)":\s*("(?:[^"\\]|\\.)+")')
-_ALIKE = 0.9  # of the kernels of a replay must be those of the capture, in order
-_LONGEST = 5_000  # nodes of graphs that are compared name by name
 NODES: Columns = {"launch": pl.UInt32, "event": pl.UInt32, "place": pl.UInt32}
 _NAMED: Columns = {"event": pl.UInt32, "shapes": Text, "dtypes": Text, "scope": Text, "external_id": pl.Int64}
 
@@ -125,10 +124,10 @@ def named_by_captures(trace: Trace, found: list[Capture]) -> Trace:
                 rows += _row(capture, node, int(nodes["event"][place]))
     named = {row["event"] for row in rows}
     rows += [row for row in _annotated(trace, work["event"]) if row["event"] not in named]
-    named = pl.DataFrame(rows, schema=_NAMED).filter(~pl.col("event").is_in(trace.ops["event"].implode()))
-    if named.is_empty():
+    added = pl.DataFrame(rows, schema=_NAMED).filter(~pl.col("event").is_in(trace.ops["event"].implode()))
+    if added.is_empty():
         return trace
-    ops = pl.concat([trace.ops, named], how="diagonal").select(trace.ops.columns).sort("event")
+    ops = pl.concat([trace.ops, added], how="diagonal").select(trace.ops.columns).sort("event")
     tables = cast("MutableMapping[str, pl.DataFrame]", trace.tables)
     return Trace.over(ChainMap({"ops": ops}, tables), trace.cold)
 
@@ -170,17 +169,17 @@ def _aligned(sequence: tuple[str, ...], kernels: tuple[str | None, ...]) -> tupl
     if len(sequence) == len(kernels):
         same = sum(one == other for one, other in zip(sequence, kernels, strict=True))
         if not known:
-            return places, _ALIKE / 2
-        if same >= _ALIKE * known:
+            return places, GRAPH_ALIKE / 2
+        if same >= GRAPH_ALIKE * known:
             return places, same / known
-    if not known or max(len(sequence), len(kernels)) > _LONGEST:
+    if not known or max(len(sequence), len(kernels)) > GRAPH_LONGEST:
         return [], 0.0
     blocks = SequenceMatcher(None, sequence, [kernel or "" for kernel in kernels], autojunk=False)
     nodes = [-1] * len(sequence)
     for at, node, size in blocks.get_matching_blocks():
         nodes[at : at + size] = range(node, node + size)
     alike = sum(node >= 0 for node in nodes) / max(1, len(nodes))
-    return (nodes, alike) if alike >= _ALIKE else ([], 0.0)
+    return (nodes, alike) if alike >= GRAPH_ALIKE else ([], 0.0)
 
 
 def _row(capture: Capture, node: int, event: int) -> Iterator[dict[str, object]]:

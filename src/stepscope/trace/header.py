@@ -54,7 +54,7 @@ def checked(info: TraceInfo, problems: Problems) -> TraceInfo:
 
 
 def _impossible(device: dict[str, Any]) -> list[str]:
-    """The figures of a device, as PyTorch or XLA call them, that are no figures."""
+    """The figures of a device, as PyTorch or XLA call them, that are not numbers."""
     found = [name for name in _FIGURES if name in device and not _is_figure(device[name])]
     return found if isinstance(device.get("id"), int | str | None) else [*found, "id"]
 
@@ -76,7 +76,7 @@ def _possible(info: TraceInfo) -> dict[str, bool]:
 
 
 def is_rank(value: int | None) -> bool:
-    """Whether a job can have this rank; None is no claim."""
+    """Whether a job can have this rank; None claims nothing."""
     return value is None or 0 <= value < MOST_RANKS
 
 

@@ -1,4 +1,4 @@
-"""What part an event plays in training, told from its name: input, collective, optimizer, backward, …"""
+"""The role of an event in training, by its name: input, collective, optimizer, backward, …"""
 
 from __future__ import annotations
 

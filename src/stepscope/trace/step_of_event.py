@@ -1,4 +1,4 @@
-"""Which training step an event belongs to: by the marker it lies in, or by the marker its launch lies in."""
+"""Which training step an event belongs to: by the marker that encloses it, or its launch."""
 
 from __future__ import annotations
 

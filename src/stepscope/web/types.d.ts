@@ -48,7 +48,13 @@ export interface StepRow {
 
 export interface Finding {
   code: string; class: string; title: string; detail: string; evidence: Record<string, any>; share: number;
-  saves_ns_per_step: number; speedup: number; speedup_max: number; fix: string; page: string;
+  saves_ns_per_step: number; speedup: Interval; left_ns_per_step: Interval | null; certainty: number; where: Place[];
+  fix: string; page: string;
+}
+
+export interface Interval { low: number; mid: number; high: number; }
+
+export interface Place { function: string; file: string | null; line: number | null; 
 }
 
 export interface Problem {
@@ -64,7 +70,7 @@ export interface MemoryDevice {
   known_share: number | null; note: string; rank: number | null;
 }
 
-/** stepscope.report/1, as far as the pages read it; docs/report/schema.json has all of it. */
+/** stepscope.report/2, as far as the pages read it; docs/report/schema.json has all of it. */
 export interface Report {
   schema: string;
   profile: {

@@ -45,6 +45,13 @@ def test_a_host_that_goes_on_when_the_device_is_done_has_waited() -> None:
     assert dict(sums.iter_rows())["sync"] >= 5 * 60 * US
 
 
+@pytest.mark.parametrize(("late", "count"), [(400, 6), (700, 0)])
+def test_a_long_wait_may_end_later(late: int, count: int) -> None:
+    busy = [2500, 2700, 2600, 2450, 2550, 2650]
+    trace = jax_trace(layers(busy, [each + late for each in busy]))
+    assert len(unrecorded_waits(trace, find_steps(trace))) == count
+
+
 @pytest.mark.parametrize("own_time", [90, 700])
 def test_code_that_takes_its_own_time_is_no_wait(own_time: int) -> None:
     trace = jax_trace(layers(BUSY, [own_time] * 6))

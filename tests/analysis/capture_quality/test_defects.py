@@ -6,34 +6,18 @@ import polars as pl
 
 from stepscope.analysis.capture_quality.defects import capture_problems
 from stepscope.analysis.steps.find import find_steps
-from stepscope.trace.draft import Draft
-from stepscope.trace.finish import finish
 from stepscope.trace.problems import Problem
 from stepscope.trace.trace import Trace, TraceInfo
-
-TRACKS = pl.DataFrame(
-    [
-        {"id": 0, "process": "python", "thread": "main", "stream": None, "device": None, "device_kind": "cpu", "what": "host"},
-        {"id": 1, "process": "GPU", "thread": "stream 7", "stream": 7, "device": 0, "device_kind": "gpu", "what": "device"},
-    ]
-)  # fmt: skip
-Row = tuple[str, str, int, int, int]  # name, kind, track, start, duration
+from tests.builders.tables import EventRow, trace_of_rows
 
 
-def traced(events: list[Row], launches: list[tuple[int, int]]) -> Trace:
+def traced(events: list[EventRow], launches: list[tuple[int, int]]) -> Trace:
     """A trace of these events; launches are pairs of rows."""
-    frame = pl.DataFrame(events, schema=["name", "kind", "track", "start_ns", "dur_ns"], orient="row")
     kernels = [place for place, event in enumerate(events) if event[1] == "kernel"]
-    return finish(
-        Draft(
-            info=TraceInfo(format="kineto", framework="pytorch"),
-            events=frame.with_columns(pl.col("track").cast(pl.UInt32)),
-            tracks=TRACKS,
-            links=pl.DataFrame(launches, schema=["from", "to"], orient="row").with_columns(
-                why=pl.lit("launch")
-            ),
-            kernels=pl.DataFrame({"event": kernels}, schema={"event": pl.UInt32}),
-        )
+    links = pl.DataFrame(launches, schema=["from", "to"], orient="row").with_columns(why=pl.lit("launch"))
+    info = TraceInfo(format="kineto", framework="pytorch")
+    return trace_of_rows(
+        events, info, links=links, kernels=pl.DataFrame({"event": kernels}, schema={"event": pl.UInt32})
     )
 
 
@@ -42,7 +26,7 @@ def problems(trace: Trace) -> dict[str, Problem]:
     return {problem.code: problem for problem in capture_problems(trace, find_steps(trace))}
 
 
-def step(number: int, kernel_at: int = 500) -> list[Row]:
+def step(number: int, kernel_at: int = 500) -> list[EventRow]:
     """A step of one launch and its kernel."""
     start = number * 10_000
     return [

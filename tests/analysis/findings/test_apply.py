@@ -21,7 +21,7 @@ def test_waiting_for_a_batch_is_input_bound_and_nothing_else() -> None:
     found = findings_of(steps(load, *gemm(700, 285)))
     assert [one.code for one in found] == ["input-bound"]
     assert 0.65 < found[0].share < 0.72
-    assert 3.0 < found[0].speedup <= found[0].speedup_max < 3.7
+    assert 2.5 < found[0].speedup.low <= found[0].speedup.mid <= found[0].speedup.high < 3.8
     assert "num_workers" in found[0].fix
 
 
@@ -89,7 +89,12 @@ def test_slow_first_steps_are_warm_up_and_promise_nothing() -> None:
     ]
     lines += [row for number in range(1, 7) for row in step(number, 4000 + 1000 * number, *gemm(0, 985))]
     (found,) = findings_of(lines)
-    assert (found.code, found.class_, found.speedup, found.saves_ns_per_step) == ("warm-up", "advice", 1.0, 0)
+    assert (found.code, found.class_, found.speedup.mid, found.saves_ns_per_step) == (
+        "warm-up",
+        "advice",
+        1.0,
+        0,
+    )
     assert found.evidence["steps"] == [0]
 
 
@@ -122,10 +127,11 @@ def test_findings_own_disjoint_slices() -> None:
 
 
 def test_promises_are_made_without_the_profilers_share() -> None:
-    busy = [f"main  {k}  1  aten::view  op  -" for k in range(0, 700, 2)]
-    found = findings_of(steps(*busy, *gemm(700, 285)))
+    launches = [row for k in range(10) for row in gemm(100 * k, 28, begin=100 * k + 12)]
+    busy = [f"main  {100 * k + 11 + i}  1  aten::view  op  -" for k in range(10) for i in range(0, 88, 2)]
+    found = findings_of(steps(*launches, *busy))
     assert found[0].code == "launch-bound"
-    assert found[0].speedup < found[0].evidence["speedup_as_recorded"]
+    assert 1.1 < found[0].speedup.low < found[0].speedup.high < 1000 / 280
 
 
 def test_without_a_device_nothing_is_told_of_kernels() -> None:
@@ -152,7 +158,7 @@ def test_an_outer_op_that_launches_further_in_is_no_fallback() -> None:
     inner = "main  600  45  aten::cudnn_convolution  op  -"
     launch = ("main  630  8  cudaLaunchKernel  runtime  gemm", "stream 7  640  345  gemm  kernel  -")
     found = findings_of(steps(outer, inner, *launch))
-    assert [one.code for one in found] == ["launch-bound"]
+    assert found == []
 
 
 def test_where_the_replay_does_not_fit_the_account_promises() -> None:
@@ -163,7 +169,7 @@ def test_where_the_replay_does_not_fit_the_account_promises() -> None:
     assert not case.replay_fits
     found = [one for one in apply_rules(case) if one.class_ == "time"]
     assert found
-    assert all(one.evidence["estimate"] == "account" and one.speedup == one.speedup_max for one in found)
+    assert all(one.evidence["estimate"] == "account" and one.speedup.low > 1 for one in found)
 
 
 def test_a_function_that_is_traced_in_every_step_is_retracing() -> None:

@@ -6,9 +6,8 @@ import polars as pl
 import pytest
 
 from stepscope.analysis.kernels.mfu import PRODUCTS, matrix_products, utilisation
-from stepscope.trace.draft import Draft
-from stepscope.trace.finish import finish
 from stepscope.trace.trace import Trace, TraceInfo
+from tests.builders.tables import trace_of_rows
 
 # On an H200, whose dense peaks are 989.4 TFLOP/s in bf16 and 67 in fp32.
 H200 = {"id": 0, "name": "NVIDIA H200"}
@@ -25,19 +24,10 @@ EVENTS = [
 
 def traced(devices: list[dict[str, object]]) -> Trace:
     """A convolution of two kernels, a product, and a kernel that no op launched."""
-    tracks = [
-        {"id": 0, "device": None, "device_kind": "cpu", "what": "host"},
-        {"id": 1, "device": 0, "device_kind": "gpu", "what": "device"},
-    ]
-    return finish(
-        Draft(
-            info=TraceInfo(framework="pytorch", devices=devices),
-            events=pl.DataFrame(EVENTS, schema=["name", "kind", "track", "start_ns", "dur_ns"], orient="row").cast({"track": pl.UInt32}),
-            tracks=pl.DataFrame(tracks),
-            ops=pl.DataFrame({"event": [0, 1, 2]}),
-            kernels=pl.DataFrame({"event": [3, 4, 5, 6], "op": [1, 1, 2, None]}),
-        )
-    )  # fmt: skip
+    ops = pl.DataFrame({"event": [0, 1, 2]})
+    kernels = pl.DataFrame({"event": [3, 4, 5, 6], "op": [1, 1, 2, None]})
+    info = TraceInfo(framework="pytorch", devices=devices)
+    return trace_of_rows(EVENTS, info, ops=ops, kernels=kernels)
 
 
 def products(trace: Trace) -> pl.DataFrame:

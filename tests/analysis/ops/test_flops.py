@@ -30,7 +30,7 @@ def work(
         ("bmm", "[[7,2,3],[7,3,5]]", 7 * 2 * 2 * 3 * 5, 70),
         ("add", "[[4,1],[1,6]]", 24, 24),
         ("relu", "[[4,6]]", 24, 24),
-        ("sum", "[[4,6]]", 24, 0),
+        ("sum", "[[4,6]]", 24, 1),
     ],
 )
 def test_products_and_elements(name: str, shapes: str, flops: int, output: int) -> None:

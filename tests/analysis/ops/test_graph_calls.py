@@ -14,7 +14,7 @@ from stepscope.analysis.ops.calls import op_calls, ops_table
 from stepscope.analysis.ops.graph_calls import REPLAY, graphs_table
 from stepscope.trace.graphs import captures, named_by_captures
 from stepscope.trace.trace import Trace
-from tests.trace.test_graphs import captured, replayed
+from tests.builders.graphs import captured, replayed
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "capture_gpu"
 

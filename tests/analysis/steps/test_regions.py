@@ -11,7 +11,7 @@ from stepscope.analysis.account.account import account
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.analysis.steps.find import Steps, find_steps
-from stepscope.analysis.steps.regions import choose_region, region_of_steps
+from stepscope.analysis.steps.regions import agree_on_region, choose_region, region_of_steps
 from stepscope.trace.trace import Trace
 from tests.builders.inline import US, trace_of
 
@@ -49,6 +49,26 @@ def test_the_longest_region_is_shown_unless_another_is_asked_for() -> None:
     assert (found.region, found.regions, found.source) == ("collect", ("collect", "train"), "marker")
     assert find_steps(two(), "tr.*").region == "train"
     assert find_steps(two(), "evaluate").region is None
+
+
+@pytest.mark.parametrize(
+    ("ranks", "agreed"),
+    [
+        ([], None),
+        ([{}, {}], None),
+        ([{"train": 30, "collect": 10}, {"collect": 25, "train": 10}], "train"),
+        ([{"collect": 30, "train": 10}, {"train": 10}], "train"),  # all have it
+        ([{"b": 10}, {"a": 10}], "a"),
+    ],
+)
+def test_ranks_agree_on_one_region(ranks: list[dict[str, int]], agreed: str | None) -> None:
+    assert agree_on_region(ranks) == agreed
+
+
+def test_a_rank_without_the_agreed_region_shows_its_longest() -> None:
+    assert find_steps(two(), agreed="train").region == "train"
+    assert find_steps(two(), agreed="evaluate").region == "collect"
+    assert find_steps(two(), "collect", agreed="train").region == "collect"
 
 
 def test_the_account_has_nothing_of_the_time_between_passes() -> None:

@@ -227,6 +227,20 @@ def test_programs_that_prepare_are_not_part_of_the_first_step() -> None:
     assert windows_of(find_steps(traced(*lines)))[0] == (0, 100, 180)
 
 
+@pytest.mark.parametrize(("name", "are_steps"), [("backend_compile_and_load", True), ("make_weights", False)])
+def test_kernels_that_a_compiler_tries_out_are_no_work_of_steps(name: str, are_steps: bool) -> None:
+    lines = [f"main  0  900  {name}  span  -"]
+    for place in range(4):
+        lines += launched(100 + 200 * place, f"tried_{place}", 110 + 200 * place, 150)
+    for step in range(4):
+        at = 1000 + 100 * step
+        lines += [
+            *launched(at, f"fusion_{step}", at + 10, 80),
+            f"over 0  {at + 10}  80  jit_step({step})  module  -",
+        ]
+    assert (find_steps(traced(*lines)).source == "program") is are_steps
+
+
 def test_the_loop_of_the_host_shows_what_comes_before_its_programs() -> None:
     lines = []
     for step in range(4):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepscope.analysis.xla.hlo_module import Module, Shape, numbers
 from stepscope.analysis.xla.instruction_cost import Worker
-from tests.analysis.kernels.names.test_xla import field
+from tests.builders.protobuf import field
 
 F32, BF16 = 11, 16
 

@@ -10,7 +10,7 @@ import pytest
 from stepscope.analysis.xla.hlo_module import Module
 from stepscope.analysis.xla.memory import program_memory
 from tests.agreement.test_xla import COSTS, module_of
-from tests.analysis.kernels.names.test_xla import field
+from tests.builders.protobuf import field
 
 
 @pytest.mark.parametrize("cost", COSTS, ids=lambda cost: str(cost["name"]))

@@ -29,7 +29,7 @@ with stepscope.profile(sys.argv[1], backends=("host",)) as prof:
 found = prof.report().findings
 tell(
     findings=[
-        {"code": each.code, "detail": each.detail, "share": each.share, "saves": each.saves_ns_per_step, "most": each.speedup_max}
+        {"code": each.code, "detail": each.detail, "share": each.share, "saves": each.saves_ns_per_step, "most": each.speedup.high}
         for each in found
     ]
 )  # fmt: skip

@@ -83,12 +83,16 @@ for _ in range(3):
 batches = iter(replay.as_dataset(sample_batch_size=256, num_steps=2).prefetch(2))
 
 
+asked_for: list[int] = []  # when each batch was
+
+
 def collect() -> None:
     driver.run()
 
 
 def train() -> None:
     for _ in range(5):
+        asked_for.append(time.perf_counter_ns())
         experience, _ = next(batches)
         train_step(experience)
 
@@ -119,7 +123,7 @@ def main(folder: str, *regions: str) -> None:
             folder, regions=regions, schedule=stepscope.schedule(active=ITERATIONS)
         ) as prof:
             took = loop(prof.region, prof.step)
-    print(json.dumps({"took": took, "tensorflow": tf.__version__}), flush=True)  # noqa: T201
+    print(json.dumps({"took": took, "asked_for": asked_for, "tensorflow": tf.__version__}), flush=True)  # noqa: T201
 
 
 main(*sys.argv[1:])

@@ -140,7 +140,7 @@ DOCUMENTS: list[tuple[str, Any, str]] = [
     ("list of lists", [[1], [2]], "what its list holds are not events"),
     ("list of records", [{"step": 1, "loss": 0.3}, {"step": 2}], "what its list holds are not events"),
     ("events that are none", {"traceEvents": [1, "x"], "a": 1}, "what its list holds are not events"),
-    ("events that are no list", {"traceEvents": {"a": 1}}, "its `traceEvents` are no list"),
+    ("events that are no list", {"traceEvents": {"a": 1}}, "its `traceEvents` are not a list"),
     ("no events", {"traceEvents": []}, "its list of events is empty"),
     (
         "no events at all",

@@ -19,23 +19,15 @@ from stepscope.formats.tf1.event_file import matches
 from stepscope.trace.finish import finish
 from stepscope.trace.trace import Trace
 from tests.builders.protobuf import message, varint
-from tests.builders.tf_wire import VERSION, Held, event, record, traced
+from tests.builders.tf_wire import CPU, GPU, VERSION, Held, T, event, node, record, traced
 
 SAMPLE = Path(__file__).parents[2] / "fixtures" / "tf_events" / "events.out.tfevents.1794707819.vm"
 CONTENT = SAMPLE.read_bytes()
-CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
-GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
-T = 1_700_000_000_000_000  # microseconds since 1970
 
 
 def load(data: bytes) -> Trace:
     """The trace in these bytes."""
     return finish(FORMAT.read(Held(data), lambda _: None))
-
-
-def node(name: str, start: int, dur: int, label: str = "", *more: tuple[int, Any]) -> bytes:
-    """What a node did, in microseconds after T, as TensorFlow 1 wrote it."""
-    return message((1, name), (2, T + start), (4, dur), (5, dur), (8, label), *more)
 
 
 def rows(frame: pl.DataFrame, *columns: str) -> list[tuple[Any, ...]]:

@@ -20,11 +20,11 @@ from stepscope.errors import StepscopeError
 from stepscope.formats.xplane import decode as xplane_decode
 from stepscope.formats.xplane import index, links
 from stepscope.trace.trace import Trace
+from tests.builders.documents import codes
+from tests.builders.files import load
 from tests.builders.protobuf import number, packed
-from tests.builders.xspace_bytes import PlaneBytes, Ref, space
+from tests.builders.xspace_bytes import PlaneBytes, Ref, gpu_job, space
 from tests.corpus.naive_xplane import decode, varint
-from tests.formats.xplane.test_devices import gpu_job
-from tests.formats.xplane.test_draft import codes, load
 from tests.native.both import interpreted
 
 pytestmark = pytest.mark.thorough

@@ -10,34 +10,12 @@ import pytest
 
 from stepscope.formats.xplane.tracks import device_of
 from stepscope.trace.trace import Trace
-from tests.builders.xspace_bytes import PlaneBytes, Unsigned, space
-from tests.formats.xplane.test_draft import codes, load, rows
+from tests.builders.documents import codes
+from tests.builders.files import load
+from tests.builders.xspace_bytes import PlaneBytes, Unsigned, gpu_job, space
+from tests.formats.xplane.test_draft import rows
 
 DETAILS = "regs:168 static_shared:16 dynamic_shared:213220 grid:2,66,1 block:384,1,1 occ_pct:18.75"
-
-
-def gpu_job() -> tuple[PlaneBytes, PlaneBytes]:
-    """Two steps on the host, each of which runs one program twice on a GPU."""
-    host, gpu = PlaneBytes("/host:CPU"), PlaneBytes("/device:GPU:0")
-    gpu.fact("gpu_device_name", "NVIDIA H200")
-    calls, work = [], []
-    for step in range(2):
-        at = step * 100_000
-        calls.append(host.event("train", at, 90_000, step_num=step, _r=1))
-        for run in range(2):
-            launch = at + 10_000 + run * 20_000
-            calls.append(host.event("[0] GpuExecutable::ExecuteThunks", launch - 1_000, 15_000))
-            for op in range(2):
-                ident = step * 10 + run * 4 + op
-                stats: dict[str, Any] = {"correlation_id": ident, "device_id": 0}
-                calls.append(host.event("cuLaunchKernel", launch + op * 1_000, 500, **stats))
-                work.append(
-                    gpu.event(f"k{op}", launch + 5_000 + op * 2_000, 1_000, correlation_id=ident, hlo_module="jit_f",
-                              hlo_op=f"fusion.{op}", tf_op="jit(f)/layer/dot:Dot" if op else "jit(f)/norm:Mul")
-                )  # fmt: skip
-    host.line("python", calls)
-    gpu.line("Stream #7(Compute)", work, 7)
-    return host, gpu
 
 
 def derived(trace: Trace, line: str) -> list[tuple[Any, ...]]:

@@ -10,29 +10,16 @@ import polars as pl
 import pytest
 
 from stepscope.errors import StepscopeError
-from stepscope.formats import read
-from stepscope.formats.source import Source
 from stepscope.formats.xplane.detect import matches
-from stepscope.trace.trace import Trace
+from tests.builders.documents import codes
+from tests.builders.files import load
 from tests.builders.protobuf import number, packed
 from tests.builders.xspace_bytes import PlaneBytes, Ref, Unsigned, space
-
-
-def load(data: bytes, folder: Path, name: str = "host.xplane.pb") -> Trace:
-    """The bytes as a trace."""
-    path = folder / name
-    path.write_bytes(data)
-    return read(Source(str(path)))
 
 
 def rows(frame: pl.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
     """The columns as rows of plain values."""
     return frame.select(pl.col(columns)).rows()
-
-
-def codes(trace: Trace) -> dict[str, int]:
-    """The problems by code."""
-    return dict(rows(trace.problems, "code", "count"))
 
 
 def environment(start: int = 1_700_000_000_000_000_000) -> PlaneBytes:

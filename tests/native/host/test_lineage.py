@@ -78,7 +78,7 @@ def _forests(draw: st.DrawFn) -> list[tuple[int | None, int, bool]]:
     return [
         (
             draw(st.none() | st.integers(0, row - 1)) if row else None,
-            draw(st.integers(lineage.SILENT, lineage.GARBAGE)),
+            draw(st.integers(lineage.SILENT, lineage.ALLOCATOR)),
             draw(st.booleans()),
         )
         for row in range(size)

@@ -8,7 +8,7 @@ from stepscope.ranks.stragglers.find import Straggler, straggler
 from stepscope.ranks.stragglers.kernel_work import shaped_ops
 from stepscope.ranks.stragglers.lateness import lateness
 from stepscope.ranks.stragglers.pace import PARTS, STEPS
-from stepscope.reports.model.report import Finding
+from stepscope.reports.model.report import Finding, Interval
 from stepscope.reports.model.report import Straggler as Told
 from stepscope.reports.ranks.straggler_finding import with_straggler
 
@@ -91,7 +91,7 @@ def finding(code: str, saves: int, **evidence: object) -> Finding:
     """One that saves so much."""
     return Finding(
         code=code, class_="time", title="", detail="", evidence=dict(evidence), share=saves / 100,
-        saves_ns_per_step=saves, speedup=1.1, speedup_max=1.1, fix="",
+        saves_ns_per_step=saves, speedup=Interval(1.1, 1.1, 1.1), fix="",
     )  # fmt: skip
 
 

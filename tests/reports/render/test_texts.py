@@ -33,7 +33,7 @@ CONTRACT = {
     "steps.rows[]": "rank device step start_ns duration_ns parts",
     "breakdown[]": "part ns share names",
     "breakdown[].names[]": "name thread ns",
-    "findings[]": "code class title detail evidence share saves_ns_per_step speedup speedup_max fix",
+    "findings[]": "code class title detail evidence share saves_ns_per_step speedup left_ns_per_step where certainty fix",
     "input": "share exposed_share stages verdict",
     "input.stages[]": "name kind total_ns self_ns calls",
     "ops.rows[]": "name scope placement execution calls host_total_ns host_self_ns device_total_ns device_self_ns memory_bytes flops bytes shapes",
@@ -59,7 +59,7 @@ def test_the_contract(place: str) -> None:
 
 def test_json_comes_back() -> None:
     assert msgspec.json.decode(as_json(report(hostile=HOSTILE)), type=Report) == report(hostile=HOSTILE)
-    assert json.loads(as_json(report()))["schema"] == "stepscope.report/1"
+    assert json.loads(as_json(report()))["schema"] == "stepscope.report/2"
 
 
 def test_json_of_some_sections() -> None:
@@ -68,7 +68,9 @@ def test_json_of_some_sections() -> None:
 
 
 def test_the_schema_is_up_to_date() -> None:
-    assert SCHEMA.read_text("utf-8") == schema_text(), "stepscope report --schema > docs/report/schema.json"
+    assert SCHEMA.read_text("utf-8") == schema_text(), (
+        "python -m stepscope.reports.render.json docs/report/schema.json"
+    )
 
 
 def test_csv_has_exact_figures() -> None:

@@ -155,7 +155,7 @@ def test_servers_are_named_as_people_write_them() -> None:
     "given", ["nonsense", "host:0", "host:99999", "/tmp/x.sock:1", "a b:1", "http://host:1"]
 )
 def test_what_is_no_server(given: str) -> None:
-    with pytest.raises(StepscopeError, match="no profiler server"):
+    with pytest.raises(StepscopeError, match="not a profiler server"):
         server_addresses([given])
 
 

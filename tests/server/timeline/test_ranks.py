@@ -12,7 +12,8 @@ import pytest
 import stepscope
 from stepscope.server.app import make_app
 from stepscope.server.runs.watch import Place
-from tests.formats.own_export.test_write_merged import DRIFTS, OFFSETS, STEPS, ends_by_rank, recorded
+from tests.builders.gloo_ranks import DRIFTS, OFFSETS, STEPS, recorded
+from tests.formats.own_export.test_write_merged import ends_by_rank
 from tests.server.conftest import Asking
 from tests.server.timeline.conftest import Viewer
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,8 @@ import pytest
 
 from stepscope.server.app import make_app
 from stepscope.server.runs.watch import Place
+from tests.builders.documents import span
+from tests.builders.files import write_kineto
 from tests.server.conftest import Asking
 from tests.server.timeline.conftest import Viewer
 
@@ -42,9 +43,9 @@ def test_devices_come_before_the_host_and_the_main_thread_before_others(viewer: 
 def test_times_since_1970_are_counted_from_a_moment_that_a_browser_holds_exactly(tmp_path: Path) -> None:
     """Its numbers hold every 256th ns of them: one of these is the begin, and all others are counted from there."""
     begin = 1_694_128_201_426_529  # µs
-    place = {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1, "dur": 2, "args": {}}
-    events = [{**place, "name": f"op {at}", "ts": begin + 3 * at} for at in range(3)]
-    (tmp_path / "job.pt.trace.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    write_kineto(
+        tmp_path / "job.pt.trace.json", *(span("cpu_op", f"op {at}", begin + 3 * at, 2) for at in range(3))
+    )
     app = make_app([Place(str(tmp_path))])
     asking = Asking(app)
     about = f"api/runs/{asking.id_of('job.pt.trace.json')}/timeline"

@@ -26,7 +26,7 @@ from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.trace import Trace
 
 _RANK = {
-    "host_compute": 9, "compile": 8, "host_collective": 7, "io": 6, "input": 5, "dispatch": 4, "python": 3,
+    "host_compute": 9, "compile": 8, "host_collective": 7, "io": 6, "input": 5, "allocator": 4, "dispatch": 4, "python": 3,
     "sync": 2, "profiler": 1,
 }  # fmt: skip
 COLUMNS = ["gap", "start_ns", "end_ns", "part", "named_by", "detail", "thread"]

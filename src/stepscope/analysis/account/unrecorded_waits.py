@@ -15,7 +15,13 @@ from stepscope.analysis.account.host_timeline import Timeline, main_track
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans.sets import union
-from stepscope.registers.calibration.launches import LAUNCH_LATENCY_NS, LEAST_WAIT_NS, WAIT_ENDS_WITHIN_NS
+from stepscope.registers.calibration.launches import (
+    LAUNCH_LATENCY_NS,
+    LEAST_WAIT_NS,
+    WAIT_ENDS_LATEST_NS,
+    WAIT_ENDS_WITHIN_NS,
+    WAIT_ENDS_WITHIN_SHARE,
+)
 from stepscope.registers.policy.findings import SILENCE_SHARE, SILENCE_TIMES
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import conform, take_largest, take_smallest
@@ -52,12 +58,18 @@ def _unrecorded_waits(trace: Trace, steps: Steps) -> pl.DataFrame:
     dry = busy["end_ns"].gather(place.clip(lower_bound=0))
     during = silences.with_columns(dry_ns=dry).filter(place >= 0, dry > silences["start_ns"] + LEAST_WAIT_NS)
     after = pl.col("end_ns") - pl.col("dry_ns")
-    waited = after.is_between(0, WAIT_ENDS_WITHIN_NS)
+    waited = (after >= 0) & (after <= _latest_end(pl.col("dry_ns") - pl.col("start_ns")))
     during = during.with_columns(waited=waited).with_columns(
         times=pl.len().over("place"), share=pl.col("waited").mean().over("place")
     )
     kept = during.filter(pl.col("waited"), pl.col("times") >= SILENCE_TIMES, pl.col("share") >= SILENCE_SHARE)
     return conform(kept, WAITS).sort("start_ns")
+
+
+def _latest_end(wait: pl.Expr) -> pl.Expr:
+    """How long after the device a wait of this length may end: the longer it is, the later a thread is woken."""
+    share = (wait * WAIT_ENDS_WITHIN_SHARE).cast(pl.Int64)
+    return share.clip(WAIT_ENDS_WITHIN_NS, WAIT_ENDS_LATEST_NS)
 
 
 def _busy(trace: Trace) -> pl.DataFrame:
@@ -76,6 +88,13 @@ def _busy(trace: Trace) -> pl.DataFrame:
     )
 
 
+def _segments_before(pieces: pl.DataFrame, first: int) -> pl.Series:
+    """For each piece the segment of the timeline before it, null where it is the first."""
+    place = pl.col("place").cast(pl.Int64)
+    before = pl.when(place > first).then(place - 1).cast(pl.UInt32)
+    return pieces.select(before).to_series()
+
+
 def _silences(trace: Trace, steps: Steps, main: int) -> pl.DataFrame:
     """Stretches of the main thread in a user's own frame, or in nothing at all, inside the steps."""
     causes = host_causes(trace)
@@ -85,10 +104,15 @@ def _silences(trace: Trace, steps: Steps, main: int) -> pl.DataFrame:
         {"gap": [0], "start_ns": [low], "end_ns": [high], "track": [main]},
         schema={"gap": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64, "track": pl.UInt32},
     )
-    pieces = Timeline(trace, speaking).cut(span)
+    timeline = Timeline(trace, speaking)
+    pieces = timeline.cut(span)
     event = pieces["event"]
-    own = event.is_null() | (causes["cause"].gather(event) == "python").fill_null(False)
-    named = causes["named_by"].gather(event)
+    own = event.is_null() | causes["own"].gather(event).fill_null(False)
+    # In no frame, the thread waits for what the call before it started.
+    before = _segments_before(pieces, int(timeline.first[main]))
+    named = causes["named_by"].gather(
+        pl.select(pl.coalesce(event, timeline.owner.gather(before))).to_series()
+    )
     return pieces.with_columns(
         named_by=named, place=trace.events["name"].gather(named).cast(pl.String).fill_null("")
     ).filter(own, pl.col("end_ns") - pl.col("start_ns") > LEAST_WAIT_NS)

@@ -85,7 +85,7 @@ _FOUND = (
 )
 _STARTS, _ENDS = r"-start([.\d]|$)", r"-done([.\d]|$)"
 _NAMED = ("name", "group", "group_size", "group_ranks", "sequence")
-# What the code of a compiled program tells of them.
+# What the code of a compiled program says about collectives.
 _PROGRAM = {
     "group": ("program_group",),
     "group_size": ("program_size",),
@@ -173,7 +173,7 @@ def _host_calls(trace: Trace) -> pl.DataFrame:
 
 
 def _host_ops(trace: Trace) -> pl.DataFrame:
-    """Ops of programs that run on the CPU, where nothing on a device tells of collectives; ops inside one are not others."""
+    """Ops of programs that run on the CPU, where no device event shows collectives; ops inside one are not counted again."""
     found = _on_host(trace, _HOST_OP).filter(pl.col("kind").is_in(["op", "span"]))
     end = (pl.col("start_ns") + pl.col("dur_ns")).cum_max().shift(1).over("track")
     ordered = found.sort("track", "start_ns", "dur_ns", descending=[False, False, True])

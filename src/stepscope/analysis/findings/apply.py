@@ -1,21 +1,31 @@
-"""What holds the step up, ranked by the time it would save: each finding owns its own slices of the account.
-
-`speedup_max` is the bound from the account: all the time the finding owns, gone. `speedup` is the estimate from the
-replay: the recorded steps replayed, without the profiler's share, with the change applied.
-"""
+"""What holds the step up, ranked by the saving that can be expected: each finding owns its own slices of the account."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.finding import Finding, order
+from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.finding import Finding, Interval, order
+from stepscope.analysis.findings.promise import left_by_replay
 from stepscope.analysis.findings.registry import find_rules
 from stepscope.analysis.findings.situations import fitted
 
 
 def apply_rules(case: Case) -> list[Finding]:
-    """All findings worth showing: what threatens the run first, then by time saved."""
+    """All findings worth showing: what threatens the run first, then by the expected saving."""
     if case.all_slices.is_empty():
         return []
     for rule in find_rules():
         case.earlier += rule.findings(case)
     return sorted(fitted(case, case.earlier), key=order)
+
+
+def replay_together(case: Case, found: Sequence[Finding]) -> Interval | None:
+    """The speed-up of all changes that a replay judged, made together; none without such a finding."""
+    codes = {finding.code for finding in found if finding.class_ == "time"}
+    changes = [change for code, change in case.changes.items() if code in codes]
+    if not changes:
+        return None
+    return case.gain(left_by_replay(case, reduce(Change.combined, changes))).speedup

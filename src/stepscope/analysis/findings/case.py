@@ -5,6 +5,7 @@ Findings own disjoint slices of the account: a rule takes what no rule before it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -13,15 +14,32 @@ import polars as pl
 
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.basis import RECORDED, Basis, is_broken, step_basis
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.compute.account import ComputeAccount
+from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.kernels.device_peaks import Peaks, peaks
 from stepscope.analysis.memory import DeviceMemory
-from stepscope.analysis.replay.plan import Plan
+from stepscope.analysis.replay.plan import SPEEDS, USUAL, Plan
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.usual import outliers, usual
-from stepscope.registers.policy.findings import MOST_SAVED, REPLAY_FITS, TOP_NAMES
+from stepscope.registers.policy.findings import (
+    MOST_SAVED,
+    MOST_STEP_NOISE,
+    PROMISE_NOISE,
+    REPLAY_FITS,
+    TOP_NAMES,
+)
 from stepscope.trace.trace import Trace
 from stepscope.units import duration
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a change brings: time saved per step, the speed-up of the job, and the step that is left."""
+
+    saves_ns: int
+    speedup: Interval
+    left_ns: Interval | None
 
 
 @dataclass
@@ -36,15 +54,24 @@ class Case:
     kernels: pl.DataFrame  # kernels.kernel_calls
     ops: pl.DataFrame  # ops.op_calls
     whole_plan: Plan
+    compute_of: Callable[[], ComputeAccount]
     workload: str | None = None  # inference or training, where that is known
     earlier: list[Finding] = field(
         default_factory=list
     )  # found by the rules before; only `apply_rules` adds to it
+    changes: dict[str, Change] = field(
+        default_factory=dict
+    )  # the fixes of those that a replay judged, by code
 
     @property
     def has_device(self) -> bool:
         """Whether there is one beside the host, recorded or only named."""
         return self.device is not None or bool(self.trace.info.devices)
+
+    @cached_property
+    def compute(self) -> ComputeAccount:
+        """What the device's compute time went to."""
+        return self.compute_of()
 
     @cached_property
     def all_slices(self) -> pl.DataFrame:
@@ -90,9 +117,14 @@ class Case:
         return self.whole_plan.counting([place for place, out in enumerate(usual) if not out])
 
     @cached_property
+    def played(self) -> dict[str, float]:
+        """A replayed step without any change, for each speed of the host."""
+        return {speed: self.plan.at(speed).step_ns() for speed in SPEEDS}
+
+    @property
     def played_ns(self) -> float:
-        """A replayed step without any change."""
-        return self.plan.step_ns()
+        """The same, at the speed that is expected."""
+        return self.played[USUAL]
 
     @cached_property
     def basis(self) -> Basis:
@@ -107,12 +139,33 @@ class Case:
         """The same of a usual step."""
         return self.step_ns if self.basis.source == RECORDED else self.basis.ns
 
-    def promise(self, saves: float) -> tuple[int, float]:
-        """Time saved per step, and the speed-up that it is of the basis; nothing where the recording is broken."""
+    def gain(self, left: Interval, of_all: bool = False) -> Gain:
+        """What it brings to leave so much of a usual step, or of all; nothing where the recording is broken.
+
+        Slow steps are a finding of their own, and gain nothing from the others'.
+        """
         if is_broken(self.trace) or self.basis.ns <= 0:
-            return 0, 1.0
-        saved = min(saves, MOST_SAVED * self.basis.ns)
-        return int(saved), self.basis.ns / (self.basis.ns - saved)
+            return Gain(0, Interval(), None)
+        usual = 1.0 if of_all else self.step_count / max(1, len(self.lengths))
+        noise = self._noise if left.mid < 1 else 0.0
+        shares = [
+            1 - usual * (1 - min(1.0, max(0.0, share * factor)))
+            for share, factor in ((left.low, 1 - noise), (left.mid, 1.0), (left.high, 1 + noise))
+        ]
+        low, mid, high = (max(1 - MOST_SAVED, share) for share in shares)
+        speedup = Interval(round(1 / high, 3), round(1 / mid, 3), round(1 / low, 3))
+        ns = self.basis.ns
+        return Gain(
+            int(ns * (1 - mid)), speedup, Interval(round(low * ns), round(mid * ns), round(high * ns))
+        )
+
+    @cached_property
+    def _noise(self) -> float:
+        """How much steps differ anyway, on either side."""
+        basis = self.basis
+        if basis.low_ns is None or basis.high_ns is None:
+            return PROMISE_NOISE
+        return PROMISE_NOISE + min(MOST_STEP_NOISE, (basis.high_ns - basis.low_ns) / 2 / basis.ns)
 
     @cached_property
     def recorded_ns(self) -> float:

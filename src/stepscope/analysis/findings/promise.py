@@ -1,4 +1,9 @@
-"""What a finding promises: the time that it owns, and the speed-up that a replay of the changed steps shows."""
+"""What a finding promises: the slices that it owns, and the speed-up that a replay of the changed steps shows, as an interval.
+
+A fix is a set of changes that are replayed together. Its smallest set is what surely goes, its largest what may go with it;
+each is replayed on a fast, a usual and a slow host, since the profiler hides how fast it is. The speed-up is between the
+least and the most that these combinations give. What a finding owns decides what it shows, not what it saves.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +12,16 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.analysis.basis import is_broken
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.change import Change, as_change
+from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.findings.side_effects import FOLLOWING, following
 from stepscope.analysis.parts import spoken
-from stepscope.analysis.replay.plan import Plan
+from stepscope.analysis.replay.plan import USUAL, Plan
 from stepscope.registers.policy.findings import (
-    MOST_SAVED,
+    ACCOUNT_SAVES,
+    ACCOUNT_SAVES_LEAST,
     WORTH_A_FINDING,
     WORTH_A_SENTENCE,
     WORTH_SHOWING,
@@ -27,7 +33,7 @@ def of_part(
     case: Case,
     rule: Rule[Case],
     owned: pl.DataFrame,
-    changed: Callable[[], Plan],
+    changed: Callable[[], Plan | Change],
     least: float = WORTH_SHOWING,
     follow: Sequence[str] = FOLLOWING,
 ) -> Finding | None:
@@ -41,83 +47,112 @@ def of_part(
 
 
 def of_kernels(
-    case: Case, rule: Rule[Case], chosen: pl.DataFrame, why: str, least: float = WORTH_A_FINDING
+    case: Case,
+    rule: Rule[Case],
+    chosen: pl.DataFrame,
+    why: str,
+    least: float = WORTH_A_FINDING,
+    owned: pl.Series | None = None,
+    evidence: dict[str, Any] | None = None,
 ) -> Finding | None:
-    """A finding about kernels, `chosen` with event and the factor of its length after the change."""
-    owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(chosen["event"].implode()))
-    ns = case.per_step(owned)
+    """A finding about kernels; `chosen` has event, and least and most: what the change leaves of its length.
+
+    It owns the time of those kernels, or of some of them.
+    """
+    mine = chosen["event"] if owned is None else owned
+    slices = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(mine.implode()))
+    ns = case.per_step(slices)
     if ns < least * case.step_ns:
         return None
+    return timed(case, rule, slices, shorten_kernels(case, chosen), f"{case.of_step(ns)} {why}", evidence)
+
+
+def shorten_kernels(case: Case, chosen: pl.DataFrame) -> Change:
+    """The steps in which kernels take between `least` and `most` of their time."""
     items = case.plan.items.join(chosen, on="event", how="left", maintain_order="left")
-    factor = items["factor"].fill_null(1.0)
-    changed = case.plan.with_device(pl.lit(True), pl.lit(factor))
-    left = owned.join(chosen, left_on="named_by", right_on="event", how="left", maintain_order="left")
-    removable = int(float((left["ns"] * (1 - left["factor"])).sum()) / case.step_count)
-    return timed(case, rule, owned, changed, f"{case.of_step(ns)} {why}", owned_ns=max(0, removable))
+    smallest, largest = (
+        case.plan.with_device(pl.lit(True), pl.lit(items[name].fill_null(1.0))) for name in ("most", "least")
+    )
+    return Change(smallest, largest)
 
 
 def timed(
     case: Case,
     rule: Rule[Case],
     owned: pl.DataFrame,
-    changed: Plan,
+    changed: Plan | Change,
     detail: str,
     evidence: dict[str, Any] | None = None,
     title: str = "",
-    owned_ns: int | None = None,
     follow: Sequence[str] = FOLLOWING,
 ) -> Finding:
-    """A finding that saves what the changed plan saves; it owns its slices from now on."""
-    mine = case.per_step(owned) if owned_ns is None else owned_ns
+    """A finding that saves what the change saves; it owns its slices from now on."""
+    mine = case.per_step(owned)
     shown = {"names": case.top_names(owned), **(evidence or {})}
     if not case.replay_fits:
         case.claim(owned)
-        saved = case.basis_ns * mine / case.step_ns
-        return saving(case, rule, mine, saved, mine, detail, {**shown, "estimate": "account"}, title)
-    # Shares of the replayed step: where the replay is a little off, it is so before and after the change.
-    saved = case.basis_ns * (1 - changed.step_ns() / case.played_ns)
-    raw = case.step_ns * (1 - changed.as_recorded().step_ns() / case.recorded_ns)
-    also = following(case.unclaimed, owned, (max(saved, raw) - mine) * case.step_count, follow)
+        return saving(
+            case, rule, mine, left_by_account(case, mine), detail, {**shown, "estimate": "account"}, title
+        )
+    change = as_change(changed)
+    left = left_by_replay(case, change)
+    case.changes[rule.code] = change
+    also = following(case.unclaimed, owned, ((1 - left.mid) * case.step_ns - mine) * case.step_count, follow)
     case.claim(pl.concat([owned, also]))
     more = case.per_step(also)
     if more >= WORTH_A_SENTENCE * case.step_ns:
         shown["follows"] = case.by_part(also)
-        detail += (
-            f" {duration(more)} beside it, mostly {_time_of(next(iter(shown['follows'])))}, would go too."
-        )
-    return saving(case, rule, mine + more, saved, raw, detail, shown, title)
+        detail += f" Another {duration(more)}, mostly {_time_of(next(iter(shown['follows'])))}, would disappear as well."
+    return saving(case, rule, mine + more, left, detail, shown, title)
 
 
 def _time_of(part: str) -> str:
     return "unexplained time" if part == "unexplained" else spoken(part)
 
 
+def left_by_replay(case: Case, change: Change) -> Interval:
+    """What the replay leaves of a usual step, as a share: the least, the expected and the most."""
+    smallest = _shares(case, change.smallest)
+    largest = smallest if change.largest is change.smallest else _shares(case, change.largest)
+    both = [*smallest.values(), *largest.values()]
+    return Interval(min(both), (smallest[USUAL] * largest[USUAL]) ** 0.5, max(both))
+
+
+def _shares(case: Case, plan: Plan) -> dict[str, float]:
+    """The changed step as a share of the unchanged one, for each speed of the host."""
+    return {speed: plan.at(speed).step_ns() / before for speed, before in case.played.items()}
+
+
+def in_words(speedup: Interval) -> str:
+    """`1.4–2.1×`, or one figure where both ends read the same."""
+    low, high = f"{speedup.low:.2f}", f"{speedup.high:.2f}"
+    return f"{low}×" if low == high else f"{low}–{high}×"
+
+
+def left_by_account(case: Case, owned_ns: float) -> Interval:
+    """What is left where only the account can say it: the owned time goes, in part or as a whole."""
+    share = min(1.0, owned_ns / case.step_ns)
+    return Interval(1 - share, 1 - ACCOUNT_SAVES * share, 1 - ACCOUNT_SAVES_LEAST * share)
+
+
 def saving(
     case: Case,
     rule: Rule[Case],
     owned_ns: int,
-    saved: float,
-    raw: float,
+    left: Interval,
     detail: str,
     evidence: dict[str, Any],
     title: str = "",
 ) -> Finding:
-    """A finding with its time and speed-up; `raw` is what the steps as recorded would save."""
-    length = case.basis_ns
-    saved = min(max(0.0, saved), MOST_SAVED * length, owned_ns)
-    raw = min(max(0.0, raw), MOST_SAVED * case.step_ns, owned_ns)
-    # Without the profiler's share the same time is more of the step; the bound is never below the estimate.
-    bound = max(saved / length, raw / case.step_ns, min(owned_ns / case.step_ns, MOST_SAVED))
-    # Slow steps are a finding of their own, and gain nothing here.
-    saves, speedup = case.promise(saved * case.step_count / max(1, len(case.lengths)))
-    bound = 0.0 if is_broken(case.trace) else bound
+    """A finding with its time and speed-up; `left` is the share of a usual step that the change leaves."""
+    gain = case.gain(left)
     return rule.finding(
         detail=detail,
         fix=rule.fix_for(case.trace.info.framework, case.has_device),
         title=title or rule.title_for(case.device is not None),
-        evidence={**evidence, "speedup_as_recorded": round(case.step_ns / (case.step_ns - raw), 3)},
-        share=round(owned_ns / case.step_ns, 4),
-        saves_ns_per_step=saves,
-        speedup=round(speedup, 3),
-        speedup_max=round(max(speedup, 1 / (1 - bound)), 3),
+        evidence=evidence,
+        share=round(min(1.0, owned_ns / case.step_ns), 4),
+        saves_ns_per_step=gain.saves_ns,
+        speedup=gain.speedup,
+        left_ns_per_step=gain.left_ns,
     )

@@ -19,6 +19,7 @@ class Rule(Generic[Subject]):
     """`find` looks at its subject: a `Case` (one rank), or what is known of all ranks.
 
     `turn` orders the rules: each owns what is left by those before it, so the special come before the general.
+    `certainty`: how often such a finding is the cause of the time that it owns; findings sort by saving times certainty.
     `fix` is by framework and needs the key `any`; `fix_without_device` overrides it where only the host computes.
     """
 
@@ -31,6 +32,7 @@ class Rule(Generic[Subject]):
     find: Callable[[Subject], Found]
     class_: str = "time"
     page: str = "trace"
+    certainty: float = 1.0
     title_without_device: str = ""
     fix_without_device: Mapping[str, str] = field(default_factory=dict)
 
@@ -59,5 +61,6 @@ class Rule(Generic[Subject]):
             detail=detail,
             fix=fix,
             page=self.page,
+            certainty=self.certainty,
             **figures,
         )

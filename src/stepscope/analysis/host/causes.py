@@ -1,8 +1,9 @@
 """What a host event stands for when the device idles behind it: waiting for data, compiling, user code, dispatch, …
 
 An event that explains everything below it comes first (an op inside the DataLoader is input, not dispatch); of
-several the outermost counts. A user's frame is `python`; a framework's frame, an op and a runtime call are
-`dispatch`; a library's frame is what the frame above it is. An annotation alone is context: it says where, not what.
+several the outermost counts. Ops, runtime calls and what passes between them are `dispatch`, in whichever package. Where
+a thread goes on for long without either, the frames are `python`, and so is an op that runs for long without a
+launch (activity.py). An annotation alone is context: it says where, not what.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from weakref import WeakKeyDictionary
 import polars as pl
 
 from stepscope.analysis.host import names
+from stepscope.analysis.host.activity import FRAMES, computing_frames, computing_ops
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.parts import Part
 from stepscope.native.host import lineage as native
+from stepscope.registers.calibration.launches import LEAST_RECORDED_WAIT_NS
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.schema import KINDS, ROLES, Kind, Role
 from stepscope.trace.scopes import ancestors
@@ -27,6 +30,7 @@ _PARTS = {
     native.USER: "python", native.CONTEXT: "python", native.FRAMEWORK_CONTEXT: "dispatch", native.WAIT_DEVICE: "sync",
     native.WAIT_THREAD: "dispatch", native.INPUT: "input", native.COMPILE: "compile", native.IO: "io",
     native.HOST_COLLECTIVE: "host_collective", native.PROFILER: "profiler", native.GARBAGE: "python",
+    native.OWN: "profiler", native.ALLOCATOR: "allocator",
 }  # fmt: skip
 _FLAGS = {
     "acts": native.ACTS, "computes": native.COMPUTES, "waits": native.WAITS, "waits_for_thread": native.WAITS_FOR_THREAD,
@@ -56,6 +60,7 @@ def host_causes(trace: Trace) -> pl.DataFrame:
     says more, such as the call site of a wait or what was slow inside the input. acts: it explains a moment by
     itself (an annotation alone does not, and a thread that waits for another does not). computes: inside an op.
     waits: for the device. waits_for_thread. leads_to_op: framework code, best named by the op that it comes to.
+    host_compute: an op that the host itself computes. own: user code, whatever part its time is.
     api: the outermost framework call around it.
     """
     with _at_once:
@@ -88,15 +93,56 @@ def _causes(trace: Trace) -> pl.DataFrame:
         buffer(host_codes(trace)),
         buffer((events["kind"] == "annotation").cast(pl.UInt8)),
     )
-    causes = pl.Series([_PARTS.get(number) for number in range(native.GARBAGE + 1)], dtype=Part)
-    bits = series("flags", flags, pl.UInt8)
+    causes = pl.Series([_PARTS.get(number) for number in range(native.ALLOCATOR + 1)], dtype=Part)
+    codes, bits = series("code", code, pl.UInt8), series("flags", flags, pl.UInt8)
     found = {
-        "cause": causes.gather(series("code", code, pl.UInt8)),
+        "id": events["id"],
+        "code": codes,
+        "cause": causes.gather(codes),
         "named_by": series("named_by", named, pl.UInt32),
         "detail": or_null(series("detail", detail, pl.UInt32)),
         "api": or_null(series("api", api, pl.UInt32)),
     }
-    return pl.DataFrame(found | {name: (bits & bit) != 0 for name, bit in _FLAGS.items()})
+    by_name = pl.DataFrame(found | {name: (bits & bit) != 0 for name, bit in _FLAGS.items()})
+    return _by_activity(trace, by_name).drop("id", "code")
+
+
+def _by_activity(trace: Trace, causes: pl.DataFrame) -> pl.DataFrame:
+    """The causes with what the threads did taken into account: frames and ops that compute, and those that dispatch."""
+    code = causes["code"]
+    own = pl.col("code").is_in([native.LIBRARY, native.USER, native.CONTEXT])
+    frame = pl.col("code").is_in(FRAMES) & pl.col("acts")
+    seen = causes.with_columns(
+        frame=_named_frames(trace),
+        caller=pl.when(own).then("named_by").otherwise("detail"),
+        computing=computing_frames(trace, code),
+        op=computing_ops(trace, code),
+    )
+    by_frame = frame & pl.col("computing") & pl.col("frame").is_not_null()
+    by_op = pl.col("op").is_not_null() & pl.col("code").is_between(native.OP, native.FRAMEWORK) & ~by_frame
+    more = pl.when(pl.col("caller") != pl.col("frame")).then("caller").otherwise("id")
+    python, dispatch = (pl.lit(name, dtype=Part) for name in ("python", "dispatch"))
+    return seen.with_columns(
+        cause=pl.when(by_frame | by_op).then(python).when(frame & ~pl.col("computing")).then(dispatch).otherwise("cause"),
+        named_by=pl.when(by_frame).then("frame").when(by_op).then("op").otherwise("named_by"),
+        detail=pl.when(~by_frame).then("detail").when(more != pl.col("frame")).then(more),
+        leads_to_op=pl.col("leads_to_op") & ~by_frame,
+        host_compute=by_op,
+        own=own,
+    ).drop("frame", "caller", "computing", "op")  # fmt: skip
+
+
+def _named_frames(trace: Trace) -> pl.Series:
+    """For each event the closest frame that names a place in someone's code, or a user's annotation; itself, if it is one."""
+    events = trace.events
+    texts, number = _numbered(events["name"])
+    placed = texts.cast(pl.String).str.contains(names.PLACE) & ~texts.cast(pl.String).str.contains(
+        names.STANDARD_FRAME
+    )
+    is_frame = placed.fill_null(False).gather(number) & (events["kind"] == "python")
+    is_frame |= host_codes(trace) == native.CONTEXT
+    above = ancestors(events, is_frame)
+    return pl.select(pl.when(is_frame).then(events["id"]).otherwise(above)).to_series()
 
 
 def or_null(events: pl.Series) -> pl.Series:
@@ -162,7 +208,7 @@ def _device_collectives(trace: Trace) -> bool:
 
 
 def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
-    """What names alone get wrong, mended by what the events enclose and launch."""
+    """What names alone get wrong, corrected by what the events enclose and launch."""
     events = trace.events
     # A loop or function that is named after its batch, but trains on it, is no input.
     trains = events["role"].is_in(["optimizer", "backward"]).fill_null(False)
@@ -176,7 +222,15 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     parents = events["parent"].filter(code == native.OP).drop_nulls().unique()
     calls_op = parents.filter(mended.gather(parents) == native.LIBRARY)
     mended = mended.scatter(calls_op, native.FRAMEWORK)
-    return mended.scatter(_blocking_copies(trace), native.WAIT_DEVICE)
+    mended = mended.scatter(_blocking_copies(trace), native.WAIT_DEVICE)
+    return _without_brief_waits(events, mended)
+
+
+def _without_brief_waits(events: pl.DataFrame, code: pl.Series) -> pl.Series:
+    """A call that asks a device which is done already does not wait: it is one among others."""
+    brief = (code == native.WAIT_DEVICE) & (events["dur_ns"] < LEAST_RECORDED_WAIT_NS)
+    python = brief & (events["kind"] == "python")
+    return code.scatter(brief.arg_true(), native.CALL).scatter(python.arg_true(), native.FRAMEWORK)
 
 
 def _blocking_copies(trace: Trace) -> pl.Series:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from stepscope.native.host.lineage import (  # fmt: skip
+    ALLOCATOR,
     CALL,
     COMPILE,
     CONTEXT,
@@ -21,6 +22,7 @@ from stepscope.native.host.lineage import (  # fmt: skip
     IO,
     LIBRARY,
     OP,
+    OWN,
     PROFILER,
     SILENT,
     USER,
@@ -56,6 +58,9 @@ _STANDARD = (
     "subprocess|tempfile|textwrap|threading|timeit|token|tokenize|traceback|types|typing|unittest|urllib|uuid|"
     "warnings|weakref|xml|zipfile|_collections_abc|_weakrefset|sre_compile|sre_parse|_bootlocale"
 )
+STANDARD_FRAME = rf"^<|(^|lib/python3\.\d+/)({_STANDARD})(/[\w/]*)?(\.py)?\(\d+\)|^\$({_STANDARD})\.py:\d+ "
+# A frame that names a file and a line: `train.py(12): step`, or JAX's `$train.py:12 step`.
+PLACE = r"\(\d+\): |^\$\S+\.py:\d+ "
 _LIBRARIES = (
     "numpy|scipy|pandas|PIL|cv2|sklearn|skimage|matplotlib|h5py|zarr|pyarrow|datasets|tokenizers|sentencepiece|"
     "tqdm|rich|wandb|tensorboard|tensorboardX|mlflow|yaml|omegaconf|hydra|gym|gymnasium|requests|urllib3|fsspec|s3fs|boto3|"
@@ -85,6 +90,12 @@ FRAMEWORK_ANNOTATION = (
     r"PyTorch Profiler|TorchDynamo|CompiledF|## Call CompiledFx|ProfilerStep|nccl:|gloo:|c10d|autograd::|aten::|torch\b)"
 )
 
+# Ops that look at tensors, wait for them or make room for them, and compute nothing.
+NO_COMPUTATION = (
+    r"^autograd::|::(item|_local_scalar_dense|empty\w*|resize_?|set_|pin_memory|_pin_memory|is_nonzero|c10d\w*|unflatten\w*|view\w*"
+    r"|slice|narrow|select|split\w*|chunk|unbind|as_strided|expand|t|transpose|permute|detach|alias|unsqueeze|squeeze)$"
+)
+
 # A compiled program that runs on the host's own threads, and an op that is run eagerly.
 _EXECUTES = r"^ThunkExecutor::Execute|^CpuExecutable::Execute|^Eager(Local|Remote)Execute: "
 # Threads on which such programs and graphs run: work on them is compute, whatever the main thread does meanwhile.
@@ -112,6 +123,8 @@ _COMPILES = (
     r"|^(cu|hip)(Module|Library)Load|^nvrtcCompile|^Lazy Function Loading|^Runtime Triggered Module Loading|^(cudnn|miopen)Find"
     r"|^tf\.function-graph_building|Grappler|MetaOptimizer|InstantiateMultiDevice|InstantiateFunction|GraphConstructor"
 )
+# What torch.compile does, recorded as ops.
+_COMPILING_OP = r"^dynamo$|\(dynamo_timed\)$"
 # A look into the cache of compiled functions happens at every call; it is dispatch.
 _NOT_COMPILING = r"Cache Lookup|^Torch-Compiled Region"
 _READS_OR_WRITES = (
@@ -119,11 +132,27 @@ _READS_OR_WRITES = (
     r"|^(SaveV2|RestoreV2|MergeV2Checkpoints|ReadFile|WriteFile)|^<built-in method \w+ of _io\.|^<method '\w+' of '_io\.|^<built-in function (open|print|fsync)>"
 )
 _PROFILES = r"^torch/(profiler/|autograd/profiler\.py)|^\$profiler\.py:\d+ (start_trace|stop_trace|__enter__|__exit__|__init__)"
+# Frames of the capture: what they call is the job's, so that only their own time is the profiler's.
+_OWN_FRAME = r"(^|[/\\])stepscope[/\\]capture[/\\]"
 _COLLECTS_GARBAGE = (
     r"^(Python )?GC\b|CollectGarbage|^<built-in function collect>|^\$gc collect|(?i)garbage.?collect"
 )
 _HOST_COLLECTIVE = r"(?i)^(gloo|mpi|ucc)[:_]"
+# Memory asked of the driver, or given back to it; what the framework's own cache answers leaves no such call.
+_ALLOCATES = (
+    r"^(cuda|hip)(ExtMalloc|Malloc|Free|HostAlloc|HostMalloc|HostFree|FreeHost|HostRegister|HostUnregister|MemPoolTrimTo)"
+    r"|^(cu|hip)Mem(Alloc|Free|HostAlloc|HostRegister|Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree|PoolTrimTo)"
+    r"|^(torch/cuda/memory\.py\(\d+\): empty_cache$|<built-in .*_cuda_emptyCache)"
+    r"|BFCAllocator::|^(TfAllocator|StreamExecutorAllocator|DeviceMemAllocator|GpuCudaMallocAsyncAllocator)\b"
+)
 _COMMAND_BUFFER = r"^Command Buffer Full"
+
+
+def compiler_names(names: pl.Series) -> pl.Series:
+    """Those of these names of host events that say that something is compiled."""
+    text = names.cast(pl.String)
+    found: pl.Series = names.filter(text.str.contains(_COMPILES) & ~text.str.contains(_NOT_COMPILING))
+    return found
 
 
 def rules(device_collectives: bool) -> Iterator[tuple[pl.Expr, int]]:
@@ -146,6 +175,7 @@ def rules(device_collectives: bool) -> Iterator[tuple[pl.Expr, int]]:
     yield name.str.contains(_COMMAND_BUFFER), SILENT
     yield (is_op | annotation) & name.str.contains(_NOT_COMPILING), OP
     yield ~is_op & name.str.contains(_COMPILES), COMPILE
+    yield is_op & name.str.contains(_COMPILING_OP), COMPILE
     yield kind == "overhead", PROFILER
     yield (role == "input").fill_null(False), INPUT
     yield plain & name.str.contains(_HANDS_BATCH_OVER), INPUT
@@ -157,6 +187,8 @@ def rules(device_collectives: bool) -> Iterator[tuple[pl.Expr, int]]:
     yield ~is_op & name.str.contains(_READS_OR_WRITES), IO
     yield name.str.contains(_COLLECTS_GARBAGE), GARBAGE
     yield python & name.str.contains(_PROFILES), PROFILER
+    yield python & name.str.contains(_OWN_FRAME), OWN
+    yield (python | plain) & name.str.contains(_ALLOCATES), ALLOCATOR
     yield ~annotation & name.str.contains(WAITS_FOR_DEVICE), WAIT_DEVICE
     yield ~annotation & ~is_op & name.str.contains(_WAITS_FOR_THREAD), WAIT_THREAD
     yield own & function.str.contains(INPUT_WORDS).fill_null(False), INPUT

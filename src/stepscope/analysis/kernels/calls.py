@@ -34,7 +34,7 @@ _KEYS = ("name", "op", "grid", "block", "registers", "shared_bytes", "precision"
 
 
 def kernel_calls(trace: Trace) -> pl.DataFrame:
-    """One row per kernel inside the steps: event, device, step, role, name, op, launch, precision, tensor_cores, eligible."""
+    """One row per kernel inside the steps: event, device, step, role, name, op, launch, precision, tensor_cores, family, eligible."""
     rows = _launches(trace)
     labels = _labels(trace, rows)
     rows = rows.join(labels, on=["name", "op", "dtypes"], how="left", nulls_equal=True, maintain_order="left")
@@ -196,7 +196,7 @@ def _labels(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
     ]
     columns = {name: [getattr(one, name) for one in found] for name in _LABEL}
     labels = distinct.hstack(pl.DataFrame(columns, schema=_LABEL))
-    return told_by_others(labels).with_columns(eligible=_eligible()).drop("family")
+    return told_by_others(labels).with_columns(eligible=_eligible())
 
 
 def _eligible() -> pl.Expr:

@@ -9,7 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepscope.registers.calibration.devices import DEVICES, GIB, GIGA, TERA
+from stepscope.registers.calibration.caches import CACHES, PCIE_GB_PER_S
+from stepscope.registers.calibration.devices import DEVICES, GIB, GIGA, MIB, TERA, DeviceEntry
 
 # Where a device has no units for a format, it computes in the next wider one.
 _WIDER = {"fp4": "fp8", "fp8": "bf16", "int4": "int8"}
@@ -23,6 +24,12 @@ class Peaks:
     name: str
     bytes_per_s: float
     flops: dict[str, float] = field(default_factory=dict)  # FLOP/s (or whole-number operations) by precision
+    l2_bytes: float = 0.0
+    l2_bytes_per_s: float | None = None
+    pcie_bytes_per_s: float | None = None  # one way
+    link: str = ""  # to other devices
+    link_bytes_per_s: float | None = None  # both ways, all links
+    source: str = "data sheet"  # or `profile`, or `measured` by stepscope calibrate
 
     def flops_per_s(self, precision: str) -> float | None:
         """The peak in a format, None where the device has no units for it or it is not known."""
@@ -58,14 +65,23 @@ def _as_recorded(name: str, device: dict[str, Any]) -> Peaks | None:
     )
     if not (isinstance(tera, int | float) and isinstance(gigabytes, int | float) and tera > 0):
         return None
-    return Peaks(name, gigabytes * GIGA, {"bf16": tera * TERA})
+    return Peaks(name, gigabytes * GIGA, {"bf16": tera * TERA}, source="profile")
+
+
+def _listed(entry: DeviceEntry) -> Peaks:
+    cache = next((each for each in CACHES if entry.name.startswith(each.name)), None)
+    return Peaks(
+        name=entry.name,
+        bytes_per_s=entry.gb_per_s * GIGA,
+        flops={key: value * TERA for key, value in entry.tera.items()},
+        l2_bytes=cache.l2_mib * MIB if cache else 0.0,
+        l2_bytes_per_s=cache.l2_gb_per_s * GIGA if cache and cache.l2_gb_per_s else None,
+        pcie_bytes_per_s=PCIE_GB_PER_S[cache.pcie] * GIGA if cache else None,
+        link=cache.link if cache else "",
+        link_bytes_per_s=cache.link_gb_per_s * GIGA if cache and cache.link_gb_per_s else None,
+    )
 
 
 _TABLE = tuple(
-    (
-        re.compile(entry.pattern, re.IGNORECASE),
-        entry.least_gib,
-        Peaks(entry.name, entry.gb_per_s * GIGA, {key: value * TERA for key, value in entry.tera.items()}),
-    )
-    for entry in DEVICES
+    (re.compile(entry.pattern, re.IGNORECASE), entry.least_gib, _listed(entry)) for entry in DEVICES
 )

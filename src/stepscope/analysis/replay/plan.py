@@ -5,10 +5,9 @@ it spent waiting for the device. Streams run what they are given, in order, no e
 was launched. A change makes some host time or device time shorter, or drops waits; the rest follows.
 The replay of the unchanged steps is compared with what was recorded, so that a promise rests on the difference alone.
 
-Profiling makes the host slower than it is, and a promise for the job as it runs must not count that. Each stretch of host
-time is played without the profiler's share: by the lengths of unprofiled steps where the capture kept them, else by a
-cost per event (profiler_cost.py). With a light window (light.py) each interval takes what it took there. `as_recorded`
-plays it with the profiler's share.
+Profiling makes the host slower than it is, and a promise for the job as it runs must not count that. What a stretch of host
+time takes without the profiler is known within bounds (unprofiled_host.py): the plan holds it for a fast, the usual and
+a slow host, and `at` chooses one. `as_recorded` plays the host's time with the profiler's share.
 """
 
 from __future__ import annotations
@@ -22,25 +21,25 @@ from stepscope.analysis.account.host_timeline import Timeline, main_track
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes, is_wait, or_null
 from stepscope.analysis.parts import PARTS, Part
-from stepscope.analysis.replay.light import LightHost
-from stepscope.analysis.replay.profiler_cost import ProfilerCost
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.host import replay as native
 from stepscope.native.host.work import FULL, NONE, WAITS, HostWork
 from stepscope.registers.calibration.launches import BLOCKED_LAUNCH_NS, FULL_QUEUE_TIMES, LAUNCH_LATENCY_NS
 from stepscope.registers.levels import IDLE_LAUNCH_QUANTILE
-from stepscope.registers.policy.findings import COST_SCALE_MOST, COST_SCALE_ROUNDS, LEAST_HOST_LEFT
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import conform, take_largest, take_median
 from stepscope.trace.trace import Trace
+
+# The host's time without the profiler: at best, as expected, at worst.
+FAST, USUAL, SLOW = SPEEDS = ("fast_ns", "ns", "slow_ns")
 
 
 @dataclass(frozen=True)
 class Plan:
     """Items in the order in which the host came to them, and the host's work before each, by cause.
 
-    `items`: item, at, kind, stream, device_ns, delay_ns, last, step, event, added_ns (host time that a change adds). `host`: item, cause, named_by, event, ns,
-    recorded_ns, in the order of the items. `until`: how many of its rows come up to each item.
+    `items`: item, at, kind, stream, device_ns, delay_ns, last, step, event, added_ns (host time that a change adds). `host`: item, cause, named_by, event,
+    recorded_ns, and without the profiler ns, fast_ns and slow_ns, in the order of the items. `until`: how many of its rows come up to each item.
     `counted`: the places of the steps whose lengths count, all if None.
     """
 
@@ -74,11 +73,15 @@ class Plan:
 
     def _host_ns(self) -> pl.Series:
         """The host's work before each item."""
-        return _sums(self.host["ns"], self.until)
+        return sums(self.host["ns"], self.until)
 
     def as_recorded(self) -> Plan:
         """The same with the profiler's share of the host's time."""
-        return replace(self, host=self.host.with_columns(ns="recorded_ns"))
+        return self.at("recorded_ns")
+
+    def at(self, speed: str) -> Plan:
+        """The same on a host of that speed: one of `SPEEDS`."""
+        return self if speed == USUAL else replace(self, host=self.host.with_columns(ns=speed))
 
     def counting(self, places: Sequence[int]) -> Plan:
         """The same, with the lengths of some steps only."""
@@ -88,7 +91,7 @@ class Plan:
         """The host's work of some causes or names takes `factor` of its time."""
         shorter = [
             pl.when(matches).then((pl.col(name) * factor).cast(pl.Int64)).otherwise(name).alias(name)
-            for name in ("ns", "recorded_ns")
+            for name in (*SPEEDS, "recorded_ns")
         ]
         return replace(self, host=self.host.with_columns(shorter))
 
@@ -107,14 +110,27 @@ class Plan:
         kind = pl.when((pl.col("kind") == native.WAIT) & chosen).then(native.WORK).otherwise(pl.col("kind"))
         return replace(self, items=self.items.with_columns(kind=kind.cast(pl.UInt8)))
 
+    def combined(self, other: Plan) -> Plan:
+        """The changes of both plans, which come from one: what either makes shorter is shorter, what either drops is dropped."""
+        lower = [pl.min_horizontal(name, other.host[name]).alias(name) for name in (*SPEEDS, "recorded_ns")]
+        theirs = other.items
+        items = self.items.with_columns(
+            device_ns=pl.min_horizontal("device_ns", theirs["device_ns"]),
+            added_ns=pl.max_horizontal("added_ns", theirs["added_ns"]),
+            kind=pl.min_horizontal("kind", theirs["kind"]),
+            stream=pl.max_horizontal("stream", theirs["stream"]),
+        )
+        streams = max(self.streams, other.streams)
+        return replace(self, items=items, host=self.host.with_columns(lower), streams=streams)
+
     def on_own_stream(self, matches: pl.Expr) -> Plan:
         """Some device work runs beside the rest."""
         stream = pl.when(matches).then(pl.lit(self.streams, dtype=pl.UInt32)).otherwise(pl.col("stream"))
         return replace(self, items=self.items.with_columns(stream=stream), streams=self.streams + 1)
 
 
-def plan(trace: Trace, steps: Steps, device: int | None, light: LightHost | None = None) -> Plan:
-    """The steps of one device as items to play; with the host time of the light window where there is one."""
+def recorded_plan(trace: Trace, steps: Steps, device: int | None) -> tuple[Plan, pl.DataFrame]:
+    """The steps of one device as items to play, all as recorded; and gap, start_ns, end_ns, track, main of the host's time before each."""
     points = _points(trace, steps, device)
     main = main_track(trace, steps)
     spans = _spans_before(points, steps)
@@ -133,14 +149,10 @@ def plan(trace: Trace, steps: Steps, device: int | None, light: LightHost | None
     )
     streams = take_largest(items["stream"]) + 1
     until = host["item"].search_sorted(items["item"], side="right")
-    if light is not None:
-        return _as_light(Plan(items, host, until, streams), light)
-    added = _added_per_item(ProfilerCost(trace), spans, main)
-    made = _less(Plan(items, host, until, streams), added, 1.0)
-    unprofiled = trace.info.capture.get("unprofiled_step_ns")
-    if isinstance(unprofiled, (int, float)) and unprofiled > 0:
-        made = _fitted(made, added, float(unprofiled))
-    return made
+    same = [pl.col("recorded_ns").alias(name) for name in SPEEDS]
+    return Plan(items, host.with_columns(same), until, streams), spans.with_columns(
+        main=pl.lit(main, pl.UInt32)
+    )
 
 
 def _host_work(trace: Trace, steps: Steps, spans: pl.DataFrame, main: int) -> pl.DataFrame:
@@ -181,54 +193,12 @@ def _full_queue(trace: Trace) -> tuple[pl.Series, int]:
     return pl.repeat(False, len(trace.events), dtype=pl.Boolean, eager=True).scatter(full, True), usual
 
 
-def _sums(values: pl.Series, until: pl.Series) -> pl.Series:
+def sums(values: pl.Series, until: pl.Series) -> pl.Series:
     """The sums of values that follow one another, up to each of the places."""
     total = pl.concat([pl.Series([0], dtype=pl.Int64), values.cum_sum()])
     summed = total.gather(until)
     found: pl.Series = summed - summed.shift(1, fill_value=0)
     return found
-
-
-def _added_per_item(cost: ProfilerCost, spans: pl.DataFrame, main: int) -> pl.DataFrame:
-    """item, added: what the profiler took of the host's time before each item, on its thread and the main one."""
-    added = cost.added_ns(spans["track"], spans["start_ns"], spans["end_ns"])
-    on_main = pl.repeat(main, len(spans), dtype=pl.UInt32, eager=True)
-    also = cost.added_ns(on_main, spans["start_ns"], spans["end_ns"])
-    elsewhere = spans["track"] != main
-    return spans.select(item="gap", added=added + also * elsewhere.cast(pl.Int64))
-
-
-def _less(made: Plan, added: pl.DataFrame, scale: float) -> Plan:
-    """The host's time without `scale` times what the profiler added, taken evenly from all before an item."""
-    host = made.host
-    lost = pl.repeat(0, len(made.items), dtype=pl.Int64, eager=True).scatter(added["item"], added["added"])
-    total = _sums(host["recorded_ns"], made.until)
-    left = pl.select((1 - scale * lost / total).clip(LEAST_HOST_LEFT, 1.0).fill_nan(1.0)).to_series()
-    shorter = (host["recorded_ns"] * left.gather(host["item"])).cast(pl.Int64)
-    return replace(made, host=host.with_columns(ns=shorter))
-
-
-def _as_light(made: Plan, light: LightHost) -> Plan:
-    """The host's time as in the light window: the recorded one times the factor of each item."""
-    known = made.items.join(light.calls, on="event", how="left", maintain_order="left")
-    known = known.join(light.steps, on="step", how="left", maintain_order="left")
-    factor = pl.when(pl.col("last") == 1).then("edge_factor").otherwise("factor")
-    factors = known.select(factor.fill_null(light.factor)).to_series()
-    shorter = (made.host["recorded_ns"] * factors.gather(made.host["item"])).cast(pl.Int64)
-    return replace(made, host=made.host.with_columns(ns=shorter))
-
-
-def _fitted(made: Plan, added: pl.DataFrame, unprofiled: float) -> Plan:
-    """The profiler's costs scaled so that the steps play as long as unprofiled ones are."""
-    low, high = 0.0, COST_SCALE_MOST
-    for _ in range(COST_SCALE_ROUNDS):
-        middle = (low + high) / 2
-        made = _less(made, added, middle)
-        if made.step_ns() > unprofiled:
-            low = middle
-        else:
-            high = middle
-    return made
 
 
 def _spans_before(points: pl.DataFrame, steps: Steps) -> pl.DataFrame:

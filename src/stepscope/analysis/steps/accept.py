@@ -1,7 +1,8 @@
 """Whether what a source proposes are steps: the same questions for every source.
 
 A period is refused if two or more of them are inside one op, one module, one graph launch or one step of an engine; if it is
-shorter than a launch; or if the work that is launched in it is less than 90 % of the recording's. A period
+shorter than a launch; or if the work that is launched in it is less than 90 % of the recording's, without the kernels that
+a compiler tries out while it compiles. A period
 that shows nothing of a loop (an update, a batch, a wait for the device, a copy to it) but that it repeats is more often a
 layer than a step: it has to account for nearly everything.
 """
@@ -14,6 +15,7 @@ from functools import cached_property
 import polars as pl
 
 from stepscope.analysis.host.causes import host_codes
+from stepscope.analysis.host.names import compiler_names
 from stepscope.analysis.steps.candidate import Candidate
 from stepscope.analysis.steps.known_annotations import TRAINER, owner_of
 from stepscope.analysis.steps.work import DEVICE_WORK, place_in, recorded_work
@@ -39,8 +41,27 @@ class Judge:
 
     @cached_property
     def work(self) -> pl.DataFrame:
-        """All work of the recording, by when it was launched."""
-        return recorded_work(self.trace)
+        """All work of the recording, by when it was launched, without what a compiler tried out."""
+        work = recorded_work(self.trace)
+        tried = place_in(work["at_ns"], self._compiling).is_not_null()
+        return work.filter(~tried) if not tried.all() else work
+
+    @cached_property
+    def _compiling(self) -> pl.DataFrame:
+        """start_ns, end_ns: when the host compiled; each span reaches as far as any before it."""
+        events = self.trace.events
+        host = self.trace.tracks.filter(pl.col("what") == "host")["id"]
+        found = events.filter(
+            pl.col("name").is_in(compiler_names(distinct(events["name"])).implode()),
+            pl.col("track").is_in(host.implode()),
+            pl.col("kind") != "op",
+            pl.col("dur_ns") > 0,
+        )
+        return (
+            found.select("start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns"))
+            .sort("start_ns")
+            .with_columns(pl.col("end_ns").cum_max())
+        )
 
     def accepts(self, candidate: Candidate, left_out: pl.DataFrame) -> bool:
         """Whether these are steps. `left_out` are spans that are known not to be steps: warm-up, pieces at the ends."""

@@ -19,7 +19,7 @@ from stepscope.analysis.steps.candidate import NO_STEPS, SPANS, Candidate
 from stepscope.analysis.steps.infer import inferred
 from stepscope.analysis.steps.profiler_calls import cut_off, profiler_calls
 from stepscope.analysis.steps.programs import main_track_of, programs
-from stepscope.analysis.steps.regions import choose_region, in_regions, list_regions, region_windows
+from stepscope.analysis.steps.regions import choose_region, in_regions, region_times, region_windows
 from stepscope.analysis.steps.windows import (
     WINDOWS,
     devices_with_work,
@@ -73,9 +73,14 @@ class Steps:
         return self.source in ("whole", "none")
 
 
-def find_steps(trace: Trace, step_name: str | None = None, whole: bool = False) -> Steps:
-    """The steps as the host marked or showed them, and each device's own windows of time for them."""
-    region = None if whole else _region_steps(trace, step_name)
+def find_steps(
+    trace: Trace, step_name: str | None = None, whole: bool = False, agreed: str | None = None
+) -> Steps:
+    """The steps as the host marked or showed them, and each device's own windows of time for them.
+
+    `agreed` is the region that the ranks agreed on.
+    """
+    region = None if whole else _region_steps(trace, step_name, agreed)
     if region is not None:
         return region
     judge = Judge(trace)
@@ -92,16 +97,23 @@ def find_steps(trace: Trace, step_name: str | None = None, whole: bool = False) 
     return _whole(trace, judge, calls, "high" if whole else "low")
 
 
-def _region_steps(trace: Trace, step_name: str | None) -> Steps | None:
+def times_in_regions(trace: Trace) -> dict[str, int]:
+    """Each region of the recording and the time in it, the longest first; none where regions were off."""
+    return region_times(_passes(trace))
+
+
+def _passes(trace: Trace) -> pl.DataFrame:
+    """step, track, start_ns, end_ns, region of the passes through all regions."""
+    noted = trace.info.capture.get("regions") is not None
+    marked = next(annotated.marked(trace), None) if noted else None
+    return in_regions(pl.DataFrame(schema=SPANS) if marked is None else marked.spans, trace)
+
+
+def _region_steps(trace: Trace, step_name: str | None, agreed: str | None) -> Steps | None:
     """The passes through one region. Windows are made of all passes: those of another region may reach into this one's."""
-    if trace.info.capture.get("regions") is None:
-        return None
-    marked = next(annotated.marked(trace), None)
-    if marked is None:
-        return None
-    passes = in_regions(marked.spans, trace)
-    regions = list_regions(passes)
-    region = choose_region(regions, step_name)
+    passes = _passes(trace)
+    regions = list(region_times(passes))
+    region = choose_region(regions, step_name, agreed)
     if region is None:
         return None
     host = passes.filter(pl.col("region") == region).drop("region")

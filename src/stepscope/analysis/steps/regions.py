@@ -8,6 +8,8 @@ through a region lasts from the marker's begin to the end of the last work that 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -38,17 +40,26 @@ def in_regions(marked: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     return marked.join(region_of_steps(trace), on="step", how="inner", maintain_order="left")
 
 
-def list_regions(passes: pl.DataFrame) -> list[str]:
-    """The regions by their total time, the longest first."""
+def region_times(passes: pl.DataFrame) -> dict[str, int]:
+    """Each region and the time in it, the longest first."""
     length = (pl.col("end_ns") - pl.col("start_ns")).sum()
     total = passes.group_by("region").agg(ns=length).sort("ns", "region", descending=[True, False])
-    return total["region"].to_list()
+    return dict(zip(total["region"].to_list(), total["ns"].to_list(), strict=True))
 
 
-def choose_region(regions: list[str], wanted: str | None) -> str | None:
-    """The region of this name, else the first that the pattern matches; without a wish the longest."""
+def agree_on_region(ranks: Sequence[Mapping[str, int]]) -> str | None:
+    """The region for all ranks, by the times in each one's regions: of those that most ranks have, the longest."""
+    having, times = Counter[str](), Counter[str]()
+    for rank in ranks:
+        having.update(rank.keys())
+        times.update(rank)
+    return min(times, key=lambda name: (-having[name], -times[name], name), default=None)
+
+
+def choose_region(regions: list[str], wanted: str | None, agreed: str | None = None) -> str | None:
+    """The region of this name, else the first that the pattern matches; without a wish the agreed one, or the longest."""
     if wanted is None:
-        return regions[0] if regions else None
+        return agreed if agreed in regions else next(iter(regions), None)
     if wanted in regions:
         return wanted
     try:

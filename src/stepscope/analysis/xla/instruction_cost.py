@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from stepscope.analysis.formulas.constants import ATTENTION_BACKWARD, ATTENTION_FORWARD
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape, messages, numbers
 from stepscope.formats.protobuf import fields, signed
 from stepscope.registers.policy.tables import XLA_CALL_DEPTH, XLA_WINDOW_SIZE
@@ -44,6 +45,7 @@ _PRODUCT_WORD = re.compile(r"(?i)dot|conv_|conv[123]d|matmul|gemm|einsum|attenti
 _JAX_PRODUCTS = {"convolution": "conv_general_dilated"}
 _NUMBER = re.compile(r"(\.\d+)+$")
 _GEMM_CALLS = ("__cublas$", "__cublas", "__triton$gemm", "__onednn$matmul")
+_ATTENTION_CALL = "__cudnn$fmha"
 _CONV_CALLS = {
     "__cudnn$convForward": (0, 1, -1),
     "__cudnn$convBiasActivationForward": (0, 1, -1),
@@ -220,6 +222,8 @@ def _call_flops(made: Instruction, read: list[Shape]) -> int | None:
         result = made.shape.parts[0] if made.shape.parts else made.shape
         shapes = [result if place < 0 else read[place] for place in _CONV_CALLS[made.target]]
         return _convolution(made, shapes[0], shapes[1], shapes[2])
+    if made.target.startswith(_ATTENTION_CALL):
+        return _attention(made, read)
     if not made.target.startswith(_GEMM_CALLS):
         return None if made.target.startswith("__cudnn") else 0
     settings = _config(made)
@@ -227,6 +231,15 @@ def _call_flops(made: Instruction, read: list[Shape]) -> int | None:
     contracted = found["dot_dimension_numbers"]["lhs_contracting_dimensions"]
     result = made.shape.parts[0] if made.shape.parts else made.shape
     return 2 * result.elements * math.prod(read[0].sizes[int(at)] for at in contracted)
+
+
+def _attention(made: Instruction, read: list[Shape]) -> int:
+    """cuDNN's attention says how large its scores are: two products with the depth forward, five backward."""
+    settings = _config(made)["cudnn_fmha_backend_config"]
+    scores = math.prod(int(size) for size in settings["intermediate_tensor_shape"]["dimensions"])
+    products = sum(ATTENTION_BACKWARD) if "Backward" in made.target else ATTENTION_FORWARD
+    whole = 2 * products * scores * read[0].sizes[-1]
+    return whole // 2 if "CAUSAL" in str(settings.get("mask_type")) else whole
 
 
 def _product_flops(made: Instruction, read: list[Shape]) -> int:
@@ -291,7 +304,11 @@ def _window(made: Instruction) -> list[tuple[int, int, int, int, int]]:
 
 
 def _bytes(made: Instruction, read: list[Shape]) -> int | None:
-    bits = [_array_bits(array) for shape in (*read, made.shape) for array in shape.arrays()]
+    written = list(made.shape.arrays())
+    last = written[-1] if len(written) > 1 else None
+    if made.opcode == "custom-call" and last and _array_bits(last) == 8 * math.prod(last.sizes[:1]):
+        written.pop()  # what a library gets to work in: a row of bytes, most of which it may not touch
+    bits = [_array_bits(array) for array in (*(part for shape in read for part in shape.arrays()), *written)]
     total = _sum(bits)
     return None if total is None or total >= _LARGEST else (total + 7) // 8
 

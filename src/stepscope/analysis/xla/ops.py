@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
 
 import polars as pl
 
@@ -101,20 +103,41 @@ def aligned(kernels: Sequence[str], instructions: Sequence[Instruction]) -> list
             at = bases.index(base, next_instruction)
         except ValueError:
             return None
-        _give_calls(found, first_between, place, instructions[next_instruction:at])
+        _give_calls(found, kernels[first_between:place], first_between, instructions[next_instruction:at])
         found[place] = instructions[at].name
         next_instruction, first_between = at + 1, place + 1
-    _give_calls(found, first_between, len(kernels), instructions[next_instruction:])
+    _give_calls(found, kernels[first_between:], first_between, instructions[next_instruction:])
     return found
 
 
-def _give_calls(found: list[str | None], start: int, stop: int, between: Sequence[Instruction]) -> None:
-    """Library kernels between two known ones: one for each call, or all for the only one."""
-    calls = [i.name for i in between if i.opcode == "custom-call"]
+def _give_calls(
+    found: list[str | None], kernels: Sequence[str], start: int, between: Sequence[Instruction]
+) -> None:
+    """Library kernels between two known ones: one for each call, or all for the only one.
+
+    Attention takes several kernels, which follow each other and have names of their own.
+    """
+    calls = [i for i in between if i.opcode == "custom-call"]
     if len(calls) == 1:
-        calls *= stop - start
-    if len(calls) == stop - start:
-        found[start:stop] = calls
+        found[start : start + len(kernels)] = [calls[0].name] * len(kernels)
+        return
+    units = [list(group) for _, group in groupby(range(len(kernels)), partial(_unit, kernels))]
+    fits = len(units) == len(calls) and all(
+        _is_attention(kernels[unit[0]]) == ("fmha" in call.target) or len(kernels) == len(calls)
+        for unit, call in zip(units, calls, strict=False)
+    )
+    if fits:
+        for unit, call in zip(units, calls, strict=True):
+            found[start + unit[0] : start + unit[-1] + 1] = [call.name] * len(unit)
+
+
+def _is_attention(kernel: str) -> bool:
+    return "sdpa" in kernel or "cudnn::fusion" in kernel or "fmha" in kernel
+
+
+def _unit(kernels: Sequence[str], place: int) -> int:
+    """What a kernel has in common with its neighbours: kernels of attention go together, every other is alone."""
+    return -1 if _is_attention(kernels[place]) else place
 
 
 def _program_work(trace: Trace, modules: pl.DataFrame) -> pl.DataFrame:

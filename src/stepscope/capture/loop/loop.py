@@ -3,7 +3,7 @@
 A marker (a Keras batch, a JAX step marker) is a step. Without markers a step is one update of the model: with gradient
 accumulation many batches, with several optimizers one round of all of them. It ends where the next batch is asked for, or,
 in a loop without a loader, with the last update of the round. Only where no optimizer is heard of is each batch a step; and
-only where nothing else is heard of, each call of the program that was the first to be called again and again.
+only where nothing else is heard of, each call of the program that was the first to be called again and again, and still is.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ _SURENESS: dict[Source | None, int] = {
 # A program that is called so often is what a loop repeats.
 _REPEATED = 3
 _MOST_PROGRAMS = 10_000
+# A program that was called so many times as often as the first one, since that was called last, is the loop: the first one
+# prepared something.
+_TAKES_OVER = 10
 # An optimizer that is compiled cannot be heard: after so many batches without an update, batches are steps.
 _MOST_BATCHES_AN_UPDATE = 64
 
@@ -43,6 +46,7 @@ class Loop:
         self._unused_batches = 0
         self._dispatches: dict[object, int] = {}
         self._anchor: object = None
+        self._anchor_calls = 0
 
     def optimizer_made(self, optimizer: int) -> None:
         """There is an optimizer of this id."""
@@ -87,15 +91,21 @@ class Loop:
             self._close()
 
     def dispatching(self, program: object) -> None:
-        """A whole program (a graph, a traced function) is about to be called."""
-        if self._anchor is None:
-            if len(self._dispatches) < _MOST_PROGRAMS:
-                self._dispatches[program] = self._dispatches.get(program, 0) + 1
-            if self._dispatches.get(program, 0) < _REPEATED or not self._is_told_by("dispatch"):
-                return
-            self._anchor = program
-        elif program == self._anchor and self._is_told_by("dispatch"):
-            self._step()
+        """A whole program (a graph, a traced function) is about to be called, or has been."""
+        if program == self._anchor:
+            self._anchor_calls += 1
+            self._dispatches.clear()
+            if self._is_told_by("dispatch"):
+                self._step()
+            return
+        if len(self._dispatches) < _MOST_PROGRAMS or program in self._dispatches:
+            self._dispatches[program] = self._dispatches.get(program, 0) + 1
+        enough = max(_REPEATED, _TAKES_OVER * self._anchor_calls)
+        if self._dispatches.get(program, 0) >= enough and self._is_told_by("dispatch"):
+            if self._anchor is not None:
+                self._begin()
+            self._anchor, self._anchor_calls = program, self._dispatches[program]
+            self._dispatches.clear()
 
     def marker_begins(self) -> None:
         """The loop itself says that a step begins."""

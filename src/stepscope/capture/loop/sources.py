@@ -16,6 +16,7 @@ from stepscope.capture.process.framework_use import tell_in_use
 from stepscope.capture.process.on_import import after_import
 
 _inside = threading.local()
+_PMAP = "jax._src.pmap"  # where the functions that pmap returns come from
 _KERAS_LISTS = (
     "keras.src.callbacks.callback_list",
     "keras.src.callbacks",
@@ -37,6 +38,7 @@ def watch(loop: Hearer) -> None:
     after_import("torch.utils.data.dataloader", lambda module: _wrap_next(module._BaseDataLoaderIter))
     after_import("tensorflow.python.data.ops.iterator_ops", lambda module: _wrap_next(module.OwnedIterator))
     after_import("jax._src.profiler", _watch_markers)
+    after_import("jax._src.api", _watch_jit)
     after_import("tensorflow.python.client.session", _watch_sessions)
     after_import("tensorflow.python.eager.polymorphic_function.polymorphic_function", _watch_functions)
     for name in _KERAS_LISTS:
@@ -173,6 +175,29 @@ def _watch_sessions(module: Any) -> None:
 def _watch_functions(module: Any) -> None:
     """TensorFlow 2: so is a tf.function that is called again and again; calls while another one is traced are not."""
     module.Function.__call__ = _dispatched(module.Function.__call__, lambda function, *_a, **_o: id(function))
+
+
+def _watch_jit(module: Any) -> None:
+    """JAX: so is a jitted function.
+
+    Its calls stay in C++, which calls one hook after each that it answers from its cache: never while it traces or compiles. The
+    hook is there for the search of NaNs; where the job wants that, the hook is the job's.
+    """
+    hook = getattr(module, "_post_hook_state", None)
+    if hook is not None:
+        if hook.get_global() is None:
+            hook.set_global(_jit_called)
+        return
+    state = module.jax_jit.global_state()  # older versions
+    if state.post_hook is None:
+        state.post_hook = _jit_called
+
+
+def _jit_called(function: Any, *_call: Any) -> None:
+    module = getattr(function, "__module__", None)
+    if isinstance(module, str) and module.startswith("jax.") and module != _PMAP:
+        return  # an operation outside of jit, which is a program of its own
+    _tell(lambda loop: loop.dispatching(id(function)))
 
 
 def _watch_markers(module: Any) -> None:

@@ -23,6 +23,7 @@ _BEFORE_NAMES = {
     "copy": "copying:",
     "input": "waiting for input in",
     "python": "Python code:",
+    "allocator": "allocating:",
     "compile": "compiling:",
     "io": "file access:",
     "device_gap": "device gap before",

@@ -134,7 +134,7 @@ def collect_vectors(frame: pl.DataFrame, key: Sequence[str], value: str, cells: 
 
 
 def sum_vectors(vectors: Vectors, keys: Sequence[Key], count: int) -> list[float]:
-    """The figures of several keys as one, for so many cells."""
+    """The figures of several keys as one, for that number of cells."""
     if len(keys) == 1:
         return vectors[keys[0]]
     return [sum(vectors[key][place] for key in keys) for place in range(count)]

@@ -21,7 +21,7 @@ _STEPS = [ord("n"), ord("T"), ord("p")]
 
 @dataclass(frozen=True)
 class Spans:
-    """Events in the order of the file; rows that were second halves are dropped, and `owners` says to whom."""
+    """Events in the order of the file; rows that were second halves are dropped, and `owners` has their first halves."""
 
     events: pl.DataFrame  # row, ph, name, category, track, start, dur
     owners: pl.DataFrame  # event (the row of a second half), first (the row that took it over)

@@ -90,7 +90,7 @@ def _extent(name: str) -> pl.Expr:
 
 
 def _copies(layouts: Layouts, events: pl.DataFrame) -> pl.DataFrame:
-    """Copies with their direction and the kinds of memory, as the name or ROCm's `kind` tells them."""
+    """Copies with their direction and the kinds of memory, by the name or ROCm's `kind`."""
     kernels = layouts["kernel"].select("event", "rocm_kind", bytes=pl.lit(None, dtype=pl.Int64))
     copies = layouts["copy"].select("event", "rocm_kind", bytes=pl.coalesce("bytes", "size"))
     rows = pl.concat([copies, kernels])

@@ -26,7 +26,7 @@ _COUNTED_DEVICE = re.compile(r"GPU (\d{1,9}) Counters$")
 
 
 def kineto_tracks(found: JsonEvents, accelerator: str) -> tuple[TrackTable, pl.Series]:
-    """The tracks, and the track of each event: what only lies over device work moves to a track of its own."""
+    """The tracks, and the track of each event: what only spans device work moves to a track of its own."""
     table = TrackTable(found)
     by_track = found.events.group_by("track", "category").len()
     categories: dict[int, set[str]] = {}

@@ -26,7 +26,7 @@ _NO_ROW = msgspec.Raw()
 
 
 class _Reserved(msgspec.Struct):
-    """What stands in `args.stepscope` of an event."""
+    """The content of `args.stepscope` of an event."""
 
     id: Id
     kind: str = "span"
@@ -152,7 +152,7 @@ class _Arguments:
 
 
 def _in_order(scanned: pl.DataFrame, notes: pl.DataFrame) -> pl.DataFrame:
-    """The events in the order of their ids; those that somebody added come last."""
+    """The events in the order of their ids; those that were added later come last."""
     marked = scanned.join(notes, on="row", how="left", maintain_order="left")
     return marked.sort("id", nulls_last=True, maintain_order=True).with_row_index("place")
 
@@ -196,7 +196,7 @@ def _event_columns(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _links(flows: pl.DataFrame, places: _Places) -> pl.DataFrame:
-    """Each arrow is told by the id of its start."""
+    """Each arrow is identified by the id of its start."""
     starts = flows.filter((pl.col("ph") == ord("s")) & (pl.col("id") >= 0))
     return pl.DataFrame(
         {
@@ -208,7 +208,7 @@ def _links(flows: pl.DataFrame, places: _Places) -> pl.DataFrame:
 
 
 def _counters(samples: pl.DataFrame, values: Rows) -> pl.DataFrame:
-    """The samples, each with the value that its arguments tell."""
+    """The samples, each with the value in its arguments."""
     told = values.frame().select("value", row="event").unique("row", keep="first")
     found = samples.join(told, on="row", how="left", maintain_order="left")
     return found.select("track", "value", time_ns="start")

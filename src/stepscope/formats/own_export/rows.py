@@ -1,4 +1,4 @@
-"""Rows of tables that stand as JSON in our own Chrome export: from text back to typed columns."""
+"""Rows of tables that are JSON in our own Chrome export: from text back to typed columns."""
 
 from __future__ import annotations
 

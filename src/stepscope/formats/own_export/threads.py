@@ -49,7 +49,7 @@ def threads(
 
 
 def frame(found: list[Thread]) -> pl.DataFrame:
-    """Where each lane of each track stands: track, lane, pid, tid and its name."""
+    """Where each lane of each track is: track, lane, pid, tid and its name."""
     rows = [(each.track, each.lane, each.pid, each.tid, each.thread_name) for each in found]
     schema = {
         "track": pl.UInt32,

@@ -12,10 +12,10 @@ What it looks like, one event a line:
      ], "stepscopeTables": {"modules": […], "memory": […], …}}
 
 Times are µs with three decimals, so exact to the nanosecond, and begin at 0: `shift_ns` was taken off every start, and
-`baseTimeNanoseconds` is the trace's base plus the shift. Events stand in the order of their ids, whatever their lane.
+`baseTimeNanoseconds` is the trace's base plus the shift. Events are in the order of their ids, whatever their lane.
 `pid` and `tid` are made up, each tid for one lane of one track: `threads` says which. Lane 0 is the track; lanes above it
 hold the events that Perfetto would drop (see `chrome_lanes`), and giving them their track back undoes the move.
-In `args.stepscope` each table's row of that event stands under the table's name (an array where there are several); rows
+In `args.stepscope` each table's row of that event is under the table's name (an array where there are several); rows
 of no event, and `modules`, come last. Infinite and undefined numbers are strings. Flow events follow the event they start
 or end at, so that they bind to it and not to a child that begins at the same time.
 """
@@ -219,7 +219,7 @@ def _inside(text: bytes) -> str:
 def _flow_ends(
     links: pl.DataFrame, placed: pl.DataFrame, end: str, opening: str, suffix: str
 ) -> pl.DataFrame:
-    """The flow events that stand behind each event, as text."""
+    """The flow events that follow each event, as text."""
     first, last = int(placed["id"][0]), int(placed["id"][-1])
     here = links.filter(pl.col(end).is_between(first, last)).with_columns(event=end)
     pair = pl.col("from").cast(pl.Int64) * 2**32 + pl.col("to")

@@ -1,7 +1,7 @@
 """Several ranks as one Chrome trace JSON, in one time: for Perfetto, not for our own reader, which wants a file for each.
 
 Like `export_chrome`, without its header and tables. Each process of each rank is a process of its own, named `Rank 3 · …`
-and in the order of ranks; flows are told apart by the rank in their names. `otherData.stepscope_ranks` says how the
+and in the order of ranks; flows are distinguished by the rank in their names. `otherData.stepscope_ranks` says how the
 clocks were put together, and how well.
 """
 

@@ -35,7 +35,7 @@ _AREAS = 5
 
 @dataclass(frozen=True)
 class RingBytes:
-    """The file, and where its areas lie. Times are of `perf_counter`; `zero_ns` was the moment `unix_ns`."""
+    """The file, and where its areas are. Times are of `perf_counter`; `zero_ns` was the moment `unix_ns`."""
 
     data: memoryview
     pid: int
@@ -88,7 +88,7 @@ def texts(ring: RingBytes, area: Area) -> Iterator[tuple[int, bytes]]:
 
 
 def step_moments(ring: RingBytes) -> list[int]:
-    """What stands in each slot; 0 where no step has ended yet."""
+    """The content of each slot; 0 where no step has ended yet."""
     return list(_words(ring.data[ring.steps.offset : ring.steps.end]))
 
 

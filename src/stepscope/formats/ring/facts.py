@@ -1,4 +1,4 @@
-"""What a ring tells of its process and window, and how its steps went."""
+"""What a ring says about its process and window, and how its steps went."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RingFacts:
 
 
 def read_facts(ring: RingBytes) -> RingFacts:
-    """Empty ones where the process ended before it told any, or all are damaged."""
+    """Empty ones where the process ended before it wrote any, or all are damaged."""
     for _, text in sorted(texts(ring, ring.facts), reverse=True):
         try:
             return RingFacts(msgspec.json.decode(text, type=Facts), msgspec.json.decode(text))
@@ -78,7 +78,7 @@ def telemetry(ring: RingBytes, facts: Facts) -> list[dict[str, Any]]:
 
 
 def step_ends(ring: RingBytes, facts: Facts) -> dict[int, int]:
-    """When each step that is still known ended, in order. A slot tells the lower bits of its number, the facts tell the rest."""
+    """When each step that is still known ended, in order. A slot has the lower bits of its number, the facts have the rest."""
     moments = step_moments(ring)
     slots = len(moments)
     found = {}
@@ -95,7 +95,7 @@ def step_ends(ring: RingBytes, facts: Facts) -> dict[int, int]:
 
 
 def _rising(ends: dict[int, int]) -> dict[int, int]:
-    """Without what a damaged slot tells: later steps end later."""
+    """Without what a damaged slot says: later steps end later."""
     kept: dict[int, int] = {}
     latest = 0
     for number, moment in ends.items():
@@ -105,7 +105,7 @@ def _rising(ends: dict[int, int]) -> dict[int, int]:
 
 
 def durations(ends: dict[int, int], numbers: range, begins: int | None) -> dict[str, Any]:
-    """Of the steps of these numbers up to the first that is not known, as the sidecar tells them; `begins` is when the first began."""
+    """Of the steps of these numbers up to the first that is not known, as the sidecar gives them; `begins` is when the first began."""
     known = [number for number in numbers if number in ends]
     if not known:
         return {"first": numbers.start, "durations_ns": []}
@@ -122,7 +122,7 @@ def durations(ends: dict[int, int], numbers: range, begins: int | None) -> dict[
 
 
 def is_running(ring: RingBytes, facts: Facts) -> bool:
-    """Whether the process is still there, as far as this machine can tell."""
+    """Whether the process is still there, as far as this machine knows."""
     if facts.start_ticks is None or facts.host != re.sub(r"[^A-Za-z0-9.-]+", "-", socket.gethostname()):
         return False
     try:

@@ -63,7 +63,7 @@ def _part(found: re.Match[str] | None) -> Part:
 
 
 def event_kind(device: Device, name: str, label: str) -> EventKind:
-    """On a stream, copies and fills are told from kernels by their names."""
+    """On a stream, copies and fills are distinguished from kernels by their names."""
     if device.part == "executor":
         return "op"
     if device.part == "sync":

@@ -28,7 +28,7 @@ _PLURALS = {"summary": "summaries"}
 _HOST = re.compile(r"tfevents\.\d+\.(.+?)(?:\.\d+\.\d+\.v2)?$")
 _HOW = (
     "To record one, run the session with tf.compat.v1.RunOptions(trace_level=FULL_TRACE) and pass its RunMetadata to "
-    "FileWriter.add_run_metadata. Profiles of tf.profiler lie beside such files, in plugins/profile/: open that folder."
+    "FileWriter.add_run_metadata. Profiles of tf.profiler are next to such files, in plugins/profile/: open that folder."
 )
 
 

@@ -24,7 +24,7 @@ def masked(checksum: int) -> int:
 
 
 def starts_record(content: memoryview, at: int) -> bool:
-    """Whether a length with its right checksum stands there."""
+    """Whether a length with its right checksum is there."""
     header = content[at : at + HEADER_BYTES]
     return len(header) == HEADER_BYTES and masked(crc32c(header[:8])) == int.from_bytes(header[8:], "little")
 

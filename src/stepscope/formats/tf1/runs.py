@@ -1,4 +1,4 @@
-"""Traced runs of a session, and the tracks that their nodes lie on."""
+"""Traced runs of a session, and the tracks of their nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stepscope.native.spans.lanes import lanes
 
 @dataclass
 class Placed:
-    """A node where it ran. The lane tells apart nodes that ran at once on threads the file does not name."""
+    """A node where it ran. The lane separates nodes that ran at once on threads the file does not name."""
 
     node: Node
     device: Device

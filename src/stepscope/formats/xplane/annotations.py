@@ -115,7 +115,7 @@ def _python_tracks(events: pl.DataFrame, known: Events) -> list[int]:
 
 
 def _user_names(spans: pl.DataFrame, plain: pl.Series) -> pl.Series:
-    """Names that stand outermost, once the names found before no longer count as enclosing."""
+    """Names that are outermost, once the names found before no longer count as enclosing."""
     found = plain.clear()
     for _ in range(_ROUNDS):
         outer = _outermost(spans.filter(~pl.col("name").is_in(found.implode())))

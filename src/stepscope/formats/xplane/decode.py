@@ -243,7 +243,7 @@ def _stats(parts: list[_Part], stat_names: list[str]) -> Stats:
 
 
 def _named(frames: Iterator[pl.DataFrame], keys: list[str]) -> pl.DataFrame:
-    """The frames as one, where stats that nobody named are called by their number."""
+    """The frames as one, where stats without a name are called by their number."""
     frame = _concat(frames)
     if not _has_unnamed(frame["key"]):
         return frame
@@ -255,7 +255,7 @@ def _has_unnamed(rows: pl.Series) -> bool:
 
 
 def name_unnamed(rows: pl.Series, known: list[str], what: str) -> pl.Series:
-    """The rows of names, where ids that nobody named get rows of their own at the end of the known names."""
+    """The rows of names, where ids without a name get rows of their own at the end of the known names."""
     if not _has_unnamed(rows):
         return rows
     unknown = rows.filter(rows >= xspace.UNNAMED).unique().sort()

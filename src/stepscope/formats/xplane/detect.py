@@ -11,7 +11,7 @@ SUFFIX = ".xplane.pb"
 
 
 def matches(head: bytes, name: str) -> bool:
-    """A plane that has a plane's fields and fills its length, perhaps after texts. A telling name asks for less.
+    """A plane that has a plane's fields and fills its length, perhaps after texts. With a typical name, less is required.
 
     Little else is certain: a newline and a brace, with which JSON may begin, are also a plane of 123 bytes.
     """

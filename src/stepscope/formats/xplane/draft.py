@@ -50,7 +50,8 @@ def read(source: Source, progress: Progress) -> Draft:
     space = index(data)
     if not space.planes and not space.errors and not space.warnings:
         raise UnreadableFile(
-            f"{source.path} holds no planes.", fix="It is no XPlane profile, or damaged from its start on."
+            f"{source.path} holds no planes.",
+            fix="It is not an XPlane profile, or damaged from its start on.",
         )
     if space.events >= ROW_LIMIT:
         raise UnreadableFile(f"{source.path} holds {space.events:,} events, more than can be numbered.")

@@ -1,4 +1,4 @@
-"""What an XSpace holds, without its events: planes, lines, names, and where the events lie."""
+"""What an XSpace holds, without its events: planes, lines, names, and where the events are."""
 
 from __future__ import annotations
 

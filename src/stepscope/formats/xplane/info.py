@@ -66,7 +66,7 @@ def _is_absolute(space: Index) -> bool:
 
 
 def _base(space: Index) -> int:
-    """When time zero was: the first line where lines tell the time of day, else the start of the session."""
+    """When time zero was: the first line where lines have the time of day, else the start of the session."""
     if _is_absolute(space):
         return min(_FARTHEST_NS, *(int(time) for time in space.lines["time"] if time >= _FIRST_ABSOLUTE_NS))
     started = _stat(space, ENVIRONMENT, "profile_start_time")

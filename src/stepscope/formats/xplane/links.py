@@ -27,7 +27,7 @@ def links(decoded: Decoded, tracks: pl.DataFrame) -> pl.DataFrame:
 def _launches(decoded: Decoded, tracks: pl.DataFrame, start: pl.Series) -> pl.DataFrame:
     """Calls on the host with the work of the same correlation id on the same device.
 
-    Calls that do not say which device they are for are tried for work that no other call launched; so are those that
+    Calls that do not name the device they are for are tried for work that no other call launched; so are those that
     name a device which is not in the file: ROCm gives the driver's number there, not the ordinal of the plane.
     """
     rows = decoded.stats.numbers("correlation_id")

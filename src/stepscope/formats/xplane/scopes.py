@@ -52,7 +52,7 @@ def _hlo_scopes(known: Events, done: pl.DataFrame) -> pl.DataFrame:
 def _name_scopes(
     events: pl.DataFrame, known: Events, name_class: bytes, done: list[pl.DataFrame]
 ) -> pl.DataFrame:
-    """TensorFlow's ops are named by type, and underneath by where they stand in the graph."""
+    """TensorFlow's ops are named by type, and underneath by their place in the graph."""
     is_op = pl.Series([name == TF_OP for name in name_class] + [False] * (len(known.names) - len(name_class)))
     path = known.names.select(
         pl.when(is_op).then(pl.col("raw").str.replace(r":[^:]*$", "")).cast(Text)

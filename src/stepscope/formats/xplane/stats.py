@@ -62,7 +62,7 @@ class Stats:
         return found
 
     def cold(self) -> dict[str, pl.DataFrame]:
-        """The tables with keys as text, for whoever asks for all that is known of an event."""
+        """The tables with keys as text, for requests for all that is known of an event."""
         text = pl.Series(self.names, dtype=Text)
         tables = {
             "int": self.ints,

@@ -72,7 +72,7 @@ def copies(events: pl.DataFrame, stats: Stats) -> pl.DataFrame:
 
 
 def memory(events: pl.DataFrame, stats: Stats) -> pl.DataFrame:
-    """Allocations and releases: those that allocators tell of, and those that drivers were asked for."""
+    """Allocations and releases: those that allocators report, and those that drivers were asked for."""
     found = [frame for frame in (_allocator_rows(events, stats), _driver_rows(events, stats)) if len(frame)]
     return pl.concat(found, how="diagonal") if found else pl.DataFrame()
 

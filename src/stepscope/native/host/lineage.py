@@ -20,8 +20,9 @@ COMPILED = bool(cython.compiled)
 NONE = 0xFFFFFFFF
 
 SILENT, OP, CALL, FRAMEWORK, LIBRARY, USER, CONTEXT, FRAMEWORK_CONTEXT, WAIT_DEVICE, WAIT_THREAD = range(10)
+OWN = 10  # a frame of stepscope's capture, which may call all of the job
 # From here on, an event explains everything below it, however deep.
-INPUT, COMPILE, IO, HOST_COLLECTIVE, PROFILER, GARBAGE = range(10, 16)
+INPUT, COMPILE, IO, HOST_COLLECTIVE, PROFILER, GARBAGE, ALLOCATOR = range(11, 18)
 
 ACTS, COMPUTES, WAITS, WAITS_FOR_THREAD, LEADS_TO_OP = 1, 2, 4, 8, 16
 
@@ -35,7 +36,9 @@ _CONTEXT = cython.declare(cython.int, 6)
 _FRAMEWORK_CONTEXT = cython.declare(cython.int, 7)
 _WAIT_DEVICE = cython.declare(cython.int, 8)
 _WAIT_THREAD = cython.declare(cython.int, 9)
-_INPUT = cython.declare(cython.int, 10)
+_OWN = cython.declare(cython.int, 10)
+_INPUT = cython.declare(cython.int, 11)
+_ALLOCATOR = cython.declare(cython.int, 17)
 _NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 _ACTS = cython.declare(cython.int, 1)
 _COMPUTES = cython.declare(cython.int, 2)
@@ -100,7 +103,7 @@ class _Lineage:
         """A library's frame stands for what called it, and everything plain inside a wait is the wait."""
         found: cython.int = code
         caller: cython.int = self.speaking[up]
-        if code == _LIBRARY and (_OP <= caller <= _FRAMEWORK or _WAIT_DEVICE <= caller <= _WAIT_THREAD):
+        if code == _LIBRARY and (_OP <= caller <= _FRAMEWORK or _WAIT_DEVICE <= caller <= _OWN):
             found = caller
         if (found == _CALL or found == _FRAMEWORK) and self.asking[up] == _WAIT_DEVICE:
             found = _WAIT_DEVICE
@@ -140,7 +143,7 @@ class _Lineage:
             self.context[i] = own
         if code == _CONTEXT:
             self.own_context[i] = own
-        if code == _USER or code == _SILENT or is_context:
+        if code == _USER or code == _SILENT or code == _OWN or is_context:
             self.api[i] = 0
         elif self.api[i] == 0:
             self.api[i] = own
@@ -178,8 +181,13 @@ class _Lineage:
     @cython.nogil
     @cython.exceptval(0xFFFFFFFF)
     def _slow_inside(self, i: cython.Py_ssize_t, by: cython.uint) -> cython.uint:
-        """Inside what explains it: the user's frame or op, the inner of the two, or else the event itself."""
+        """Inside what explains it: the user's frame or op, the inner of the two, or else the event itself.
+
+        A call of the allocator has nothing inside: who asked for memory says more.
+        """
         inner: cython.uint = self.user[i] if self.user[i] > self.op[i] else self.op[i]
+        if self.code[by - 1] == _ALLOCATOR and inner != 0:
+            return inner
         return inner if inner > by else cython.cast(cython.uint, i + 1)
 
     @cython.cfunc
@@ -192,7 +200,7 @@ class _Lineage:
             own = self.user[i] if self.user[i] > self.own_context[i] else self.own_context[i]
             if own != 0:
                 return own
-        elif code == _FRAMEWORK_CONTEXT:
+        elif code == _FRAMEWORK_CONTEXT or code == _OWN:
             return cython.cast(cython.uint, i + 1)
         elif self.op[i] != 0:
             return self.op[i]

@@ -3,7 +3,6 @@
 """Events on their tracks, by the million: nesting, self time, the event around a moment.
 
 Columns come and go as buffers of uint8, uint16, uint32 or int64. An event's end is its start plus its duration.
-The other work on intervals has files of its own and can be had from here too.
 """
 
 from __future__ import annotations
@@ -11,32 +10,11 @@ from __future__ import annotations
 from array import array
 
 from stepscope.native.checks import need_equal
-from stepscope.native.spans.begin_end import NO_NAME, pair
-from stepscope.native.spans.lanes import lanes
-from stepscope.native.spans.sets import intersect, subtract, total, union
-from stepscope.native.spans.sweep import slices, sweep
 
 try:
     import cython
 except ImportError:  # interpreted, and Cython is not installed
     from stepscope.native import shadow as cython
-
-__all__ = [
-    "COMPILED",
-    "NO_NAME",
-    "NO_PARENT",
-    "innermost",
-    "intersect",
-    "lanes",
-    "nest",
-    "pair",
-    "self_times",
-    "slices",
-    "subtract",
-    "sweep",
-    "total",
-    "union",
-]
 
 COMPILED = bool(cython.compiled)
 NO_PARENT = 0xFFFFFFFF

@@ -1,7 +1,7 @@
 """Work that goes on after the call that began it: tables are stored while their reader already uses them.
 
 Each piece of work is a thread that the interpreter waits for at its end, so that even a short program finishes it. The
-work may start no threads of its own: Python refuses them once the program has ended. Whoever computes what a person waits
+work may start no threads of its own: Python refuses them once the program has ended. The code that computes what a person waits
 for says so with `postponed`: what has not begun by then begins afterwards, or when someone needs it.
 """
 
@@ -21,7 +21,7 @@ MOST_POSTPONED = 8  # each is a thread
 
 @contextmanager
 def postponed() -> Iterator[None]:
-    """While this lasts, no work begins but what somebody waits for."""
+    """While this lasts, only work that a caller waits for begins."""
     global _busy
     with _may_begin:
         _busy += 1

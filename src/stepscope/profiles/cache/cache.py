@@ -2,7 +2,7 @@
 
 An entry is a folder named after the profile's path and state (size, times, inode or remote tag) and our versions:
 whatever changes, the entry is not found and the profile is read again. It is written aside and renamed into place,
-so that a reader never sees half of one. The folder is the user's own and closed to others, or it is not used: whoever
+so that a reader never sees half of one. The folder is the user's own and closed to others, or it is not used: anyone who
 can write to it can make up a profile. Opening compares file sizes; each table's CRC-32 (about 10 GB/s) is compared when
 the table is first used, and damage then means a fresh read.
 """
@@ -81,7 +81,7 @@ def _catalogue_digest() -> str:
 
 
 def identify(source: Source) -> Identity | None:
-    """The profile as it is now; None where its filesystem cannot tell one state from another."""
+    """The profile as it is now; None where its filesystem cannot distinguish two states."""
     try:
         if source.filesystem is not None:
             state = f"{source.filesystem.ukey(source.path)} {source.size()}"
@@ -132,7 +132,7 @@ class Cache:
         return self._folder
 
     def _checked_folder(self) -> Path:
-        """The folder, if what lies in it can be believed; otherwise OSError."""
+        """The folder, if its content can be trusted; otherwise OSError."""
         check_private(self.folder)
         return self.folder
 

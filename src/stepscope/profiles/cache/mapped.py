@@ -1,4 +1,4 @@
-"""Columns of an Arrow IPC file, used where they lie: the file is mapped and its buffers are lent to Polars.
+"""Columns of an Arrow IPC file, used in place: the file is mapped and its buffers are lent to Polars.
 
 Polars' own readers copy every column, which costs as much memory and time as the trace has bytes. Only what the
 cache writes is understood here: plain numbers, one type a column, not compressed, with or without nulls.
@@ -40,7 +40,7 @@ class _Record:
         self.at = at
 
     def place(self, field: int) -> int:
-        """Where the field lies; 0 when the writer left it out."""
+        """Where the field is; 0 when the writer left it out."""
         fields = self.at - _number(self.data, "<i", self.at)
         if 4 + 2 * field >= _number(self.data, "<H", fields):
             return 0
@@ -89,7 +89,7 @@ def mapped(data: mmap.mmap, columns: Mapping[str, Any]) -> pl.DataFrame:
 
 def _footer(data: mmap.mmap) -> _Record:
     if data[:6] != MAGIC or data[-6:] != MAGIC:
-        raise Damaged("it is no Arrow file")
+        raise Damaged("it is not an Arrow file")
     start = len(data) - 10 - _number(data, "<i", len(data) - 10)
     return _Record(data, start + _number(data, "<I", start))
 

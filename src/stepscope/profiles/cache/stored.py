@@ -247,12 +247,12 @@ class LazyFrames(Mapping[str, pl.DataFrame]):
 
     @property
     def nbytes(self) -> int:
-        """What the frames that were read take in memory; numbers lie in the mapped file, which is the system's to drop."""
+        """What the frames that were read take in memory; numbers are in the mapped file, which the system may drop."""
         with self._lock:
             return sum(self._bytes.values())
 
     def forget(self) -> None:
-        """Let go of all that was read; whoever asks again reads again."""
+        """Let go of all that was read; the next request reads it again."""
         with self._lock:
             self._frames.clear()
             self._bytes.clear()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
+from stepscope.profiles.find.alike import join_alike
 from stepscope.profiles.find.duplicates import rank_inside, without_copies
 from stepscope.profiles.find.file_names import pattern
 from stepscope.profiles.find.joined import join_by_content
@@ -64,7 +65,7 @@ def scan(path: Places) -> Catalog:
     entries, rings = settle_rings(note_captures(entries, sidecars))
     entries = _with_ranks_inside(entries)
     folders = sum(walk.folders for walk in walks)
-    groups = behind_their_own(join_by_content(group(entries)))
+    groups = behind_their_own(join_alike(join_by_content(group(entries))))
     return Catalog(
         path=location.path,
         runs=name_runs(groups, _root(location), saw_whole_folders=folders > 0 and not location.is_pattern),

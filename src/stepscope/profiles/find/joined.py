@@ -44,7 +44,7 @@ def join_by_content(runs: list[list[Entry]]) -> list[list[Entry]]:
     everything = [item for run in runs for item in run]
     if not 1 < len(everything) <= FILES_ASKED:
         return runs
-    insides = look_inside([item for item in everything if not _is_settled(item)])
+    insides = look_inside([item for item in everything if not is_settled(item)])
     apart = [piece for run in runs for piece in _by_job(run, insides)]
     wanting: dict[tuple[int, str], list[_Part]] = defaultdict(list)
     others: list[list[Entry]] = []
@@ -63,14 +63,14 @@ def _sets(runs: list[list[Entry]]) -> set[frozenset[str]]:
     return {frozenset(item.path for item in run) for run in runs}
 
 
-def _is_settled(item: Entry) -> bool:
+def is_settled(item: Entry) -> bool:
     """Our own capture and the folders of XProf say what belongs together."""
     return bool(item.capture) or in_profile_folder(item.folder)
 
 
 def _by_job(run: list[Entry], insides: Mapping[str, Inside]) -> list[list[Entry]]:
     """Files whose names look like ranks of one job, by the jobs that they say they are of."""
-    if len(run) < 2 or any(_is_settled(item) for item in run):
+    if len(run) < 2 or any(is_settled(item) for item in run):
         return [run]
     worlds = {inside.world for item in run if (inside := insides.get(item.path)) and inside.is_of_many}
     if not worlds:

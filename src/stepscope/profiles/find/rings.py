@@ -40,7 +40,7 @@ def settle_rings(entries: list[Entry]) -> tuple[list[Entry], list[Skipped]]:
 
 
 def _facts(item: Entry) -> Facts | None:
-    """None for a ring that tells nothing; why is told when it is read."""
+    """None for a ring without facts; the reason is reported when it is read."""
     try:
         with memoryview(item.source().head(FACTS.end)) as head:
             return read_facts(areas.opened(head, item.path)).known
@@ -51,7 +51,7 @@ def _facts(item: Entry) -> Facts | None:
 
 
 def _window(facts: Facts) -> str:
-    """Of a ring without an open window, any that was written tells more than it does."""
+    """Of a ring without an open window, any that was written has more facts."""
     return facts.recording if facts.window is None else f"{facts.recording}/{facts.window}"
 
 
@@ -103,7 +103,7 @@ def cut_off_elsewhere(run: Run, others: Sequence[Run]) -> Iterator[Problem]:
 
 
 def recording_workers(runs: Sequence[Run]) -> set[str]:
-    """Workers of which there is a ring: what else they left tells nothing new."""
+    """Workers of which there is a ring: what else they left adds nothing."""
     return {item.worker for run in runs for item in run.entries if item.format_hint == RING and item.worker}
 
 

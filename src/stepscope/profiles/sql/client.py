@@ -1,4 +1,4 @@
-"""Asking the worker: start it, send it the tables it lacks, take its rows, and end it when it is of no use any more."""
+"""Asking the worker: start it, send it the tables it lacks, take its rows, and end it when it cannot be used any more."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ class Worker:
 
 
 class Workers:
-    """Processes that are kept for the next query: at most so many, each with the tables of one profile."""
+    """Processes that are kept for the next query: a limited number, each with the tables of one profile."""
 
     def __init__(self, most: int) -> None:
         self._idle: list[tuple[str, Worker]] = []  # the one that was used longest ago comes first

@@ -1,6 +1,6 @@
 """What is wrong with a query, from what DuckDB says about it.
 
-Whatever has to do with files, networks, extensions and settings gets one and the same answer: it must not tell whether
+Whatever has to do with files, networks, extensions and settings gets one and the same answer: it must not reveal whether
 something exists.
 """
 

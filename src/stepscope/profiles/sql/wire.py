@@ -1,4 +1,4 @@
-"""What the worker and those who ask it send each other: messages with their length in front, tables as Arrow streams.
+"""What the worker and its clients send each other: messages with their length in front, tables as Arrow streams.
 
 An order is answered with the tables that the worker lacks, or with the outcome. Tables and rows follow their message in pieces,
 so that neither side ever holds a second copy of a large table.
@@ -57,7 +57,7 @@ Kind = Literal["rows", "refused", "failed", "too-long", "too-large"]
 
 
 class Outcome(msgspec.Struct, tag="outcome"):
-    """Rows, in so many pieces, or why there are none."""
+    """Rows, in `pieces` pieces, or why there are none."""
 
     kind: Kind
     what: str = ""
@@ -96,7 +96,7 @@ def _exactly(stream: IO[bytes], count: int) -> bytes:
 
 
 def pieces_of(rows: int) -> int:
-    """In how many pieces so many rows go; a table without rows still has columns."""
+    """In how many pieces `rows` rows go; a table without rows still has columns."""
     return max(1, -(-rows // ROWS_PER_PIECE))
 
 

@@ -1,6 +1,6 @@
 """The process that runs queries. It gives up files and network first, and gets its tables through a pipe.
 
-It keeps the tables of the profile it was asked about last, and ends when its parent does, when nobody asks for a while, or
+It keeps the tables of the profile it was asked about last, and ends when its parent does, after a while without requests, or
 when a query outlasts its time although it was interrupted.
 """
 
@@ -154,7 +154,7 @@ class _Worker:
         self._is_locked = False
 
     def serve(self, idle_seconds: float) -> None:
-        """Until nobody asks any more."""
+        """Until no request comes any more."""
         while True:
             try:
                 order = msgspec.msgpack.decode(self._inbox.next(idle_seconds), type=Order)

@@ -91,7 +91,7 @@ def counts(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def added_counts(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """Counts of many ranks: how many made so many calls."""
+    """Counts of many ranks: how many made each number of calls."""
     rows = pl.concat([pl.DataFrame(schema=COUNTS), *frames])
     found = rows.group_by("lane", "place", "calls").agg(pl.col("ranks").sum(), pl.col("example").min())
     return conform(found, COUNTS).sort("lane", "place", "calls")
@@ -120,7 +120,7 @@ def matchable(rows: pl.DataFrame, most: pl.DataFrame) -> pl.DataFrame:
 
 
 def only_usual(rows: pl.DataFrame, most: pl.DataFrame) -> pl.DataFrame:
-    """The rows, which tell the number of calls of their rank, lane and place, where that is what most ranks did."""
+    """The rows, which have the number of calls of their rank, lane and place, where that is what most ranks did."""
     as_most = most.rename({"calls": "most"})
     known = rows.join(as_most, on=["lane", "place"], how="left", maintain_order="left")
     return known.filter((pl.col("place") == _BY_NUMBER) | (pl.col("calls") == pl.col("most"))).drop("most")

@@ -1,9 +1,9 @@
-"""Groups that the profile does not name, told apart by when their calls end.
+"""Groups that the profile does not name, distinguished by when their calls end.
 
 Each group has a stream of its own on a rank, but the same stream of another rank may be that of another group: of each row and
 column of a grid of ranks, for example. Calls of one group end together, so that the difference of two members' clocks
 is the same at each end, save for drift and the noise of transfers; of two groups it is another one each time. Where such
-differences are of two clearly different sizes, ranks are of one group if they differ by the smaller. Nobody is told apart
+differences are of two clearly different sizes, ranks are of one group if they differ by the smaller. Ranks are not separated
 on less: one group is what most jobs have.
 """
 
@@ -104,7 +104,7 @@ def _spreads(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _cut(spreads: list[tuple[int, int, float]]) -> float | None:
-    """Between the sizes that differences have in a group and elsewhere, if there are two: most ranks have somebody below it."""
+    """Between the sizes that differences have in a group and elsewhere, if there are two: most ranks have another rank below it."""
     nearest: dict[int, float] = {}
     for one, other, spread in spreads:
         for rank in (one, other):

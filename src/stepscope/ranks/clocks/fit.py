@@ -173,7 +173,7 @@ def _drawn_together(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _unsure(ends: int) -> float:
-    """By how much slopes are farther off than their errors, which so few ends do not tell exactly: Student's deviation."""
+    """By how much slopes are farther off than their errors, which few ends determine only roughly: Student's deviation."""
     free = ends - 2
     return sqrt(free / (free - 2))
 
@@ -196,7 +196,7 @@ def _shrunk(slopes: Sequence[float], errors: Sequence[float]) -> list[float]:
 
 
 def _spread(slopes: Sequence[tuple[float, float]]) -> float:
-    """The variance of the true drifts: 0 unless slopes vary by more than chance makes those of so many clocks."""
+    """The variance of the true drifts: 0 unless slopes vary by more than noise explains for this number of clocks."""
     if len(slopes) < 2:
         return 0.0
     free = len(slopes) - 1

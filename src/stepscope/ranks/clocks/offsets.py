@@ -1,7 +1,7 @@
 """How far the clock of each rank is from that of the first, by collectives that all ranks leave at the same moment.
 
 Only all-reduces and barriers count. Offsets spread from the first rank over shared calls, and are refined together with the drifts
-by `clock_lines`. What differs between ranks in every call alike cannot be told from an offset: no method without a second
+by `clock_lines`. What differs between ranks in every call alike cannot be distinguished from an offset: no method without a second
 clock can.
 """
 
@@ -51,7 +51,7 @@ class Clock:
 
     @property
     def aligned(self) -> bool:
-        """Whether collectives told the offset."""
+        """Whether collectives determined the offset."""
         return self.anchors > 0
 
     def common(self, column: str) -> pl.Expr:
@@ -62,7 +62,7 @@ class Clock:
 
 
 def anchors(rows: pl.DataFrame) -> pl.DataFrame:
-    """The ends that may tell a clock, of the rows of `keyed`; evenly thinned where there are many.
+    """The ends that may determine a clock, of the rows of `keyed`; evenly thinned where there are many.
 
     Thinned by the key, so that all ranks keep the same ones.
     """
@@ -88,7 +88,7 @@ def _one_key() -> pl.Expr:
 def fit_clocks(
     found: pl.DataFrame, ranks: Sequence[int], machines: Mapping[int, Machine | None] | None = None
 ) -> dict[int, Clock]:
-    """The clocks of these ranks by the anchors of all of them; `machines` tells which ranks may share one."""
+    """The clocks of these ranks by the anchors of all of them; `machines` says which ranks may share one."""
     shared = found.filter(pl.col("rank").n_unique().over("key") > 1)
     shared = shared.unique(["key", "rank"], keep="none", maintain_order=True)
     if shared.is_empty():
@@ -157,7 +157,7 @@ def _middle(rows: pl.DataFrame) -> float:
 def _significant(lines: pl.DataFrame) -> pl.DataFrame:
     """Without offsets that may be noise, where most are: the recorded clocks, mostly of one host, are better than a fit.
 
-    Where most ranks have a clock of their own, one that happens to be near the first is no exception.
+    Where most ranks have a clock of their own, one that happens to be near the first is not an exception.
     """
     here = pl.col("rank") == pl.col("part")
     of_first = pl.col("error").filter(here).first().over("part")

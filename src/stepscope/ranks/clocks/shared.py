@@ -1,6 +1,6 @@
-"""Ranks that read the same clock, because they ran on the same machine: then no end of a call tells better than that.
+"""Ranks that read the same clock, because they ran on the same machine: then no end of a call is more precise.
 
-It counts for collectives on the host only (gloo, MPI, programs on CPUs): whoever is late to wake there ends later each time, by
+It counts for collectives on the host only (gloo, MPI, programs on CPUs): a rank that wakes late there ends later each time, by
 milliseconds, which looks like an offset. Kernels on devices end together within microseconds, and are believed.
 """
 
@@ -20,7 +20,7 @@ Machine = tuple[str, int]
 
 
 def machine_of(host: str | None, capture: Mapping[str, Any]) -> Machine | None:
-    """What tells the machine that a rank ran on: when it was started, by its clock, else its name."""
+    """What identifies the machine that a rank ran on: when it was started, by its clock, else its name."""
     clock = capture.get("clock")
     started = clock.get("offset_ns") if isinstance(clock, Mapping) else None
     if isinstance(started, int) and started > 0:
@@ -51,6 +51,6 @@ def _together(machines: Mapping[int, Machine]) -> list[list[int]]:
 
 
 def _possible(ends: pl.DataFrame) -> bool:
-    """Whether, by one clock, nobody leaves before everybody has come: else names or files were copied."""
+    """Whether, by one clock, no rank leaves before all have arrived: else names or files were copied."""
     calls = ends.group_by("key").agg(early=pl.col("start_ns").max() - pl.col("end_ns").min())
     return bool((calls["early"] > SHARED_CLOCK_NS).sum() <= SELDOM_IMPOSSIBLE * len(calls))

@@ -15,7 +15,7 @@ At = Collection[tuple[int, int]]  # steps and ranks
 _BLOCKS = "blocks"
 _DID = "did "
 COMPUTE = ("compute", "host_compute")
-_BY_HOST = ("input", "python", "dispatch", "io", "compile", "unexplained")
+_BY_HOST = ("input", "python", "dispatch", "allocator", "io", "compile", "unexplained")
 
 
 class Behind:
@@ -109,7 +109,7 @@ class Behind:
         return sum(mine for mine, _ in pairs) / others if others else None
 
     def cause(self, parts: Mapping[str, int], at: At, worst: int) -> str | None:
-        """The part that took longer most of all, told more exactly if it is compute."""
+        """The part that took longer most of all, with more detail if it is compute."""
         first = next((part for part, ns in parts.items() if ns > 0), None)
         if first not in COMPUTE:
             return first

@@ -1,6 +1,6 @@
 """Which ranks the others wait for, how often, and what makes them late.
 
-Nobody is named for what may be noise of the ranks or chance (see `late_steps`), nor for less than is worth telling. What a rank
+No rank is named for noise (see `late_steps`), nor for less than is worth showing. What a rank
 costs is what the steps would have saved had it come with the next one. Three kinds:
 always: late in four of five steps, or with more work in as many, which is a slower worker or a larger share; sometimes: late
 now and then, while the work is the same; data-dependent: the late ones had more to compute in just those steps, most often in turn.
@@ -78,7 +78,7 @@ def _always(found: LateSteps, behind: Behind) -> Straggler | None:
 
 
 def _one(found: LateSteps, behind: Behind) -> Straggler | None:
-    """One rank that is late more often than chance has it, though not in every step."""
+    """One rank that is late more often than noise explains, though not in every step."""
     worst = max(found.alone, key=lambda rank: (found.alone[rank], -rank), default=None)
     if worst is None:
         return None
@@ -97,13 +97,13 @@ def _one(found: LateSteps, behind: Behind) -> Straggler | None:
 
 
 def _of_few(found: LateSteps, rank: int, saved: int) -> bool:
-    """Of few ranks and steps nobody can say what is chance: then it must be late again, and cost most of what is lost."""
+    """Few ranks and steps do not show what is noise: then it must be late again, and cost most of what is lost."""
     again = len(found.clearly_in(rank)) > 1 or found.steps < FEWEST_STEPS
     return found.too_few_to_tell and again and saved >= MOST_OF_LOSS * found.lost()
 
 
 def _uneven(found: LateSteps, behind: Behind) -> Straggler | None:
-    """Another rank in each step, and those had more to compute: however much all vary, that is no noise."""
+    """Another rank in each step, and those had more to compute: however much all vary, that is not noise."""
     last = set(found.last.items())
     if found.steps < FEWEST_STEPS or not behind.had_more_work(last):
         return None
@@ -113,7 +113,7 @@ def _uneven(found: LateSteps, behind: Behind) -> Straggler | None:
 def _in_turn(found: LateSteps, behind: Behind) -> Straggler | None:
     """Another rank in each step, for no reason that shows: only what is beyond noise counts, and twice as much of it.
 
-    For nobody can be named, and of many ranks one has a hiccup now and then.
+    No single rank can be named, and of many ranks one has a hiccup now and then.
     """
     last = {(step, rank) for step, rank in found.last.items() if found.by_step[step][rank] > found.clearly_ns}
     if found.steps < FEWEST_STEPS or len(last) < 2 or found.lost(found.noise_of_last_ns) < 2 * found.worth_ns:
@@ -132,7 +132,7 @@ def _several(found: LateSteps, behind: Behind, last: At, kind: str, lost: float)
 def _reasons(found: LateSteps, behind: Behind, late_at: At, saved: int) -> tuple[dict[str, int], At, int]:
     """What took longer, in which steps, and no more saved than that; all that shows, where what was done explains nothing.
 
-    Waits alone may promise too much: those who wait do then what they would have had to do anyway.
+    Waits alone may promise too much: ranks that wait do then what they would have had to do anyway.
     """
     parts = behind.did_longer(late_at)
     explained = _sum(parts)

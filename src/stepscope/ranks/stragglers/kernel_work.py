@@ -61,7 +61,7 @@ def _number(name: str) -> int:
 
 
 def ratios(kernels: pl.DataFrame, rank: int) -> Ratios:
-    """How the rank's kernels compare to those of the others; a kernel that only it has tells no size."""
+    """How the rank's kernels compare to those of the others; a kernel that only it has shows no size."""
     mine, others = kernels.filter(pl.col("rank") == rank), kernels.filter(pl.col("rank") != rank)
     if mine.is_empty() or others.is_empty():
         return Ratios()

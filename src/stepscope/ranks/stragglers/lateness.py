@@ -3,8 +3,8 @@
 Work of a rank in a step = the step − its waits: the time in exposed collectives during which it does not work on. Late = the
 smaller of (its work − the median work of the others) and (the median wait of the others − its own, in this step and the next):
 more to do, and waited for, at once or after what it did at the end of the step. That needs no clocks, counts no delay twice
-however many collectives it passes through, and blames nobody for a wait of his own. Where collectives run on the host (gloo,
-MPI), a device's account does not tell when the host came, and one or two steps do not tell who began them late;
+however many collectives it passes through, and does not blame a rank for its own waits. Where collectives run on the host (gloo,
+MPI), a device's account does not show when the host arrived, and one or two steps do not show which rank began them late;
 there a rank is late by what it came after the second last, in each step the sum over collectives that the others waited in one
 after the other, and the most of those that they waited in at the same time; never by more than the step took.
 """
@@ -32,7 +32,7 @@ COLLECTIVE = ("collective", "host_collective")
 
 
 def lateness(steps: pl.DataFrame, parts: pl.DataFrame, margins: pl.DataFrame | None = None) -> pl.DataFrame:
-    """A row for each rank and step that others have too; late_ns is negative for who waits. See `pace` for the tables.
+    """A row for each rank and step that others have too; late_ns is negative for a rank that waits. See `pace` for the tables.
 
     `margins` (rank, step, margin_ns) is by how much a rank came after all others.
     """
@@ -75,7 +75,7 @@ def _by_margins(found: pl.DataFrame, margins: pl.DataFrame) -> pl.DataFrame:
 
 
 def _begun_together() -> pl.Expr:
-    """Who comes late to the first step, by more than it does in it and than it usually is, was so before: recorders begin one by one."""
+    """A rank that is late to the first step, by more than it loses in it and than usual, was late before: recorders begin one by one."""
     late, is_first = pl.col("late_ns"), pl.col("step") == pl.col("step").min()
     usual = pl.when(~is_first).then(late).median().over("rank")
     most = pl.max_horizontal(pl.lit(0), "ahead_ns", usual)

@@ -28,7 +28,7 @@ PARTS = {"rank": pl.Int32, "step": pl.Int32, "part": pl.String, "ns": pl.Int64}
 
 @dataclass(frozen=True)
 class Pace:
-    """`steps`: STEPS, `parts`: PARTS; of the rank's critical device. `kernels`: KERNELS. Clock and heat of its GPU where somebody looked.
+    """`steps`: STEPS, `parts`: PARTS; of the rank's critical device. `kernels`: KERNELS. Clock and heat of its GPU where they were sampled.
 
     `did`: PARTS of the host beside a device, whether the device waited for them or not; empty without one.
     """
@@ -91,7 +91,7 @@ def _did(trace: Trace, found: Steps, device: int | None) -> pl.DataFrame:
 
 
 def _waits_apart(trace: Trace, slices: pl.DataFrame) -> pl.DataFrame:
-    """The slices with the part `BESIDE` where a collective runs alone, but the rank works on before it ends: nobody waits there."""
+    """The slices with the part `BESIDE` where a collective runs alone, but the rank works on before it ends: it does not wait there."""
     rows = slices.sort("start_ns").with_columns(pl.col("part").cast(pl.String))
     named = rows["named_by"].cast(pl.UInt32)
     end = trace.events["start_ns"].gather(named) + trace.events["dur_ns"].gather(named)

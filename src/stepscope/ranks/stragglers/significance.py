@@ -1,8 +1,8 @@
-"""Who was late when, what that lost, and whether it may be chance.
+"""Which rank was late when, what that cost, and whether it is within noise.
 
-Three questions with three bounds. *Clearly late* in a step: by more than any of so many healthy ranks would be once in twenty
-steps; *late*: by more than a given healthy rank would be once in twenty steps; both by at least what is worth telling. *More
-often than chance*: if who is clearly late were drawn anew in each step, no rank would be drawn so often, but once in ten jobs.
+Three questions with three bounds. *Clearly late* in a step: by more than any of the healthy ranks would be once in twenty
+steps; *late*: by more than a given healthy rank would be once in twenty steps; both by at least what is worth showing. *More
+often than random*: if the clearly late rank were drawn anew in each step, no rank would be drawn so often, but once in ten jobs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LateSteps:
 
     @property
     def worth_ns(self) -> float:
-        """What must be lost, over all steps, to be worth telling."""
+        """What must be lost, over all steps, to be worth showing."""
         return WORTH_SHOWING * self.typical_ns * self.steps
 
     @cached_property
@@ -96,7 +96,7 @@ class LateSteps:
         return lost
 
     def lost(self, beyond_ns: float = 0.0) -> float:
-        """What all steps lost by the last one, whoever it was, as far as it was more than this."""
+        """What all steps lost by the last rank, whichever it was, as far as it was more than this."""
         return sum(max(0.0, self.by_step[step][rank] - beyond_ns) for step, rank in self.last.items())
 
     def late_in(self, rank: int) -> list[int]:
@@ -112,13 +112,13 @@ class LateSteps:
         return len(self.late_in(rank)) / max(1, len(self.by_rank[rank]))
 
     def steadily(self, rank: int) -> bool:
-        """Whether it is late in its typical step, by more than noise of so many steps makes any of so many ranks."""
+        """Whether it is late in its typical step, by more than noise explains for this number of steps and ranks."""
         mine = self.by_rank[rank]
         error = MEDIAN_ERROR * self.noise_ns / sqrt(len(mine))
         return median(mine) > sigmas_above(len(self.by_rank)) * error
 
     def more_often_than_chance(self, rank: int) -> bool:
-        """Whether it was late in more steps than any rank would be by chance; only steps in which somebody was as late count."""
+        """Whether it was late in more steps than noise explains for any rank; only steps in which a rank was as late count."""
         mine = [self.by_step[step][rank] for step in self.clearly_in(rank)]
         if not mine:
             return False
@@ -128,12 +128,12 @@ class LateSteps:
 
     @cached_property
     def too_few_to_tell(self) -> bool:
-        """Whether even a rank that was late whenever somebody was might be so by chance."""
+        """Whether even a rank that was late whenever any rank was might be within noise."""
         counts = [len(ranks) for ranks in self._clearly.values()]
         return self._chance_of(len(self._clearly), counts) >= TURNS_SIGNIFICANCE
 
     def _chance_of(self, often: int, counts: Sequence[int]) -> float:
-        """That some rank is among the late ones in at least so many steps; `counts` are how many were late in each."""
+        """That some rank is among the late ones in at least `often` steps; `counts` are how many were late in each."""
         ranks = len(self.by_rank)
         chances = [1.0] + [0.0] * often  # of having been drawn 0, 1, … and at least `often` times
         for late in counts:

@@ -26,7 +26,7 @@ SHARED_CLOCK_NS = measured(
     100_000,
     unit="ns",
     device="any host",
-    how=CHOSEN + "; by one clock nobody leaves a collective so long before another has come",
+    how=CHOSEN + "; by one clock no rank leaves a collective this long before another arrives",
 )
 LEAST_END_SIGMA_NS = measured(
     "LEAST_END_SIGMA_NS",

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GIB = 2**30
+MIB = 2**20
 GIGA = 10**9
 TERA = 10**12
 

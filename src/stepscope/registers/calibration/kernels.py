@@ -8,54 +8,122 @@ _H200 = "NVIDIA H200 and its host, PyTorch 2.11"
 _JOBS = "chosen while looking at jobs with a planted bottleneck and their fixes (benchmarks/diagnosis)"
 _WHEN = "2026-11-15"
 
-TENSOR_CORES_OF_PEAK_RATIO = measured(
-    "TENSOR_CORES_OF_PEAK_RATIO",
-    0.83,
-    unit="share of the ratio of the peaks",
+BF16_PRODUCT_BEST = measured(
+    "BF16_PRODUCT_BEST",
+    0.78,
+    unit="share of the 16-bit peak",
     device="H200",
-    how="pairs of equal jobs in fp32 and TF32 (benchmarks/diagnosis): large products",
+    how="pairs of equal jobs in fp32 and under bf16 autocast: large products",
     when=_WHEN,
-    seen="0.82 to 0.86",
+    seen="0.62 to 0.78",
 )
-TF32_OF_PEAK = measured(
-    "TF32_OF_PEAK",
-    0.72,
+BF16_PRODUCT_WORST = measured(
+    "BF16_PRODUCT_WORST",
+    0.62,
+    unit="share of the 16-bit peak",
+    device="H200",
+    how="pairs of equal jobs in fp32 and under bf16 autocast: large products",
+    when=_WHEN,
+    seen="0.62 to 0.78",
+)
+TF32_PRODUCT_BEST = measured(
+    "TF32_PRODUCT_BEST",
+    0.82,
     unit="share of the TF32 peak",
     device="H200",
     how="large products and convolutions of benchmarks/diagnosis",
     when=_WHEN,
-    seen="0.69 to 0.82",
+    seen="0.69 to 0.82; smaller ones less",
 )
-PRODUCT_AT_BEST = measured(
-    "PRODUCT_AT_BEST",
-    0.6,
-    unit="× the time that the peaks promise",
+TF32_PRODUCT_WORST = measured(
+    "TF32_PRODUCT_WORST",
+    0.62,
+    unit="share of the TF32 peak",
     device="H200",
-    how=_JOBS + "; kernels that were slow before stay so in part",
+    how="large products and convolutions of benchmarks/diagnosis",
     when=_WHEN,
+    seen="0.69 to 0.82; smaller ones less",
 )
-BETWEEN_TF32_AND_BF16 = measured(
-    "BETWEEN_TF32_AND_BF16",
-    0.9,
-    unit="× the time in TF32",
+BF16_CONVOLUTION_BEST = measured(
+    "BF16_CONVOLUTION_BEST",
+    0.55,
+    unit="share of the 16-bit peak",
     device="H200",
-    how=CHOSEN + "; the advice is either, and bfloat16 saves more",
+    how="chosen around the pairs of a ResNet in fp32 and bf16",
+    when=_WHEN,
+    seen="0.4 in one pair",
 )
-UNKNOWN_TENSOR_CORE_FACTOR = measured(
-    "UNKNOWN_TENSOR_CORE_FACTOR",
-    0.25,
+BF16_CONVOLUTION_WORST = measured(
+    "BF16_CONVOLUTION_WORST",
+    0.3,
+    unit="share of the 16-bit peak",
+    device="H200",
+    how="chosen around the pairs of a ResNet in fp32 and bf16",
+    when=_WHEN,
+    seen="0.4 in one pair",
+)
+AUTOCAST_OTHERS_BEST = measured(
+    "AUTOCAST_OTHERS_BEST",
+    0.85,
+    unit="× the time of other kernels",
+    device="H200",
+    how="pairs of equal jobs in fp32 and under bf16 autocast: half the bytes, and casts",
+    when=_WHEN,
+    seen="0.85 to 1.25",
+)
+AUTOCAST_OTHERS_WORST = measured(
+    "AUTOCAST_OTHERS_WORST",
+    1.25,
+    unit="× the time of other kernels",
+    device="H200",
+    how="pairs of equal jobs in fp32 and under bf16 autocast: half the bytes, and casts",
+    when=_WHEN,
+    seen="0.85 to 1.25",
+)
+UNKNOWN_TENSOR_CORES_BEST = measured(
+    "UNKNOWN_TENSOR_CORES_BEST",
+    0.12,
     unit="× the time in fp32",
-    device="a device whose peaks are not known",
-    how=CHOSEN,
+    device="H200",
+    how="chosen; for devices whose peaks are not known",
+    when=_WHEN,
+    seen="nothing",
 )
-FUSED_ATTENTION_OF_PEAK = measured(
-    "FUSED_ATTENTION_OF_PEAK",
-    0.38,
+UNKNOWN_TENSOR_CORES_WORST = measured(
+    "UNKNOWN_TENSOR_CORES_WORST",
+    0.4,
+    unit="× the time in fp32",
+    device="H200",
+    how="chosen; for devices whose peaks are not known",
+    when=_WHEN,
+    seen="nothing",
+)
+SHORTEST_PRODUCT_NS = measured(
+    "SHORTEST_PRODUCT_NS",
+    4_000,
+    unit="ns",
+    device="H200",
+    how="the shortest products in recordings of benchmarks/diagnosis: no format makes one shorter",
+    when=_WHEN,
+    seen="2 to 6 µs",
+)
+FUSED_ATTENTION_BEST = measured(
+    "FUSED_ATTENTION_BEST",
+    0.45,
     unit="share of the 16-bit peak",
     device="H200",
     how="fused attention, forward and backward together, heads of 64 (benchmarks/diagnosis)",
     when=_WHEN,
-    seen="0.25 to 0.4",
+    seen="0.25 to 0.55 between jobs",
+)
+FUSED_ATTENTION_WORST = measured(
+    "FUSED_ATTENTION_WORST",
+    0.28,
+    unit="share of the 16-bit peak",
+    device="H200",
+    how="fused attention, forward and backward together, heads of 64 (benchmarks/diagnosis)",
+    when=_WHEN,
+    seen="0.25 to 0.55 between jobs",
 )
 FUSED_ATTENTION_FACTOR = measured(
     "FUSED_ATTENTION_FACTOR",
@@ -67,29 +135,59 @@ FUSED_ATTENTION_FACTOR = measured(
 LARGE_PRODUCTS_OF_PEAK = measured(
     "LARGE_PRODUCTS_OF_PEAK", 0.5, unit="share of the peak", device="H200", how=_JOBS, when=_WHEN
 )
-NORM_CHANNELS_LAST = measured(
-    "NORM_CHANNELS_LAST",
-    0.4,
+NORM_CHANNELS_LAST_LEAST = measured(
+    "NORM_CHANNELS_LAST_LEAST",
+    0.25,
     unit="× the time of batch normalisation",
     device="H200",
-    how="batch normalisation with channels first and last (benchmarks/diagnosis)",
+    how="batch normalisation with channels first and last (benchmarks/diagnosis); at best",
     when=_WHEN,
+    seen="0.4 in one pair; the bounds are chosen around it",
 )
-FUSED_ELEMENTWISE = measured(
-    "FUSED_ELEMENTWISE",
-    0.28,
+NORM_CHANNELS_LAST_MOST = measured(
+    "NORM_CHANNELS_LAST_MOST",
+    0.55,
+    unit="× the time of batch normalisation",
+    device="H200",
+    how="the same, at worst",
+    when=_WHEN,
+    seen="0.4 in one pair; the bounds are chosen around it",
+)
+FUSED_ELEMENTWISE_LEAST = measured(
+    "FUSED_ELEMENTWISE_LEAST",
+    0.2,
     unit="× the time of elementwise kernels",
     device="H200",
     how=_JOBS + "; chains of three or four become one",
     when=_WHEN,
+    seen="0.28 in the jobs; the bounds are chosen around it",
 )
-FUSED_OPTIMIZER_TRAFFIC = measured(
-    "FUSED_OPTIMIZER_TRAFFIC",
-    0.25,
+FUSED_ELEMENTWISE_MOST = measured(
+    "FUSED_ELEMENTWISE_MOST",
+    0.45,
+    unit="× the time of elementwise kernels",
+    device="H200",
+    how=_JOBS + "; chains of two become one",
+    when=_WHEN,
+    seen="0.28 in the jobs; the bounds are chosen around it",
+)
+FUSED_OPTIMIZER_TRAFFIC_LEAST = measured(
+    "FUSED_OPTIMIZER_TRAFFIC_LEAST",
+    0.18,
     unit="× the device time of an optimizer",
     device="H200",
     how=_JOBS + "; Adam as single ops passes over memory in about a dozen kernels, fused in one",
     when=_WHEN,
+    seen="0.25 in the jobs; the bounds are chosen around it",
+)
+FUSED_OPTIMIZER_TRAFFIC_MOST = measured(
+    "FUSED_OPTIMIZER_TRAFFIC_MOST",
+    0.45,
+    unit="× the device time of an optimizer",
+    device="H200",
+    how=_JOBS + "; SGD with momentum passes over memory in a few kernels",
+    when=_WHEN,
+    seen="0.25 in the jobs; the bounds are chosen around it",
 )
 FUSED_OPTIMIZER_LAUNCHES = measured(
     "FUSED_OPTIMIZER_LAUNCHES",
@@ -126,4 +224,74 @@ TF32_TENSOR_SM = measured(
     unit="SM version",
     device="NVIDIA",
     how="data sheets: tensor cores for TF32 from Ampere on",
+)
+FUSED_CHAIN_BANDWIDTH = measured(
+    "FUSED_CHAIN_BANDWIDTH",
+    0.6,
+    unit="share of the memory's bandwidth",
+    device="H200",
+    how="pairs of eager and compiled runs: what fused kernels reach",
+    when=_WHEN,
+    seen="0.55 to 0.7",
+)
+FUSED_CHAIN_BEST = measured(
+    "FUSED_CHAIN_BEST",
+    1.2,
+    unit="× the time to read inputs and write outputs",
+    device="H200",
+    how="pairs of eager and compiled runs, each left out in turn",
+    when=_WHEN,
+    seen="1.2 to 2.2",
+)
+FUSED_CHAIN_WORST = measured(
+    "FUSED_CHAIN_WORST",
+    2.2,
+    unit="× the time to read inputs and write outputs",
+    device="H200",
+    how="pairs of eager and compiled runs, each left out in turn",
+    when=_WHEN,
+    seen="1.2 to 2.2",
+)
+ALIGNED_SIDE = measured(
+    "ALIGNED_SIDE",
+    8,
+    unit="elements of 16 bits",
+    device="H200",
+    how="tensor cores load 16 bytes at once: a multiple of 8",
+    when=_WHEN,
+    seen="kernels of other alignments reach 12 % of the peak at a vocabulary of 50,257",
+)
+SLOW_PRODUCT_OF_PEAK = measured(
+    "SLOW_PRODUCT_OF_PEAK",
+    0.4,
+    unit="share of the peak",
+    device="H200",
+    how="products with a vocabulary of 50,257",
+    when=_WHEN,
+    seen="0.12",
+)
+ALIGNED_PRODUCT_BEST = measured(
+    "ALIGNED_PRODUCT_BEST",
+    0.7,
+    unit="share of the peak",
+    device="H200",
+    how="large 16-bit products",
+    when=_WHEN,
+    seen="0.62 to 0.78",
+)
+ALIGNED_PRODUCT_WORST = measured(
+    "ALIGNED_PRODUCT_WORST",
+    0.45,
+    unit="share of the peak",
+    device="H200",
+    how="the same, for sides that stay awkward",
+    when=_WHEN,
+    seen="chosen below 0.62",
+)
+L2_OF_MEMORY = measured(
+    "L2_OF_MEMORY",
+    3.0,
+    unit="× the bandwidth of the memory",
+    device="a device whose L2 has no known bandwidth",
+    how=CHOSEN + "; 2.1 (H200) to 4.6 (A100 40 GB) are known of others",
 )

@@ -106,6 +106,129 @@ SHORTEST_CALL_NS = measured(
     device="any host",
     how=CHOSEN + "; shorter calls are about as long as the profiler's own record of them",
 )
+
+# What is left of the recorded time of dispatch without the profiler: at best, as expected, at worst.
+_LEFT = "share of the recorded time of dispatch"
+_FIFTEEN = "true / recorded time of dispatch in 15 jobs, PyTorch's profiler with shapes, memory and stacks"
+
+
+DISPATCH_LEFT_WITH_STACKS_LOW = measured(
+    "DISPATCH_LEFT_WITH_STACKS_LOW",
+    0.4,
+    unit=_LEFT,
+    device=_H200,
+    how=_FIFTEEN,
+    when=_WHEN,
+    seen="0.36 to 0.73 in 14 of 15 jobs; one factor, left out: 0.58",
+)
+DISPATCH_LEFT_WITH_STACKS_MID = measured(
+    "DISPATCH_LEFT_WITH_STACKS_MID",
+    0.58,
+    unit=_LEFT,
+    device=_H200,
+    how=_FIFTEEN,
+    when=_WHEN,
+    seen="0.36 to 0.73 in 14 of 15 jobs; one factor, left out: 0.58",
+)
+DISPATCH_LEFT_WITH_STACKS_HIGH = measured(
+    "DISPATCH_LEFT_WITH_STACKS_HIGH",
+    0.73,
+    unit=_LEFT,
+    device=_H200,
+    how=_FIFTEEN,
+    when=_WHEN,
+    seen="0.36 to 0.73 in 14 of 15 jobs; one factor, left out: 0.58",
+)
+DISPATCH_LEFT_WITH_OPS_LOW = measured(
+    "DISPATCH_LEFT_WITH_OPS_LOW",
+    0.55,
+    unit=_LEFT,
+    device=_H200,
+    how="unprofiled step / step with ops and device activity alone, host-bound jobs",
+    when=_WHEN,
+    seen="1 / 1.7 to 1 / 1.2",
+)
+DISPATCH_LEFT_WITH_OPS_MID = measured(
+    "DISPATCH_LEFT_WITH_OPS_MID",
+    0.7,
+    unit=_LEFT,
+    device=_H200,
+    how="unprofiled step / step with ops and device activity alone, host-bound jobs",
+    when=_WHEN,
+    seen="1 / 1.7 to 1 / 1.2",
+)
+DISPATCH_LEFT_WITH_OPS_HIGH = measured(
+    "DISPATCH_LEFT_WITH_OPS_HIGH",
+    0.85,
+    unit=_LEFT,
+    device=_H200,
+    how="unprofiled step / step with ops and device activity alone, host-bound jobs",
+    when=_WHEN,
+    seen="1 / 1.7 to 1 / 1.2",
+)
+DISPATCH_LEFT_JAX_LOW = measured(
+    "DISPATCH_LEFT_JAX_LOW",
+    0.65,
+    unit=_LEFT,
+    device=_JAX,
+    how="unprofiled step / step with host and Python tracers, a step of 161 µs",
+    when=_WHEN,
+    seen="161 of 197 to 229 µs",
+)
+DISPATCH_LEFT_JAX_MID = measured(
+    "DISPATCH_LEFT_JAX_MID",
+    0.76,
+    unit=_LEFT,
+    device=_JAX,
+    how="unprofiled step / step with host and Python tracers, a step of 161 µs",
+    when=_WHEN,
+    seen="161 of 197 to 229 µs",
+)
+DISPATCH_LEFT_JAX_HIGH = measured(
+    "DISPATCH_LEFT_JAX_HIGH",
+    0.87,
+    unit=_LEFT,
+    device=_JAX,
+    how="unprofiled step / step with host and Python tracers, a step of 161 µs",
+    when=_WHEN,
+    seen="161 of 197 to 229 µs",
+)
+DISPATCH_LEFT_LEAST = measured(
+    "DISPATCH_LEFT_LEAST",
+    0.25,
+    unit=_LEFT,
+    device=_H200,
+    how=_FIFTEEN + "; below all of them",
+    when=_WHEN,
+    seen="0.36 at least",
+)
+FITTED_DISPATCH_ERROR = measured(
+    "FITTED_DISPATCH_ERROR",
+    0.15,
+    unit="share of the fitted time",
+    device=_H200,
+    how="error of the unprofiled step against runs of the same process (benchmarks/steps/unprofiled.py), 36 recordings",
+    when="2026-11-16",
+    seen="host-bound 5 % in the median, 9 of 10 within 21 %",
+)
+EVENT_COST_FAST = measured(
+    "EVENT_COST_FAST",
+    1.5,
+    unit="× the cost per event",
+    device=_H200,
+    how="the scale a job needs",
+    when=_WHEN,
+    seen="1.1 to 2.5 between jobs of one hour",
+)
+EVENT_COST_SLOW = measured(
+    "EVENT_COST_SLOW",
+    0.6,
+    unit="× the cost per event",
+    device=_H200,
+    how="the scale a job needs",
+    when=_WHEN,
+    seen="0.6 on a quiet day",
+)
 LIGHT_CLOCK_NS = measured(
     "LIGHT_CLOCK_NS",
     50_000,
@@ -114,4 +237,31 @@ LIGHT_CLOCK_NS = measured(
     how="ends of recorded steps against the same moments by the job's clock, in 11 recordings (tests/fixtures/capture_gpu)",
     when="2026-11-16",
     seen="50 to 101 µs, with the code between the two",
+)
+LIGHT_ERROR = measured(
+    "LIGHT_ERROR",
+    0.1,
+    unit="share of the host's time in a light window",
+    device=_H200,
+    how="chosen around what device activity alone costs a step; benchmarks/overhead/light.py prints it",
+    when="2026-11-16",
+    seen="1.0 to 1.3 times the unprofiled step",
+)
+LIGHT_LEFT_LEAST = measured(
+    "LIGHT_LEFT_LEAST",
+    0.7,
+    unit="share of the host's time in a light window",
+    device=_H200,
+    how="unprofiled step / step with device activity alone, host-bound jobs; below all of them",
+    when=_WHEN,
+    seen="1 / 1.3 to 1",
+)
+LIGHT_LEFT_MOST = measured(
+    "LIGHT_LEFT_MOST",
+    1.15,
+    unit="share of the host's time in a light window",
+    device=_H200,
+    how="unprofiled runs before and after a window of the same process differ by so much",
+    when=_WHEN,
+    seen="8 to 13 % in the median",
 )

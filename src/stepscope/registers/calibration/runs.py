@@ -193,5 +193,5 @@ EXACT_ERRORS = measured(
     4,
     unit="standard errors",
     device="profile formats",
-    how=CHOSEN + "; EXACT_LEAST is taken as so many of them",
+    how=CHOSEN + "; EXACT_LEAST is taken as this number of them",
 )

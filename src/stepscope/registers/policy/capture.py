@@ -27,7 +27,7 @@ MOSTLY_PYTHON = policy(
     "MOSTLY_PYTHON", 0.8, unit="share of events", why="Python calls that crowd out all else"
 )
 MANY_EVENTS = policy(
-    "MANY_EVENTS", 100_000, unit="events", why="a smaller file is no burden, whatever it holds"
+    "MANY_EVENTS", 100_000, unit="events", why="a smaller file is not a burden, whatever it holds"
 )
 UNPROFILED_STEPS = policy(
     "UNPROFILED_STEPS",

@@ -17,7 +17,7 @@ LEAST_DIFFERENCE = policy(
     "LEAST_DIFFERENCE",
     0.002,
     unit="share of the step",
-    why="smaller differences matter to nobody, however significant",
+    why="smaller differences do not matter, however significant",
 )
 DIFF_ROWS = policy("DIFF_ROWS", 200, unit="rows", why="of each table, unless -n says otherwise")
 DIFF_TEXT_ROWS = policy(
@@ -137,7 +137,7 @@ CAUSE_OF_CHANGE = policy(
 WAIT_CAUSES_DISPATCH = policy(
     "WAIT_CAUSES_DISPATCH",
     0.1,
-    unit="share of the dispatch beside it",
+    unit="share of the concurrent dispatch",
     why="a smaller wait has not caused that",
 )
 DIFF_RANKS = policy(
@@ -214,7 +214,7 @@ BATCH_SIMPLE = policy(
     "BATCH_SIMPLE", 8, unit="numerator or denominator", why="a batch is 3/2 or 8 times another"
 )
 BATCH_LARGEST = policy(
-    "BATCH_LARGEST", 4096, unit="numerator or denominator", why="larger fractions are no ratio of batches"
+    "BATCH_LARGEST", 4096, unit="numerator or denominator", why="larger fractions are not a ratio of batches"
 )
 BATCH_OF_ALL_CALLS = policy(
     "BATCH_OF_ALL_CALLS", 0.2, unit="share of all calls", why="a batch is in every activation"

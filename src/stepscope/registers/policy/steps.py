@@ -70,7 +70,7 @@ FAR_MORE_ALIKE = policy(
     "FAR_MORE_ALIKE",
     0.35,
     unit="share of periods",
-    why="so many more alike periods speak for two networks trained in turn; " + _CORPUS,
+    why="this many more alike periods speak for two networks trained in turn; " + _CORPUS,
 )
 NETWORKS_IN_TURN = policy(
     "NETWORKS_IN_TURN", 3, unit="networks", why="that may be trained in turn in one step"
@@ -97,7 +97,7 @@ WHOLE_PERIOD = policy(
     why="that the two ends must hold together to be a whole one",
 )
 WHOLE_PERIOD_MOST = policy(
-    "WHOLE_PERIOD_MOST", 1.3, unit="× the typical period", why="more than this is no single period"
+    "WHOLE_PERIOD_MOST", 1.3, unit="× the typical period", why="more than this is not a single period"
 )
 WORK_OF_STEPS = policy(
     "WORK_OF_STEPS",

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.finding import Finding, Interval, Place
 from stepscope.reports.model.ranks import (
     Arrival,
     CollectiveRow,
@@ -51,6 +51,7 @@ __all__ = [
     "GraphRow",
     "Input",
     "InputStage",
+    "Interval",
     "KernelRow",
     "Kernels",
     "LateStep",
@@ -62,6 +63,7 @@ __all__ = [
     "OpRow",
     "Ops",
     "PhaseRow",
+    "Place",
     "Precision",
     "Problem",
     "Profile",
@@ -81,7 +83,7 @@ __all__ = [
     "Unprofiled",
 ]
 
-SCHEMA = "stepscope.report/1"
+SCHEMA = "stepscope.report/2"
 
 
 class Profile(msgspec.Struct, kw_only=True):
@@ -321,6 +323,7 @@ class Report(msgspec.Struct, kw_only=True):
     serving: Serving = msgspec.field(default_factory=Serving)
     regions: list[RegionRow] = []
     findings: list[Finding] = []
+    together: Interval | None = None  # the speed-up of all findings' changes together
     input: Input = msgspec.field(default_factory=Input)
     ops: Ops = msgspec.field(default_factory=Ops)
     kernels: Kernels = msgspec.field(default_factory=Kernels)

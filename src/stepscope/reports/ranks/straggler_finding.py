@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from stepscope.analysis.findings.finding import Finding, order
+from stepscope.analysis.findings.finding import Finding, Interval, order
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.copies.exposed_collective import RULE as EXPOSED_COLLECTIVE
 from stepscope.analysis.findings.rules.steps.step_outliers import RULE as STEP_OUTLIERS
@@ -13,7 +13,7 @@ from stepscope.analysis.parts import spoken
 from stepscope.profiles.ranks import spans
 from stepscope.ranks.calls.matching import SYMMETRIC
 from stepscope.ranks.stragglers.causes import COMPUTE
-from stepscope.registers.policy.findings import MOST_SAVED
+from stepscope.registers.policy.findings import ACCOUNT_SAVES_LEAST, MOST_SAVED
 from stepscope.registers.policy.ranks import ALWAYS_LATE
 from stepscope.reports.model.report import Collectives, Straggler
 from stepscope.units import duration
@@ -96,7 +96,7 @@ def find(ranks: LateRank) -> Finding | None:
         return None
     # The share is of the steps that were compared, whose mean may be another than that of all recorded ones.
     late = min(found.late_ns_per_step, int(min(found.share, MOST_SAVED) * step_ns))
-    speedup = round(step_ns / (step_ns - late), 4)
+    speedup = Interval(*(_speedup(step_ns, share * late) for share in (ACCOUNT_SAVES_LEAST, 1.0, 1.0)))
     return RULE.finding(
         title=_title(found),
         detail=" ".join((_late(found), *_why(found))),
@@ -118,9 +118,17 @@ def find(ranks: LateRank) -> Finding | None:
         share=round(late / step_ns, 4),
         saves_ns_per_step=late,
         speedup=speedup,
-        speedup_max=speedup,
         fix=_fix(found),
     )
+
+
+def _speedup(step_ns: float, saved_ns: float) -> float:
+    return round(step_ns / (step_ns - saved_ns), 4)
+
+
+def _less(speedup: float, share: float) -> float:
+    """The speed-up of that share of its saving."""
+    return round(1 / (1 - share * (1 - 1 / speedup)), 4)
 
 
 def _title(found: Straggler) -> str:
@@ -226,6 +234,7 @@ _FIXES = {
     "python": "Find what only rank {rank} does in Python: logging, metrics, checkpoints, garbage collection. Move it off the steps.",
     "io": "Write checkpoints and logs of rank {rank} from a thread, or not inside steps.",
     "dispatch": "Look at the host of rank {rank}: other processes on its cores, CPU frequency, affinity, garbage collection.",
+    "allocator": "Find why only rank {rank} allocates memory inside steps: larger or changing shapes, empty_cache, or less free memory.",
     "work": "Give all ranks the same amount of work: compare batch sizes and sequence lengths of rank {rank} with the others.",
     "clock": "Look at the GPU of rank {rank}: its temperature, power limit and clocks (nvidia-smi -q -d PERFORMANCE).",
     "compute": "The same kernels take longer on rank {rank}: look at its GPU's clocks, temperature and power limit, and for other processes on it.",
@@ -254,16 +263,11 @@ def _without(finding: Finding, mine: Finding, step_ns: int) -> Finding | None:
     # The shares are of one rank's step and of the mean of all: what is left saves no more than it takes by either.
     saves = max(0, min(finding.saves_ns_per_step - mine.saves_ns_per_step, int(share * step_ns)))
     left = 1.0 if not finding.saves_ns_per_step else saves / finding.saves_ns_per_step
-    recorded = finding.evidence.get("speedup_as_recorded")
-    if recorded:  # with the profiler, and without the wait as well
-        finding.evidence = {
-            **finding.evidence,
-            "speedup_as_recorded": round(1 / (1 - left * (1 - 1 / recorded)), 3),
-        }
     finding.share = round(share, 4)
     finding.saves_ns_per_step = saves
-    finding.speedup = round(1 / (1 - left * (1 - 1 / finding.speedup)), 4)
-    finding.speedup_max = max(finding.speedup, min(finding.speedup_max, round(1 / max(1e-6, 1 - share), 4)))
+    before = finding.speedup
+    finding.speedup = Interval(*(_less(gain, left) for gain in (before.low, before.mid, before.high)))
+    finding.left_ns_per_step = None
     finding.detail += f" Without the wait for rank {mine.evidence['rank']}, which is a finding of its own, {share:.0%} are left."
     return finding
 

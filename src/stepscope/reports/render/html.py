@@ -17,7 +17,7 @@ from stepscope.reports.wording.basis import step_label
 from stepscope.reports.wording.facts import VERDICT, facts_of, is_sentence
 from stepscope.reports.wording.headline import devices, figures, title
 from stepscope.reports.wording.parts import part
-from stepscope.reports.wording.summary import evidence, in_order, longest_names, own_steps
+from stepscope.reports.wording.summary import evidence, in_order, longest_names, own_steps, speedup
 from stepscope.reports.wording.values import framework, moment, share, short_name
 
 ROWS = 200
@@ -104,8 +104,8 @@ def _cards(report: Report) -> Iterator[tuple[str, str]]:
     ]
     if peaks:
         yield "peak memory of a device", units.size(max(peaks))
-    if report.findings and report.findings[0].speedup > 1:
-        yield "faster by the first finding", f"{report.findings[0].speedup:.2f}×"
+    if report.findings and report.findings[0].speedup.mid > 1:
+        yield "speed-up by the first finding", speedup(report.findings[0].speedup)
 
 
 def _nav(names: list[str]) -> Markup:
@@ -175,9 +175,8 @@ def _finding(number: int, finding: Finding) -> Markup:
 def _gain(finding: Finding) -> Markup | None:
     if finding.saves_ns_per_step <= 0:
         return None
-    most = f", at most {finding.speedup_max:.2f}×" if finding.speedup_max > finding.speedup else ""
-    saved = f"saves {units.duration(finding.saves_ns_per_step)} a step{most}"
-    return tag("div", tag("b", f"{finding.speedup:.2f}×"), tag("span", saved), class_="gain")
+    saved = f"saves about {units.duration(finding.saves_ns_per_step)} a step"
+    return tag("div", tag("b", speedup(finding.speedup)), tag("span", saved), class_="gain")
 
 
 def _figures_and_tables(report: Report, name: str, limit: int) -> Iterator[Markup]:

@@ -1,12 +1,14 @@
-"""The report as JSON: the contract that programs read, and its schema."""
+"""The report as JSON: the contract that programs read, and its schema: python -m stepscope.reports.render.json docs/report/schema.json"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from typing import Any
 
 import msgspec
 
+from stepscope.markdown import write_page
 from stepscope.reports.model.report import Report
 
 _ALWAYS = ("schema", "profile", "problems", "steps")
@@ -27,3 +29,7 @@ def schema_text() -> str:
 
 def _written(value: dict[str, Any]) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+
+
+if __name__ == "__main__":
+    write_page(schema_text(), sys.argv[1:])

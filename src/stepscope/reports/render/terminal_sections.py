@@ -12,7 +12,7 @@ from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Repor
 from stepscope.reports.render.text_grid import bar, lines, sparkline
 from stepscope.reports.wording.facts import inflation
 from stepscope.reports.wording.parts import part
-from stepscope.reports.wording.summary import basis, gain, in_order, longest_names, own_steps
+from stepscope.reports.wording.summary import basis, gain, in_order, longest_names, own_steps, together
 from stepscope.reports.wording.values import share, short_name
 from stepscope.safe import safe
 
@@ -83,6 +83,8 @@ def findings(report: Report, width: int, limit: int) -> Iterator[Text]:
     for number, finding in enumerate(kept, 1):
         yield from _finding(number, finding, width)
     yield from cut(len(report.findings), len(kept), "findings")
+    if all_of_them := together(report):
+        yield Text(f"  {all_of_them}", style="green")
 
 
 def _finding(number: int, finding: Finding, width: int) -> Iterator[Text]:

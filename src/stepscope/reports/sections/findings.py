@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.findings.apply import apply_rules
+from stepscope.analysis.findings.apply import apply_rules, replay_together
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.finding import Finding, order
+from stepscope.analysis.findings.finding import Finding, Interval, order
 from stepscope.analysis.options import Options
 from stepscope.profiles.ranks import spans
 from stepscope.reports.sections.section import Section
 
 
-def of_rank(context: RankContext) -> list[tuple[int, Finding]]:
+@dataclass(frozen=True)
+class OfRank:
+    """The findings of one rank, and what their changes bring together."""
+
+    rank: int
+    found: list[Finding]
+    together: Interval | None
+
+
+def of_rank(context: RankContext) -> OfRank:
     """The findings on the rank's critical device."""
     if context.steps.windows.is_empty():
-        return []
+        return OfRank(context.rank, [], None)
     case = Case(
         trace=context.trace,
         steps=context.steps,
@@ -27,22 +37,26 @@ def of_rank(context: RankContext) -> list[tuple[int, Finding]]:
         kernels=context.kernel_calls,
         ops=context.op_calls,
         whole_plan=context.plan,
+        compute_of=lambda: context.compute,
         workload=context.workload.kind,
     )
     found = apply_rules(case)
     if context.steps.is_whole:
         # Much of a recording is before and after the job: idle time without a cause is no advice.
         found = [each for each in found if each.code != "idle-unexplained"]
-    return [(context.rank, each) for each in found]
+    return OfRank(context.rank, found, replay_together(case, found))
 
 
-def joined(ranks: Sequence[list[tuple[int, Finding]]], options: Options) -> Mapping[str, Any]:
+def joined(ranks: Sequence[OfRank], options: Options) -> Mapping[str, Any]:
     """One finding for each code: that of the rank where it costs most, with the others named."""
     by_code: dict[str, list[tuple[int, Finding]]] = {}
-    for rank, finding in (pair for found in ranks for pair in found):
-        by_code.setdefault(finding.code, []).append((rank, finding))
+    for of_one in ranks:
+        for finding in of_one.found:
+            by_code.setdefault(finding.code, []).append((of_one.rank, finding))
     told = [_told(found, len(ranks)) for found in by_code.values()]
-    return {"findings": sorted(told, key=order)}
+    # The job is as fast as the rank that gains least.
+    gains = sorted((each.together for each in ranks if each.together is not None), key=lambda gain: gain.mid)
+    return {"findings": sorted(told, key=order), "together": gains[0] if gains else None}
 
 
 def _told(found: list[tuple[int, Finding]], ranks: int) -> Finding:

@@ -54,8 +54,9 @@ _FINDINGS = (
     Column("title", "finding"),
     Column("share", "share", "share"),
     Column("saves_ns_per_step", "saves per step", "ns"),
-    Column("speedup", "speed-up", "number"),
-    Column("speedup_max", "at most", "number"),
+    Column("speedup_low", "speed-up from", "number"),
+    Column("speedup_mid", "most likely", "number"),
+    Column("speedup_high", "up to", "number"),
     Column("fix", "what to change"),
 )
 _STAGES = (
@@ -338,7 +339,12 @@ def names_table(row: BreakdownRow) -> Table:
 
 
 def _findings(report: Report) -> list[Table]:
-    return [table("findings", "findings", _FINDINGS, report.findings)]
+    rows = [
+        msgspec.to_builtins(found)
+        | {f"speedup_{end}": figure for end, figure in msgspec.to_builtins(found.speedup).items()}
+        for found in report.findings
+    ]
+    return [table("findings", "findings", _FINDINGS, rows)]
 
 
 def _input(report: Report) -> list[Table]:

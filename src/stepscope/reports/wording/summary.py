@@ -8,11 +8,13 @@ from typing import Any
 
 from stepscope import units
 from stepscope.analysis.parts import PARTS, spoken
-from stepscope.reports.model.report import BreakdownRow, Finding, Report, StepRow
+from stepscope.reports.model.report import BreakdownRow, Finding, Interval, Report, StepRow
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.values import share
 
 _LEAST_GAIN = 1.005  # less is written as 1.00×
+_ROUGH, _COARSE = 3, 10  # from here on one decimal place, and none
+_MOST_TIMES = 100
 
 
 def own_rows(report: Report, rank: int | None = None) -> list[StepRow]:
@@ -103,7 +105,35 @@ def _figure(key: str, value: Any) -> str:
 
 def gain(finding: Finding) -> str:
     """What the change would bring."""
-    more = f" (at most {finding.speedup_max:.2f}×)" if finding.speedup_max > finding.speedup else ""
-    if finding.speedup < _LEAST_GAIN:
-        return f"by itself it hardly saves time{more}"
-    return f"saves {units.duration(finding.saves_ns_per_step)} a step: {finding.speedup:.2f}× as fast{more}"
+    if finding.speedup.mid < _LEAST_GAIN:
+        return "hardly saves time by itself" + (
+            f", {speedup(finding.speedup)} at best" if finding.speedup.high > _LEAST_GAIN else ""
+        )
+    return (
+        f"saves about {units.duration(finding.saves_ns_per_step)} a step: speed-up {speedup(finding.speedup)}"
+    )
+
+
+def speedup(found: Interval) -> str:
+    """`1.4–2.1× (most likely 1.7×)`."""
+    if found.low >= _MOST_TIMES:
+        return f"more than {_MOST_TIMES:.0f}×"
+    low, mid, high = (_times(figure) for figure in (found.low, found.mid, found.high))
+    bounds = (
+        low if low == high else f"{low}–more than {high}" if found.high >= _MOST_TIMES else f"{low}–{high}"
+    )
+    return f"{bounds}×" if mid in (low, high) else f"{bounds}× (most likely {mid}×)"
+
+
+def together(report: Report) -> str:
+    """What all changes bring together, where there are several."""
+    found = report.together
+    several = (
+        sum(1 for finding in report.findings if finding.class_ == "time" and finding.saves_ns_per_step > 0)
+        > 1
+    )
+    return f"All of these together: speed-up {speedup(found)}." if found is not None and several else ""
+
+
+def _times(figure: float) -> str:
+    return f"{figure:.0f}" if figure >= _COARSE else f"{figure:.1f}" if figure >= _ROUGH else f"{figure:.2f}"

@@ -172,7 +172,7 @@ def server_addresses(given: Iterable[str]) -> tuple[str, ...]:
     found = [(word, server_address(word)) for word in words]
     for word, address in found:
         if address is None:
-            raise StepscopeError(f"This is no profiler server: {word}", fix="Give it as HOST:PORT.")
+            raise StepscopeError(f"This is not a profiler server: {word}", fix="Give it as HOST:PORT.")
     return tuple(dict.fromkeys(address for _, address in found if address is not None))
 
 

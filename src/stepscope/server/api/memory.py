@@ -1,4 +1,4 @@
-"""Memory of a rank's devices: the curve of any stretch of time, and what is live at a moment."""
+"""Memory of a rank's devices: the curve of any interval, and what is live at a moment."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def _range(query: Query) -> tuple[int, int]:
     start = query.integer("start", -LARGEST_INTEGER, LARGEST_INTEGER, -LARGEST_INTEGER)
     end = query.integer("end", -LARGEST_INTEGER, LARGEST_INTEGER, LARGEST_INTEGER)
     if end < start:
-        raise BadRequest("end lies before start.", where="end")
+        raise BadRequest("end is before start.", where="end")
     return start, end
 
 
 def _between(rows: pl.DataFrame, start: int, end: int, points: int) -> list[tuple[Any, ...]]:
-    """time_ns, allocated and reserved; with the level that the stretch begins with."""
+    """time_ns, allocated and reserved; with the level at the start of the interval."""
     times = rows["time_ns"]
     first = max(0, int(times.search_sorted(start, side="left")) - 1)
     last = int(times.search_sorted(end, side="right"))

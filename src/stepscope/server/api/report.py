@@ -35,7 +35,7 @@ def whole_report(
 
 
 def ranks(ask: Ask) -> Answer:
-    """Which there are; the report of one rank does not tell."""
+    """Which there are; the report of one rank does not say."""
     return Json({"ranks": list(ask.run.profile.ranks)})
 
 

@@ -51,7 +51,7 @@ def file_response(request: Request, file: StaticFile) -> Response:
 
 
 def page_response(request: Request, file: StaticFile) -> Response:
-    """The page itself, which is not kept anywhere: its token is of this server alone."""
+    """The page itself, which is never cached: its token is of this server alone."""
     return _sent(request, file.data, file.content_type, {"Cache-Control": "no-store"})
 
 

@@ -60,7 +60,7 @@ class RunRoute:
     method: Literal["GET", "POST"] = "GET"
 
     def words_of(self, path: str) -> tuple[str, ...] | None:
-        """The words that stand where the route has *, or None if the path is another."""
+        """The words in place of the route's *, or None if the path is another."""
         ours, theirs = self.path.split("/"), path.split("/")
         if len(ours) != len(theirs):
             return None

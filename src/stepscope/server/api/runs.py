@@ -12,7 +12,7 @@ from stepscope.server.runs.watch import Runs
 
 
 def shown_runs(runs: Runs, opened: Opened) -> dict[str, Any]:
-    """All runs, the newest first, and what lies beside them that is none."""
+    """All runs, the newest first, and what else is in their folders."""
     found = runs.found()
     return {
         "runs": [_row(run, opened) for run in found.runs.values()],

@@ -80,7 +80,7 @@ def _number(text: str) -> float:
     except (ValueError, KeyError):
         value = nan
     if not isfinite(value):
-        raise BadRequest(f"{text[:40]!r} is no number.", where="filter")
+        raise BadRequest(f"{text[:40]!r} is not a number.", where="filter")
     return value
 
 

@@ -27,7 +27,7 @@ class View:
     columns: tuple[Column, ...]
 
     def about(self) -> list[dict[str, Any]]:
-        """What the page is told of each column."""
+        """What the page learns about each column."""
         return [
             {
                 "name": column.key,

@@ -137,7 +137,7 @@ def host_names(given: Iterable[str]) -> tuple[str, ...]:
     for word, name in found:
         if name is None:
             raise StepscopeError(
-                f"This is no host name: {word}", fix="Give a name such as profiles.example.com."
+                f"This is not a host name: {word}", fix="Give a name such as profiles.example.com."
             )
     return tuple(dict.fromkeys(name for _, name in found if name is not None))
 

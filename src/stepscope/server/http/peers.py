@@ -1,4 +1,4 @@
-"""Which user of this machine is at the other end of a connection, where the system tells: Linux, and local connections."""
+"""Which user of this machine is at the other end of a connection, where the system shows it: Linux, and local connections."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Query:
         return self.integer(name, low, high) if self.has(name) else None
 
     def text(self, name: str, longest: int = LONGEST_TEXT, default: str | None = None) -> str:
-        """A text of at most so many characters."""
+        """A text of limited length."""
         if name not in self._values:
             return _default(name, default)
         value = self._values[name]
@@ -90,7 +90,7 @@ class Query:
         return self.choice(name, ("0", "1", "false", "true"), "0") in ("1", "true")
 
     def integers(self, name: str, most: int, low: int = 0, high: int = LARGEST_INTEGER) -> list[int]:
-        """Whole numbers, comma separated, at most so many; none if it is not given."""
+        """Whole numbers, comma separated, a limited number; none if it is not given."""
         words = [word for word in self._values.get(name, "").split(",") if word]
         if len(words) > most:
             raise BadRequest(f"{name} has more than {most:,} numbers.", where=name)

@@ -2,7 +2,7 @@
 
 Every user of this machine reaches a port on loopback, so a token is asked for there too. The cookie holds a secret of this
 process and not the token: browsers send cookies to every port of a host name, and a cookie that outlived the server would
-go to whoever listens on its port next.
+go to the process that listens on its port next.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def sign_in_from(environ: Mapping[str, str]) -> tuple[SignIn, bool]:
 
 
 def cookie_name(request: Request) -> str:
-    """Cookies do not tell ports apart: the name has the port that the browser sees, or ours where a proxy hides it."""
+    """Cookies do not distinguish ports: the name has the port that the browser sees, or ours where a proxy hides it."""
     try:
         seen = urlsplit(f"//{request.headers.get('Host', '')}").port
     except ValueError:

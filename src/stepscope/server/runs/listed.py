@@ -16,7 +16,7 @@ from stepscope.safe import readable
 
 @dataclass(frozen=True)
 class ListedRun:
-    """`id` is a digest of where the run lies, the same after a restart; `place` is the folder that was asked for."""
+    """`id` is a digest of where the run is, the same after a restart; `place` is the folder that was asked for."""
 
     id: str
     name: str
@@ -30,7 +30,7 @@ class ListedRun:
 
     @property
     def format(self) -> str:
-        """By the names of its files; empty where only the content tells."""
+        """By the names of its files; empty where only the content shows them."""
         hints = Counter(entry.format_hint for entry in self.run.entries if entry.format_hint)
         return hints.most_common(1)[0][0] if hints else ""
 

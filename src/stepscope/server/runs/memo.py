@@ -1,4 +1,4 @@
-"""Values that are computed once for all who ask, kept while there is room, and made in the background where they take long."""
+"""Values that are computed once for all requests, kept while there is room, and made in the background where they take long."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Limits:
 
 @dataclass
 class Progress:
-    """How far a load or an analysis is; `total` is 0 where nobody knows."""
+    """How far a load or an analysis is; `total` is 0 where it is unknown."""
 
     stage: str
     done: int = 0
@@ -104,7 +104,7 @@ class _Kept:
 
 
 class Values:
-    """Values by name; the one not asked for longest goes first. `noted` is told when there is another one."""
+    """Values by name; the one not asked for longest goes first. `noted` is called when there is another one."""
 
     def __init__(self, workers: Workers, most: int, noted: Callable[[], None] = lambda: None) -> None:
         self._workers = workers
@@ -116,7 +116,7 @@ class Values:
         self._lock = threading.Lock()
 
     def kept(self, name: str, make: Callable[[], T]) -> T:
-        """The value of this name: made by whoever asks first while others wait."""
+        """The value of this name: made by the first request while others wait."""
         with self._lock:
             found = self._get(name)
             if found is not None:
@@ -151,7 +151,7 @@ class Values:
         return value
 
     def soon(self, name: str, make: Callable[[], T]) -> None:
-        """Begin with a value that will be asked for; where too much is going on, whoever asks for it begins."""
+        """Begin with a value that will be asked for; where too much is going on, the first request begins it."""
         with self._lock:
             if name in self._kept or name in self._pending:
                 return

@@ -1,4 +1,4 @@
-"""Runs that are open: loaded once for all who ask, bounded in number and bytes, the least recently used let go first."""
+"""Runs that are open: loaded once for all requests, bounded in number and bytes, the least recently used let go first."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class OpenedRun:
         return self._tables_bytes > 0
 
     def kept(self, name: str, make: Callable[[], T]) -> T:
-        """The value of this name: made by whoever asks first while others wait, and kept while there is room."""
+        """The value of this name: made by the first request while others wait, and kept while there is room."""
         return self._values.kept(name, make)
 
     def later(self, name: str, make: Callable[[], T], stage: str = "analysing") -> T:
@@ -197,7 +197,7 @@ class Opened:
         self.workers.close()
 
     def _current(self, listed: ListedRun) -> _Load:
-        """The load of the content as it is now. Whoever was shown another content is told, once."""
+        """The load of the content as it is now. A client that was shown another content is notified once."""
         every = CHECK_REMOTE_EVERY_S if listed.is_remote else CHECK_EVERY_S
         with self._lock:
             load = self._loads.get(listed.id)

@@ -34,7 +34,7 @@ class Place:
 
     @property
     def shown(self) -> str:
-        """For the page: a local path in full, since nobody there knows the current folder."""
+        """For the page: a local path in full, since the page does not know the current folder."""
         if self.name or "://" in self.path or "::" in self.path:
             return readable(self.name or self.path)
         return readable(os.path.abspath(Path(self.path).expanduser()))  # noqa: PTH100 (links stay as they are)
@@ -123,7 +123,7 @@ class Runs:
 
 
 def check_place(path: str) -> None:
-    """Tell a typo at once: a local path must be there, empty or not."""
+    """Report a typo at once: a local path must be there, empty or not."""
     location = locate(path)
     if location.filesystem is None and not location.is_pattern and not Path(location.path).exists():
         raise missing(location)

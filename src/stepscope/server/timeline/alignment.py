@@ -32,7 +32,7 @@ class Beside:
 
 
 def clocks_of(run: OpenedRun, rank: int, shown: int, wait: bool = False) -> dict[int, RankTime]:
-    """How the two ranks are placed; NotYet while that is worked out, unless somebody can `wait`."""
+    """How the two ranks are placed; NotYet while that is worked out, unless the caller can `wait`."""
     profile = run.profile
     whole = sum(len(trace.events) for trace in profile.traces) <= MANY_EVENTS
     ranks = profile.ranks if whole else sorted((rank, shown))
@@ -45,7 +45,7 @@ def clocks_of(run: OpenedRun, rank: int, shown: int, wait: bool = False) -> dict
 
 
 def beside(run: OpenedRun, rank: int, shown: int) -> Beside:
-    """Where the rank's times lie on the clock of the one that is shown."""
+    """Where the rank's times are on the clock of the one that is shown."""
     if rank == shown:
         return Beside()
     times = clocks_of(run, rank, shown)

@@ -45,7 +45,7 @@ class Samples:
 
 
 def counters_of(trace: Trace) -> list[CounterShown]:
-    """All that the trace can tell, without working any of them out."""
+    """All that the trace can show, without working any of them out."""
     found = []
     kinds = _device_kinds(trace)
     for device in sorted(kinds):
@@ -164,7 +164,7 @@ def _queue(trace: Trace, device: int) -> pl.DataFrame:
 
 
 def _memory(trace: Trace, kind: str, device: int) -> pl.DataFrame:
-    """The total that the allocator told, else the running sum of what it gave and took back."""
+    """The total that the allocator reported, else the running sum of what it gave and took back."""
     mine = _KIND.eq(kind) & _DEVICE.fill_null(-1).eq(device)
     needed = trace.memory.select("device_kind", "device", "time_ns", "bytes", "total_allocated")
     rows = needed.filter(mine).sort("time_ns", maintain_order=True)

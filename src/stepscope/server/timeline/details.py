@@ -1,4 +1,4 @@
-"""One event: what it is, what it lies in, what it is linked to, and what its tables say of it."""
+"""One event: what it is, what encloses it, what it is linked to, and what its tables say of it."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def extent_of(trace: Trace, store: Store) -> Extent:
 
 
 def _span(trace: Trace, store: Store, number: int) -> tuple[int, int]:
-    """When the first slice of a row begins and the last one ends; others lie between them, unless they overlap."""
+    """When the first slice of a row begins and the last one ends; others are between them, unless they overlap."""
     first, last = store.first[number], store.first[number + 1]
     ends = range(first if store.rows[number].overlaps else last - 1, last)
     events = trace.events.select("start_ns", "dur_ns")

@@ -1,4 +1,4 @@
-"""Totals of a stretch of time on some tracks: by name, by track, and how busy the devices were."""
+"""Totals of an interval on some tracks: by name, by track, and how busy the devices were."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _first(frame: pl.DataFrame, by: int) -> tuple[int, int]:
 
 
 def hits_of(trace: Trace, text: str) -> pl.Series:
-    """The numbers of the events whose name matches, ascending. Not kept: they may be millions, and found in no time."""
+    """The numbers of the events whose name matches, ascending. They are not stored: they may be millions, and found in no time."""
     is_wanted = _wanted_codes(trace, text)
     if is_wanted is None:
         return pl.Series("id", [], dtype=pl.UInt32)
@@ -98,7 +98,7 @@ def _wanted_codes(trace: Trace, text: str) -> pl.Series | None:
 
 
 def _name_numbers(view: View, text: str) -> list[int]:
-    """For the picture, where other names are dimmed; too many would tell nothing."""
+    """For the picture, where other names are dimmed; too many would show nothing."""
     numbers = matches(view.store.names, text).arg_true()
     return numbers.to_list() if len(numbers) <= MOST_NAMES else []
 
@@ -110,5 +110,5 @@ def matches(names: pl.Series, text: str) -> pl.Series:
         try:
             return names.str.contains(f"(?i){text[1:-1]}").fill_null(False)
         except pl.exceptions.ComputeError as error:
-            raise BadRequest("That is no regular expression.", where="q") from error
+            raise BadRequest("Invalid regular expression.", where="q") from error
     return names.str.contains(f"(?i){re.escape(text)}").fill_null(False)

@@ -61,7 +61,7 @@ class Store:
         return None
 
     def place(self, event: int, row: int, start: int) -> int | None:
-        """Where the event lies in the order, if it is in that row."""
+        """The place of the event in the order, if it is in that row."""
         end = self.first[row + 1]
         for at in range(self.native.place(row, start), end):
             if self.order[at] == event:

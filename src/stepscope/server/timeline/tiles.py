@@ -1,9 +1,9 @@
-"""Tiles: what some rows show in a stretch of time, as bytes.
+"""Tiles: what some rows show in an interval, as bytes.
 
 Level k cuts time into buckets of 2**k ns, and BUCKETS of them are a tile; tile 0 begins at the trace's own zero. The
 body, all little-endian 32-bit numbers: VERSION, how many rows; for each row its number and how many items it has; then
 for all items one after the other their starts (signed), durations, ids, labels and counts. Times are in units of
-2**max(0, k - 8) ns from the begin of the tile, cut at 2**30 units from it.
+2**max(0, k - 8) ns from the start of the tile, cut at 2**30 units from it.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ HIGHEST_RANK = 1_000_000
 
 @dataclass(frozen=True)
 class View:
-    """A rank and its trace; `name` tells what is kept of it from what is kept of others."""
+    """A rank and its trace; `name` distinguishes what is cached of it from what is cached of others."""
 
     run: OpenedRun
     rank: int
@@ -72,7 +72,7 @@ def rank_of(run: OpenedRun, query: Query, name: str) -> int:
 
 
 def need_key(run: OpenedRun, query: Query) -> None:
-    """Answers that are kept forever are of one content: whoever asks for another one is told."""
+    """Answers that are kept forever are of one content: a request for another one is refused with a reason."""
     if query.text("key", 64) != run.key:
         raise Refused(
             "The profile changed since the page was opened.",

@@ -102,6 +102,21 @@ export function times(value) {
   return `${value.toFixed(2)}×`;
 }
 
+const MOST_TIMES = 100;
+
+/** A speed-up within bounds: `1.40–2.10× (most likely 1.70×)`. @param {import("../types").Interval} found */
+export function speedup(found) {
+  if (found.low >= MOST_TIMES) return `more than ${MOST_TIMES}×`;
+  const [low, mid, high] = [found.low, found.mid, found.high].map(rounded);
+  const bounds = low === high ? low : found.high >= MOST_TIMES ? `${low}–more than ${high}` : `${low}–${high}`;
+  return mid === low || mid === high ? `${bounds}×` : `${bounds}× (most likely ${mid}×)`;
+}
+
+/** @param {number} value */
+function rounded(value) {
+  return value.toFixed(value >= 10 ? 0 : value >= 3 ? 1 : 2);
+}
+
 /** A change in words, with its sign. @param {number} value @param {(value: number) => string} write */
 export function signed(value, write) {
   if (value === 0) return write(0);

@@ -18,7 +18,12 @@ export const PARTS = {
     meaning: "The framework prepares and launches work more slowly than the device does it.",
     isBusy: false,
   },
-  python: { title: "Python", meaning: "Code of yours runs between launches.", isBusy: false },
+  python: {
+    title: "Python",
+    meaning: "Python code runs for long between two launches, or an op that the host computes.",
+    isBusy: false,
+  },
+  allocator: { title: "allocator", meaning: "The driver allocates or releases memory.", isBusy: false },
   sync: { title: "synchronisation", meaning: "The host waited for the device, so the queue ran dry.", isBusy: false },
   compile: { title: "compilation", meaning: "A compiler or an autotuner runs.", isBusy: false },
   host_collective: { title: "host communication", meaning: "The host communicates with other ranks.", isBusy: false },

@@ -9,26 +9,11 @@ import pytest
 import stepscope
 from stepscope.analysis.kernels.names.label import Compiled
 from stepscope.analysis.kernels.names.xla import Module, compiled_kernels
+from tests.builders.protobuf import field
 
 JAX = Path(__file__).parents[3] / "fixtures" / "jax"
 FLOAT32, BFLOAT16 = 11, 16
 TF32_THRICE, FULL = 10, 11
-
-
-def field(number: int, value: int | str | bytes) -> bytes:
-    """One field of a message; numbers below 128 only."""
-    if isinstance(value, int):
-        return bytes([*_key(number, 0), value])
-    data = value.encode() if isinstance(value, str) else value
-    return bytes([*_key(number, 2), *_varint(len(data))]) + data
-
-
-def _key(number: int, wire: int) -> list[int]:
-    return _varint(number << 3 | wire)
-
-
-def _varint(value: int) -> list[int]:
-    return [value & 0x7F | 0x80, *_varint(value >> 7)] if value > 0x7F else [value]
 
 
 def instruction(name: str, opcode: str, at: int, element: int, *more: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Drives one scanner: on until there is something to tell, and past what cannot be read."""
+"""Drives one scanner: on until there is something to report, and past what cannot be read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(
     gathering: Gathering,
     tell: Callable[[], None] = _nothing,
 ) -> int:
-    """Run until the window, the stretch or the document ends, and keep the members of the header."""
+    """Run until the window, the section or the document ends, and keep the members of the header."""
     while True:
         result = scanner.run()
         if result == native.HEADER:

@@ -42,7 +42,7 @@ def scan(source: Source, progress: Progress) -> JsonEvents:
 
 @dataclass
 class _Piece:
-    """A stretch of a mapped file, its scanner, what it read beside events, and where it came to an end."""
+    """A section of a mapped file, its scanner, what it read beside events, and where it came to an end."""
 
     begin: int
     stop: int
@@ -70,7 +70,7 @@ def _scan_mapped(source: Source, progress: Progress) -> Gathering:
 
 
 def _pieces(content: Bytes) -> list[_Piece]:
-    """The file cut where events seem to begin, in about equal stretches, one per core."""
+    """The file cut where events seem to begin, in sections of about equal size, one per core."""
     size = len(content)
     wanted = max(1, min(os.cpu_count() or 1, 8, size // PIECE_BYTES)) if native.COMPILED else 1
     begins = [0]

@@ -2,7 +2,7 @@
 
 import { h } from "../../ui/dom.js";
 import { evidence } from "../../text/evidence.js";
-import { duration, times } from "../../text/format.js";
+import { duration, speedup } from "../../text/format.js";
 import { empty } from "../../shell/notice.js";
 import { entry } from "../../shell/pages.js";
 
@@ -53,14 +53,13 @@ function figures(found) {
 /** @param {import("../../types").Finding} found */
 function gain(found) {
   if (found.saves_ns_per_step <= 0) return null;
-  const most = found.speedup_max > found.speedup ? `, at most ${times(found.speedup_max)}` : "";
-  const saved = `saves ${duration(found.saves_ns_per_step)} a step${most}`;
-  if (found.speedup < LEAST_GAIN)
-    return h("div", { class: "gain" }, h("span", {}, `by itself it hardly saves time${most}`));
+  const saved = `saves about ${duration(found.saves_ns_per_step)} a step`;
+  if (found.speedup.mid < LEAST_GAIN)
+    return h("div", { class: "gain" }, h("span", {}, "hardly saves time by itself"));
   return h(
     "div",
     { class: "gain" },
-    h("b", {}, times(found.speedup)),
+    h("b", {}, speedup(found.speedup)),
     h("span", {}, saved),
   );
 }

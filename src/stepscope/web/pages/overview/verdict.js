@@ -1,6 +1,6 @@
 // One sentence on a run: how long a step takes, what the device does meanwhile, and what to change first.
 
-import { duration, many, share, times } from "../../text/format.js";
+import { duration, many, share, speedup } from "../../text/format.js";
 import { inOrder, part } from "../../text/parts.js";
 
 const WORTH = 0.05; // an idle part that takes less is not worth naming
@@ -43,10 +43,10 @@ function use(report) {
 /** @param {import("../../types").Report} report */
 function change(report) {
   const best = report.findings.find(
-    (finding) => finding.class !== "advice" && finding.speedup > 1.005 && finding.saves_ns_per_step > 0,
+    (finding) => finding.class !== "advice" && finding.speedup.mid > 1.005 && finding.saves_ns_per_step > 0,
   );
   if (!best) return report.findings.length ? lowered(report.findings[0].title) : "nothing here is worth changing";
-  return `${lowered(best.title)}, and fixing it would make the step ${times(best.speedup)} faster`;
+  return `${lowered(best.title)}, and fixing it gives a speed-up of ${speedup(best.speedup)}`;
 }
 
 /** For the middle of a sentence. @param {string} title */
@@ -75,7 +75,7 @@ export function headlines(report) {
     ]);
   if (device.mfu !== null) found.push(["model FLOPs utilisation", share(device.mfu)]);
   const first = report.findings[0];
-  if (first && first.speedup > 1 && first.class !== "advice")
-    found.push(["as fast by the first finding", times(first.speedup)]);
+  if (first && first.speedup.mid > 1 && first.class !== "advice")
+    found.push(["speed-up by the first finding", speedup(first.speedup)]);
   return found;
 }

@@ -12,7 +12,7 @@ const DARK = [
   "#6660a8", "#2c7a76", "#7d6748", "#4a639c", "#93506c", "#6f8042", "#52707c", "#857226",
 ];
 const PARTS = [
-  "compute", "collective", "copy", "host_compute", "input", "compile", "python", "dispatch", "sync", "device_gap",
+  "compute", "collective", "copy", "host_compute", "input", "compile", "python", "dispatch", "allocator", "sync", "device_gap",
   "host_collective", "io", "profiler", "unrecorded", "unexplained",
 ];
 export const BY_NAME = 16;

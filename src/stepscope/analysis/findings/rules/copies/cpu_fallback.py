@@ -5,21 +5,26 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.copies.round_trip_copy import round_trips
-from stepscope.analysis.replay.plan import Plan
+from stepscope.analysis.findings.rules.host import optimizer_loop
+from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
+from stepscope.analysis.host.names import NO_COMPUTATION
+from stepscope.registers.calibration.kernels import FUSED_OPTIMIZER_LAUNCHES
 from stepscope.registers.calibration.launches import (
     HOST_OP_NS,
 )
 from stepscope.registers.policy.findings import (
+    MAJORITY,
     WORTH_SHOWING,
 )
 from stepscope.trace.scopes import ancestors
 
+_COMPUTED_IN = ("python", "dispatch")  # parts of ops that the host computes: the long ones, and the others
 _LIBRARY_OP = r"^[A-Za-z_]\w*::\w"
-_NO_COMPUTATION = r"^autograd::|::(item|_local_scalar_dense|empty\w*|resize_?|set_|pin_memory|_pin_memory|is_nonzero|c10d\w*)$"
 
 
 def find(case: Case) -> list[Finding]:
@@ -42,18 +47,48 @@ def _long_ops(case: Case) -> Finding | None:
     launches = pl.repeat(False, len(events), eager=True).scatter(links["from"].unique(), True)
     is_op = events["kind"] == "op"
     launching = _with_outer(ancestors(events, is_op), launches)
-    dispatch = case.free(pl.col("part") == "dispatch")
-    named = dispatch["named_by"]
-    long = (is_op & (events["dur_ns"] >= HOST_OP_NS)).gather(named).fill_null(False)
-    owned = dispatch.filter(long)
+    idle = case.free(pl.col("part").is_in(_COMPUTED_IN))
+    long = (is_op & (events["dur_ns"] >= HOST_OP_NS)).gather(idle["named_by"]).fill_null(False)
+    owned = idle.filter(long)
     owned = owned.filter(~pl.col("named_by").is_in(launching.implode()))
     name = pl.col("name").cast(pl.String)
-    owned = owned.filter(name.str.contains(_LIBRARY_OP) & ~name.str.contains(_NO_COMPUTATION))
+    owned = owned.filter(name.str.contains(_LIBRARY_OP) & ~name.str.contains(NO_COMPUTATION))
     if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
         return None
+    updates = in_optimizer(events).gather(owned["named_by"]).fill_null(False)
+    if int(owned["ns"].filter(updates).sum()) > MAJORITY * int(owned["ns"].sum()):
+        return _optimizer_on_host(case, owned.filter(updates))
     ops = owned["named_by"].unique()
-    changed = case.plan.with_host(pl.col("named_by").is_in(ops.implode())).without_waits()
-    return _describe(case, owned, changed)
+    return _describe(case, owned, _on_device(case, pl.col("named_by").is_in(ops.implode())))
+
+
+def _optimizer_on_host(case: Case, owned: pl.DataFrame) -> Finding:
+    """The whole update goes to the device: its ops on the host, the copies of gradients and weights, and the waits for them."""
+    updates = pl.lit(optimizer_loop.host_time(case))
+    items = case.plan.host.filter(updates)["item"].unique().implode()
+    inside = pl.col("item").is_in(items)
+    smallest = case.plan.with_host(updates, FUSED_OPTIMIZER_LAUNCHES).with_device(inside).without_waits()
+    copies = case.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]))["event"]
+    moves = pl.col("event").is_in(copies.implode())
+    moving = case.plan.items.filter(moves)["item"].implode()
+    largest = smallest.with_device(moves).with_host(
+        pl.col("item").is_in(moving) & (pl.col("cause") != "input")
+    )
+    detail = f"{case.of_step(case.per_step(owned))} passes while the host updates the weights."
+    return timed(case, RULE, owned, Change(smallest, largest), detail, title="The optimizer runs on the host")
+
+
+def _on_device(case: Case, on_host: pl.Expr) -> Change:
+    """The ops take no time, and the host does not wait for their inputs; at most the copies around them go, too."""
+    smallest = case.plan.with_host(on_host).without_waits()
+    near = case.plan.host.filter(on_host)["item"].unique().cast(pl.Int64)
+    around = pl.concat([near + offset for offset in (-1, 0, 1)]).unique()
+    copies = case.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]))["event"]
+    moving = case.plan.items.filter(
+        pl.col("event").is_in(copies.implode()), pl.col("item").cast(pl.Int64).is_in(around.implode())
+    )["item"].implode()
+    moves = pl.col("item").is_in(moving)
+    return Change(smallest, smallest.with_host(moves & (pl.col("cause") != "input")).with_device(moves))
 
 
 def _with_outer(outer: pl.Series, launches: pl.Series) -> pl.Series:
@@ -67,8 +102,10 @@ def _with_outer(outer: pl.Series, launches: pl.Series) -> pl.Series:
     return found
 
 
-def _describe(case: Case, owned: pl.DataFrame, changed: Plan) -> Finding:
-    names = [name for name in case.top_names(owned.filter(pl.col("part") == "dispatch"), 1) if name["name"]]
+def _describe(case: Case, owned: pl.DataFrame, changed: Change) -> Finding:
+    names = [
+        name for name in case.top_names(owned.filter(pl.col("part").is_in(_COMPUTED_IN)), 1) if name["name"]
+    ]
     what = names[0]["name"] if names else "an op"
     detail = f"{case.of_step(case.per_step(owned))} passes while the host computes {what} for the device."
     return timed(case, RULE, owned, changed, detail)
@@ -80,7 +117,7 @@ RULE: Rule[Case] = Rule(
     turn=90,
     page="ops",
     owns="long ops that launch nothing while the device idles; a round trip in which the host computes longer than it copies",
-    change="they take no time, and the host does not wait for their inputs",
+    change="they take no time, and the host does not wait for their inputs; at most the copies around them go, too",
     fix={
         "pytorch": "Run this op on the device: keep its inputs there (no .cpu()), or replace it with an op that has a device version.",
         ANY: "Run this op on the device, or replace it with one that can.",

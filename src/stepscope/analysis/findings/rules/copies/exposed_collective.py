@@ -5,10 +5,12 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.policy.findings import (
+    COLLECTIVE_LEFT_MOST,
     WORTH_A_FINDING,
 )
 
@@ -20,8 +22,9 @@ def find(case: Case) -> Finding | None:
     if ns < WORTH_A_FINDING * case.step_ns:
         return None
     work = case.trace.events.filter(pl.col("role") == "collective")["id"].implode()
-    changed = case.plan.with_device(pl.col("event").is_in(work)).with_host(
-        pl.col("cause") == "host_collective"
+    mine, on_host = pl.col("event").is_in(work), pl.col("cause") == "host_collective"
+    changed = Change(
+        *(case.plan.with_device(mine, left).with_host(on_host, left) for left in (COLLECTIVE_LEFT_MOST, 0.0))
     )
     detail = f"{case.of_step(ns)} is communication with no computation beside it."
     return timed(case, RULE, owned, changed, detail)
@@ -34,7 +37,7 @@ RULE: Rule[Case] = Rule(
     turn=170,
     page="collectives",
     owns="`collective`, `host_collective`",
-    change="it is hidden",
+    change="half of it to all of it is hidden",
     fix={
         "pytorch": "Overlap communication with the backward pass (DDP does unless buckets are too large: try bucket_cap_mb=10, its default is 25; FSDP: forward_prefetch, backward_prefetch), accumulate gradients, or compress them.",
         ANY: "Overlap communication with computation, or communicate less often.",

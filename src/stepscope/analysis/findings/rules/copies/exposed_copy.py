@@ -6,13 +6,17 @@ import polars as pl
 
 from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.calibration.launches import (
     LARGE_COPY_BYTES,
-    PINNED_BYTES_PER_NS,
+    PINNED_RATE_BEST,
+    PINNED_RATE_WORST,
+    STAGED_COPY_NS,
 )
 from stepscope.registers.policy.findings import (
     WORTH_SHOWING,
@@ -26,34 +30,49 @@ def find(case: Case) -> Finding | None:
     owned = case.free(pl.col("part") == "copy", pl.col("named_by").is_in(over_bus.implode()))
     if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
         return None
-    faster = moving.join(_pinned_ns(case), on="event", maintain_order="left")
-    items = case.plan.items.join(faster, on="event", how="left", maintain_order="left")
-    factor = (items["pinned_ns"] / items["device_ns"]).fill_null(1.0).fill_nan(1.0).clip(0.0, 1.0)
-    # A copy from pageable memory makes the host wait until it is done.
-    blocking = within(case.plan.items["item"], moving["item"], moving["item"] + 2)
-    changed = (
-        case.plan.with_device(pl.lit(True), pl.lit(factor))
-        .without_waits(pl.lit(blocking))
-        .on_own_stream(pl.col("event").is_in(over_bus.implode()))
+    return of_part(
+        case, RULE, owned, lambda: Change(*(_hidden(case, moving, rate) for rate in _pinned_rates(case)))
     )
-    return of_part(case, RULE, owned, lambda: changed)
 
 
-def _pinned_ns(case: Case) -> pl.DataFrame:
-    """event, pinned_ns: how long each copy from or to pageable memory would take from pinned memory."""
+def _hidden(case: Case, moving: pl.DataFrame, rate: float) -> Plan:
+    """The copies run beside the rest, from pinned memory, whose rate is in bytes per ns."""
+    copies = case.trace.copies.filter(_is_pageable()).select("event", "bytes")
+    items = case.plan.items.join(copies, on="event", how="left", maintain_order="left")
+    factor = (items["bytes"] / rate / items["device_ns"]).fill_null(1.0).fill_nan(1.0).clip(0.0, 1.0)
+    over_bus = pl.col("event").is_in(moving["event"].implode())
+    # A copy from pageable memory makes the host wait until it is done, and copies once more on the host.
+    staged = pl.col("item").is_in(moving["item"].implode()) & pl.col("cause").is_in(
+        ["dispatch", "sync", "copy"]
+    )
+    blocking = within(case.plan.items["item"], moving["item"], moving["item"] + 2)
+    return (
+        case.plan.with_device(pl.lit(True), pl.lit(factor))
+        .with_host(staged & (pl.col("recorded_ns") >= STAGED_COPY_NS))
+        .without_waits(pl.lit(blocking))
+        .on_own_stream(over_bus)
+    )
+
+
+def _pinned_rates(case: Case) -> tuple[float, float]:
+    """Bytes per ns from pinned memory, at worst and at best: as this recording shows, else as buses have."""
     copies = case.trace.copies.with_columns(
-        dur=case.trace.events["dur_ns"].gather(case.trace.copies["event"]),
-        pageable=pl.concat_str(pl.col("source", "target").cast(pl.String).fill_null("")).str.contains(
-            "(?i)pageable"
-        ),
-        between=pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]),
+        dur=case.trace.events["dur_ns"].gather(case.trace.copies["event"])
     )
     pinned = copies.filter(
-        "between", ~pl.col("pageable"), pl.col("bytes") > LARGE_COPY_BYTES, pl.col("dur") > 0
+        pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]),
+        ~_is_pageable(),
+        pl.col("bytes") > LARGE_COPY_BYTES,
+        pl.col("dur") > 0,
     )
     best = (pinned["bytes"] / pinned["dur"]).max()
-    rate = best if isinstance(best, float) else PINNED_BYTES_PER_NS
-    return copies.filter("pageable").select("event", pinned_ns=(pl.col("bytes") / rate).cast(pl.Int64))
+    return (best, best) if isinstance(best, float) else (PINNED_RATE_WORST, PINNED_RATE_BEST)
+
+
+def _is_pageable() -> pl.Expr:
+    return pl.concat_str(pl.col("source", "target").cast(pl.String).fill_null("")).str.contains(
+        "(?i)pageable"
+    )
 
 
 RULE: Rule[Case] = Rule(

@@ -8,11 +8,11 @@ import polars as pl
 
 from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.policy.findings import (
     DETOUR_BYTES,
     WORTH_SHOWING,
@@ -26,7 +26,7 @@ class Trips:
     pairs: pl.DataFrame
     copies: pl.Series  # events
     owned: pl.DataFrame
-    changed: Plan
+    changed: Change
     host_computes: bool  # longer than the copies take
 
 
@@ -69,12 +69,15 @@ def round_trips(case: Case) -> Trips | None:
     # What the host held for the trip is freed after it, which takes long and leaves no event.
     next_items = pl.concat([back + 1, back + 2]).implode()
     freed = pl.col("item").is_in(next_items) & (pl.col("cause") == "unexplained")
-    changed = (
+    without = (
         case.plan.with_host(pl.col("item").is_in(after) | freed)
         .with_device(pl.lit(inside) & pl.col("event").is_in(copies.implode()))
         .without_waits(pl.lit(within(case.plan.items["item"], away, back + 1)))
     )
-    return Trips(pairs, copies, owned, changed, host_ns > copy_ns)
+    # The op that copies away, and what the host does until the next launch, belong to the detour as well.
+    detour = case.plan.items["item"].filter(within(case.plan.items["item"], away, back + 1)).implode()
+    largest = without.with_host(pl.col("item").is_in(detour) & (pl.col("cause") != "input"))
+    return Trips(pairs, copies, owned, Change(without, largest), host_ns > copy_ns)
 
 
 def _slices_between(case: Case, pairs: pl.DataFrame) -> pl.DataFrame:
@@ -97,7 +100,7 @@ RULE: Rule[Case] = Rule(
     turn=80,
     page="device",
     owns="the time from a copy to the host to the copy back, if nothing is launched between",
-    change="both copies, the wait and the host's part take no time",
+    change="both copies, the wait and the host's part take no time; at most, nor do the ops that copy",
     fix={
         "pytorch": "Keep the data on the device: drop .cpu() and .numpy() between two steps of the same computation and use the op's device version.",
         ANY: "Keep the data on the device between two steps of the same computation.",

@@ -5,14 +5,31 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.native.host import replay as native
+from stepscope.registers.calibration.launches import SHORT_READ_NS
+from stepscope.registers.policy.findings import OPS_READ_WITH_A_WAIT
 
 
 def find(case: Case) -> Finding | None:
     """Waits that empty the queue, and what it takes to fill it again."""
-    return of_part(case, RULE, case.free(pl.col("part") == "sync"), case.plan.without_waits)
+    return of_part(case, RULE, case.free(pl.col("part") == "sync"), lambda: without_waits(case))
+
+
+def without_waits(case: Case) -> Change:
+    """The host does not wait: at least that goes, and often what was only launched to be read with it."""
+    waits = case.plan.items.filter(pl.col("kind") == native.WAIT)["item"].cast(pl.Int64)
+    before = pl.concat([waits - back for back in range(1, OPS_READ_WITH_A_WAIT + 2)])
+    read = pl.col("item").cast(pl.Int64).is_in(pl.concat([waits, before]).implode())
+    short = pl.col("device_ns") < SHORT_READ_NS
+    plan = case.plan.without_waits()
+    gone = plan.items.filter(read & short)["item"].implode()
+    dispatch = pl.col("cause").is_in(["dispatch", "sync"])
+    largest = plan.with_host(pl.col("item").is_in(gone) & dispatch).with_device(pl.col("item").is_in(gone))
+    return Change(plan, largest)
 
 
 RULE: Rule[Case] = Rule(
@@ -20,7 +37,7 @@ RULE: Rule[Case] = Rule(
     title="The host waits for the device inside the step",
     turn=100,
     owns="`sync`",
-    change="the host does not wait",
+    change="the host does not wait; at most, the ops that wait and up to three short ones that make the value go, too",
     fix={
         "pytorch": "Do not read values back in every step: drop .item(), .cpu(), print(loss) and torch.cuda.synchronize(), or do it every 100 steps; keep metrics on the device. Copies to the host: non_blocking=True into pinned memory.",
         "tensorflow": "Do not call .numpy() in every step; log every 100 steps.",

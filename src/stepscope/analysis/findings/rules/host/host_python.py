@@ -6,9 +6,10 @@ import polars as pl
 
 from stepscope.analysis.basis import is_broken
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import of_part, saving
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.rules.host.eager_execution import by_framework
 from stepscope.registers.policy.findings import DOMINANT_FUNCTION, WORTH_A_FINDING
 
 
@@ -16,13 +17,11 @@ def find(case: Case) -> Finding | None:
     """Without a device, user code is what computes, but one function may be most of the step."""
     if case.device is None:
         return _find_dominant(case)
-    return of_part(
-        case,
-        RULE,
-        case.free(pl.col("part") == "python"),
-        lambda: case.plan.with_host(pl.col("cause") == "python"),
-        WORTH_A_FINDING,
-    )
+    others = by_framework(case)
+    owned = case.free(pl.col("part") == "python", ~pl.col("slice").is_in(others["slice"].implode()))
+    named = others["named_by"].unique().implode()
+    changed = (pl.col("cause") == "python") & ~pl.col("named_by").is_in(named)
+    return of_part(case, RULE, owned, lambda: case.plan.with_host(changed), WORTH_A_FINDING)
 
 
 def _find_dominant(case: Case) -> Finding | None:
@@ -34,7 +33,8 @@ def _find_dominant(case: Case) -> Finding | None:
     owned = computing.filter(pl.col("name").cast(pl.String) == names[0]["name"])
     ns = case.per_step(owned)
     case.claim(owned)
-    return saving(case, RULE, ns, 0.0, 0.0, f"{case.of_step(ns)} in {names[0]['name']}.", {"names": names})
+    at_best = Interval(1 - ns / case.step_ns, 1.0, 1.0)
+    return saving(case, RULE, ns, at_best, f"{case.of_step(ns)} in {names[0]['name']}.", {"names": names})
 
 
 RULE: Rule[Case] = Rule(

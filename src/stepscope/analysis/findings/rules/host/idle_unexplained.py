@@ -5,12 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.promise import saving
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.registers.calibration.launches import (
-    FRAMEWORK_PAUSE_NS,
-)
 from stepscope.registers.policy.findings import (
     UNEXPLAINED_LEAST,
 )
@@ -24,10 +21,8 @@ def find(case: Case) -> Finding | None:
         return None
     what = "The device idles" if case.device is not None else "Nothing runs"
     detail = f"{what} {case.of_step(ns)} and nothing was recorded on the host meanwhile."
-    changed = case.plan.with_host(
-        (pl.col("cause") == "unexplained") & (pl.col("recorded_ns") >= FRAMEWORK_PAUSE_NS)
-    )
-    return timed(case, RULE, owned, changed, detail)
+    case.claim(owned)
+    return saving(case, RULE, ns, Interval(), detail, {"names": case.top_names(owned)})
 
 
 RULE: Rule[Case] = Rule(
@@ -37,7 +32,7 @@ RULE: Rule[Case] = Rule(
     turn=220,
     class_="advice",  # what it is must be known before anyone can promise that it goes away
     owns="`unexplained`",
-    change="silences over 0.1 ms take no time",
+    change="nothing: time without a name promises nothing",
     fix={
         "pytorch": "Record with with_stack=True, or put record_function around the code between ops, so that this time gets a name.",
         ANY: "Annotate the code between operations, so that this time gets a name.",

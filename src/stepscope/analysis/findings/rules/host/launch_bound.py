@@ -8,19 +8,25 @@ from typing import Any
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.promise import left_by_replay, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host import optimizer_loop
 from stepscope.analysis.findings.rules.host.device_sync import RULE as DEVICE_SYNC
+from stepscope.analysis.host.causes import is_wait
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.calibration.kernels import (
     FUSED_OPTIMIZER_LAUNCHES,
 )
 from stepscope.registers.calibration.launches import (
     FRAMEWORK_PAUSE_NS,
-    GRAPH_GAP_NS,
+    GRAPH_GAP_BEST_NS,
+    GRAPH_GAP_WORST_NS,
     GRAPH_LAUNCH_NS,
+    LEAST_WAIT_CALL_NS,
+    PROGRAM_GAP_BEST_NS,
+    PROGRAM_GAP_WORST_NS,
 )
 from stepscope.registers.policy.findings import (
     EAGER_CALLS,
@@ -28,6 +34,9 @@ from stepscope.registers.policy.findings import (
     LAUNCH_BOUND_LEAST,
     LAUNCH_GAIN_AFTER_FIXES,
     LAUNCH_GAIN_LEAST,
+    LONGEST_LAUNCH_NS,
+    UNSURE_LAUNCHES,
+    WAITS_BEFORE_LAUNCHES,
 )
 from stepscope.trace.frames import take_median
 from stepscope.units import duration
@@ -36,11 +45,30 @@ from stepscope.units import duration
 def find(case: Case) -> Finding | None:
     """The step launched as one graph would be faster; ops that should be compiled are a finding of their own."""
     launches = slow_launches(case)
-    if launches is None or is_eager(case):
+    if launches is None or is_eager(case) or not has_launches(case) or has_data_dependent_shapes(case):
+        return None
+    if case.has_found(DEVICE_SYNC.code) and waits_per_step(case) >= WAITS_BEFORE_LAUNCHES:
+        _say_second_stage(case, launches)
         return None
     title = RULE.title_for(case.has_device)
     return timed(
         case, RULE, launches.owned, launches.changed, launches.detail, launches.evidence, title=title
+    )
+
+
+_DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*|repeat_interleave)$"
+
+
+def _say_second_stage(case: Case, launches: Launches) -> None:
+    """While the host waits again and again no graph can hold the step: it comes after the waits, and is said with them."""
+    waits = next(found for found in case.earlier if found.code == DEVICE_SYNC.code)
+    first = case.changes.get(DEVICE_SYNC.code)
+    if first is None:
+        return
+    both = case.gain(left_by_replay(case, first.combined(launches.changed))).speedup
+    waits.evidence = {**waits.evidence, "then": RULE.code, "then_speedup": round(both.high, 2)}
+    waits.detail += (
+        f" Launched as one graph after that, the step would be up to {both.high:.1f}× as fast as now."
     )
 
 
@@ -49,7 +77,7 @@ class Launches:
     """Launching that holds the device up, and the plan in which it does not."""
 
     owned: pl.DataFrame
-    changed: Plan
+    changed: Change
     detail: str
     evidence: dict[str, Any]
 
@@ -75,20 +103,42 @@ def slow_launches(case: Case) -> Launches | None:
     return Launches(owned, changed, detail, evidence)
 
 
-def _launches_too_slowly(case: Case, changed: Plan) -> bool:
+def has_launches(case: Case) -> bool:
+    """Whether the host's time is launching: a longer interval between two launches is something else."""
+    if case.device is None:
+        return True
+    launches = int((case.plan.items["device_ns"] > 0).sum())
+    dispatch = int(case.plan.host.filter(pl.col("cause") == "dispatch")["ns"].sum())
+    return dispatch < LONGEST_LAUNCH_NS * launches
+
+
+def has_data_dependent_shapes(case: Case) -> bool:
+    """Ops whose result has as many rows as the data say: neither a graph nor a program can hold the step."""
+    events = case.trace.events
+    names = events["name"].filter(events["step"].is_not_null() & (events["kind"] == "op")).unique()
+    return bool(names.cast(pl.String).str.contains(_DATA_DEPENDENT).any())
+
+
+def waits_per_step(case: Case) -> float:
+    """How often the host waits for the device inside a step, for longer than a call takes."""
+    waits = case.trace.events.filter(is_wait(case.trace), pl.col("step").is_not_null())
+    return int((waits["dur_ns"] >= LEAST_WAIT_CALL_NS).sum()) / max(1, len(case.lengths))
+
+
+def _launches_too_slowly(case: Case, change: Change) -> bool:
     """Whether faster launches would help: without the profiler's share, and what other findings fix already.
 
     A queue that is emptied again and again by waits never fills, and launching looks slow until they are gone; a slow
     optimizer could be hidden by launching the rest sooner, but it is better fixed itself.
     """
-    known, after = case.plan, changed
+    known, after = case.plan, change.largest
     if case.has_found(DEVICE_SYNC.code):
         known, after = known.without_waits(), after.without_waits()
     apart = _found_optimizer(case)
     if apart is not None:
         known, after = (one.with_host(pl.lit(apart), FUSED_OPTIMIZER_LAUNCHES) for one in (known, after))
     if known is case.plan:
-        return case.played_ns - changed.step_ns() >= LAUNCH_GAIN_LEAST * case.played_ns
+        return case.played_ns - after.step_ns() >= LAUNCH_GAIN_LEAST * case.played_ns
     before = known.step_ns()
     return before - after.step_ns() >= LAUNCH_GAIN_AFTER_FIXES * before
 
@@ -98,14 +148,27 @@ def _found_optimizer(case: Case) -> pl.Series | None:
     return optimizer_loop.host_time(case) if case.has_found(optimizer_loop.RULE.code) else None
 
 
-def captured(case: Case) -> Plan:
+def captured(case: Case) -> Change:
     """The step launched as one graph: no framework between the kernels, which follow one another closely."""
+    gaps = (
+        (PROGRAM_GAP_WORST_NS, PROGRAM_GAP_BEST_NS)
+        if _runs_programs(case)
+        else (GRAPH_GAP_WORST_NS, GRAPH_GAP_BEST_NS)
+    )
+    return Change(*(_captured(case, gap) for gap in gaps))
+
+
+def _runs_programs(case: Case) -> bool:
+    return case.trace.info.framework in ("jax", "tensorflow")
+
+
+def _captured(case: Case, gap_ns: int) -> Plan:
     pause = (pl.col("cause") == "unexplained") & (pl.col("recorded_ns") < FRAMEWORK_PAUSE_NS)
     apart = _found_optimizer(case)
     mine = pl.lit(True) if apart is None else ~pl.lit(apart)
     plan = case.plan.with_host(((pl.col("cause") == "dispatch") | pause) & mine)
     closer = plan.items.with_columns(
-        device_ns=pl.when(pl.col("device_ns") > 0).then(pl.col("device_ns") + GRAPH_GAP_NS).otherwise(0),
+        device_ns=pl.when(pl.col("device_ns") > 0).then(pl.col("device_ns") + gap_ns).otherwise(0),
         added_ns=pl.when(pl.col("last") == 1).then(GRAPH_LAUNCH_NS).otherwise(0).cast(pl.Int64),
     )
     return replace(plan, items=closer)
@@ -129,7 +192,8 @@ RULE: Rule[Case] = Rule(
     turn=150,
     page="device",
     owns="`dispatch`",
-    change="the step is launched as one graph: 0.3 µs between kernels",
+    change="the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 5 µs between those of XLA's programs",
+    certainty=UNSURE_LAUNCHES,
     fix={
         "pytorch": "Launch less, bigger work: torch.compile(model, mode='reduce-overhead') (CUDA graphs), or a larger batch. Fused optimizers: fused=True.",
         "tensorflow": "Wrap the whole step in tf.function(jit_compile=True).",

@@ -18,6 +18,7 @@ from stepscope.registers.calibration.launches import (
 )
 from stepscope.registers.policy.findings import (
     MAJORITY,
+    STEPS_TO_KNOW_WARM_UP,
 )
 
 _TRACES = r"trace_to_jaxpr|create_pjit_jaxpr|infer_params|graph_building|func_graph"
@@ -37,7 +38,10 @@ def is_tracing(owned: pl.DataFrame) -> bool:
 
 
 def compiling(case: Case, rule: Rule[Case], owned: pl.DataFrame) -> Finding | None:
-    """The finding of this rule about time that goes into compiling."""
+    """The finding of this rule about time that goes into compiling; in the first step alone it is warm-up."""
+    steps = owned["step"].unique()
+    if len(case.lengths) >= STEPS_TO_KNOW_WARM_UP and len(steps) == 1 and steps[0] == case.lengths["step"][0]:
+        return None
     return of_part(case, rule, owned, lambda: _compiled(case), follow=_TRIALS)
 
 

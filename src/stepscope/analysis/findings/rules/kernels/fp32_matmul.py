@@ -5,16 +5,22 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.promise import of_kernels
+from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.promise import in_words, left_by_replay, of_kernels, shorten_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.calibration.kernels import (
-    BETWEEN_TF32_AND_BF16,
+    AUTOCAST_OTHERS_BEST,
+    AUTOCAST_OTHERS_WORST,
+    BF16_CONVOLUTION_BEST,
+    BF16_CONVOLUTION_WORST,
+    BF16_PRODUCT_BEST,
+    BF16_PRODUCT_WORST,
     HALF_TENSOR_CAPABILITY,
-    PRODUCT_AT_BEST,
-    TENSOR_CORES_OF_PEAK_RATIO,
-    TF32_OF_PEAK,
-    UNKNOWN_TENSOR_CORE_FACTOR,
+    SHORTEST_PRODUCT_NS,
+    TF32_PRODUCT_BEST,
+    TF32_PRODUCT_WORST,
+    UNKNOWN_TENSOR_CORES_BEST,
+    UNKNOWN_TENSOR_CORES_WORST,
 )
 from stepscope.registers.policy.findings import (
     MAJORITY,
@@ -25,13 +31,32 @@ def find(case: Case) -> Finding | None:
     """Matrix work in plain fp32 on a device that has tensor cores."""
     if not _has_tensor_cores(case):
         return None
-    chosen = _on_tensor_cores(case, _plain_products(case))
-    return of_kernels(
+    products = _plain_products(case)
+    found = of_kernels(
         case,
         RULE,
-        chosen,
+        pl.concat([_in_half_precision(case, products), _other_kernels(case, products)]),
         "is spent in fp32 matrix products and convolutions that tensor cores could do.",
+        owned=products["event"],
     )
+    return None if found is None else _with_tf32(case, found, products)
+
+
+def _with_tf32(case: Case, found: Finding, products: pl.DataFrame) -> Finding:
+    """The finding promises 16-bit products; TF32 changes no type and saves less."""
+    peak = case.peaks.flops_per_s("tf32") if case.peaks else None
+    if not peak or not case.replay_fits:
+        return found
+    least, most = (_left(products, share * peak) for share in (TF32_PRODUCT_BEST, TF32_PRODUCT_WORST))
+    faster = shorten_kernels(case, products.select("event", least=least, most=most))
+    tf32, half = case.gain(left_by_replay(case, faster)).speedup, found.speedup
+    found.evidence = {**found.evidence, "tf32": _figures(tf32), "bf16": _figures(half)}
+    found.detail += f" TF32: {in_words(tf32)}; bfloat16: {in_words(half)}."
+    return found
+
+
+def _figures(speedup: Interval) -> dict[str, float]:
+    return {"low": speedup.low, "mid": speedup.mid, "high": speedup.high}
 
 
 def _plain_products(case: Case) -> pl.DataFrame:
@@ -62,28 +87,32 @@ def _plain_products(case: Case) -> pl.DataFrame:
     )
 
 
-def _on_tensor_cores(case: Case, kernels: pl.DataFrame) -> pl.DataFrame:
-    """event, factor: what is left of each product, by the sums it must do where they are known, else by the peaks."""
-    ratio = _tensor_core_factor(case)
-    fast = _fast_peak(case)
-    if not fast:
-        return kernels.select("event", factor=pl.lit(ratio))
-    ideal = pl.col("flops") / (TF32_OF_PEAK * fast) * 1e9 / pl.col("dur_ns").sum().over("product")
-    factor = ideal.fill_null(ratio).clip(PRODUCT_AT_BEST * ratio, 1.0)
-    return kernels.select("event", factor=factor * BETWEEN_TF32_AND_BF16)
+def _in_half_precision(case: Case, products: pl.DataFrame) -> pl.DataFrame:
+    """event, least, most: what 16-bit numbers leave of each product, by its FLOPs where they are known."""
+    peak = (case.peaks.flops_per_s("bf16") or case.peaks.flops_per_s("fp16")) if case.peaks else None
+    if not peak:
+        unknown = pl.lit(UNKNOWN_TENSOR_CORES_BEST), pl.lit(UNKNOWN_TENSOR_CORES_WORST)
+        return products.select("event", least=unknown[0], most=unknown[1])
+    convolves = pl.col("name").str.contains("(?i)conv").fill_null(False)
+    best = pl.when(convolves).then(BF16_CONVOLUTION_BEST).otherwise(BF16_PRODUCT_BEST) * peak
+    worst = pl.when(convolves).then(BF16_CONVOLUTION_WORST).otherwise(BF16_PRODUCT_WORST) * peak
+    return products.select("event", least=_left(products, best), most=_left(products, worst))
 
 
-def _fast_peak(case: Case) -> float | None:
-    return (case.peaks.flops_per_s("tf32") or case.peaks.flops_per_s("fp16")) if case.peaks else None
+def _left(products: pl.DataFrame, flops_per_s: float | pl.Expr) -> pl.Series:
+    """What is left of each product at that rate; without FLOPs, as if it ran at half the peak of fp32 now."""
+    total = pl.col("dur_ns").sum().over("product")
+    known = pl.col("flops") / flops_per_s * 1e9
+    typical = (known.sum() / total.filter(pl.col("flops").is_not_null()).sum()).fill_nan(None)
+    share = pl.coalesce(known / total, typical, pl.lit(UNKNOWN_TENSOR_CORES_WORST))
+    shortest = (SHORTEST_PRODUCT_NS / total).clip(upper_bound=1.0)
+    return products.select(share.clip(lower_bound=shortest, upper_bound=1.0).alias("left")).to_series()
 
 
-def _tensor_core_factor(case: Case) -> float:
-    """What is left of a product's time in TF32."""
-    plain = case.peaks.flops_per_s("fp32") if case.peaks else None
-    fast = _fast_peak(case)
-    return (
-        min(1.0, plain / fast / TENSOR_CORES_OF_PEAK_RATIO) if plain and fast else UNKNOWN_TENSOR_CORE_FACTOR
-    )
+def _other_kernels(case: Case, products: pl.DataFrame) -> pl.DataFrame:
+    """event, least, most of the kernels around them: half the bytes, and casts."""
+    others = case.kernels.filter(~pl.col("event").is_in(products["event"].implode()))
+    return others.select("event", least=pl.lit(AUTOCAST_OTHERS_BEST), most=pl.lit(AUTOCAST_OTHERS_WORST))
 
 
 def _has_tensor_cores(case: Case) -> bool:
@@ -102,7 +131,7 @@ RULE: Rule[Case] = Rule(
     turn=190,
     page="kernels",
     owns="all kernels of products and convolutions that are mostly in plain fp32, on a device with tensor cores",
-    change="their sums at 72 % of the TF32 peak, at least 60 % of what the ratio of the peaks promises, and 10 % less, since bfloat16 saves more",
+    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, other kernels 0.85 to 1.25 times as long; with TF32 as a second line, at 62 to 82 % of its peak",
     fix={
         "pytorch": "Let tensor cores do it: torch.set_float32_matmul_precision('high') for TF32, or torch.autocast('cuda', dtype=torch.bfloat16).",
         "tensorflow": "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16'), or tf.config.experimental.enable_tensor_float_32_execution(True).",

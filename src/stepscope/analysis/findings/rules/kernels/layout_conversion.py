@@ -9,7 +9,8 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.calibration.kernels import (
-    NORM_CHANNELS_LAST,
+    NORM_CHANNELS_LAST_LEAST,
+    NORM_CHANNELS_LAST_MOST,
 )
 from stepscope.registers.policy.findings import (
     WORTH_SHOWING,
@@ -23,13 +24,22 @@ def find(case: Case) -> Finding | None:
     """Kernels that only turn one memory layout into another."""
     names = case.kernels["name"].unique().drop_nulls()
     turning = names.filter(names.cast(pl.String).str.contains(_TURNS_LAYOUT))
-    chosen = case.kernels.filter(pl.col("name").is_in(turning.implode())).select("event", factor=pl.lit(0.0))
+    chosen = case.kernels.filter(pl.col("name").is_in(turning.implode())).select(
+        "event", least=pl.lit(0.0), most=pl.lit(0.0)
+    )
     if len(chosen):
         # Normalisation in the other layout reads memory in a slower order.
         slower = names.filter(names.cast(pl.String).str.contains(_NORMALISES))
         slower = slower.filter(~slower.cast(pl.String).str.contains("channels_last"))
         others = case.kernels.filter(pl.col("name").is_in(slower.implode()))
-        chosen = pl.concat([chosen, others.select("event", factor=pl.lit(NORM_CHANNELS_LAST))])
+        chosen = pl.concat(
+            [
+                chosen,
+                others.select(
+                    "event", least=pl.lit(NORM_CHANNELS_LAST_LEAST), most=pl.lit(NORM_CHANNELS_LAST_MOST)
+                ),
+            ]
+        )
     return of_kernels(
         case,
         RULE,
@@ -45,7 +55,7 @@ RULE: Rule[Case] = Rule(
     turn=200,
     page="kernels",
     owns="kernels that only change a memory layout, and the batch normalisation around them",
-    change="none of their time; 40 % of the normalisation's",
+    change="none of their time is left; 25 to 55 % of the normalisation's",
     fix={
         "pytorch": "Keep one layout: model.to(memory_format=torch.channels_last) and the same for the inputs.",
         ANY: "Keep one memory layout throughout the model.",

@@ -12,6 +12,7 @@ from stepscope.analysis.kernels.occupancy import multiprocessors
 from stepscope.registers.policy.findings import (
     LEAST_BLOCKS_FACTOR,
     LONG_KERNEL_NS,
+    UNSURE_KERNELS,
 )
 
 _FILLS_BY_DESIGN = r"(?i)nccl|rccl|all_?reduce|persist|rnn|lstm|gru|cooperative"
@@ -28,7 +29,8 @@ def find(case: Case) -> Finding | None:
     few = blocks.filter(pl.col("blocks") <= processors / 2).filter(
         ~pl.col("name").str.contains(_FILLS_BY_DESIGN)
     )
-    chosen = few.select("event", factor=(pl.col("blocks") / processors).clip(LEAST_BLOCKS_FACTOR, 1.0))
+    filled = (pl.col("blocks") / processors).clip(LEAST_BLOCKS_FACTOR, 1.0)
+    chosen = few.select("event", least=filled, most=(1 + filled) / 2)
     return of_kernels(
         case,
         RULE,
@@ -49,7 +51,8 @@ RULE: Rule[Case] = Rule(
     turn=210,
     page="kernels",
     owns="kernels over 50 µs with at most half as many blocks as multiprocessors",
-    change="blocks / multiprocessors of their time",
+    change="blocks / multiprocessors of their time at best; half of that gain at least",
+    certainty=UNSURE_KERNELS,
     fix={
         ANY: "Give these kernels more blocks: split long loops over the grid, use smaller tiles, or run them beside other work on another stream.",
     },

@@ -1,8 +1,8 @@
 """Each step does too little for what it costs anyway: to update the weights, and to read them.
 
 A product in which the batch is much smaller than the weights takes as long as it takes to read the weights, or to launch
-it; the optimizer takes as long for one sample as for many. More samples in the same step cost next to nothing there. The
-speed-up is per sample, for eight times the batch; all other work is taken to grow with the batch.
+it; the optimizer takes as long for one sample as for many. More samples in the same step cost next to nothing there. That
+is throughput: the step itself does not become shorter, so that nothing is promised for it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
@@ -70,7 +70,7 @@ def _describe(case: Case, owned: pl.DataFrame, products: pl.DataFrame, grown: fl
     owned_ns = case.per_step(owned)
     case.claim(owned)
     length = case.basis_ns
-    saved = max(0.0, length - (length + grown) / BATCH_TIMES)
+    throughput = round(max(1.0, BATCH_TIMES * length / (length + grown)), 2)
     size = int(take_median(products["batch"]))
     what, one = (
         ("updating the weights, and products", "sample")
@@ -79,11 +79,10 @@ def _describe(case: Case, owned: pl.DataFrame, products: pl.DataFrame, grown: fl
     )
     detail = (
         f"{case.of_step(owned_ns)} takes as long for one {one} as for many: {what} with few rows, which wait for the weights"
-        f" to be read. The speed-up is per {one}, with {BATCH_TIMES} times the batch."
+        f" to be read. {BATCH_TIMES} times the batch gives about {throughput:.1f} times the {one}s per second."
     )
-    evidence = {"rows": size, "times": BATCH_TIMES, "names": case.top_names(owned)}
-    raw = saved * case.step_ns / length
-    return saving(case, RULE, owned_ns, saved, raw, detail, evidence)
+    evidence = {"rows": size, "times": BATCH_TIMES, "throughput": throughput, "names": case.top_names(owned)}
+    return saving(case, RULE, owned_ns, Interval(), detail, evidence)
 
 
 def _launched_by(case: Case, ops: pl.DataFrame) -> pl.Series:
@@ -142,10 +141,11 @@ def _grown_ns(case: Case, small: pl.DataFrame) -> float:
 RULE: Rule[Case] = Rule(
     code="small-batch",
     title="The batch is too small for the device",
-    turn=130,
+    turn=215,
+    class_="advice",
     page="ops",
     owns="`dispatch`, and work that does not depend on the batch: products with at most 32 rows and weights 16 times as large (from 30 % of the work), the optimizer (from 60 %)",
-    change="eight times the batch; products take longer only where their sums cost more than reading the weights, other kernels only as far as they fill the device. Speed-up per sample",
+    change="eight times the batch; products take longer only where their sums cost more than reading the weights, other kernels only as far as they fill the device. Throughput, no promise for the step",
     fix={
         ANY: "Raise the batch size, several times if memory allows, and the learning rate with it; or accumulate several requests into one step. The device does more samples in the same time.",
     },

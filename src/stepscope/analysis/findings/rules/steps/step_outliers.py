@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.host.functions import functions_of_slow_steps
 from stepscope.registers.policy.findings import (
+    ACCOUNT_SAVES_LEAST,
     LONGEST_WORTH_NAMING,
+    MAJORITY,
     NAMED_STEPS,
+    TOP_NAMES,
     WARM_UP_STEPS,
     WORTH_A_FINDING,
 )
@@ -34,17 +40,30 @@ def slow_steps(case: Case) -> Finding | None:
         pl.col("step").is_in(slow["step"].implode()), ~pl.col("part").is_in(["compute"])
     )
     names = case.top_names(inside)
+    called = _called_in_slow_steps(case)
     mostly = f", mostly in {names[0]['name']}" if names and names[0]["name"] else ""
-    saves, speedup = case.promise(case.basis.ns * extra / mean)
+    share = extra / mean
+    gain = case.gain(Interval(1 - share, 1 - share, 1 - ACCOUNT_SAVES_LEAST * share), of_all=True)
+    mostly = f", in which {called[0]['name']} runs, and hardly in the others" if called else mostly
     return RULE.finding(
         f"{_length_of(slow)} where {duration(median)} is usual{mostly}.",
         RULE.fix_for(case.trace.info.framework),
-        evidence={"steps": slow["step"].to_list(), "names": names, "median_ns": int(median)},
+        evidence={"steps": slow["step"].to_list(), "names": called or names, "median_ns": int(median)},
         share=round(extra / mean, 4),
-        saves_ns_per_step=saves,
-        speedup=round(speedup, 3),
-        speedup_max=round(speedup, 3),
+        saves_ns_per_step=gain.saves_ns,
+        speedup=gain.speedup,
+        left_ns_per_step=gain.left_ns,
     )
+
+
+def _called_in_slow_steps(case: Case) -> list[dict[str, Any]]:
+    """Functions that run in the slow steps alone, with what they take of each, where that explains most of it."""
+    found = functions_of_slow_steps(case.trace, case.steps.host, case.outliers["step"])
+    longer = take_mean(case.outliers["ns"]) - take_median(case.lengths["ns"])
+    alone = found.filter(pl.col("only_slow"), pl.col("extra_ns") >= MAJORITY * longer)
+    share = len(case.outliers) / max(1, len(case.lengths))
+    rows = alone.head(TOP_NAMES).select("name", "extra_ns").iter_rows()
+    return [{"name": name, "ns_per_step": int(ns * share)} for name, ns in rows]
 
 
 def _length_of(slow: pl.DataFrame) -> str:

@@ -1,0 +1,111 @@
+"""Kernels that compute again what the forward pass had computed: activations that checkpointing dropped.
+
+Proof is one of: the kernel was launched below a frame or node of the checkpoint; the program calls it rematerialised; or a
+matrix product or attention of the same op, shapes and types as one of the forward thread runs on autograd's thread, and not as the
+formula of a gradient. Elementwise work alone proves nothing: it counts only together with such a product.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.compute.classes import PRODUCTS
+from stepscope.trace.lookup import distinct, rows_by_event
+from stepscope.trace.schema import Columns
+from stepscope.trace.scopes import ancestors
+from stepscope.trace.trace import Trace
+
+# torch.utils.checkpoint, without and with re-entrant autograd.
+_FRAME = r"torch/utils/checkpoint\.py\(\d+\): (unpack_hook|recompute_fn|backward)"
+_ENGINE = r"^autograd::engine::evaluate_function"
+_GRADIENT = r"Backward\d*$"
+_REMATERIALISED = r"rematted_computation|/remat\d*/"
+REPEATED: Columns = {"event": pl.UInt32, "how": pl.String}
+
+
+def repeated_kernels(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
+    """event, how (frame, program, product) of the kernels (event, class) that run again."""
+    found = [_in_programs(trace, kernels)]
+    launch = _launches(trace, kernels)
+    marked = _below_frames(trace, launch)
+    found.append(marked if len(marked) else _same_products(trace, launch))
+    return pl.concat(found).unique("event", keep="first", maintain_order=True)
+
+
+def _named(events: pl.DataFrame, pattern: str, kinds: tuple[str, ...]) -> pl.Series:
+    names = distinct(events["name"])
+    wanted = names.filter(names.cast(pl.String).str.contains(pattern))
+    if wanted.is_empty():
+        return pl.repeat(False, len(events), dtype=pl.Boolean, eager=True)
+    return (events["name"].is_in(wanted.implode()) & events["kind"].is_in(kinds)).fill_null(False)
+
+
+def _launches(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
+    """event, class, name, op of the kernels that an op launched."""
+    row = rows_by_event(trace.kernels["event"], len(trace.events)).gather(kernels["event"])
+    op = trace.kernels["op"].gather(row)
+    return kernels.select("event", "class", "name").with_columns(op=op).drop_nulls("op")
+
+
+def _in_programs(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
+    scope = trace.ops["scope"].gather(
+        rows_by_event(trace.ops["event"], len(trace.events)).gather(kernels["event"])
+    )
+    told = kernels["scope"] if "scope" in kernels.columns else scope
+    names = distinct(told)
+    wanted = names.filter(names.cast(pl.String).str.contains(_REMATERIALISED))
+    again = told.is_in(wanted.implode()).fill_null(False)
+    return kernels.filter(again).select("event", how=pl.lit("program"))
+
+
+def _below_frames(trace: Trace, launch: pl.DataFrame) -> pl.DataFrame:
+    """Where stacks were recorded; the gradients that a re-entrant checkpoint computes inside its frame do not count."""
+    events = trace.events
+    frames = _named(events, _FRAME, ("python",))
+    if not frames.any():
+        return pl.DataFrame(schema=REPEATED)
+    frame = ancestors(events, frames).gather(launch["op"])
+    engine = ancestors(events, _named(events, _ENGINE, ("op",))).gather(launch["op"])
+    depth = events["depth"]
+    inner = (depth.gather(engine) > depth.gather(frame)).fill_null(False)
+    return launch.filter(frame.is_not_null() & ~inner).select("event", how=pl.lit("frame"))
+
+
+def _same_products(trace: Trace, launch: pl.DataFrame) -> pl.DataFrame:
+    """Products of the forward threads that run again inside a node of autograd, and all that runs before the last of them."""
+    events = trace.events
+    nodes = _named(events, _GRADIENT, ("op",))
+    if not nodes.any():
+        return pl.DataFrame(schema=REPEATED)
+    rows = _with_calls(trace, launch.with_columns(node=ancestors(events, nodes).gather(launch["op"])))
+    products = rows.filter(pl.col("class").is_in(PRODUCTS))
+    key = ["op_name", "shapes", "dtypes"]
+    forward = products.filter(pl.col("node").is_null()).select(key).unique()
+    linked = trace.links.filter(pl.col("why") == "forward-backward")["from"]
+    again = products.filter(pl.col("node").is_not_null(), pl.col("shapes").is_not_null())
+    # The formula of a gradient calls its products itself; what a forward pass calls has an op around it or a gradient of its own.
+    is_forward = (pl.col("around") != pl.col("node")) | pl.col("op").is_in(linked.implode())
+    again = again.filter(is_forward.fill_null(False)).join(forward, on=key, how="semi", nulls_equal=True)
+    if again.is_empty():
+        return pl.DataFrame(schema=REPEATED)
+    return _all_before_the_last(rows, again)
+
+
+def _with_calls(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
+    events, ops = trace.events, trace.ops
+    row = rows_by_event(ops["event"], len(events)).gather(rows["op"])
+    return rows.with_columns(
+        op_name=events["name"].gather(rows["op"]),
+        shapes=ops["shapes"].gather(row),
+        dtypes=ops["dtypes"].gather(row),
+        around=ancestors(events, events["kind"] == "op").gather(rows["op"]),
+        called_ns=events["start_ns"].gather(rows["op"]),
+    )
+
+
+def _all_before_the_last(rows: pl.DataFrame, again: pl.DataFrame) -> pl.DataFrame:
+    last = again.group_by("node").agg(pl.col("called_ns").max().alias("last_ns"))
+    inside = rows.join(last, on="node", maintain_order="left").filter(
+        pl.col("called_ns") <= pl.col("last_ns")
+    )
+    return inside.select("event", how=pl.lit("product"))

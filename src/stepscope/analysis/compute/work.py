@@ -1,0 +1,170 @@
+"""The FLOPs and least bytes of each kernel: those of the op that it works for, once per call of the op.
+
+The innermost op with a formula owns a kernel. Kernels of one call share its work by their time; in a matrix product, a
+convolution or attention the kernels that multiply have all of it, and what only helps them (a padding, a sum over parts) none.
+A kernel of a compiled program has the work of its instruction, one of a captured graph that of the op that was captured.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.compute.classes import PRODUCTS
+from stepscope.analysis.formulas.call import Cost
+from stepscope.analysis.formulas.constants import PRECISION_BYTES
+from stepscope.analysis.ops.flops import KEY, cost_of, sizes
+from stepscope.trace.lookup import rows_by_event
+from stepscope.trace.schema import Columns
+from stepscope.trace.scopes import ancestors
+from stepscope.trace.trace import Trace
+
+_OPAQUE = r"OpaqueType<(\d+)"  # PyTorch's copies know the size of an element and not its type
+_WORK: Columns = {
+    "flops": pl.Int64,
+    "bytes": pl.Int64,
+    "reads": pl.List(pl.Int64),
+    "writes": pl.List(pl.Int64),
+}
+
+
+def kernel_work(trace: Trace, kernels: pl.DataFrame, op_calls: pl.DataFrame) -> pl.DataFrame:
+    """call, flops, bytes, set_bytes, reads, writes for each of the kernels (with `class`), in their order.
+
+    `call` numbers calls of ops; `set_bytes` is what the whole call touches, reads and writes are its tensors, of its first
+    kernel only.
+    """
+    owner = _owners(trace, kernels, op_calls)
+    facts = _facts(trace, kernels, owner)
+    call = pl.select(pl.coalesce(owner, kernels["event"]).cast(pl.Int64)).to_series()
+    rows = kernels.select("class", "dur_ns", "start_ns", "track").hstack(facts.with_columns(call=call))
+    rows = _of_programs(rows, op_calls, trace, kernels)
+    return _share(rows)
+
+
+def _owners(trace: Trace, kernels: pl.DataFrame, op_calls: pl.DataFrame) -> pl.Series:
+    """The event that a kernel works for: itself in a compiled program, an op with a formula, or the op that launched it."""
+    events = trace.events
+    known = op_calls.filter(pl.col("flops").is_not_null())["event"]
+    has_formula = pl.repeat(False, len(events), dtype=pl.Boolean, eager=True).scatter(known, True)
+    in_ops = pl.repeat(False, len(events), dtype=pl.Boolean, eager=True).scatter(trace.ops["event"], True)
+    kernel = kernels["event"]
+    row = rows_by_event(trace.kernels["event"], len(events)).gather(kernel)
+    op = trace.kernels["op"].gather(row)
+    above = ancestors(events, has_formula).gather(op)
+    return pl.select(
+        pl.when(in_ops.gather(kernel))
+        .then(kernel)
+        .when(has_formula.gather(op).fill_null(False))
+        .then(op)
+        .otherwise(pl.coalesce(above, op))
+    ).to_series()
+
+
+def _facts(trace: Trace, kernels: pl.DataFrame, owner: pl.Series) -> pl.DataFrame:
+    """owner, and the cost of the op: name, shapes, dtypes and inputs are judged once each."""
+    ops, events = trace.ops, trace.events
+    row = rows_by_event(ops["event"], len(events)).gather(owner)
+    is_own = owner == kernels["event"]
+    last = ops["scope"].gather(row).cast(pl.String).str.split("/").list.last()
+    name = pl.select(pl.when(is_own).then(last).otherwise(events["name"].gather(owner).cast(pl.String)))
+    rows = pl.DataFrame(
+        {
+            "name": name.to_series(),
+            **{key: ops[key].gather(row).cast(pl.String) for key in KEY[1:]},
+            "item": _item(kernels),
+            "plain": kernels["class"] == "elementwise",
+        }
+    )
+    distinct = rows.unique(maintain_order=True)
+    found = [_figures(cost_of(*row)) for row in distinct.iter_rows()]
+    costs = distinct.hstack(pl.DataFrame(found, schema=_WORK, orient="row"))
+    joined = rows.join(costs, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")
+    return joined.select(*_WORK, owner=owner)
+
+
+def _figures(cost: Cost | None) -> tuple[int | None, int | None, list[int], list[int]]:
+    if cost is None:
+        return None, None, [], []
+    reads, writes = sizes(cost.reads), sizes(cost.writes)
+    if reads is None or writes is None:
+        return cost.flops, None, [], []
+    return cost.flops, sum(reads) + sum(writes), reads, writes
+
+
+def _item(kernels: pl.DataFrame) -> pl.Series:
+    """Bytes of an element as the kernel's own name has them."""
+    opaque = pl.col("name").cast(pl.String).str.extract(_OPAQUE).cast(pl.Int64, strict=False)
+    by_format = pl.col("precision").replace_strict(PRECISION_BYTES, default=None, return_dtype=pl.Int64)
+    distinct = kernels.select("name", "precision").unique()
+    judged = distinct.with_columns(item=pl.coalesce(opaque, by_format))
+    joined = kernels.select("name", "precision").join(
+        judged, on=["name", "precision"], how="left", nulls_equal=True, maintain_order="left"
+    )
+    return joined["item"]
+
+
+def _of_programs(
+    rows: pl.DataFrame, op_calls: pl.DataFrame, trace: Trace, kernels: pl.DataFrame
+) -> pl.DataFrame:
+    """Kernels of compiled programs and captured graphs: work of the instruction, and one call where they follow each other."""
+    is_own = rows["owner"] == kernels["event"]
+    if not is_own.fill_null(False).any():
+        return rows
+    row = rows_by_event(op_calls["event"], len(trace.events)).gather(kernels["event"])
+    told = pl.DataFrame(
+        {
+            "told_flops": op_calls["flops"].gather(row),
+            "told_bytes": op_calls["bytes"].gather(row),
+            "told": op_calls["name"].gather(row).to_physical(),
+            "scope": op_calls["scope"].gather(row).to_physical(),
+            "sizes": op_calls["shapes"].gather(row).to_physical(),
+            "kernel": kernels["name"].to_physical(),
+            "own": is_own.fill_null(False),
+        }
+    )
+    both = rows.hstack(told)
+    ordered = _in_runs(both.with_row_index("place").sort("track", "start_ns"))
+    first = pl.col("call").first().over("run", "turn")
+    flops, size = (pl.col(name).max().over("run") for name in ("told_flops", "told_bytes"))
+    joined = ordered.with_columns(
+        call=pl.when("own").then(first).otherwise("call"),
+        flops=pl.when("own").then(pl.coalesce(flops, "flops")).otherwise("flops"),
+        bytes=pl.when("own").then(pl.coalesce(size, "bytes")).otherwise("bytes"),
+    )
+    return joined.sort("place").select(rows.columns)
+
+
+def _in_runs(ordered: pl.DataFrame) -> pl.DataFrame:
+    """`run`: kernels of one instruction that follow each other; `turn`: which time it runs.
+
+    A kernel that comes again begins another turn; in a product only the kernels that multiply count, the others help them.
+    """
+    changed = pl.any_horizontal(
+        (pl.col(name) != pl.col(name).shift(1)).fill_null(True) for name in ("told", "scope", "sizes")
+    )
+    multiplies = pl.col("class").is_in(PRODUCTS)
+    helps = multiplies.any().over("run") & ~multiplies
+    again = pl.int_range(pl.len()).over("run", "kernel")
+    return ordered.with_columns(run=(changed | ~pl.col("own")).cum_sum()).with_columns(
+        turn=pl.when(helps).then(0).otherwise(again)
+    )
+
+
+def _share(rows: pl.DataFrame) -> pl.DataFrame:
+    """Work of a call by the time of its kernels; the helpers of products have none."""
+    multiplies = pl.col("class").is_in(PRODUCTS)
+    has_product = multiplies.any().over("call")
+    works = ~has_product | multiplies
+    time = pl.when(works).then(pl.col("dur_ns").clip(lower_bound=1)).otherwise(0)
+    share = time / time.sum().over("call")
+    first = pl.int_range(pl.len()).over("call") == 0
+    none = pl.lit([], dtype=pl.List(pl.Int64))
+    return rows.select(
+        "call",
+        flops=pl.col("flops") * share,
+        bytes=pl.col("bytes") * share,
+        set_bytes="bytes",
+        helps=~works,
+        reads=pl.when(first).then("reads").otherwise(none),
+        writes=pl.when(first).then("writes").otherwise(none),
+    )

@@ -1,0 +1,24 @@
+"""A fix: a set of changes to the steps that are replayed together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stepscope.analysis.replay.plan import Plan
+
+
+@dataclass(frozen=True)
+class Change:
+    """A fix as plans: with what surely goes, and with what may go."""
+
+    smallest: Plan
+    largest: Plan
+
+    def combined(self, other: Change) -> Change:
+        """Both fixes together."""
+        return Change(self.smallest.combined(other.smallest), self.largest.combined(other.largest))
+
+
+def as_change(changed: Plan | Change) -> Change:
+    """A plan is a fix of which nothing is in doubt."""
+    return changed if isinstance(changed, Change) else Change(changed, changed)

@@ -1,0 +1,71 @@
+"""Kernels that only copy tensors from one place on the device to another, or from one type to another."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.registers.policy.findings import COPIES_ON_DEVICE_LEAST, UNSURE_KERNELS
+from stepscope.trace.scopes import ancestors
+
+_COPIES = r"^aten::(copy_|_to_copy|clone|contiguous|cat|stack|repeat|index_copy_|_foreach_copy_)$"
+
+
+def find(case: Case) -> Finding | None:
+    """Copies on the device, whatever launches them."""
+    events = _copying(case)
+    owned = case.free(pl.col("part").is_in(["compute", "copy"]), pl.col("named_by").is_in(events.implode()))
+    ns = case.per_step(owned)
+    if ns < COPIES_ON_DEVICE_LEAST * case.step_ns:
+        return None
+    names = _ops_of(case, owned)
+    detail = (
+        f"{case.of_step(ns)} only copies tensors on the device, mostly in {names[0]}."
+        if names
+        else case.of_step(ns)
+    )
+    changed = case.plan.with_device(pl.col("event").is_in(owned["named_by"].implode()))
+    return timed(case, RULE, owned, changed, detail, {"ops": names})
+
+
+def _copying(case: Case) -> pl.Series:
+    """Device work that a copying op launched, and copies from device to device."""
+    kernels = case.trace.kernels.select("event", "op").drop_nulls("op")
+    name = case.trace.events["name"].gather(kernels["op"]).cast(pl.String)
+    copies = case.trace.copies.filter(pl.col("direction").cast(pl.String) == "DtoD")["event"]
+    found: pl.Series = pl.concat([kernels["event"].filter(name.str.contains(_COPIES)), copies])
+    return found.unique()
+
+
+def _ops_of(case: Case, owned: pl.DataFrame) -> list[str]:
+    """The outermost ops that copy, the longest first."""
+    events = case.trace.events
+    op = owned.select(event="named_by", ns="ns").join(case.trace.kernels.select("event", "op"), on="event")
+    outer = ancestors(events, events["kind"] == "op").gather(op["op"])
+    named = events["name"].gather(pl.select(pl.coalesce(outer, op["op"])).to_series()).cast(pl.String)
+    summed = (
+        op.with_columns(name=named)
+        .group_by("name")
+        .agg(pl.col("ns").sum())
+        .sort("ns", "name", descending=[True, False])
+    )
+    return summed["name"].head(3).to_list()
+
+
+RULE: Rule[Case] = Rule(
+    code="device-copies",
+    title="The device copies tensors",
+    turn=202,
+    page="kernels",
+    certainty=UNSURE_KERNELS,
+    owns="kernels of copying, casting and concatenating ops, and copies from device to device, from a fifth of the step on",
+    change="they take no time",
+    fix={
+        "pytorch": "Write results where they are needed: preallocate and fill instead of torch.cat, keep one dtype instead of casting in every step (model.to(torch.bfloat16) for inference), and avoid .contiguous() and .clone().",
+        ANY: "Write results where they are needed instead of copying them, and keep one dtype.",
+    },
+    find=find,
+)

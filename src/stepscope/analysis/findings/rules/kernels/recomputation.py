@@ -1,0 +1,59 @@
+"""Activations are computed again in the backward pass, though there is memory to keep them."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.registers.policy.findings import MEMORY_TO_KEEP_ACTIVATIONS, WORTH_A_FINDING
+from stepscope.units import size
+
+
+def find(case: Case) -> Finding | None:
+    """Kernels that run again what the forward pass has computed."""
+    again = case.compute.repeated["event"]
+    owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(again.implode()))
+    ns = case.per_step(owned)
+    free = _free_bytes(case)
+    if ns < WORTH_A_FINDING * case.step_ns or (free is not None and free <= 0):
+        return None
+    room = f" {size(free)} of the device's memory were never used." if free else ""
+    detail = f"{case.of_step(ns)} computes activations again that checkpointing dropped.{room}"
+    return timed(case, RULE, owned, _kept(case, again), detail, {"free_bytes": free})
+
+
+def _kept(case: Case, again: pl.Series) -> Change:
+    """The kernels do not run; at most, the host does not launch them either."""
+    mine = pl.col("event").is_in(again.implode())
+    without = case.plan.with_device(mine)
+    items = case.plan.items.filter(mine)["item"].implode()
+    return Change(without, without.with_host(pl.col("item").is_in(items) & (pl.col("cause") == "dispatch")))
+
+
+def _free_bytes(case: Case) -> int | None:
+    """Memory of the device that a larger peak could use, where that is known; 0 if there is too little."""
+    for one in case.memory:
+        if one.device_kind != "cpu" and one.capacity_bytes and one.peak_bytes:
+            free = one.capacity_bytes - one.peak_bytes
+            return free if free >= MEMORY_TO_KEEP_ACTIVATIONS * one.capacity_bytes else 0
+    return None
+
+
+RULE: Rule[Case] = Rule(
+    code="recomputation",
+    title="Activations are computed twice",
+    turn=175,
+    page="ops",
+    owns="kernels below a checkpoint, or products and attention of the forward pass that run again on autograd's thread",
+    change="they do not run; at most, they are not launched either",
+    fix={
+        "pytorch": "Keep the activations: remove torch.utils.checkpoint (gradient_checkpointing), or checkpoint only some layers, as far as memory allows.",
+        "jax": "Keep the activations: remove jax.checkpoint (jax.remat), or choose a policy that saves products (jax.checkpoint_policies.dots_saveable).",
+        ANY: "Keep the activations instead of computing them twice, as far as memory allows.",
+    },
+    find=find,
+)

@@ -1,0 +1,1 @@
+"""FLOPs and least bytes of ops, one family per file."""

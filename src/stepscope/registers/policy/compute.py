@@ -1,0 +1,24 @@
+"""What the account of compute calls small, and what it takes for cached."""
+
+from __future__ import annotations
+
+from stepscope.registers.entry import policy
+
+SMALL_KERNEL_NS = policy(
+    "SMALL_KERNEL_NS",
+    5_000,
+    unit="ns",
+    why="a shorter kernel spends most of its time on starting and ending; a larger one, or a fused one, does not",
+)
+FEW_BLOCKS = policy(
+    "FEW_BLOCKS",
+    0.5,
+    unit="blocks per multiprocessor",
+    why="with fewer, half of the device has nothing to do, whatever the kernel",
+)
+CACHED_SHARE = policy(
+    "CACHED_SHARE",
+    0.5,
+    unit="share of the L2",
+    why="what an op touches may still be there from the op before, if it leaves room for that op's own",
+)

@@ -1,0 +1,34 @@
+"""Slow steps are explained by the function that runs in them and not in the others."""
+
+from __future__ import annotations
+
+from stepscope.analysis.findings.rules.steps.step_outliers import RULE
+from tests.builders.cases import case_of_text, gemm
+
+
+def loop(*, evaluates: bool) -> list[str]:
+    """Ten steps of 200 µs, but for one of 1 ms."""
+    lines, now = [], 0
+    for number in range(10):
+        slow = number == 6
+        length = 1000 if slow else 200
+        lines.append(f"main  {now}  {length}  ProfilerStep#{number}  annotation  -")
+        lines.append(f"main  {now}  {length}  train.py(3): step  python  -")
+        if slow and evaluates:
+            lines.append(f"main  {now + 10}  800  train.py(20): evaluate  python  -")
+            lines.append(f"main  {now + 20}  700  numpy/a.py(5): mean  python  -")
+        begin = now + length - 100
+        lines += gemm(begin, 90)
+        now += length
+    return lines
+
+
+def test_the_function_that_runs_in_the_slow_step_alone_explains_it() -> None:
+    (found,) = RULE.findings(case_of_text(loop(evaluates=True)))
+    assert "in which train.py(20): evaluate runs" in found.detail
+    assert found.evidence["names"][0] == {"name": "train.py(20): evaluate", "ns_per_step": 80_000}
+
+
+def test_without_such_a_function_the_longest_name_is_given() -> None:
+    (found,) = RULE.findings(case_of_text(loop(evaluates=False)))
+    assert "mostly in train.py(3): step" in found.detail
