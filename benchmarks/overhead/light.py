@@ -221,7 +221,7 @@ _OPENED = {"bare": _bare, "light": _light, "full": _full, "own": _own}
 def read(out: Path) -> None:
     """The share of launches that were aligned, and the error of the replayed step against the un-profiled one."""
     print(
-        f"{'job':<18} {'bare ms':>9} {'light':>6} {'full':>6} {'aligned':>8} {'factor':>7} {'replay':>8} {'without':>8}"
+        f"{'job':<18} {'bare ms':>9} {'light':>6} {'full':>6} {'aligned':>8} {'factor':>7} {'host':>6} {'replay':>8} {'without':>8}"
     )
     with tempfile.TemporaryDirectory() as folder:
         for path in sorted(out.glob("light_*.tar")):
@@ -235,7 +235,7 @@ def _quality(place: Path, medians: dict[str, float]) -> str:
     from stepscope.analysis.context import RankContext
     from stepscope.analysis.options import Options
     from stepscope.analysis.replay.light import LightHost
-    from stepscope.analysis.replay.plan import plan
+    from stepscope.analysis.replay.unprofiled_host import plan
 
     context = RankContext(0, stepscope.load(place, cache=False).traces[0], Options())
     bare = medians["bare"]
@@ -246,7 +246,9 @@ def _quality(place: Path, medians: dict[str, float]) -> str:
         return f"{text}  not joined: {light.reason if light is not None else told.get('reason')}"
     without = plan(context.trace, context.steps, context.critical_device).step_ns()
     played = context.plan.step_ns()
-    return f"{text} {light.aligned:8.1%} {light.factor:7.2f} {played / bare - 1:+8.1%} {without / bare - 1:+8.1%}"
+    # Of the join alone, before anything is fitted: near 1 where the host decides how long the step is, less elsewhere.
+    host = (light.steps["dispatch_light_ns"].median() or 0.0) / bare  # type: ignore[operator]
+    return f"{text} {light.aligned:8.1%} {light.factor:7.2f} {host:6.2f} {played / bare - 1:+8.1%} {without / bare - 1:+8.1%}"
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from stepscope.analysis.replay.light import LightHost, NotJoined, join_light
-from stepscope.analysis.replay.plan import plan
+from stepscope.analysis.replay.unprofiled_host import plan
 from stepscope.analysis.steps.find import find_steps
 from stepscope.trace.trace import Trace
 from tests.builders.inline import US, trace_of

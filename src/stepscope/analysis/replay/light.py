@@ -20,12 +20,15 @@ from stepscope.analysis.replay.host_gaps import Side, side_of, unseen_waits, win
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.host.align import NONE, align
 from stepscope.registers.calibration.profiler import LIGHT_CLOCK_NS
-from stepscope.registers.policy.capture import LIGHT_AGREES, LIGHT_LONGEST, LIGHT_MOST_FACTOR
+from stepscope.registers.policy.capture import (
+    LIGHT_AGREES,
+    LIGHT_LONGEST,
+    LIGHT_MOST_DIFFERENCES,
+    LIGHT_MOST_FACTOR,
+)
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
 
-# The aligner keeps the square of it.
-_MOST_DIFFERENCES = 1_000
 # The calls of a step: for each thread the numbers of their names.
 Sequences = Mapping[int, pl.Series]
 
@@ -280,7 +283,7 @@ def _align(ours: Sequences, theirs: Sequences) -> tuple[dict[int, pl.Series], in
         if others is None:
             continue
         allowed = int(2 * (1 - LIGHT_AGREES) * max(len(calls), len(others))) + 1
-        places = align(buffer(calls), buffer(others), min(allowed, _MOST_DIFFERENCES))
+        places = align(buffer(calls), buffer(others), min(allowed, LIGHT_MOST_DIFFERENCES))
         found = series("place", places, pl.UInt32)
         counterparts[track] = pl.select(pl.when(found != NONE).then(found)).to_series()
     matched = sum(len(each) - each.null_count() for each in counterparts.values())

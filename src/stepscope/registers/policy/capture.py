@@ -81,3 +81,9 @@ LIGHT_MOST_FACTOR = policy(
     unit="× the recorded time",
     why="before one launch: a longer light time belongs to something that the recorded step did elsewhere",
 )
+LIGHT_MOST_DIFFERENCES = policy(
+    "LIGHT_MOST_DIFFERENCES",
+    1_000,
+    unit="launches of a step",
+    why="that one window has and the other has not; the aligner keeps the square of it, which is then 8 MB",
+)
