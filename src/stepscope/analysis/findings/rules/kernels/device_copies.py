@@ -8,7 +8,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.registers.policy.findings import COPIES_ON_DEVICE_LEAST, UNSURE_KERNELS
+from stepscope.registers.policy.findings import COPIES_ON_DEVICE_LEAST, TOP_NAMES, UNSURE_KERNELS
 from stepscope.trace.scopes import ancestors
 
 _COPIES = r"^aten::(copy_|_to_copy|clone|contiguous|cat|stack|repeat|index_copy_|_foreach_copy_)$"
@@ -52,7 +52,7 @@ def _ops_of(case: Case, owned: pl.DataFrame) -> list[str]:
         .agg(pl.col("ns").sum())
         .sort("ns", "name", descending=[True, False])
     )
-    return summed["name"].head(3).to_list()
+    return summed["name"].head(TOP_NAMES).to_list()
 
 
 RULE: Rule[Case] = Rule(

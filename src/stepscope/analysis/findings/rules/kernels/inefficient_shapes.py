@@ -16,6 +16,7 @@ from stepscope.registers.calibration.kernels import (
     ALIGNED_SIDE,
     SLOW_PRODUCT_OF_PEAK,
 )
+from stepscope.registers.policy.findings import TOP_NAMES
 
 _HALF = ("bf16", "fp16")
 
@@ -30,9 +31,11 @@ def find(case: Case) -> Finding | None:
     sides = sorted({side for text in rows["shapes"].unique() for side in _odd_sides(text)}, reverse=True)
     why = (
         f"is spent in matrix products with sides that are not multiples of {ALIGNED_SIDE} "
-        f"({', '.join(f'{side:,}' for side in sides[:3])}), at {float(rows['of_peak'].mean() or 0):.0%} of the peak."  # type: ignore[arg-type]
+        f"({', '.join(f'{side:,}' for side in sides[:TOP_NAMES])}), at {float(rows['of_peak'].mean() or 0):.0%} of the peak."  # type: ignore[arg-type]
     )
-    return of_kernels(case, RULE, rows.select("event", "least", "most"), why, evidence={"sides": sides[:3]})
+    return of_kernels(
+        case, RULE, rows.select("event", "least", "most"), why, evidence={"sides": sides[:TOP_NAMES]}
+    )
 
 
 def _slow_products(case: Case) -> pl.DataFrame:
