@@ -393,6 +393,16 @@ def test_notes(tmp_path: Path) -> None:
     write_note(Plan("out", 1, 2), {})
 
 
+@pytest.mark.parametrize(
+    ("code", "how"),
+    [(-11, "was ended by SIGSEGV."), (-9, "was ended by SIGKILL."), (-63, "was ended by signal 63."), (3, "ended with exit code 3.")],
+)  # fmt: skip
+def test_the_outcome_of_a_job_that_died(code: int, how: str) -> None:
+    told = outcome(Plan("out", 1, 2), [], "out", ["python", "my train.py"], code)
+    assert told.text.startswith(f"Nothing was recorded: the job {how}\nNext: python 'my train.py'")
+    assert not told.is_good
+
+
 def test_the_outcome_without_a_loop() -> None:
     told = outcome(Plan("out", 1, 2), [{"steps": 0, "frameworks": ["jax"]}], "out", ["train"])
     assert "no training loop was detected in a job with jax" in told.text

@@ -90,7 +90,7 @@ def run(
         options["light"] = not no_light
         plan = Plan(str(folder.absolute()), first, last, notes, options, repeat)
         code = _ended(talk, words, environment(plan, os.environ, listen=listen))
-        result = outcome(plan, list(read_notes(Path(notes))), shlex.quote(str(folder)), words)
+        result = outcome(plan, list(read_notes(Path(notes))), shlex.quote(str(folder)), words, code)
         (talk.note if result.is_good else talk.warn)(result.text)
     _end_like(code)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +23,8 @@ class Outcome:
     is_good: bool
 
 
-def outcome(plan: Plan, notes: Sequence[Note], folder: str, command: Sequence[str]) -> Outcome:
-    """The outcome, from the notes of the job's processes."""
+def outcome(plan: Plan, notes: Sequence[Note], folder: str, command: Sequence[str], code: int = 0) -> Outcome:
+    """The outcome, from the notes of the job's processes; `code` is its exit code, negative for a signal."""
     recorded = [note for note in notes if note.get("files")]
     whole = [note for note in notes if note.get("whole_files")]
     if recorded:
@@ -35,7 +36,18 @@ def outcome(plan: Plan, notes: Sequence[Note], folder: str, command: Sequence[st
         return Outcome(text, True)
     if whole:
         return Outcome(_as_a_whole(plan, whole, folder, command), True)
+    if not notes and code:
+        return Outcome(_failed(code, command), False)
     return Outcome(_nothing(plan, notes, command), False)
+
+
+def _failed(code: int, command: Sequence[str]) -> str:
+    """A job that left no word: what it would have recorded went with it."""
+    try:
+        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    except ValueError:  # a signal without a name
+        how = f"was ended by signal {-code}"
+    return f"Nothing was recorded: the job {how}.\nNext: {shlex.join(command)}, to see whether it also does without stepscope."
 
 
 def _remove(plan: Plan, notes: Sequence[Note]) -> None:
