@@ -99,6 +99,7 @@ def test_truths() -> None:
     ("profile", "part", "wanted"),
     [
         ("jax_gpu", "input", "make_batch"),
+        ("jax_gpu", "sync", "PjitFunction(train_step)"),  # block_until_ready, which left no event
         ("jax_cupti_conflict", "input", "make_batch"),
         ("resnet_input_bound", "input", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"),
     ],

@@ -14,9 +14,9 @@ import polars as pl
 from stepscope.analysis.host.names import NO_COMPUTATION
 from stepscope.analysis.host.tracks import by_track
 from stepscope.native import order
+from stepscope.native.host import intervals
 from stepscope.native.host import lineage as codes
 from stepscope.native.spans.nesting import self_times
-from stepscope.native.spans.segments import segments
 from stepscope.registers.calibration.launches import LONG_HOST_NS
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.lookup import distinct
@@ -25,6 +25,7 @@ from stepscope.trace.trace import Trace
 
 _LAUNCHES = r"(?i)^(cuda|cu|hip)\w*(Launch|Memcpy|Memset)"
 FRAMES = (codes.FRAMEWORK, codes.LIBRARY, codes.USER, codes.CONTEXT, codes.FRAMEWORK_CONTEXT)
+_IS_FRAME = pl.Series([code in FRAMES for code in range(codes.ALLOCATOR + 1)]).cast(pl.UInt8)
 
 
 def computing_frames(trace: Trace, code: pl.Series) -> pl.Series:
@@ -33,42 +34,14 @@ def computing_frames(trace: Trace, code: pl.Series) -> pl.Series:
     nothing = pl.repeat(False, len(events), dtype=pl.Boolean, eager=True)
     if not (events["kind"] == "python").any():
         return nothing
-    pieces = _pieces(trace, code)
-    signed = pl.when("long").then("ns").otherwise(-pl.col("ns"))
-    sums = pieces.select("owner", signed.alias("ns")).group_by("owner").agg(pl.col("ns").sum())
-    return nothing.scatter(sums.filter(pl.col("ns") > 0)["owner"], True)
-
-
-def _pieces(trace: Trace, code: pl.Series) -> pl.DataFrame:
-    """What the threads did between ops and calls: owner, ns, and whether its interval is long."""
-    table = trace.events.select("id", "track", "start_ns", "dur_ns")
-    on_host = by_track(trace, pl.col("what") == "host").gather(table["track"]).fill_null(False)
-    table = table.filter(on_host & (table["dur_ns"] > 0) & (code != codes.SILENT))
-    start, end, row = segments(buffer(table["track"]), buffer(table["start_ns"]), buffer(table["dur_ns"]))
-    rows = series("row", row, pl.UInt32)
-    owner, track = table["id"].gather(rows), table["track"].gather(rows)
-    starts, ends = series("start_ns", start, pl.Int64), series("end_ns", end, pl.Int64)
-    is_frame = code.is_in(FRAMES).gather(owner)
-    length = _interval_lengths(starts, ends, is_frame, track)
-    return pl.DataFrame({"owner": owner, "ns": ends - starts, "long": length >= LONG_HOST_NS}).filter(
-        is_frame
-    )
-
-
-def _interval_lengths(start: pl.Series, end: pl.Series, is_frame: pl.Series, track: pl.Series) -> pl.Series:
-    """For each segment how long the thread was without op or call around it, silence included."""
-    begins = ~is_frame | (track != track.shift(1)).fill_null(True)
-    first = begins.arg_true()
-    if first.is_empty():
-        return pl.Series([], dtype=pl.Int64)
-    last = pl.concat([first[1:], pl.Series([len(start)], dtype=first.dtype)]) - 1
-    # An interval begins where the op or call before it ended.
-    since = pl.select(
-        pl.when(is_frame.gather(first)).then(start.gather(first)).otherwise(end.gather(first))
-    ).to_series()
-    length = end.gather(last) - since
-    found: pl.Series = length.gather(begins.cum_sum() - 1)
-    return found
+    on_host = by_track(trace, pl.col("what") == "host").gather(events["track"]).fill_null(False)
+    table = events.select("id", "track", "start_ns", "dur_ns", code=code)
+    table = table.filter(on_host & (pl.col("dur_ns") > 0) & (pl.col("code") != codes.SILENT))
+    found = intervals.computing(
+        buffer(table["track"]), buffer(table["start_ns"]), buffer(table["dur_ns"]),
+        buffer(_IS_FRAME.gather(table["code"])), LONG_HOST_NS,
+    )  # fmt: skip
+    return nothing.scatter(table["id"].filter(series("computing", found, pl.UInt8) == 1), True)
 
 
 def computing_ops(trace: Trace, code: pl.Series) -> pl.Series:
@@ -84,7 +57,7 @@ def computing_ops(trace: Trace, code: pl.Series) -> pl.Series:
     up = buffer(events["parent"].fill_null(order.NONE))
     below = series("below", order.subtree_sums(up, buffer(launches.cast(pl.Int64))), pl.Int64)
     root = (code == codes.OP) & (events["kind"] == "op") & (below == 0) & (self_time(events) >= LONG_HOST_NS)
-    root &= ~_is_named(events, NO_COMPUTATION)
+    root &= ~is_named(events, NO_COMPUTATION)
     if not root.any():
         return nothing
     return pl.select(pl.when(root).then(events["id"]).otherwise(ancestors(events, root))).to_series()
@@ -101,11 +74,11 @@ def _launches(trace: Trace) -> pl.Series:
     """Calls that gave work to a device, also where the work itself was not recorded."""
     events = trace.events
     linked = trace.links.filter(pl.col("why") == "launch")["from"].unique()
-    named = _is_named(events, _LAUNCHES) & (events["kind"] == "runtime")
+    named = is_named(events, _LAUNCHES) & (events["kind"] == "runtime")
     return named.scatter(linked, True)
 
 
-def _is_named(events: pl.DataFrame, pattern: str) -> pl.Series:
+def is_named(events: pl.DataFrame, pattern: str) -> pl.Series:
     """Events whose name matches; each distinct name is looked at once."""
     names = distinct(events["name"])
     known = names.filter(names.cast(pl.String).str.contains(pattern))

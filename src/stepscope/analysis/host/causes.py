@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import polars as pl
 
 from stepscope.analysis.host import names
-from stepscope.analysis.host.activity import FRAMES, computing_frames, computing_ops
+from stepscope.analysis.host.activity import FRAMES, computing_frames, computing_ops, is_named
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.parts import Part
 from stepscope.native.host import lineage as native
@@ -135,11 +135,8 @@ def _by_activity(trace: Trace, causes: pl.DataFrame) -> pl.DataFrame:
 def _named_frames(trace: Trace) -> pl.Series:
     """For each event the closest frame that names a place in someone's code, or a user's annotation; itself, if it is one."""
     events = trace.events
-    texts, number = _numbered(events["name"])
-    placed = texts.cast(pl.String).str.contains(names.PLACE) & ~texts.cast(pl.String).str.contains(
-        names.STANDARD_FRAME
-    )
-    is_frame = placed.fill_null(False).gather(number) & (events["kind"] == "python")
+    placed = is_named(events, names.PLACE) & ~is_named(events, names.STANDARD_FRAME)
+    is_frame = placed & (events["kind"] == "python")
     is_frame |= host_codes(trace) == native.CONTEXT
     above = ancestors(events, is_frame)
     return pl.select(pl.when(is_frame).then(events["id"]).otherwise(above)).to_series()
