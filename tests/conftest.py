@@ -31,6 +31,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STEPSCOPE_CACHE", str(shared / "stepscope-cache"))
+        patch.setenv("STEPSCOPE_CALIBRATION", str(base / "no-calibration.json"))
         yield
 
 

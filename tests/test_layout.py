@@ -38,6 +38,7 @@ LAYERS = (
     "diffs",
     "gate",
     "doctor",
+    "calibrate",
     "cluster",
     "server",
     "web",

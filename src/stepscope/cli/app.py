@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from stepscope import __version__
+from stepscope.cli.calibrate import calibrate
 from stepscope.cli.capture import capture
 from stepscope.cli.check import check
 from stepscope.cli.diff import diff
@@ -34,6 +35,7 @@ app.command()(report)
 app.command()(diff)
 app.command()(check)
 app.command()(doctor)
+app.command()(calibrate)
 app.command(context_settings=RUN_SETTINGS)(run)
 app.command()(capture)
 app.command()(serve)

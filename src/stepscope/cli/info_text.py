@@ -9,6 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from stepscope import units
+from stepscope.analysis.kernels.measured_peaks import measured
 from stepscope.cli.table import text_table
 from stepscope.profiles.overview import CacheState, Overview, ProblemTold, RunFound, Steps
 from stepscope.profiles.ranks import spans
@@ -45,6 +46,8 @@ def lines(found: Overview, *, verbose: bool = False, width: int | None = None) -
 def _facts(found: Overview) -> Iterator[Text]:
     yield _fact("framework", _framework(found))
     yield _fact("devices", _devices(found), "" if found.device_events or not found.devices else "yellow")
+    if peaks := _measured(found):
+        yield _fact("peaks", peaks)
     yield _fact("ranks", _ranks_text(found))
     yield _fact("steps", _steps(found.steps))
     yield _fact("duration", units.duration(found.duration_ns))
@@ -85,6 +88,12 @@ def _devices(found: Overview) -> str:
         return f"{named}, but no device events were recorded"
     used = sum(each.used for each in found.devices)
     return named if used == sum(each.count for each in found.devices) else f"{named}; {used} with events"
+
+
+def _measured(found: Overview) -> str:
+    """Whether reports use what stepscope calibrate measured on such a device."""
+    known = [each for device in found.devices if (each := measured(device.name)) is not None]
+    return f"measured with {known[0].by} on {known[0].when} (stepscope calibrate)" if known else ""
 
 
 def _ranks_text(found: Overview) -> str:

@@ -81,7 +81,7 @@ def _judged(
 ) -> pl.DataFrame:
     """The kernels with class, work, bound and chain."""
     rows = computing.select(
-        "event", "device", "track", "step", "name", "start_ns", "dur_ns", "precision", "family", "blocks_per_sm", "op"
+        "event", "device", "track", "step", "name", "start_ns", "dur_ns", "precision", "family", "blocks", "blocks_per_sm", "op"
     )  # fmt: skip
     rows = rows.with_columns(pl.col("op").cast(pl.String), in_optimizer=_in_optimizer(trace, rows["event"]))
     rows = rows.with_columns(classes(rows).alias("class"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.compute.classes import PRODUCTS
+from stepscope.analysis.compute.long_lists import with_long_lists
 from stepscope.analysis.formulas.call import Cost
 from stepscope.analysis.formulas.constants import PRECISION_BYTES
 from stepscope.analysis.ops.flops import KEY, cost_of, sizes
@@ -38,6 +39,7 @@ def kernel_work(trace: Trace, kernels: pl.DataFrame, op_calls: pl.DataFrame) -> 
     call = pl.select(pl.coalesce(owner, kernels["event"]).cast(pl.Int64)).to_series()
     rows = kernels.select("class", "dur_ns", "start_ns", "track").hstack(facts.with_columns(call=call))
     rows = _of_programs(rows, op_calls, trace, kernels)
+    rows = with_long_lists(trace, kernels.with_columns(_item(kernels)), rows)
     return _share(rows)
 
 

@@ -28,6 +28,9 @@ NORM_FLOPS = 8  # two moments, then scale and shift
 NORM_BACKWARD_FLOPS = 12
 ADAM_FLOPS = 12
 SGD_FLOPS = 4
+LIST_CHUNK = 65_536  # elements that a block of PyTorch's kernels on lists covers at most
+# Lists that are read, and written, of fused optimizers; momentum may be off.
+LIST_PASSES = {"_fused_adam_": 7, "_fused_adamw_": 7, "_fused_sgd_": 3}
 MOMENTS = 2  # mean and inverse deviation
 LSTM_STATES = 2  # hidden and cell
 

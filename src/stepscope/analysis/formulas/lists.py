@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stepscope.analysis.formulas.call import Call, Cost, Tensor
-from stepscope.analysis.formulas.constants import ADAM_FLOPS, SGD_FLOPS, SINGLE
+from stepscope.analysis.formulas.call import LISTS, Call, Cost, Tensor
+from stepscope.analysis.formulas.constants import ADAM_FLOPS, LIST_PASSES, SGD_FLOPS, SINGLE
 from stepscope.analysis.formulas.products import Formula
 
 
@@ -36,6 +36,17 @@ def _fused_sgd(call: Call) -> Cost:
     kept = momenta[:1]
     flops = SGD_FLOPS * sum(tensor.elements for tensor in parameters)
     return Cost(flops, _flat([parameters, gradients, *kept]), _flat([parameters, *kept]))
+
+
+def passes(name: str, dtypes: str) -> int:
+    """How often an element of the lists is read or written, where only the types of the arguments are known."""
+    base = name.removeprefix("aten::")
+    if base in LIST_PASSES:
+        return LIST_PASSES[base]
+    lists = dtypes.count(LISTS)
+    if base in ("_foreach_zero_", "_foreach_copy_"):
+        return lists
+    return lists if base == "_foreach_norm" else lists + 1
 
 
 FORMULAS: dict[str, Formula] = {

@@ -6,9 +6,10 @@ The figures are those of the register of devices. A device that is not listed th
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from stepscope.analysis.kernels.measured_peaks import MeasuredDevice, measured
 from stepscope.registers.calibration.caches import CACHES, PCIE_GB_PER_S
 from stepscope.registers.calibration.devices import DEVICES, GIB, GIGA, MIB, TERA, DeviceEntry
 
@@ -30,6 +31,9 @@ class Peaks:
     link: str = ""  # to other devices
     link_bytes_per_s: float | None = None  # both ways, all links
     source: str = "data sheet"  # or `profile`, or `measured` by stepscope calibrate
+    sheet: dict[str, float] = field(
+        default_factory=dict
+    )  # where peaks were measured: FLOP/s by the data sheet
 
     def flops_per_s(self, precision: str) -> float | None:
         """The peak in a format, None where the device has no units for it or it is not known."""
@@ -43,13 +47,40 @@ class Peaks:
 
     def best_flops_per_s(self, precision: str) -> float | None:
         """The peak that this work could have: that of 16 bits, or of its own format where that is higher."""
+        if self.sheet:
+            return replace(self, flops=self.sheet, sheet={}).best_flops_per_s(precision)
         own = self.own_flops_per_s(precision)
         known = [self.flops[name] for name in _SIXTEEN_BITS if name in self.flops]
         return None if own is None else max(own, *known) if known else own
 
 
 def peaks(device: dict[str, Any]) -> Peaks | None:
-    """The peaks of a device as a trace describes it: by its name, and its memory where one name has two."""
+    """The peaks of a device as a trace describes it: as they were measured on one of its name, else by its data sheet."""
+    found = listed_peaks(device)
+    own = measured(str(device.get("name") or device.get("gpu_device_name") or ""))
+    return found if own is None else _with_measured(found, own)
+
+
+def _with_measured(found: Peaks | None, own: MeasuredDevice) -> Peaks | None:
+    """What was not measured stays as it was; without bandwidth there is no roofline."""
+    bandwidth = own.bytes_per_s or (found.bytes_per_s if found else None)
+    if bandwidth is None:
+        return found
+    base = found or Peaks(own.name, bandwidth)
+    return replace(
+        base,
+        bytes_per_s=bandwidth,
+        flops={**base.flops, **own.flops_per_s},
+        l2_bytes=own.l2_bytes or base.l2_bytes,
+        l2_bytes_per_s=own.l2_bytes_per_s or base.l2_bytes_per_s,
+        pcie_bytes_per_s=own.pinned_bytes_per_s or base.pcie_bytes_per_s,
+        source="measured",
+        sheet=base.flops,
+    )
+
+
+def listed_peaks(device: dict[str, Any]) -> Peaks | None:
+    """The peaks of the data sheet, by the name and, where one name has two, the memory of the device; or the file's own."""
     name = str(device.get("name") or device.get("gpu_device_name") or "")
     gib = (device.get("totalGlobalMem") or device.get("memory_size") or 0) / GIB
     for pattern, least_gib, found in _TABLE:

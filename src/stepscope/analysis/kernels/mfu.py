@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from stepscope.analysis.kernels.device_peaks import peaks
+from stepscope.analysis.kernels.device_peaks import listed_peaks
 from stepscope.registers.policy.findings import KNOWN_ENOUGH
 from stepscope.trace.frames import conform
 from stepscope.trace.lookup import rows_by_event
@@ -73,7 +73,7 @@ def utilisation(trace: Trace, products: pl.DataFrame, window_ns: int) -> Utilisa
     total = int(products["ns"].sum())
     if not total or not window_ns:
         return None
-    known = {device.get("id"): peaks(device) for device in trace.info.devices}
+    known = {device.get("id"): listed_peaks(device) for device in trace.info.devices}
     at_best, at_own, counted = 0.0, 0.0, 0
     grouped = products.drop_nulls("flops").group_by("device", "precision").agg(pl.col("flops", "ns").sum())
     for device, precision, flops, ns in grouped.iter_rows():

@@ -1,0 +1,68 @@
+"""Compares our FLOPs and bytes with `ncu`'s counters, for PyTorch in eager mode. Wants one NVIDIA GPU, PyTorch and ncu; under 3 minutes.
+
+  python3 -m benchmarks.compute.ncu OUT [--only REGEX]
+
+Prints a row per case and writes OUT/compute.csv, with the raw counters and the profile beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.compute import compare
+from benchmarks.kernel_table import ncu
+
+_SECONDS = 75  # for each of the two runs
+
+
+def main() -> int:
+    """Record, count, compare; the exit code is 1 where a case disagrees."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    out: Path = options.out
+    out.mkdir(parents=True, exist_ok=True)
+    program = [sys.executable, "-m", "benchmarks.compute.run", str(out)]
+    rest = [f"--only={options.only}", f"--seconds={0.8 * _SECONDS:.0f}"]
+    subprocess.run([*program, "profiler", *rest], check=True, timeout=2 * _SECONDS)
+    log = out / "ncu.csv"
+    wanted = compare.metrics(ncu.available())
+    subprocess.run(ncu.command(wanted, log, [*program, "ncu", *rest]), check=False, timeout=2 * _SECONDS)
+    packed = out / "ncu.csv.gz"
+    packed.write_bytes(gzip.compress(log.read_bytes()))
+    log.unlink()
+    return _report(out, packed)
+
+
+def _report(out: Path, packed: Path) -> int:
+    outcome = json.loads((out / "ncu.json").read_text())
+    names = {int(number): name for number, name in outcome["names"].items()}
+    mine = compare.ours(out / "compute.pt.trace.json.gz")
+    rows = compare.compare(names, mine, compare.counted(ncu.read(packed)))
+    with (out / "compute.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["case", "what", "ours", "counted", "ratio", "agrees"])
+        table.writerows(
+            [row.case, row.what, row.ours, row.counted, f"{row.ratio:.4f}", row.agrees] for row in rows
+        )
+    for row in rows:
+        mark = "ok " if row.agrees else "NOT"
+        print(
+            f"{mark} {row.case:<40} {row.what:<20} {row.ours:>12.4g} / {row.counted:>12.4g} = {row.ratio:.3f}"
+        )
+    agreed = sum(row.agrees for row in rows)
+    print(
+        f"{agreed} of {len(rows)} agree; {len(outcome['failures'])} failed, {len(outcome['skipped'])} skipped"
+    )
+    return 0 if agreed == len(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Measures what the device of this machine reaches, with whichever framework is installed."""
