@@ -28,6 +28,7 @@ from stepscope.registers.policy.findings import (
     MOST_STEP_NOISE,
     PROMISE_NOISE,
     REPLAY_FITS,
+    STEP_NOISE_SHARE,
     TOP_NAMES,
 )
 from stepscope.trace.trace import Trace
@@ -166,7 +167,8 @@ class Case:
         basis = self.basis
         if basis.low_ns is None or basis.high_ns is None:
             return PROMISE_NOISE
-        return PROMISE_NOISE + min(MOST_STEP_NOISE, (basis.high_ns - basis.low_ns) / 2 / basis.ns)
+        spread = (basis.high_ns - basis.low_ns) / 2 / basis.ns
+        return PROMISE_NOISE + min(MOST_STEP_NOISE, STEP_NOISE_SHARE * spread)
 
     @cached_property
     def recorded_ns(self) -> float:

@@ -125,6 +125,16 @@ FUSED_ATTENTION_WORST = measured(
     when=_WHEN,
     seen="0.25 to 0.55 between jobs",
 )
+FUSED_FP32_ATTENTION_BEST = measured(
+    "FUSED_FP32_ATTENTION_BEST",
+    0.65,
+    unit="share of the fp32 peak",
+    device="H200",
+    how=CHOSEN + "; kernels for fp32 split products into TF32",
+)
+FUSED_FP32_ATTENTION_WORST = measured(
+    "FUSED_FP32_ATTENTION_WORST", 0.3, unit="share of the fp32 peak", device="H200", how=CHOSEN
+)
 FUSED_ATTENTION_FACTOR = measured(
     "FUSED_ATTENTION_FACTOR",
     0.5,

@@ -199,9 +199,15 @@ PROMISE_NOISE = policy(
 )
 MOST_STEP_NOISE = policy(
     "MOST_STEP_NOISE",
-    0.1,
+    0.06,
     unit="share of the step",
     why="the spread of unprofiled steps that a promise takes over at most",
+)
+STEP_NOISE_SHARE = policy(
+    "STEP_NOISE_SHARE",
+    0.5,
+    unit="share of their spread",
+    why="that a promise takes over: blocks of four steps scatter more than the mean of twenty",
 )
 ACCOUNT_SAVES_LEAST = policy(
     "ACCOUNT_SAVES_LEAST",

@@ -15,8 +15,11 @@ from stepscope.registers.calibration.kernels import (
     FUSED_ATTENTION_BEST,
     FUSED_ATTENTION_FACTOR,
     FUSED_ATTENTION_WORST,
+    FUSED_FP32_ATTENTION_BEST,
+    FUSED_FP32_ATTENTION_WORST,
 )
 from stepscope.registers.policy.findings import (
+    MAJORITY,
     SCORES_LENGTH,
 )
 
@@ -54,13 +57,27 @@ def find(case: Case) -> Finding | None:
 
 def _fused_ns(case: Case, products: pl.DataFrame) -> tuple[float, float]:
     """How long fused attention takes for the same products, at best and at worst."""
-    peak = case.peaks.flops_per_s("bf16") or case.peaks.flops_per_s("fp16") if case.peaks else None
+    plain = _is_plain_fp32(case, products)
+    formats = ("fp32",) if plain else ("bf16", "fp16")
+    peak = next(filter(None, map(case.peaks.flops_per_s, formats)), None) if case.peaks else None
     # An op's work is known once for each of its kernels.
     flops = float(products["flops"].sum())
     if not peak:
         known = int(products["dur_ns"].sum())
         return FUSED_ATTENTION_FACTOR * known, known
-    return flops / (FUSED_ATTENTION_BEST * peak) * 1e9, flops / (FUSED_ATTENTION_WORST * peak) * 1e9
+    best, worst = (
+        (FUSED_FP32_ATTENTION_BEST, FUSED_FP32_ATTENTION_WORST)
+        if plain
+        else (FUSED_ATTENTION_BEST, FUSED_ATTENTION_WORST)
+    )
+    return flops / (best * peak) * 1e9, flops / (worst * peak) * 1e9
+
+
+def _is_plain_fp32(case: Case, products: pl.DataFrame) -> bool:
+    """Whether most of the products run in fp32 without tensor cores: fused, they still do."""
+    rows = case.kernels.filter(pl.col("event").is_in(products["event"].implode()))
+    plain = rows.filter(pl.col("precision") == "fp32", ~pl.col("tensor_cores").fill_null(False))
+    return int(plain["dur_ns"].sum()) > MAJORITY * int(rows["dur_ns"].sum())
 
 
 def _score_ops(case: Case) -> pl.DataFrame:
@@ -138,7 +155,7 @@ RULE: Rule[Case] = Rule(
     turn=180,
     page="kernels",
     owns="kernels that read or write the table of attention scores",
-    change="its products at 28 to 45 % of the 16-bit peak, nothing else",
+    change="its products at 28 to 45 % of the 16-bit peak (30 to 65 % of that of fp32, where they stay in fp32), nothing else",
     fix={
         "pytorch": "Use torch.nn.functional.scaled_dot_product_attention, which runs as one kernel.",
         "jax": "Use jax.nn.dot_product_attention(implementation='cudnn').",
