@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate, chain, repeat
+from operator import attrgetter
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stepscope.capture.process import active
 from stepscope.capture.process.guarded import guarded_thread
@@ -17,6 +19,8 @@ from stepscope.ring_layout import PYTHON
 # Twice the interval at which Python lets another thread run would already miss short functions.
 SAMPLE_SECONDS = 0.002
 _DEEPEST = 64
+_CODE_AND_GLOBALS = attrgetter("f_code", "f_globals")
+_ATTRIBUTE: Callable[[Any, Any], Any] = getattr
 
 
 class Span(NamedTuple):
@@ -102,10 +106,11 @@ class Sampler:
                 continue
             frames = sys._current_frames()
             now = time.perf_counter_ns()
-            for thread, frame in frames.items():
-                if thread != me:
-                    self._seen(thread, list(_codes(frame))[::-1], now)
-            for thread in [known for known in self._open if known not in frames]:
+            threads = set(frames) - {me}
+            for thread in threads:
+                # Taken out, and let go at once: what a frame holds must not live longer because of us.
+                self._seen(thread, _codes(frames.pop(thread)), now)
+            for thread in [known for known in self._open if known not in threads]:
                 self._close(thread, 0, now)
             del frames
 
@@ -136,14 +141,23 @@ class Sampler:
             del self._open[thread]
 
 
-def _codes(frame: FrameType | None) -> Iterator[CodeType]:
-    """From the innermost function outwards, without stepscope's own."""
-    deep = 0
-    while frame is not None and deep < _DEEPEST:
-        if not frame.f_globals.get("__name__", "").startswith("stepscope.capture"):
-            yield frame.f_code
-        frame = frame.f_back
-        deep += 1
+def _codes(frame: FrameType) -> list[CodeType]:
+    """From the outermost function inwards, without stepscope's own.
+
+    The whole stack in one call that runs no Python code, so that its thread does not go on meanwhile: one of thirty jobs on a
+    busy machine crashed while its stack was walked step by step.
+    """
+    seen: list[tuple[CodeType, dict[str, object]]] = []
+    outwards = accumulate(chain((frame,), repeat("f_back", _DEEPEST - 1)), _ATTRIBUTE)
+    try:
+        seen.extend(map(_CODE_AND_GLOBALS, outwards))
+    except AttributeError:  # beyond the outermost function is None
+        pass
+    return [code for code, names in reversed(seen) if not _is_ours(names)]
+
+
+def _is_ours(names: dict[str, object]) -> bool:
+    return str(names.get("__name__", "")).startswith("stepscope.capture")
 
 
 def _label(code: CodeType) -> str:
