@@ -5,22 +5,19 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, repeat
-from operator import attrgetter
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from stepscope.capture.process import active
 from stepscope.capture.process.guarded import guarded_thread
+from stepscope.capture.process.stacks import read_stack
 from stepscope.ring_layout import PYTHON
 
 # Twice the interval at which Python lets another thread run would already miss short functions.
 SAMPLE_SECONDS = 0.002
 _DEEPEST = 64
-_CODE_AND_GLOBALS = attrgetter("f_code", "f_globals")
-_ATTRIBUTE: Callable[[Any, Any], Any] = getattr
 
 
 class Span(NamedTuple):
@@ -142,21 +139,11 @@ class Sampler:
 
 
 def _codes(frame: FrameType) -> list[CodeType]:
-    """From the outermost function inwards, without stepscope's own.
-
-    The whole stack in one call that runs no Python code, so that its thread does not go on meanwhile: one of thirty jobs on a
-    busy machine crashed while its stack was walked step by step.
-    """
-    seen: list[tuple[CodeType, dict[str, object]]] = []
-    outwards = accumulate(chain((frame,), repeat("f_back", _DEEPEST - 1)), _ATTRIBUTE)
-    try:
-        seen.extend(map(_CODE_AND_GLOBALS, outwards))
-    except AttributeError:  # beyond the outermost function is None
-        pass
-    return [code for code, names in reversed(seen) if not _is_ours(names)]
+    """From the outermost function inwards, without stepscope's own."""
+    return [code for code, names in reversed(read_stack(frame, _DEEPEST)) if not _is_ours(names)]
 
 
-def _is_ours(names: dict[str, object]) -> bool:
+def _is_ours(names: dict[str, Any]) -> bool:
     return str(names.get("__name__", "")).startswith("stepscope.capture")
 
 
