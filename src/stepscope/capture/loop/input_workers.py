@@ -15,15 +15,17 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
 from stepscope.capture.process.guarded import guarded_thread
+from stepscope.capture.process.stacks import read_stack
 from stepscope.capture.process.troubles import tell
 
 _ON = "on"
 _SAMPLE_SECONDS = 0.002
 _MOST_STAGES = 200
+_DEEPEST = 1_000
 
 
 class Workers:
@@ -140,18 +142,22 @@ class _Measured:
             now = time.perf_counter_ns()
             passed, last = min(now - last, 50_000_000), now
             frame = sys._current_frames().get(thread)
-            if self._busy.is_set() and frame is not None:
-                self._seen(frame, passed)
+            stack = read_stack(frame, _DEEPEST) if frame is not None else []
+            del frame
+            if self._busy.is_set():
+                self._seen(stack, passed)
 
-    def _seen(self, frame: FrameType | None, passed: int) -> None:
+    def _seen(self, stack: list[tuple[CodeType, dict[str, Any]]], passed: int) -> None:
         """The functions between the batch and the innermost one; each counts once."""
-        names: list[str] = []
-        while frame is not None and frame.f_code is not _Measured.fetched.__code__:
-            code = frame.f_code
-            if frame.f_globals.get("__name__") != __name__:
-                names.append(f"{code.co_filename}({code.co_firstlineno}): {code.co_name}")
-            frame = frame.f_back
-        if frame is None or not names:
+        fetching = [code is _Measured.fetched.__code__ for code, _ in stack]
+        if True not in fetching:
+            return
+        names = [
+            f"{code.co_filename}({code.co_firstlineno}): {code.co_name}"
+            for code, known in stack[: fetching.index(True)]
+            if known.get("__name__") != __name__
+        ]
+        if not names:
             return
         for name in dict.fromkeys(names):
             if name in self._stages or len(self._stages) < _MOST_STAGES:

@@ -8,10 +8,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stepscope.capture.process import active
 from stepscope.capture.process.guarded import guarded_thread
+from stepscope.capture.process.stacks import read_stack
 from stepscope.ring_layout import PYTHON
 
 # Twice the interval at which Python lets another thread run would already miss short functions.
@@ -102,10 +103,11 @@ class Sampler:
                 continue
             frames = sys._current_frames()
             now = time.perf_counter_ns()
-            for thread, frame in frames.items():
-                if thread != me:
-                    self._seen(thread, list(_codes(frame))[::-1], now)
-            for thread in [known for known in self._open if known not in frames]:
+            threads = set(frames) - {me}
+            for thread in threads:
+                # Taken out, and let go at once: what a frame holds must not live longer because of us.
+                self._seen(thread, _codes(frames.pop(thread)), now)
+            for thread in [known for known in self._open if known not in threads]:
                 self._close(thread, 0, now)
             del frames
 
@@ -136,14 +138,13 @@ class Sampler:
             del self._open[thread]
 
 
-def _codes(frame: FrameType | None) -> Iterator[CodeType]:
-    """From the innermost function outwards, without stepscope's own."""
-    deep = 0
-    while frame is not None and deep < _DEEPEST:
-        if not frame.f_globals.get("__name__", "").startswith("stepscope.capture"):
-            yield frame.f_code
-        frame = frame.f_back
-        deep += 1
+def _codes(frame: FrameType) -> list[CodeType]:
+    """From the outermost function inwards, without stepscope's own."""
+    return [code for code, names in reversed(read_stack(frame, _DEEPEST)) if not _is_ours(names)]
+
+
+def _is_ours(names: dict[str, Any]) -> bool:
+    return str(names.get("__name__", "")).startswith("stepscope.capture")
 
 
 def _label(code: CodeType) -> str:
