@@ -79,7 +79,12 @@ def _facts(trace: Trace, kernels: pl.DataFrame, owner: pl.Series) -> pl.DataFram
     keys = codes.columns
     distinct = codes.with_row_index("row").unique(keys, keep="first", maintain_order=True)
     judged = [_figures(_cost(*each)) for each in _written(texts, distinct).iter_rows()]
-    costs = distinct.drop("row").hstack(pl.DataFrame(judged, schema=_WORK, orient="row"))
+    columns = zip(*judged, strict=True) if judged else [[]] * len(_WORK)
+    made = [
+        pl.Series(name, list(values), dtype=kind)
+        for (name, kind), values in zip(_WORK.items(), columns, strict=True)
+    ]
+    costs = distinct.drop("row").with_columns(made)
     joined = codes.join(costs, on=keys, how="left", nulls_equal=True, maintain_order="left")
     return joined.select(*_WORK, owner=owner)
 
