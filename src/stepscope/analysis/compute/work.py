@@ -13,7 +13,7 @@ from stepscope.analysis.compute.classes import PRODUCTS
 from stepscope.analysis.compute.long_lists import with_long_lists
 from stepscope.analysis.formulas.call import Cost
 from stepscope.analysis.formulas.constants import PRECISION_BYTES
-from stepscope.analysis.ops.flops import KEY, cost_of, sizes
+from stepscope.analysis.ops.flops import KEY, cost_of, sizes, total_bytes
 from stepscope.trace.lookup import rows_by_event
 from stepscope.trace.schema import Columns
 from stepscope.trace.scopes import ancestors
@@ -115,9 +115,9 @@ def _figures(cost: Cost | None) -> tuple[int | None, int | None, list[int], list
     if cost is None:
         return None, None, [], []
     reads, writes = sizes(cost.reads), sizes(cost.writes)
-    if reads is None or writes is None:
+    if reads is None or writes is None or total_bytes(cost) is None:
         return cost.flops, None, [], []
-    return cost.flops, sum(reads) + sum(writes), reads, writes
+    return cost.flops, total_bytes(cost), reads, writes
 
 
 def _item(kernels: pl.DataFrame) -> pl.Series:
