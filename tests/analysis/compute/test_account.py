@@ -151,3 +151,23 @@ def test_a_trace_without_kernels() -> None:
     assert found.kernels.is_empty()
     assert found.parts.is_empty()
     assert found.chains.is_empty()
+
+
+@pytest.mark.parametrize("gigabytes", [0, -5, 1e300])
+def test_peaks_that_make_no_sense(gigabytes: float) -> None:
+    """As a damaged file may give them: the sums still hold."""
+    device: dict[str, object] = {
+        "id": 0,
+        "name": "TPU v0",
+        "peak_teraflops_per_second": 1,
+        "peak_hbm_bw_gigabytes_per_second": gigabytes,
+    }
+    found = computed(step(*op(10, "aten::relu", ADD, "[[1000000]]", "float", 50, 30)), device)
+    assert sum(by_reason(found).values()) == 30_000
+    assert found.kernels["ideal_ns"][0] >= 0
+
+
+def test_tensors_larger_than_any_memory() -> None:
+    shape = "[[4611686018427387904,4]]"
+    found = computed(step(*op(10, "aten::relu", ADD, shape, "double", 50, 30)))
+    assert by_reason(found) == {"unknown": 30_000}

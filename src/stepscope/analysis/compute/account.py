@@ -119,9 +119,8 @@ def _with_reasons(kernels: pl.DataFrame, again: pl.DataFrame) -> pl.DataFrame:
         .otherwise(pl.lit("memory"))
     )  # fmt: skip
     rows = kernels.with_columns(least_ns=least).with_columns(reason=reason.cast(Reason))
-    limited = pl.min_horizontal(
-        pl.col("least_ns").fill_null(float("inf")), pl.col("time_ns").cast(pl.Float64)
-    )
+    known = pl.col("least_ns").fill_null(float("inf")).fill_nan(0.0).clip(lower_bound=0.0)
+    limited = pl.min_horizontal(known, pl.col("time_ns").cast(pl.Float64))
     return rows.with_columns(ideal_ns=limited.floor().cast(pl.Int64))
 
 

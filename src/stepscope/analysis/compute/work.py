@@ -13,7 +13,7 @@ from stepscope.analysis.compute.classes import PRODUCTS
 from stepscope.analysis.compute.long_lists import with_long_lists
 from stepscope.analysis.formulas.call import Cost
 from stepscope.analysis.formulas.constants import PRECISION_BYTES
-from stepscope.analysis.ops.flops import KEY, cost_of, sizes
+from stepscope.analysis.ops.flops import KEY, cost_of, sizes, total_bytes
 from stepscope.trace.lookup import rows_by_event
 from stepscope.trace.schema import Columns
 from stepscope.trace.scopes import ancestors
@@ -66,31 +66,58 @@ def _facts(trace: Trace, kernels: pl.DataFrame, owner: pl.Series) -> pl.DataFram
     """owner, and the cost of the op: name, shapes, dtypes and inputs are judged once each."""
     ops, events = trace.ops, trace.events
     row = rows_by_event(ops["event"], len(events)).gather(owner)
-    is_own = owner == kernels["event"]
-    last = ops["scope"].gather(row).cast(pl.String).str.split("/").list.last()
-    name = pl.select(pl.when(is_own).then(last).otherwise(events["name"].gather(owner).cast(pl.String)))
-    rows = pl.DataFrame(
-        {
-            "name": name.to_series(),
-            **{key: ops[key].gather(row).cast(pl.String) for key in KEY[1:]},
-            "item": _item(kernels),
-            "plain": kernels["class"] == "elementwise",
-        }
+    is_own = (owner == kernels["event"]).fill_null(False)
+    texts = {
+        "name": events["name"].gather(owner),
+        "scope": ops["scope"].gather(row),
+        **{key: ops[key].gather(row) for key in KEY[1:]},
+    }
+    # Numbers of names and shapes are compared, not the texts themselves.
+    codes = pl.DataFrame({key: column.to_physical() for key, column in texts.items()}).with_columns(
+        _item(kernels), own=is_own, plain=kernels["class"] == "elementwise"
     )
-    distinct = rows.unique(maintain_order=True)
-    found = [_figures(cost_of(*row)) for row in distinct.iter_rows()]
-    costs = distinct.hstack(pl.DataFrame(found, schema=_WORK, orient="row"))
-    joined = rows.join(costs, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")
+    keys = codes.columns
+    distinct = codes.with_row_index("row").unique(keys, keep="first", maintain_order=True)
+    judged = [_figures(_cost(*each)) for each in _written(texts, distinct).iter_rows()]
+    columns = zip(*judged, strict=True) if judged else [[]] * len(_WORK)
+    made = [
+        pl.Series(name, list(values), dtype=kind)
+        for (name, kind), values in zip(_WORK.items(), columns, strict=True)
+    ]
+    costs = distinct.drop("row").with_columns(made)
+    joined = codes.join(costs, on=keys, how="left", nulls_equal=True, maintain_order="left")
     return joined.select(*_WORK, owner=owner)
+
+
+def _written(texts: dict[str, pl.Series], distinct: pl.DataFrame) -> pl.DataFrame:
+    """What the distinct rows say, as text."""
+    at = distinct["row"]
+    columns = {key: column.gather(at).cast(pl.String) for key, column in texts.items()}
+    return pl.DataFrame(columns).hstack(distinct.select("item", "own", "plain"))
+
+
+def _cost(
+    name: str | None,
+    scope: str | None,
+    shapes: str | None,
+    dtypes: str | None,
+    inputs: str | None,
+    item: int | None,
+    is_own: bool,
+    is_plain: bool,
+) -> Cost | None:
+    """A kernel that is its own op has the op's name at the end of its scope."""
+    op = (scope or "").rpartition("/")[2] if is_own else name
+    return cost_of(op, shapes, dtypes, inputs, item, is_plain)
 
 
 def _figures(cost: Cost | None) -> tuple[int | None, int | None, list[int], list[int]]:
     if cost is None:
         return None, None, [], []
     reads, writes = sizes(cost.reads), sizes(cost.writes)
-    if reads is None or writes is None:
+    if reads is None or writes is None or total_bytes(cost) is None:
         return cost.flops, None, [], []
-    return cost.flops, sum(reads) + sum(writes), reads, writes
+    return cost.flops, total_bytes(cost), reads, writes
 
 
 def _item(kernels: pl.DataFrame) -> pl.Series:
