@@ -20,13 +20,6 @@ def test_a_case_can_be_made_again() -> None:
     assert {case(seed).name for seed in range(len(NAMES))} == set(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_originals_are_profiles(tmp_path: Path, name: str) -> None:
-    """Undamaged they come through, and lose nothing."""
-    found = drive.drive(Case(0, name, original(name).files, rows=0), tmp_path, serve=False)
-    assert found == "read"
-
-
 def test_documents_stay_documents() -> None:
     """Otherwise only the scanner would be tried."""
     (data,) = made_torch.files(steps=1).values()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fuzz.cases import case
+from benchmarks.fuzz.cases import Case, case
 from benchmarks.fuzz.drive import drive
-from benchmarks.fuzz.originals import NAMES
+from benchmarks.fuzz.originals import NAMES, original
 from stepscope.reports.build import RAISE
 
 pytestmark = pytest.mark.thorough
@@ -20,11 +20,16 @@ SERVED_EVERY = 8
 
 @pytest.mark.parametrize("group", range(len(NAMES)), ids=NAMES)
 def test_no_section_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int) -> None:
-    """Those of one original together: what is compared with is made once."""
+    """Those of one original together, and the original itself: what is compared with is made once."""
     monkeypatch.setenv(RAISE, "1")
     monkeypatch.setenv("STEPSCOPE_CACHE", str(tmp_path / "cache"))
+    name = NAMES[group]
+    whole = Case(0, name, original(name).files, rows=0)
+    assert drive(whole, tmp_path / "whole", serve=False) == "read"
     for seed in range(group, CASES, len(NAMES)):
-        found = drive(case(seed), tmp_path / str(seed), serve=seed % SERVED_EVERY == 0)
+        made = case(seed)
+        assert made.name == name
+        found = drive(made, tmp_path / str(seed), serve=seed % SERVED_EVERY == 0)
         assert found in ("read", "refused")
 
 
