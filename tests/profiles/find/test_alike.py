@@ -11,7 +11,8 @@ import pytest
 
 from stepscope.profiles.find.catalog import scan
 from stepscope.profiles.load import load
-from tests.profiles.find.test_joined import CORPUS, SECOND_US, runs, write
+from tests.builders.files import write
+from tests.profiles.find.test_joined import CORPUS, SECOND_US, runs
 
 
 def trace(pid: int, at_s: float = 0, ops: str = "linear relu", exchange: str = "c10d::allreduce_") -> bytes:
@@ -26,7 +27,7 @@ def trace(pid: int, at_s: float = 0, ops: str = "linear relu", exchange: str = "
 
 def test_processes_that_did_the_same_are_ranks(tmp_path: Path) -> None:
     for place, name in enumerate(["left.json", "right.json.gz", "middle.json"]):
-        write(tmp_path, name, trace(70 + place, at_s=0.1 * place))
+        write(tmp_path / name, trace(70 + place, at_s=0.1 * place))
     assert runs(tmp_path) == [["left.json", "middle.json", "right.json.gz"]]
     assert load(tmp_path, cache=False).ranks == [0, 1, 2]
     assert len(scan([tmp_path / "left.json", tmp_path / "middle.json"]).runs) == 1
@@ -43,26 +44,26 @@ def test_processes_that_did_the_same_are_ranks(tmp_path: Path) -> None:
     ids=["the same process", "later", "another program", "alone"],
 )
 def test_other_files_stay_apart(tmp_path: Path, other: dict[str, Any]) -> None:
-    write(tmp_path, "left.json", trace(70))
-    write(tmp_path, "right.json", trace(**({"pid": 71} | other)))
+    write(tmp_path / "left.json", trace(70))
+    write(tmp_path / "right.json", trace(**({"pid": 71} | other)))
     assert runs(tmp_path) == [["left.json"], ["right.json"]]
 
 
 def test_a_sweep_is_no_job_of_several_ranks(tmp_path: Path) -> None:
     for place in range(3):
-        write(tmp_path, f"{'abc'[place]}.json", trace(70 + place, exchange=""))
+        write(tmp_path / f"{'abc'[place]}.json", trace(70 + place, exchange=""))
     assert len(runs(tmp_path)) == 3
 
 
 def test_other_folders_are_other_jobs(tmp_path: Path) -> None:
-    write(tmp_path, "a/x.json", trace(70))
-    write(tmp_path, "b/y.json", trace(71))
+    write(tmp_path / "a/x.json", trace(70))
+    write(tmp_path / "b/y.json", trace(71))
     assert len(runs(tmp_path)) == 2
 
 
 def test_damage_joins_nothing(tmp_path: Path) -> None:
-    write(tmp_path, "a.json", trace(70))
-    write(tmp_path, "b.json", trace(71)[:300])
+    write(tmp_path / "a.json", trace(70))
+    write(tmp_path / "b.json", trace(71)[:300])
     (tmp_path / "c.json.gz").write_bytes(b"\x1f\x8b" + bytes(40))
     assert all(len(run) == 1 for run in runs(tmp_path))
 

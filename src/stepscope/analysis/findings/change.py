@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import polars as pl
+
 from stepscope.analysis.replay.plan import Plan
+from stepscope.registers.calibration.profiler import WARM_DISPATCH
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,11 @@ class Change:
     def combined(self, other: Change) -> Change:
         """Both fixes together."""
         return Change(self.smallest.combined(other.smallest), self.largest.combined(other.largest))
+
+
+def with_warm_caches(plan: Plan) -> Plan:
+    """Dispatch right after long work of the host is slower than usual, and gains when that work goes."""
+    return plan.with_host(pl.col("cause") == "dispatch", WARM_DISPATCH)
 
 
 def as_change(changed: Plan | Change) -> Change:

@@ -98,6 +98,45 @@ UNKNOWN_TENSOR_CORES_WORST = measured(
     when=_WHEN,
     seen="nothing",
 )
+HALF_TRAFFIC_BEST = measured(
+    "HALF_TRAFFIC_BEST",
+    0.5,
+    unit="× the time of other kernels",
+    device="any device",
+    how=CHOSEN + "; they move half the bytes",
+)
+HALF_TRAFFIC_WORST = measured(
+    "HALF_TRAFFIC_WORST",
+    0.85,
+    unit="× the time of other kernels",
+    device="any device",
+    how=CHOSEN + "; optimizers and losses keep fp32",
+)
+UNKNOWN_HALF = measured(
+    "UNKNOWN_HALF",
+    0.6,
+    unit="× the time in TF32",
+    device="any device",
+    how=CHOSEN + "; for products without FLOPs: the peak of 16-bit numbers is twice that of TF32",
+)
+BF16_ATTENTION_BEST = measured(
+    "BF16_ATTENTION_BEST",
+    0.55,
+    unit="share of the 16-bit peak",
+    device="H200",
+    how="pairs of equal jobs in fp32 and under bf16 autocast: fused attention",
+    when=_WHEN,
+    seen="0.30 to 0.55",
+)
+BF16_ATTENTION_WORST = measured(
+    "BF16_ATTENTION_WORST",
+    0.3,
+    unit="share of the 16-bit peak",
+    device="H200",
+    how="pairs of equal jobs in fp32 and under bf16 autocast: fused attention",
+    when=_WHEN,
+    seen="0.30 to 0.55",
+)
 SHORTEST_PRODUCT_NS = measured(
     "SHORTEST_PRODUCT_NS",
     4_000,

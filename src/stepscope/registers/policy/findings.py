@@ -52,6 +52,16 @@ UNSURE_KERNELS = policy(
     why="of findings that ask for other kernels: often there are none",
 )
 
+TF32_WORK = policy(
+    "TF32_WORK",
+    0.3,
+    unit="share of the step",
+    why="in TF32 products, before other numbers are advised: they change the results",
+)
+UNSURE_PRECISION = policy(
+    "UNSURE_PRECISION", 0.7, unit="certainty", why="some models need the digits of fp32"
+)
+
 # The host.
 UNSURE_LAUNCHES = policy(
     "UNSURE_LAUNCHES",
@@ -76,6 +86,18 @@ OPS_READ_WITH_A_WAIT = policy(
     3,
     unit="launches",
     why="that make the value which is waited for, and go with it at most",
+)
+LONG_PYTHON_NS = policy(
+    "LONG_PYTHON_NS",
+    300_000,
+    unit="ns of Python",
+    why="that makes an array which is worth sending; the same bound as for `python` itself",
+)
+UPLOADS_AFTER_PYTHON = policy(
+    "UPLOADS_AFTER_PYTHON",
+    4,
+    unit="launches",
+    why="after it, among which copies to the device take its result",
 )
 MORE_WORKERS_LEAST = policy(
     "MORE_WORKERS_LEAST",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
@@ -88,7 +88,8 @@ def _on_device(case: Case, on_host: pl.Expr) -> Change:
         pl.col("event").is_in(copies.implode()), pl.col("item").cast(pl.Int64).is_in(around.implode())
     )["item"].implode()
     moves = pl.col("item").is_in(moving)
-    return Change(smallest, smallest.with_host(moves & (pl.col("cause") != "input")).with_device(moves))
+    largest = smallest.with_host(moves & (pl.col("cause") != "input")).with_device(moves)
+    return Change(smallest, with_warm_caches(largest))
 
 
 def _with_outer(outer: pl.Series, launches: pl.Series) -> pl.Series:

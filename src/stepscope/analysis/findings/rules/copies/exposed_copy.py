@@ -11,6 +11,7 @@ from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.staging import is_staging, uploads
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.calibration.launches import (
     LARGE_COPY_BYTES,
@@ -27,12 +28,23 @@ def find(case: Case) -> Finding | None:
     """Copies that nothing hides."""
     moving = copy_items(case).filter(pl.col("direction").is_in(["HtoD", "DtoH"]))
     over_bus = case.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]))["event"]
-    owned = case.free(pl.col("part") == "copy", pl.col("named_by").is_in(over_bus.implode()))
+    copying = pl.col("part").is_in(["copy", "sync"]) & pl.col("named_by").is_in(over_bus.implode())
+    owned = case.free(copying | ((pl.col("part") == "input") & is_staging(case)))
     if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
         return None
-    return of_part(
-        case, RULE, owned, lambda: Change(*(_hidden(case, moving, rate) for rate in _pinned_rates(case)))
-    )
+    return of_part(case, RULE, owned, lambda: _copied_beside(case, moving))
+
+
+def _copied_beside(case: Case, moving: pl.DataFrame) -> Change:
+    """At least the copies run beside the rest; at most, what the host keeps sending stays on the device."""
+    worst, best = (_hidden(case, moving, rate) for rate in _pinned_rates(case))
+    staged = case.plan.host.filter(is_staging(case))["item"]
+    if staged.is_empty():
+        return Change(worst, best)
+    sent = pl.col("event").is_in(uploads(case).implode())
+    calls = pl.col("item").is_in(case.plan.items.filter(sent)["item"].implode())
+    kept = best.with_host(is_staging(case) | (calls & (pl.col("cause") != "python"))).with_device(sent)
+    return Change(worst.with_host(is_staging(case)), kept)
 
 
 def _hidden(case: Case, moving: pl.DataFrame, rate: float) -> Plan:
@@ -81,10 +93,11 @@ RULE: Rule[Case] = Rule(
     title_without_device="The step waits for copies",
     turn=160,
     page="device",
-    owns="`copy` between host and device",
-    change="copies run beside the rest, from pinned memory",
+    owns="`copy` between host and device, waits for such copies, and the staging of host arrays",
+    change="copies run beside the rest, from pinned memory, and are staged in the background; at most, host arrays that are sent again and again stay on the device",
     fix={
         "pytorch": "Copy while the device computes: pin_memory=True in the DataLoader, .to(device, non_blocking=True), and fetch the next batch on a side stream.",
+        "jax": "Send arrays once: params = jax.device_put(params) before the loop instead of NumPy arrays in every call; hand the next batch over with jax.device_put while the device computes.",
         ANY: "Copy the next batch while the device computes, from pinned memory.",
     },
     find=find,

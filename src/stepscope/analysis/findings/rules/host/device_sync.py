@@ -9,6 +9,7 @@ from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.staging import uploads
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.launches import SHORT_READ_NS
 from stepscope.registers.policy.findings import OPS_READ_WITH_A_WAIT
@@ -16,7 +17,8 @@ from stepscope.registers.policy.findings import OPS_READ_WITH_A_WAIT
 
 def find(case: Case) -> Finding | None:
     """Waits that empty the queue, and what it takes to fill it again."""
-    return of_part(case, RULE, case.free(pl.col("part") == "sync"), lambda: without_waits(case))
+    for_copies = pl.col("named_by").is_in(uploads(case).implode())  # of `exposed-copy`
+    return of_part(case, RULE, case.free(pl.col("part") == "sync", ~for_copies), lambda: without_waits(case))
 
 
 def without_waits(case: Case) -> Change:

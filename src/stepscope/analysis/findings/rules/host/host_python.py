@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.basis import is_broken
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import of_part, saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.eager_execution import by_framework
+from stepscope.analysis.findings.staging import is_staging, uploads
 from stepscope.analysis.host.functions import calls_of
+from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.calibration.launches import SHORT_READ_NS
-from stepscope.registers.policy.findings import DOMINANT_FUNCTION, MAJORITY, WORTH_A_FINDING
+from stepscope.registers.policy.findings import (
+    DOMINANT_FUNCTION,
+    LONG_PYTHON_NS,
+    MAJORITY,
+    UPLOADS_AFTER_PYTHON,
+    WORTH_A_FINDING,
+)
 
 
 def find(case: Case) -> Finding | None:
@@ -39,7 +48,19 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     items = case.plan.items.filter(launched & (pl.col("device_ns") < SHORT_READ_NS))["item"].implode()
     waits = pl.col("event").is_in(calls.waits.implode())
     copied = pl.col("event").is_in(calls.copies.implode()) | pl.col("item").is_in(items)
-    return Change(smallest, smallest.with_host(pl.lit(inside)).with_device(copied).without_waits(waits))
+    largest = smallest.with_host(pl.lit(inside)).with_device(copied).without_waits(waits)
+    return Change(smallest, with_warm_caches(_without_uploads(case, largest, python)))
+
+
+def _without_uploads(case: Case, plan: Plan, python: pl.Expr) -> Plan:
+    """What takes the result: arrays that the code makes are then sent to the device."""
+    made = case.plan.host.filter(python, pl.col("recorded_ns") >= LONG_PYTHON_NS)["item"].unique()
+    sent = case.plan.items.filter(pl.col("event").is_in(uploads(case).implode()))["item"]
+    after = sent.filter(within(sent, made, made + UPLOADS_AFTER_PYTHON)).implode()
+    mine = pl.col("item").is_in(after)
+    return plan.with_host(
+        (mine & pl.col("cause").is_in(["dispatch", "sync"])) | is_staging(case)
+    ).with_device(mine)
 
 
 def _longest_functions(case: Case, owned: pl.DataFrame) -> pl.Series:

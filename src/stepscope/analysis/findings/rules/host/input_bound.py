@@ -5,10 +5,11 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding, Place
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.staging import is_staging, send_beside
 from stepscope.analysis.input_facts import InputFacts, input_facts
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.policy.findings import (
@@ -21,7 +22,11 @@ def find(case: Case) -> Finding | None:
     """The loop waits for, or makes, its next batch."""
     facts = input_facts(case.trace)
     found = of_part(
-        case, RULE, case.free(pl.col("part") == "input"), lambda: loaded_beside(case, facts), WORTH_A_FINDING
+        case,
+        RULE,
+        case.free(pl.col("part") == "input", ~is_staging(case)),
+        lambda: loaded_beside(case, facts),
+        WORTH_A_FINDING,
     )
     return None if found is None else _advised(found, facts)
 
@@ -46,19 +51,21 @@ def _advised(found: Finding, facts: InputFacts) -> Finding:
 def loaded_beside(case: Case, facts: InputFacts) -> Change:
     """Batches are made beside the step, by several workers: what they cannot make in the time of a step is waited for."""
     host = case.plan.host
-    making = float(host.filter(pl.col("cause") == "input")["ns"].sum()) / max(1, len(case.lengths))
-    without = case.plan.with_host(pl.col("cause") == "input")
+    mine = (pl.col("cause") == "input") & ~is_staging(case)
+    making = float(host.filter(mine)["ns"].sum()) / max(1, len(case.lengths))
+    without = case.plan.with_host(mine)
     rest = without.step_ns()
     workers = max(1, facts.workers or 1)
     # With workers already, a batch costs as much of theirs as all of them together have in a step.
     batch = making if workers == 1 else workers * (making + rest)
     fewest = max(MORE_WORKERS_LEAST, workers * 2)
-    return Change(_waiting(case, batch / fewest - rest, making), without)
+    # Batches that others make can be pinned and sent while the device computes.
+    return Change(_waiting(case, batch / fewest - rest, making), with_warm_caches(send_beside(case, without)))
 
 
 def _waiting(case: Case, ns: float, before: float) -> Plan:
     left = min(1.0, max(0.0, ns) / before) if before else 0.0
-    return case.plan.with_host(pl.col("cause") == "input", left)
+    return case.plan.with_host((pl.col("cause") == "input") & ~is_staging(case), left)
 
 
 RULE: Rule[Case] = Rule(
@@ -67,8 +74,8 @@ RULE: Rule[Case] = Rule(
     title_without_device="The step waits for data",
     turn=70,
     page="input",
-    owns="`input`",
-    change="batches are made beside the step, by six workers at least, or twice as many as there are; what they cannot make in time is waited for. At most, no batch is waited for",
+    owns="`input`, but for the staging of copies",
+    change="batches are made beside the step, by six workers at least, or twice as many as there are; what they cannot make in time is waited for. At most, no batch is waited for, and batches are sent while the device computes",
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",

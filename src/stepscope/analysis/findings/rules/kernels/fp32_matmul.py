@@ -11,6 +11,8 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.calibration.kernels import (
     AUTOCAST_OTHERS_BEST,
     AUTOCAST_OTHERS_WORST,
+    BF16_ATTENTION_BEST,
+    BF16_ATTENTION_WORST,
     BF16_CONVOLUTION_BEST,
     BF16_CONVOLUTION_WORST,
     BF16_PRODUCT_BEST,
@@ -82,9 +84,8 @@ def _plain_products(case: Case) -> pl.DataFrame:
     of_op = rows.join(flops, left_on="op", right_on="event", how="left", maintain_order="left")["flops"]
     own = rows.join(flops, on="event", how="left", maintain_order="left")["flops"]
     # What a framework's op computes is known once for all its kernels, that of a program's instruction for each.
-    return rows.with_columns(
-        flops=pl.coalesce(pl.lit(of_op).max().over("product"), pl.lit(own).max().over("product"))
-    )
+    known = rows.with_columns(of_op=of_op, own=own)
+    return known.with_columns(flops=pl.coalesce(pl.col("of_op", "own").max().over("product")))
 
 
 def _in_half_precision(case: Case, products: pl.DataFrame) -> pl.DataFrame:
@@ -110,9 +111,21 @@ def _left(products: pl.DataFrame, flops_per_s: float | pl.Expr) -> pl.Series:
 
 
 def _other_kernels(case: Case, products: pl.DataFrame) -> pl.DataFrame:
-    """event, least, most of the kernels around them: half the bytes, and casts."""
-    others = case.kernels.filter(~pl.col("event").is_in(products["event"].implode()))
-    return others.select("event", least=pl.lit(AUTOCAST_OTHERS_BEST), most=pl.lit(AUTOCAST_OTHERS_WORST))
+    """event, least, most of the kernels around them: attention in 16 bits; half the bytes, and casts, in the others."""
+    others = case.compute.kernels.filter(~pl.col("event").is_in(products["event"].implode()))
+    peak = case.peaks.flops_per_s("bf16") if case.peaks else None
+    attends = (pl.col("class") == "attention") & (pl.col("flops") > 0) & (pl.col("time_ns") > 0)
+    ideal = pl.col("flops") / (peak or float("inf")) * 1e9 / pl.col("time_ns")
+
+    def left(attention: float, other: float) -> pl.Expr:
+        fused = (ideal / attention).clip(upper_bound=1.0)
+        return pl.when(attends & pl.lit(peak is not None)).then(fused).otherwise(other)
+
+    return others.select(
+        "event",
+        least=left(BF16_ATTENTION_BEST, AUTOCAST_OTHERS_BEST),
+        most=left(BF16_ATTENTION_WORST, AUTOCAST_OTHERS_WORST),
+    )
 
 
 def _has_tensor_cores(case: Case) -> bool:
@@ -131,7 +144,7 @@ RULE: Rule[Case] = Rule(
     turn=190,
     page="kernels",
     owns="all kernels of products and convolutions that are mostly in plain fp32, on a device with tensor cores",
-    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, other kernels 0.85 to 1.25 times as long; with TF32 as a second line, at 62 to 82 % of its peak",
+    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, attention at 30 to 55 %, other kernels 0.85 to 1.25 times as long; with TF32 as a second line, at 62 to 82 % of its peak",
     fix={
         "pytorch": "Let tensor cores do it: torch.set_float32_matmul_precision('high') for TF32, or torch.autocast('cuda', dtype=torch.bfloat16).",
         "tensorflow": "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16'), or tf.config.experimental.enable_tensor_float_32_execution(True).",

@@ -1,0 +1,94 @@
+"""Matrix work in TF32, where 16-bit numbers would do it in half the time and with half the traffic."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import of_kernels
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.registers.calibration.kernels import (
+    AUTOCAST_OTHERS_BEST,
+    AUTOCAST_OTHERS_WORST,
+    BF16_CONVOLUTION_BEST,
+    BF16_CONVOLUTION_WORST,
+    BF16_PRODUCT_BEST,
+    BF16_PRODUCT_WORST,
+    HALF_TRAFFIC_BEST,
+    HALF_TRAFFIC_WORST,
+    SHORTEST_PRODUCT_NS,
+    UNKNOWN_HALF,
+)
+from stepscope.registers.policy.findings import TF32_WORK, UNSURE_PRECISION
+
+
+def find(case: Case) -> Finding | None:
+    """Products and convolutions in TF32 that are a large part of the step."""
+    peak = case.peaks.flops_per_s("bf16") if case.peaks else None
+    products = _tf32_products(case)
+    if not peak or products.is_empty():
+        return None
+    chosen = pl.concat([_in_half_precision(products, peak), _others(case, products)])
+    return of_kernels(
+        case,
+        RULE,
+        chosen,
+        "is spent in matrix products and convolutions in TF32, which 16-bit numbers do at twice the rate.",
+        TF32_WORK,
+        owned=products["event"],
+    )
+
+
+def _tf32_products(case: Case) -> pl.DataFrame:
+    return case.compute.kernels.filter(
+        pl.col("class").is_in(["matmul", "convolution", "attention"]),
+        pl.col("precision") == "tf32",
+        pl.col("device").eq_missing(case.device),
+        pl.col("time_ns") > 0,
+    )
+
+
+def _in_half_precision(products: pl.DataFrame, peak: float) -> pl.DataFrame:
+    """event, least, most: at the rates that 16-bit products reach; never below half without their FLOPs."""
+    convolves = pl.col("class") == "convolution"
+    shortest = (SHORTEST_PRODUCT_NS / pl.col("time_ns")).clip(upper_bound=1.0)
+
+    def left(product: float, convolution: float) -> pl.Expr:
+        rate = pl.when(convolves).then(convolution).otherwise(product) * peak
+        share = (pl.col("flops") / rate * 1e9 / pl.col("time_ns")).fill_null(UNKNOWN_HALF)
+        return share.clip(lower_bound=shortest, upper_bound=1.0)
+
+    return products.select(
+        "event",
+        least=left(BF16_PRODUCT_BEST, BF16_CONVOLUTION_BEST),
+        most=left(BF16_PRODUCT_WORST, BF16_CONVOLUTION_WORST),
+    )
+
+
+def _others(case: Case, products: pl.DataFrame) -> pl.DataFrame:
+    """event, least, most of the other kernels: half the bytes where the whole program changes its type, casts where it does not."""
+    others = case.kernels.filter(~pl.col("event").is_in(products["event"].implode()))
+    casts = case.trace.info.framework == "pytorch"  # autocast keeps fp32 weights and casts them
+    best, worst = (
+        (AUTOCAST_OTHERS_BEST, AUTOCAST_OTHERS_WORST) if casts else (HALF_TRAFFIC_BEST, HALF_TRAFFIC_WORST)
+    )
+    return others.select("event", least=pl.lit(best), most=pl.lit(worst))
+
+
+RULE: Rule[Case] = Rule(
+    code="mixed-precision",
+    title="Matrix products run in TF32 instead of 16 bits",
+    turn=191,
+    page="kernels",
+    certainty=UNSURE_PRECISION,
+    owns="products, convolutions and attention in TF32, from 30 % of the step on",
+    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %; other kernels take 50 to 85 % of their time, under PyTorch's autocast 85 to 125 %",
+    fix={
+        "pytorch": "Compute in bfloat16: torch.autocast('cuda', dtype=torch.bfloat16), or model.to(torch.bfloat16) for inference.",
+        "tensorflow": "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16').",
+        "jax": "Compute in bfloat16. If the model is meant to, look for what promotes it to float32: NumPy scalars (np.sqrt(d) instead of d ** 0.5), float32 constants, masks or biases.",
+        ANY: "Compute in bfloat16.",
+    },
+    find=find,
+)
