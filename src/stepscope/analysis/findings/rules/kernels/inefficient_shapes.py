@@ -67,7 +67,7 @@ def _slow_products(case: Case) -> pl.DataFrame:
 
 
 def _odd_sides(text: str) -> list[int]:
-    """The sides of a product's matrices that are no multiple of 8."""
+    """The sides of a product's matrices that are not multiples of 8."""
     try:
         shapes = [shape for shape in json.loads(text) if isinstance(shape, list) and len(shape) >= 2]
     except (ValueError, TypeError):

@@ -1,0 +1,59 @@
+"""Findings about the host: change sets, second stages and what is advised."""
+
+from __future__ import annotations
+
+from stepscope.analysis.findings.apply import replay_together
+from tests.builders.cases import case_of_text, findings_of, gemm, steps
+
+
+def test_calls_of_the_allocator_are_a_finding() -> None:
+    rows = ["main  0  400  cudaFree  runtime  -", *gemm(400, 285), "main  700  250  cudaMalloc  runtime  -"]
+    found = {each.code: each for each in findings_of(steps(*rows))}
+    assert "allocator-churn" in found
+    assert found["allocator-churn"].speedup.mid > 1.3
+    assert "empty_cache" in found["allocator-churn"].fix
+
+
+def test_many_waits_come_before_faster_launches() -> None:
+    """Twelve waits in a step: no graph can hold it until they are gone."""
+    rows = []
+    for k in range(12):
+        at = 80 * k
+        rows += [f"main  {at}  30  aten::add  op  -", *gemm(at + 30, 20, begin=at + 42)]
+        rows += [f"main  {at + 41}  24  cudaStreamSynchronize  runtime  -"]
+    found = {each.code: each for each in findings_of(steps(*rows))}
+    assert "launch-bound" not in found
+    assert found["device-sync"].speedup.low >= 1
+
+
+def test_an_interval_holds_its_middle_and_widens_without_a_light_window() -> None:
+    load = "main  0  700  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__  annotation  -"
+    (found,) = findings_of(steps(load, *gemm(700, 285)))
+    speedup, left = found.speedup, found.left_ns_per_step
+    assert 1 < speedup.low < speedup.mid < speedup.high
+    assert left is not None
+    assert left.low < left.mid < left.high
+    assert abs(left.mid - 1e6 / speedup.mid) < 2000
+
+
+def test_all_changes_together_bring_more_than_the_largest() -> None:
+    load = "main  0  300  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__  annotation  -"
+    case = case_of_text(steps(load, "main  300  300  aten::sort  op  -", *gemm(600, 385)))
+    from stepscope.analysis.findings.apply import apply_rules
+
+    found = apply_rules(case)
+    both = replay_together(case, found)
+    assert both is not None
+    assert both.mid > max(each.speedup.mid for each in found)
+
+
+def test_an_idle_gap_without_a_name_promises_nothing() -> None:
+    found = {each.code: each for each in findings_of(steps(*gemm(0, 300), *gemm(800, 185)))}
+    assert found["idle-unexplained"].speedup.high == 1
+    assert found["idle-unexplained"].class_ == "advice"
+
+
+def test_compilation_in_the_first_step_alone_is_warm_up() -> None:
+    rows = steps(*gemm(0, 985), count=4)
+    rows += ["main  0  900  torch._dynamo compile  annotation  -"]
+    assert "recompilation" not in {each.code for each in findings_of(rows)}

@@ -1,0 +1,111 @@
+"""Findings about kernels: what fires, what it promises, and what a healthy step does not get."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepscope.analysis.findings.apply import apply_rules
+from stepscope.analysis.findings.finding import Finding
+from tests.analysis.compute.traces import compute_trace
+from tests.builders.cases import case_of
+
+HALF = "nvjet_sm90_tst_128x128_64x6_2x1_v_bz_TNT"
+PLAIN = "cutlass_80_simt_sgemm_256x128_8x4_nn_align1"
+TF32 = "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32"
+ADD = "void at::native::vectorized_elementwise_kernel<4,float>"
+COPY = "void at::native::elementwise_kernel<128,2,copy>"
+FLOAT, BF16 = "float,float", "c10::BFloat16,c10::BFloat16"
+HEAD = "track  start  dur  name  kind  launches  shapes  dtypes"
+
+
+def op(at: int, name: str, kernel: str, shapes: str, dtypes: str, kernel_at: int, length: int) -> list[str]:
+    """An op that launches one kernel."""
+    return [
+        f"main  {at}  8  {name}  op  -  {shapes}  {dtypes}",
+        f"main  {at + 1}  5  cudaLaunchKernel  runtime  {kernel}  -  -",
+        f"stream 7  {kernel_at}  {length}  {kernel}  kernel  -  -  -",
+    ]
+
+
+def found_in(*rows: str, count: int = 3, **device: object) -> dict[str, Finding]:
+    """The findings of equal steps of 1000 µs, by code; the host launches and then waits for the device."""
+    launched = max(int(row.split("  ")[1]) for row in rows if row.startswith("main")) + 20
+    rows = (*rows, f"main  {launched}  {995 - launched}  cudaDeviceSynchronize  runtime  -  -  -")
+    lines = [HEAD]
+    for number in range(count):
+        lines.append(f"main  {1000 * number}  1000  ProfilerStep#{number}  annotation  -  -  -")
+        for row in rows:
+            track, begin, rest = row.split("  ", 2)
+            lines.append(f"{track}  {1000 * number + int(begin)}  {rest}")
+    trace = compute_trace(
+        "\n".join(lines), {"id": 0, "name": "NVIDIA H200", "numSms": 132, "computeMajor": 9, **device}
+    )
+    return {each.code: each for each in apply_rules(case_of(trace))}
+
+
+def test_products_of_different_sizes_are_judged_one_by_one() -> None:
+    """A large and a small product in fp32: each has its own FLOPs (they once had those of the largest)."""
+    large = op(10, "aten::mm", PLAIN, "[[4096,2048],[2048,2048]]", FLOAT, 20, 700)
+    small = op(30, "aten::mm", PLAIN, "[[1024,2048],[2048,2048]]", FLOAT, 720, 250)
+    found = found_in(*large, *small)["fp32-matmul"]
+    assert found.speedup.low > 5
+    assert "TF32" in found.detail
+    assert found.evidence["tf32"]["high"] < found.speedup.mid
+
+
+def test_products_in_tf32_could_run_in_16_bits() -> None:
+    rows = op(10, "aten::mm", TF32, "[[8192,8192],[8192,4096]]", FLOAT, 20, 960)
+    found = found_in(*rows)["mixed-precision"]
+    assert 1.1 < found.speedup.mid < 2.5
+    assert found.certainty < 1
+
+
+def test_a_formula_written_op_by_op_is_unfused() -> None:
+    rows = [
+        row
+        for place in range(9)
+        for row in op(
+            10 + 20 * place, "aten::mul", ADD, "[[40000000],[]]", "float,double", 20 + 108 * place, 108
+        )
+    ]
+    found = found_in(*rows)["unfused-elementwise"]
+    assert found.class_ == "time"
+    assert found.speedup.low > 1.5
+    assert found.evidence["kernels_per_step"] == 9
+
+
+def test_one_layer_after_a_product_is_healthy() -> None:
+    product = op(10, "aten::mm", HALF, "[[8192,8192],[8192,4096]]", BF16, 20, 900)
+    layer = op(30, "aten::relu", ADD, "[[8192,4096]]", "c10::BFloat16", 920, 60)
+    assert set(found_in(*product, *layer)) <= {"device-sync"}
+
+
+@pytest.mark.parametrize(("vocabulary", "fires"), [(50257, True), (50304, False)])
+def test_sides_that_are_not_multiples_of_8(vocabulary: int, fires: bool) -> None:
+    shapes = f"[[2048,1024],[1024,{vocabulary}]]"
+    found = found_in(
+        *op(10, "aten::mm", "Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16>", shapes, BF16, 20, 970)
+    )
+    assert ("inefficient-shapes" in found) == fires
+    if fires:
+        assert "50,257" in found["inefficient-shapes"].detail
+        assert found["inefficient-shapes"].speedup.low > 1.5
+
+
+def test_copies_on_the_device_are_named_by_their_op() -> None:
+    product = op(10, "aten::mm", HALF, "[[8192,8192],[8192,2048]]", BF16, 20, 500)
+    grown = op(30, "aten::cat", COPY, "[[[400000000],[1000]]]", "TensorList", 520, 450)
+    found = found_in(*product, *grown)["device-copies"]
+    assert found.evidence["ops"] == ["aten::cat"]
+    assert 1.3 < found.speedup.mid < 2.2
+
+
+def test_activations_that_are_computed_twice() -> None:
+    forward = op(10, "aten::mm", HALF, "[[8192,8192],[8192,4096]]", BF16, 20, 450)
+    hook = "autograd  200  300  torch/utils/checkpoint.py(1100): unpack_hook  python  -  -  -"
+    again = [
+        row.replace("main", "autograd")
+        for row in op(210, "aten::mm", HALF, "[[8192,8192],[8192,4096]]", BF16, 470, 450)
+    ]
+    found = found_in(*forward, hook, *again)["recomputation"]
+    assert 1.6 < found.speedup.mid < 2.2
