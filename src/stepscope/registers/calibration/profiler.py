@@ -243,9 +243,9 @@ LIGHT_ERROR = measured(
     0.1,
     unit="share of the host's time in a light window",
     device=_H200,
-    how="chosen around what device activity alone costs a step; benchmarks/overhead/light.py prints it",
+    how=CHOSEN + "; benchmarks/overhead/light.py measures it",
     when="2026-11-16",
-    seen="1.0 to 1.3 times the unprofiled step",
+    seen="6 % in the first recording; before this range was chosen, device activity alone cost 1.0 to 1.3 times the step",
 )
 LIGHT_LEFT_LEAST = measured(
     "LIGHT_LEFT_LEAST",
