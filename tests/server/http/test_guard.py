@@ -154,5 +154,5 @@ def test_host_names(given: list[str], names: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("given", ["a b", "me@evil.example", "[", "http://", "?"])
 def test_what_is_no_host_name(given: str) -> None:
-    with pytest.raises(StepscopeError, match="no host name"):
+    with pytest.raises(StepscopeError, match="not a host name"):
         host_names([given])

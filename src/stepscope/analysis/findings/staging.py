@@ -6,16 +6,14 @@ import polars as pl
 
 from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.host.names import STAGES_COPY
 from stepscope.analysis.replay.plan import Plan
-
-# XLA lays a host array out anew before it hands it over.
-_STAGING = r"^(H2D Dispatch|Transpose::Execute|BufferFromHost|CopyToDevice|TransferTo|AbstractTfrtCpuBuffer|LinearizeHostBuffer)"
 
 
 def staging_events(case: Case) -> pl.Series:
     """Host events that stage copies to the device."""
     names = case.trace.events["name"].unique().drop_nulls()
-    wanted = names.filter(names.cast(pl.String).str.contains(_STAGING))
+    wanted = names.filter(names.cast(pl.String).str.contains(STAGES_COPY))
     events = case.trace.events.filter(pl.col("name").is_in(wanted.implode()))
     return events["id"]
 

@@ -109,8 +109,8 @@ INPUT_WORDS = (
     r"|(mini)?batch[ _-]?(load|fetch|prep|gen|iter)\w*|input[ _-]?(pipeline|fn|wait)|(collate|preprocess|augment)\w*|__next__"
     r"|iter(ate)?_?(mini_?)?batches|infinite_?(data\w*|loader))([^a-z]|$)|^(data|dataset|inputs?|(mini_?)?batches|(data_?)?loader|sampler)$"
 )
-# A thread of XLA that lays a batch out for the device, while the loop has gone on.
-_HANDS_BATCH_OVER = r"^H2D Dispatch"
+# A thread of XLA that lays a host array out for the device, while the loop has gone on: the host's part of a copy.
+STAGES_COPY = r"^(H2D Dispatch|Transpose::Execute|LinearizeHostBuffer)"
 _SAVES = r"(?i)(^|[^a-z])((save|write|load|restore|dump)_?(the_)?(ckpt|checkpoints?|model|state\w*|weights|snapshot)|checkpoint_?(save|write|io)|checkpointing)([^a-z]|$)|^checkpoint$"
 _FUNCTION = r"(?:^\$\S+ |\(\d+\): )([\w<>]+)$"
 
@@ -178,7 +178,7 @@ def rules(device_collectives: bool) -> Iterator[tuple[pl.Expr, int]]:
     yield is_op & name.str.contains(_COMPILING_OP), COMPILE
     yield kind == "overhead", PROFILER
     yield (role == "input").fill_null(False), INPUT
-    yield plain & name.str.contains(_HANDS_BATCH_OVER), INPUT
+    yield plain & name.str.contains(STAGES_COPY), OP
     yield (role == "compile").fill_null(False), COMPILE
     yield name.str.contains(_HOST_COLLECTIVE), HOST_COLLECTIVE
     if not device_collectives:

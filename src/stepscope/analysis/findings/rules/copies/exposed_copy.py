@@ -29,7 +29,7 @@ def find(case: Case) -> Finding | None:
     moving = copy_items(case).filter(pl.col("direction").is_in(["HtoD", "DtoH"]))
     over_bus = case.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]))["event"]
     copying = pl.col("part").is_in(["copy", "sync"]) & pl.col("named_by").is_in(over_bus.implode())
-    owned = case.free(copying | ((pl.col("part") == "input") & is_staging(case)))
+    owned = case.free(copying | ((pl.col("part") == "dispatch") & is_staging(case)))
     if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
         return None
     return of_part(case, RULE, owned, lambda: _copied_beside(case, moving))

@@ -9,7 +9,7 @@ from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding, Place
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.staging import is_staging, send_beside
+from stepscope.analysis.findings.staging import send_beside
 from stepscope.analysis.input_facts import InputFacts, input_facts
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.policy.findings import (
@@ -24,7 +24,7 @@ def find(case: Case) -> Finding | None:
     found = of_part(
         case,
         RULE,
-        case.free(pl.col("part") == "input", ~is_staging(case)),
+        case.free(pl.col("part") == "input"),
         lambda: loaded_beside(case, facts),
         WORTH_A_FINDING,
     )
@@ -51,7 +51,7 @@ def _advised(found: Finding, facts: InputFacts) -> Finding:
 def loaded_beside(case: Case, facts: InputFacts) -> Change:
     """Batches are made beside the step, by several workers: what they cannot make in the time of a step is waited for."""
     host = case.plan.host
-    mine = (pl.col("cause") == "input") & ~is_staging(case)
+    mine = pl.col("cause") == "input"
     making = float(host.filter(mine)["ns"].sum()) / max(1, len(case.lengths))
     without = case.plan.with_host(mine)
     rest = without.step_ns()
@@ -65,7 +65,7 @@ def loaded_beside(case: Case, facts: InputFacts) -> Change:
 
 def _waiting(case: Case, ns: float, before: float) -> Plan:
     left = min(1.0, max(0.0, ns) / before) if before else 0.0
-    return case.plan.with_host((pl.col("cause") == "input") & ~is_staging(case), left)
+    return case.plan.with_host(pl.col("cause") == "input", left)
 
 
 RULE: Rule[Case] = Rule(
@@ -74,7 +74,7 @@ RULE: Rule[Case] = Rule(
     title_without_device="The step waits for data",
     turn=70,
     page="input",
-    owns="`input`, but for the staging of copies",
+    owns="`input`",
     change="batches are made beside the step, by six workers at least, or twice as many as there are; what they cannot make in time is waited for. At most, no batch is waited for, and batches are sent while the device computes",
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",

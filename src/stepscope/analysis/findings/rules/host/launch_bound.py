@@ -14,6 +14,7 @@ from stepscope.analysis.findings.promise import left_by_replay, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host import optimizer_loop
 from stepscope.analysis.findings.rules.host.device_sync import RULE as DEVICE_SYNC
+from stepscope.analysis.findings.staging import is_staging
 from stepscope.analysis.host.causes import is_wait
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.calibration.kernels import (
@@ -84,7 +85,7 @@ class Launches:
 
 def slow_launches(case: Case) -> Launches | None:
     """What launching costs, if faster launches would help."""
-    owned = case.free(pl.col("part") == "dispatch")
+    owned = case.free(pl.col("part") == "dispatch", ~is_staging(case))
     ns = case.per_step(owned)
     if ns < LAUNCH_BOUND_LEAST * case.step_ns:
         return None
@@ -108,7 +109,8 @@ def has_launches(case: Case) -> bool:
     if case.device is None:
         return True
     launches = int((case.plan.items["device_ns"] > 0).sum())
-    dispatch = int(case.plan.host.filter(pl.col("cause") == "dispatch")["ns"].sum())
+    launching = (pl.col("cause") == "dispatch") & ~is_staging(case)
+    dispatch = int(case.plan.host.filter(launching)["ns"].sum())
     return dispatch < LONGEST_LAUNCH_NS * launches
 
 
