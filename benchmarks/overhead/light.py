@@ -23,6 +23,7 @@ from typing import Any
 
 import stepscope
 from benchmarks.overhead.light_jobs import JOBS, Step
+from stepscope.trace.frames import take_median
 
 ROUNDS = 3
 STEPS = 12
@@ -247,7 +248,7 @@ def _quality(place: Path, medians: dict[str, float]) -> str:
     without = plan(context.trace, context.steps, context.critical_device).step_ns()
     played = context.plan.step_ns()
     # Of the join alone, before anything is fitted: near 1 where the host decides how long the step is, less elsewhere.
-    host = (light.steps["dispatch_light_ns"].median() or 0.0) / bare  # type: ignore[operator]
+    host = take_median(light.steps["dispatch_light_ns"]) / bare
     return f"{text} {light.aligned:8.1%} {light.factor:7.2f} {host:6.2f} {played / bare - 1:+8.1%} {without / bare - 1:+8.1%}"
 
 

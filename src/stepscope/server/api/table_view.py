@@ -12,6 +12,7 @@ from stepscope.profiles.rows import as_texts, csv_header, csv_rows
 from stepscope.reports.tables.table import Column, Table
 from stepscope.server.api.table_filters import keeps
 from stepscope.server.http.request import BadRequest
+from stepscope.trace.frames import take_largest, take_smallest
 
 ROWS_PER_PIECE = 1 << 14
 LONGEST_CELL = 20_000
@@ -129,7 +130,7 @@ def _for_json(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _cell(values: pl.Series) -> pl.Series:
     if values.dtype in (pl.Int64, pl.UInt64) and len(values):
-        top = max(abs(int(values.max() or 0)), abs(int(values.min() or 0)))  # type: ignore[arg-type]
+        top = max(take_largest(values), -take_smallest(values))
         return values.cast(pl.String) if top > _LARGEST_SAFE else values
     if isinstance(values.dtype, pl.Categorical | pl.Enum):
         values = values.cast(pl.String)

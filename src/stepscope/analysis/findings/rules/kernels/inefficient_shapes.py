@@ -17,6 +17,7 @@ from stepscope.registers.calibration.kernels import (
     SLOW_PRODUCT_OF_PEAK,
 )
 from stepscope.registers.policy.findings import TOP_NAMES
+from stepscope.trace.frames import take_mean
 
 _HALF = ("bf16", "fp16")
 
@@ -31,7 +32,7 @@ def find(case: Case) -> Finding | None:
     sides = sorted({side for text in rows["shapes"].unique() for side in _odd_sides(text)}, reverse=True)
     why = (
         f"is spent in matrix products with sides that are not multiples of {ALIGNED_SIDE} "
-        f"({', '.join(f'{side:,}' for side in sides[:TOP_NAMES])}), at {float(rows['of_peak'].mean() or 0):.0%} of the peak."  # type: ignore[arg-type]
+        f"({', '.join(f'{side:,}' for side in sides[:TOP_NAMES])}), at {take_mean(rows['of_peak']):.0%} of the peak."
     )
     return of_kernels(
         case, RULE, rows.select("event", "least", "most"), why, evidence={"sides": sides[:TOP_NAMES]}
