@@ -109,3 +109,28 @@ def test_activations_that_are_computed_twice() -> None:
     ]
     found = found_in(*forward, hook, *again)["recomputation"]
     assert 1.6 < found.speedup.mid < 2.2
+
+
+@pytest.mark.parametrize(("rows", "fires"), [(10_000_000, True), (20_000, False)])
+def test_tables_of_which_a_batch_touches_a_few_rows(rows: int, fires: bool) -> None:
+    """8,192 indices into a table of ten million rows, whose gradient is dense."""
+    inputs = f'["","","{rows}","-1","False"]'
+    lines = ["track  start  dur  name  kind  launches  shapes  dtypes  inputs"]
+    for number in range(3):
+        at = 1000 * number
+        lines += [
+            f"main  {at}  1000  ProfilerStep#{number}  annotation  -  -  -  -",
+            f"main  {at + 10}  8  aten::embedding_dense_backward  op  -  [[8192,64],[8192],[],[],[]]  float,long  {inputs}",
+            f"main  {at + 11}  5  cudaLaunchKernel  runtime  embedding_backward  -  -  -",
+            f"stream 7  {at + 20}  100  embedding_backward  kernel  -  -  -  -",
+            f"main  {at + 30}  100  Optimizer.step#Adam.step  annotation  -  -  -  -",
+            f"main  {at + 40}  8  aten::_fused_adam_  op  -  [[[{rows},64]]]  TensorList  -",
+            f"main  {at + 41}  5  cudaLaunchKernel  runtime  multi_tensor_apply_kernel  -  -  -",
+            f"stream 7  {at + 120}  850  multi_tensor_apply_kernel  kernel  -  -  -  -",
+            f"main  {at + 140}  850  cudaDeviceSynchronize  runtime  -  -  -  -",
+        ]
+    case = case_of(compute_trace("\n".join(lines)))
+    found = {each.code: each for each in apply_rules(case)}
+    assert ("dense-embedding-gradient" in found) == fires
+    if fires:
+        assert found["dense-embedding-gradient"].speedup.low > 2

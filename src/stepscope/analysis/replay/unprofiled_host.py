@@ -67,7 +67,7 @@ def plan(trace: Trace, steps: Steps, device: int | None, light: LightHost | None
     if recorded.host.is_empty():
         return recorded
     if light is not None:
-        return _as_long(_as_light(recorded, light), step_basis(trace, 0.0, steps.source))
+        return _as_long(_as_light(recorded, light), step_basis(trace, 0.0, steps.source), steps)
     lost = _profiler_ns(recorded, ProfilerCost(trace), spans)
     made = _with_event_costs(recorded, lost)
     left = dispatch_left(trace, steps, made)
@@ -80,10 +80,7 @@ def dispatch_left(trace: Trace, steps: Steps, made: Plan) -> DispatchLeft:
     basis = step_basis(trace, 0.0, steps.source)
     if basis.source != UNPROFILED:
         return usual
-    found = None
-    waits = int((made.items["kind"] == native.WAIT).sum())
-    if basis.host_ns and waits <= len(steps.host):  # but the one at the end of a step
-        found = _fit_to_host(made, basis.host_ns, max(1, len(steps.host)))
+    found = _fit_to_host(made, basis, steps, "recorded_ns", DISPATCH_LEFT_LEAST, 1.0)
     if found is not None:
         return _around(found, "host")
     found = _fit_to_step(made, basis.ns)
@@ -110,10 +107,13 @@ def _as_light(made: Plan, light: LightHost) -> Plan:
     return replace(made, host=made.host.with_columns(shorter.alias(name) for name in SPEEDS))
 
 
-def _as_long(made: Plan, basis: Basis) -> Plan:
-    """Even a light window costs the host something: where it decides how long the step is, the unprofiled step says how much."""
+def _as_long(made: Plan, basis: Basis, steps: Steps) -> Plan:
+    """Even a light window costs the host something: its own lengths say how much, or the step where it decides about that."""
     scale = 1.0
-    if basis.source == UNPROFILED:
+    alone = _fit_to_host(made, basis, steps, USUAL, LIGHT_LEFT_LEAST, LIGHT_LEFT_MOST)
+    if alone is not None:
+        scale = alone
+    elif basis.source == UNPROFILED:
         fitted = _search(
             lambda share: _scaled(made, share).step_ns(), basis.ns, LIGHT_LEFT_LEAST, LIGHT_LEFT_MOST
         )
@@ -151,12 +151,21 @@ def _around(share: float, source: str) -> DispatchLeft:
     return DispatchLeft(low, share, min(1.0, high), source)
 
 
-def _fit_to_host(made: Plan, host_ns: float, steps: int) -> float | None:
-    """The share at which the host's work of a step is as long as its own step without the profiler."""
-    dispatch = float(made.host.filter(_is_dispatch())["recorded_ns"].sum()) / steps
-    others = float(made.host.filter(~_is_dispatch())[USUAL].sum()) / steps
-    share = (host_ns - others) / dispatch if dispatch else 0.0
-    return share if DISPATCH_LEFT_LEAST <= share <= 1.0 else None
+def _fit_to_host(
+    made: Plan, basis: Basis, steps: Steps, column: str, least: float, most: float
+) -> float | None:
+    """The share of dispatch at which the host's work of a step is as long as its own step without the profiler.
+
+    None where that is not known: a step that waits for the device inside has no length of the host alone.
+    """
+    count = max(1, len(steps.host))
+    waits = int((made.items["kind"] == native.WAIT).sum())
+    dispatch = float(made.host.filter(_is_dispatch())[column].sum()) / count
+    others = float(made.host.filter(~_is_dispatch())[USUAL].sum()) / count
+    if not basis.host_ns or waits > count or not dispatch:  # one may be at the end of a step
+        return None
+    share = (basis.host_ns - others) / dispatch
+    return share if least <= share <= most else None
 
 
 def _fit_to_step(made: Plan, step_ns: float) -> float | None:

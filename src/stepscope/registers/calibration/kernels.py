@@ -344,3 +344,10 @@ L2_OF_MEMORY = measured(
     device="a device whose L2 has no known bandwidth",
     how=CHOSEN + "; 2.1 (H200) to 4.6 (A100 40 GB) are known of others",
 )
+SPARSE_UPDATE_WORST = measured(
+    "SPARSE_UPDATE_WORST",
+    0.1,
+    unit="share of the optimizer's time",
+    device="H200",
+    how=CHOSEN + "; sorting and merging the rows of a batch",
+)

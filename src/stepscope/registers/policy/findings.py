@@ -269,6 +269,21 @@ MEMORY_TO_KEEP_ACTIVATIONS = policy(
     unit="share of the device's memory",
     why="that must be free before activations are advised to be kept",
 )
+DENSE_TABLE_LEAST = policy(
+    "DENSE_TABLE_LEAST",
+    0.2,
+    unit="share of the step",
+    why="sparse gradients change what an optimizer does: less is not worth it",
+)
+FEW_ROWS_OF_TABLE = policy(
+    "FEW_ROWS_OF_TABLE",
+    0.1,
+    unit="share of a table's rows",
+    why="a batch that touches more gains little from sparse gradients",
+)
+LIGHT_PASS = policy(
+    "LIGHT_PASS", 0.3, unit="share of the heaviest pass", why="a pass of an optimizer over all its parameters moves at least so much of that"
+)
 COPIES_ON_DEVICE_LEAST = policy(
     "COPIES_ON_DEVICE_LEAST",
     0.2,

@@ -1,0 +1,108 @@
+"""Gradients and updates of whole embedding tables, of which a batch touches a few rows."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import of_kernels
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.registers.calibration.kernels import SPARSE_UPDATE_WORST
+from stepscope.registers.policy.findings import DENSE_TABLE_LEAST, FEW_ROWS_OF_TABLE, LIGHT_PASS
+from stepscope.trace.frames import take_smallest
+from stepscope.trace.scopes import ancestors
+from stepscope.units import size
+
+_BACKWARD = "aten::embedding_dense_backward"
+_FLOAT_BYTES = 4
+_TOUCHED = 2  # tensors of the lightest pass of an optimizer: it reads one and writes it
+
+
+def find(case: Case) -> Finding | None:
+    """Tables with dense gradients, in a step that spends its time on zeroing and updating them."""
+    tables = _sparse_tables(case)
+    if tables.is_empty() or case.device is None:
+        return None
+    elements = int(tables["elements"].sum()) / max(1, len(case.lengths))
+    updates, made = _optimizer_kernels(case), _below(case, tables["event"])
+    left = 1 - min(1.0, elements / max(elements, _parameters(case, updates)))
+    chosen = pl.concat(
+        [
+            updates.select("event", least=pl.lit(left), most=pl.lit(min(1.0, left + SPARSE_UPDATE_WORST))),
+            made.to_frame("event").select("event", least=pl.lit(0.0), most=pl.lit(1.0)),
+        ]
+    )
+    why = (
+        f"is spent on gradients and updates of whole embedding tables ({size(_FLOAT_BYTES * elements)}), of which a batch "
+        f"touches {float(tables['touched'].sum()) / float(tables['rows'].sum()):.2%} of the rows."
+    )
+    return of_kernels(case, RULE, chosen, why, DENSE_TABLE_LEAST)
+
+
+def _sparse_tables(case: Case) -> pl.DataFrame:
+    """event, rows, touched, elements of the gradients that hold many more rows than the batch has."""
+    names = case.trace.events["name"].gather(case.trace.ops["event"]).cast(pl.String)
+    ops = case.trace.ops.filter(names == _BACKWARD).select("event", "shapes", "concrete_inputs").drop_nulls()
+    inside = ops.filter(case.trace.events["step"].gather(ops["event"]).is_not_null())
+    found = [
+        (event, *sizes)
+        for event, shapes, inputs in inside.cast(
+            {"shapes": pl.String, "concrete_inputs": pl.String}
+        ).iter_rows()
+        if (sizes := _sizes(shapes, inputs)) is not None
+    ]
+    schema = {"event": pl.UInt32, "rows": pl.Int64, "touched": pl.Int64, "elements": pl.Int64}
+    table = pl.DataFrame(found, schema=schema, orient="row")
+    return table.filter(pl.col("touched") < FEW_ROWS_OF_TABLE * pl.col("rows"))
+
+
+def _sizes(shapes: str, inputs: str) -> tuple[int, int, int] | None:
+    """Rows of the table, rows that the batch has at most, and elements of the table."""
+    try:
+        gradient, indices = json.loads(shapes)[:2]
+        rows = int(json.loads(inputs)[2])
+        return rows, math.prod(indices), rows * gradient[-1]
+    except (ValueError, TypeError, IndexError):
+        return None
+
+
+def _optimizer_kernels(case: Case) -> pl.DataFrame:
+    return case.compute.kernels.filter(
+        pl.col("class") == "optimizer", pl.col("device").eq_missing(case.device)
+    )
+
+
+def _parameters(case: Case, updates: pl.DataFrame) -> float:
+    """How many parameters the optimizer updates: by the lightest of its passes over all of them."""
+    passes = updates.filter(pl.col("bytes") > 0).group_by("op").agg(pl.col("bytes").sum())
+    lightest = take_smallest(passes.filter(pl.col("bytes") > LIGHT_PASS * pl.col("bytes").max())["bytes"])
+    return lightest / (_TOUCHED * _FLOAT_BYTES) / max(1, len(case.lengths))
+
+
+def _below(case: Case, ops: pl.Series) -> pl.Series:
+    """The kernels that these ops launch, however deep."""
+    events = case.trace.events
+    wanted = pl.repeat(False, len(events), eager=True).scatter(ops, True)
+    kernels = case.trace.kernels.drop_nulls("op")
+    inside = wanted.gather(kernels["op"]) | ancestors(events, wanted).gather(kernels["op"]).is_not_null()
+    found: pl.Series = kernels["event"].filter(inside)
+    return found
+
+
+RULE: Rule[Case] = Rule(
+    code="dense-embedding-gradient",
+    title="Whole embedding tables are updated for a few rows",
+    turn=118,
+    page="kernels",
+    owns="kernels of the optimizer and of dense embedding gradients, where a batch touches less than a tenth of the tables' rows; from 20 % of the step on",
+    change="the optimizer leaves the tables out, but for a tenth of its time at most; their gradients take no time at best",
+    fix={
+        "pytorch": "Update only the rows of the batch: nn.Embedding(…, sparse=True) with torch.optim.SparseAdam (or SGD, Adagrad) for the tables, and the usual optimizer for the rest. Rows that a batch lacks then keep their moments: results change a little.",
+        ANY: "Use sparse gradients for embedding tables, so that only the rows of the batch are updated.",
+    },
+    find=find,
+)
