@@ -8,6 +8,7 @@ import polars as pl
 
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.calibration.profiler import WARM_DISPATCH
+from stepscope.registers.policy.findings import LONG_WORK_OF_HOST
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,10 @@ class Change:
         return Change(self.smallest.combined(other.smallest), self.largest.combined(other.largest))
 
 
-def with_warm_caches(plan: Plan) -> Plan:
-    """Dispatch right after long work of the host is slower than usual, and gains when that work goes."""
+def with_warm_caches(plan: Plan, removed: float) -> Plan:
+    """Dispatch after long work of the host is slower than usual, and gains when that share of the step goes."""
+    if removed < LONG_WORK_OF_HOST:
+        return plan
     return plan.with_host(pl.col("cause") == "dispatch", WARM_DISPATCH)
 
 

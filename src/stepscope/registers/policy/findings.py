@@ -87,6 +87,12 @@ OPS_READ_WITH_A_WAIT = policy(
     unit="launches",
     why="that make the value which is waited for, and go with it at most",
 )
+LONG_WORK_OF_HOST = policy(
+    "LONG_WORK_OF_HOST",
+    0.3,
+    unit="share of the step",
+    why="that must go before the caches of what follows are taken to stay warm",
+)
 LONG_PYTHON_NS = policy(
     "LONG_PYTHON_NS",
     300_000,
@@ -282,7 +288,10 @@ FEW_ROWS_OF_TABLE = policy(
     why="a batch that touches more gains little from sparse gradients",
 )
 LIGHT_PASS = policy(
-    "LIGHT_PASS", 0.3, unit="share of the heaviest pass", why="a pass of an optimizer over all its parameters moves at least so much of that"
+    "LIGHT_PASS",
+    0.3,
+    unit="share of the heaviest pass",
+    why="a pass of an optimizer over all its parameters moves at least so much of that",
 )
 COPIES_ON_DEVICE_LEAST = policy(
     "COPIES_ON_DEVICE_LEAST",

@@ -60,7 +60,10 @@ def loaded_beside(case: Case, facts: InputFacts) -> Change:
     batch = making if workers == 1 else workers * (making + rest)
     fewest = max(MORE_WORKERS_LEAST, workers * 2)
     # Batches that others make can be pinned and sent while the device computes.
-    return Change(_waiting(case, batch / fewest - rest, making), with_warm_caches(send_beside(case, without)))
+    return Change(
+        _waiting(case, batch / fewest - rest, making),
+        with_warm_caches(send_beside(case, without), making / max(1.0, making + rest)),
+    )
 
 
 def _waiting(case: Case, ns: float, before: float) -> Plan:

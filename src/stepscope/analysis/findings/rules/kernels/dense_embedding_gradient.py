@@ -12,7 +12,7 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.calibration.kernels import SPARSE_UPDATE_WORST
-from stepscope.registers.policy.findings import DENSE_TABLE_LEAST, FEW_ROWS_OF_TABLE, LIGHT_PASS
+from stepscope.registers.policy.findings import DENSE_TABLE_LEAST, FEW_ROWS_OF_TABLE, LIGHT_PASS, MAJORITY
 from stepscope.trace.frames import take_smallest
 from stepscope.trace.scopes import ancestors
 from stepscope.units import size
@@ -30,6 +30,8 @@ def find(case: Case) -> Finding | None:
     elements = int(tables["elements"].sum()) / max(1, len(case.lengths))
     updates, made = _optimizer_kernels(case), _below(case, tables["event"])
     left = 1 - min(1.0, elements / max(elements, _parameters(case, updates)))
+    if left > MAJORITY:
+        return None  # in a language model the other weights cost more, and the head is dense anyway
     chosen = pl.concat(
         [
             updates.select("event", least=pl.lit(left), most=pl.lit(min(1.0, left + SPARSE_UPDATE_WORST))),
@@ -98,7 +100,7 @@ RULE: Rule[Case] = Rule(
     title="Whole embedding tables are updated for a few rows",
     turn=118,
     page="kernels",
-    owns="kernels of the optimizer and of dense embedding gradients, where a batch touches less than a tenth of the tables' rows; from 20 % of the step on",
+    owns="kernels of the optimizer and of dense embedding gradients, where tables are most of the parameters and a batch touches less than a tenth of their rows; from 20 % of the step on",
     change="the optimizer leaves the tables out, but for a tenth of its time at most; their gradients take no time at best",
     fix={
         "pytorch": "Update only the rows of the batch: nn.Embedding(…, sparse=True) with torch.optim.SparseAdam (or SGD, Adagrad) for the tables, and the usual optimizer for the rest. Rows that a batch lacks then keep their moments: results change a little.",
