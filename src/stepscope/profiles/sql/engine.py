@@ -17,7 +17,6 @@ import polars as pl
 
 from stepscope.profiles.sql.explain import BROKEN, explained, refused
 from stepscope.profiles.sql.wire import Order, Outcome, Table
-from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.schema import TABLES
 
 # DuckDB reads and writes its temporary folder whatever it is told about external access, so there is none.
@@ -241,7 +240,7 @@ def _is_known(kind: Any) -> bool:
 
 def _as_integer(values: pl.Series) -> pl.Series:
     """Sums of whole numbers have 128 bits in DuckDB, which few readers of our files know."""
-    largest = max(take_largest(values), -take_smallest(values))
+    largest = max(abs(int(values.max() or 0)), abs(int(values.min() or 0)))  # type: ignore[arg-type]
     exact: pl.Series = values.cast(pl.Int64 if largest <= _LARGEST else pl.Float64)
     return exact
 

@@ -11,15 +11,17 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.registers.calibration.kernels import SPARSE_UPDATE_WORST
+from stepscope.registers.calibration.kernels import (
+    LIGHTEST_PASS_TENSORS,
+    PARAMETER_BYTES,
+    SPARSE_UPDATE_WORST,
+)
 from stepscope.registers.policy.findings import DENSE_TABLE_LEAST, FEW_ROWS_OF_TABLE, LIGHT_PASS, MAJORITY
 from stepscope.trace.frames import take_smallest
 from stepscope.trace.scopes import ancestors
 from stepscope.units import size
 
 _BACKWARD = "aten::embedding_dense_backward"
-_FLOAT_BYTES = 4
-_TOUCHED = 2  # tensors of the lightest pass of an optimizer: it reads one and writes it
 
 
 def find(case: Case) -> Finding | None:
@@ -39,7 +41,7 @@ def find(case: Case) -> Finding | None:
         ]
     )
     why = (
-        f"is spent on gradients and updates of whole embedding tables ({size(_FLOAT_BYTES * elements)}), of which a batch "
+        f"is spent on gradients and updates of whole embedding tables ({size(PARAMETER_BYTES * elements)}), of which a batch "
         f"touches {float(tables['touched'].sum()) / float(tables['rows'].sum()):.2%} of the rows."
     )
     return of_kernels(case, RULE, chosen, why, DENSE_TABLE_LEAST)
@@ -82,7 +84,7 @@ def _parameters(case: Case, updates: pl.DataFrame) -> float:
     """How many parameters the optimizer updates: by the lightest of its passes over all of them."""
     passes = updates.filter(pl.col("bytes") > 0).group_by("op").agg(pl.col("bytes").sum())
     lightest = take_smallest(passes.filter(pl.col("bytes") > LIGHT_PASS * pl.col("bytes").max())["bytes"])
-    return lightest / (_TOUCHED * _FLOAT_BYTES) / max(1, len(case.lengths))
+    return lightest / (LIGHTEST_PASS_TENSORS * PARAMETER_BYTES) / max(1, len(case.lengths))
 
 
 def _below(case: Case, ops: pl.Series) -> pl.Series:
