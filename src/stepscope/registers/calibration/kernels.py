@@ -352,12 +352,16 @@ SPARSE_UPDATE_WORST = measured(
     how=CHOSEN + "; sorting and merging the rows of a batch",
 )
 PARAMETER_BYTES = measured(
-    "PARAMETER_BYTES", 4, unit="bytes of a parameter", device="any device", how="optimizers keep fp32"
+    "PARAMETER_BYTES",
+    4,
+    unit="bytes of a parameter",
+    device="PyTorch",
+    how="read in its source: optimizers keep fp32",
 )
 LIGHTEST_PASS_TENSORS = measured(
     "LIGHTEST_PASS_TENSORS",
     2,
     unit="tensors",
     device="any device",
-    how="read in PyTorch's source: the lightest pass of an optimizer reads one tensor and writes it",
+    how="read in its source: the lightest pass of an optimizer reads one tensor and writes it",
 )
