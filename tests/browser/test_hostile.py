@@ -23,7 +23,7 @@ def test_names_are_text(show: Callable[..., Any]) -> None:
     for name in ("ops", "kernels"):
         page.locator(f".nav a[href*='#/{name}?']").click()
         settle(page)
-        shown = page.locator("table").inner_text()
+        shown = page.locator("table").first.inner_text()
         assert MARKUP[0] in shown, name
         assert "<script>" in shown, name
     page.locator(".plot").first.hover(position={"x": 420, "y": 60})

@@ -8,8 +8,9 @@ from typing import Any
 from tests.browser.conftest import Site, Watched, playwright, settle
 
 
-def names(page: Any) -> list[str]:
-    found: list[str] = page.locator("[data-table] tbody td:first-child").all_inner_texts()
+def names(page: Any, table: str = "") -> list[str]:
+    chosen = f"[data-table={table}]" if table else "[data-table]"
+    found: list[str] = page.locator(f"{chosen} tbody td:first-child").all_inner_texts()
     return found
 
 
@@ -61,16 +62,16 @@ def test_grouped_by_shape(show: Callable[..., Any]) -> None:
 
 def test_link_restores_the_table(show: Callable[..., Any]) -> None:
     page = show("kernels", "kineto_gpu", sort="calls", desc=1, filter="nvjet", offset=0, all=1)
-    assert page.locator("[data-table] input[type=search]").input_value() == "nvjet"
-    assert page.locator("th[aria-sort=descending]").inner_text() == "calls"
-    assert all("nvjet" in name for name in names(page))
-    assert page.locator("th", has_text="registers").count() == 1
+    assert page.locator("[data-table=kernels] input[type=search]").input_value() == "nvjet"
+    assert page.locator("[data-table=kernels] th[aria-sort=descending]").inner_text() == "calls"
+    assert all("nvjet" in name for name in names(page, "kernels"))
+    assert page.locator("[data-table=kernels] th", has_text="registers").count() == 1
 
 
 def test_csv_has_all_matching_rows(show: Callable[..., Any]) -> None:
     page = show("kernels", "kineto_gpu", filter="nvjet")
     with page.expect_download() as started:
-        page.locator("a.csv").click()
+        page.locator("[data-table=kernels] a.csv").click()
     lines = started.value.path().read_text().splitlines()
     assert lines[0].startswith("name,op,calls,total_ns")
     assert len(lines) > 3

@@ -44,13 +44,13 @@ async function render(root, context) {
       ["of unknown precision", precision.unknown_share ? share(precision.unknown_share) : null],
     ]),
     top(kernels.rows.slice(0, TOP), kernels.total),
-    roofline?.parts.length ? compute(context, roofline) : null,
     serverTable(context, {
       name: "kernels",
       help: helpLink("report/kernels"),
       title: "All kernels",
       why: "No kernels were recorded.",
     }),
+    roofline?.parts.length ? compute(context, roofline) : null,
   );
 }
 
@@ -68,12 +68,14 @@ function compute(context, roofline) {
     ]),
     serverTable(context, {
       name: "compute",
+      prefix: "compute-",
       help: helpLink("report/roofline"),
       title: "Where compute goes",
       why: "No kernels ran inside the steps.",
     }),
     serverTable(context, {
       name: "roofline",
+      prefix: "roofline-",
       help: helpLink("report/roofline"),
       title: "Classes and ops against their bound",
       why: "No kernels ran inside the steps.",
