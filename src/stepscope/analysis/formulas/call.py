@@ -74,9 +74,12 @@ class Call:
         return str(self.inputs[place]) if place < len(self.inputs) else ""
 
     def numbers(self, place: int) -> list[int]:
-        """The argument at this place as a list of whole numbers."""
+        """The argument at this place as a list of whole numbers; ValueError where it is none."""
         found = self.inputs[place]
-        value = msgspec.json.decode(found) if isinstance(found, str) else found
+        try:
+            value = msgspec.json.decode(found) if isinstance(found, str) else found
+        except msgspec.DecodeError as error:  # a ValueError only in newer versions of msgspec
+            raise ValueError(str(error)) from None
         return [int(each) for each in (value if isinstance(value, list) else [value])]
 
     def is_true(self, place: int) -> bool:
