@@ -28,6 +28,24 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+MOST_TIMES = 100  # a larger speed-up is written as that
+
+
+def times(value: float) -> str:
+    """A ratio with as many figures as say something: 1.37, 4.8, 12."""
+    return f"{value:.{2 if value < 3 else 1 if value < 10 else 0}f}"
+
+
+def speedup(low: float, high: float) -> str:
+    """A speed-up within bounds: `1.40–2.10×`, or one figure where both ends read the same."""
+    if low >= MOST_TIMES:
+        return f"more than {MOST_TIMES}×"
+    first, last = times(low), times(high)
+    if first == last:
+        return f"{first}×"
+    return f"{first}–{'more than ' if high >= MOST_TIMES else ''}{last}×"
+
+
 def _three_figures(value: float) -> str:
     digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
     return f"{value:.{digits}f}"

@@ -11,8 +11,9 @@ from typing import Any
 import polars as pl
 
 from stepscope.analysis.host.activity import self_time
-from stepscope.analysis.host.functions import Place, place_of
+from stepscope.analysis.host.functions import place_of
 from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
+from stepscope.analysis.host.place import Place
 from stepscope.trace.lookup import distinct
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace

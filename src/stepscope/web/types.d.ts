@@ -54,7 +54,7 @@ export interface Finding {
 
 export interface Interval { low: number; mid: number; high: number; }
 
-export interface Place { function: string; file: string | null; line: number | null; 
+export interface Place { file: string; line: number; function: string; 
 }
 
 export interface Problem {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.analysis.findings.apply import replay_together
+from stepscope.analysis.findings.apply import apply_rules, replay_together
 from tests.builders.cases import case_of_text, findings_of, gemm, steps
 
 
@@ -22,8 +22,8 @@ def test_many_waits_come_before_faster_launches() -> None:
         rows += [f"main  {at}  30  aten::add  op  -", *gemm(at + 30, 20, begin=at + 42)]
         rows += [f"main  {at + 41}  24  cudaStreamSynchronize  runtime  -"]
     found = {each.code: each for each in findings_of(steps(*rows))}
+    assert "device-sync" in found
     assert "launch-bound" not in found
-    assert found["device-sync"].speedup.low >= 1
 
 
 def test_an_interval_holds_its_middle_and_widens_without_a_light_window() -> None:
@@ -39,8 +39,6 @@ def test_an_interval_holds_its_middle_and_widens_without_a_light_window() -> Non
 def test_all_changes_together_bring_more_than_the_largest() -> None:
     load = "main  0  300  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__  annotation  -"
     case = case_of_text(steps(load, "main  300  300  aten::sort  op  -", *gemm(600, 385)))
-    from stepscope.analysis.findings.apply import apply_rules
-
     found = apply_rules(case)
     both = replay_together(case, found)
     assert both is not None

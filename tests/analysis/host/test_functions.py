@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 from stepscope.analysis.account.account import account
-from stepscope.analysis.host.functions import Place, calls_of, functions_of_slow_steps, place_of, where
+from stepscope.analysis.host.functions import calls_of, functions_of_slow_steps, place_of, where
+from stepscope.analysis.host.place import Place
 from stepscope.analysis.steps.find import find_steps
 from stepscope.trace.trace import Trace
 from tests.builders.inline import US, trace_of

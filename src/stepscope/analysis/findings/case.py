@@ -16,8 +16,10 @@ from stepscope.analysis.account.account import Account
 from stepscope.analysis.basis import RECORDED, Basis, is_broken, step_basis
 from stepscope.analysis.compute.account import ComputeAccount
 from stepscope.analysis.findings.change import Change
-from stepscope.analysis.findings.finding import Finding, Interval, Place
+from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.host.functions import where
+from stepscope.analysis.host.names import STAGES_COPY
+from stepscope.analysis.host.place import Place
 from stepscope.analysis.kernels.device_peaks import Peaks, peaks
 from stepscope.analysis.memory import DeviceMemory
 from stepscope.analysis.replay.plan import SPEEDS, USUAL, Plan
@@ -74,6 +76,13 @@ class Case:
     def compute(self) -> ComputeAccount:
         """What the device's compute time went to."""
         return self.compute_of()
+
+    @cached_property
+    def staging(self) -> pl.Series:
+        """Host events that stage copies to the device."""
+        names = self.trace.events["name"].unique().drop_nulls()
+        wanted = names.filter(names.cast(pl.String).str.contains(STAGES_COPY))
+        return self.trace.events.filter(pl.col("name").is_in(wanted.implode()))["id"]
 
     @cached_property
     def all_slices(self) -> pl.DataFrame:
@@ -225,8 +234,7 @@ class Case:
             .agg(pl.col("ns").sum())
             .sort(["ns", "named_by"], descending=[True, False])
         )
-        found = where(self.trace, summed["named_by"])[:count]
-        return [Place(function=each.function, file=each.file, line=each.line) for each in found]
+        return where(self.trace, summed["named_by"])[:count]
 
     def by_part(self, owned: pl.DataFrame) -> dict[str, int]:
         """Time of these slices per step, by part, largest first."""

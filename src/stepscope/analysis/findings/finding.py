@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from stepscope.analysis.host.place import Place
+
 # What threatens the run first; within a class findings sort by the saving that can be expected.
 CLASSES = ("capture", "memory", "time", "advice")
 
@@ -16,14 +18,6 @@ class Interval(msgspec.Struct, frozen=True):
     low: float = 1.0
     mid: float = 1.0
     high: float = 1.0
-
-
-class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where in the program: a function, and its file and line where they are known."""
-
-    function: str
-    file: str | None = None
-    line: int | None = None
 
 
 class Finding(msgspec.Struct, kw_only=True):

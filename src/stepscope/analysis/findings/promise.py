@@ -123,12 +123,6 @@ def _shares(case: Case, plan: Plan) -> dict[str, float]:
     return {speed: plan.at(speed).step_ns() / before for speed, before in case.played.items()}
 
 
-def in_words(speedup: Interval) -> str:
-    """`1.4–2.1×`, or one figure where both ends read the same."""
-    low, high = f"{speedup.low:.2f}", f"{speedup.high:.2f}"
-    return f"{low}×" if low == high else f"{low}–{high}×"
-
-
 def left_by_account(case: Case, owned_ns: float) -> Interval:
     """What is left where only the account can say it: the owned time goes, in part or as a whole."""
     share = min(1.0, owned_ns / case.step_ns)

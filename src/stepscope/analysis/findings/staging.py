@@ -6,26 +6,28 @@ import polars as pl
 
 from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.host.names import STAGES_COPY
 from stepscope.analysis.replay.plan import Plan
-
-
-def staging_events(case: Case) -> pl.Series:
-    """Host events that stage copies to the device."""
-    names = case.trace.events["name"].unique().drop_nulls()
-    wanted = names.filter(names.cast(pl.String).str.contains(STAGES_COPY))
-    events = case.trace.events.filter(pl.col("name").is_in(wanted.implode()))
-    return events["id"]
 
 
 def is_staging(case: Case) -> pl.Expr:
     """Slices and host time that are named by such an event."""
-    return pl.col("named_by").is_in(staging_events(case).implode())
+    return pl.col("named_by").is_in(case.staging.implode())
 
 
 def uploads(case: Case) -> pl.Series:
     """Copies from the host to the device."""
-    found: pl.Series = case.trace.copies.filter(pl.col("direction").cast(pl.String) == "HtoD")["event"]
+    return _copies(case, "HtoD")
+
+
+def over_bus(case: Case) -> pl.Series:
+    """Copies between host and device, either way."""
+    return _copies(case, "HtoD", "DtoH")
+
+
+def _copies(case: Case, *directions: str) -> pl.Series:
+    found: pl.Series = case.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(directions))[
+        "event"
+    ]
     return found
 
 

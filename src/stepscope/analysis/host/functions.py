@@ -10,6 +10,7 @@ import polars as pl
 
 from stepscope.analysis.host.activity import self_time
 from stepscope.analysis.host.causes import host_codes, is_wait
+from stepscope.analysis.host.place import Place
 from stepscope.native.host.lineage import CONTEXT
 from stepscope.registers.policy.findings import ELSEWHERE_TOO
 from stepscope.trace.frames import conform
@@ -24,15 +25,6 @@ EXTRA = {
     "name": pl.String, "frame": pl.UInt32, "slow_ns": pl.Int64, "usual_ns": pl.Int64, "self_extra_ns": pl.Int64,
     "extra_ns": pl.Int64, "only_slow": pl.Boolean,
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a function is."""
-
-    file: str
-    line: int
-    function: str
 
 
 def place_of(name: str | None) -> Place | None:

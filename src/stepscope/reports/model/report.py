@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from stepscope.analysis.findings.finding import Finding, Interval, Place
+from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.host.place import Place
 from stepscope.reports.model.ranks import (
     Arrival,
     CollectiveRow,

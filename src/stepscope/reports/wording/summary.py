@@ -13,8 +13,6 @@ from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.values import share
 
 _LEAST_GAIN = 1.005  # less is written as 1.00×
-_ROUGH, _COARSE = 3, 10  # from here on one decimal place, and none
-_MOST_TIMES = 100
 
 
 def own_rows(report: Report, rank: int | None = None) -> list[StepRow]:
@@ -116,13 +114,9 @@ def gain(finding: Finding) -> str:
 
 def speedup(found: Interval) -> str:
     """`1.4–2.1× (most likely 1.7×)`."""
-    if found.low >= _MOST_TIMES:
-        return f"more than {_MOST_TIMES:.0f}×"
-    low, mid, high = (_times(figure) for figure in (found.low, found.mid, found.high))
-    bounds = (
-        low if low == high else f"{low}–more than {high}" if found.high >= _MOST_TIMES else f"{low}–{high}"
-    )
-    return f"{bounds}×" if mid in (low, high) else f"{bounds}× (most likely {mid}×)"
+    bounds, mid = units.speedup(found.low, found.high), units.times(found.mid)
+    is_said = found.low >= units.MOST_TIMES or mid in (units.times(found.low), units.times(found.high))
+    return bounds if is_said else f"{bounds} (most likely {mid}×)"
 
 
 def together(report: Report) -> str:
@@ -133,7 +127,3 @@ def together(report: Report) -> str:
         > 1
     )
     return f"All of these together: speed-up {speedup(found)}." if found is not None and several else ""
-
-
-def _times(figure: float) -> str:
-    return f"{figure:.0f}" if figure >= _COARSE else f"{figure:.1f}" if figure >= _ROUGH else f"{figure:.2f}"

@@ -12,6 +12,7 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.copies.round_trip_copy import round_trips
 from stepscope.analysis.findings.rules.host import optimizer_loop
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
+from stepscope.analysis.findings.staging import over_bus
 from stepscope.analysis.host.names import NO_COMPUTATION
 from stepscope.registers.calibration.kernels import FUSED_OPTIMIZER_LAUNCHES
 from stepscope.registers.calibration.launches import (
@@ -68,8 +69,7 @@ def _optimizer_on_host(case: Case, owned: pl.DataFrame) -> Finding:
     items = case.plan.host.filter(updates)["item"].unique().implode()
     inside = pl.col("item").is_in(items)
     smallest = case.plan.with_host(updates, FUSED_OPTIMIZER_LAUNCHES).with_device(inside).without_waits()
-    copies = case.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]))["event"]
-    moves = pl.col("event").is_in(copies.implode())
+    moves = pl.col("event").is_in(over_bus(case).implode())
     moving = case.plan.items.filter(moves)["item"].implode()
     largest = smallest.with_device(moves).with_host(
         pl.col("item").is_in(moving) & (pl.col("cause") != "input")
@@ -83,9 +83,8 @@ def _on_device(case: Case, on_host: pl.Expr) -> Change:
     smallest = case.plan.with_host(on_host).without_waits()
     near = case.plan.host.filter(on_host)["item"].unique().cast(pl.Int64)
     around = pl.concat([near + offset for offset in (-1, 0, 1)]).unique()
-    copies = case.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]))["event"]
     moving = case.plan.items.filter(
-        pl.col("event").is_in(copies.implode()), pl.col("item").cast(pl.Int64).is_in(around.implode())
+        pl.col("event").is_in(over_bus(case).implode()), pl.col("item").cast(pl.Int64).is_in(around.implode())
     )["item"].implode()
     moves = pl.col("item").is_in(moving)
     largest = smallest.with_host(moves & (pl.col("cause") != "input")).with_device(moves)

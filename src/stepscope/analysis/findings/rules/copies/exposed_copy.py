@@ -11,7 +11,7 @@ from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.staging import is_staging, uploads
+from stepscope.analysis.findings.staging import is_staging, over_bus, uploads
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.calibration.launches import (
     LARGE_COPY_BYTES,
@@ -27,8 +27,7 @@ from stepscope.registers.policy.findings import (
 def find(case: Case) -> Finding | None:
     """Copies that nothing hides."""
     moving = copy_items(case).filter(pl.col("direction").is_in(["HtoD", "DtoH"]))
-    over_bus = case.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]))["event"]
-    copying = pl.col("part").is_in(["copy", "sync"]) & pl.col("named_by").is_in(over_bus.implode())
+    copying = pl.col("part").is_in(["copy", "sync"]) & pl.col("named_by").is_in(over_bus(case).implode())
     owned = case.free(copying | ((pl.col("part") == "dispatch") & is_staging(case)))
     if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
         return None
@@ -52,7 +51,6 @@ def _hidden(case: Case, moving: pl.DataFrame, rate: float) -> Plan:
     copies = case.trace.copies.filter(_is_pageable()).select("event", "bytes")
     items = case.plan.items.join(copies, on="event", how="left", maintain_order="left")
     factor = (items["bytes"] / rate / items["device_ns"]).fill_null(1.0).fill_nan(1.0).clip(0.0, 1.0)
-    over_bus = pl.col("event").is_in(moving["event"].implode())
     # A copy from pageable memory makes the host wait until it is done, and copies once more on the host.
     staged = pl.col("item").is_in(moving["item"].implode()) & pl.col("cause").is_in(
         ["dispatch", "sync", "copy"]
@@ -62,7 +60,7 @@ def _hidden(case: Case, moving: pl.DataFrame, rate: float) -> Plan:
         case.plan.with_device(pl.lit(True), pl.lit(factor))
         .with_host(staged & (pl.col("recorded_ns") >= STAGED_COPY_NS))
         .without_waits(pl.lit(blocking))
-        .on_own_stream(over_bus)
+        .on_own_stream(pl.col("event").is_in(moving["event"].implode()))
     )
 
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
-from stepscope.analysis.findings.finding import Finding, Place
+from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.staging import send_beside
@@ -40,7 +40,7 @@ def _advised(found: Finding, facts: InputFacts) -> Finding:
     }
     if facts.slow is not None:
         place = facts.slow
-        found.where = [Place(function=place.function, file=place.file, line=place.line)]
+        found.where = [place]
         found.detail += f" The slowest function{' of the workers' if facts.slow_in_worker else ''} is {place.function} ({place.file}:{place.line})."
     if facts.workers:
         of = f" of {facts.cores} cores" if facts.cores else ""

@@ -68,9 +68,7 @@ def _say_second_stage(case: Case, launches: Launches) -> None:
         return
     both = case.gain(left_by_replay(case, first.combined(launches.changed))).speedup
     waits.evidence = {**waits.evidence, "then": RULE.code, "then_speedup": round(both.high, 2)}
-    waits.detail += (
-        f" Launched as one graph after that, the step would be up to {both.high:.1f}× as fast as now."
-    )
+    waits.detail += f" Launched as one graph after that, the speed-up would be up to {both.high:.1f}×."
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding, Interval
-from stepscope.analysis.findings.promise import in_words, left_by_replay, of_kernels, shorten_kernels
+from stepscope.analysis.findings.promise import left_by_replay, of_kernels, shorten_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.calibration.kernels import (
     AUTOCAST_OTHERS_BEST,
@@ -27,6 +27,7 @@ from stepscope.registers.calibration.kernels import (
 from stepscope.registers.policy.findings import (
     MAJORITY,
 )
+from stepscope.units import speedup
 
 
 def find(case: Case) -> Finding | None:
@@ -53,12 +54,12 @@ def _with_tf32(case: Case, found: Finding, products: pl.DataFrame) -> Finding:
     faster = shorten_kernels(case, products.select("event", least=least, most=most))
     tf32, half = case.gain(left_by_replay(case, faster)).speedup, found.speedup
     found.evidence = {**found.evidence, "tf32": _figures(tf32), "bf16": _figures(half)}
-    found.detail += f" TF32: {in_words(tf32)}; bfloat16: {in_words(half)}."
+    found.detail += f" TF32: {speedup(tf32.low, tf32.high)}; bfloat16: {speedup(half.low, half.high)}."
     return found
 
 
-def _figures(speedup: Interval) -> dict[str, float]:
-    return {"low": speedup.low, "mid": speedup.mid, "high": speedup.high}
+def _figures(found: Interval) -> dict[str, float]:
+    return {"low": found.low, "mid": found.mid, "high": found.high}
 
 
 def _plain_products(case: Case) -> pl.DataFrame:
