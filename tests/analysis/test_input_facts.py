@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stepscope.analysis.host.functions import Place
+from stepscope.analysis.host.place import Place
 from stepscope.analysis.input_facts import InputFacts, input_facts
 from tests.builders.inline import trace_of
 
