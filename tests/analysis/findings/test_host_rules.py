@@ -55,3 +55,17 @@ def test_compilation_in_the_first_step_alone_is_warm_up() -> None:
     rows = steps(*gemm(0, 985), count=4)
     rows += ["main  0  900  torch._dynamo compile  annotation  -"]
     assert "recompilation" not in {each.code for each in findings_of(rows)}
+
+
+def test_a_loop_that_launches_piece_by_piece() -> None:
+    """Twelve experts, each with a wait of its own: one cause, and what it promises is the loop launched at once."""
+    rows = ["main  0  980  moe.py(8): experts  python  -"]
+    for k in range(12):
+        at = 80 * k
+        rows += [f"main  {at}  30  aten::add  op  -", *gemm(at + 30, 4, begin=at + 42)]
+        rows += [f"main  {at + 41}  24  cudaStreamSynchronize  runtime  -"]
+    found = findings_of(steps(*rows))
+    assert found[0].code == "unbatched-loop"
+    assert found[0].speedup.mid > 2
+    assert [(place.file, place.line) for place in found[0].where] == [("moe.py", 8)]
+    assert "device-sync" not in {each.code for each in found}

@@ -134,3 +134,14 @@ def test_tables_of_which_a_batch_touches_a_few_rows(rows: int, fires: bool) -> N
     assert ("dense-embedding-gradient" in found) == fires
     if fires:
         assert found["dense-embedding-gradient"].speedup.low > 2
+
+
+def test_float64_that_nobody_asked_for() -> None:
+    gemm = "void cutlass::Kernel<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>"
+    product = op(10, "aten::mm", gemm, "[[4096,2048],[2048,2048]]", "double,double", 20, 800)
+    single = op(10, "aten::mm", PLAIN, "[[4096,2048],[2048,2048]]", FLOAT, 20, 800)
+    found = found_in(*product)["double-precision"]
+    assert found.speedup.low < found.speedup.mid < found.speedup.high
+    assert found.speedup.high > 1.5
+    assert "float32" in found.fix
+    assert "double-precision" not in found_in(*single)

@@ -25,6 +25,7 @@ from stepscope.analysis.memory import DeviceMemory
 from stepscope.analysis.replay.plan import SPEEDS, USUAL, Plan
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.usual import outliers, usual
+from stepscope.registers.calibration.profiler import REPLAY_ERROR
 from stepscope.registers.policy.findings import (
     MOST_SAVED,
     MOST_STEP_NOISE,
@@ -158,7 +159,8 @@ class Case:
         if is_broken(self.trace) or self.basis.ns <= 0:
             return Gain(0, Interval(), None)
         usual = 1.0 if of_all else self.step_count / max(1, len(self.lengths))
-        noise = self._noise if left.mid < 1 else 0.0
+        # The less is left, the more of it was never seen alone.
+        noise = self._noise + REPLAY_ERROR * (1 - left.mid) if left.mid < 1 else 0.0
         shares = [
             1 - usual * (1 - min(1.0, max(0.0, share * factor)))
             for share, factor in ((left.low, 1 - noise), (left.mid, 1.0), (left.high, 1 + noise))

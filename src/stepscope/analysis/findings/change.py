@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from stepscope.analysis.replay.plan import Plan
+from stepscope.analysis.replay.plan import USUAL, Plan
 from stepscope.registers.calibration.profiler import WARM_DISPATCH
 from stepscope.registers.policy.findings import LONG_WORK_OF_HOST
 
@@ -23,9 +23,10 @@ class Change:
         return Change(self.smallest.combined(other.smallest), self.largest.combined(other.largest))
 
 
-def with_warm_caches(plan: Plan, removed: float) -> Plan:
-    """Dispatch after long work of the host is slower than usual, and gains when that share of the step goes."""
-    if removed < LONG_WORK_OF_HOST:
+def with_warm_caches(plan: Plan, before: Plan) -> Plan:
+    """Dispatch after long work of the host is slower than usual, and gains when so much of the host's time goes."""
+    was, left = (int(one.host[USUAL].sum()) for one in (before, plan))
+    if was - left < LONG_WORK_OF_HOST * was:
         return plan
     return plan.with_host(pl.col("cause") == "dispatch", WARM_DISPATCH)
 

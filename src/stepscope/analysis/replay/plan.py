@@ -87,7 +87,7 @@ class Plan:
         """The same, with the lengths of some steps only."""
         return replace(self, counted=places)
 
-    def with_host(self, matches: pl.Expr, factor: float = 0.0) -> Plan:
+    def with_host(self, matches: pl.Expr, factor: float | pl.Expr = 0.0) -> Plan:
         """The host's work of some causes or names takes `factor` of its time."""
         shorter = [
             pl.when(matches).then((pl.col(name) * factor).cast(pl.Int64)).otherwise(name).alias(name)

@@ -62,6 +62,19 @@ UNSURE_PRECISION = policy(
     "UNSURE_PRECISION", 0.7, unit="certainty", why="some models need the digits of fp32"
 )
 
+DOUBLE_TO_SINGLE_MOST = policy(
+    "DOUBLE_TO_SINGLE_MOST",
+    0.6,
+    unit="share of the time",
+    why="that a kernel on float64 needs with float32 at most: half the bytes, and a start that stays",
+)
+DOUBLE_TO_SINGLE_LEAST = policy(
+    "DOUBLE_TO_SINGLE_LEAST",
+    0.45,
+    unit="share of the time",
+    why="that it needs at least: half the bytes fit into caches better",
+)
+
 # The host.
 UNSURE_LAUNCHES = policy(
     "UNSURE_LAUNCHES",
@@ -87,10 +100,52 @@ OPS_READ_WITH_A_WAIT = policy(
     unit="launches",
     why="that make the value which is waited for, and go with it at most",
 )
+LOOP_ITERATIONS = policy(
+    "LOOP_ITERATIONS",
+    8,
+    unit="calls of one op or module in one call of a function",
+    why="fewer are written out by hand, or a handful of terms of a loss",
+)
+LOOP_CALLS_OF_FUNCTION = policy(
+    "LOOP_CALLS_OF_FUNCTION",
+    24,
+    unit="calls of one function in one call of another",
+    why="a model written in functions calls one for each of its layers, which cannot be batched",
+)
+LOOP_BODY_SHARE = policy(
+    "LOOP_BODY_SHARE",
+    0.5,
+    unit="share of a function's launches",
+    why="then the time between its calls is the loop's, too",
+)
+LOOP_LEAST = policy(
+    "LOOP_LEAST",
+    0.1,
+    unit="share of the step in which the device waits for the loop",
+    why="a shorter loop is left to the findings about waits and launches",
+)
+BATCHED_EFFICIENCY_LEAST = policy(
+    "BATCHED_EFFICIENCY_LEAST",
+    0.3,
+    unit="share of the bound",
+    why="what batched products and gathers of small pieces reach at least",
+)
+BATCHED_EFFICIENCY_MOST = policy(
+    "BATCHED_EFFICIENCY_MOST",
+    0.8,
+    unit="share of the bound",
+    why="what they reach at most: pieces of different lengths are padded",
+)
+BATCHED_OPS_MOST = policy(
+    "BATCHED_OPS_MOST",
+    4,
+    unit="batched ops for each op of the loop",
+    why="sorting, padding and gathering come with it",
+)
 LONG_WORK_OF_HOST = policy(
     "LONG_WORK_OF_HOST",
     0.3,
-    unit="share of the step",
+    unit="share of the host's time",
     why="that must go before the caches of what follows are taken to stay warm",
 )
 LONG_PYTHON_NS = policy(

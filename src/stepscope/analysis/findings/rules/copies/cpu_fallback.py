@@ -88,8 +88,7 @@ def _on_device(case: Case, on_host: pl.Expr) -> Change:
     )["item"].implode()
     moves = pl.col("item").is_in(moving)
     largest = smallest.with_host(moves & (pl.col("cause") != "input")).with_device(moves)
-    removed = float(case.plan.host.filter(on_host)["ns"].sum()) / max(1, len(case.lengths)) / case.step_ns
-    return Change(smallest, with_warm_caches(largest, removed))
+    return Change(smallest, with_warm_caches(largest, case.plan))
 
 
 def _with_outer(outer: pl.Series, launches: pl.Series) -> pl.Series:

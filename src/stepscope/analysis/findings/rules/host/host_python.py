@@ -49,10 +49,7 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     waits = pl.col("event").is_in(calls.waits.implode())
     copied = pl.col("event").is_in(calls.copies.implode()) | pl.col("item").is_in(items)
     largest = smallest.with_host(pl.lit(inside)).with_device(copied).without_waits(waits)
-    return Change(
-        smallest,
-        with_warm_caches(_without_uploads(case, largest, python), case.per_step(owned) / case.step_ns),
-    )
+    return Change(smallest, with_warm_caches(_without_uploads(case, largest, python), case.plan))
 
 
 def _without_uploads(case: Case, plan: Plan, python: pl.Expr) -> Plan:

@@ -62,7 +62,7 @@ def loaded_beside(case: Case, facts: InputFacts) -> Change:
     # Batches that others make can be pinned and sent while the device computes.
     return Change(
         _waiting(case, batch / fewest - rest, making),
-        with_warm_caches(send_beside(case, without), making / max(1.0, making + rest)),
+        with_warm_caches(send_beside(case, without), case.plan),
     )
 
 

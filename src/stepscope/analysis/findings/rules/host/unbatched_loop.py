@@ -1,0 +1,130 @@
+"""A loop in Python launches one small piece of work after the other that could be launched together."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.rules.host.launch_bound import is_eager
+from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
+from stepscope.analysis.host.functions import where
+from stepscope.analysis.host.loops import Loops, find_loops
+from stepscope.analysis.replay.plan import Plan
+from stepscope.registers.policy.compute import SMALL_KERNEL_NS
+from stepscope.registers.policy.findings import (
+    BATCHED_EFFICIENCY_LEAST,
+    BATCHED_EFFICIENCY_MOST,
+    BATCHED_OPS_MOST,
+    LOOP_LEAST,
+    MAJORITY,
+)
+from stepscope.trace.lookup import rows_by_event
+
+_HOLDS_UP = ("dispatch", "sync", "python", "unexplained")
+
+
+def find(case: Case) -> Finding | None:
+    """The device waits for a loop that does the same for each expert, sample, parameter or time step."""
+    if case.device is None or is_eager(case):
+        return None
+    loops = find_loops(case.trace)
+    if loops.found.is_empty():
+        return None
+    mine = loops.loop_of.is_not_null() & ~in_optimizer(case.trace.events)
+    owned = case.free(pl.col("part").is_in(_HOLDS_UP))
+    owned = owned.filter(mine.gather(owned["named_by"]).fill_null(False))
+    ns = case.per_step(owned)
+    if ns < LOOP_LEAST * case.step_ns or _mostly_waits(owned):
+        return None
+    longest = _longest(case, loops, owned)
+    times = float(loops.found.filter(pl.col("frame") == longest["frame"][0])["iterations"][0])
+    detail = f"{case.of_step(ns)} passes while a loop launches the same work about {times:,.0f} times, piece by piece."
+    evidence = {"iterations": round(times)}
+    found = timed(case, RULE, owned, _batched(case, loops), detail, evidence)
+    found.where = where(case.trace, longest["frame"])[:3]
+    return found
+
+
+def _mostly_waits(owned: pl.DataFrame) -> bool:
+    """A loop that hardly does more than wait is a matter of its waits."""
+    return int(owned["ns"].filter(owned["part"] == "sync").sum()) > MAJORITY * int(owned["ns"].sum())
+
+
+def _longest(case: Case, loops: Loops, owned: pl.DataFrame) -> pl.DataFrame:
+    """The loops that hold the device up, the longest first."""
+    frames = owned.select("ns", frame=loops.loop_of.gather(owned["named_by"]))
+    return frames.group_by("frame").agg(pl.col("ns").sum()).sort(["ns", "frame"], descending=[True, False])
+
+
+def _batched(case: Case, loops: Loops) -> Change:
+    """The pieces are launched together, without waits between them, and their kernels come closer to the bound of their work."""
+    less = _less_of_loop(case, loops)
+    items = _kernels_of_loop(case, less)
+    return Change(
+        _launch_together(case, less, BATCHED_OPS_MOST, _batched_share(items, BATCHED_EFFICIENCY_LEAST)),
+        _launch_together(case, less, 1, _batched_share(items, BATCHED_EFFICIENCY_MOST)),
+    )
+
+
+def _kernels_of_loop(case: Case, less: pl.Series) -> pl.DataFrame:
+    """The plan's items with `batched`, one in so many as the loop has iterations, and `bound`; both null outside of loops."""
+    links = case.trace.links.filter(pl.col("why") == "launch").select("from", event="to")
+    launched = links.with_columns(batched=less.gather(links["from"])).unique("event")
+    known = case.compute.kernels.filter(pl.col("time_ns") > 0, pl.col("reason") != "unknown")
+    bounds = known.select("event", bound=pl.col("ideal_ns") / pl.col("time_ns"))
+    items = case.plan.items.join(launched, on="event", how="left", maintain_order="left")
+    return items.join(bounds, on="event", how="left", maintain_order="left")
+
+
+def _batched_share(items: pl.DataFrame, efficiency: float) -> pl.Series:
+    """What a batched kernel takes of the time of its pieces, at some share of its bound.
+
+    A piece that is too short to fill the device costs little more than its launch, whatever it does.
+    """
+    small = pl.when(pl.col("device_ns") < SMALL_KERNEL_NS).then(0.0).otherwise(1.0)
+    needed = (pl.coalesce("bound", small) / efficiency).clip(upper_bound=1.0)
+    share = pl.max_horizontal("batched", needed)
+    found: pl.Series = items.select(
+        pl.when(pl.col("batched").is_null()).then(1.0).otherwise(share)
+    ).to_series()
+    return found
+
+
+def _launch_together(case: Case, less: pl.Series, ops: int, device: pl.Series) -> Plan:
+    """What the host does in the loop it does once, with so many ops for each of the loop's."""
+    factor = (less.gather(case.plan.host["event"]) * ops).clip(upper_bound=1.0).fill_null(1.0)
+    in_loop = pl.lit(less.gather(case.plan.items["event"]).is_not_null())
+    mine = pl.lit(factor < 1) & (pl.col("cause") != "input")
+    return (
+        case.plan.with_host(mine, pl.lit(factor))
+        .without_waits(in_loop)
+        .with_device(pl.lit(True), pl.lit(device))
+    )
+
+
+def _less_of_loop(case: Case, loops: Loops) -> pl.Series:
+    """For each event of the host what is left of its time when its loop is batched; null outside of loops."""
+    rows = rows_by_event(loops.found["frame"], len(case.trace.events))
+    iterations = loops.found["iterations"].gather(rows.gather(loops.loop_of))
+    return 1 / iterations
+
+
+RULE: Rule[Case] = Rule(
+    code="unbatched-loop",
+    title="A Python loop launches the same work piece by piece",
+    turn=85,
+    page="ops",
+    owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more",
+    change="the pieces are launched together and nothing waits between them; their kernels reach 30 to 80 % of the bound of their work",
+    fix={
+        "pytorch": "Do it for all pieces at once: batched products (torch.bmm, grouped matrix products, torch.vmap), torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
+        "jax": "Use jax.vmap, or jax.lax.scan if each piece needs the one before.",
+        "tensorflow": "Use batched ops or tf.vectorized_map, inside a tf.function.",
+        ANY: "Do it for all pieces at once with batched ops.",
+    },
+    find=find,
+)

@@ -1,0 +1,120 @@
+"""Loops in Python that launch the same work again and again within one step: over experts, samples, parameters, time steps.
+
+A loop shows as one call of a function in which the same ops, library functions or modules are called many times. The
+layers of a model are no such loop: each is a module of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
+from stepscope.registers.policy.findings import (
+    LOOP_BODY_SHARE,
+    LOOP_CALLS_OF_FUNCTION,
+    LOOP_ITERATIONS,
+)
+from stepscope.trace.frames import conform
+from stepscope.trace.lookup import distinct
+from stepscope.trace.schema import Columns
+from stepscope.trace.scopes import ancestors
+from stepscope.trace.trace import Trace
+
+LOOPS: Columns = {"frame": pl.UInt32, "iterations": pl.Float64, "launches": pl.UInt32, "whole": pl.Boolean}
+_OF_FRAMEWORK = r"^nn\.Module: |(^|site-packages/|dist-packages/)(torch|torch_xla|functorch|triton|jax|jaxlib|tensorflow|keras)[/\\]"
+
+
+@dataclass(frozen=True)
+class Loops:
+    """`found`: frame (the call that loops), iterations, launches, whole. `loop_of`: for each event of the host the loop it runs in, or null."""
+
+    found: pl.DataFrame
+    loop_of: pl.Series
+
+
+def find_loops(trace: Trace) -> Loops:
+    """The loops of all steps; none where the recording has no Python frames."""
+    events = trace.events
+    launching = trace.links.filter(pl.col("why") == "launch")["from"]
+    launching = launching.filter(events["step"].gather(launching).is_not_null())
+    repeated = _repeated(_called(events, launching))
+    if repeated.is_empty():
+        return Loops(pl.DataFrame(schema=LOOPS), _nowhere(events))
+    found = _loops(repeated, _launches_below(events, repeated["frame"].unique().sort(), launching))
+    return Loops(found, _loop_of(events, repeated, found, launching))
+
+
+def _nowhere(events: pl.DataFrame) -> pl.Series:
+    return pl.repeat(None, len(events), dtype=pl.UInt32, eager=True)
+
+
+def _frames(events: pl.DataFrame) -> pl.Series:
+    """Which events are calls of functions outside of the framework and the standard library."""
+    names = distinct(events["name"])
+    text = names.cast(pl.String)
+    own = text.str.contains(PLACE) & ~text.str.contains(_OF_FRAMEWORK) & ~text.str.contains(STANDARD_FRAME)
+    return (events["kind"] == "python") & events["name"].is_in(names.filter(own).implode()).fill_null(False)
+
+
+def _called(events: pl.DataFrame, launching: pl.Series) -> pl.DataFrame:
+    """What the user's functions call that launches device work in a step: call, launches, frame, name, own (calls a function of the user's)."""
+    frames = _frames(events)
+    below = frames.gather(events["parent"]).fill_null(False)
+    direct = pl.DataFrame({"call": ancestors(events, below).gather(launching)}).drop_nulls()
+    per_call = direct.group_by("call").agg(launches=pl.len())
+    per_call = pl.concat([per_call, _functions(events, frames, per_call)])
+    calls = per_call["call"]
+    return per_call.with_columns(
+        frame=events["parent"].gather(calls), name=events["name"].gather(calls), own=frames.gather(calls)
+    )
+
+
+def _functions(events: pl.DataFrame, frames: pl.Series, per_call: pl.DataFrame) -> pl.DataFrame:
+    """The user's functions that hold those calls, if another of the user's functions called them."""
+    held = per_call.with_columns(call=events["parent"].gather(per_call["call"]))
+    below = frames.gather(events["parent"].gather(held["call"])).fill_null(False)
+    return held.filter(below).group_by("call").agg(pl.col("launches").sum())
+
+
+def _repeated(called: pl.DataFrame) -> pl.DataFrame:
+    """The calls of a name that one frame makes many times: call, frame, name, launches, times."""
+    least = pl.when("own").then(LOOP_CALLS_OF_FUNCTION).otherwise(LOOP_ITERATIONS)
+    return called.with_columns(times=pl.len().over("frame", "name")).filter(pl.col("times") >= least)
+
+
+def _launches_below(events: pl.DataFrame, calls: pl.Series, launching: pl.Series) -> pl.DataFrame:
+    """call, all: how many launches each of these calls holds, however deep."""
+    outer = ancestors(events, pl.repeat(False, len(events), eager=True).scatter(calls, True))
+    found, inside = [calls.clear()], outer.gather(launching).drop_nulls()
+    while len(inside):
+        found.append(inside)
+        inside = outer.gather(inside).drop_nulls()
+    return pl.DataFrame({"call": pl.concat(found)}).group_by("call").agg(all=pl.len())
+
+
+def _loops(repeated: pl.DataFrame, below: pl.DataFrame) -> pl.DataFrame:
+    """The frames that loop; `whole`: most of what they launch is the loop's, and with it the time between the calls."""
+    summed = repeated.group_by("frame").agg(
+        pl.col("launches").sum(), iterations=pl.col("times").min().cast(pl.Float64)
+    )
+    mine = summed.join(below, left_on="frame", right_on="call").with_columns(
+        whole=pl.col("launches") >= LOOP_BODY_SHARE * pl.col("all")
+    )
+    return conform(mine.sort("frame"), LOOPS)
+
+
+def _loop_of(
+    events: pl.DataFrame, repeated: pl.DataFrame, found: pl.DataFrame, launching: pl.Series
+) -> pl.Series:
+    """For each event the frame of the loop that it runs in: all in the repeated calls, and the rest of a frame that launches nothing else."""
+    whole = found["frame"].filter(found["whole"])
+    beside = events["id"].filter(events["parent"].is_in(whole.implode()).fill_null(False))
+    others = _launches_below(events, beside, launching)["call"]
+    loop, known = _nowhere(events), pl.repeat(False, len(events), eager=True)
+    for calls, frames in ((whole, whole), (others, None), (repeated["call"], repeated["frame"])):
+        if len(calls):
+            loop, known = loop.scatter(calls, frames), known.scatter(calls, True)
+    nearest = pl.when(known).then(events["id"]).otherwise(ancestors(events, known))
+    return loop.gather(pl.select(nearest).to_series())
