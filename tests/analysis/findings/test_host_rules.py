@@ -63,7 +63,7 @@ def test_a_loop_that_launches_piece_by_piece() -> None:
     for k in range(12):
         at = 80 * k
         rows += [f"main  {at}  30  aten::add  op  -", *gemm(at + 30, 4, begin=at + 42)]
-        rows += [f"main  {at + 41}  24  cudaStreamSynchronize  runtime  -"]
+        rows += [f"main  {at + 41}  8  cudaStreamSynchronize  runtime  -"]
     found = findings_of(steps(*rows))
     assert found[0].code == "unbatched-loop"
     assert found[0].speedup.mid > 2

@@ -136,7 +136,7 @@ def test_tables_of_which_a_batch_touches_a_few_rows(rows: int, fires: bool) -> N
         assert found["dense-embedding-gradient"].speedup.low > 2
 
 
-def test_float64_that_nobody_asked_for() -> None:
+def test_float64_by_default() -> None:
     gemm = "void cutlass::Kernel<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>"
     product = op(10, "aten::mm", gemm, "[[4096,2048],[2048,2048]]", "double,double", 20, 800)
     single = op(10, "aten::mm", PLAIN, "[[4096,2048],[2048,2048]]", FLOAT, 20, 800)

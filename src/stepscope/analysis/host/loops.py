@@ -1,7 +1,7 @@
 """Loops in Python that launch the same work again and again within one step: over experts, samples, parameters, time steps.
 
 A loop shows as one call of a function in which the same ops, library functions or modules are called many times. The
-layers of a model are no such loop: each is a module of its own.
+layers of a model do not count: each is a module of its own.
 """
 
 from __future__ import annotations

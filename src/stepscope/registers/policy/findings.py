@@ -124,6 +124,12 @@ LOOP_LEAST = policy(
     unit="share of the step in which the device waits for the loop",
     why="a shorter loop is left to the findings about waits and launches",
 )
+LOOP_WORK_LEAST = policy(
+    "LOOP_WORK_LEAST",
+    0.1,
+    unit="share of the replayed step in which the host works in the loop",
+    why="a loop that hardly does more than wait is left to the finding about waits",
+)
 BATCHED_EFFICIENCY_LEAST = policy(
     "BATCHED_EFFICIENCY_LEAST",
     0.3,

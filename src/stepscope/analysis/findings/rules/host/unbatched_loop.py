@@ -9,7 +9,6 @@ from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.rules.host.launch_bound import is_eager
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loops import Loops, find_loops
@@ -20,16 +19,21 @@ from stepscope.registers.policy.findings import (
     BATCHED_EFFICIENCY_MOST,
     BATCHED_OPS_MOST,
     LOOP_LEAST,
-    MAJORITY,
+    LOOP_WORK_LEAST,
+    TOP_NAMES,
 )
 from stepscope.trace.lookup import rows_by_event
 
+_COMPILES = (
+    "jax",
+    "tensorflow",
+)  # their loops are the findings eager-execution, device-sync and launch-bound
 _HOLDS_UP = ("dispatch", "sync", "python", "unexplained")
 
 
 def find(case: Case) -> Finding | None:
     """The device waits for a loop that does the same for each expert, sample, parameter or time step."""
-    if case.device is None or is_eager(case):
+    if case.device is None or case.trace.info.framework in _COMPILES:
         return None
     loops = find_loops(case.trace)
     if loops.found.is_empty():
@@ -38,20 +42,21 @@ def find(case: Case) -> Finding | None:
     owned = case.free(pl.col("part").is_in(_HOLDS_UP))
     owned = owned.filter(mine.gather(owned["named_by"]).fill_null(False))
     ns = case.per_step(owned)
-    if ns < LOOP_LEAST * case.step_ns or _mostly_waits(owned):
+    if ns < LOOP_LEAST * case.step_ns or not _works(case, mine):
         return None
     longest = _longest(case, loops, owned)
     times = float(loops.found.filter(pl.col("frame") == longest["frame"][0])["iterations"][0])
     detail = f"{case.of_step(ns)} passes while a loop launches the same work about {times:,.0f} times, piece by piece."
     evidence = {"iterations": round(times)}
     found = timed(case, RULE, owned, _batched(case, loops), detail, evidence)
-    found.where = where(case.trace, longest["frame"])[:3]
+    found.where = where(case.trace, longest["frame"])[:TOP_NAMES]
     return found
 
 
-def _mostly_waits(owned: pl.DataFrame) -> bool:
-    """A loop that hardly does more than wait is a matter of its waits."""
-    return int(owned["ns"].filter(owned["part"] == "sync").sum()) > MAJORITY * int(owned["ns"].sum())
+def _works(case: Case, mine: pl.Series) -> bool:
+    """Whether the host works in the loop; one that hardly does more than wait is a matter of its waits."""
+    work = case.plan.host.filter(mine.gather(case.plan.host["event"]).fill_null(False))["ns"].sum()
+    return int(work) >= LOOP_WORK_LEAST * case.played_ns * len(case.lengths)
 
 
 def _longest(case: Case, loops: Loops, owned: pl.DataFrame) -> pl.DataFrame:
@@ -71,7 +76,7 @@ def _batched(case: Case, loops: Loops) -> Change:
 
 
 def _kernels_of_loop(case: Case, less: pl.Series) -> pl.DataFrame:
-    """The plan's items with `batched`, one in so many as the loop has iterations, and `bound`; both null outside of loops."""
+    """The plan's items with `batched`, one over the iterations of the loop, and `bound`; both null outside of loops."""
     links = case.trace.links.filter(pl.col("why") == "launch").select("from", event="to")
     launched = links.with_columns(batched=less.gather(links["from"])).unique("event")
     known = case.compute.kernels.filter(pl.col("time_ns") > 0, pl.col("reason") != "unknown")
@@ -95,7 +100,7 @@ def _batched_share(items: pl.DataFrame, efficiency: float) -> pl.Series:
 
 
 def _launch_together(case: Case, less: pl.Series, ops: int, device: pl.Series) -> Plan:
-    """What the host does in the loop it does once, with so many ops for each of the loop's."""
+    """What the host does in the loop it does once, with some ops for each of the loop's."""
     factor = (less.gather(case.plan.host["event"]) * ops).clip(upper_bound=1.0).fill_null(1.0)
     in_loop = pl.lit(less.gather(case.plan.items["event"]).is_not_null())
     mine = pl.lit(factor < 1) & (pl.col("cause") != "input")
@@ -122,8 +127,6 @@ RULE: Rule[Case] = Rule(
     change="the pieces are launched together and nothing waits between them; their kernels reach 30 to 80 % of the bound of their work",
     fix={
         "pytorch": "Do it for all pieces at once: batched products (torch.bmm, grouped matrix products, torch.vmap), torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
-        "jax": "Use jax.vmap, or jax.lax.scan if each piece needs the one before.",
-        "tensorflow": "Use batched ops or tf.vectorized_map, inside a tf.function.",
         ANY: "Do it for all pieces at once with batched ops.",
     },
     find=find,

@@ -18,7 +18,7 @@ from stepscope.registers.policy.findings import (
 
 
 def find(case: Case) -> Finding | None:
-    """Models hardly ever need 64 bits; NumPy makes them where nobody asks for another type."""
+    """Models hardly ever need 64 bits; NumPy makes them by default."""
     kernels = case.compute.kernels.filter(pl.col("precision") == "fp64", pl.col("time_ns") > 0)
     if kernels.is_empty():
         return None
