@@ -1,8 +1,9 @@
 """Compares our FLOPs and bytes with `ncu`'s counters, for PyTorch in eager mode. Wants one NVIDIA GPU, PyTorch and ncu; under 3 minutes.
 
-  python3 -m benchmarks.compute.ncu OUT [--only REGEX]
+  PYTHONPATH=src python3 -m benchmarks.compute.ncu record OUT [--only REGEX]     on the GPU: no packages of the analysis
+  python3 -m benchmarks.compute.ncu read OUT                                     anywhere
 
-Prints a row per case and writes OUT/compute.csv, with the raw counters and the profile beside it.
+`record` leaves the counters and a profile in OUT; `read` prints a row per case and writes OUT/compute.csv.
 """
 
 from __future__ import annotations
@@ -19,26 +20,33 @@ from benchmarks.compute import compare
 from benchmarks.kernel_table import ncu
 
 _SECONDS = 75  # for each of the two runs
+_COUNTERS = "ncu.csv.gz"
 
 
 def main() -> int:
-    """Record, count, compare; the exit code is 1 where a case disagrees."""
+    """Count, or compare; the exit code is 1 where a case disagrees."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("record", "read"))
     parser.add_argument("out", type=Path)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    out: Path = options.out
+    if options.what == "read":
+        return _report(options.out, options.out / _COUNTERS)
+    record(options.out, options.only)
+    return 0
+
+
+def record(out: Path, only: str) -> None:
+    """Run the cases under PyTorch's profiler, then under ncu."""
     out.mkdir(parents=True, exist_ok=True)
     program = [sys.executable, "-m", "benchmarks.compute.run", str(out)]
-    rest = [f"--only={options.only}", f"--seconds={0.8 * _SECONDS:.0f}"]
+    rest = [f"--only={only}", f"--seconds={0.8 * _SECONDS:.0f}"]
     subprocess.run([*program, "profiler", *rest], check=True, timeout=2 * _SECONDS)
     log = out / "ncu.csv"
     wanted = compare.metrics(ncu.available())
     subprocess.run(ncu.command(wanted, log, [*program, "ncu", *rest]), check=False, timeout=2 * _SECONDS)
-    packed = out / "ncu.csv.gz"
-    packed.write_bytes(gzip.compress(log.read_bytes()))
+    (out / _COUNTERS).write_bytes(gzip.compress(log.read_bytes()))
     log.unlink()
-    return _report(out, packed)
 
 
 def _report(out: Path, packed: Path) -> int:

@@ -23,7 +23,6 @@ from typing import Any
 
 import stepscope
 from benchmarks.overhead.light_jobs import JOBS, Step
-from stepscope.trace.frames import take_median
 
 ROUNDS = 3
 STEPS = 12
@@ -237,6 +236,7 @@ def _quality(place: Path, medians: dict[str, float]) -> str:
     from stepscope.analysis.options import Options
     from stepscope.analysis.replay.light import LightHost
     from stepscope.analysis.replay.unprofiled_host import plan
+    from stepscope.trace.frames import take_median
 
     context = RankContext(0, stepscope.load(place, cache=False).traces[0], Options())
     bare = medians["bare"]
