@@ -101,8 +101,10 @@ def test_unprofiled_steps_decide_how_much_is_taken_off() -> None:
 
 
 def test_threads_of_the_runtime_that_copy_delay_no_other() -> None:
-    """The copy of an argument waits on a thread of its own, while the main thread goes on."""
-    rows = steps(*gemm(0, 300), "pjrt_async_work_runner  320  40  MemcpyH2D  runtime  -", *gemm(400, 500))
+    """The copy of an argument waits there, while the main thread goes on."""
+    rows = steps(
+        *gemm(0, 300), "pjrt_async_work_runner  320  40  cuStreamSynchronize  runtime  -", *gemm(400, 500)
+    )
     waiting = steps(*gemm(0, 300), "main  320  40  cudaStreamSynchronize  runtime  -", *gemm(400, 500))
     waits = [case_of_text(each).plan.items["kind"].sum() for each in (rows, waiting)]
     assert waits == [0, 3]
