@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.analysis.compute.traces import by_reason, computed
+import polars as pl
+
+from stepscope.analysis.compute.repeated import repeated_kernels
+from tests.analysis.compute.traces import by_reason, compute_trace, computed
 
 GEMM = "nvjet_sm90_tst_128x128_64x6_2x1_v_bz_TNT"
 HEAD = """
@@ -63,3 +66,20 @@ def test_elementwise_work_alone_proves_nothing() -> None:
         f"stream 7  330  20  {add}  kernel  -  -  -",
     ]
     assert computed(lines(*rows)).repeated.is_empty()
+
+
+def in_program(scope: str) -> list[str | None]:
+    """How a kernel of this scope runs again, if it does."""
+    trace = compute_trace(lines("stream 7  20  20  gemm_fusion_dot_35  kernel  -  -  -"))
+    kernel = trace.events.filter(kind="kernel").select(event="id").with_columns(**{"class": pl.lit("matmul")})
+    calls = kernel.select("event", scope=pl.lit(scope).cast(pl.Categorical))
+    kernels = kernel.with_columns(name=pl.lit("gemm_fusion_dot_35"))
+    return repeated_kernels(trace, kernels, calls)["how"].to_list()
+
+
+def test_ops_of_a_program_that_are_named_rematerialised() -> None:
+    """JAX names what a checkpoint computes again; the checkpoint's own gradients have its name without that."""
+    assert in_program("jit(f)/transpose(jvp())/checkpoint/rematted_computation") == ["program"]
+    assert in_program("jit(f)/remat2/body") == ["program"]
+    assert in_program("jit(f)/transpose(jvp())/checkpoint") == []
+    assert in_program("jit(f)/rematch") == []

@@ -8,6 +8,7 @@ from stepscope.analysis.replay.plan import SPEEDS, Plan
 from stepscope.analysis.replay.unprofiled_host import plan
 from stepscope.analysis.steps.find import find_steps
 from stepscope.trace.trace import Trace
+from tests.builders.cases import case_of_text, gemm, steps
 from tests.builders.inline import US, trace_of
 
 LAUNCH_BOUND = """
@@ -97,3 +98,13 @@ def test_unprofiled_steps_decide_how_much_is_taken_off() -> None:
     trace = trace_of(LAUNCH_BOUND, capture={"unprofiled_step": {"mean_ns": 870 * US}})
     made = plan(trace, find_steps(trace), 0)
     assert abs(made.step_ns() / US - 870) <= 10
+
+
+def test_threads_of_the_runtime_that_copy_delay_no_other() -> None:
+    """The copy of an argument waits there, while the main thread goes on."""
+    rows = steps(
+        *gemm(0, 300), "pjrt_async_work_runner  320  40  cuStreamSynchronize  runtime  -", *gemm(400, 500)
+    )
+    waiting = steps(*gemm(0, 300), "main  320  40  cudaStreamSynchronize  runtime  -", *gemm(400, 500))
+    waits = [case_of_text(each).plan.items["kind"].sum() for each in (rows, waiting)]
+    assert waits == [0, 3]

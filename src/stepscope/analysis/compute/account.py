@@ -65,7 +65,7 @@ def compute_account(
         pl.col("time_ns").fill_null(0)
     )
     chains = sum_chains(kernels)
-    again = repeated_kernels(trace, kernels)
+    again = repeated_kernels(trace, kernels, op_calls)
     kernels = _with_reasons(kernels, again)
     return ComputeAccount(
         kernels=kernels.select(pl.col(name).cast(kind) for name, kind in KERNELS.items()),

@@ -1,7 +1,7 @@
 """Kernels that compute again what the forward pass had computed: activations that checkpointing dropped.
 
-Proof is one of: the kernel was launched below a frame or node of the checkpoint; the program calls it rematerialised; or a
-matrix product or attention of the same op, shapes and types as one of the forward thread runs on autograd's thread, and not as the
+Proof is one of: the kernel was launched below a frame or node of the checkpoint; the op that a compiled program names it after is
+rematerialised, which a checkpoint of JAX leaves in its name; or a matrix product or attention of the same op, shapes and types as one of the forward thread runs on autograd's thread, and not as the
 formula of a gradient. Elementwise work alone proves nothing: it counts only together with such a product.
 """
 
@@ -19,13 +19,13 @@ from stepscope.trace.trace import Trace
 _FRAME = r"torch/utils/checkpoint\.py\(\d+\): (unpack_hook|recompute_fn|backward)"
 _ENGINE = r"^autograd::engine::evaluate_function"
 _GRADIENT = r"Backward\d*$"
-_REMATERIALISED = r"rematted_computation|/remat\d*/"
+_REMATERIALISED = r"rematted_computation|(^|/)remat\d*(/|$)"
 REPEATED: Columns = {"event": pl.UInt32, "how": pl.String}
 
 
-def repeated_kernels(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
-    """event, how (frame, program, product) of the kernels (event, class) that run again."""
-    found = [_in_programs(trace, kernels)]
+def repeated_kernels(trace: Trace, kernels: pl.DataFrame, op_calls: pl.DataFrame) -> pl.DataFrame:
+    """event, how (frame, program, product) of the kernels (event, class) that run again; `op_calls` has event and scope."""
+    found = [_in_programs(trace, kernels, op_calls)]
     launch = _launches(trace, kernels)
     marked = _below_frames(trace, launch)
     found.append(marked if len(marked) else _same_products(trace, launch))
@@ -47,14 +47,13 @@ def _launches(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
     return kernels.select("event", "class", "name").with_columns(op=op).drop_nulls("op")
 
 
-def _in_programs(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
-    scope = trace.ops["scope"].gather(
-        rows_by_event(trace.ops["event"], len(trace.events)).gather(kernels["event"])
-    )
-    told = kernels["scope"] if "scope" in kernels.columns else scope
-    names = distinct(told)
+def _in_programs(trace: Trace, kernels: pl.DataFrame, op_calls: pl.DataFrame) -> pl.DataFrame:
+    """Kernels that are ops of a program: their scope is that of the instruction they belong to."""
+    row = rows_by_event(op_calls["event"], len(trace.events)).gather(kernels["event"])
+    scope = op_calls["scope"].gather(row)
+    names = distinct(scope)
     wanted = names.filter(names.cast(pl.String).str.contains(_REMATERIALISED))
-    again = told.is_in(wanted.implode()).fill_null(False)
+    again = scope.is_in(wanted.implode()).fill_null(False)
     return kernels.filter(again).select("event", how=pl.lit("program"))
 
 

@@ -74,7 +74,7 @@ _LIBRARY_FRAME = (
 
 WAITS_FOR_DEVICE = (
     r"(?i)(Stream|Device|Event|Context|Ctx)Synchronize|^(cuda|hip)Memcpy(_ptds|WithStream|DtoH|HtoD)?$|^cuMemcpy(DtoH|HtoD)(_v2)?$"
-    r"|BlockHostUntil(Done|Ready)|block_until_ready|AwaitReady|ToLiteral|LocalDeviceState::WaitFor|^np\.asarray\(jax\.Array\)"
+    r"|BlockHostUntil(Done|Ready)|block_until_ready|AwaitReady|ToLiteral|^np\.asarray\(jax\.Array\)"
     r"|^\$array\.py:\d+ (__float__|__int__|__bool__|__index__|__array__|item|tolist|_value)$"
     r"|TransferLiteralFromDevice|torch/cuda/(__init__|streams)\.py\(\d+\): synchronize|_cuda_synchronize"
 )
@@ -100,6 +100,8 @@ NO_COMPUTATION = (
 _EXECUTES = r"^ThunkExecutor::Execute|^CpuExecutable::Execute|^Eager(Local|Remote)Execute: "
 # Threads on which such programs and graphs run: work on them is compute, whatever the main thread does meanwhile.
 COMPUTE_THREAD = r"(?i)^(tf_XLA|tf_Compute|tf_numa|XLA|tfrt|Eigen)"
+# Threads of a runtime that wait for copies: a thread that needs the result waits for it by itself.
+COPYING_THREAD = r"^pjrt_async_work_runner"
 # Threads that only make input, whatever the events on them are named.
 INPUT_THREAD = r"(?i)^tf_data|dataloader|pin_memory|prefetch"
 _MAKES = "get|next|make|fetch|prepare|prep|read|create|sample|build|generate|gen|draw|collate|prefetch|produce|wait.?for|load"

@@ -20,6 +20,8 @@ import polars as pl
 from stepscope.analysis.account.host_timeline import Timeline, main_track
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes, is_wait, or_null
+from stepscope.analysis.host.names import COPYING_THREAD
+from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.parts import PARTS, Part
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.host import replay as native
@@ -278,7 +280,9 @@ def _launches(trace: Trace, device: int | None) -> pl.DataFrame:
 
 
 def _waits(trace: Trace) -> pl.DataFrame:
-    rows = trace.events.filter(is_wait(trace))
+    """Waits of the threads that launch; those of threads of the runtime delay no other."""
+    aside = by_track(trace, pl.col("thread").str.contains(COPYING_THREAD)).gather(trace.events["track"])
+    rows = trace.events.filter(is_wait(trace) & ~aside.fill_null(False))
     items = rows.select(
         at=pl.col("start_ns") + pl.col("dur_ns"), kind=pl.lit(native.WAIT), track="track", stream=pl.lit(0),
         device_ns=pl.lit(0), delay_ns=pl.lit(0), last=pl.lit(0), step="step", event="id",

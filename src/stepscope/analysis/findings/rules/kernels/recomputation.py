@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.compute.classes import PRODUCTS
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
@@ -15,7 +16,8 @@ from stepscope.units import size
 
 def find(case: Case) -> Finding | None:
     """Kernels that run again what the forward pass has computed."""
-    again = case.compute.repeated["event"]
+    repeated = case.compute.repeated
+    again = repeated["event"]
     owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(again.implode()))
     ns = case.per_step(owned)
     free = _free_bytes(case)
@@ -23,15 +25,21 @@ def find(case: Case) -> Finding | None:
         return None
     room = f" {size(free)} of the device's memory were never used." if free else ""
     detail = f"{case.of_step(ns)} computes activations again that checkpointing dropped.{room}"
-    return timed(case, RULE, owned, _kept(case, again), detail, {"free_bytes": free})
+    return timed(case, RULE, owned, _kept(case, repeated), detail, {"free_bytes": free})
 
 
-def _kept(case: Case, again: pl.Series) -> Change:
-    """The kernels do not run; at most, the host does not launch them either."""
-    mine = pl.col("event").is_in(again.implode())
-    without = case.plan.with_device(mine)
+def _kept(case: Case, repeated: pl.DataFrame) -> Change:
+    """The kernels do not run; at most, the host does not launch them either.
+
+    A fused kernel of a program that is named after rematerialised work may compute gradients as well: of programs only the
+    products surely go.
+    """
+    in_part = (pl.col("how") == "program") & ~pl.col("class").is_in(PRODUCTS)
+    sure = pl.col("event").is_in(repeated.filter(~in_part.fill_null(False))["event"].implode())
+    mine = pl.col("event").is_in(repeated["event"].implode())
     items = case.plan.items.filter(mine)["item"].implode()
-    return Change(without, without.with_host(pl.col("item").is_in(items) & (pl.col("cause") == "dispatch")))
+    dispatch = pl.col("item").is_in(items) & (pl.col("cause") == "dispatch")
+    return Change(case.plan.with_device(sure), case.plan.with_device(mine).with_host(dispatch))
 
 
 def _free_bytes(case: Case) -> int | None:
@@ -48,8 +56,8 @@ RULE: Rule[Case] = Rule(
     title="Activations are computed twice",
     turn=175,
     page="ops",
-    owns="kernels below a checkpoint, or products and attention of the forward pass that run again on autograd's thread",
-    change="they do not run; at most, they are not launched either",
+    owns="kernels below a checkpoint, or products and attention of the forward pass that run again on autograd's thread; in a compiled program, those of rematerialised ops",
+    change="they do not run (in a compiled program surely the products, at most all: a fused kernel may compute gradients as well); at most, they are not launched either",
     fix={
         "pytorch": "Keep the activations: remove torch.utils.checkpoint (gradient_checkpointing), or checkpoint only some layers, as far as memory allows.",
         "jax": "Keep the activations: remove jax.checkpoint (jax.remat), or choose a policy that saves products (jax.checkpoint_policies.dots_saveable).",

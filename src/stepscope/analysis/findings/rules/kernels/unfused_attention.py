@@ -8,23 +8,30 @@ import math
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.promise import of_kernels
+from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.calibration.kernels import (
+    CAUSAL_WORK,
     FUSED_ATTENTION_BEST,
     FUSED_ATTENTION_FACTOR,
     FUSED_ATTENTION_WORST,
     FUSED_FP32_ATTENTION_BEST,
     FUSED_FP32_ATTENTION_WORST,
+    FUSED_TF32_ATTENTION_BEST,
+    FUSED_TF32_ATTENTION_WORST,
 )
 from stepscope.registers.policy.findings import (
     MAJORITY,
     SCORES_LENGTH,
+    WORTH_A_FINDING,
 )
+from stepscope.trace.scopes import ancestors
 
 _PRODUCT = r"(?i)bmm|matmul|^(aten::)?mm$|dot_general|einsum|gemm"
 _SOFTMAX = r"(?i)softmax"
+_MASKS = r"^aten::(masked_fill_?|where|add_?)$"
 _BATCHED = 3  # sides of a batch of matrices
 
 
@@ -33,55 +40,86 @@ def find(case: Case) -> Finding | None:
     scores = _score_ops(case)
     if scores.is_empty():
         return None
-    kernels = case.trace.kernels.select("event", "op").join(
-        scores.select(op="event", flops="flops"), on="op", maintain_order="left"
-    )
-    direct = case.kernels.select("event").join(
-        scores.select("event", "flops"), on="event", maintain_order="left"
-    )
-    found = pl.concat([kernels.select("event", "flops"), direct]).unique("event", maintain_order=True)
-    work = case.kernels.select("event", "dur_ns").join(found, on="event", maintain_order="left")
+    found = _work(case, scores)
+    work = found.with_columns(dur_ns=case.trace.events["dur_ns"].gather(found["event"]))
     total = int(work["dur_ns"].sum())
     products = work.filter(pl.col("flops").is_not_null())
     if not total or products.is_empty():
         return None
     least, most = (min(1.0, ns / total) for ns in _fused_ns(case, products))
-    chosen = work.select("event", least=pl.lit(least), most=pl.lit(most))
-    return of_kernels(
-        case,
-        RULE,
-        chosen,
-        "is spent in attention as separate products, masks and softmax.",
+    owned = case.free(
+        pl.col("part").is_in(["compute", "copy"]), pl.col("named_by").is_in(work["event"].implode())
     )
+    ns = case.per_step(owned)
+    if ns < WORTH_A_FINDING * case.step_ns:
+        return None
+    chosen = work.select("event", least=pl.lit(least), most=pl.lit(most))
+    detail = f"{case.of_step(ns)} is spent in attention as separate products, masks and softmax."
+    # The call of the fused kernel costs the host about what the products do.
+    others = at_or_below(case.trace.events, scores.filter(~pl.col("product"))["event"])
+    return timed(case, RULE, owned, without_dispatch(shorten_kernels(case, chosen), others), detail)
+
+
+def _work(case: Case, scores: pl.DataFrame) -> pl.DataFrame:
+    """event, flops (of products only) of all device work in the steps that goes: kernels and copies of these ops.
+
+    A product copies its operands where their layout does not suit it; fused attention reads them as they are.
+    """
+    events = case.trace.events
+    here = case.trace.kernels.select("event", "op").filter(
+        pl.col("event").is_in(case.kernels["event"].implode())
+    )
+    launched = pl.concat([here, _device_copies(case)])
+    of_scores = scores.select(op="event", flops="flops")
+    own = launched.join(of_scores, on="op", maintain_order="left").select("event", "flops")
+    inside = pl.repeat(False, len(events), dtype=pl.Boolean, eager=True).scatter(
+        scores.filter("product")["event"], True
+    )
+    helps = launched.filter(ancestors(events, inside).gather(launched["op"]).is_not_null())
+    none = pl.lit(None, dtype=scores.schema["flops"])
+    direct = case.kernels.select("event").join(
+        scores.select("event", "flops"), on="event", maintain_order="left"
+    )
+    both = pl.concat([own, direct, helps.select("event", flops=none)])
+    return both.unique("event", keep="first", maintain_order=True)
+
+
+def _device_copies(case: Case) -> pl.DataFrame:
+    """event, op of copies from device to device: a clone of the scores is one."""
+    copies = case.trace.copies.filter(pl.col("direction").cast(pl.String) == "DtoD")["event"]
+    mine = copies.filter(copies.is_in(case.plan.items["event"].implode()))
+    links = case.trace.links.filter(pl.col("why") == "launch", pl.col("to").is_in(mine.implode()))
+    events = case.trace.events
+    op = ancestors(events, events["kind"] == "op").gather(links["from"])
+    return links.select(event="to").with_columns(op.alias("op"))
 
 
 def _fused_ns(case: Case, products: pl.DataFrame) -> tuple[float, float]:
     """How long fused attention takes for the same products, at best and at worst."""
-    plain = _is_plain_fp32(case, products)
-    formats = ("fp32",) if plain else ("bf16", "fp16")
+    best, worst, formats = _rates(case, products)
     peak = next(filter(None, map(case.peaks.flops_per_s, formats)), None) if case.peaks else None
     # An op's work is known once for each of its kernels.
     flops = float(products["flops"].sum())
     if not peak:
         known = int(products["dur_ns"].sum())
         return FUSED_ATTENTION_FACTOR * known, known
-    best, worst = (
-        (FUSED_FP32_ATTENTION_BEST, FUSED_FP32_ATTENTION_WORST)
-        if plain
-        else (FUSED_ATTENTION_BEST, FUSED_ATTENTION_WORST)
-    )
     return flops / (best * peak) * 1e9, flops / (worst * peak) * 1e9
 
 
-def _is_plain_fp32(case: Case, products: pl.DataFrame) -> bool:
-    """Whether most of the products run in fp32 without tensor cores: fused, they still do."""
+def _rates(case: Case, products: pl.DataFrame) -> tuple[float, float, tuple[str, ...]]:
+    """What a fused kernel reaches of the peak in the format that most of the products run in: it stays the same."""
     rows = case.kernels.filter(pl.col("event").is_in(products["event"].implode()))
-    plain = rows.filter(pl.col("precision") == "fp32", ~pl.col("tensor_cores").fill_null(False))
-    return int(plain["dur_ns"].sum()) > MAJORITY * int(rows["dur_ns"].sum())
+    plain = (pl.col("precision") == "fp32") & ~pl.col("tensor_cores").fill_null(False)
+    most = MAJORITY * int(rows["dur_ns"].sum())
+    if int(rows.filter(plain)["dur_ns"].sum()) > most:
+        return FUSED_FP32_ATTENTION_BEST, FUSED_FP32_ATTENTION_WORST, ("fp32",)
+    if int(rows.filter(pl.col("precision") == "tf32")["dur_ns"].sum()) > most:
+        return FUSED_TF32_ATTENTION_BEST, FUSED_TF32_ATTENTION_WORST, ("tf32",)
+    return FUSED_ATTENTION_BEST, FUSED_ATTENTION_WORST, ("bf16", "fp16")
 
 
 def _score_ops(case: Case) -> pl.DataFrame:
-    """Ops that read or write the scores of attention: event, flops (of products only).
+    """Ops that read or write the scores of attention: event, product, flops (of products only, and only what a mask leaves).
 
     Scores are what softmax is taken of: a batch of square-like tables. A compiled program has no softmax by name; there
     they are large square tables which products make and something else then reduces.
@@ -89,17 +127,34 @@ def _score_ops(case: Case) -> pl.DataFrame:
     ops = case.ops.filter(pl.col("shapes").is_not_null()).select(
         "event", "name", "flops", "device_total_ns", shapes=pl.col("shapes").cast(pl.String)
     )
-    sizes = _score_sizes(ops)
-    if not sizes:
-        return ops.select("event", "flops").clear()
-    distinct = ops["shapes"].unique()
-    touching = [
-        text for text in distinct if sizes & {*map(_elements, _shapes(text)), *_made_sizes(_shapes(text))}
-    ]
     product = pl.col("name").cast(pl.String).str.contains(_PRODUCT)
-    found = ops.filter(pl.col("shapes").is_in(touching), pl.col("device_total_ns") > 0)
+    sizes = _score_sizes(ops)
+    touching = _touching(ops["shapes"].unique(), sizes)
+    halved = pl.col("shapes").is_in(_touching(touching, _causal_sizes(ops, sizes)).implode())
+    left = pl.when(halved).then(pl.col("flops") * CAUSAL_WORK).otherwise("flops")
+    found = ops.filter(pl.col("shapes").is_in(touching.implode()), pl.col("device_total_ns") > 0)
     # The outer op of a product (matmul around bmm) would count its work twice: kernels belong to the inner one.
-    return found.select("event", flops=pl.when(product).then("flops"))
+    return found.select("event", product=product, flops=pl.when(product).then(left))
+
+
+def _touching(texts: pl.Series, sizes: set[int]) -> pl.Series:
+    """The shapes of ops that read or make a tensor with so many elements."""
+    touched = [bool(sizes & {*map(_elements, _shapes(text)), *_made_sizes(_shapes(text))}) for text in texts]
+    found: pl.Series = texts.filter(pl.Series(touched, dtype=pl.Boolean))
+    return found
+
+
+def _causal_sizes(ops: pl.DataFrame, sizes: set[int]) -> set[int]:
+    """The scores under a mask that all heads and samples share, a square: it leaves what is below the diagonal."""
+    masking = ops.filter(pl.col("name").cast(pl.String).str.contains(_MASKS))["shapes"].unique()
+    return {
+        _elements(table)
+        for shapes in map(_shapes, masking)
+        for table in shapes
+        if _elements(table) in sizes and _is_square(table)
+        for mask in shapes
+        if _elements(table) > _elements(mask) == table[-1] ** 2 and mask[-2:] == table[-2:]
+    }
 
 
 def _score_sizes(ops: pl.DataFrame) -> set[int]:
@@ -155,9 +210,9 @@ RULE: Rule[Case] = Rule(
     turn=180,
     page="kernels",
     owns="kernels that read or write the table of attention scores",
-    change="its products at 28 to 45 % of the 16-bit peak (30 to 65 % of that of fp32, where they stay in fp32), nothing else",
+    change="its products at 28 to 45 % of the 16-bit peak (30 to 65 % of that of fp32, 15 to 35 % of that of TF32, where they stay in these), nothing else; half of the products where a square mask is shared by all heads",
     fix={
-        "pytorch": "Use torch.nn.functional.scaled_dot_product_attention, which runs as one kernel.",
+        "pytorch": "Use torch.nn.functional.scaled_dot_product_attention, which runs as one kernel; is_causal=True instead of a mask below the diagonal.",
         "jax": "Use jax.nn.dot_product_attention(implementation='cudnn').",
         ANY: "Use a fused attention kernel.",
     },
