@@ -185,3 +185,31 @@ def test_copies_of_the_operands_go_with_the_products() -> None:
     softmax = op(60, "aten::_softmax", ADD, "[[64,2048,2048],[],[]]", "c10::BFloat16", 420, 550)
     found = found_in(*inside, *softmax)["unfused-attention"]
     assert found.share > 0.9
+
+
+def test_layers_that_are_one_op_each_are_advice_without_a_promise() -> None:
+    """A sum and two activations of the library in a row: a compiler would fuse them, but nothing is wrong."""
+    names = ("aten::add", "aten::relu", "aten::silu")
+    rows = [
+        row
+        for place, name in enumerate(names)
+        for row in op(10 + 20 * place, name, ADD, "[[130000000]]", "float", 20 + 320 * place, 320)
+    ]
+    found = found_in(*rows)["unfused-elementwise"]
+    assert (found.class_, found.speedup.mid) == ("advice", 1.0)
+    assert "torch.compile" in found.fix
+
+
+def test_a_formula_takes_its_dispatch_along() -> None:
+    """Tensors that a formula reads again do not enter it again, and one op is dispatched instead of six."""
+    names = ("aten::pow", "aten::mul", "aten::add", "aten::tanh", "aten::add", "aten::mul")
+    rows = [
+        row
+        for place, name in enumerate(names)
+        for row in op(
+            10 + 20 * place, name, ADD, "[[50000000],[50000000]]", "float,float", 20 + 160 * place, 160
+        )
+    ]
+    found = found_in(*rows)["unfused-elementwise"]
+    assert found.class_ == "time"
+    assert found.speedup.high > 2.5

@@ -2,7 +2,8 @@
 
 A chain is a run of elementwise, reducing and copying kernels on one stream within one step. Profiles do not identify the tensors that an op
 reads, they have only sizes: a tensor that an op reads is taken for one of the same size that the chain has made before and
-no op has read yet; else it enters. What no op reads leaves.
+no op has read yet; else it enters. What no op reads leaves. At least (`bytes_least`), of each size one tensor enters, where
+the first op reads one, and one leaves, where the last op writes one: the others are taken for tensors that are read again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ CHAINS: Columns = {
     "time_ns": pl.Int64,
     "bytes_total": pl.Int64,
     "bytes_in_out": pl.Int64,
+    "bytes_least": pl.Int64,
 }
 
 
@@ -50,13 +52,14 @@ def sum_chains(kernels: pl.DataFrame) -> pl.DataFrame:
     )
     joined = sums.join(_removed(ordered), on="chain", how="left", maintain_order="left")
     left = (pl.col("bytes_total") - pl.col("removed").fill_null(0)).clip(lower_bound=0)
-    return joined.with_columns(bytes_in_out=left).select(
-        pl.col(name).cast(kind) for name, kind in CHAINS.items()
-    )
+    least = pl.min_horizontal(pl.col("least").fill_null(0), left)
+    return joined.with_columns(
+        bytes_in_out=left, bytes_least=pl.when(least > 0).then(least).otherwise(left)
+    ).select(pl.col(name).cast(kind) for name, kind in CHAINS.items())
 
 
 def _removed(ordered: pl.DataFrame) -> pl.DataFrame:
-    """chain, removed: bytes that are written and read again inside, both ways."""
+    """chain, removed: bytes that are written and read again inside, both ways; least: bytes that enter and leave at least."""
     reads = _touched(ordered, "reads", -1, 0)
     writes = _touched(ordered, "writes", 1, 1)
     both = pl.concat([reads, writes]).sort("chain", "size", "turn")
@@ -67,10 +70,13 @@ def _removed(ordered: pl.DataFrame) -> pl.DataFrame:
         .agg(
             made=(pl.col("change") > 0).sum(),
             left=pl.col("held").last() - pl.min_horizontal(pl.col("held").min(), 0),
+            ends=(pl.col("change").first() < 0).cast(pl.Int64) + (pl.col("change").last() > 0).cast(pl.Int64),
         )
     )
     matched = (pl.col("made").cast(pl.Int64) - pl.col("left")) * pl.col("size")
-    return by_size.group_by("chain").agg(removed=2 * matched.sum())
+    return by_size.group_by("chain").agg(
+        removed=2 * matched.sum(), least=(pl.col("ends") * pl.col("size")).sum()
+    )
 
 
 def _touched(ordered: pl.DataFrame, column: str, change: int, after: int) -> pl.DataFrame:

@@ -138,7 +138,7 @@ def _score_ops(case: Case) -> pl.DataFrame:
 
 
 def _touching(texts: pl.Series, sizes: set[int]) -> pl.Series:
-    """The shapes of ops that read or make a tensor with so many elements."""
+    """The shapes of ops that read or make a tensor of one of these sizes."""
     touched = [bool(sizes & {*map(_elements, _shapes(text)), *_made_sizes(_shapes(text))}) for text in texts]
     found: pl.Series = texts.filter(pl.Series(touched, dtype=pl.Boolean))
     return found

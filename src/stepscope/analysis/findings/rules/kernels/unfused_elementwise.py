@@ -5,17 +5,26 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.promise import of_kernels
+from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.calibration.kernels import FUSED_CHAIN_BANDWIDTH, FUSED_CHAIN_BEST, FUSED_CHAIN_WORST
 from stepscope.registers.policy.findings import (
+    FORMULA_OPS,
     FORMULA_TRAFFIC,
     FUSING_ADVICE_LEAST,
     FUSING_GAIN_LEAST,
     SURE_FUSION,
+    WORTH_A_FINDING,
 )
 from stepscope.units import size
+
+# Arithmetic of which formulas are made; a layer of the framework is one op with a name of its own.
+_PRIMITIVE = (
+    r"^aten::(add|sub|rsub|mul|div|pow|square|neg|abs|exp|expm1|log|log1p|sqrt|rsqrt|reciprocal|tanh|erf|sigmoid|sin|cos"
+    r"|clamp|clamp_min|clamp_max|minimum|maximum|where|mean|sum|var|std|eq|ne|lt|le|gt|ge)_?$"
+)
 
 
 def find(case: Case) -> Finding | None:
@@ -24,30 +33,83 @@ def find(case: Case) -> Finding | None:
     if not bandwidth or case.trace.info.framework not in ("pytorch", "tensorflow"):
         return None  # XLA's programs are fused already
     chains = _fused(case, bandwidth)
-    formulas = chains.filter(pl.col("bytes_total") >= FORMULA_TRAFFIC * pl.col("bytes_in_out"))
-    is_formula = _saves(case, formulas) >= FUSING_GAIN_LEAST
-    if not is_formula and _saves(case, chains) < FUSING_ADVICE_LEAST:
+    formulas = _formulas(case, chains)
+    if _saves(case, formulas) >= FUSING_GAIN_LEAST:
+        return _promised(case, chains, formulas)
+    return _advised(case, chains) if _saves(case, chains) >= FUSING_ADVICE_LEAST else None
+
+
+def _promised(case: Case, chains: pl.DataFrame, formulas: pl.DataFrame) -> Finding | None:
+    """A fused op in place of the formula gains its chains; a compiler gains the others, too."""
+    surely = pl.col("chain").is_in(formulas["chain"].implode())
+    judged = chains.with_columns(most=pl.when(surely).then("most").otherwise(1.0))
+    chosen = case.compute.kernels.join(judged, on="chain").filter(pl.col("bytes").is_not_null())
+    owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(chosen["event"].implode()))
+    ns = case.per_step(owned)
+    if ns < WORTH_A_FINDING * case.step_ns:
         return None
-    # A fused op in place of the formula gains its chains; a compiler gains the others, too.
-    surely = pl.col("chain").is_in(formulas["chain"].implode()) | pl.lit(not is_formula)
-    chains = chains.with_columns(most=pl.when(surely).then("most").otherwise(1.0))
-    chosen = case.compute.kernels.join(chains, on="chain").filter(pl.col("bytes").is_not_null())
-    saved = int((chains["bytes_total"] - chains["bytes_in_out"]).sum() / max(1, len(case.lengths)))
-    count = int(chains["kernels"].sum() / max(1, len(case.lengths)))
+    why, evidence = _traffic(case, chains)
+    shorter = shorten_kernels(case, chosen.select("event", "least", "most"))
+    change = without_dispatch(shorter, _arithmetic(case, formulas))
+    return timed(case, RULE, owned, change, f"{case.of_step(ns)} {why}", evidence)
+
+
+def _arithmetic(case: Case, formulas: pl.DataFrame) -> pl.Series:
+    """The ops of formulas that need no dispatch when one op replaces them: all but the first of each chain."""
+    inside = case.compute.kernels.filter(
+        pl.col("chain").is_in(formulas["chain"].implode()), pl.col("op").str.contains(_PRIMITIVE)
+    )
+    later = inside.filter(pl.int_range(pl.len()).over("chain") > 0)["event"]
+    kernels = case.trace.kernels.filter(pl.col("event").is_in(later.implode()))
+    return at_or_below(case.trace.events, kernels["op"].drop_nulls().unique())
+
+
+def _advised(case: Case, chains: pl.DataFrame) -> Finding | None:
+    """Layers as the framework has them, one op each: no mistake, and what a compiler makes of them is not promised."""
+    mine = case.compute.kernels.filter(pl.col("chain").is_in(chains["chain"].implode()))["event"]
+    owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(mine.implode()))
+    ns = case.per_step(owned)
+    if ns < WORTH_A_FINDING * case.step_ns:
+        return None
+    why, evidence = _traffic(case, chains)
+    found = RULE.finding(
+        detail=f"{case.of_step(ns)} {why}",
+        fix=_COMPILE.get(case.trace.info.framework or "", RULE.fix[ANY]),
+        title="A compiler could fuse layers",
+        evidence={"names": case.top_names(owned), **evidence},
+        share=round(min(1.0, ns / case.step_ns), 4),
+    )
+    found.class_ = "advice"  # every eager job has some
+    case.claim(owned)
+    return found
+
+
+def _traffic(case: Case, chains: pl.DataFrame) -> tuple[str, dict[str, int]]:
+    """What the chains keep in memory, in words and as evidence."""
+    steps = max(1, len(case.lengths))
+    saved = int((chains["bytes_total"] - chains["bytes_in_out"]).sum() / steps)
+    count = int(chains["kernels"].sum() / steps)
     why = (
         f"is spent in {count:,} elementwise, reduction and copy kernels that follow one another. Fused, "
         f"{size(saved)} of intermediate tensors a step would stay on chip."
     )
-    found = of_kernels(
-        case,
-        RULE,
-        chosen.select("event", "least", "most"),
-        why,
-        evidence={"kernels_per_step": count, "intermediate_bytes_per_step": saved},
+    return why, {"kernels_per_step": count, "intermediate_bytes_per_step": saved}
+
+
+def _formulas(case: Case, chains: pl.DataFrame) -> pl.DataFrame:
+    """The chains with a formula written op by op: several arithmetic ops in a row, or far more traffic than layers have."""
+    kernels = case.compute.kernels.filter(pl.col("chain").is_in(chains["chain"].implode()))
+    at = case.trace.events["start_ns"].gather(kernels["event"])
+    primitive = pl.col("op").str.contains(_PRIMITIVE).fill_null(False)
+    # Casts between them neither count nor end a run.
+    rows = kernels.with_columns(at=at, primitive=primitive).filter(
+        pl.col("primitive") | (pl.col("class") != "copy")
     )
-    if found is not None and not is_formula:
-        found.class_ = "advice"  # every eager job has some
-    return found
+    run = (pl.col("primitive") != pl.col("primitive").shift(1)).fill_null(True).cum_sum().over("chain")
+    runs = rows.sort("chain", "at").with_columns(run=run)
+    long = runs.filter("primitive").group_by("chain", "run").len().filter(pl.col("len") >= FORMULA_OPS)
+    heavy = pl.col("bytes_total") >= FORMULA_TRAFFIC * pl.col("bytes_in_out")
+    return chains.filter(heavy | pl.col("chain").is_in(long["chain"].implode()))
 
 
 def _saves(case: Case, chains: pl.DataFrame) -> float:
@@ -57,21 +119,32 @@ def _saves(case: Case, chains: pl.DataFrame) -> float:
 
 
 def _fused(case: Case, bandwidth: float) -> pl.DataFrame:
-    """The chains with what fusion leaves of their time: the bytes that enter and leave them, at the rate of a fused kernel."""
-    fused_ns = pl.col("bytes_in_out") / (FUSED_CHAIN_BANDWIDTH * bandwidth) * 1e9
-    left = (fused_ns / pl.col("time_ns").clip(lower_bound=1)).clip(upper_bound=1.0)
+    """The chains with what fusion leaves of their time: the bytes that enter and leave them, at the rate of a fused kernel.
+
+    At best each tensor is read once; at worst whatever may be another tensor is, or the fused kernel is slow.
+    """
+    rate = FUSED_CHAIN_BANDWIDTH * bandwidth / 1e9
+    best = FUSED_CHAIN_BEST * pl.col("bytes_least")
+    worst = pl.max_horizontal(
+        FUSED_CHAIN_WORST * pl.col("bytes_least"), FUSED_CHAIN_BEST * pl.col("bytes_in_out")
+    )
     mine = case.compute.chains.filter(pl.col("device").eq_missing(case.device), pl.col("bytes_in_out") > 0)
+    ns = pl.col("time_ns").clip(lower_bound=1)
     return mine.select(
         "chain",
         "kernels",
         "time_ns",
         "bytes_total",
         "bytes_in_out",
-        least=(FUSED_CHAIN_BEST * left).clip(upper_bound=1.0),
-        most=(FUSED_CHAIN_WORST * left).clip(upper_bound=1.0),
+        least=(best / rate / ns).clip(upper_bound=1.0),
+        most=(worst / rate / ns).clip(upper_bound=1.0),
     )
 
 
+_COMPILE = {
+    "pytorch": "torch.compile(model) would fuse these layers; how much that brings depends on the model.",
+    "tensorflow": "tf.function(jit_compile=True) would fuse these layers; how much that brings depends on the model.",
+}
 RULE: Rule[Case] = Rule(
     code="unfused-elementwise",
     title="Elementwise kernels pass tensors through memory one by one",
@@ -79,7 +152,7 @@ RULE: Rule[Case] = Rule(
     page="kernels",
     certainty=SURE_FUSION,
     owns="runs of elementwise, reduction and copy kernels between matrix products",
-    change="each run takes 1.2 to 2.2 times what reading its inputs and writing its outputs takes at 60 % of the memory's bandwidth",
+    change="each run takes 1.2 to 2.2 times what reading its inputs and writing its outputs takes at 60 % of the memory's bandwidth; layers that are one op each are advice without a promise",
     fix={
         "pytorch": "Let a compiler fuse them: torch.compile(model), or the fused version of the layer (torch.nn.functional.gelu, layer_norm, rms_norm, cross_entropy) instead of its formula.",
         "tensorflow": "Compile the step: tf.function(jit_compile=True).",
