@@ -55,3 +55,16 @@ def test_compilation_in_the_first_step_alone_is_warm_up() -> None:
     rows = steps(*gemm(0, 985), count=4)
     rows += ["main  0  900  torch._dynamo compile  annotation  -"]
     assert "recompilation" not in {each.code for each in findings_of(rows)}
+
+
+def test_what_is_left_without_compilation_may_hold_the_waits_for_results() -> None:
+    """700 µs of compiling; then the host waits for 100 µs in which the device does nothing: that may stay."""
+    rows = [
+        "main  0  700  backend_compile  span  -",
+        *gemm(700, 100, 710),
+        "main  715  200  cudaStreamSynchronize  runtime  -",
+        *gemm(920, 70, 930),
+    ]
+    found = {each.code: each for each in findings_of(steps(*rows), framework="jax")}
+    speedup = found["recompilation"].speedup
+    assert speedup.high > 1.6 * speedup.low
