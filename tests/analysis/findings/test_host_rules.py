@@ -69,3 +69,16 @@ def test_a_loop_that_launches_piece_by_piece() -> None:
     assert found[0].speedup.mid > 2
     assert [(place.file, place.line) for place in found[0].where] == [("moe.py", 8)]
     assert "device-sync" not in {each.code for each in found}
+
+
+def test_what_is_left_without_compilation_may_hold_the_waits_for_results() -> None:
+    """700 µs of compiling; then the host waits for 100 µs in which the device does nothing: that may stay."""
+    rows = [
+        "main  0  700  backend_compile  span  -",
+        *gemm(700, 100, 710),
+        "main  715  200  cudaStreamSynchronize  runtime  -",
+        *gemm(920, 70, 930),
+    ]
+    found = {each.code: each for each in findings_of(steps(*rows), framework="jax")}
+    speedup = found["recompilation"].speedup
+    assert speedup.high > 1.6 * speedup.low

@@ -9,7 +9,7 @@ import polars as pl
 import stepscope
 from stepscope.analysis.ops.calls import op_calls, ops_table
 from stepscope.analysis.xla.hlo_module import Instruction
-from stepscope.analysis.xla.ops import aligned, program_ops, programs_that_ran
+from stepscope.analysis.xla.ops import Program, aligned, in_whole_runs, program_ops, programs_that_ran
 
 JAX = Path(__file__).parents[2] / "fixtures" / "jax"
 
@@ -44,6 +44,24 @@ def test_as_many_as_it_takes_or_nobody() -> None:
 
 def test_kernels_in_another_order() -> None:
     assert aligned(["b_1", "a_1", "b_1"], program("a.1", "b.1")) is None
+
+
+def test_a_run_that_a_step_cuts_goes_on() -> None:
+    """The host began a step while the program ran: its second half does not begin as the program does."""
+    order = {"a_1": 0, "b_1": 1, "c_1": 2}
+    code = Program(b"", "jit_f")
+    code._turns = order
+    names = ["a_1", "b_1", "c_1", "a_1", "b_1", "c_1", "a_1"]
+    rows = pl.DataFrame(
+        {
+            "name": names,
+            "run": [1, 1, 1, 2, 3, 3, 4],
+            "start_ns": range(7),
+            "event": range(7),
+            "device": [0] * 7,
+        }
+    )
+    assert in_whole_runs(code, rows)["run"].to_list() == [1, 1, 1, 2, 2, 2, 4]
 
 
 def test_a_recorded_program() -> None:

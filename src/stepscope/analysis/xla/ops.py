@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 
 import polars as pl
@@ -80,6 +80,14 @@ class Program:
                 i.name: self._worker.work(i, body) for i in body.values() if i.name == instruction
             }
         return self._known.get(instruction)  # a damaged message may have another name further on
+
+    @cached_property
+    def _turns(self) -> dict[str, int]:
+        return {i.kernel_name: turn for turn, i in enumerate(self.module.in_order) if i.opcode not in SILENT}
+
+    def place(self, kernel: str) -> tuple[int, str]:
+        """When a kernel of this name first runs in the program; those of libraries and other programs come last."""
+        return self._turns.get(kernel, len(self._turns) + len(self._places)), kernel
 
     def of_run(self, kernels: Sequence[str]) -> list[str | None]:
         """For the kernels of one run, in order, the instructions they belong to."""
@@ -207,7 +215,7 @@ def _of_program(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
 
 def _by_order(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
     """event, instruction of kernels that only their place in a run tells."""
-    kernels = rows.sort("run", "start_ns", "event", nulls_last=True)
+    kernels = in_whole_runs(program, rows).sort("run", "start_ns", "event", nulls_last=True)
     runs = kernels.group_by("run", maintain_order=True).agg(
         "event", pl.col("name").to_physical().alias("codes")
     )
@@ -227,6 +235,23 @@ def _by_order(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
         found.append(known[key])
     told = runs.select("event").with_columns(instruction=pl.Series(found, dtype=pl.List(pl.String)))
     return told.explode("event", "instruction")
+
+
+def in_whole_runs(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
+    """The profiler cuts a run where the host begins a step: what does not begin as the program does goes on with the run before."""
+    starts = pl.col("start_ns").min()
+    heads = (
+        rows.drop_nulls("run")
+        .group_by("device", "run")
+        .agg(pl.col("name").sort_by("start_ns", "event").first().cast(pl.String), starts)
+        .sort("device", "start_ns")
+    )
+    first = min(heads["name"].drop_nulls().unique(), key=program.place, default="")
+    turn = (pl.col("name") == first).cum_sum().over("device")
+    whole = heads.with_columns(turn=turn).select("run", whole=pl.col("run").first().over("device", "turn"))
+    return (
+        rows.join(whole, on="run", how="left", maintain_order="left").with_columns(run="whole").drop("whole")
+    )
 
 
 def _described(program: Program, rows: pl.DataFrame) -> pl.DataFrame:

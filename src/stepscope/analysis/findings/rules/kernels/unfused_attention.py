@@ -32,6 +32,7 @@ from stepscope.trace.scopes import ancestors
 _PRODUCT = r"(?i)bmm|matmul|^(aten::)?mm$|dot_general|einsum|gemm"
 _SOFTMAX = r"(?i)softmax"
 _MASKS = r"^aten::(masked_fill_?|where|add_?)$"
+_OF_LIBRARY = r"::"  # as the names of ops that are no instructions of a program
 _BATCHED = 3  # sides of a batch of matrices
 
 
@@ -122,7 +123,7 @@ def _score_ops(case: Case) -> pl.DataFrame:
     """Ops that read or write the scores of attention: event, product, flops (of products only, and only what a mask leaves).
 
     Scores are what softmax is taken of: a batch of square-like tables. A compiled program has no softmax by name; there
-    they are large square tables which products make and something else then reduces.
+    they are large square tables which one product makes, something else reads and another product takes.
     """
     ops = case.ops.filter(pl.col("shapes").is_not_null()).select(
         "event", "name", "flops", "device_total_ns", shapes=pl.col("shapes").cast(pl.String)
@@ -146,7 +147,11 @@ def _touching(texts: pl.Series, sizes: set[int]) -> pl.Series:
 
 def _causal_sizes(ops: pl.DataFrame, sizes: set[int]) -> set[int]:
     """The scores under a mask that all heads and samples share, a square: it leaves what is below the diagonal."""
-    masking = ops.filter(pl.col("name").cast(pl.String).str.contains(_MASKS))["shapes"].unique()
+    name = pl.col("name").cast(pl.String)
+    fused = ~name.str.contains(_OF_LIBRARY) & ~name.str.contains(
+        _PRODUCT
+    )  # may mask as well, whatever its name
+    masking = ops.filter(name.str.contains(_MASKS) | fused)["shapes"].unique()
     return {
         _elements(table)
         for shapes in map(_shapes, masking)
@@ -164,11 +169,16 @@ def _score_sizes(ops: pl.DataFrame) -> set[int]:
     if len(softmax):
         shapes = [shape for text in softmax for shape in _shapes(text)[:1]]
         return {_elements(shape) for shape in shapes if len(shape) >= _BATCHED and shape[-2] >= SCORES_LENGTH}
-    reduced = ops.filter(name.str.contains(r"^(reduce_(max|sum)|exp|div)$"))["shapes"].unique()
+    reduced = _squares(ops.filter(name.str.contains(r"^(reduce_(max|sum)|exp|div)$"))["shapes"].unique())
+    read = _squares(ops.filter(~name.str.contains(_PRODUCT))["shapes"].unique())
     multiplied = ops.filter(name.str.contains(_PRODUCT))["shapes"].unique()
-    tables = {_elements(shape) for text in reduced for shape in _shapes(text) if _is_square(shape)}
-    used = {_elements(shape) for text in multiplied for shape in _shapes(text) if _is_square(shape)}
-    return tables & used
+    made = {size for text in multiplied for size in _made_sizes(_shapes(text))}
+    return (reduced | read & made) & _squares(multiplied)
+
+
+def _squares(texts: pl.Series) -> set[int]:
+    """How many elements the batches of square tables have that ops of these shapes read."""
+    return {_elements(shape) for text in texts for shape in _shapes(text) if _is_square(shape)}
 
 
 def _made_sizes(shapes: list[list[int]]) -> set[int]:
