@@ -200,16 +200,22 @@ def test_layers_that_are_one_op_each_are_advice_without_a_promise() -> None:
     assert "torch.compile" in found.fix
 
 
-def test_a_formula_takes_its_dispatch_along() -> None:
-    """Tensors that a formula reads again do not enter it again, and one op is dispatched instead of six."""
-    names = ("aten::pow", "aten::mul", "aten::add", "aten::tanh", "aten::add", "aten::mul")
+def test_a_tensor_that_a_formula_reads_again_does_not_enter_again() -> None:
+    """Nine ops, one of which reads the input a second time: at best 400 MB in and out, 0.17 ms at 60 % of 4.8 TB/s."""
     rows = [
         row
-        for place, name in enumerate(names)
+        for place in range(9)
         for row in op(
-            10 + 20 * place, name, ADD, "[[50000000],[50000000]]", "float,float", 20 + 160 * place, 160
+            10 + 20 * place,
+            "aten::add" if place == 5 else "aten::mul",
+            ADD,
+            "[[50000000],[50000000]]" if place == 5 else "[[50000000],[]]",
+            "float,float" if place == 5 else "float,double",
+            20 + 106 * place,
+            106,
         )
     ]
     found = found_in(*rows)["unfused-elementwise"]
     assert found.class_ == "time"
-    assert found.speedup.high > 2.5
+    assert found.left_ns_per_step is not None
+    assert found.left_ns_per_step.low < 300_000 < found.left_ns_per_step.high

@@ -324,12 +324,6 @@ FORMULA_TRAFFIC = policy(
     unit="× the bytes that enter and leave a chain",
     why="that its kernels move before it is a formula written op by op; layers as frameworks have them move less (15 healthy jobs)",
 )
-FORMULA_OPS = policy(
-    "FORMULA_OPS",
-    4,
-    unit="arithmetic ops in a row",
-    why="that are a formula written op by op; between two products, layers as frameworks have them leave a sum or two (residuals)",
-)
 SURE_FUSION = policy(
     "SURE_FUSION",
     0.8,

@@ -11,7 +11,6 @@ from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.calibration.kernels import FUSED_CHAIN_BANDWIDTH, FUSED_CHAIN_BEST, FUSED_CHAIN_WORST
 from stepscope.registers.policy.findings import (
-    FORMULA_OPS,
     FORMULA_TRAFFIC,
     FUSING_ADVICE_LEAST,
     FUSING_GAIN_LEAST,
@@ -33,7 +32,7 @@ def find(case: Case) -> Finding | None:
     if not bandwidth or case.trace.info.framework not in ("pytorch", "tensorflow"):
         return None  # XLA's programs are fused already
     chains = _fused(case, bandwidth)
-    formulas = _formulas(case, chains)
+    formulas = chains.filter(pl.col("bytes_total") >= FORMULA_TRAFFIC * pl.col("bytes_in_out"))
     if _saves(case, formulas) >= FUSING_GAIN_LEAST:
         return _promised(case, chains, formulas)
     return _advised(case, chains) if _saves(case, chains) >= FUSING_ADVICE_LEAST else None
@@ -94,22 +93,6 @@ def _traffic(case: Case, chains: pl.DataFrame) -> tuple[str, dict[str, int]]:
         f"{size(saved)} of intermediate tensors a step would stay on chip."
     )
     return why, {"kernels_per_step": count, "intermediate_bytes_per_step": saved}
-
-
-def _formulas(case: Case, chains: pl.DataFrame) -> pl.DataFrame:
-    """The chains with a formula written op by op: several arithmetic ops in a row, or far more traffic than layers have."""
-    kernels = case.compute.kernels.filter(pl.col("chain").is_in(chains["chain"].implode()))
-    at = case.trace.events["start_ns"].gather(kernels["event"])
-    primitive = pl.col("op").str.contains(_PRIMITIVE).fill_null(False)
-    # Casts between them neither count nor end a run.
-    rows = kernels.with_columns(at=at, primitive=primitive).filter(
-        pl.col("primitive") | (pl.col("class") != "copy")
-    )
-    run = (pl.col("primitive") != pl.col("primitive").shift(1)).fill_null(True).cum_sum().over("chain")
-    runs = rows.sort("chain", "at").with_columns(run=run)
-    long = runs.filter("primitive").group_by("chain", "run").len().filter(pl.col("len") >= FORMULA_OPS)
-    heavy = pl.col("bytes_total") >= FORMULA_TRAFFIC * pl.col("bytes_in_out")
-    return chains.filter(heavy | pl.col("chain").is_in(long["chain"].implode()))
 
 
 def _saves(case: Case, chains: pl.DataFrame) -> float:
