@@ -196,7 +196,7 @@ CAUSAL_WORK = measured(
     0.5,
     unit="share of the products",
     device="any device",
-    how="by count: fused attention skips the blocks above the diagonal, half of the table of scores",
+    how="specified by the mask: fused attention skips the blocks above the diagonal, half of the table of scores",
 )
 LARGE_PRODUCTS_OF_PEAK = measured(
     "LARGE_PRODUCTS_OF_PEAK", 0.5, unit="share of the peak", device="H200", how=_JOBS, when=_WHEN
