@@ -1,4 +1,4 @@
-"""A fixed sample of damaged profiles through the whole pipeline; `make soak` runs thousands."""
+"""A fixed sample of damaged profiles through the whole pipeline, two of each original; `make soak` runs thousands."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from benchmarks.fuzz.cases import Case, case
 from benchmarks.fuzz.drive import drive
 from benchmarks.fuzz.originals import NAMES, original
 from stepscope.reports.build import RAISE
+from tests.sample import SOAKS
 
 pytestmark = pytest.mark.thorough
 
-CASES = 64
+CASES = 64 if SOAKS else 2 * len(NAMES)
 # The server does much of the same once more.
 SERVED_EVERY = 8
 
