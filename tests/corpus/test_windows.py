@@ -20,6 +20,7 @@ from stepscope.formats import read
 from stepscope.formats.source import Source
 from stepscope.trace.frames import take_smallest
 from tests.corpus.recordings import context_of
+from tests.sample import spread
 
 CORPORA = [Path(os.environ.get(name, "/nonexistent")) for name in ("STEPSCOPE_CORPUS", "STEPSCOPE_CORPUS_2")]
 KINETO, XPLANE = "*.json.gz", "*.xplane.pb*"
@@ -177,7 +178,9 @@ def renamed(path: Path, folder: Path) -> Path:
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in FILES if path.name.endswith(".json.gz") and path.stat().st_size < 1_300_000],
+    spread(
+        [path for path in FILES if path.name.endswith(".json.gz") and path.stat().st_size < 1_300_000], 12
+    ),
     ids=lambda path: path.name[:40],
 )
 def test_steps_do_not_depend_on_the_names_of_annotations(path: Path, tmp_path: Path) -> None:
