@@ -95,7 +95,7 @@ test: $(VENV)/.run ## everything CI needs (lint, types and all tests)
 	@rm -rf $(OUTCOMES)
 	@$(MAKE) --no-print-directory all-parts; status=$$?; $(PY) -m tests.outcomes $(OUTCOMES); exit $$status
 
-# All parts side by side: downloads, browsers and many tests wait more than they compute, and no core stands idle for them.
+# All parts side by side: downloads, browsers and many tests wait more than they compute, and meanwhile no core is idle.
 # The largest part shows its progress, the others print when they have ended.
 all-parts:
 	@$(MAKE) --no-print-directory --output-sync=target capture & recording=$$!; status=0; \
