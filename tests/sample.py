@@ -9,11 +9,10 @@ from typing import TypeVar
 SOAKS = bool(os.environ.get("STEPSCOPE_SOAK"))
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
-def pairs(
-    first: Sequence[object], second: Sequence[object], every: bool = SOAKS
-) -> list[tuple[object, object]]:
+def pairs(first: Sequence[T], second: Sequence[U], every: bool = SOAKS) -> list[tuple[T, U]]:
     """All combinations in the soak; otherwise as few as have every value of both."""
     if every:
         return [(one, other) for one in first for other in second]

@@ -50,6 +50,11 @@ def two_ranks() -> Profile:
     return Profile("/x", [trace(0), trace(1)], [0, 1])
 
 
+@pytest.fixture(scope="module")
+def of_two_ranks() -> Report:
+    return report(Profile("/x", [trace(0), trace(1)], [0, 1]))
+
+
 @cache
 def of(path: Path) -> Report:
     return report(path, limit=0)
@@ -116,12 +121,12 @@ def test_a_rank_that_is_not_there(two_ranks: Profile) -> None:
         report(two_ranks, rank=7)
 
 
-def test_problems_come_with_their_ranks(two_ranks: Profile) -> None:
-    problems = report(two_ranks).problems
+def test_problems_come_with_their_ranks(two_ranks: Profile, of_two_ranks: Report) -> None:
+    problems = of_two_ranks.problems
     assert [problem.code for problem in problems] == ["cut", "clock-inversion", "damaged-program", "odd"]
     assert problems[0].title == "The file is cut"
     assert problems[0].detail.endswith("On ranks 0–1.")
-    assert report(two_ranks, rank=1).problems[0].rank == 1
+    assert report(two_ranks, rank=1, sections=["problems"]).problems[0].rank == 1
 
 
 def test_ops_split_further(sample: Profile, all_of_sample: Report) -> None:
@@ -144,9 +149,11 @@ def test_some_sections(sample: Profile) -> None:
 
 
 @pytest.mark.parametrize("name", ["findings", "problems"])
-def test_a_section_is_the_same_whichever_are_shown(two_ranks: Profile, name: str) -> None:
+def test_a_section_is_the_same_whichever_are_shown(
+    two_ranks: Profile, of_two_ranks: Report, name: str
+) -> None:
     """Stragglers and ranks that differ show only between ranks, which is the section of collectives."""
-    assert getattr(report(two_ranks, sections=[name]), name) == getattr(report(two_ranks), name)
+    assert getattr(report(two_ranks, sections=[name]), name) == getattr(of_two_ranks, name)
     assert "collectives" in {section.name for section in chosen_sections([name])}
     assert "collectives" not in {section.name for section in chosen_sections([name], several=False)}
 
