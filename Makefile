@@ -97,10 +97,12 @@ test: $(VENV)/.run ## everything CI needs (lint, types and all tests)
 
 # All parts side by side: downloads, browsers and many tests wait more than they compute, and meanwhile no core is idle.
 # The largest part shows its progress, the others print when they have ended.
+# The page has a make of its own, after the tools: only then it finds a Chromium that was just installed.
 all-parts:
 	@$(MAKE) --no-print-directory --output-sync=target capture & recording=$$!; status=0; \
 	$(MAKE) --no-print-directory $(VENV)/.dev || { kill $$recording 2>/dev/null; wait $$recording; exit 1; }; \
-	$(MAKE) --no-print-directory --output-sync=target -j 2 lint web & page=$$!; \
+	{ $(MAKE) --no-print-directory --output-sync=target -j 2 lint web-tools; linted=$$?; \
+	  $(MAKE) --no-print-directory --output-sync=target web && exit $$linted; } & page=$$!; \
 	$(MAKE) --no-print-directory pytest || status=$$?; \
 	wait $$page || status=$$?; wait $$recording || status=$$?; exit $$status
 

@@ -1,4 +1,4 @@
-"""A fixed sample of damaged profiles through the whole pipeline, two of each original; `make soak` runs thousands."""
+"""A fixed sample of damaged profiles through the whole pipeline, one of each original; `make soak` runs thousands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.sample import SOAKS
 
 pytestmark = pytest.mark.thorough
 
-CASES = 64 if SOAKS else 2 * len(NAMES)
+CASES = 64 if SOAKS else len(NAMES)
 # The server does much of the same once more.
 SERVED_EVERY = 8
 
