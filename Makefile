@@ -47,8 +47,11 @@ CHROMIUM := $(or $(STEPSCOPE_CHROMIUM),$(shell command -v chromium || command -v
 BROWSER_TESTS := tests/browser tests/tensorboard/test_browser.py tests/reports/test_browser.py
 MAY_INSTALL := $(shell test "$$(id -u)" = 0 && command -v apt-get 2>/dev/null)
 
+# Most tables of tests are tiny: there a second thread of Polars costs more than it helps, and each core has its own worker.
+ONE_THREAD := POLARS_MAX_THREADS=1
+
 # Browsers, clusters and frameworks are other people's programs, and now and then one of them stumbles: what failed is
-# tried once more, alone, and said to be unsteady. What fails twice has failed.
+# tried once more, by itself, and said to be unsteady. What fails twice has failed.
 # The outcomes of each part are written down: `make test` prints at its end what was unsteady and what was skipped.
 OUTCOMES := .pytest_cache/outcomes
 RUN = STEPSCOPE_OUTCOMES=$(OUTCOMES)/$@.jsonl $(1) -p tests.outcomes -o cache_dir=.pytest_cache/$@
@@ -88,21 +91,23 @@ demo: $(VENV)/.run ## record a small training loop, explain it, and show it with
 	@if test -t 1; then exec $(STEPSCOPE) serve demo-out/logs src/stepscope/samples; \
 	  else echo "shows both in a browser, with a trace viewer."; fi
 
-test: $(VENV)/.dev ## everything CI needs (lint, types and all tests)
+test: $(VENV)/.run ## everything CI needs (lint, types and all tests)
 	@rm -rf $(OUTCOMES)
 	@$(MAKE) --no-print-directory all-parts; status=$$?; $(PY) -m tests.outcomes $(OUTCOMES); exit $$status
 
+# All parts side by side: downloads, browsers and many tests wait more than they compute, and meanwhile no core is idle.
+# The largest part shows its progress, the others print when they have ended.
+# The page has a make of its own, after the tools: only then it finds a Chromium that was just installed.
 all-parts:
-	@# The frameworks take minutes to download, a browser one: meanwhile everything that does not want them runs.
-	@$(MAKE) --no-print-directory $(FRAMEWORKS)/.dev & installing=$$!; \
-	$(MAKE) --no-print-directory web-tools & tools=$$!; \
-	$(MAKE) --no-print-directory lint pytest || \
-	  { kill $$installing $$tools 2>/dev/null; wait $$installing $$tools; exit 1; }; \
-	wait $$installing && wait $$tools && \
-	$(MAKE) --no-print-directory --output-sync=target -j 2 web capture
+	@$(MAKE) --no-print-directory --output-sync=target capture & recording=$$!; status=0; \
+	$(MAKE) --no-print-directory $(VENV)/.dev || { kill $$recording 2>/dev/null; wait $$recording; exit 1; }; \
+	{ $(MAKE) --no-print-directory --output-sync=target -j 2 lint web-tools; linted=$$?; \
+	  $(MAKE) --no-print-directory --output-sync=target web && exit $$linted; } & page=$$!; \
+	$(MAKE) --no-print-directory pytest || status=$$?; \
+	wait $$page || status=$$?; wait $$recording || status=$$?; exit $$status
 
 unit: $(VENV)/.dev ## the quick tests, without other programs, browsers and frameworks (at most 3 minutes on two cores)
-	$(PY) -m pytest -n 2 --dist worksteal -p tests.unit
+	$(ONE_THREAD) $(PY) -m pytest -n 2 --dist worksteal -p tests.unit
 
 lint: $(VENV)/.dev ## ruff and mypy
 	$(PY) -m ruff check .
@@ -110,7 +115,7 @@ lint: $(VENV)/.dev ## ruff and mypy
 	$(PY) -m mypy
 
 pytest: $(VENV)/.dev
-	$(call TRIED,STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS)))
+	$(call TRIED,$(ONE_THREAD) STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS)))
 
 web: $(VENV)/.dev web-tools ## only the page: its types, its modules, and every page of it in a real browser
 	@if test -x node_modules/.bin/tsc; then node_modules/.bin/tsc --project tsconfig.json; \
@@ -197,7 +202,7 @@ node_modules/.made: package.json
 	  echo "npm could not install TypeScript." >&2
 	@mkdir -p node_modules && touch $@
 
-$(FRAMEWORKS)/.dev: $(VENV)/.dev
+$(FRAMEWORKS)/.dev: $(VENV)/.run
 	@echo "Setting up $(FRAMEWORKS), which takes a few minutes" >&2
 	@test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
 	@$(PY) -c "$(NEEDED_TO_RUN)" | xargs $(FRAMEWORKS)/bin/python $(PIP) pytest pytest-xdist hypothesis

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -80,12 +81,24 @@ def module_of(path: Path) -> list[str]:
     return ["stepscope", *path.relative_to(PACKAGE).with_suffix("").parts]
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    """Several tests look at the same sources."""
+    return ast.parse(source)
+
+
+@cache
+def import_statements(source: str) -> list[ast.Import | ast.ImportFrom]:
+    """At its top or inside a function."""
+    return [node for node in ast.walk(parsed(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imports(source: str, module: list[str]) -> Iterator[tuple[int, str]]:
-    """The line and the full name of everything that the module imports, at its top or inside a function."""
-    for node in ast.walk(ast.parse(source)):
+    """The line and the full name of everything that the module imports."""
+    for node in import_statements(source):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = module[: -node.level] if node.level else []
             start = ".".join([*base, *([node.module] if node.module else [])])
             # `from stepscope import trace` names a package only in its last word.
@@ -168,7 +181,7 @@ def uses_inside(package: tuple[str, ...]) -> dict[str, set[str]]:
 def targets(path: Path, known: dict[tuple[str, ...], Path]) -> set[tuple[str, ...]]:
     """The modules that a file imports; `from package import module` names the module."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in import_statements(path.read_text("utf-8")):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             start = tuple(node.module.split("."))
             found |= {
@@ -241,7 +254,7 @@ def test_every_hot_loop_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_capture_needs_nothing_installed() -> None:
     outside = []
     for path in (path for path in SOURCES if module_of(path)[1] == CAPTURE):
-        body = ast.parse(path.read_text("utf-8")).body
+        body = parsed(path.read_text("utf-8")).body
         source = "\n".join(
             ast.unparse(node) for node in body if isinstance(node, ast.Import | ast.ImportFrom)
         )
@@ -265,9 +278,7 @@ def test_what_tensorboard_imports_at_its_start_imports_nothing_of_ours() -> None
     """An import that fails there would keep TensorBoard from starting."""
     path = PACKAGE / "tensorboard" / "loader.py"
     body = [
-        node
-        for node in ast.parse(path.read_text("utf-8")).body
-        if isinstance(node, ast.Import | ast.ImportFrom)
+        node for node in parsed(path.read_text("utf-8")).body if isinstance(node, ast.Import | ast.ImportFrom)
     ]
     names = {name.split(".")[0] for _, name in imports("\n".join(map(ast.unparse, body)), module_of(path))}
     assert names - set(sys.stdlib_module_names) == {"tensorboard"}
@@ -291,5 +302,5 @@ def test_no_file_names_the_machine_it_was_written_on() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    trees = {short(path): ast.parse(path.read_text("utf-8")) for path in SOURCES}
+    trees = {short(path): parsed(path.read_text("utf-8")) for path in SOURCES}
     assert [path for path, tree in trees.items() if tree.body and not ast.get_docstring(tree)] == []

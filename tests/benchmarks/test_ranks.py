@@ -24,10 +24,11 @@ LATE = Case(
 
 
 @pytest.mark.parametrize(
-    ("seed", "kind"), [(1, "always"), (5, "sometimes"), (9, "data-dependent"), (4, "healthy")]
+    ("seed", "kind", "ranks"),
+    [(1, "always", 8), (5, "sometimes", 8), (9, "data-dependent", 16), (4, "healthy", 8)],
 )
-def test_truth_is_found(seed: int, kind: str) -> None:
-    found = score(job_of(random_case(seed, kind, ranks=16, steps=8)))
+def test_truth_is_found(seed: int, kind: str, ranks: int) -> None:
+    found = score(job_of(random_case(seed, kind, ranks=ranks, steps=8)))
     assert found.right, found
     assert found.clock_error_ns < CLOCK_ERROR_NS
     assert found.bus_error is not None and found.bus_error < 0.001

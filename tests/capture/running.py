@@ -43,7 +43,7 @@ def needs(*packages: str) -> pytest.MarkDecorator:
 
 
 def environment(**added: str) -> dict[str, str]:
-    """The environment of a job: no launcher's ranks, and no chatter of TensorFlow."""
+    """The environment of a job: no launcher's ranks, no chatter of TensorFlow, one thread of OpenMP."""
     env = {
         name: value
         for name, value in os.environ.items()
@@ -51,7 +51,9 @@ def environment(**added: str) -> dict[str, str]:
     }
     paths = [str(ROOT / "src"), str(ROOT), env.get("PYTHONPATH", "")]
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "TMPDIR": short_place()}
-    return env | {"PYTHONPATH": os.pathsep.join(filter(None, paths))} | quiet | added
+    # Several processes share the cores: threads of OpenMP that wait for each other spin, and take the time of the others.
+    modest = {"OMP_NUM_THREADS": "1"}
+    return env | {"PYTHONPATH": os.pathsep.join(filter(None, paths))} | quiet | modest | added
 
 
 def start(job: str | Path, *arguments: object, **added: str) -> subprocess.Popen[str]:

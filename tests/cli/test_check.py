@@ -22,6 +22,7 @@ def budget(tmp_path: Path) -> Path:
     return tmp_path / "budgets.toml"
 
 
+@pytest.mark.usefixtures("sides_once")
 def test_kept(budget: Path) -> None:
     budget.write_text(
         'step_time = "20 ms"\nfindings = ["input-bound"]\n[parts]\nsync = "3 ms"\ncompute = "99 %"\n'
@@ -32,6 +33,7 @@ def test_kept(budget: Path) -> None:
     assert ended.stdout.endswith("\nPASSED: 4 of 4 limits met.\n")
 
 
+@pytest.mark.usefixtures("sides_once")
 def test_broken(budget: Path) -> None:
     budget.write_text(
         f'step_time = "10 ms"\npeak_memory = "24 GB"\nfindings = ["device-sync"]\n[parts]\nsync = "1 ms"\n'
@@ -53,6 +55,7 @@ def test_broken(budget: Path) -> None:
     ]
 
 
+@pytest.mark.usefixtures("sides_once")
 def test_noisy(budget: Path) -> None:
     """Above the limit by less than the steps differ among themselves: inconclusive, and failed only if asked to."""
     budget.write_text('step_time = "14.5 ms"\n')
@@ -72,6 +75,7 @@ def test_noisy(budget: Path) -> None:
     assert strict.stderr == "FAILED: 1 of 1 limit inconclusive.\n"
 
 
+@pytest.mark.usefixtures("sides_once")
 def test_baseline_by_option(budget: Path, tmp_path: Path) -> None:
     budget.write_text('step_time = "1 s"\n')
     ended = stepscope(
@@ -85,6 +89,7 @@ def test_baseline_by_option(budget: Path, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("sides_once")
 def test_several_recordings_as_a_baseline(budget: Path) -> None:
     """In the file, relative to it, or by the option: the noise is what they differ by."""
     first, second, third = (
@@ -132,6 +137,7 @@ def test_what_is_missing_is_said(budget: Path, tmp_path: Path) -> None:
         assert says in " ".join(ended.stdout.split())
 
 
+@pytest.mark.usefixtures("sides_once")
 def test_a_baseline_of_another_framework_is_said_to_be_one(budget: Path) -> None:
     jax = FIXTURES / "diagnosis" / "jax_input.mended.xplane.pb.gz"
     budget.write_text(f'[baseline]\npath = "{jax}"\nstep_time = "500 %"\n')
@@ -198,6 +204,7 @@ def test_new_findings_of_a_profile_without_steps_are_unknown(without_steps: Path
     assert "The profile has no steps." in ended.stdout
 
 
+@pytest.mark.usefixtures("sides_once")
 @pytest.mark.parametrize("limits", ["", "findings = false\n", "parts = {}\n"])
 def test_a_baseline_without_limits_allows_five_per_cent(budget: Path, limits: str) -> None:
     """It has passed everything, with 0 of 0 limits."""
@@ -208,6 +215,7 @@ def test_a_baseline_without_limits_allows_five_per_cent(budget: Path, limits: st
     assert (found["name"], found["verdict"]) == ("baseline.step_time", "over")
 
 
+@pytest.mark.usefixtures("sides_once")
 def test_findings_about_memory_want_memory(budget: Path) -> None:
     budget.write_text('findings = ["memory-growth", "device-sync"]\n')
     ended = stepscope("check", MENDED, "--budget", budget)

@@ -18,6 +18,7 @@ MENDED, SLOW = (FIXTURES / "diagnosis" / f"torch_item.{name}.pt.trace.json.gz" f
 SAME = [open_set("diff") / f"small.none.{number}.pt.trace.json.gz" for number in (0, 1)]
 
 
+@pytest.mark.usefixtures("sides_once")
 def test_in_a_terminal() -> None:
     text = succeeds("diff", MENDED, SLOW, "-n", "3", "--color", "never")
     assert "The step is slower: 9.52 ms → 14.7 ms (+54 %), noise ± 2.05 ms." in text
@@ -27,6 +28,7 @@ def test_in_a_terminal() -> None:
     assert "device-sync, worth" in text
 
 
+@pytest.mark.usefixtures("sides_once")
 def test_files_of_every_kind(tmp_path: Path) -> None:
     """One read for JSON, whose schema it keeps; the others are made from the same object."""
     for name in ("diff.json", "diff.folded"):
@@ -46,6 +48,7 @@ def test_schema() -> None:
     assert "Diff" in schema["$defs"]
 
 
+@pytest.mark.usefixtures("sides_once")
 def test_fail_on() -> None:
     ended = stepscope("diff", MENDED, SLOW, "--fail-on", "5%", "--format", "md")
     assert ended.returncode == 3
@@ -55,6 +58,7 @@ def test_fail_on() -> None:
     assert ended.stderr.endswith("FAILED: 1 of 1 limit exceeded.\n")
 
 
+@pytest.mark.usefixtures("sides_once")
 def test_several_recordings_of_a_side() -> None:
     more = open_set("diff") / "small.none.5.pt.trace.json.gz"
     text = succeeds("diff", *SAME, "--also-a", more, "-n", "1", "--color", "never")
@@ -62,6 +66,7 @@ def test_several_recordings_of_a_side() -> None:
     assert "what explains it" not in text
 
 
+@pytest.mark.usefixtures("sides_once")
 def test_fail_on_what_may_be_noise() -> None:
     ended = stepscope("diff", *SAME, "--fail-on", "5%", "--format", "json")
     assert ended.returncode == 0
@@ -69,6 +74,7 @@ def test_fail_on_what_may_be_noise() -> None:
     assert ended.stderr.endswith("PASSED: 1 of 1 limit inconclusive.\n")
 
 
+@pytest.mark.usefixtures("sides_once")
 def test_a_recording_without_steps_is_not_held_against_steps(tmp_path: Path) -> None:
     """No figure, no yes: exit code 3."""
     target = write_ops(tmp_path / "stepless.pt.trace.json", *(f"aten::{name}" for name in "abcdefg"))
@@ -78,6 +84,7 @@ def test_a_recording_without_steps_is_not_held_against_steps(tmp_path: Path) -> 
     assert "unknown  The profile has no steps." in ended.stderr
 
 
+@pytest.mark.usefixtures("sides_once")
 def test_what_was_cut_is_said(tmp_path: Path) -> None:
     cut = tmp_path / "cut.pt.trace.json.gz"
     cut.write_bytes(SLOW.read_bytes()[:60_000])

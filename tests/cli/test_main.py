@@ -70,7 +70,7 @@ def test_wrong_usage_of_a_process() -> None:
 
 @pytest.mark.parametrize("verb", [("info",), ("query", "SELECT 1"), ("export", "--to", "chrome")])
 def test_our_errors_end_with_1_and_say_what_to_do(verb: tuple[str, ...], tmp_path: Path) -> None:
-    ended = stepscope(verb[0], tmp_path / "absent", *verb[1:])
+    ended = inside.stepscope(verb[0], tmp_path / "absent", *verb[1:])
     assert ended.returncode == 1
     assert ended.stdout == ""
     assert ended.stderr.startswith("error: No such file or folder")

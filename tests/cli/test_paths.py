@@ -17,6 +17,7 @@ from tests.builders.files import kineto, put
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import PROFILE
 from tests.cli.run import succeeds as succeeds_in_a_process
+from tests.sample import pairs
 
 SUPPORTED = describe_supported()
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="paths of Unix")
@@ -120,8 +121,7 @@ NAMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES, ids=repr)
-@pytest.mark.parametrize("by", ["file", "folder", "slash"])
+@pytest.mark.parametrize(("name", "by"), pairs(NAMES, ["file", "folder", "slash"]), ids=repr)
 def test_odd_names_open_like_any_other(name: bytes, by: str, tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(name)
     path.write_bytes(PROFILE.read_bytes())
@@ -133,10 +133,12 @@ def test_odd_names_open_like_any_other(name: bytes, by: str, tmp_path: Path) -> 
     profile._repr_html_().encode()
 
 
-@pytest.mark.parametrize("name", [b"caf\xe9\x1b[31m.pt.trace.json.gz", b"a\nb [x] 'y'.pt.trace.json.gz"])
 @pytest.mark.parametrize(
-    "verb",
-    [("info",), ("info", "--format", "json"), ("query", "SELECT path FROM traces"), ("report",), ("report", "--format", "json")],
+    ("verb", "name"),
+    pairs(
+        [("info",), ("report",), ("query", "SELECT path FROM traces"), ("info", "--format", "json"), ("report", "--format", "json")],
+        [b"caf\xe9\x1b[31m.pt.trace.json.gz", b"a\nb [x] 'y'.pt.trace.json.gz"],
+    ),
 )  # fmt: skip
 def test_odd_names_everywhere(name: bytes, verb: tuple[str, ...], tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(name)

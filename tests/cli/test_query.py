@@ -26,15 +26,18 @@ def test_a_table_by_default() -> None:
     assert succeeds("query", PROFILE, KINDS) == "kind      n\n───────  ──\nruntime  19\nop       12\n"
 
 
+@pytest.mark.usefixtures("asked_once")
 def test_csv() -> None:
     assert succeeds("query", PROFILE, KINDS, "--format", "csv") == "kind,n\nruntime,19\nop,12\n"
 
 
+@pytest.mark.usefixtures("asked_once")
 def test_json() -> None:
     found = json.loads(succeeds("query", PROFILE, KINDS, "--format", "json"))
     assert found == [{"kind": "runtime", "n": 19}, {"kind": "op", "n": 12}]
 
 
+@pytest.mark.usefixtures("asked_once")
 def test_no_rows() -> None:
     nothing = "SELECT id, name FROM events WHERE id < 0"
     assert succeeds("query", PROFILE, nothing) == "id  name\n──  ────\n"
@@ -48,6 +51,7 @@ def test_parquet_through_a_pipe() -> None:
     assert pl.read_parquet(io.BytesIO(data)).rows() == [("runtime", 19), ("op", 12)]
 
 
+@pytest.mark.usefixtures("asked_once")
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
 def test_the_name_of_the_file_tells_the_format(ending: str, tmp_path: Path) -> None:
     target = tmp_path / f"out.{ending}"
@@ -57,6 +61,7 @@ def test_the_name_of_the_file_tells_the_format(ending: str, tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == [target.name]
 
 
+@pytest.mark.usefixtures("asked_once")
 def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     target = tmp_path / "out.csv"
     target.write_text("mine")
@@ -69,6 +74,7 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     assert target.read_text().startswith("kind,n")
 
 
+@pytest.mark.usefixtures("asked_once")
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     ended = stepscope("query", PROFILE, KINDS, "-o", tmp_path / "absent" / "out.csv")
     assert ended.returncode == 1
@@ -79,6 +85,7 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     assert "is a folder" in stepscope("query", PROFILE, KINDS, "-o", tmp_path).stderr
 
 
+@pytest.mark.usefixtures("asked_once")
 def test_nested_and_binary_values_as_text() -> None:
     (row,) = csv.DictReader(
         io.StringIO(succeeds("query", PROFILE, "SELECT grid FROM kernels LIMIT 1", "--format", "csv"))
@@ -88,6 +95,7 @@ def test_nested_and_binary_values_as_text() -> None:
     assert found[0]["grid"] == json.loads(row["grid"])
 
 
+@pytest.mark.usefixtures("asked_once")
 def test_limits_are_told(tmp_path: Path) -> None:
     put(tmp_path, "many.pt.trace.json", content=kineto(events=300))
     ended = stepscope("query", tmp_path, "SELECT id FROM events")
@@ -193,6 +201,7 @@ def test_other_formats_answer_the_same_questions(path: Path) -> None:
     assert "kind" in succeeds("query", path, KINDS)
 
 
+@pytest.mark.usefixtures("asked_once")
 def test_csv_of_hostile_names(tmp_path: Path) -> None:
     """No cell that a spreadsheet would run, unless asked for; numbers keep their signs."""
     path = write_hostile(tmp_path)

@@ -13,10 +13,9 @@ import pytest
 from stepscope.analysis.account.account import Account, account
 from stepscope.analysis.parts import IDLE_PARTS
 from stepscope.analysis.steps.find import Steps, find_steps
-from stepscope.formats import read
-from stepscope.formats.source import Source
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
+from tests.corpus.recordings import trace_of
 
 CORPUS = Path(os.environ.get("STEPSCOPE_CORPUS", "/nonexistent"))
 FILES = sorted(
@@ -32,7 +31,7 @@ each_file = pytest.mark.parametrize("name", FILES)
 @cache
 def of(name: str) -> tuple[Trace, Steps, Account]:
     """One profile, its steps and its account."""
-    trace = read(Source(str(CORPUS / name)))
+    trace = trace_of(CORPUS / name)
     steps = find_steps(trace)
     return trace, steps, account(trace, steps)
 

@@ -8,11 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from stepscope.analysis.context import RankContext
-from stepscope.analysis.options import Options
 from stepscope.errors import StepscopeError
-from stepscope.formats import read
-from stepscope.formats.source import Source
+from tests.corpus.recordings import context_of
 
 FOLDERS = [
     Path(os.environ[name]) for name in ("STEPSCOPE_CORPUS", "STEPSCOPE_CORPUS_2") if os.environ.get(name)
@@ -35,7 +32,7 @@ MOST_BEYOND = (
 @pytest.mark.parametrize("path", FILES)
 def test_ideal_and_losses_sum_to_compute(path: str) -> None:
     try:
-        context = RankContext(0, read(Source(path)), Options())
+        context = context_of(Path(path))
     except StepscopeError:
         pytest.skip("not read yet")
     found = context.compute

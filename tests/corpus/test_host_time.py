@@ -11,8 +11,7 @@ import pytest
 from stepscope.analysis.account.account import account
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.steps.find import find_steps
-from stepscope.formats import read
-from stepscope.formats.source import Source
+from tests.corpus.recordings import trace_of
 
 CORPUS = Path(os.environ.get("STEPSCOPE_CORPUS_2", "/nonexistent"))
 pytestmark = [
@@ -26,13 +25,13 @@ pytestmark = [
     [("h100_timesformer.json.gz", "python", 0.5), ("serving/b200_vllm_eager.json.gz", "dispatch", 0.7)],
 )
 def test_most_of_the_step(name: str, part: str, least: float) -> None:
-    trace = read(Source(str(CORPUS / name)))
+    trace = trace_of(CORPUS / name)
     parts = account(trace, find_steps(trace)).parts
     assert int(parts.filter(pl.col("part") == part)["ns"].sum()) >= least * int(parts["ns"].sum())
 
 
 def test_preprocessing_has_a_place() -> None:
-    trace = read(Source(str(CORPUS / "h100_timesformer.json.gz")))
+    trace = trace_of(CORPUS / "h100_timesformer.json.gz")
     slices = account(trace, find_steps(trace)).slices.filter(pl.col("part") == "python")
     named = slices.select(
         "named_by",

@@ -6,18 +6,17 @@ import json
 import os
 import random
 from collections import Counter
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from stepscope.formats import read
-from stepscope.formats.source import Source
 from stepscope.trace.trace import Trace
 from tests.builders.documents import told
 from tests.corpus.naive_json import Document, Event, decode
+from tests.corpus.recordings import trace_of
 
 CORPUS = Path(os.environ.get("STEPSCOPE_CORPUS", "/nonexistent"))
 FILES = sorted(str(path.relative_to(CORPUS)) for path in CORPUS.rglob("*.json.gz"))
@@ -26,10 +25,9 @@ pytestmark = [pytest.mark.corpus, pytest.mark.skipif(not FILES, reason="STEPSCOP
 each_file = pytest.mark.parametrize("name", FILES, scope="module")
 
 
-@cache
 def ours(name: str) -> Trace:
     """The file as we read it."""
-    return read(Source(str(CORPUS / name)))
+    return trace_of(CORPUS / name)
 
 
 @lru_cache(maxsize=1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -20,6 +19,8 @@ from stepscope.errors import StepscopeError
 from stepscope.formats import read
 from stepscope.formats.source import Source
 from stepscope.trace.frames import take_smallest
+from tests.corpus.recordings import context_of
+from tests.sample import spread
 
 CORPORA = [Path(os.environ.get(name, "/nonexistent")) for name in ("STEPSCOPE_CORPUS", "STEPSCOPE_CORPUS_2")]
 KINETO, XPLANE = "*.json.gz", "*.xplane.pb*"
@@ -50,12 +51,6 @@ TRUTH = [
     ("custom_loop", 10, None, None),
     ("keras_callback", 11, None, None),
 ]
-
-
-@cache
-def of(path: Path) -> RankContext:
-    """One profile as a report sees it."""
-    return RankContext(0, read(Source(str(path))), Options(), alone=True)
 
 
 def known(part: str) -> Path:
@@ -94,7 +89,7 @@ def busy_ns(context: RankContext) -> int:
 
 @pytest.mark.parametrize(("part", "count", "ms", "busy"), TRUTH, ids=[row[0] for row in TRUTH])
 def test_steps_are_those_of_the_job(part: str, count: int, ms: float | None, busy: float | None) -> None:
-    context = of(known(part))
+    context = context_of(known(part))
     steps = context.steps
     length = int((steps.windows["end_ns"] - steps.windows["start_ns"]).sum())
     assert not steps.is_whole
@@ -120,7 +115,7 @@ def test_all_formats_are_read_or_known_to_be_refused() -> None:
 
 @each_file
 def test_no_step_is_empty_and_each_has_one_window_on_a_device(path: Path) -> None:
-    windows = of(path).steps.windows
+    windows = context_of(path).steps.windows
     assert (windows["end_ns"] > windows["start_ns"]).all()
     assert not windows.select("device", "step").is_duplicated().any()
     by_device = windows.sort("device", "start_ns").select(
@@ -131,7 +126,7 @@ def test_no_step_is_empty_and_each_has_one_window_on_a_device(path: Path) -> Non
 
 @each_file
 def test_steps_cover_the_device_time_that_was_launched_in_the_recording(path: Path) -> None:
-    context = of(path)
+    context = context_of(path)
     work = device_work(context)
     launched = context.whole_trace.links.filter(pl.col("why") == "launch")["to"]
     if work.is_empty():
@@ -145,7 +140,7 @@ def test_steps_cover_the_device_time_that_was_launched_in_the_recording(path: Pa
 
 @each_file
 def test_kernels_take_the_time_of_the_breakdown(path: Path) -> None:
-    context = of(path)
+    context = context_of(path)
     calls = context.kernel_calls.filter(pl.col("device").is_not_null() & (pl.col("dur_ns") > 0))
     if calls.is_empty():
         pytest.skip("no kernels")
@@ -158,12 +153,12 @@ def test_kernels_take_the_time_of_the_breakdown(path: Path) -> None:
 
 
 def test_work_launched_before_the_recording_is_in_no_table() -> None:
-    calls = of(known("h100_qwen_chat")).kernel_calls
+    calls = context_of(known("h100_qwen_chat")).kernel_calls
     assert int(calls["dur_ns"].sum()) / 1e6 == pytest.approx(31.9, rel=0.01)
 
 
 def test_a_program_that_ran_on_two_devices_is_counted_on_both() -> None:
-    calls = of(known("bert_8xV100")).kernel_calls
+    calls = context_of(known("bert_8xV100")).kernel_calls
     assert calls.group_by("device").len().sort("device")["len"].to_list() == [665, 665]
 
 
@@ -183,11 +178,13 @@ def renamed(path: Path, folder: Path) -> Path:
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in FILES if path.name.endswith(".json.gz") and path.stat().st_size < 1_300_000],
+    spread(
+        [path for path in FILES if path.name.endswith(".json.gz") and path.stat().st_size < 1_300_000], 12
+    ),
     ids=lambda path: path.name[:40],
 )
 def test_steps_do_not_depend_on_the_names_of_annotations(path: Path, tmp_path: Path) -> None:
-    context = of(path)
+    context = context_of(path)
     again = RankContext(0, read(Source(str(renamed(path, tmp_path)))), Options(), alone=True).steps
     if again.source == "whole":
         return

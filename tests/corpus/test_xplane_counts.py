@@ -10,20 +10,18 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from stepscope.formats import read
-from stepscope.formats.source import Source
 from stepscope.trace.trace import Trace
 from tests.corpus.naive_xplane import Space, decode, span_ns
+from tests.corpus.recordings import trace_of
 
 CORPUS = Path(os.environ.get("STEPSCOPE_CORPUS", "/nonexistent"))
 FILES = sorted(str(path.relative_to(CORPUS)) for path in CORPUS.rglob("*.xplane.pb"))
 pytestmark = [pytest.mark.corpus, pytest.mark.skipif(not FILES, reason="STEPSCOPE_CORPUS has no XPlane")]
 
 
-@cache
 def ours(name: str) -> Trace:
     """The file as we read it."""
-    return read(Source(str(CORPUS / name)))
+    return trace_of(CORPUS / name)
 
 
 @cache

@@ -15,7 +15,6 @@ import pytest
 
 import stepscope
 from benchmarks.diff.plant import slower_op
-from benchmarks.recordings.archive import open_set
 from stepscope.analysis.options import Options
 from stepscope.diffs.build import diff_sides
 from stepscope.diffs.data.model import Diff
@@ -24,26 +23,11 @@ from stepscope.diffs.side import read_side
 from stepscope.gate.budget import Baseline, Limit
 from stepscope.gate.check import check_diff
 from stepscope.gate.wording import OTHER_FRAMEWORK
+from tests.diffs.recordings import FIXTURES, SAME, SUFFIX, path_of, recorded, side
 
 pytestmark = pytest.mark.thorough
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
-SUFFIX = ".pt.trace.json.gz"
-SAME = {"busy": (0, 1, 3), "small": (0, 1, 5), "wide": (0, 1), "conv": (0, 5, 6)}
 PAIRS = [(job, *pair) for job, numbers in SAME.items() for pair in combinations(numbers, 2)]
-
-
-def path_of(name: str) -> Path:
-    return open_set("diff" if name.split(".")[0] in SAME else "diagnosis") / f"{name}{SUFFIX}"
-
-
-def side(path: Path, step: tuple[int, int] | None = None) -> Side:
-    return read_side(stepscope.load(path), Options(None, step, 0))
-
-
-@cache
-def recorded(name: str) -> Side:
-    return side(path_of(name))
 
 
 def test_a_job_recorded_again_does_not_differ() -> None:
@@ -223,7 +207,7 @@ def test_the_speed_of_the_host_is_told() -> None:
 
 @cache
 def across_frameworks() -> Diff:
-    jax = side(open_set("diagnosis") / "jax_sync.mended.xplane.pb.gz")
+    jax = side(FIXTURES / "diagnosis" / "jax_input.mended.xplane.pb.gz")
     return diff_sides(recorded("torch_item.mended"), jax)
 
 
@@ -250,20 +234,21 @@ def test_other_world_sizes_compare_per_rank() -> None:
 
 
 def test_steps_that_are_not_marked_are_said_to_be_inferred(tmp_path: Path) -> None:
-    with gzip.open(path_of("torch_copy.slow"), "rt") as file:
+    with gzip.open(path_of("torch_pageable.slow"), "rt") as file:
         whole = json.load(file)
     events = whole["traceEvents"]
     marks = sorted(each["ts"] for each in events if str(each.get("name")).startswith("ProfilerStep"))
     whole["traceEvents"] = [
         each
         for each in events
-        if "ProfilerStep" not in str(each.get("name")) and float(each.get("ts", 0)) < marks[len(marks) // 2]
+        if "ProfilerStep" not in str(each.get("name"))
+        and float(each.get("ts", 0)) < marks[len(marks) // 2]
+        and each.get("cat") != "kernel"
     ]
     target = tmp_path / f"stepless{SUFFIX}"
     target.write_bytes(gzip.compress(json.dumps(whole).encode()))
-    found = diff_sides(recorded("torch_copy.mended"), side(target))
+    found = diff_sides(recorded("torch_pageable.mended"), side(target))
     assert found.b.step_source == "inferred"
-    # The half that is left holds kernels of earlier launches only, which are in no step.
     assert found.not_comparable == [
         "Only A has device kernels: ops are compared by host time.",
         "B marks no steps: they are inferred from what repeats, and may be wrong.",

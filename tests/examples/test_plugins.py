@@ -133,7 +133,10 @@ def test_a_broken_plugin_is_one_warning(
 ) -> None:
     offer(tmp_path / "site", group, entry, code)
     profile = write_profile(tmp_path / "job.pt.trace.json")
-    ended = run(tmp_path / "site", "report", profile, "--format", "json", "--no-cache")
+    ended = run(
+        tmp_path / "site", "report", profile, "--format", "json", "--no-cache", "--section", "findings",
+        "--section", "breakdown",
+    )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr.count("The plug-in x (broken, ") == 1
     assert fault in ended.stderr

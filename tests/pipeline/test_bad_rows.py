@@ -15,6 +15,7 @@ from stepscope.analysis.account.host_timeline import Timeline
 from stepscope.analysis.steps import infer
 from stepscope.trace.trace import Trace
 from tests.pipeline.profiles import counts, reported, torch_with
+from tests.sample import pairs
 
 pytestmark = pytest.mark.thorough
 
@@ -36,9 +37,9 @@ def test_a_byte_of_no_text_in_a_rocm_launch(
 
 
 @pytest.mark.parametrize(
-    "category", ["cpu_op", "kernel", "python_function", "user_annotation", "cuda_runtime"]
+    ("category", "name"),
+    pairs(["cpu_op", "kernel", "python_function", "user_annotation", "cuda_runtime"], ["gone", None]),
 )
-@pytest.mark.parametrize("name", ["gone", None])
 def test_an_event_without_a_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, category: str, name: object
 ) -> None:
@@ -145,8 +146,9 @@ def test_as_many_threads_as_silences(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert 0 < max(rows) <= 3_000_000
 
 
-@pytest.mark.parametrize("value", [-1, 2**31, 2**40, 10**30, 1e15, "99999999999"])
-@pytest.mark.parametrize("name", ["rank", "world_size"])
+@pytest.mark.parametrize(
+    ("name", "value"), pairs(["rank", "world_size"], [-1, 2**31, 2**40, 10**30, 1e15, "99999999999"])
+)
 def test_a_job_of_impossible_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object
 ) -> None:
@@ -166,17 +168,19 @@ def test_halves_of_characters_in_the_metadata(tmp_path: Path, monkeypatch: pytes
     assert reported(tmp_path, torch_with(spoil), monkeypatch).ops.rows
 
 
-@pytest.mark.parametrize("value", ["[memory]", [], {}, -1, True, 2**60])
 @pytest.mark.parametrize(
-    "name",
-    [
-        "id",
-        "totalGlobalMem",
-        "numSms",
-        "computeMajor",
-        "maxThreadsPerMultiprocessor",
-        "regsPerMultiprocessor",
-    ],
+    ("name", "value"),
+    pairs(
+        [
+            "id",
+            "totalGlobalMem",
+            "numSms",
+            "computeMajor",
+            "maxThreadsPerMultiprocessor",
+            "regsPerMultiprocessor",
+        ],
+        ["[memory]", [], {}, -1, True, 2**60],
+    ),
 )
 def test_a_device_of_impossible_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object

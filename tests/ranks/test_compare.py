@@ -12,6 +12,7 @@ from stepscope.ranks.arrivals import finished, joined_meetings
 from stepscope.ranks.calls.matching import SYMMETRIC, keyed
 from stepscope.ranks.compare import Calls, Compared, calls_of, compare, look, meet, plan
 from stepscope.ranks.stragglers.pace import PARTS, STEPS, Pace
+from tests.sample import SOAKS
 
 NO_PACE = Pace(pl.DataFrame(schema=STEPS), pl.DataFrame(schema=PARTS))
 
@@ -248,7 +249,7 @@ def test_a_wait_that_reaches_into_the_next_step_counts_once() -> None:
     assert margins(waits, comes_late) == {0: [0, 0], 1: [150, 0]}
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(40 if SOAKS else 12))
 def test_lateness_never_exceeds_the_step(seed: int) -> None:
     """Ranks that do any amount of work between any calls, waited for at once or at the end, whichever way."""
     random = Random(seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +35,34 @@ def sample() -> Profile:
     return load(SAMPLE)
 
 
+@pytest.fixture(scope="module")
+def of_sample(sample: Profile) -> Report:
+    return report(sample)
+
+
+@pytest.fixture(scope="module")
+def all_of_sample(sample: Profile) -> Report:
+    return report(sample, limit=0)
+
+
 @pytest.fixture
 def two_ranks() -> Profile:
     return Profile("/x", [trace(0), trace(1)], [0, 1])
 
 
+@pytest.fixture(scope="module")
+def of_two_ranks() -> Report:
+    return report(Profile("/x", [trace(0), trace(1)], [0, 1]))
+
+
+@cache
+def of(path: Path) -> Report:
+    return report(path, limit=0)
+
+
 @pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.name)
 def test_the_account_closes(path: Path) -> None:
-    found = report(path)
+    found = of(path)
     assert all(sum(row.parts.values()) == row.duration_ns for row in found.steps.rows)
     assert {part for row in found.steps.rows for part in row.parts} <= set(PARTS)
     own = {int(rank): device for rank, device in found.steps.critical_devices.items()}
@@ -52,8 +73,8 @@ def test_the_account_closes(path: Path) -> None:
     assert not [problem for problem in found.problems if problem.code == "analysis-failed"]
 
 
-def test_the_sample(sample: Profile) -> None:
-    found = report(sample)
+def test_the_sample(of_sample: Report) -> None:
+    found = of_sample
     assert (found.steps.source, found.steps.name, found.steps.count) == ("marker", "ProfilerStep", 3)
     assert [row.step for row in found.steps.rows] == [3, 4, 5]
     assert found.profile.framework == "pytorch"
@@ -62,23 +83,23 @@ def test_the_sample(sample: Profile) -> None:
     assert found.ops.total > found.ops.shown == len(found.ops.rows) == 100
 
 
-def test_names_are_the_longest(sample: Profile) -> None:
-    for row in report(sample).breakdown:
+def test_names_are_the_longest(of_sample: Report, all_of_sample: Report) -> None:
+    for row in of_sample.breakdown:
         times = [each.ns for each in row.names]
         assert times == sorted(times, reverse=True)
         assert sum(times) <= row.ns
         assert len(times) == 10 or sum(times) >= 0.9 * row.ns or len(times) == row.names_total
-    for row in report(sample, limit=0).breakdown:
+    for row in all_of_sample.breakdown:
         assert len(row.names) == row.names_total
 
 
-def test_some_steps(sample: Profile) -> None:
-    found = report(sample, step="4:5")
+def test_some_steps(sample: Profile, all_of_sample: Report) -> None:
+    found = report(sample, step="4:5", limit=0)
     assert [row.step for row in found.steps.rows] == [4, 5]
-    whole = {row.step: row for row in report(sample).steps.rows}
+    whole = {row.step: row for row in all_of_sample.steps.rows}
     assert [row.parts for row in found.steps.rows] == [whole[4].parts, whole[5].parts]
-    calls = {row.name: row.calls for row in report(sample, limit=0).ops.rows}
-    fewer = {row.name: row.calls for row in report(sample, limit=0, step="4:5").ops.rows}
+    calls = {row.name: row.calls for row in all_of_sample.ops.rows}
+    fewer = {row.name: row.calls for row in found.ops.rows}
     assert fewer["aten::mm"] * 3 == calls["aten::mm"] * 2
 
 
@@ -100,17 +121,17 @@ def test_a_rank_that_is_not_there(two_ranks: Profile) -> None:
         report(two_ranks, rank=7)
 
 
-def test_problems_come_with_their_ranks(two_ranks: Profile) -> None:
-    problems = report(two_ranks).problems
+def test_problems_come_with_their_ranks(two_ranks: Profile, of_two_ranks: Report) -> None:
+    problems = of_two_ranks.problems
     assert [problem.code for problem in problems] == ["cut", "clock-inversion", "damaged-program", "odd"]
     assert problems[0].title == "The file is cut"
     assert problems[0].detail.endswith("On ranks 0–1.")
-    assert report(two_ranks, rank=1).problems[0].rank == 1
+    assert report(two_ranks, rank=1, sections=["problems"]).problems[0].rank == 1
 
 
-def test_ops_split_further(sample: Profile) -> None:
-    by_shapes = report(sample, ops_by=["shapes"], limit=0).ops
-    by_name = report(sample, limit=0).ops
+def test_ops_split_further(sample: Profile, all_of_sample: Report) -> None:
+    by_shapes = report(sample, ops_by=["shapes"], limit=0, sections=["ops"]).ops
+    by_name = all_of_sample.ops
     assert by_shapes.by == ["shapes"]
     assert by_shapes.total > by_name.total
     mm = [row for row in by_shapes.rows if row.name == "aten::mm"]
@@ -128,9 +149,11 @@ def test_some_sections(sample: Profile) -> None:
 
 
 @pytest.mark.parametrize("name", ["findings", "problems"])
-def test_a_section_is_the_same_whichever_are_shown(two_ranks: Profile, name: str) -> None:
+def test_a_section_is_the_same_whichever_are_shown(
+    two_ranks: Profile, of_two_ranks: Report, name: str
+) -> None:
     """Stragglers and ranks that differ show only between ranks, which is the section of collectives."""
-    assert getattr(report(two_ranks, sections=[name]), name) == getattr(report(two_ranks), name)
+    assert getattr(report(two_ranks, sections=[name]), name) == getattr(of_two_ranks, name)
     assert "collectives" in {section.name for section in chosen_sections([name])}
     assert "collectives" not in {section.name for section in chosen_sections([name], several=False)}
 
@@ -160,10 +183,10 @@ def test_a_fault_costs_only_its_section(two_ranks: Profile, monkeypatch: pytest.
     assert not found.ops.rows
 
 
-def test_from_python(sample: Profile) -> None:
-    found = stepscope.report(SAMPLE)
+def test_from_python(sample: Profile, of_sample: Report) -> None:
+    found = stepscope.report(SAMPLE, sections=["ops"])
     assert isinstance(found, Report)
-    assert sample.report().ops.rows == found.ops.rows
+    assert sample.report().ops.rows == found.ops.rows == of_sample.ops.rows
     import stepscope.reports.model.report as package
 
     assert package.Report is Report
@@ -177,14 +200,14 @@ def test_without_steps_the_recording_is_explained() -> None:
     assert sum(row.ns for row in found.breakdown) == found.profile.duration_ns
 
 
-def test_steps_by_the_name_of_an_annotation(sample: Profile) -> None:
+def test_steps_by_the_name_of_an_annotation(sample: Profile, all_of_sample: Report) -> None:
     found = report(sample, step_name="make_batch", limit=0)
     assert (found.steps.source, found.steps.name, found.steps.count) == ("annotation", "make_batch", 3)
     assert all(sum(row.parts.values()) == row.duration_ns for row in found.steps.rows)
     inside = sum(row.calls for row in found.ops.rows)
-    assert 0 < inside < sum(row.calls for row in report(sample, limit=0).ops.rows) + 1
+    assert 0 < inside < sum(row.calls for row in all_of_sample.ops.rows) + 1
 
 
 @pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.name)
 def test_the_same_profile_gives_the_same_report(path: Path) -> None:
-    assert as_json(report(path, limit=0)) == as_json(report(load(path), limit=0))
+    assert as_json(of(path)) == as_json(report(load(path), limit=0))

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from functools import cache
-from pathlib import Path
-
 import pytest
 
-from stepscope.reports.build import report
-from stepscope.reports.model.report import Report
 from stepscope.reports.render.html import as_html
 from stepscope.reports.render.markdown import as_markdown
 from stepscope.reports.render.terminal import as_text
+from tests.reports.corpus import CORPUS, PROFILES, of
 from tests.reports.promises import broken
 
-CORPUS = os.environ.get("STEPSCOPE_CORPUS")
 pytestmark = [
     pytest.mark.corpus,
     pytest.mark.skipif(CORPUS is None, reason="STEPSCOPE_CORPUS is not set"),
 ]
-PROFILES = (
-    "h200/resnet_input_bound.pt.trace.json.gz", "h200/dqn_launch_bound.pt.trace.json.gz", "h200/gpt_bf16_eager.pt.trace.json.gz",
-    "h200/ddp_rank*.pt.trace.json.gz", "h200/jax_gpu", "h200/jax_cupti_conflict", "tensorflow/custom_loop",
-    "tensorflow/keras_callback", "tensorflow/tf1_run_metadata", "public/kineto_resnet50_workers0.pt.trace.json.gz",
-    "public/kineto_resnet50_workers4.pt.trace.json.gz", "public/a100x2_nccl.json.gz", "public/dlrm_8ranks", "public/a100_triton.json.gz",
-    "public/a100_event_sync.json.gz", "public/mi250_toy.json.gz", "public/gloo_rank34_cpu_only.pt.trace.json.gz",
-)  # fmt: skip
-
-
-@cache
-def of(path: str) -> Report:
-    """The report of one profile of the corpus."""
-    return report(Path(CORPUS or ".") / path)
 
 
 def share(path: str, part: str) -> float:

@@ -27,6 +27,7 @@ from stepscope.server.http.sign_in import SignIn
 from stepscope.server.runs.opened import Limits
 from stepscope.server.runs.watch import Place
 from stepscope.server.serve import Serving, listen
+from tests.cli import inside
 from tests.patience import PATIENCE_S, tries
 from tests.server.conftest import ROOT, SAMPLE
 from tests.tensorboard.proxy import proxied
@@ -262,10 +263,9 @@ class TestCommand:
         ],
     )
     def test_options_that_make_no_sense(self, logs: Path, words: list[str], said: str) -> None:
-        process, line = self.start(logs, *words)
-        _, told = process.communicate(timeout=PATIENCE_S)
-        assert (line, process.returncode) == ("", 1)
-        assert said in told
+        ended = inside.stepscope("serve", *words, "--no-open", "--port", "0", cwd=logs)
+        assert (ended.stdout, ended.returncode) == ("", 1)
+        assert said in " ".join(ended.stderr.split())
 
     def test_elsewhere_needs_the_link(self, logs: Path) -> None:
         process, line = self.start(logs, "--host", "0.0.0.0")

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from functools import cache
 
 import polars as pl
 import pytest
 
-import stepscope
-from benchmarks.recordings.archive import open_set
-from stepscope.analysis.options import Options
 from stepscope.diffs.build import diff_sides
 from stepscope.diffs.data.samples import CELL, Samples, Side, combine_ranks
 from stepscope.diffs.render.text import as_text
-from stepscope.diffs.side import read_side
+from tests.diffs.recordings import recorded
 
 RANKS = 4
 LATE_NS = 50_000_000
-
-
-@cache
-def recorded(number: int) -> Side:
-    return read_side(
-        stepscope.load(open_set("diff") / f"wide.none.{number}.pt.trace.json.gz"), Options(None, None, 0)
-    )
 
 
 def on_ranks(one: Side) -> Side:
@@ -62,7 +51,7 @@ def late(side: Side, ranks: set[int], part: str = "input", name: str = "load") -
 
 @pytest.mark.parametrize("back", [False, True])
 def test_the_rank_that_changed_is_the_first_line(back: bool) -> None:
-    a, b = on_ranks(recorded(0)), late(on_ranks(recorded(1)), {2})
+    a, b = on_ranks(recorded("wide.none.0")), late(on_ranks(recorded("wide.none.1")), {2})
     found = diff_sides(b, a) if back else diff_sides(a, b)
     line = found.lines[0]
     assert found.step.significant
@@ -73,20 +62,20 @@ def test_the_rank_that_changed_is_the_first_line(back: bool) -> None:
 
 
 def test_several_ranks_are_one_line() -> None:
-    found = diff_sides(on_ranks(recorded(0)), late(on_ranks(recorded(1)), {0, 3}))
+    found = diff_sides(on_ranks(recorded("wide.none.0")), late(on_ranks(recorded("wide.none.1")), {0, 3}))
     assert found.lines[0].title == "ranks 0, 3: waiting for input in load"
     assert found.lines[0].detail == "on 2 of 4 ranks"
 
 
 def test_ranks_recorded_again_do_not_differ() -> None:
-    found = diff_sides(on_ranks(recorded(0)), on_ranks(recorded(1)))
+    found = diff_sides(on_ranks(recorded("wide.none.0")), on_ranks(recorded("wide.none.1")))
     assert not found.significant
     assert found.lines == []
 
 
 def test_no_line_explains_more_than_the_change() -> None:
     """Calls beside each other add up to more than the step."""
-    b = late(on_ranks(recorded(1)), {2})
+    b = late(on_ranks(recorded("wide.none.1")), {2})
     called = b.samples.cells.select(
         *CELL,
         name=pl.lit("all_reduce"),
@@ -97,7 +86,7 @@ def test_no_line_explains_more_than_the_change() -> None:
         calls=pl.lit(3, pl.Int64),
     )
     b = replace(b, samples=replace(b.samples, collectives=called))
-    found = diff_sides(on_ranks(recorded(0)), b)
+    found = diff_sides(on_ranks(recorded("wide.none.0")), b)
     lines = {line.kind: line for line in found.lines}
     assert lines["collective"].share is None
     assert lines["collective"].detail == "only in B"

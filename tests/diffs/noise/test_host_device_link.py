@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import polars as pl
 import pytest
 
-import stepscope
-from benchmarks.recordings.archive import open_set
-from stepscope.analysis.options import Options
 from stepscope.diffs.build import diff_sides
 from stepscope.diffs.data.model import Diff
 from stepscope.diffs.data.samples import Side
-from stepscope.diffs.side import read_side
+from tests.diffs.recordings import recorded
 
 PINNED = "Memcpy HtoD (Pinned -> Device)"
 COPY_NS, BYTES = 2_000_000, 1 << 26
 
 
-@cache
-def recorded(number: int) -> Side:
-    path = open_set("diff") / f"wide.none.{number}.pt.trace.json.gz"
-    return read_side(stepscope.load(path), Options(None, None, 0))
-
-
 def copying(ns: int, *, moved: int = BYTES, link: bool = True, name: str = PINNED, number: int = 0) -> Side:
     """With a copy in each step."""
-    side = recorded(number)
+    side = recorded(f"wide.none.{number}")
     samples = side.samples
     ops = samples.ops.unique(["rank", "step"], keep="first", maintain_order=True).with_columns(
         name=pl.lit("aten::copy_"), scope=pl.lit(None, pl.String), shapes=pl.lit("[[64]]"), calls=pl.lit(1, pl.Int64),

@@ -5,37 +5,26 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import stepscope
-from benchmarks.recordings.archive import open_set
-from stepscope.analysis.options import Options
 from stepscope.diffs.build import Diff, diff_sides
-from stepscope.diffs.data.samples import Side
 from stepscope.diffs.noise.same_recording import is_one_recording
-from stepscope.diffs.side import read_side
 from stepscope.gate.budget import growth
 from stepscope.gate.check import check_diff
+from tests.diffs.recordings import SAME, path_of, recorded, side
 
 pytestmark = pytest.mark.thorough
 
-SAME = {"busy": (0, 1, 3), "small": (0, 1, 5), "wide": (0, 1), "conv": (0, 5, 6)}
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 Events = list[dict[str, Any]]
 
 
-@cache
-def recorded(name: str) -> Side:
-    return read_side(stepscope.load(open_set("diff") / f"{name}.pt.trace.json.gz"), Options(None, None, 0))
-
-
 def events_of(name: str) -> tuple[dict[str, Any], Events]:
-    with gzip.open(open_set("diff") / f"{name}.pt.trace.json.gz", "rt") as file:
+    with gzip.open(path_of(name), "rt") as file:
         whole = json.load(file)
     return whole, whole["traceEvents"]
 
@@ -43,7 +32,7 @@ def events_of(name: str) -> tuple[dict[str, Any], Events]:
 def changed(name: str, whole: dict[str, Any], folder: Path) -> Diff:
     target = folder / "changed.pt.trace.json"
     target.write_text(json.dumps(whole))
-    return diff_sides(recorded(name), read_side(stepscope.load(target), Options(None, None, 0)))
+    return diff_sides(recorded(name), side(target))
 
 
 def kernels(events: Events) -> Events:

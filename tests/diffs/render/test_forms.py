@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import stepscope
-from benchmarks.recordings.archive import open_set
 from stepscope.diffs.build import Diff
 from stepscope.diffs.data.model import Diff as Plain
 from stepscope.diffs.data.model import Flame, FlameNode, Line, Row, Rows, Run
 from stepscope.diffs.render.html import as_html
 from stepscope.diffs.render.markdown import as_markdown
 from stepscope.diffs.render.text import as_text
+from tests.diffs.recordings import path_of
 
 NASTY = '<script>alert("x")</script>|\x1b[31m@all`'
 
@@ -50,8 +50,7 @@ def test_all_say_the_same(nasty: Plain) -> None:
 
 
 def test_public_function(tmp_path: Path) -> None:
-    folder = open_set("diagnosis")
-    paths = [folder / f"torch_copy.{name}.pt.trace.json.gz" for name in ("mended", "slow")]
+    paths = [path_of(f"torch_pageable.{name}") for name in ("mended", "slow")]
     found: Diff = stepscope.diff(*paths)
     assert found.lines[0].kind == "copy"
     assert "copying: Memcpy HtoD" in str(found)

@@ -32,6 +32,7 @@ from tests.builders.recordings import recordings
 from tests.builders.traces import trace
 from tests.formats.bad_input.test_generated import events, headers
 from tests.formats.ways import examples
+from tests.sample import spread
 
 pytestmark = pytest.mark.thorough
 
@@ -358,7 +359,7 @@ def test_flipped_bytes(tmp_path_factory: pytest.TempPathFactory, seed: int) -> N
 PROFILES = recordings("*.trace.json", "*.trace.json.gz", "*.xplane.pb", "*tfevents*")
 
 
-@pytest.mark.parametrize("path", PROFILES, ids=lambda path: "/".join(path.parts[-2:]))
+@pytest.mark.parametrize("path", spread(PROFILES, 16), ids=lambda path: "/".join(path.parts[-2:]))
 def test_real_profiles_come_back(path: Path, tmp_path: Path) -> None:
     """Those of the corpus do, too: see tests/corpus/test_export.py."""
     try:

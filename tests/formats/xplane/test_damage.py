@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -26,11 +25,12 @@ from tests.builders.protobuf import number, packed
 from tests.builders.xspace_bytes import PlaneBytes, Ref, gpu_job, space
 from tests.corpus.naive_xplane import decode, varint
 from tests.native.both import interpreted
+from tests.sample import SOAKS
 
 pytestmark = pytest.mark.thorough
 
 # Each example is a whole load. The soak takes as many as its profile says.
-FEWER = settings() if os.environ.get("STEPSCOPE_SOAK") else settings(max_examples=15)
+FEWER = settings() if SOAKS else settings(max_examples=15)
 WHOLE = space(*gpu_job(), warnings=["late"], hosts=["box"])
 
 
@@ -126,7 +126,7 @@ def is_between_planes(size: int) -> bool:
 
 @pytest.mark.usefixtures("_build")
 def test_cut_anywhere(request: pytest.FixtureRequest) -> None:
-    step = 11 if "compiled" in request.node.name else 29
+    step = (11 if SOAKS else 31) if "compiled" in request.node.name else (29 if SOAKS else 89)
     for size in range(1, len(WHOLE), step):
         trace = read_events(WHOLE[:size])
         count = 0 if trace is None else len(own_events(trace))

@@ -14,6 +14,7 @@ from stepscope.profiles.find.catalog import scan
 from stepscope.profiles.load import load
 from tests.builders.documents import event, kineto
 from tests.builders.files import write
+from tests.sample import spread
 
 SECOND_US = 1e6
 # As people name the files of ranks 0 to 3; {x} is the rank, the rest is what differs anyway.
@@ -76,7 +77,7 @@ def test_ranks_are_joined_whatever_they_are_called(tmp_path: Path, scheme: str) 
     assert not {"missing-ranks", "duplicate-rank", "other-runs"} & set(profile.table("problems")["code"])
 
 
-@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
+@pytest.mark.parametrize("scheme", spread([*SCHEMES.values()], 5))
 def test_lists_of_paths_and_addresses_load_the_same(tmp_path: Path, scheme: str) -> None:
     files = [write(tmp_path / name(scheme, rank), trace(rank, 4)) for rank in range(4)]
     assert load([str(file) for file in files], cache=False).ranks == [0, 1, 2, 3]
@@ -89,7 +90,7 @@ CORPUS = os.environ.get("STEPSCOPE_CORPUS", "")
 
 @pytest.mark.corpus
 @pytest.mark.skipif(not CORPUS, reason="wants STEPSCOPE_CORPUS")
-@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
+@pytest.mark.parametrize("scheme", spread([*SCHEMES.values()], 8))
 def test_real_ranks_are_joined_whatever_they_are_called(tmp_path: Path, scheme: str) -> None:
     """Four of eight real ranks: what is missing is reported as such, and nothing else is."""
     real = sorted((Path(CORPUS) / "public" / "dlrm_8ranks").glob("worker*.gz"))[:4]

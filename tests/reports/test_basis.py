@@ -14,27 +14,40 @@ from stepscope.errors import StepscopeError
 from stepscope.reports.render.html import as_html
 from stepscope.reports.render.markdown import as_markdown, text
 from stepscope.reports.render.terminal import as_text
+from tests.reports.corpus import CORPUS, PROFILES, of
+from tests.sample import SOAKS
 
-FOLDERS = [
-    Path(os.environ[name]) for name in ("STEPSCOPE_CORPUS", "STEPSCOPE_CORPUS_2") if os.environ.get(name)
-]
-FILES = sorted(
-    str(path)
-    for folder in FOLDERS
-    for pattern in ("*.json.gz", "*.pt.trace.json", "*.xplane.pb")
-    for path in folder.rglob(pattern)
-    if not path.name.endswith(".trace.json.gz") or path.name.endswith(".pt.trace.json.gz")
+SECOND = os.environ.get("STEPSCOPE_CORPUS_2")
+FIRST_FILES, SECOND_FILES = (
+    sorted(
+        str(path)
+        for pattern in ("*.json.gz", "*.pt.trace.json", "*.xplane.pb")
+        for path in Path(folder or "/nonexistent").rglob(pattern)
+        if not path.name.endswith(".trace.json.gz") or path.name.endswith(".pt.trace.json.gz")
+    )
+    for folder in (CORPUS, SECOND)
 )
-pytestmark = [pytest.mark.corpus, pytest.mark.skipif(not FILES, reason="no corpus")]
+SECTIONS = ["findings", "breakdown", "steps", "problems"]
 ROUNDED = 0.002
+pytestmark = pytest.mark.corpus
 
 
-@pytest.mark.parametrize("path", FILES)
-def test_the_figures_agree_with_each_other(path: str) -> None:
+@pytest.mark.parametrize("path", PROFILES)
+@pytest.mark.skipif(CORPUS is None, reason="STEPSCOPE_CORPUS is not set")
+def test_the_figures_of_a_run_agree_with_each_other(path: str) -> None:
+    _agree(of(path))
+
+
+@pytest.mark.parametrize("path", [*SECOND_FILES, *(FIRST_FILES if SOAKS else ())])
+def test_the_figures_of_a_file_agree_with_each_other(path: str) -> None:
+    """Those of the first corpus are seen in their runs; each rank by itself in the soak."""
     try:
-        report = stepscope.report(path, sections=["findings", "breakdown", "steps", "problems"])
+        _agree(stepscope.report(path, sections=SECTIONS))
     except StepscopeError:
         pytest.skip("not read yet")
+
+
+def _agree(report: stepscope.Report) -> None:
     basis = report.steps.basis_ns
     is_broken = any(problem.code == "no-device-events" for problem in report.problems)
     assert sum(finding.share for finding in report.findings if finding.class_ == "time") <= 1 + ROUNDED
