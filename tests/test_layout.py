@@ -25,6 +25,7 @@ LAYERS = (
     "plugins",
     "markdown",
     "registers",
+    "names",
     "problems",
     "ring_layout",
     "native",

@@ -26,6 +26,7 @@ from stepscope.reports.ranks.straggler_finding import with_straggler, with_waits
 from stepscope.reports.report import Report
 from stepscope.reports.sections import SECTIONS
 from stepscope.reports.sections.section import Section
+from stepscope.reports.wording.sentence import write_sentence
 from stepscope.trace.problems import problem
 
 RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of problems
@@ -118,7 +119,9 @@ def put_together(
     traces = {number: profile.trace(number) for number in ranks}
     failed = [*failures.problems(len(profile.ranks)), *fields.pop("rank_problems", ())]
     told = problems_of(profile, ranks, fields.pop("problems", ()), failed)
-    return Report(profile=about(profile, traces), problems=told, **fields)
+    made = Report(profile=about(profile, traces), problems=told, **fields)
+    made.sentence = write_sentence(made) if "findings" in fields and "breakdown" in fields else ""
+    return made
 
 
 def _check_steps(options: Options, steps: Steps | None) -> None:

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterator
 
 from stepscope import units
+from stepscope.names import short_name
 from stepscope.reports.figures import FIGURES
 from stepscope.reports.figures.markup import Content, Markup, join, tag
 from stepscope.reports.figures.style import asset, content_style, page_style
@@ -17,8 +18,9 @@ from stepscope.reports.wording.basis import step_label
 from stepscope.reports.wording.facts import VERDICT, facts_of, is_sentence
 from stepscope.reports.wording.headline import devices, figures, title
 from stepscope.reports.wording.parts import part
+from stepscope.reports.wording.sentence import opening
 from stepscope.reports.wording.summary import evidence, in_order, longest_names, own_steps, speedup
-from stepscope.reports.wording.values import framework, moment, share, short_name
+from stepscope.reports.wording.values import framework, moment, share
 
 ROWS = 200
 _FIGURES = {"breakdown": ("account", "ranks"), "steps": ("steps",), "precision": ("precision",), "device": ("device",), "memory": ("memory",)}  # fmt: skip
@@ -77,7 +79,7 @@ def _header(report: Report) -> list[Markup]:
     return [
         tag("h1", profile.name or profile.path),
         tag("p", [tag("span", each) for each in about if each], class_="sub"),
-        tag("p", report.steps.sentence) if report.steps.sentence else tag("p"),
+        tag("p", opening(report), class_="verdict"),
         tag("div", cards, class_="cards"),
     ]
 

@@ -11,7 +11,7 @@ import msgspec
 from stepscope.markdown import write_page
 from stepscope.reports.model.report import Report
 
-_ALWAYS = ("schema", "profile", "problems", "steps")
+_ALWAYS = ("schema", "profile", "sentence", "problems", "steps")
 
 
 def as_json(report: Report, *, sections: Collection[str] | None = None) -> str:

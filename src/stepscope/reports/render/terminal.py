@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from rich.text import Text
 
+from stepscope.names import short_name
 from stepscope.reports.model.report import Report
 from stepscope.reports.render.terminal_sections import ASKED_FOR, IN_WORDS, cut, heading, wrapped
 from stepscope.reports.render.text_grid import GAP, bar, lines
@@ -13,7 +14,8 @@ from stepscope.reports.tables.table import Column, Table
 from stepscope.reports.tables.tables import ORDER, TITLES, UNKNOWN_PRECISION, tables_of
 from stepscope.reports.wording.facts import VERDICT, Fact, facts_of, is_sentence
 from stepscope.reports.wording.headline import headline
-from stepscope.reports.wording.values import short_name, shown
+from stepscope.reports.wording.sentence import opening
+from stepscope.reports.wording.values import shown
 from stepscope.safe import safe
 
 WIDTH = 110
@@ -41,7 +43,7 @@ def report_lines(
     """What is printed, line by line; `verbose` lists each kernel whose precision is unknown."""
     yield Text(safe(report.profile.name or report.profile.path), style="bold")
     yield from wrapped(" · ".join(headline(report)), width, "  ")
-    yield from wrapped(report.steps.sentence, width, "  ")
+    yield from wrapped(opening(report), width, "  ")
     for name in ORDER:
         if sections is not None and name not in sections:
             continue

@@ -8,12 +8,13 @@ from textwrap import wrap
 from rich.text import Text
 
 from stepscope import units
+from stepscope.names import short_name
 from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Report, StepRow
 from stepscope.reports.render.text_grid import bar, lines, sparkline
 from stepscope.reports.wording.facts import inflation
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.summary import basis, gain, in_order, longest_names, own_steps, together
-from stepscope.reports.wording.values import share, short_name
+from stepscope.reports.wording.values import share
 from stepscope.safe import safe
 
 _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}

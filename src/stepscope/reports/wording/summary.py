@@ -35,8 +35,9 @@ def basis(report: Report) -> str:
     if not report.steps.rows or report.steps.source == "whole":
         asked_for = report.steps.confidence == "high"
         return "the whole recording" + ("" if asked_for else ", since no steps were found")
-    ranks = len(report.profile.ranks)
-    return f"per step, the mean of {own_steps(report):,}" + (f" on {ranks:,} ranks" if ranks > 1 else "")
+    ranks, steps = len(report.profile.ranks), own_steps(report)
+    over = "one step" if steps == 1 else f"mean of {steps:,} steps"
+    return over + (f" on {ranks:,} ranks" if ranks > 1 else "")
 
 
 def in_order(rows: list[BreakdownRow]) -> list[BreakdownRow]:
