@@ -172,12 +172,12 @@ def _check_target(form: str, output: Path | None, force: bool, sections: list[st
 def _print_brief(talk: Talk, found: Report, paths: list[str], output: Path | None, force: bool) -> None:
     """One screen, in the terminal or as a file."""
     from stepscope.cli.table import terminal_width
+    from stepscope.registers.policy.tables import REPORT_WIDTH
     from stepscope.reports.render.brief import brief_lines
 
-    width = terminal_width() if output is None else None
-    lines = brief_lines(
-        found, *([] if width is None else [width]), path=paths[0] if len(paths) == 1 else None
-    )
+    seen = terminal_width() if output is None else None
+    width = min(seen or REPORT_WIDTH, REPORT_WIDTH)  # longer lines of text are hard to read
+    lines = brief_lines(found, width, path=paths[0] if len(paths) == 1 else None)
     if output is None:
         for line in lines:
             talk.out.print(line)
