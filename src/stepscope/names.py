@@ -14,7 +14,7 @@ _BUILTIN = re.compile(
     r"^<built-in (?:function (\S+)|method (\S*) of (\S+) object(?: at 0x[0-9a-fA-F]+)?)>$"
     r"|^<method '(\w+)' of '(\S+)' objects>$"
 )
-_LOADER = re.compile(r"^enumerate\(DataLoader\)#\w+\.__next__$")
+_LOADER = re.compile(r"^enumerate\(DataLoader\)#(\w+)\.__next__$")
 _NO_OWNERS = re.compile(r"^(type|module|PyCapsule|pybind11_\S*)$")
 _LAMBDA = re.compile(
     r"(::)?\{lambda\([^)]*\)#\d+\}(::operator\(\)\([^)]*\))?( const)?|::operator\(\)\([^)]*\)( const)?"
@@ -35,9 +35,10 @@ def short_name(name: str) -> str:
     for shorten in (_name_builtin, _name_frame):
         if (found := shorten(name)) is not None:
             return found
-    if _LOADER.match(name):
-        return "DataLoader.__next__"
-    return _shorten_kernel(name)
+    loader = _LOADER.match(name)
+    if loader is None:
+        return _shorten_kernel(name)
+    return f"DataLoader.__next__{' (with workers)' if 'MultiProcessing' in loader[1] else ''}"
 
 
 def name_place(function: str, file: str, line: int) -> str:
@@ -73,7 +74,9 @@ def _name_frame(name: str) -> str | None:
     found = _JAX_BUILTIN.match(name)
     if found is None:
         return None
-    return found[2] if found[1] == "<unknown>" else f"{found[1]}.{found[2]}"
+    if found[1] == "<unknown>":
+        return found[2]
+    return f"{found[2]} ({found[1]})" if found[1].endswith(".py") else f"{found[1]}.{found[2]}"
 
 
 def _name_builtin(name: str) -> str | None:

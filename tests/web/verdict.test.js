@@ -38,7 +38,7 @@ test("a report that lacks the sections for it opens with its steps", () => {
 test("the first figures leave out what is not known", () => {
   assert.deepEqual(
     headlines(report({ findings: [] })).map(([label]) => label),
-    ["mean of 3 steps, as recorded", "of the time the device is busy", "of the time goes to dispatch"],
+    ["mean of 3 steps, as recorded", "device busy", "idle: dispatch"],
   );
 });
 

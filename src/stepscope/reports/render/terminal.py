@@ -48,8 +48,8 @@ def report_lines(
         if sections is not None and name not in sections:
             continue
         if name in IN_WORDS:
-            told = ASKED_FOR.get(name, IN_WORDS[name]) if sections is not None else IN_WORDS[name]
-            yield from told(report, width, limit)
+            write = ASKED_FOR.get(name, IN_WORDS[name]) if sections is not None else IN_WORDS[name]
+            yield from write(report, width, limit)
         # A row per step is for those who ask for it.
         if name not in IN_WORDS or (name == "steps" and sections is not None):
             yield from _section(report, name, width, limit, verbose=verbose or sections is not None)
@@ -92,7 +92,8 @@ def drawn(table: Table, width: int) -> Iterator[Text]:
             for cells, share in zip(rows, shares, strict=True)
         ]
         right, flexible = [*right, False], [*flexible, False]
-    yield from lines(rows, right, flexible, width)
+    names = next((place for place, column in enumerate(columns) if column.kind == "name"), None)
+    yield from lines(rows, right, flexible, width, keep_ends=names)
 
 
 def _cell(value: object, column: Column) -> Text:

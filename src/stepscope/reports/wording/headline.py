@@ -115,7 +115,11 @@ def _mfu(report: Report) -> str:
     best, own = report.device.mfu, report.device.mfu_own_precision
     if best is None:
         return ""
-    beside = f" ({share(own)} of its own precision)" if own is not None and share(own) != share(best) else ""
+    beside = (
+        f" ({share(own)} at the peak of the precision in use)"
+        if own is not None and share(own) != share(best)
+        else ""
+    )
     return f"MFU {share(best)}{beside}"
 
 

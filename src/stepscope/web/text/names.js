@@ -5,7 +5,7 @@ const JAX_FRAME = /^\$([^\s:]+):(\d{1,9}) (.+)$/;
 const JAX_BUILTIN = /^\$(\S+) (.+)$/;
 const BUILTIN =
   /^<built-in (?:function (\S+)|method (\S*) of (\S+) object(?: at 0x[0-9a-fA-F]+)?)>$|^<method '(\w+)' of '(\S+)' objects>$/;
-const LOADER = /^enumerate\(DataLoader\)#\w+\.__next__$/;
+const LOADER = /^enumerate\(DataLoader\)#(\w+)\.__next__$/;
 const NO_OWNERS = /^(type|module|PyCapsule|pybind11_\S*)$/;
 const LAMBDA = /(::)?\{lambda\([^)]*\)#\d+\}(::operator\(\)\([^)]*\))?( const)?|::operator\(\)\([^)]*\)( const)?/g;
 const NAMESPACE = /\(anonymous namespace\)::|\b[a-z_]\w*::(?=[\w({~])/g;
@@ -19,7 +19,7 @@ const NATIVE = "native code";
 export function shortName(name) {
   if (name.length > LONGEST) return name;
   if (name.startsWith("_Z")) return demangle(name) || name;
-  return nameBuiltin(name) ?? nameFrame(name) ?? (LOADER.test(name) ? "DataLoader.__next__" : shortenKernel(name));
+  return nameBuiltin(name) ?? nameFrame(name) ?? nameLoader(name) ?? shortenKernel(name);
 }
 
 /** `step (train.py:12)`. @param {string} function_ @param {string} file @param {number} line */
@@ -45,7 +45,8 @@ function nameFrame(name) {
   if (frame) return namePlace(shortName(frame[3]), frame[1], Number(frame[2]));
   const builtin = JAX_BUILTIN.exec(name);
   if (!builtin) return null;
-  return builtin[1] === "<unknown>" ? builtin[2] : `${builtin[1]}.${builtin[2]}`;
+  if (builtin[1] === "<unknown>") return builtin[2];
+  return builtin[1].endsWith(".py") ? `${builtin[2]} (${builtin[1]})` : `${builtin[1]}.${builtin[2]}`;
 }
 
 /** `lock.acquire` for `<built-in method acquire of _thread.lock object at 0x7f…>`. @param {string} name */
@@ -56,6 +57,12 @@ function nameBuiltin(name) {
   const method = found[2] || found[4] || NATIVE;
   const owner = found[3] || found[5];
   return method === NATIVE || NO_OWNERS.test(owner) ? method : `${owner.slice(owner.lastIndexOf(".") + 1)}.${method}`;
+}
+
+/** @param {string} name */
+function nameLoader(name) {
+  const loader = LOADER.exec(name);
+  return loader && `DataLoader.__next__${loader[1].includes("MultiProcessing") ? " (with workers)" : ""}`;
 }
 
 /** A kernel's name without its return type, parameters, namespaces and lambdas, which hide what it is. @param {string} name */

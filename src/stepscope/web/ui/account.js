@@ -29,7 +29,8 @@ export function basis(report) {
   if (!report.steps.rows.length || report.steps.source === "whole")
     return `the whole recording${report.steps.confidence === "high" ? "" : ", since no steps were found"}`;
   const ranks = report.profile.ranks.length;
-  return `per step, the mean of ${count(Math.max(1, ownRows(report).length))}${ranks > 1 ? ` on ${count(ranks)} ranks` : ""}`;
+  const steps = Math.max(1, ownRows(report).length);
+  return `${steps === 1 ? "one step" : `mean of ${count(steps)} steps`}${ranks > 1 ? ` on ${count(ranks)} ranks` : ""}`;
 }
 
 /** @param {import("../types").Report} report */

@@ -19,17 +19,17 @@ export function headlines(report) {
     : `mean of ${many(steps.count, "step")}, as recorded`;
   if (steps.basis_ns !== null) found.push([label, duration(steps.basis_ns)]);
   const busy = breakdown.filter((row) => part(row.part).isBusy).reduce((sum, row) => sum + row.share, 0);
-  if (breakdown.some((row) => row.part === "compute")) found.push(["of the time the device is busy", share(busy)]);
-  else if (breakdown.some((row) => row.part === "host_compute")) found.push(["of the time the CPU computes", share(busy)]);
+  if (breakdown.some((row) => row.part === "compute")) found.push(["device busy", share(busy)]);
+  else if (breakdown.some((row) => row.part === "host_compute")) found.push(["CPU computes", share(busy)]);
   const worst = inOrder(breakdown).find((row) => !part(row.part).isBusy);
   if (worst && worst.share >= 0.01)
     found.push([
-      worst.part === "unexplained" ? "of the time is unexplained" : `of the time goes to ${part(worst.part).title}`,
+      worst.part === "unexplained" ? "unexplained" : `idle: ${part(worst.part).title}`,
       share(worst.share),
     ]);
-  if (device.mfu !== null) found.push(["model FLOPs utilisation", share(device.mfu)]);
+  if (device.mfu !== null) found.push(["model FLOPs utilisation (MFU)", share(device.mfu)]);
   const first = report.findings[0];
   if (first && first.speedup.mid > 1 && first.class !== "advice")
-    found.push(["speed-up by the first finding", speedup(first.speedup)]);
+    found.push(["potential speed-up (top finding)", speedup(first.speedup)]);
   return found;
 }

@@ -15,6 +15,7 @@ from stepscope.analysis.findings.rules.host.eager_execution import by_framework
 from stepscope.analysis.findings.staging import is_staging, uploads
 from stepscope.analysis.host.functions import calls_of
 from stepscope.analysis.replay.plan import Plan
+from stepscope.names import short_name
 from stepscope.registers.calibration.launches import SHORT_READ_NS
 from stepscope.registers.policy.findings import (
     DOMINANT_FUNCTION,
@@ -88,7 +89,9 @@ def _find_dominant(case: Case) -> Finding | None:
     ns = case.per_step(owned)
     case.claim(owned)
     at_best = Interval(1 - ns / case.step_ns, 1.0, 1.0)
-    return saving(case, RULE, ns, at_best, f"{case.of_step(ns)} in {names[0]['name']}.", {"names": names})
+    return saving(
+        case, RULE, ns, at_best, f"{case.of_step(ns)} in {short_name(names[0]['name'])}.", {"names": names}
+    )
 
 
 RULE: Rule[Case] = Rule(
