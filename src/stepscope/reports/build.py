@@ -1,4 +1,4 @@
-"""From a profile to its report: every section asks every rank, and a section that fails is told, not fatal."""
+"""From a profile to its report: every section asks every rank, and a section that fails is reported, not fatal."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _threads() -> int:
 
 
 def _slowest_first(sections: Sequence[Section]) -> list[Section]:
-    """Findings ask for all that the others ask for, and more: whoever waits for them waits longest. Steps begin with the
+    """Findings ask for all that the others ask for, and more, so they take longest. Steps begin with the
     replay, which findings want after the account."""
     first = ("findings", "steps")
     return sorted(
@@ -159,7 +159,7 @@ def _slowest_first(sections: Sequence[Section]) -> list[Section]:
 
 
 def chosen_sections(names: Collection[str] | None, several: bool = True) -> Sequence[Section]:
-    """The sections of these names, those that are always told, and for `several` ranks what those ask for; all for None."""
+    """The sections of these names, those that are always there, and for `several` ranks what those ask for; all for None."""
     if names is None:
         return SECTIONS
     unknown = sorted(set(names).difference(SECTION_NAMES))

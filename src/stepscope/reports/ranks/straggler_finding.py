@@ -69,7 +69,7 @@ def _same_cause(finding: Finding, found: Straggler) -> int:
 
 
 def _is_late_steps(finding: Finding, found: Straggler) -> bool:
-    """Whether it tells of slow steps, and most are those in which the rank was late, or did what made it late."""
+    """Whether it is about slow steps, and most are those in which the rank was late, or did what made it late."""
     if finding.code != STEP_OUTLIERS.code:
         return False
     slow = set(finding.evidence.get("steps", ()))
@@ -159,7 +159,7 @@ def _late(found: Straggler) -> str:
 
 
 def _now_and_then(found: Straggler) -> str:
-    """Who comes last nearly always, and is seldom late by much, is not late now and then."""
+    """The rank that comes last nearly always, and is seldom late by much, is not late now and then."""
     steps = f"{found.steps_late} of {found.steps} steps"
     if found.last < ALWAYS_LATE * found.matched or found.steps_late >= ALWAYS_LATE * found.steps:
         return f"now and then, in {steps}"
@@ -188,7 +188,7 @@ def _why(found: Straggler) -> Iterator[str]:
 
 
 def _more_work(found: Straggler) -> Iterator[str]:
-    """Larger launches and more of them are told apart; where neither is known, or others run, all blocks together."""
+    """Larger launches and more of them are distinguished; where neither is known, or others run, all blocks together."""
     larger, more = found.blocks_per_launch_ratio or 0, found.launches_ratio or 0
     if "host_compute" in found.parts:
         if (found.work_ratio or 0) >= _MORE_WORK:

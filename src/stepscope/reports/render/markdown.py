@@ -40,7 +40,7 @@ def _lines(report: Report, sections: Collection[str] | None, limit: int) -> Iter
 
 
 def text(value: str) -> str:
-    """Words that Markdown must not take as anything else, nor GitHub as a mention of somebody."""
+    """Words that Markdown must not take as anything else, nor GitHub as a mention of a user."""
     return _SPECIAL.sub(r"\\\1", safe(value)).replace("@", "@<!-- -->")
 
 

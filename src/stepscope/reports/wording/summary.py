@@ -75,7 +75,7 @@ def evidence(finding: Finding) -> list[tuple[str, str]]:
 
 
 def _label(key: str) -> str:
-    """What is measured; the unit is told with the figure."""
+    """What is measured; the unit comes with the figure."""
     return " ".join(word for word in key.split("_") if word not in ("ns", "bytes"))
 
 
@@ -96,7 +96,7 @@ def _words(key: str, value: Any) -> str:
 
 
 def _figure(key: str, value: Any) -> str:
-    """Of several; a part of the account is told with its time."""
+    """Of several; a part of the account comes with its time."""
     if key in PARTS and isinstance(value, int):
         return f"{spoken(key)} {units.duration(value)}"
     return f"{_label(key)} {_words(key, value)}"

@@ -75,7 +75,7 @@ export function bar(rows, steps) {
   ];
 }
 
-/** What stands in a piece of the bar, if there is room for it. @param {import("../types").BreakdownRow} row @param {number} whole */
+/** The text in a piece of the bar, if there is room for it. @param {import("../types").BreakdownRow} row @param {number} whole */
 function label(row, whole) {
   const words = `${part(row.part).title} ${share(row.share)}`;
   return row.share / whole >= LETTER * (words.length + 1) ? words : "";
@@ -216,7 +216,7 @@ function onePart(row, steps, isOpen, context) {
   );
 }
 
-/** Whom the part's time is charged to: the longest, and the rest on demand. @param {import("../types").BreakdownRow} row @param {number} steps @param {import("../types").Context} context */
+/** What the part's time is charged to: the longest, and the rest on demand. @param {import("../types").BreakdownRow} row @param {number} steps @param {import("../types").Context} context */
 function namesOf(row, steps, context) {
   /** @param {{ ns: number }[]} names */
   const written = (names) =>
