@@ -26,6 +26,7 @@ LAYERS = (
     "plugins",
     "markdown",
     "registers",
+    "names",
     "problems",
     "ring_layout",
     "native",

@@ -21,9 +21,26 @@ from tests.cli.run import PROFILE, in_terminal, in_terminal_each
 
 def test_text() -> None:
     text = succeeds("report", PROFILE)
-    assert text.startswith("streams.pt.trace.json.gz\n  PyTorch · NVIDIA H200 · inference · 2 steps · ")
-    assert "where the time goes  per step, the mean of 2" in text
+    assert text.startswith("streams.pt.trace.json.gz  PyTorch · NVIDIA H200 · inference · 2 steps\n")
+    assert "where the time goes  mean of 2 steps" in text
+    assert f"stepscope serve {PROFILE}" in text or "stepscope serve PATH" in text
+    assert len(text.splitlines()) <= 25
+    assert max(map(len, text.splitlines())) <= 100
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("more", [("--full",), ("-v",), ("--limit", "10"), ("--by", "shapes")])
+def test_everything(more: tuple[str, ...]) -> None:
+    text = succeeds("report", PROFILE, *more)
+    assert text.startswith("streams.pt.trace.json.gz\n  PyTorch · NVIDIA H200 · inference · 2 steps · ")
+    assert "\ncoverage\n" in text
+
+
+def test_a_file_has_what_is_printed(tmp_path: Path) -> None:
+    succeeds("report", PROFILE, "-o", tmp_path / "short.txt")
+    succeeds("report", PROFILE, "--full", "-o", tmp_path / "long.txt")
+    assert (tmp_path / "short.txt").read_text("utf-8") == succeeds("report", PROFILE)
+    assert (tmp_path / "long.txt").read_text("utf-8") == succeeds("report", PROFILE, "--full")
 
 
 def test_json() -> None:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from stepscope import units
+from stepscope.names import short_name
 from stepscope.reports.figures import style
 from stepscope.reports.wording.parts import PARTS
-from stepscope.reports.wording.values import share, short_name, significant
+from stepscope.reports.wording.values import share, significant
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "src" / "stepscope" / "web"
@@ -30,6 +31,25 @@ NAMES = [
     "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>::operator()(at::TensorIterator&)::{lambda(float, float)#1}> > >(int)",
     "void ()",
     "<built-in method to of Tensor object>",
+    "<built-in method acquire of _thread.lock object at 0x7f8a90b1c2d0>",
+    "<built-in method stack of type object>",
+    "<built-in method  of PyCapsule object>",
+    "<method 'acquire' of '_thread.lock' objects>",
+    "<built-in function open>",
+    "<built-in of nothing>",
+    "train.py(12): step",
+    "/srv/jobs/2026/projects/vision/training/loops/train.py(12): <lambda>",
+    "a_very_long_name_of_a_single_file_without_any_folder.py(3): f",
+    "$api.py:3154 block_until_ready",
+    "$numpy asarray",
+    "$npz.py savez",
+    "$<unknown> astype",
+    "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+    "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+    "_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi256ELi16EEEvPT0_PT_",
+    "_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_27Rmsnorm2dFwdPipelineOnePassEEEEEvv",
+    "_Z3addPf",
+    "_Z",
     "std::pair<int, (anonymous namespace)::X>::f() const",
 ]
 # `var(--ink)` in a rule, `colour("ink")` in a module; names that are put together, such as p- and a part, are not seen.

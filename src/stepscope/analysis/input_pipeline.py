@@ -17,6 +17,7 @@ import polars as pl
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.usual import outliers, usual
+from stepscope.names import short_name
 from stepscope.native import order
 from stepscope.native.spans.nesting import self_times
 from stepscope.native.spans.sets import intersect, total, union
@@ -229,11 +230,12 @@ def _beside_all(waited: Waited) -> str:
 
 
 def _slowest(stages: pl.DataFrame) -> str:
-    # Waiting for a worker is no reason: what the worker does is.
+    # A wait is not what is slow: what is waited for is, or the code that asked for it.
     at_work = stages.filter(pl.col("kind") != "wait")
-    is_told = stages["name"].str.starts_with(WORKER).any()
-    slowest = (at_work if is_told and len(at_work) else stages).row(0, named=True)
-    worst = f"the slowest stage is {slowest['name']} ({slowest['kind']})"
-    if stages["name"].str.contains(_WORKERS).any() and not is_told:
+    is_recorded = stages["name"].str.starts_with(WORKER).any()
+    slowest = (at_work if len(at_work) else stages).row(0, named=True)
+    kind = "" if slowest["kind"] == "other" else f" ({slowest['kind']})"
+    worst = f"the slowest stage is {short_name(slowest['name'])}{kind}"
+    if stages["name"].str.contains(_WORKERS).any() and not is_recorded:
         worst += "; what the loader's worker processes did was not recorded"
     return worst

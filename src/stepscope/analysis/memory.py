@@ -183,9 +183,9 @@ def _of_device(trace: Trace, steps: Steps, found: Recorded) -> DeviceMemory:
 
 def _note(known: int, peak: int | None, has_addresses: bool, has_totals: bool) -> str:
     if not has_totals:
-        return "The profiler wrote no totals: figures count from the beginning of the recording, and what was live at the peak cannot be told."
+        return "The profiler wrote no totals: figures count from the beginning of the recording, and what was live at the peak is unknown."
     if not has_addresses:
-        return "The profiler wrote no addresses, so it cannot be told what was live at the peak."
+        return "The profiler wrote no addresses, so what was live at the peak is unknown."
     if peak and known < PEAK_KNOWN * peak:
         return f"{100 - 100 * known / peak:.0f} % of the peak was allocated before the recording began: parameters, optimizer state and the like."
     return ""

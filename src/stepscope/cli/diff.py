@@ -59,6 +59,7 @@ def diff(
     also_a: Annotated[list[str] | None, typer.Option("--also-a", metavar="PATH", help="Another recording of A; may be repeated. Several recordings of one job measure the noise.")] = None,
     also_b: Annotated[list[str] | None, typer.Option("--also-b", metavar="PATH", help="Another recording of B; may be repeated.")] = None,
     output_format: Annotated[Format | None, typer.Option("--format", help="Output format; default: by the extension of FILE, else text.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Text: all tables instead of one screen; -v and --limit imply it.")] = False,
     step: StepOption = None,
     step_name: StepNameOption = None,
     whole: WholeOption = False,
@@ -78,10 +79,11 @@ def diff(
 ) -> None:  # fmt: skip
     """Compare two profiles per step: parts, ops, kernels, memory, collectives and findings, each with its noise.
 
-    The lines that explain the change come first. A difference is significant if it exceeds the noise between steps and between runs.
+    One screen has the verdict, what explains it and the parts of a step; --full all tables. A difference is significant if it exceeds the noise between steps and between runs.
     """
     with session(quiet, verbose, color) as talk:
         from stepscope.diffs.build import diff as compare
+        from stepscope.diffs.render.brief import as_brief
         from stepscope.diffs.render.write import ROWS, form_of, written
         from stepscope.gate.budget import growth
         from stepscope.gate.check import check_diff
@@ -98,11 +100,13 @@ def diff(
         else:
             profiles = [[opened(talk, path, rank, None, no_cache) for path in run] for run in runs]
             found = compare(profiles[0], profiles[1], **wanted)
+        is_brief = form == "text" and not (full or verbose or limit is not None)
         if form == "text" and output is None:
-            _print(talk, found, rows)
+            _print(talk, found, rows, is_brief)
         else:
+            text = as_brief(found) if is_brief else written(found, form, limit=rows)
             with destination(output, force) as stream:
-                send(written(found, form, limit=rows), stream)
+                send(text, stream)
         if output is not None:
             talk.note(f"Wrote {output}")
         if limits is not None:
@@ -137,10 +141,17 @@ def _fail(talk: Talk, found: Gate) -> None:
         raise typer.Exit(OVER_BUDGET)
 
 
-def _print(talk: Talk, found: Diff, limit: int) -> None:
+def _print(talk: Talk, found: Diff, limit: int, is_brief: bool) -> None:
     from stepscope.cli.table import terminal_width
+    from stepscope.diffs.render.brief import brief_diff_lines
     from stepscope.diffs.render.text import diff_lines
     from stepscope.registers.policy.diffs import DIFF_TEXT_WIDTH
+    from stepscope.registers.policy.tables import REPORT_WIDTH
 
-    for line in diff_lines(found, terminal_width() or DIFF_TEXT_WIDTH, limit=limit):
+    width = terminal_width()
+    if is_brief:
+        lines = iter(brief_diff_lines(found, min(width or REPORT_WIDTH, REPORT_WIDTH)))
+    else:
+        lines = diff_lines(found, width or DIFF_TEXT_WIDTH, limit=limit)
+    for line in lines:
         talk.out.print(line)

@@ -73,6 +73,7 @@ def report(
     paths: ProfilePaths,
     output_format: Annotated[str | None, typer.Option("--format", metavar="NAME", callback=_known_form, help=f"Output format: {FORMS}, or one of a plug-in; default: by the extension of FILE, else text.")] = None,
     section: Annotated[list[str] | None, typer.Option("--section", metavar="NAME", help=f"Only this section; may be repeated: {SECTIONS}.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Text: all sections instead of one screen; -v, --limit and --by imply it.")] = False,
     step: StepOption = None,
     step_name: StepNameOption = None,
     whole: WholeOption = False,
@@ -91,10 +92,10 @@ def report(
     color: ColorOption = Color.auto,
     schema: Annotated[bool, typer.Option("--schema", is_eager=True, callback=_print_schema, help="Print the JSON schema of a report.")] = False,
 ) -> None:  # fmt: skip
-    """Explain a profile: where the time and memory of a step go, by cause and by name, and what to change.
+    """Explain a profile on one screen: the verdict, where the time of a step goes, and what to change.
 
-    Problems of the capture come first, then findings, then the account and the tables. JSON, CSV, Markdown and a
-    self-contained HTML page have the same content.
+    --full and --section print the rest: problems of the capture, all findings, the account by name, and the tables. JSON,
+    CSV, Markdown and a self-contained HTML page always have all of it.
     """
     with session(quiet, verbose, color) as talk:
         from stepscope.profiles.cache.background import postponed
@@ -119,7 +120,10 @@ def report(
                 with postponed():  # the tables are stored when the report is there
                     many = build(opened(talk, paths, rank, run, no_cache), **wanted)
             found = many
-        if form == "text" and output is None:
+        is_brief = form == "text" and not (full or section or verbose or by or limit is not None)
+        if is_brief:
+            _print_brief(talk, found, paths, output, force)
+        elif form == "text" and output is None:
             _print(talk, found, section, rows, verbose)
         elif form == "csv":
             _write_csv(found, output, force, section, raw)
@@ -163,6 +167,23 @@ def _check_target(form: str, output: Path | None, force: bool, sections: list[st
         refuse_existing(output, force)
     elif form == "html" and sys.stdout.isatty():
         raise StepscopeError("HTML output needs a file.", fix="Use -o FILE.")
+
+
+def _print_brief(talk: Talk, found: Report, paths: list[str], output: Path | None, force: bool) -> None:
+    """One screen, in the terminal or as a file."""
+    from stepscope.cli.table import terminal_width
+    from stepscope.registers.policy.tables import REPORT_WIDTH
+    from stepscope.reports.render.brief import brief_lines
+
+    seen = terminal_width() if output is None else None
+    width = min(seen or REPORT_WIDTH, REPORT_WIDTH)  # longer lines of text are hard to read
+    lines = brief_lines(found, width, path=paths[0] if len(paths) == 1 else None)
+    if output is None:
+        for line in lines:
+            talk.out.print(line)
+        return
+    with destination(output, force) as stream:
+        send("".join(f"{line.plain.rstrip()}\n" for line in lines), stream)
 
 
 def _print(talk: Talk, found: Report, sections: list[str] | None, limit: int, verbose: bool) -> None:

@@ -30,9 +30,9 @@ class Diff(model.Diff, kw_only=True):
         save(self, Path(path), force=force)
 
     def __str__(self) -> str:
-        from stepscope.diffs.render.text import as_text
+        from stepscope.diffs.render.brief import as_brief
 
-        return as_text(self)
+        return as_brief(self)
 
     def _repr_html_(self) -> str:
         from stepscope.diffs.render.html import fragment

@@ -1,4 +1,4 @@
-"""From a profile to its report: every section asks every rank, and a section that fails is told, not fatal."""
+"""From a profile to its report: every section asks every rank, and a section that fails is reported, not fatal."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from stepscope.reports.ranks.straggler_finding import with_straggler, with_waits
 from stepscope.reports.report import Report
 from stepscope.reports.sections import SECTIONS
 from stepscope.reports.sections.section import Section
+from stepscope.reports.wording.sentence import write_sentence
 from stepscope.trace.problems import problem
 
 RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of problems
@@ -118,7 +119,9 @@ def put_together(
     traces = {number: profile.trace(number) for number in ranks}
     failed = [*failures.problems(len(profile.ranks)), *fields.pop("rank_problems", ())]
     told = problems_of(profile, ranks, fields.pop("problems", ()), failed)
-    return Report(profile=about(profile, traces), problems=told, **fields)
+    made = Report(profile=about(profile, traces), problems=told, **fields)
+    made.sentence = write_sentence(made) if "findings" in fields and "breakdown" in fields else ""
+    return made
 
 
 def _check_steps(options: Options, steps: Steps | None) -> None:
@@ -147,7 +150,7 @@ def _threads() -> int:
 
 
 def _slowest_first(sections: Sequence[Section]) -> list[Section]:
-    """Findings ask for all that the others ask for, and more: whoever waits for them waits longest. Steps begin with the
+    """Findings ask for all that the others ask for, and more, so they take longest. Steps begin with the
     replay, which findings want after the account."""
     first = ("findings", "steps")
     return sorted(
@@ -156,7 +159,7 @@ def _slowest_first(sections: Sequence[Section]) -> list[Section]:
 
 
 def chosen_sections(names: Collection[str] | None, several: bool = True) -> Sequence[Section]:
-    """The sections of these names, those that are always told, and for `several` ranks what those ask for; all for None."""
+    """The sections of these names, those that are always there, and for `several` ranks what those ask for; all for None."""
     if names is None:
         return SECTIONS
     unknown = sorted(set(names).difference(SECTION_NAMES))

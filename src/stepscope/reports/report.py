@@ -8,8 +8,8 @@ from typing import Any
 from stepscope.reports.figures import figure
 from stepscope.reports.figures.figure import Figure
 from stepscope.reports.model import report as model
+from stepscope.reports.render.brief import as_brief
 from stepscope.reports.render.html import fragment
-from stepscope.reports.render.terminal import as_text
 from stepscope.reports.render.write import save
 from stepscope.reports.wording.headline import brief
 
@@ -26,7 +26,7 @@ class Report(model.Report, kw_only=True):
         save(self, Path(path), force=force)
 
     def __str__(self) -> str:
-        return as_text(self)
+        return as_brief(self)
 
     def __repr__(self) -> str:
         return brief(self)

@@ -90,6 +90,7 @@ export interface Report {
   breakdown: BreakdownRow[];
   phases: { name: string; calls: number; total_ns: number; share: number; parts: Record<string, number> }[];
   findings: Finding[];
+  sentence: string;
   input: {
     share: number; exposed_share: number; verdict: string; stages_total: number;
     stages: { name: string; kind: string; total_ns: number; self_ns: number; calls: number }[];

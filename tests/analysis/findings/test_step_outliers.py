@@ -25,10 +25,10 @@ def loop(*, evaluates: bool) -> list[str]:
 
 def test_the_function_that_runs_in_the_slow_step_alone_explains_it() -> None:
     (found,) = RULE.findings(case_of_text(loop(evaluates=True)))
-    assert "in which train.py(20): evaluate runs" in found.detail
+    assert "in which evaluate (train.py:20) runs" in found.detail
     assert found.evidence["names"][0] == {"name": "train.py(20): evaluate", "ns_per_step": 80_000}
 
 
 def test_without_such_a_function_the_longest_name_is_given() -> None:
     (found,) = RULE.findings(case_of_text(loop(evaluates=False)))
-    assert "mostly in train.py(3): step" in found.detail
+    assert "mostly in step (train.py:3)" in found.detail

@@ -73,7 +73,7 @@ def test_ops_that_are_recorded_now_and_then_make_no_scope() -> None:
 def test_a_new_function_is_told_without_what_it_calls() -> None:
     more = {**BASE, "$npz.py savez": "train.py: step", "$zip.py write": "$npz.py savez"}
     assert titles(run(PLAIN, BASE), run(PLAIN, more)) == [
-        "Python function npz.py savez is called once per step, only in B"
+        "Python function savez (npz.py) is called once per step, only in B"
     ]
 
 

@@ -20,7 +20,7 @@ def test_relative_changes(value: float, words: str) -> None:
     ("part", "name", "words"),
     [
         ("input", "load", "waiting for input in load"),
-        ("python", "$train.py step", "Python code: train.py step"),
+        ("python", "$train.py:12 step", "Python code: step (train.py:12)"),
         ("dispatch", "aten::mm", "dispatch: aten::mm"),
         ("host_compute", "sort", "host compute: sort"),
     ],

@@ -213,7 +213,7 @@ def test_the_cause_of_the_late_rank_is_no_time_of_its_own(cause: str, part: str,
 @pytest.mark.parametrize(
     ("last", "steps_late", "words"),
     [
-        (6, 2, "comes last to 6 of 20 collectives, now and then, in 2 of 10 steps"),
+        (6, 2, "arrives last at 6 of 20 collectives, now and then, in 2 of 10 steps"),
         (18, 2, "18 of 20 collectives, mostly by little, in 2 of 10 steps by more than steps vary anyway"),
         (18, 0, "18 of 20 collectives, by little each time"),
     ],
@@ -279,7 +279,7 @@ def test_words() -> None:
     finding = with_straggler([], told, 100)[0]
     assert finding.title == "The other ranks wait for rank 1"
     assert "in nearly every step" in finding.detail and "2.0 times the blocks" in finding.detail
-    assert "for it has more to compute" in finding.detail and "batch sizes" in finding.fix
+    assert "because it has more to compute" in finding.detail and "batch sizes" in finding.fix
     uneven = with_straggler([], _told(30, 0.3, kind="data-dependent", ranks=[0, 1, 2]), 100)[0]
     assert uneven.title == "Ranks wait for each other: their batches are uneven"
     host = with_straggler(

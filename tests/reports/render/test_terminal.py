@@ -86,7 +86,7 @@ def test_without_steps() -> None:
 def test_pieces_at_the_ends_are_said_to_be_left_out() -> None:
     found = report()
     found.steps.count, found.steps.partial = 3, 1
-    assert "1 recorded in part, left out" in as_text(found)
+    assert "1 incomplete, left out" in as_text(found)
 
 
 def test_the_whole_recording_is_called_that() -> None:

@@ -64,7 +64,7 @@ def test_json_comes_back() -> None:
 
 def test_json_of_some_sections() -> None:
     found = json.loads(as_json(report(), sections=["ops"]))
-    assert sorted(found) == ["ops", "problems", "profile", "schema", "steps"]
+    assert sorted(found) == ["ops", "problems", "profile", "schema", "sentence", "steps"]
 
 
 def test_the_schema_is_up_to_date() -> None:

@@ -142,7 +142,7 @@ def _option_off(trace: Trace, option: str) -> Reason | None:
 
 
 def _no_runtime(trace: Trace, share: float | None, calls: pl.DataFrame) -> Reason:
-    return ("Ops that took less time than the clock can tell.", "") if share else _NOTHING
+    return ("Ops that took less time than the clock resolves.", "") if share else _NOTHING
 
 
 def _no_device_time(trace: Trace, share: float | None, calls: pl.DataFrame) -> Reason:
@@ -169,7 +169,7 @@ def _no_memory(trace: Trace, share: float | None, calls: pl.DataFrame) -> Reason
         return off
     if len(trace.modules):
         return (
-            "A compiled program takes its memory as a whole; the row of source hlo tells what is in it.",
+            "A compiled program takes its memory as a whole; the row of source hlo shows what is in it.",
             "",
         )
     if share is None:

@@ -19,6 +19,7 @@ from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.findings.side_effects import FOLLOWING, following
 from stepscope.analysis.parts import spoken
 from stepscope.analysis.replay.plan import USUAL, Plan
+from stepscope.names import short_name
 from stepscope.registers.policy.findings import (
     ACCOUNT_SAVES,
     ACCOUNT_SAVES_LEAST,
@@ -42,7 +43,7 @@ def of_part(
     if ns < least * case.step_ns:
         return None
     names = case.top_names(owned)
-    mostly = f", mostly in {names[0]['name']}" if names and names[0]["name"] else ""
+    mostly = f", mostly in {short_name(names[0]['name'])}" if names and names[0]["name"] else ""
     return timed(case, rule, owned, changed(), f"{case.of_step(ns)}{mostly}.", follow=follow)
 
 

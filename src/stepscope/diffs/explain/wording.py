@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from stepscope import units
 from stepscope.diffs.data.model import Batch, Row, Tail
+from stepscope.names import short_name
 from stepscope.registers.policy.diffs import (
     DIFF_NAMED_OPS,
     DIFF_WHOLE_COUNTS,
@@ -48,8 +49,8 @@ def format_time_change(ns: float) -> str:
 
 
 def display_name(name: str) -> str:
-    """A name as people write it: JAX marks Python functions."""
-    return name.removeprefix("$")
+    """A name as people say it."""
+    return short_name(name)
 
 
 def describe_part(part: str) -> str:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from stepscope import units
 from stepscope.diffs.data.model import Diff, FindingChange, Line, Row, Rows, Run
 from stepscope.diffs.explain.wording import format_share_change
+from stepscope.names import short_name
 from stepscope.registers.policy.diffs import DIFF_LONGEST_SHAPES
 from stepscope.reports.wording.parts import part
-from stepscope.reports.wording.values import UNKNOWN, framework, share, short_name
+from stepscope.reports.wording.values import UNKNOWN, framework, share
 
 HEAD = ("", "A", "B", "difference", "relative", "± noise")
 SIGNIFICANT = "●"

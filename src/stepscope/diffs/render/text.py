@@ -27,7 +27,7 @@ from stepscope.reports.render.text_grid import lines
 from stepscope.safe import safe
 
 _WORSE, _BETTER = "red", "green"
-_STYLES = {True: _WORSE, False: _BETTER, None: ""}
+STYLES = {True: _WORSE, False: _BETTER, None: ""}
 
 
 def as_text(diff: Diff, *, width: int = DIFF_TEXT_WIDTH, limit: int = DIFF_TEXT_ROWS) -> str:
@@ -44,14 +44,14 @@ def diff_lines(diff: Diff, width: int, *, limit: int = DIFF_TEXT_ROWS) -> Iterat
     yield Text()
     yield from (Text(line.plain, "bold") for line in wrapped(diff.verdict, width, ""))
     yield from _render_caveats(diff, width)
-    yield from _render_lines(diff, width)
+    yield from render_lines(diff, width)
     for group in list_finding_groups(diff):
         yield from heading(group.title)
         for change in group.changes:
             words = wrapped(describe_finding(change), width, "  ", "· ")
-            yield from (Text(line.plain, _STYLES[group.is_worse]) for line in words)
+            yield from (Text(line.plain, STYLES[group.is_worse]) for line in words)
     for listing in list_tables(diff, limit):
-        yield from _render_table(listing, width)
+        yield from render_table(listing, width)
     yield Text()
     yield Text(LEGEND, "dim")
 
@@ -63,7 +63,8 @@ def _render_caveats(diff: Diff, width: int) -> Iterator[Text]:
             yield from (Text(line.plain, "yellow") for line in wrapped(caveat, width, "  ", "! "))
 
 
-def _render_lines(diff: Diff, width: int) -> Iterator[Text]:
+def render_lines(diff: Diff, width: int) -> Iterator[Text]:
+    """What explains the change, the longest first."""
     if not diff.lines:
         return
     yield from heading(title_lines(diff))
@@ -83,7 +84,8 @@ def _render_lines(diff: Diff, width: int) -> Iterator[Text]:
     yield from lines(rows, [True, False, True, True, False], flexible, width, keep_ends=1, remark=4)
 
 
-def _render_table(listing: Listing, width: int) -> Iterator[Text]:
+def render_table(listing: Listing, width: int) -> Iterator[Text]:
+    """The rows of A and B with their noise."""
     yield from heading(listing.title)
     rows = [[Text("")] + [Text(title, "dim") for title in HEAD]]
     rows += [_render_row(row, listing.name) for row in listing.rows]

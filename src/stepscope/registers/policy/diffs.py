@@ -235,3 +235,12 @@ BATCH_TEXT = policy("BATCH_TEXT", 400, unit="characters of shapes", why="longer 
 BATCH_SHAPES = policy(
     "BATCH_SHAPES", 40, unit="shapes of an op", why="that are compared with each other: bounds the time"
 )
+DIFF_BRIEF_VERDICT = policy("DIFF_BRIEF_VERDICT", 4, unit="lines", why="of the verdict on one screen")
+DIFF_BRIEF_CAVEATS = policy("DIFF_BRIEF_CAVEATS", 2, unit="caveats", why="that one screen has, a line each")
+DIFF_BRIEF_LINES = policy(
+    "DIFF_BRIEF_LINES", 4, unit="lines", why="of explanation: the parts of a step need room, too"
+)
+DIFF_BRIEF_FINDINGS = policy("DIFF_BRIEF_FINDINGS", 3, unit="findings", why="that changed, a line each")
+DIFF_BRIEF_NAME = policy(
+    "DIFF_BRIEF_NAME", 20, unit="characters", why="of a run's name that stay in any case"
+)

@@ -81,3 +81,54 @@ XLA_BUFFER_PAIRS = policy(
     why="that are compared with each other: some seconds",
 )
 XLA_MEMORY_BYTES = policy("XLA_MEMORY_BYTES", 1 << 46, unit="bytes", why="no device has that much memory")
+REPORT_LINES = policy("REPORT_LINES", 25, unit="lines", why="of the short report: one screen of a terminal")
+REPORT_WIDTH = policy(
+    "REPORT_WIDTH", 100, unit="columns", why="of the short report where the terminal's width is unknown"
+)
+FINDINGS_FIRST = policy("FINDINGS_FIRST", 3, unit="findings", why="that the short report shows")
+ACCOUNT_ROWS_LEAST = policy(
+    "ACCOUNT_ROWS_LEAST",
+    3,
+    unit="rows",
+    why="of the account that the short report keeps, however much else there is",
+)
+ACCOUNT_ROW_SHARE = policy(
+    "ACCOUNT_ROW_SHARE",
+    0.005,
+    unit="share of the step",
+    why="smaller parts are one row of the short report together",
+)
+IDLE_NAMED = policy(
+    "IDLE_NAMED",
+    0.05,
+    unit="share of the step",
+    why="an idle part that takes less is not named in a sentence",
+)
+IDLE_HOLDS_UP = policy(
+    "IDLE_HOLDS_UP",
+    0.1,
+    unit="share of the step",
+    why="with less idle time in all, only kernels are left to improve",
+)
+WORTH_BLAMING = policy(
+    "WORTH_BLAMING",
+    1.05,
+    unit="speed-up",
+    why="a smaller one is the verdict only if it owns most of the idle time",
+)
+WORTH_PROMISING = policy(
+    "WORTH_PROMISING", 1.005, unit="speed-up", why="less is written as 1.00×, so that it promises nothing"
+)
+LONGEST_ADVICE = policy("LONGEST_ADVICE", 80, unit="characters", why="of a fix that is part of a sentence")
+WORTH_NAMING = policy(
+    "WORTH_NAMING",
+    0.5,
+    unit="share",
+    why="a smaller gap that no setting closes is left to --section coverage",
+)
+LEAST_UNKNOWN = policy(
+    "LEAST_UNKNOWN",
+    0.1,
+    unit="share of kernel time",
+    why="less of unknown work changes no figure that is shown",
+)

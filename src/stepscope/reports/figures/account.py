@@ -78,7 +78,7 @@ def bar_titles(pieces: Mapping[str, float]) -> list[str]:
 
 
 def in_part_order(names: Iterable[str]) -> list[str]:
-    """In the order of the account, so that colours stand in the same places everywhere."""
+    """In the order of the account, so that colours are in the same places everywhere."""
     order = list(PARTS)
     return sorted(names, key=lambda name: order.index(name) if name in PARTS else len(order))
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepscope import units
+from stepscope.names import short_name
 from stepscope.reports.figures.figure import WIDTH, Figure
 from stepscope.reports.figures.markup import Markup, join, lines, tag
 from stepscope.reports.model.report import Report
-from stepscope.reports.wording.values import share, short_name
+from stepscope.reports.wording.values import share
 
 LONGEST = 12
 _ROW = 24

@@ -42,7 +42,7 @@ def lines(*words: str) -> Markup:
 
 
 def tag(name: str, /, *content: Content, **attributes: str | float | bool | None) -> Markup:
-    """An element; `class_` and `data_x` stand for attributes that are no Python names, None and False for none."""
+    """An element; `class_` and `data_x` stand for attributes that are not Python names, None and False for none."""
     opening = name + "".join(_attribute(key, value) for key, value in attributes.items())
     if name in _EMPTY and not content:
         return Markup(f"<{opening}/>")

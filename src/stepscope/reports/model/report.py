@@ -182,7 +182,7 @@ class Steps(msgspec.Struct, kw_only=True):
     basis: str = "recorded"
     basis_ns: int | None = None
     unprofiled: Unprofiled | None = None
-    sentence: str = ""  # the basis in words: the first sentence of every rendering
+    sentence: str = ""  # the basis in words: a part of the sentence that opens every rendering
     partial: int = 0
     outliers: int = 0
     critical_devices: dict[str, int | None] = {}  # by rank
@@ -322,6 +322,7 @@ class Report(msgspec.Struct, kw_only=True):
 
     schema: str = SCHEMA
     profile: Profile
+    sentence: str = ""  # opens every rendering: the verdict, how long a step takes, what to change
     problems: list[Problem] = []
     steps: Steps = msgspec.field(default_factory=Steps)
     breakdown: list[BreakdownRow] = []

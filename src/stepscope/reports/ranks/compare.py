@@ -1,4 +1,4 @@
-"""The report's words for what shows only when ranks are held against each other: waits, clocks, the worst collectives, who is late."""
+"""The report's words for what shows only when ranks are held against each other: waits, clocks, the worst collectives, late ranks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def between_ranks(told: model.Collectives, found: Compared, world: int, options:
 
 
 def rank_figures(found: Compared) -> dict[int, dict[str, Any]]:
-    """By rank: how many of its calls met others, how often it came last and how late, how long it waited and for whom most."""
+    """By rank: how many of its calls met others, how often it came last and how late, how long it waited and for which rank most."""
     rows = {}
     for rank in found.ranks:
         longest = rank.waits.group_by("last_rank").agg(pl.col("wait_ns").sum())
@@ -51,7 +51,7 @@ def rank_figures(found: Compared) -> dict[int, dict[str, Any]]:
 
 
 def _sized(meetings: pl.DataFrame, world: int) -> pl.DataFrame:
-    """With `members`: the size of the group, also where it is not told but every rank of the job took part."""
+    """With `members`: the size of the group, also where it is not recorded but every rank of the job took part."""
     everyone = pl.when(pl.col("ranks") == world).then("ranks")
     return meetings.with_columns(members=pl.coalesce("group_size", everyone))
 

@@ -28,14 +28,14 @@ class LateRank:
 
 
 def with_waits(findings: Sequence[Finding], told: Collectives) -> None:
-    """Say in `exposed-collective` how much of the ranks' time in matched collectives is waiting for others to come."""
+    """Say in `exposed-collective` how much of the ranks' time in matched collectives is spent waiting for ranks that arrive later."""
     matched = [row for row in told.rows if row.wait_ns is not None and row.name in SYMMETRIC]
     spent = sum(row.total_ns for row in matched)
     for finding in findings:
         if finding.code == EXPOSED_COLLECTIVE.code and spent:
             share = min(1.0, sum(row.wait_ns or 0 for row in matched) / spent)
             finding.evidence = {**finding.evidence, "wait_share": round(share, 4)}
-            finding.detail += f" {share:.0%} of all ranks' time in collectives is waiting for others to come."
+            finding.detail += f" {share:.0%} of all ranks' time in collectives is spent waiting for ranks that arrive later."
 
 
 def with_straggler(
@@ -69,7 +69,7 @@ def _same_cause(finding: Finding, found: Straggler) -> int:
 
 
 def _is_late_steps(finding: Finding, found: Straggler) -> bool:
-    """Whether it tells of slow steps, and most are those in which the rank was late, or did what made it late."""
+    """Whether it is about slow steps, and most are those in which the rank was late, or did what made it late."""
     if finding.code != STEP_OUTLIERS.code:
         return False
     slow = set(finding.evidence.get("steps", ()))
@@ -143,8 +143,8 @@ def _late(found: Straggler) -> str:
     often = {
         "always": "in nearly every step"
         if found.steps_late >= ALWAYS_LATE * found.steps
-        else "with more to compute in all steps",
-        "unclear": f"in {found.steps_late} of {found.steps} steps, which are too few to say whether always",
+        else "in every step with more to compute",
+        "unclear": f"in {found.steps_late} of {found.steps} steps, too few to say whether it always is",
     }.get(found.kind, _now_and_then(found))
     worst = (
         ""
@@ -152,14 +152,14 @@ def _late(found: Straggler) -> str:
         else f"ranks {spans(found.ranks)} are late, rank {found.rank} most of all: "
     )
     text = (
-        f"{worst}rank {found.rank} comes last to {found.last} of {found.matched} collectives, {often}. The others wait "
+        f"{worst}rank {found.rank} arrives last at {found.last} of {found.matched} collectives, {often}. The others wait "
         f"{duration(found.late_ns_per_step)} per step ({found.share:.0%})."
     )
     return text[0].upper() + text[1:]
 
 
 def _now_and_then(found: Straggler) -> str:
-    """Who comes last nearly always, and is seldom late by much, is not late now and then."""
+    """The rank that comes last nearly always, and is seldom late by much, is not late now and then."""
     steps = f"{found.steps_late} of {found.steps} steps"
     if found.last < ALWAYS_LATE * found.matched or found.steps_late >= ALWAYS_LATE * found.steps:
         return f"now and then, in {steps}"
@@ -188,7 +188,7 @@ def _why(found: Straggler) -> Iterator[str]:
 
 
 def _more_work(found: Straggler) -> Iterator[str]:
-    """Larger launches and more of them are told apart; where neither is known, or others run, all blocks together."""
+    """Larger launches and more of them are distinguished; where neither is known, or others run, all blocks together."""
     larger, more = found.blocks_per_launch_ratio or 0, found.launches_ratio or 0
     if "host_compute" in found.parts:
         if (found.work_ratio or 0) >= _MORE_WORK:
@@ -199,7 +199,7 @@ def _more_work(found: Straggler) -> Iterator[str]:
     if more >= _MORE_WORK:
         yield f"It launches {more:.1f} times as many kernels as they do."
     if max(larger, more) < _MORE_WORK <= (found.work_ratio or 0):
-        yield f"Its kernels have, all together, {found.work_ratio:.1f} times the blocks of those on the other ranks."
+        yield f"In total, its kernels have {found.work_ratio:.1f} times the blocks of those on the other ranks."
 
 
 _TAKES = {
@@ -212,8 +212,8 @@ _TAKES = {
 _RATIOS = ("work_ratio", "blocks_per_launch_ratio", "launches_ratio")
 _MORE_WORK = 1.1
 _CAUSES = {
-    "work": ", for it has more to compute",
-    "clock": ", for its GPU runs at a lower clock",
+    "work": ", because it has more to compute",
+    "clock": ", because its GPU runs at a lower clock",
     "compute": ", though it has no more to compute",
 }
 _COMPUTING = ("work", "clock", "compute")
@@ -268,7 +268,7 @@ def _without(finding: Finding, mine: Finding, step_ns: int) -> Finding | None:
     before = finding.speedup
     finding.speedup = Interval(*(_less(gain, left) for gain in (before.low, before.mid, before.high)))
     finding.left_ns_per_step = None
-    finding.detail += f" Without the wait for rank {mine.evidence['rank']}, which is a finding of its own, {share:.0%} are left."
+    finding.detail += f" Without the wait for rank {mine.evidence['rank']}, which is a finding of its own, {share:.0%} is left."
     return finding
 
 

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterator
 
 from stepscope import units
+from stepscope.names import short_name
 from stepscope.reports.figures import FIGURES
 from stepscope.reports.figures.markup import Content, Markup, join, tag
 from stepscope.reports.figures.style import asset, content_style, page_style
@@ -17,8 +18,9 @@ from stepscope.reports.wording.basis import step_label
 from stepscope.reports.wording.facts import VERDICT, facts_of, is_sentence
 from stepscope.reports.wording.headline import devices, figures, title
 from stepscope.reports.wording.parts import part
+from stepscope.reports.wording.sentence import opening
 from stepscope.reports.wording.summary import evidence, in_order, longest_names, own_steps, speedup
-from stepscope.reports.wording.values import framework, moment, share, short_name
+from stepscope.reports.wording.values import framework, moment, share
 
 ROWS = 200
 _FIGURES = {"breakdown": ("account", "ranks"), "steps": ("steps",), "precision": ("precision",), "device": ("device",), "memory": ("memory",)}  # fmt: skip
@@ -77,7 +79,7 @@ def _header(report: Report) -> list[Markup]:
     return [
         tag("h1", profile.name or profile.path),
         tag("p", [tag("span", each) for each in about if each], class_="sub"),
-        tag("p", report.steps.sentence) if report.steps.sentence else tag("p"),
+        tag("p", opening(report), class_="verdict"),
         tag("div", cards, class_="cards"),
     ]
 
@@ -89,23 +91,23 @@ def _cards(report: Report) -> Iterator[tuple[str, str]]:
         yield step_label(steps), units.duration(steps.basis_ns)
     busy = sum(row.share for row in report.breakdown if part(row.part).is_busy)
     if report.breakdown and any(row.part == "compute" for row in report.breakdown):
-        yield "of the time the device is busy", share(busy)
+        yield "device busy", share(busy)
     idle = [row for row in in_order(report.breakdown) if not part(row.part).is_busy]
     if idle and idle[0].share >= 0.01:
         why = idle[0].part
-        label = "of the time is unexplained" if why == "unexplained" else f"idle because of {part(why).title}"
+        label = "unexplained" if why == "unexplained" else f"idle: {part(why).title}"
         yield label, share(idle[0].share)
     if report.device.mfu is not None:
-        yield "model FLOPs utilisation", share(report.device.mfu)
+        yield "model FLOPs utilisation (MFU)", share(report.device.mfu)
     if report.device.mfu_own_precision is not None:
-        yield "of its own precision's peak", share(report.device.mfu_own_precision)
+        yield "MFU at the peak of the precision in use", share(report.device.mfu_own_precision)
     peaks = [
         found.peak_bytes for found in report.memory.devices if found.device_kind != "cpu" and found.peak_bytes
     ]
     if peaks:
         yield "peak memory of a device", units.size(max(peaks))
     if report.findings and report.findings[0].speedup.mid > 1:
-        yield "speed-up by the first finding", speedup(report.findings[0].speedup)
+        yield "potential speed-up (top finding)", speedup(report.findings[0].speedup)
 
 
 def _nav(names: list[str]) -> Markup:
@@ -138,8 +140,8 @@ def _body(report: Report, name: str, limit: int) -> Iterator[Content]:
 
 def _problems(report: Report, _: str, limit: int) -> Iterator[Markup]:
     notes = [_problem(problem) for problem in report.problems if problem.severity == "info"]
-    told = [_problem(problem) for problem in report.problems if problem.severity != "info"]
-    yield from told or [tag("p", "Nothing is wrong with the capture.")]
+    serious = [_problem(problem) for problem in report.problems if problem.severity != "info"]
+    yield from serious or [tag("p", "Nothing is wrong with the capture.")]
     if notes:
         yield tag("details", tag("summary", f"{len(notes)} note{'s' if len(notes) > 1 else ''}"), notes)
 
@@ -224,8 +226,8 @@ def _account_part(row: BreakdownRow, steps: int, is_open: bool) -> Markup:
 
 def _figure_names(report: Report, section: str) -> tuple[str, ...]:
     """One step of each of several ranks is already drawn as bars, side by side."""
-    is_told = section == "steps" and report.steps.count == 1 and len(report.profile.ranks) > 1
-    return () if is_told else _FIGURES.get(section, ())
+    is_drawn = section == "steps" and report.steps.count == 1 and len(report.profile.ranks) > 1
+    return () if is_drawn else _FIGURES.get(section, ())
 
 
 _WORDS: dict[str, Callable[[Report, str, int], Iterator[Markup]]] = {

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from stepscope.names import short_name
 from stepscope.reports.figures.markup import Markup, tag
 from stepscope.reports.tables.table import Column, Table
 from stepscope.reports.wording.parts import PARTS, part
-from stepscope.reports.wording.values import short_name, shown
+from stepscope.reports.wording.values import shown
 
 FILTERED = 10  # rows from which on a table can be filtered
 FOLDED = 15  # rows that a long table shows at first

@@ -11,11 +11,11 @@ import msgspec
 from stepscope.markdown import write_page
 from stepscope.reports.model.report import Report
 
-_ALWAYS = ("schema", "profile", "problems", "steps")
+_ALWAYS = ("schema", "profile", "sentence", "problems", "steps")
 
 
 def as_json(report: Report, *, sections: Collection[str] | None = None) -> str:
-    """The report, or some of its sections with what is always told: what was profiled, problems and steps."""
+    """The report, or some of its sections with what is always there: what was profiled, problems and steps."""
     whole: dict[str, Any] = msgspec.to_builtins(report)
     if sections is not None:
         whole = {name: part for name, part in whole.items() if name in _ALWAYS or name in sections}

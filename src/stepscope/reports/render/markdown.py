@@ -6,14 +6,16 @@ import re
 from collections.abc import Callable, Collection, Iterator
 
 from stepscope import units
+from stepscope.names import short_name
 from stepscope.reports.model.report import Finding, Problem, Report
 from stepscope.reports.tables.table import Column, Table
 from stepscope.reports.tables.tables import ORDER, TITLES, tables_of
 from stepscope.reports.wording.facts import VERDICT, facts_of
 from stepscope.reports.wording.headline import figures, title
 from stepscope.reports.wording.parts import part
+from stepscope.reports.wording.sentence import opening
 from stepscope.reports.wording.summary import basis, gain, in_order, longest_names, own_steps
-from stepscope.reports.wording.values import framework, share, short_name, shown
+from stepscope.reports.wording.values import framework, share, shown
 from stepscope.safe import safe
 
 ROWS = 20
@@ -29,16 +31,16 @@ def _lines(report: Report, sections: Collection[str] | None, limit: int) -> Iter
     yield f"# {text(title(report))}"
     yield ""
     yield text(" · ".join([framework(report.profile.framework), *figures(report)]))
-    if report.steps.sentence:
+    if said := opening(report):
         yield ""
-        yield text(report.steps.sentence)
+        yield text(said)
     for name in ORDER:
         if sections is None or name in sections:
             yield from _WORDS.get(name, _section)(report, name, limit)
 
 
 def text(value: str) -> str:
-    """Words that Markdown must not take as anything else, nor GitHub as a mention of somebody."""
+    """Words that Markdown must not take as anything else, nor GitHub as a mention of a user."""
     return _SPECIAL.sub(r"\\\1", safe(value)).replace("@", "@<!-- -->")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from rich.text import Text
 
+from stepscope.names import short_name
 from stepscope.reports.model.report import Report
 from stepscope.reports.render.terminal_sections import ASKED_FOR, IN_WORDS, cut, heading, wrapped
 from stepscope.reports.render.text_grid import GAP, bar, lines
@@ -13,7 +14,8 @@ from stepscope.reports.tables.table import Column, Table
 from stepscope.reports.tables.tables import ORDER, TITLES, UNKNOWN_PRECISION, tables_of
 from stepscope.reports.wording.facts import VERDICT, Fact, facts_of, is_sentence
 from stepscope.reports.wording.headline import headline
-from stepscope.reports.wording.values import short_name, shown
+from stepscope.reports.wording.sentence import opening
+from stepscope.reports.wording.values import shown
 from stepscope.safe import safe
 
 WIDTH = 110
@@ -41,13 +43,13 @@ def report_lines(
     """What is printed, line by line; `verbose` lists each kernel whose precision is unknown."""
     yield Text(safe(report.profile.name or report.profile.path), style="bold")
     yield from wrapped(" · ".join(headline(report)), width, "  ")
-    yield from wrapped(report.steps.sentence, width, "  ")
+    yield from wrapped(opening(report), width, "  ")
     for name in ORDER:
         if sections is not None and name not in sections:
             continue
         if name in IN_WORDS:
-            told = ASKED_FOR.get(name, IN_WORDS[name]) if sections is not None else IN_WORDS[name]
-            yield from told(report, width, limit)
+            write = ASKED_FOR.get(name, IN_WORDS[name]) if sections is not None else IN_WORDS[name]
+            yield from write(report, width, limit)
         # A row per step is for those who ask for it.
         if name not in IN_WORDS or (name == "steps" and sections is not None):
             yield from _section(report, name, width, limit, verbose=verbose or sections is not None)
@@ -90,7 +92,8 @@ def drawn(table: Table, width: int) -> Iterator[Text]:
             for cells, share in zip(rows, shares, strict=True)
         ]
         right, flexible = [*right, False], [*flexible, False]
-    yield from lines(rows, right, flexible, width)
+    names = next((place for place, column in enumerate(columns) if column.kind == "name"), None)
+    yield from lines(rows, right, flexible, width, keep_ends=names)
 
 
 def _cell(value: object, column: Column) -> Text:

@@ -8,12 +8,13 @@ from textwrap import wrap
 from rich.text import Text
 
 from stepscope import units
+from stepscope.names import cut_middle, short_name
 from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Report, StepRow
 from stepscope.reports.render.text_grid import bar, lines, sparkline
 from stepscope.reports.wording.facts import inflation
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.summary import basis, gain, in_order, longest_names, own_steps, together
-from stepscope.reports.wording.values import share, short_name
+from stepscope.reports.wording.values import share
 from stepscope.safe import safe
 
 _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
@@ -114,7 +115,7 @@ def _part_cells(row: BreakdownRow, steps: int) -> list[Text]:
 
 
 def _names(row: BreakdownRow) -> str:
-    """The longest names; what says more stands with the first, if that is what most of the part went to."""
+    """The longest names; what says more is with the first, if that is what most of the part went to."""
     words = []
     for number, each in enumerate(longest_names(row)):
         more = (
@@ -127,7 +128,7 @@ def _names(row: BreakdownRow) -> str:
 
 
 def _clipped(name: str) -> str:
-    return name if len(name) <= _NAME else name[: _NAME - 1] + "…"
+    return cut_middle(name, _NAME)
 
 
 def steps(report: Report, width: int, limit: int) -> Iterator[Text]:
@@ -151,17 +152,17 @@ def steps(report: Report, width: int, limit: int) -> Iterator[Text]:
     )  # fmt: skip
     yield Text("  " + ", ".join(f"{name} {units.duration(ns)}" for name, ns in figures if ns is not None))
     if slowed := inflation(report):
-        yield Text(f"  with the profiler a step takes {slowed}")
+        yield Text(f"  slowed down by the profiler {slowed}")
 
 
 def _counted(report: Report) -> str:
     found = report.steps
     notes = [f"{found.outliers:,} outlier{'s' if found.outliers > 1 else ''}" if found.outliers else ""]
-    notes += [f"{found.partial:,} recorded in part, left out" if found.partial else ""]
+    notes += [f"{found.partial:,} incomplete, left out" if found.partial else ""]
     notes += [f"{found.warm_ups:,} of warm-up, left out" if found.warm_ups else ""]
     sure = f", {found.confidence} confidence" if found.confidence else ""
-    how = f"by {_clipped(found.name)}" if found.name else found.source
-    by = f"{found.count:,} {how}{sure}"
+    how = f"marked by {cut_middle(found.name, _NAME)}" if found.name else found.source
+    by = f"{found.count:,} ({how}{sure})"
     covers = f"{share(found.covers)} of the recorded device time" if found.covers is not None else ""
     return safe("; ".join(filter(None, [by, *notes, covers])))
 

@@ -9,7 +9,7 @@ from rich.text import Text
 GAP = 2
 INDENT = 2
 NARROWEST = 8
-STILL_READ = 20  # so much is left of a remark before names have to give way
+STILL_READ = 20  # characters of a note before names have to give way
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEVELS = "▁▂▃▄▅▆▇█"
 
@@ -23,9 +23,9 @@ def lines(
     keep_ends: int | None = None,
     remark: int | None = None,
 ) -> Iterator[Text]:
-    """The rows; `right` says which columns stand to the right, `flexible` which may be clipped to fit the width.
+    """The rows; `right` says which columns are aligned right, `flexible` which may be clipped to fit the width.
 
-    `keep_ends`: a column that is clipped in the middle, as long names that begin alike are told apart by their ends.
+    `keep_ends`: a column that is clipped in the middle, as long names that begin alike differ at their ends.
     `remark`: a flexible column that is clipped before the others are.
     """
     if not rows:
@@ -46,7 +46,7 @@ def lines(
 
 
 def _without_middle(cell: Text, width: int) -> Text:
-    """Of a text that is too long its begin and its end."""
+    """Of a text that is too long its start and its end."""
     if cell.cell_len <= width or width < NARROWEST:
         return cell
     end = (width - 1) // 2

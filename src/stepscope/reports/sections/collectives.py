@@ -1,4 +1,4 @@
-"""Communication over all ranks: per operation, and how each rank stands among the others."""
+"""Communication over all ranks: per operation, and how each rank compares with the others."""
 
 from __future__ import annotations
 

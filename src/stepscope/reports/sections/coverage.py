@@ -32,7 +32,7 @@ def of_rank(context: RankContext) -> RankCoverage:
 
 
 def joined(parts: Sequence[RankCoverage], options: Options) -> Mapping[str, Any]:
-    """Means over the ranks, of gaps as of shares: together they are all there is. A gap is told once."""
+    """Means over the ranks, of gaps as of shares: together they are all there is. A gap is listed once."""
     ranks = [part.found for part in parts]
     shares = {name: _mean([getattr(rank, name) for rank in ranks]) for name in _FIGURES}
     gaps: dict[tuple[str, str], Gap] = {}
@@ -40,9 +40,9 @@ def joined(parts: Sequence[RankCoverage], options: Options) -> Mapping[str, Any]
         gap = msgspec.convert(row, Gap)
         known = sum(getattr(rank, gap.what, 0.0) is not None for rank in ranks)
         before = gaps.setdefault((gap.what, gap.reason), msgspec.structs.replace(gap, share=0.0))
-        before.share += gap.share / max(known, 1)
+        before.share += gap.share / (known or len(ranks))
     for gap in gaps.values():
-        gap.share = round(gap.share, 6)
+        gap.share = round(min(1.0, gap.share), 6)
     return {"coverage": Coverage(**shares, gaps=[*gaps.values(), *_missing_ranks(parts)])}
 
 

@@ -1,4 +1,4 @@
-"""What to change: the findings of all ranks, each told once."""
+"""What to change: the findings of all ranks, each listed once."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Column:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether it stands to the right."""
+        """Whether it is aligned right."""
         return self.kind in NUMERIC
 
 

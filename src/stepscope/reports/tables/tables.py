@@ -100,7 +100,7 @@ _GRAPHS = (
 )
 _KERNELS = (
     Column("name", "kernel", "name"),
-    Column("op", "op", "name", minor=True),
+    Column("op", "op", "name"),
     _CALLS,
     Column("total_ns", "total", "ns"),
     Column("share", "share", "share"),
@@ -356,13 +356,14 @@ def _input(report: Report) -> list[Table]:
 
 
 def _ops(report: Report) -> list[Table]:
-    """What the ops were split by stands beside their names, the rest at the end."""
+    """What the ops were split by is beside their names, the rest at the end; a job on the CPU has no device columns."""
     found = report.ops
     words = [Column(key, key, kind, minor=key not in found.by) for key, kind in _OP_WORDS]
     words += [Column("stack", "stack", "name")] if "stack" in found.by else []
     ahead = [column for column in words if not column.minor]
     behind = [column for column in words if column.minor]
-    rows = [_op(row) for row in found.rows]
+    on_device = any(row.device_total_ns for row in found.rows)
+    rows = [_op(row) if on_device else _without_device(_op(row)) for row in found.rows]
     graphs = [
         {**msgspec.structs.asdict(graph), "mostly": ", ".join(each.name for each in graph.kernels[:2])}
         for graph in found.graphs
@@ -379,6 +380,10 @@ def _op(row: OpRow) -> dict[str, Any]:
     if row.execution == "graph" and row.device_total_ns and not row.host_total_ns:
         found |= {"host_self_ns": None, "host_total_ns": None}
     return found
+
+
+def _without_device(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {"device_self_ns": None, "device_total_ns": None}
 
 
 def _kernels(report: Report) -> list[Table]:

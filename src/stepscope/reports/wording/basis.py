@@ -1,10 +1,13 @@
-"""The first sentence of every rendering: how long a step takes, and how that is known."""
+"""How long a step takes, and how that is known: a sentence that is part of the one that opens every rendering."""
 
 from __future__ import annotations
 
 from stepscope import units
 from stepscope.analysis.basis import UNPROFILED
+from stepscope.names import cut_middle
 from stepscope.reports.model.report import Steps
+
+_REGION = 40  # characters of its name
 
 
 def sentence(steps: Steps) -> str:
@@ -14,16 +17,16 @@ def sentence(steps: Steps) -> str:
     if steps.source == "whole":
         length = units.duration(steps.basis_ns)
         return f"No steps were found, so all figures are of the whole recording, {length}."
-    which = "A step" if steps.region is None else f"A step of the region {steps.region}"
+    which = "A step" if steps.region is None else f"A step of the region {cut_middle(steps.region, _REGION)}"
     takes = f"{which} takes {units.duration(steps.basis_ns)}"
     known = steps.unprofiled
     if known is None:
-        return f"{takes} as recorded, the mean of {_steps(steps.count)}; how long it takes without the profiler is unknown."
+        return f"{takes} as recorded ({_mean(steps.count)}; without the profiler: unknown)."
     spread = ""
     if known.low_ns is not None and known.high_ns is not None:
         spread = f", {units.duration(known.low_ns)} to {units.duration(known.high_ns)}"
-    recorded = "" if steps.mean_ns is None else f"; {units.duration(steps.mean_ns)} while it was recorded"
-    return f"{takes} without the profiler (mean of {_steps(known.count)}{spread}){recorded}."
+    recorded = "" if steps.mean_ns is None else f"; {units.duration(steps.mean_ns)} while recorded"
+    return f"{takes} without the profiler ({_mean(known.count)}{spread}{recorded})."
 
 
 def step_label(steps: Steps) -> str:
@@ -32,8 +35,8 @@ def step_label(steps: Steps) -> str:
         return "the whole recording"
     if steps.basis == UNPROFILED:
         return "a step without the profiler"
-    return f"mean of {_steps(steps.count)}, as recorded"
+    return f"{_mean(steps.count)}, as recorded"
 
 
-def _steps(count: int) -> str:
-    return f"{count:,} step{'' if count == 1 else 's'}"
+def _mean(count: int) -> str:
+    return "one step" if count == 1 else f"mean of {count:,} steps"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from stepscope import units
-from stepscope.reports.model.report import Report, Steps
+from stepscope.reports.model.report import Queue, Report, Steps
 from stepscope.reports.wording.memory import notes
 from stepscope.reports.wording.values import share
 
@@ -39,19 +39,19 @@ def _steps(report: Report) -> Iterator[Fact]:
     if not found.count:
         return
     yield "steps", "none: the whole recording" if found.source == "whole" else f"{found.count:,}"
-    yield "found by", _source(found)
+    yield "marked by", _source(found)
     yield "confidence", found.confidence or ""
     yield _share("covers", found.covers, "of the recorded device time")
     yield "warm-up", f"{found.warm_ups:,} × {found.warm_up}, left out" if found.warm_ups else ""
     yield _duration("median", found.median_ns)
     yield _duration("mean", found.mean_ns)
-    yield _duration("10th percentile", found.p10_ns)
-    yield _duration("90th percentile", found.p90_ns)
+    yield _duration("p10", found.p10_ns)
+    yield _duration("p90", found.p90_ns)
     yield _duration("shortest", found.min_ns)
     yield _duration("longest", found.max_ns)
     yield "outliers", f"{found.outliers:,}" if found.outliers else ""
-    yield "pieces at the ends", f"{found.partial:,}, left out" if found.partial else ""
-    yield "with the profiler a step takes", inflation(report)
+    yield "incomplete steps", f"{found.partial:,}, left out" if found.partial else ""
+    yield "slowed down by the profiler", inflation(report)
 
 
 def _source(found: Steps) -> str:
@@ -59,17 +59,17 @@ def _source(found: Steps) -> str:
 
 
 def inflation(report: Report) -> str:
-    """How much longer profiling makes a step, and how that is known; nothing where it is not, or not worth telling."""
+    """How much longer profiling makes a step, and how that is known; nothing where it is unknown or too little."""
     found = report.steps
     if not found.inflation or found.inflation < _INFLATED:
         return ""
-    return f"{found.inflation:.2f} times as long ({found.inflation_source or 'measured'})"
+    return f"{found.inflation:.2f}× ({found.inflation_source or 'measured'})"
 
 
 def _input(report: Report) -> Iterator[Fact]:
     found = report.input
     if found.stages:
-        yield _share("in the loader", found.share, "of step time")
+        yield _share("loader", found.share, "of step time")
         who = "step" if report.device.busy_share is None and not report.profile.devices else "device"
         yield _share(f"the {who} waits", found.exposed_share, "of step time")
     yield VERDICT, found.verdict
@@ -83,15 +83,15 @@ def _serving(report: Report) -> Iterator[Fact]:
     yield "engine", found.engine or ""
     yield "known by", found.evidence
     if found.gaps.count:
-        yield _duration("gaps between executions", found.gaps.median_ns, "in the median")
+        yield _duration("gaps between executions, median", found.gaps.median_ns)
         yield _share("in gaps", found.gaps.share, "of the time of the executions")
 
 
 def _precision(report: Report) -> Iterator[Fact]:
     found = report.precision
     if found.shares:
-        able = "" if found.eligible_share is None else f", of {share(found.eligible_share)} that could be"
-        yield _share("on tensor cores", found.tensor_core_share, f"of compute time{able}")
+        yield _share("on tensor cores", found.tensor_core_share, "of compute time")
+        yield _share("eligible for tensor cores", found.eligible_share, "of compute time")
     if found.unknown_total:
         count = f"{found.unknown_total:,} kernel{'s' if found.unknown_total > 1 else ''}"
         yield _share("unknown", found.unknown_share, f"of compute time, {count}: -v lists them")
@@ -103,25 +103,30 @@ def _roofline(report: Report) -> Iterator[Fact]:
         return
     yield _share("known", found.known_share, "of compute time")
     yield _share("HFU", found.hfu)
-    yield _share("MFU", found.mfu, "without what is recomputed" if found.mfu != found.hfu else "")
+    yield _share("MFU", found.mfu, "without recomputation" if found.mfu != found.hfu else "")
 
 
 def _device(report: Report) -> Iterator[Fact]:
     found = report.device
     yield _share("busy", found.busy_share)
     yield _share("MFU", found.mfu)
-    yield _share("of its own precision's peak", found.mfu_own_precision)
+    yield _share("MFU at the peak of the precision in use", found.mfu_own_precision)
     yield _share("SM efficiency", found.sm_efficiency)
     yield _share("occupancy", found.occupancy)
     yield "streams", f"{found.streams:,}" if found.streams else ""
-    yield "kernels at once", "" if found.concurrency is None else f"{found.concurrency:.2f}"
+    yield "concurrent kernels", "" if found.concurrency is None else f"{found.concurrency:.2f}"
     queue = found.queue
     if queue.launches:
         yield "launches", f"{queue.launches:,}"
-        yield _duration("launch to start", queue.median_delay_ns, "in the median")
-        yield _duration("launch to start", queue.p90_delay_ns, "in 9 of 10 cases at most")
-        yield "queued", "" if queue.median_depth is None else f"{queue.median_depth:.3g} in the median"
-        yield _share("met an idle device", queue.empty_share, "of launches")
+        yield "launch latency", _latency(queue)
+        yield "queue depth, median", "" if queue.median_depth is None else f"{queue.median_depth:.3g}"
+        yield _share("launches to an idle device", queue.empty_share)
+
+
+def _latency(queue: Queue) -> str:
+    """From the launch to the start of the kernel."""
+    figures = (("median", queue.median_delay_ns), ("p90", queue.p90_delay_ns))
+    return ", ".join(f"{name} {units.duration(ns)}" for name, ns in figures if ns is not None)
 
 
 def _memory(report: Report) -> Iterator[Fact]:
@@ -131,8 +136,8 @@ def _memory(report: Report) -> Iterator[Fact]:
 def _collectives(report: Report) -> Iterator[Fact]:
     found = report.collectives
     if found.rows:
-        yield _share("not hidden", found.exposed_share, "of step time")
-        yield _share("in all", found.kernel_share, "of kernel time")
+        yield _share("exposed", found.exposed_share, "of step time")
+        yield _share("total", found.kernel_share, "of kernel time")
 
 
 _WAYS: dict[str, Callable[[Report], Iterator[Fact]]] = {

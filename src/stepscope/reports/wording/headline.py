@@ -6,10 +6,12 @@ import re
 from typing import Any
 
 from stepscope import units
+from stepscope.names import cut_middle
 from stepscope.profiles.ranks import spans
 from stepscope.reports.model.report import Report
 from stepscope.reports.wording.values import framework, moment, share
 
+_STEP_NAME = 36  # characters
 _TENSORFLOW = re.compile(r"^/job:.*/device:(\w+):(\d+)$")  # as TensorFlow writes a device
 
 
@@ -25,6 +27,18 @@ def headline(report: Report) -> list[str]:
         )
         if piece
     ]
+
+
+def about_line(report: Report) -> str:
+    """Framework, devices, ranks and steps; how busy the device is belongs to the sentence that follows."""
+    pieces = (
+        framework(report.profile.framework),
+        devices(report),
+        _inference(report),
+        ranks(report),
+        steps(report),
+    )
+    return " · ".join(piece for piece in pieces if piece)
 
 
 def brief(report: Report) -> str:
@@ -84,8 +98,9 @@ def steps(report: Report) -> str:
     if found.source == "whole":
         return f"no steps: the whole recording, {units.duration(found.median_ns or 0)}"
     count = f"{found.count:,} step" + ("s" if found.count > 1 else "")
+    name = cut_middle(found.name or "", _STEP_NAME)
     how = {
-        "inferred": " (inferred)", "annotation": f" of {found.name}", "program": f" of the program {found.name}"
+        "inferred": " (inferred)", "annotation": f" of {name}", "program": f" of the program {name}"
     }.get(found.source, "")  # fmt: skip
     return f"{count} of the region {found.region}" if found.region is not None else f"{count}{how}"
 
@@ -100,7 +115,11 @@ def _mfu(report: Report) -> str:
     best, own = report.device.mfu, report.device.mfu_own_precision
     if best is None:
         return ""
-    beside = f" ({share(own)} of its own precision)" if own is not None and share(own) != share(best) else ""
+    beside = (
+        f" ({share(own)} at the peak of the precision in use)"
+        if own is not None and share(own) != share(best)
+        else ""
+    )
     return f"MFU {share(best)}{beside}"
 
 

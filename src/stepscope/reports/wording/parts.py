@@ -40,7 +40,7 @@ PARTS = {part.name: part for part in _ALL}
 
 
 def part(name: str) -> Part:
-    """The part; one that is not known here is told by its name."""
+    """The part; one that is not known here goes by its name."""
     return PARTS.get(name) or Part(
         name, name.replace("_", " "), "", False, "#98a0ab", "#747c87", "color(245)"
     )

@@ -35,8 +35,9 @@ def basis(report: Report) -> str:
     if not report.steps.rows or report.steps.source == "whole":
         asked_for = report.steps.confidence == "high"
         return "the whole recording" + ("" if asked_for else ", since no steps were found")
-    ranks = len(report.profile.ranks)
-    return f"per step, the mean of {own_steps(report):,}" + (f" on {ranks:,} ranks" if ranks > 1 else "")
+    ranks, steps = len(report.profile.ranks), own_steps(report)
+    over = "one step" if steps == 1 else f"mean of {steps:,} steps"
+    return over + (f" on {ranks:,} ranks" if ranks > 1 else "")
 
 
 def in_order(rows: list[BreakdownRow]) -> list[BreakdownRow]:
@@ -74,7 +75,7 @@ def evidence(finding: Finding) -> list[tuple[str, str]]:
 
 
 def _label(key: str) -> str:
-    """What is measured; the unit is told with the figure."""
+    """What is measured; the unit comes with the figure."""
     return " ".join(word for word in key.split("_") if word not in ("ns", "bytes"))
 
 
@@ -95,7 +96,7 @@ def _words(key: str, value: Any) -> str:
 
 
 def _figure(key: str, value: Any) -> str:
-    """Of several; a part of the account is told with its time."""
+    """Of several; a part of the account comes with its time."""
     if key in PARTS and isinstance(value, int):
         return f"{spoken(key)} {units.duration(value)}"
     return f"{_label(key)} {_words(key, value)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -14,10 +13,6 @@ Kind = Literal["text", "name", "ns", "bytes", "count", "share", "flops", "rate",
 NUMERIC: frozenset[str] = frozenset(["ns", "bytes", "count", "share", "flops", "rate", "number"])
 UNKNOWN = "–"
 _FRAMEWORKS = {"pytorch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
-_LAMBDA = re.compile(
-    r"(::)?\{lambda\([^)]*\)#\d+\}(::operator\(\)\([^)]*\))?( const)?|::operator\(\)\([^)]*\)( const)?"
-)
-_NAMESPACE = re.compile(r"\(anonymous namespace\)::|\b[a-z_]\w*::(?=[\w({~])")
 _LEAST_RATE = 0.001
 _SCALES = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 
@@ -44,28 +39,6 @@ def moment(unix_ns: int) -> str:
     """A time of day on the wall, in UTC so that it is the same everywhere."""
     when = datetime.datetime.fromtimestamp(unix_ns / 1e9, tz=datetime.timezone.utc)
     return when.strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def short_name(name: str) -> str:
-    """A kernel's name without its return type, parameters, namespaces and lambdas, which hide what it is."""
-    if "(" not in name and "::" not in name:
-        return name
-    if not name.startswith("void ") and "<" not in name:
-        return name
-    bare = _without_parameters(_LAMBDA.sub("", name.removeprefix("void ")))
-    return _NAMESPACE.sub("", bare) or name
-
-
-def _without_parameters(name: str) -> str:
-    """The name up to the parenthesis that opens its last, outermost group."""
-    if not name.endswith(")"):
-        return name
-    depth = 0
-    for place in range(len(name) - 1, -1, -1):
-        depth += (name[place] == ")") - (name[place] == "(")
-        if depth == 0:
-            return name[:place] or name
-    return name
 
 
 def _scaled(value: float) -> str:

@@ -3,7 +3,7 @@
 import { count, duration, share, size } from "./format.js";
 import { part, PARTS } from "./parts.js";
 
-/** What is measured; the unit is told with the figure. @param {string} key */
+/** What is measured; the unit comes with the figure. @param {string} key */
 export function label(key) {
   return key
     .split("_")

@@ -85,7 +85,7 @@ export function scaled(value) {
   return significant(value);
 }
 
-/** Three significant figures without noughts at the end. @param {number} value */
+/** Three significant figures without zeros at the end. @param {number} value */
 export function significant(value) {
   if (Number.isInteger(value)) return count(value);
   const rounded = Number(value.toPrecision(3));

@@ -34,7 +34,7 @@ export const PARTS = {
   unexplained: { title: "unexplained", meaning: "No event covers this time.", isBusy: false },
 };
 
-/** The part; one that is not known here is told by its name. @param {string} name @returns {Part} */
+/** The part; one that is not known here goes by its name. @param {string} name @returns {Part} */
 export function part(name) {
   return PARTS[name] ?? { title: name.replaceAll("_", " "), meaning: "", isBusy: false };
 }

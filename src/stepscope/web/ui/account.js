@@ -29,7 +29,8 @@ export function basis(report) {
   if (!report.steps.rows.length || report.steps.source === "whole")
     return `the whole recording${report.steps.confidence === "high" ? "" : ", since no steps were found"}`;
   const ranks = report.profile.ranks.length;
-  return `per step, the mean of ${count(Math.max(1, ownRows(report).length))}${ranks > 1 ? ` on ${count(ranks)} ranks` : ""}`;
+  const steps = Math.max(1, ownRows(report).length);
+  return `${steps === 1 ? "one step" : `mean of ${count(steps)} steps`}${ranks > 1 ? ` on ${count(ranks)} ranks` : ""}`;
 }
 
 /** @param {import("../types").Report} report */
@@ -74,7 +75,7 @@ export function bar(rows, steps) {
   ];
 }
 
-/** What stands in a piece of the bar, if there is room for it. @param {import("../types").BreakdownRow} row @param {number} whole */
+/** The text in a piece of the bar, if there is room for it. @param {import("../types").BreakdownRow} row @param {number} whole */
 function label(row, whole) {
   const words = `${part(row.part).title} ${share(row.share)}`;
   return row.share / whole >= LETTER * (words.length + 1) ? words : "";
@@ -215,7 +216,7 @@ function onePart(row, steps, isOpen, context) {
   );
 }
 
-/** Whom the part's time is charged to: the longest, and the rest on demand. @param {import("../types").BreakdownRow} row @param {number} steps @param {import("../types").Context} context */
+/** What the part's time is charged to: the longest, and the rest on demand. @param {import("../types").BreakdownRow} row @param {number} steps @param {import("../types").Context} context */
 function namesOf(row, steps, context) {
   /** @param {{ ns: number }[]} names */
   const written = (names) =>

@@ -75,7 +75,7 @@ function straggler(report) {
   return problem(
     "warning",
     `Rank ${found.rank} is the one that the others wait for`,
-    `It comes last to ${found.last} of ${found.matched} collectives${names}, ${duration(found.late_ns_per_step)} late a step: ${share(found.share)} of the steps' time. It held the others up most in ${found.steps_late} of ${found.steps} steps.`,
+    `It arrives last at ${found.last} of ${found.matched} collectives${names}, ${duration(found.late_ns_per_step)} late per step: ${share(found.share)} of the steps' time. It held the others up most in ${found.steps_late} of ${found.steps} steps.`,
     found.always
       ? "The same rank every time: look for more work, slower hardware or a slower loader there."
       : "Not always the same rank: look for data of uneven size, and for pauses of the host.",

@@ -64,9 +64,9 @@ export function waitBins(report) {
   return figure({
     title: "How long ranks waited in a collective",
     unit: "arrivals of a rank at a collective, by how long it then waited for the last one",
-    help: "report/collectives#who-waits-for-whom",
+    help: "report/collectives#which-rank-waits-for-which",
     height: 260,
-    note: "The rank that comes last waits for nobody: it counts as the shortest wait.",
+    note: "The rank that comes last does not wait: it counts as the shortest wait.",
     draw: (colour) => ({
       data: series.map((each, number) => ({
         type: "bar",

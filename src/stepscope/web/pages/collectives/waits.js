@@ -1,4 +1,4 @@
-// Rank against rank: who waited for whom, the collectives that cost most, and how far the clocks are apart.
+// Rank against rank: which rank waited for which, the collectives that cost most, and how far the clocks are apart.
 
 import { openStep, ownRows } from "../../ui/account.js";
 import { figure, timeAxis } from "../../ui/figure.js";
@@ -40,7 +40,7 @@ export function waitsFigure(report) {
       : `rank ${rank} did not wait for rank ${other}`;
   };
   return figure({
-    title: "Who waited for whom",
+    title: "Which rank waited for which",
     unit: `${unit}, summed over the collectives that ranks were matched in`,
     help: "report/collectives",
     height: Math.max(200, Math.min(700, 110 + 26 * ranks.length)),

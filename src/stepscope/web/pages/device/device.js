@@ -35,7 +35,7 @@ async function render(root, context) {
     facts([
       ["busy", written(device.busy_share)],
       ["MFU", written(device.mfu)],
-      ["of its own precision", written(device.mfu_own_precision)],
+      ["MFU at the peak of the precision in use", written(device.mfu_own_precision)],
       ["SM efficiency", written(device.sm_efficiency)],
       ["occupancy", written(device.occupancy)],
       ["streams", device.streams ? count(device.streams) : null],

@@ -14,7 +14,7 @@ const ON_DEVICE = new Set(["device", "kernels"]);
 /** The first few, and the rest on demand. @param {import("../../types").Report} report @param {import("../../types").Context} context */
 export function findings(report, context) {
   if (!report.findings.length) {
-    return empty("Nothing to change.", "No finding means that nothing here is worth your time.");
+    return empty("No findings.", "No known bottleneck takes enough of the step; the sentence above says what the time goes to.");
   }
   const isOnDevice = report.device.busy_share !== null;
   const all = report.findings.map((found, at) => finding(found, at, pageOf(found.page, isOnDevice), context));

@@ -150,7 +150,7 @@ function precision(report) {
   const notes =
     tensor_core_share === null
       ? ""
-      : `${share(tensor_core_share)} of compute time is on tensor cores${eligible_share === null ? "" : `, of ${share(eligible_share)} that could be`}`;
+      : `${share(tensor_core_share)} of compute time is on tensor cores${eligible_share === null ? "" : `, ${share(eligible_share)} is eligible`}`;
   return panel(
     "Precision",
     "report/precision",

@@ -26,7 +26,7 @@ def find(case: Case) -> Finding | None:
     changed = Change(
         *(case.plan.with_device(mine, left).with_host(on_host, left) for left in (COLLECTIVE_LEFT_MOST, 0.0))
     )
-    detail = f"{case.of_step(ns)} is communication with no computation beside it."
+    detail = f"{case.of_step(ns)} is communication that no computation overlaps."
     return timed(case, RULE, owned, changed, detail)
 
 

@@ -15,6 +15,7 @@ from stepscope.analysis.findings.rules.host.eager_execution import by_framework
 from stepscope.analysis.findings.staging import is_staging, uploads
 from stepscope.analysis.host.functions import calls_of
 from stepscope.analysis.replay.plan import Plan
+from stepscope.names import short_name
 from stepscope.registers.calibration.launches import SHORT_READ_NS
 from stepscope.registers.policy.findings import (
     DOMINANT_FUNCTION,
@@ -85,7 +86,9 @@ def _find_dominant(case: Case) -> Finding | None:
     ns = case.per_step(owned)
     case.claim(owned)
     at_best = Interval(1 - ns / case.step_ns, 1.0, 1.0)
-    return saving(case, RULE, ns, at_best, f"{case.of_step(ns)} in {names[0]['name']}.", {"names": names})
+    return saving(
+        case, RULE, ns, at_best, f"{case.of_step(ns)} in {short_name(names[0]['name'])}.", {"names": names}
+    )
 
 
 RULE: Rule[Case] = Rule(
@@ -96,7 +99,7 @@ RULE: Rule[Case] = Rule(
     owns="`python`; without a device, the function or op that takes half of the step or more",
     change="your code between launches takes no time; at most, nor do the ops, copies and waits of the functions that take most of it. Without a device nothing, so that only the bound is given",
     fix={
-        ANY: "This code runs while the device has nothing to do. Move it out of the step, vectorise it, or do it in the background.",
+        ANY: "Move this code out of the step, vectorise it, or run it in the background: the device has nothing to do meanwhile.",
     },
     fix_without_device={
         ANY: "Make this function faster, or call it less often: vectorise it, compile it, use more cores, or keep its results. The rest of the step matters less.",

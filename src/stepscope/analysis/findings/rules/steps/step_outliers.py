@@ -10,6 +10,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.host.functions import functions_of_slow_steps
+from stepscope.names import short_name
 from stepscope.registers.policy.findings import (
     ACCOUNT_SAVES_LEAST,
     LONGEST_WORTH_NAMING,
@@ -41,10 +42,12 @@ def slow_steps(case: Case) -> Finding | None:
     )
     names = case.top_names(inside)
     called = _called_in_slow_steps(case)
-    mostly = f", mostly in {names[0]['name']}" if names and names[0]["name"] else ""
+    mostly = f", mostly in {short_name(names[0]['name'])}" if names and names[0]["name"] else ""
     share = extra / mean
     gain = case.gain(Interval(1 - share, 1 - share, 1 - ACCOUNT_SAVES_LEAST * share), of_all=True)
-    mostly = f", in which {called[0]['name']} runs, and hardly in the others" if called else mostly
+    mostly = (
+        f", in which {short_name(called[0]['name'])} runs, and hardly in the others" if called else mostly
+    )
     return RULE.finding(
         f"{_length_of(slow)} where {duration(median)} is usual{mostly}.",
         RULE.fix_for(case.trace.info.framework),

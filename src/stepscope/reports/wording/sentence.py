@@ -1,0 +1,173 @@
+"""The sentence that opens every rendering: the verdict, how long a step takes, what the device does, what to change."""
+
+from __future__ import annotations
+
+import re
+
+from stepscope.names import short_name
+from stepscope.registers.policy.tables import (
+    IDLE_HOLDS_UP,
+    IDLE_NAMED,
+    LONGEST_ADVICE,
+    WORTH_BLAMING,
+    WORTH_PROMISING,
+)
+from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Report
+from stepscope.reports.wording.parts import part
+from stepscope.reports.wording.summary import in_order, longest_names, speedup
+from stepscope.reports.wording.values import share
+
+_LEAST_SHARE = 1e-6  # an MFU that was rounded to zero is not zero
+_CLASSES = 3  # of kernels, or ops, that are named
+_HEAD = re.compile(r"^.*?(?=: |; |\. | \(|\.?$)")
+
+
+def write_sentence(report: Report) -> str:
+    """The verdict and the figures behind it, for people who read nothing else."""
+    basis = report.steps.sentence
+    if not report.breakdown:
+        return " ".join(piece for piece in (_without_account(report), basis) if piece)
+    use = f"{raised(_use(report))}{_kernels(report)}."
+    return " ".join(piece for piece in (f"{_verdict(report)}.", basis, use, _change(report)) if piece)
+
+
+def opening(report: Report) -> str:
+    """The sentence; of a report that lacks the sections for it, only how long a step takes."""
+    return report.sentence or report.steps.sentence
+
+
+def best_finding(report: Report) -> Finding | None:
+    """The first whose fix saves time that is worth a promise."""
+    return next((found for found in report.findings if _promises(found)), None)
+
+
+def advice(fix: str) -> str:
+    """The first clause of a fix, where it is short enough to be read in passing."""
+    found = _HEAD.match(fix)
+    head = found[0] if found is not None else ""
+    return head if len(head) <= LONGEST_ADVICE else ""
+
+
+def idle_rows(report: Report) -> list[BreakdownRow]:
+    """What keeps the device idle, the longest first."""
+    return [row for row in in_order(report.breakdown) if not part(row.part).is_busy]
+
+
+def is_kernel_bound(report: Report) -> bool:
+    """Whether nothing outside the kernels (of a CPU job: the ops) holds the step up."""
+    return bool(report.breakdown) and _busy(report) >= 1 - IDLE_HOLDS_UP
+
+
+def raised(text: str) -> str:
+    """For the start of a sentence."""
+    return text[:1].upper() + text[1:]
+
+
+def _promises(finding: Finding) -> bool:
+    return (
+        finding.class_ == "time" and finding.saves_ns_per_step > 0 and finding.speedup.mid >= WORTH_PROMISING
+    )
+
+
+def _without_account(report: Report) -> str:
+    error = _first_error(report)
+    if error is not None:
+        return f"{error.title}."
+    return "The profile has no steps, and no work that could be accounted for."
+
+
+def _first_error(report: Report) -> Problem | None:
+    return next((problem for problem in report.problems if problem.severity == "error"), None)
+
+
+def _verdict(report: Report) -> str:
+    best, error, idle = best_finding(report), _first_error(report), idle_rows(report)
+    if best is not None and (
+        best.speedup.mid >= WORTH_BLAMING or not idle or best.share >= idle[0].share / 2
+    ):
+        return best.title
+    if error is not None:
+        return error.title
+    if is_kernel_bound(report):
+        return f"Nothing outside the {_work(report)} holds the step up"
+    owner = max((found for found in report.findings if found.class_ == "time"), key=lambda found: found.share, default=None)  # fmt: skip
+    if owner is not None and owner.share >= idle[0].share / 2:
+        return owner.title
+    return _idle_verdict(idle[0])
+
+
+def _work(report: Report) -> str:
+    return "kernels" if _has_device(report) else "ops"
+
+
+def _idle_verdict(worst: BreakdownRow) -> str:
+    if worst.part == "unexplained":
+        return "The profile does not show what happens most of the time"
+    meaning = part(worst.part).meaning
+    return meaning.removesuffix(".") or f"Most of the idle time is {part(worst.part).title}"
+
+
+def _has_device(report: Report) -> bool:
+    return all(row.part != "host_compute" for row in report.breakdown)
+
+
+def _busy(report: Report) -> float:
+    return min(1.0, sum(row.share for row in report.breakdown if part(row.part).is_busy))
+
+
+def _use(report: Report) -> str:
+    """How busy the device is, and what it waits for most."""
+    busy, idle = _busy(report), idle_rows(report)
+    words = []
+    if busy > 0 or report.device.busy_share is not None:
+        who = "the device is busy" if _has_device(report) else "the CPU computes"
+        words.append(f"{who} {share(busy)} of the time{_mfu(report)}")
+    if idle and idle[0].share >= IDLE_NAMED and not is_kernel_bound(report):
+        words.append(_waits(idle[0], whole=not words))
+    return " and ".join(words) or "what the device did was not recorded"
+
+
+def _mfu(report: Report) -> str:
+    mfu = report.device.mfu
+    if mfu is not None:
+        return f" (MFU {share(max(mfu, _LEAST_SHARE))})"
+    return " (MFU unknown)" if is_kernel_bound(report) and _has_device(report) else ""
+
+
+def _waits(row: BreakdownRow, whole: bool) -> str:
+    figure = f"{share(row.share)}{' of the time' if whole else ''}"
+    if row.part == "unexplained":
+        return f"no event explains {figure}"
+    title = part(row.part).title
+    return f"{title} {'take' if title.endswith('s') else 'takes'} {figure}"
+
+
+def _kernels(report: Report) -> str:
+    """What the time goes to where only kernels are left to improve."""
+    if not is_kernel_bound(report):
+        return ""
+    work, largest = _work(report), _largest(report)
+    outside = "" if best_finding(report) is None else f", and nothing outside the {work} holds it up"
+    if not largest:
+        return outside
+    return f"{outside}; {work.removesuffix('s')} time is {', '.join(largest)}"
+
+
+def _largest(report: Report) -> list[str]:
+    """Classes of kernels with their shares of compute; of a CPU job its ops."""
+    if _has_device(report):
+        shares: dict[str, float] = {}
+        for row in report.roofline.rows:
+            if row.op is None:
+                shares.setdefault(row.class_, row.share)
+        return [f"{share(value)} {name}" for name, value in list(shares.items())[:_CLASSES]]
+    host = next(row for row in report.breakdown if row.part == "host_compute")
+    return [f"{share(each.ns / host.ns)} {short_name(each.name)}" for each in longest_names(host, _CLASSES)]
+
+
+def _change(report: Report) -> str:
+    best = best_finding(report)
+    if best is None:
+        return ""
+    what = advice(best.fix) if best.title == _verdict(report) else best.title
+    return f"{what or 'Fixing that'}: speed-up {speedup(best.speedup)}."
