@@ -12,6 +12,8 @@ from functools import cache
 from typing import TypeVar
 
 RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of warnings
+# Groups of entry points whose plug-ins have a say in what is computed.
+FORMATS, FINDINGS = "stepscope.formats", "stepscope.findings"
 T = TypeVar("T")
 _warned: set[str] = set()
 
@@ -36,6 +38,14 @@ def load_plugins(
                 names.add(name_of(each))
                 found.append((plugin, each))
     return found
+
+
+@cache
+def have_a_say() -> bool:
+    """Whether plug-ins have a say in what is computed of a profile: an answer without them is another one."""
+    from importlib.metadata import entry_points
+
+    return any(entry_points(group=group) for group in (FORMATS, FINDINGS))
 
 
 @cache

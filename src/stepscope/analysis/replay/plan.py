@@ -20,7 +20,8 @@ import polars as pl
 from stepscope.analysis.account.host_timeline import Timeline, main_track
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes, is_wait, or_null
-from stepscope.analysis.parts import PARTS, Part
+from stepscope.analysis.part_column import Part
+from stepscope.analysis.parts import PARTS
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.host import replay as native
 from stepscope.native.host.work import FULL, NONE, WAITS, HostWork
