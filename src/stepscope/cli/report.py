@@ -32,7 +32,7 @@ from stepscope.errors import StepscopeError, UnreadableFile
 from stepscope.profiles.cache.atomic_files import ready_folder, refuse_existing, whole_file
 
 if TYPE_CHECKING:
-    from stepscope.reports.model.report import Report
+    from stepscope.reports.report import Report
 
 
 SECTIONS = "problems, findings, breakdown, regions, phases, serving, steps, input, ops, kernels, precision, roofline, device, memory, collectives, coverage"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import polars as pl
 
 from stepscope.native import order
@@ -23,6 +25,15 @@ def distinct(names: pl.Series) -> pl.Series:
         return names.clear()
     rows = order.first_rows(buffer(codes), take_largest(codes) + 1)
     return names.drop_nulls().gather(series("rows", rows, pl.UInt32))
+
+
+def are_named(names: pl.Series, matches: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """For each of the names whether its text matches, each text looked at once; no name matches nothing."""
+    known = distinct(names)
+    found = known.filter(matches(known.cast(pl.String)))
+    if found.is_empty():
+        return repeated(False, len(names), pl.Boolean)
+    return names.is_in(found.implode()).fill_null(False)
 
 
 def by_name(names: pl.Series, known: pl.Series, values: pl.Series) -> pl.Series:

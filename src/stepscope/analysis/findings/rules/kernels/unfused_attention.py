@@ -22,6 +22,8 @@ from stepscope.registers.policy.findings import (
     MAJORITY,
     SCORES_LENGTH,
 )
+from stepscope.trace.lookup import are_named, distinct
+from stepscope.trace.schema import Text
 
 _PRODUCT = r"(?i)bmm|matmul|^(aten::)?mm$|dot_general|einsum|gemm"
 _SOFTMAX = r"(?i)softmax"
@@ -87,33 +89,43 @@ def _score_ops(case: Case) -> pl.DataFrame:
     they are large square tables which products make and something else then reduces.
     """
     ops = case.ops.filter(pl.col("shapes").is_not_null()).select(
-        "event", "name", "flops", "device_total_ns", shapes=pl.col("shapes").cast(pl.String)
+        "event", "flops", "device_total_ns", pl.col("name", "shapes").cast(Text)
     )
     sizes = _score_sizes(ops)
     if not sizes:
         return ops.select("event", "flops").clear()
-    distinct = ops["shapes"].unique()
-    touching = [
-        text for text in distinct if sizes & {*map(_elements, _shapes(text)), *_made_sizes(_shapes(text))}
-    ]
+    touching = are_named(
+        ops["shapes"], lambda texts: texts.map_elements(lambda text: _touch(text, sizes), pl.Boolean)
+    )
     product = pl.col("name").cast(pl.String).str.contains(_PRODUCT)
-    found = ops.filter(pl.col("shapes").is_in(touching), pl.col("device_total_ns") > 0)
+    found = ops.filter(touching, pl.col("device_total_ns") > 0)
     # The outer op of a product (matmul around bmm) would count its work twice: kernels belong to the inner one.
     return found.select("event", flops=pl.when(product).then("flops"))
 
 
 def _score_sizes(ops: pl.DataFrame) -> set[int]:
     """How many elements the tables of scores have."""
-    name = pl.col("name").cast(pl.String)
-    softmax = ops.filter(name.str.contains(_SOFTMAX))["shapes"].unique()
+    softmax = _shapes_of(ops, _SOFTMAX)
     if len(softmax):
         shapes = [shape for text in softmax for shape in _shapes(text)[:1]]
         return {_elements(shape) for shape in shapes if len(shape) >= _BATCHED and shape[-2] >= SCORES_LENGTH}
-    reduced = ops.filter(name.str.contains(r"^(reduce_(max|sum)|exp|div)$"))["shapes"].unique()
-    multiplied = ops.filter(name.str.contains(_PRODUCT))["shapes"].unique()
+    reduced = _shapes_of(ops, r"^(reduce_(max|sum)|exp|div)$")
+    multiplied = _shapes_of(ops, _PRODUCT)
     tables = {_elements(shape) for text in reduced for shape in _shapes(text) if _is_square(shape)}
     used = {_elements(shape) for text in multiplied for shape in _shapes(text) if _is_square(shape)}
     return tables & used
+
+
+def _shapes_of(ops: pl.DataFrame, pattern: str) -> list[str]:
+    """The different shapes of the ops whose name matches."""
+    named = are_named(ops["name"], lambda names: names.str.contains(pattern))
+    return list(distinct(ops["shapes"].filter(named)).cast(pl.String))
+
+
+def _touch(text: str, sizes: set[int]) -> bool:
+    """Whether an op of these shapes reads or writes a table of one of the sizes."""
+    shapes = _shapes(text)
+    return bool(sizes & {*map(_elements, shapes), *_made_sizes(shapes)})
 
 
 def _made_sizes(shapes: list[list[int]]) -> set[int]:
