@@ -148,6 +148,7 @@ versions: $(VENV)/.run ## smoke tests with the lowest and the newest dependencie
 bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails where we are slower or larger than promised
 	$(FRAMEWORKS)/bin/python -m benchmarks.overhead
 	$(PY) -m benchmarks $(BENCH)
+	$(PY) -m benchmarks.commands $(COMMANDS)
 	$(PY) -m benchmarks.viewer
 	$(PY) -m benchmarks.diagnosis.score
 	$(PY) -m benchmarks.diff

@@ -27,6 +27,14 @@ MOVES = (
     ("w", 1.5), ("d", 0.8), ("a", 0.8), ("w", 1.5), ("d", 0.8), ("s", 1.2), ("a", 0.8), ("s", 2.5),
     ("w", 2.5), ("a", 0.8), ("s", 2.5),
 )  # fmt: skip
+# The moment of the first frame in which the page has the cards of a report.
+FIGURES = """
+  const look = () => {
+    if (document.querySelector(".cards .card b")) requestAnimationFrame((now) => { window.figuresAt = now; });
+    else requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+"""
 FRAME = "ProxyMain::BeginMainFrame"
 TILES = """performance.getEntriesByType("resource").filter((each) => each.name.includes("/timeline/tiles")).map((each) => each.duration)"""
 
@@ -77,6 +85,25 @@ def look(served: Served) -> Seen:
             page_bytes=_page_bytes(browser),
             server=served.memory(),
         )
+        browser.close()
+    return seen
+
+
+def first_figures(served: Served) -> float:
+    """ms from when the first page of the run began to load until its figures were on it."""
+    from playwright.sync_api import sync_playwright
+
+    found = chromium()
+    if found is None:
+        raise SystemExit("There is no Chromium: name one in STEPSCOPE_CHROMIUM.")
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=found, args=list(ARGUMENTS))
+        page = browser.new_page(viewport=SIZE)
+        page.add_init_script(FIGURES)
+        served.sign_in(page)
+        page.goto(served.link("overview"), wait_until="commit")
+        page.wait_for_function("window.figuresAt > 0", timeout=1000 * PATIENCE_S)
+        seen = float(page.evaluate("figuresAt"))
         browser.close()
     return seen
 

@@ -18,9 +18,9 @@ class Served:
     server: started.Served
     run: str
 
-    def link(self) -> str:
-        """The page of its trace."""
-        return f"{self.server.url}#/trace?run={self.run}"
+    def link(self, page: str = "trace") -> str:
+        """A page of it."""
+        return f"{self.server.url}#/{page}?run={self.run}"
 
     def sign_in(self, page: Any) -> None:
         """Before anything is measured."""

@@ -9,9 +9,14 @@ import os
 import warnings
 from collections.abc import Callable, Collection
 from functools import cache
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of warnings
+# Groups of entry points whose plug-ins have a say in what is computed.
+FORMATS, FINDINGS = "stepscope.formats", "stepscope.findings"
 T = TypeVar("T")
 _warned: set[str] = set()
 
@@ -39,11 +44,29 @@ def load_plugins(
 
 
 @cache
-def _load_entry_points(group: str) -> tuple[tuple[str, object], ...]:
+def _find_entry_points(group: str) -> EntryPoints:
+    found: EntryPoints = _every_entry_point().select(group=group)
+    return found
+
+
+@cache
+def _every_entry_point() -> Any:  # before Python 3.12 of another type
+    """Looked for once: each look reads a file of every package that is installed."""
     from importlib.metadata import entry_points
 
+    return entry_points()
+
+
+@cache
+def have_a_say() -> bool:
+    """Whether plug-ins have a say in what is computed of a profile: an answer without them is another one."""
+    return any(_find_entry_points(group) for group in (FORMATS, FINDINGS))
+
+
+@cache
+def _load_entry_points(group: str) -> tuple[tuple[str, object], ...]:
     loaded = []
-    for entry in sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value)):
+    for entry in sorted(_find_entry_points(group), key=lambda entry: (entry.name, entry.value)):
         package = entry.dist.name if entry.dist is not None else entry.value
         plugin = f"{entry.name} ({package}, {group})"
         try:

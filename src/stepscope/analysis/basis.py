@@ -7,9 +7,10 @@ recorded. The choice is made here, and nowhere else.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from stepscope.trace.trace import Trace
+if TYPE_CHECKING:
+    from stepscope.trace.trace import Trace
 
 UNPROFILED, RECORDED = "unprofiled", "recorded"
 # A recording without the device's side says nothing about what a change would bring.

@@ -23,7 +23,8 @@ from stepscope.native.spans.nesting import self_times
 from stepscope.native.spans.sets import intersect, total, union
 from stepscope.registers.policy.findings import INPUT_HIGH, INPUT_MODERATE
 from stepscope.registers.policy.tables import INPUT_STAGES
-from stepscope.trace.columns import buffer, series
+from stepscope.trace.columns import buffer, repeated, series
+from stepscope.trace.lookup import by_name, distinct
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -38,7 +39,10 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("preprocess", r"(?i)__getitem__|transform|decode|augment|resize|crop|normalize|::(Parallel)?Map|::Filter|Parse|tokeniz|preprocess"),
 )  # fmt: skip
 
-_WORK = ("read", "preprocess", "batch")
+_OTHER = "other"
+# By number: millions of events have one of a few kinds.
+_LABELS = (*(label for label, _ in _KINDS), _OTHER)
+_WORK = [_LABELS.index(label) for label in ("read", "preprocess", "batch")]
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,9 @@ def _stages(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
     )
     outer = (pl.col("above") != pl.col("name")).fill_null(True)
     kinds = _kinds(events, inside)
-    rows = rows.with_columns(kind=kinds.gather(rows["id"])).sort("self_ns", descending=True)
+    rows = rows.with_columns(kind=pl.Series(_LABELS).gather(kinds.gather(rows["id"]))).sort(
+        "self_ns", descending=True
+    )
     name = pl.col("name").cast(pl.String)
     grouped = rows.group_by(name, maintain_order=True).agg(
         pl.col("kind").first(),
@@ -166,17 +172,17 @@ def _stages(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
 
 
 def _kinds(events: pl.DataFrame, inside: pl.DataFrame) -> pl.Series:
-    """By event, its kind: by its name, else that of the work it is a piece of, such as an op inside `__getitem__`."""
-    known = inside["name"].unique()
-    named = pl.DataFrame({"name": known}).select("name", kind=_kind(pl.col("name").cast(pl.String)))
-    of_event = pl.repeat(None, len(events), dtype=pl.String, eager=True)
-    told = inside.select("id", "name").join(named, on="name", maintain_order="left")
-    of_event = of_event.scatter(told["id"], told["kind"])
+    """By event, the number of its kind: by its name, else that of the work it is a piece of, such as an op inside `__getitem__`."""
+    known = distinct(inside["name"])
+    labels = pl.select(_kind(pl.lit(known.cast(pl.String)))).to_series()
+    codes = labels.replace_strict(_LABELS, range(len(_LABELS)), return_dtype=pl.UInt8)
+    of_event = repeated(None, len(events), pl.UInt8).scatter(
+        inside["id"], by_name(inside["name"], known, codes)
+    )
     around = ancestors(events, of_event.is_in(_WORK).fill_null(False))
     inherited = of_event.gather(around)
-    return pl.select(
-        pl.when(of_event == "other").then(pl.coalesce(inherited, of_event)).otherwise(of_event)
-    ).to_series()
+    is_other = of_event == _LABELS.index(_OTHER)
+    return pl.select(pl.when(is_other).then(pl.coalesce(inherited, of_event)).otherwise(of_event)).to_series()
 
 
 def _with_workers(stages: pl.DataFrame, trace: Trace) -> pl.DataFrame:
@@ -200,7 +206,7 @@ def _kind(name: pl.Expr) -> pl.Expr:
     kind: Any = pl.when(False).then(pl.lit(""))
     for label, pattern in _KINDS:
         kind = kind.when(name.str.contains(pattern)).then(pl.lit(label))
-    found: pl.Expr = kind.otherwise(pl.lit("other"))
+    found: pl.Expr = kind.otherwise(pl.lit(_OTHER))
     return found
 
 

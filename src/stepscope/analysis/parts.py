@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import polars as pl
-
 BUSY_PARTS = ("compute", "collective", "copy")
 IDLE_PARTS = (
     "input", "compile", "python", "dispatch", "allocator", "sync", "device_gap", "host_collective", "io", "profiler",
     "unrecorded", "unexplained",
 )  # fmt: skip
 PARTS = (*BUSY_PARTS, "host_compute", *IDLE_PARTS)
-Part = pl.Enum(PARTS)
 # What people read; a part that is not here is called by its name.
 TITLES = {
     "collective": "communication", "copy": "copies", "host_compute": "host compute", "python": "Python",
     "sync": "synchronisation", "compile": "compilation", "host_collective": "host communication", "io": "files",
     "device_gap": "device gaps", "unrecorded": "not recorded",
 }  # fmt: skip
-
-
-def part(name: str) -> pl.Expr:
-    """One of the parts as a literal."""
-    return pl.lit(name, dtype=Part)
 
 
 def spoken(name: str) -> str:

@@ -70,9 +70,11 @@ def _parts(spans: pl.DataFrame, slices: pl.DataFrame) -> pl.DataFrame:
     found = []
     # Narrow, and in order as accounts are: there may be millions of slices.
     narrow = slices.select("part", "start_ns", "end_ns")
+    edges = pl.concat([spans["end_ns"], spans["start_ns"]])
     for (part,), rows in narrow.group_by("part", maintain_order=True):
         ordered = rows if rows["start_ns"].is_sorted() else rows.sort("start_ns")
-        inside = time_before(spans["end_ns"], ordered) - time_before(spans["start_ns"], ordered)
+        before = time_before(edges, ordered)  # of ends and starts at once: it sums all slices
+        inside = before.head(len(spans)) - before.tail(len(spans))
         sums = spans.select("name", ns=inside).group_by("name").agg(pl.col("ns").sum())
         found.append(sums.filter(pl.col("ns") > 0).select("name", "ns", part=pl.lit(str(part))))
     schema = {"name": pl.String, "ns": pl.Int64, "part": pl.String}

@@ -32,7 +32,7 @@ from stepscope.errors import StepscopeError, UnreadableFile
 from stepscope.profiles.cache.atomic_files import ready_folder, refuse_existing, whole_file
 
 if TYPE_CHECKING:
-    from stepscope.reports.model.report import Report
+    from stepscope.reports.report import Report
 
 
 SECTIONS = "problems, findings, breakdown, regions, phases, serving, steps, input, ops, kernels, precision, roofline, device, memory, collectives, coverage"
@@ -98,28 +98,34 @@ def report(
     CSV, Markdown and a self-contained HTML page always have all of it.
     """
     with session(quiet, verbose, color) as talk:
-        from stepscope.profiles.cache.background import postponed
-        from stepscope.reports.build import chosen_sections
-        from stepscope.reports.build import report as build
+        from stepscope.reports.kept import Asked, find_kept
         from stepscope.reports.render.write import find_renderers, form_of, written
 
         form = output_format or form_of(output)
-        chosen_sections(section)
-        _check_target(form, output, force, section)
         rows = find_renderers()[form].rows if limit is None else limit
         ops_by = [each.value for each in by or ()]
+        asked = Asked(
+            step=step, step_name=step_name, whole=whole, loaded_rank=rank, limit=rows, ops_by=tuple(ops_by),
+            sections=None if section is None else tuple(section),
+        )  # fmt: skip
+        elsewhere = cluster is not None or workers is not None
+        kept = None if no_cache or elsewhere else find_kept(paths, run)
+        known = None if kept is None else kept.get(asked)
+        if known is None:
+            _check_sections(section)
+        _check_target(form, output, force, section)
         wanted: dict[str, Any] = {
             "step": step, "step_name": step_name, "whole": whole, "sections": section, "limit": rows, "ops_by": ops_by
         }  # fmt: skip
-        if cluster is not None or workers is not None:
+        if elsewhere:
             where = workers if cluster is None else cluster
-            found = _elsewhere(talk, paths, where, rank=rank, run=run, cache=not no_cache, **wanted)
+            found: Report = _elsewhere(talk, paths, where, rank=rank, run=run, cache=not no_cache, **wanted)
+        elif known is not None:
+            found = known
         else:
-            many = _by_processes(talk, paths, run=run, cache=not no_cache, **wanted) if rank is None else None
-            if many is None:
-                with postponed():  # the tables are stored when the report is there
-                    many = build(opened(talk, paths, rank, run, no_cache), **wanted)
-            found = many
+            found = _made(talk, paths, rank, run, no_cache, **wanted)
+            if kept is not None:
+                found = kept.keep(asked, found)
         is_brief = form == "text" and not (full or section or verbose or by or limit is not None)
         if is_brief:
             _print_brief(talk, found, paths, output, force)
@@ -132,6 +138,27 @@ def report(
                 send(written(found, form, sections=section, limit=rows), stream)
         if output is not None:
             talk.note(f"Wrote {output}")
+
+
+def _check_sections(names: list[str] | None) -> None:
+    """Before the profile is read: a report that was kept has sections that exist."""
+    from stepscope.reports.build import chosen_sections
+
+    chosen_sections(names)
+
+
+def _made(
+    talk: Talk, paths: list[str], rank: int | None, run: str | None, no_cache: bool, **wanted: Any
+) -> Report:
+    """The report, by several processes where that is faster."""
+    from stepscope.profiles.cache.background import postponed
+    from stepscope.reports.build import report as build
+
+    many = _by_processes(talk, paths, run=run, cache=not no_cache, **wanted) if rank is None else None
+    if many is not None:
+        return many
+    with postponed():  # the tables are stored when the report is there
+        return build(opened(talk, paths, rank, run, no_cache), **wanted)
 
 
 def _by_processes(talk: Talk, path: list[str], **wanted: Any) -> Report | None:

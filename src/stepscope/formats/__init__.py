@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from stepscope.errors import UnreadableFile
 from stepscope.formats.reader import Format, Progress, no_progress
 from stepscope.formats.source import Source
-from stepscope.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from stepscope.trace.trace import Trace
 
 
 def detect(source: Source) -> Format:

@@ -13,19 +13,17 @@ from stepscope import formats
 from stepscope.errors import StepscopeError, UnreadableFile
 from stepscope.formats.reader import USUAL_TURN, Format, Progress
 from stepscope.formats.source import Source
-from stepscope.plugins import RAISE, load_plugins, wants_tracebacks, warn_of_fault
+from stepscope.plugins import FORMATS, RAISE, load_plugins, wants_tracebacks, warn_of_fault
 
 if TYPE_CHECKING:
     from stepscope.trace.draft import Draft
-
-GROUP = "stepscope.formats"  # of entry points
 
 
 @cache
 def find_formats() -> tuple[Format, ...]:
     """All formats, in the order in which they are asked whether a file is theirs."""
     own = built_in_formats()
-    offered = load_plugins(GROUP, Format, lambda each: each.name, [each.name for each in own])
+    offered = load_plugins(FORMATS, Format, lambda each: each.name, [each.name for each in own])
     return tuple(sorted((*own, *(_guard(plugin, each) for plugin, each in offered)), key=_turn))
 
 

@@ -12,16 +12,17 @@ from stepscope import formats
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
 from stepscope.formats.reader import no_progress
 from stepscope.formats.source import Source
-from stepscope.profiles.cache.cache import Cache, Identity, identify
+from stepscope.profiles.cache.cache import Cache, identify
+from stepscope.profiles.cache.place import Identity
 from stepscope.profiles.find.catalog import Catalog, Places, choose, scan
 from stepscope.profiles.find.leftovers import problems_around
 from stepscope.profiles.find.nothing_found import nothing_found
 from stepscope.profiles.find.runs import RING, Entry, Run
-from stepscope.profiles.find.sidecars import attach
 from stepscope.profiles.find.walk import Skipped
 from stepscope.profiles.graph_captures import with_names
 from stepscope.profiles.profile import Profile
 from stepscope.profiles.ranks import LoadedFile, assign, missing_ranks, spans, without_doubles
+from stepscope.profiles.sidecar_tables import attach
 from stepscope.trace.problems import Problem, Problems, problem
 from stepscope.trace.trace import Trace
 

@@ -14,7 +14,8 @@ from stepscope.formats.source import Source
 from stepscope.native import interpreted
 from stepscope.problems.catalogue import cause_of
 from stepscope.profiles.cache import background
-from stepscope.profiles.cache.cache import Cache, default_folder, identify
+from stepscope.profiles.cache.cache import Cache, identify
+from stepscope.profiles.cache.place import default_folder
 from stepscope.profiles.find.runs import Run
 from stepscope.profiles.profile import Profile
 from stepscope.safe import readable

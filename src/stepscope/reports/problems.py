@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import polars as pl
 
 from stepscope.problems.catalogue import cause_of
-from stepscope.profiles.find.leftovers import ranks_apart
+from stepscope.profiles.apart import ranks_apart
 from stepscope.profiles.overview import ProblemTold, problems_told
 from stepscope.profiles.profile import Profile
 from stepscope.profiles.ranks import spans

@@ -21,6 +21,7 @@ from stepscope.server.http.documentation import document
 from stepscope.server.http.guard import Guard
 from stepscope.server.http.request import LARGEST_BODY, Query, Refused, json_object
 from stepscope.server.http.static import page, plotly, web_file
+from stepscope.server.runs.first import FirstAnswers
 from stepscope.server.runs.listed import ListedRun
 from stepscope.server.runs.memo import Progress, Values
 from stepscope.server.runs.opened import Limits, NotYet, Opened, OpenedRun
@@ -189,7 +190,18 @@ class App:
         if route.method == "POST":
             self.settings.guard.check_order(request)
         query, body = Query(request.args.to_dict()), request.get_data()
-        return route.handler(Ask(self.opened.get(self._listed(run_id)), query, body, words))
+        listed = self._listed(run_id)
+        kept = self._kept_answer(route, listed, query)
+        return kept or route.handler(Ask(self.opened.get(listed), query, body, words))
+
+    def _kept_answer(self, route: RunRoute, listed: ListedRun, query: Query) -> Answer | None:
+        """What an earlier server kept of a run that is not open yet, which then opens meanwhile."""
+        if route.kept is None or self.opened.is_open(listed):
+            return None
+        found = route.kept(FirstAnswers(listed), query)
+        if found is not None:
+            self.opened.begin(listed)
+        return found
 
     def _listed(self, run_id: str) -> ListedRun:
         found = self.runs.get(run_id)

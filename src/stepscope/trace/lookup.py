@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import polars as pl
 
 from stepscope.native import order
@@ -11,9 +13,12 @@ from stepscope.trace.frames import take_largest
 
 def rows_by_event(event: pl.Series, count: int) -> pl.Series:
     """For each of `count` events its row in the table with this column, the first of several; null where there is none."""
-    rows = pl.DataFrame({"event": event}).with_row_index("row").drop_nulls().reverse()
     none = repeated(None, count, pl.UInt32, "row")
-    return none.scatter(rows["event"], rows["row"]) if len(rows) else none
+    if event.null_count():
+        rows = pl.DataFrame({"event": event}).with_row_index("row").drop_nulls().reverse()
+        return none.scatter(rows["event"], rows["row"]) if len(rows) else none
+    last_first = pl.int_range(len(event) - 1, -1, -1, dtype=pl.Int64, eager=True)
+    return none.scatter(event.reverse(), last_first.cast(pl.UInt32)) if len(event) else none
 
 
 def distinct(names: pl.Series) -> pl.Series:
@@ -23,6 +28,15 @@ def distinct(names: pl.Series) -> pl.Series:
         return names.clear()
     rows = order.first_rows(buffer(codes), take_largest(codes) + 1)
     return names.drop_nulls().gather(series("rows", rows, pl.UInt32))
+
+
+def are_named(names: pl.Series, matches: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """For each of the names whether its text matches, each text looked at once; no name matches nothing."""
+    known = distinct(names)
+    found = known.filter(matches(known.cast(pl.String)))
+    if found.is_empty():
+        return repeated(False, len(names), pl.Boolean)
+    return names.is_in(found.implode()).fill_null(False)
 
 
 def by_name(names: pl.Series, known: pl.Series, values: pl.Series) -> pl.Series:

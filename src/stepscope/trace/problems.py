@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from stepscope.problems.catalogue import CATALOGUE, words
 from stepscope.problems.entry import Severity
 from stepscope.safe import readable
-from stepscope.trace.schema import TABLES
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,10 @@ class Problems:
 
     def frame(self) -> pl.DataFrame:
         """The `problems` table."""
+        import polars as pl  # here: what only looks at folders or shows a kept report does without
+
+        from stepscope.trace.schema import TABLES
+
         rows = [
             {
                 "code": p.code,

@@ -15,7 +15,8 @@ import pytest
 from stepscope.formats.source import Source
 from stepscope.profiles.cache import background, stored
 from stepscope.profiles.cache import cache as caches
-from stepscope.profiles.cache.cache import Cache, Identity, identify
+from stepscope.profiles.cache.cache import Cache, identify
+from stepscope.profiles.cache.place import MANIFEST, Identity
 from stepscope.profiles.cache.stored import Contents
 from stepscope.profiles.load import load
 from stepscope.trace.trace import Trace
@@ -102,7 +103,7 @@ def test_without_threads_it_is_stored_at_once(
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
     assert cache.store_later(identity, traces.trace()) is None
-    assert (cache.folder / identity.key / caches.MANIFEST).exists()
+    assert (cache.folder / identity.key / MANIFEST).exists()
 
 
 def test_work_with_the_same_key_takes_turns() -> None:
@@ -160,4 +161,4 @@ def test_the_program_ends_when_all_is_stored(tmp_path: Path, monkeypatch: pytest
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "trace.json")]
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (ended.stdout, ended.stderr) == ("loaded\n", "")
-    assert len(list((tmp_path / "cache").glob(f"*/{caches.MANIFEST}"))) == 1
+    assert len(list((tmp_path / "cache").glob(f"*/{MANIFEST}"))) == 1

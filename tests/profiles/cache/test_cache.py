@@ -17,7 +17,8 @@ import pytest
 from stepscope.formats.source import Source
 from stepscope.problems.catalogue import CATALOGUE
 from stepscope.profiles.cache import cache as caches
-from stepscope.profiles.cache.cache import Cache, Identity, default_folder, identify, limit_bytes
+from stepscope.profiles.cache.cache import Cache, identify
+from stepscope.profiles.cache.place import ASIDE, MANIFEST, Identity, default_folder, limit_bytes
 from stepscope.trace.problems import Problem
 from stepscope.trace.trace import Trace
 from tests.builders import traces
@@ -152,7 +153,7 @@ def test_remote_files_by_their_tags(cache: Cache) -> None:
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "gone"])
 def test_a_damaged_manifest_is_forgotten(cache: Cache, file: Path, damage: str) -> None:
     cache.store(identity(file), traces.trace())
-    harm(entry(cache, file) / caches.MANIFEST, damage)
+    harm(entry(cache, file) / MANIFEST, damage)
     assert reopened(cache, file) is None or damage == "flip"
 
 
@@ -267,7 +268,7 @@ def several(cache: Cache, folder: Path, count: int) -> list[Path]:
     for age, file in enumerate(files):
         file.write_text(file.name)
         cache.store(identity(file), traces.trace())
-        os.utime(entry(cache, file) / caches.MANIFEST, (age, age))
+        os.utime(entry(cache, file) / MANIFEST, (age, age))
     return files
 
 
@@ -281,7 +282,7 @@ def test_what_was_used_longest_ago_goes_first(cache: Cache, tmp_path: Path) -> N
 
 def test_what_dead_writers_left_goes_after_a_while(cache: Cache, file: Path) -> None:
     cache.store(identity(file), traces.trace())
-    old, new = (cache.folder / f"{caches._ASIDE}{name}" for name in ("old", "new"))
+    old, new = (cache.folder / f"{ASIDE}{name}" for name in ("old", "new"))
     for folder in (old, new):
         folder.mkdir()
     os.utime(old, (1, 1))

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from stepscope.formats.source import Source
-from stepscope.profiles.cache.cache import Cache, Identity, identify
+from stepscope.profiles.cache.cache import Cache, identify
+from stepscope.profiles.cache.place import Identity
 from stepscope.profiles.cache.private_folder import NotPrivate, check_private, make_private
 from stepscope.profiles.load import load
 from tests.builders import traces

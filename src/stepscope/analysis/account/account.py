@@ -8,7 +8,8 @@ from functools import cached_property
 import polars as pl
 
 from stepscope.analysis.account.idle import explain
-from stepscope.analysis.parts import BUSY_PARTS, IDLE_PARTS, PARTS, Part
+from stepscope.analysis.part_column import Part
+from stepscope.analysis.parts import BUSY_PARTS, IDLE_PARTS, PARTS
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import sweep
 from stepscope.trace.columns import buffer, series

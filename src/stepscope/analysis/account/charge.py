@@ -15,7 +15,7 @@ from stepscope.analysis.account.host_timeline import Timeline, cut_by, main_trac
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.host.names import COMPUTE_THREAD, INPUT_THREAD
 from stepscope.analysis.host.tracks import by_track
-from stepscope.analysis.parts import part
+from stepscope.analysis.part_column import part
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import segments as native
 from stepscope.native.spans.sweep import slices

@@ -14,7 +14,7 @@ from stepscope.analysis.account.charge import COLUMNS, Charger
 from stepscope.analysis.account.host_timeline import Timeline, cut_by
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes
-from stepscope.analysis.parts import part
+from stepscope.analysis.part_column import part
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import segments as native
 from stepscope.registers.calibration.launches import EAGER_PAUSE_NS, LATEST_LAUNCH_NS

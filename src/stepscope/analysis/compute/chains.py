@@ -63,15 +63,17 @@ def _removed(ordered: pl.DataFrame) -> pl.DataFrame:
     reads = _touched(ordered, "reads", -1, 0)
     writes = _touched(ordered, "writes", 1, 1)
     both = pl.concat([reads, writes]).sort("chain", "size", "turn")
-    held = pl.col("change").cum_sum().over("chain", "size")
-    by_size = (
-        both.with_columns(held=held)
-        .group_by("chain", "size")
-        .agg(
-            made=(pl.col("change") > 0).sum(),
-            left=pl.col("held").last() - pl.min_horizontal(pl.col("held").min(), 0),
-            ends=(pl.col("change").first() < 0).cast(pl.Int64) + (pl.col("change").last() > 0).cast(pl.Int64),
-        )
+    # Numbered in their order, chains and sizes are one key, and one running sum serves all of them.
+    begins = (pl.col("chain") != pl.col("chain").shift(1)) | (pl.col("size") != pl.col("size").shift(1))
+    total = pl.col("change").cum_sum()
+    numbered = both.select(
+        "chain", "size", "change", run=begins.fill_null(True).cum_sum(), total=total, before=total - pl.col("change")
+    )  # fmt: skip
+    by_size = numbered.group_by(pl.col("run").set_sorted()).agg(
+        pl.col("chain", "size").first(),
+        made=(pl.col("change") > 0).sum(),
+        left=pl.col("total").last() - pl.min_horizontal(pl.col("total").min(), pl.col("before").first()),
+        ends=(pl.col("change").first() < 0).cast(pl.Int64) + (pl.col("change").last() > 0).cast(pl.Int64),
     )
     matched = (pl.col("made").cast(pl.Int64) - pl.col("left")) * pl.col("size")
     return by_size.group_by("chain").agg(

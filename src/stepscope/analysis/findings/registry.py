@@ -11,9 +11,7 @@ from stepscope.analysis.findings import rules
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import CLASSES, Finding
 from stepscope.analysis.findings.rule import ANY, RESERVED, Found, Rule
-from stepscope.plugins import load_plugins, warn, warn_of_fault
-
-GROUP = "stepscope.findings"  # of entry points
+from stepscope.plugins import FINDINGS, load_plugins, warn, warn_of_fault
 
 
 @cache
@@ -21,7 +19,7 @@ def find_rules() -> tuple[Rule[Case], ...]:
     """The rules about one rank, in their turn."""
     own = built_in_rules()
     taken = {*(rule.code for rule in own), *RESERVED}
-    offered = load_plugins(GROUP, Rule, lambda rule: rule.code, taken)
+    offered = load_plugins(FINDINGS, Rule, lambda rule: rule.code, taken)
     others = [_guard(plugin, rule) for plugin, rule in offered if _is_complete(plugin, rule)]
     return tuple(sorted((*own, *others), key=_turn))
 

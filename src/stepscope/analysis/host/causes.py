@@ -17,7 +17,7 @@ import polars as pl
 from stepscope.analysis.host import names
 from stepscope.analysis.host.activity import FRAMES, computing_frames, computing_ops, is_named
 from stepscope.analysis.host.tracks import by_track
-from stepscope.analysis.parts import Part
+from stepscope.analysis.part_column import Part
 from stepscope.native.host import lineage as native
 from stepscope.registers.calibration.launches import LEAST_RECORDED_WAIT_NS
 from stepscope.trace.columns import buffer, series

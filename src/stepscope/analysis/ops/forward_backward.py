@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from stepscope.trace.lookup import rows_by_event
+from stepscope.trace.lookup import are_named, rows_by_event
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -42,8 +42,8 @@ def _forward_ops(trace: Trace) -> pl.Series | None:
 def _around(events: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     """The engine's own op around each linked one, which sums up and checks what that has computed."""
     around = links.select("from", to=events["parent"].gather(links["to"]))
-    name = events["name"].gather(around["to"]).cast(pl.String)
-    return around.filter(name.str.starts_with(_ENGINE).fill_null(False))
+    engine = are_named(events["name"].gather(around["to"]), lambda names: names.str.starts_with(_ENGINE))
+    return around.filter(engine)
 
 
 def scopes_of(trace: Trace, op: pl.Series, forward: pl.Series | None) -> pl.Series:

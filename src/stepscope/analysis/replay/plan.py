@@ -22,7 +22,8 @@ from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes, is_wait, or_null
 from stepscope.analysis.host.names import COPYING_THREAD
 from stepscope.analysis.host.tracks import by_track
-from stepscope.analysis.parts import PARTS, Part
+from stepscope.analysis.part_column import Part
+from stepscope.analysis.parts import PARTS
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.host import replay as native
 from stepscope.native.host.work import FULL, NONE, WAITS, HostWork
@@ -92,10 +93,11 @@ class Plan:
     def with_host(self, matches: pl.Expr, factor: float | pl.Expr = 0.0) -> Plan:
         """The host's work of some causes or names takes `factor` of its time."""
         shorter = [
-            pl.when(matches).then((pl.col(name) * factor).cast(pl.Int64)).otherwise(name).alias(name)
+            pl.when("matches").then(_part_of(name, factor)).otherwise(name).alias(name)
             for name in (*SPEEDS, "recorded_ns")
         ]
-        return replace(self, host=self.host.with_columns(shorter))
+        matched = self.host.with_columns(matches=matches)  # once for all of them
+        return replace(self, host=matched.with_columns(shorter).drop("matches"))
 
     def with_device(self, matches: pl.Expr, factor: float | pl.Expr = 0.0) -> Plan:
         """Some device work takes `factor` of its time."""
@@ -129,6 +131,12 @@ class Plan:
         """Some device work runs beside the rest."""
         stream = pl.when(matches).then(pl.lit(self.streams, dtype=pl.UInt32)).otherwise(pl.col("stream"))
         return replace(self, items=self.items.with_columns(stream=stream), streams=self.streams + 1)
+
+
+def _part_of(name: str, factor: float | pl.Expr) -> pl.Expr:
+    if isinstance(factor, float | int) and not factor:
+        return pl.lit(0, pl.Int64)
+    return (pl.col(name) * factor).cast(pl.Int64)
 
 
 def recorded_plan(trace: Trace, steps: Steps, device: int | None) -> tuple[Plan, pl.DataFrame]:
@@ -197,10 +205,7 @@ def _full_queue(trace: Trace) -> tuple[pl.Series, int]:
 
 def sums(values: pl.Series, until: pl.Series) -> pl.Series:
     """The sums of values that follow one another, up to each of the places."""
-    total = pl.concat([pl.Series([0], dtype=pl.Int64), values.cum_sum()])
-    summed = total.gather(until)
-    found: pl.Series = summed - summed.shift(1, fill_value=0)
-    return found
+    return series("", native.sums_between(buffer(values), buffer(until)), pl.Int64)
 
 
 def _spans_before(points: pl.DataFrame, steps: Steps) -> pl.DataFrame:

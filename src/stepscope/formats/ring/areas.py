@@ -8,24 +8,15 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import polars as pl
-
 from stepscope.errors import UnreadableFile
 from stepscope.ring_layout import (
     AREA,
-    BEGINS,
     HEADER,
-    NAME_AT,
-    NAME_BITS,
     TEXT,
-    THREAD_AT,
-    THREAD_BITS,
-    TIME_BITS,
     VERSION,
     WORD_BYTES,
     Area,
 )
-from stepscope.trace.columns import series
 
 # The file may say anything; ours have half of it.
 _MOST_SLOTS = 1 << 24
@@ -89,51 +80,11 @@ def texts(ring: RingBytes, area: Area) -> Iterator[tuple[int, bytes]]:
 
 def step_moments(ring: RingBytes) -> list[int]:
     """The content of each slot; 0 where no step has ended yet."""
-    return list(_words(ring.data[ring.steps.offset : ring.steps.end]))
+    return list(int64s(ring.data[ring.steps.offset : ring.steps.end]))
 
 
-def words(ring: RingBytes) -> pl.DataFrame:
-    """slot, time, thread, name and begins of each event, in the order of times, and of slots where they are the same."""
-    column = series("word", _words(ring.data[ring.events.offset : ring.events.end]), pl.Int64)
-    word = pl.col("word")
-    return (
-        column.to_frame()
-        .with_row_index("slot")
-        .filter(word > 0)
-        .select(
-            "slot",
-            time=word % (1 << TIME_BITS),
-            thread=word // (1 << THREAD_AT) % (1 << THREAD_BITS),
-            name=word // (1 << NAME_AT) % (1 << NAME_BITS),
-            begins=word >= BEGINS,
-        )
-        .sort("time", "slot")
-    )
-
-
-def pairs(found: pl.DataFrame) -> pl.DataFrame:
-    """thread, name, start and end (null where it never came) of each event that begins.
-
-    Of one thread and name, what begins inside of another ends before it: the same depth begins and ends in turns. An end
-    without its beginning, which was overwritten, is nothing.
-    """
-    if found.is_empty():
-        return pl.DataFrame(schema={"thread": pl.Int64, "name": pl.Int64, "start": pl.Int64, "end": pl.Int64})
-    key = ["thread", "name"]
-    change = pl.when("begins").then(1).otherwise(-1)
-    depth = change.cum_sum().over(key) + pl.when("begins").then(0).otherwise(1)
-    return (
-        found.with_columns(depth=depth)
-        .with_columns(
-            end=pl.col("time").shift(-1).over([*key, "depth"]),
-            is_ended=~pl.col("begins").shift(-1).over([*key, "depth"]),
-        )
-        .filter("begins")
-        .select(*key, start="time", end=pl.when("is_ended").then("end"))
-    )
-
-
-def _words(data: memoryview) -> array[int]:
+def int64s(data: memoryview) -> array[int]:
+    """The words of an area, whatever the byte order of this machine."""
     found: array[int] = array("q")
     found.frombytes(data[: len(data) // 8 * 8])
     if sys.byteorder == "big":

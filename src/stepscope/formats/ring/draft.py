@@ -15,6 +15,7 @@ from stepscope.formats.ring.areas import RingBytes
 from stepscope.formats.ring.facts import Facts, durations, is_running, read_facts, step_ends, telemetry
 from stepscope.formats.ring.names import Names, read_names
 from stepscope.formats.ring.problems import End, ring_problems
+from stepscope.formats.ring.words import pair_words, read_words
 from stepscope.formats.source import Source
 from stepscope.ring_layout import ALIVE, KINDS, PYTHON, STEP
 from stepscope.trace.draft import Draft
@@ -56,7 +57,7 @@ def _draft(ring: RingBytes, path: str) -> Draft:
     known = facts.known
     ends = step_ends(ring, known)
     names = read_names(ring)
-    words = areas.words(ring) if known.window is not None else pl.DataFrame()
+    words = read_words(ring) if known.window is not None else pl.DataFrame()
     samples = telemetry(ring, known)
     last = _last_moment(ring, words, ends, samples, known)
     spans = pl.concat([_spans(words, names, known), _steps(ends, known, last)])
@@ -120,7 +121,7 @@ def _spans(words: pl.DataFrame, names: Names, known: Facts) -> pl.DataFrame:
     """What began, with its end where that came; steps of regions are numbered as they come."""
     if words.is_empty():
         return pl.DataFrame(schema=_SPANS)
-    found = areas.pairs(words).join(names.frame, on="name", how="left")
+    found = pair_words(words).join(names.frame, on="name", how="left")
     is_step = pl.col("kind") == STEP
     return (
         found.filter(pl.col("kind").is_null() | (pl.col("kind") != ALIVE))
@@ -141,7 +142,7 @@ def _regions(words: pl.DataFrame, names: Names, known: Facts) -> dict[str, Any]:
     """The region of each of its steps, as the sidecar has it; older rings have regions without names."""
     if not known.has_regions or words.is_empty():
         return {}
-    found = areas.pairs(words).join(names.frame, on="name", how="left").filter(pl.col("kind") == STEP)
+    found = pair_words(words).join(names.frame, on="name", how="left").filter(pl.col("kind") == STEP)
     texts = found["text"].to_list()
     if not all(texts):
         return {}

@@ -35,14 +35,19 @@ def replay(
     free = array("q", [0]) * max(streams, 1)
     free_at: cython.longlong[::1] = free
     count: cython.Py_ssize_t = len(free)
-    ends = array("q", [0]) * sum(1 for flag in last if flag)
-    out: cython.longlong[::1] = ends
+    steps: cython.Py_ssize_t = 0
     now: cython.longlong = 0
     start: cython.longlong
     latest: cython.longlong = 0
     step: cython.Py_ssize_t = 0
     i: cython.Py_ssize_t
     s: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(n):
+            if last[i]:
+                steps += 1
+    ends = array("q", [0]) * steps
+    out: cython.longlong[::1] = ends
     with cython.nogil:
         for i in range(n):
             if kind[i] == 1:
@@ -61,3 +66,24 @@ def replay(
                 out[step] = now if now > latest else latest
                 step += 1
     return ends
+
+
+def sums_between(
+    values: cython.const[cython.longlong][::1], until: cython.const[cython.uint][::1]
+) -> array[int]:
+    """The sums of the values up to each of the places, which rise, from the place before it."""
+    n: cython.Py_ssize_t = len(until)
+    size: cython.Py_ssize_t = len(values)
+    sums = array("q", [0]) * n
+    out: cython.longlong[::1] = sums
+    total: cython.longlong
+    i: cython.Py_ssize_t
+    at: cython.Py_ssize_t = 0
+    with cython.nogil:
+        for i in range(n):
+            total = 0
+            while at < size and at < until[i]:
+                total += values[at]
+                at += 1
+            out[i] = total
+    return sums

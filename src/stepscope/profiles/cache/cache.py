@@ -10,16 +10,11 @@ the table is first used, and damage then means a fresh read.
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import stat
-import sys
 import tempfile
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
 from shlex import quote
 
@@ -30,6 +25,19 @@ from stepscope.formats.source import Source
 from stepscope.problems.catalogue import CATALOGUE
 from stepscope.profiles.cache import background
 from stepscope.profiles.cache.mapped import Damaged
+from stepscope.profiles.cache.place import (
+    ASIDE,
+    MANIFEST,
+    Identity,
+    default_folder,
+    digest,
+    drop_outdated,
+    is_ours,
+    limit_bytes,
+    prune,
+    state_of,
+    touch,
+)
 from stepscope.profiles.cache.private_folder import NotPrivate, check_private, make_file, make_private
 from stepscope.profiles.cache.stored import Contents, StoredTrace, lazily, write
 from stepscope.trace.problems import Problem, problem
@@ -39,11 +47,7 @@ from stepscope.units import size as bytes_text
 
 # Raise it when readers fill the tables differently: what older ones stored is then read again.
 READER_VERSION = 5
-DEFAULT_LIMIT_GB = 20.0
 SPARE_BYTES = 64 << 20
-LEFTOVER_SECONDS = 3600
-MANIFEST = "manifest.json"
-_ASIDE = ".new-"
 
 
 class Manifest(msgspec.Struct):
@@ -53,68 +57,20 @@ class Manifest(msgspec.Struct):
     contents: Contents
 
 
-@dataclass(frozen=True)
-class Identity:
-    """A profile in one state. Another state, or another version of ours, is another identity."""
-
-    path: str
-    state: str
-
-    @property
-    def key(self) -> str:
-        """The name of its entry: the first half is the same for all states of a path."""
-        return f"{_digest(self.path)}-{_digest(self.state)}"
-
-
-def _digest(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
-
-
 def _versions() -> str:
     """The digests notice a changed schema whose version was forgotten, and other words for problems, which are stored as well."""
-    return f"{SCHEMA_VERSION}.{READER_VERSION}.{_digest(repr(TABLES))}.{_catalogue_digest()}"
+    return f"{SCHEMA_VERSION}.{READER_VERSION}.{digest(repr(TABLES))}.{_catalogue_digest()}"
 
 
 @cache
 def _catalogue_digest() -> str:
-    return _digest(repr(CATALOGUE))
+    return digest(repr(CATALOGUE))
 
 
 def identify(source: Source) -> Identity | None:
     """The profile as it is now; None where its filesystem cannot distinguish two states."""
-    try:
-        if source.filesystem is not None:
-            state = f"{source.filesystem.ukey(source.path)} {source.size()}"
-            return Identity(source.path, f"{state} {_versions()}")
-        facts = Path(source.path).stat()
-    except Exception:  # remote filesystems raise anything; without a state there is no caching
-        return None
-    # The change time moves even when someone sets the modification time back.
-    state = f"{facts.st_size} {facts.st_mtime_ns} {facts.st_ctime_ns} {facts.st_dev} {facts.st_ino}"
-    return Identity(os.path.realpath(source.path), f"{state} {_versions()}")
-
-
-def default_folder() -> Path:
-    """STEPSCOPE_CACHE, else the place that the system has for caches."""
-    chosen = os.environ.get("STEPSCOPE_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "stepscope"
-    if os.name == "nt":
-        return (
-            Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "stepscope" / "cache"
-        )
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stepscope"
-
-
-def limit_bytes() -> int:
-    """How much may be kept: STEPSCOPE_CACHE_GB gigabytes, 0 for nothing at all."""
-    try:
-        gigabytes = float(os.environ.get("STEPSCOPE_CACHE_GB", DEFAULT_LIMIT_GB))
-    except ValueError:
-        gigabytes = DEFAULT_LIMIT_GB
-    return int(gigabytes * 1e9)
+    found = state_of(source)
+    return None if found is None else Identity(found.path, f"{found.state} {_versions()}")
 
 
 class Cache:
@@ -164,7 +120,7 @@ class Cache:
         except Damaged:
             self.discard(identity)
             return None
-        _touch(entry)
+        touch(entry)
         return lazily(stored, path, reload)
 
     def store(self, identity: Identity, trace: Trace) -> Problem | None:
@@ -197,7 +153,7 @@ class Cache:
         try:
             make_private(self.folder)
             self._check_room(trace)
-            return Path(tempfile.mkdtemp(prefix=_ASIDE, dir=self.folder))
+            return Path(tempfile.mkdtemp(prefix=ASIDE, dir=self.folder))
         except (OSError, RuntimeError) as error:
             return _unwritable(self._folder_text(), error)
 
@@ -250,55 +206,21 @@ class Cache:
             if not entry.exists():
                 raise
             # Another process was faster, and stored the same.
-        for outdated in self.folder.glob(f"{identity.key.split('-')[0]}-*"):
-            if outdated != entry:
-                shutil.rmtree(outdated, ignore_errors=True)
+        drop_outdated(self.folder, identity.key)
 
     def prune(self) -> None:
         """Drop what was used longest ago until all fits, and what dead writers left."""
-        used: list[tuple[float, int, Path]] = []
         try:
-            entries = list(self._checked_folder().iterdir())
+            prune(self._checked_folder(), self.limit)
         except (OSError, RuntimeError):
-            return
-        for entry in entries:
-            is_aside = entry.name.startswith(_ASIDE)
-            try:
-                changed = (entry if is_aside else entry / MANIFEST).stat().st_mtime
-                held = sum(file.stat().st_size for file in entry.iterdir())
-            except OSError:
-                continue  # someone else drops it just now, or it is none of ours
-            if not is_aside:
-                used.append((changed, held, entry))
-            elif time.time() - changed > LEFTOVER_SECONDS:
-                shutil.rmtree(entry, ignore_errors=True)
-        total = sum(held for _, held, _ in used)
-        for _, held, entry in sorted(used):
-            if total > self.limit:
-                shutil.rmtree(entry, ignore_errors=True)
-                total -= held
+            pass
 
 
 def _read_manifest(entry: Path) -> Manifest:
     facts = entry.lstat()
-    if not stat.S_ISDIR(facts.st_mode) or not _is_ours(facts):
+    if not stat.S_ISDIR(facts.st_mode) or not is_ours(facts):
         raise PermissionError("someone else may have written it")
     return msgspec.json.decode((entry / MANIFEST).read_bytes(), type=Manifest)
-
-
-def _is_ours(facts: os.stat_result) -> bool:
-    """Whether only this user can have written there. Windows keeps profiles apart by itself."""
-    if not hasattr(os, "geteuid"):
-        return True
-    return facts.st_uid == os.geteuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
-def _touch(entry: Path) -> None:
-    """Note the use, for what is dropped first."""
-    try:
-        os.utime(entry / MANIFEST)
-    except OSError:
-        pass
 
 
 def _unwritable(folder: str, error: BaseException) -> Problem:

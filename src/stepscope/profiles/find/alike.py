@@ -22,6 +22,9 @@ from stepscope.profiles.find.skipped import HEAD_BYTES
 FEWEST_OPS = 10
 # Where a file has its first exchange between ranks only beyond this, it counts as having none.
 MOST_SEARCHED = 256 << 20
+# Before this a time is no time of day but a clock that began with the machine.
+_CALENDAR_NS = 10**17
+_WRITTEN = re.compile(r"\.\d{16,19}\.pt\.trace\.json(\.gz)?$")
 _OP = re.compile(rb'\{[^{}]{0,2000}?"cat"\s*:\s*"cpu_op"[^{}]{0,2000}')
 _NAME = re.compile(rb'"name"\s*:\s*"((?:[^"\\]|\\.){1,400})"')
 _PROCESS = re.compile(rb'"pid"\s*:\s*"?(\d{1,10})')
@@ -51,7 +54,21 @@ class _Unknown:
 
     item: Entry
     inside: Inside
-    program: _Program
+
+    @property
+    def program(self) -> _Program:
+        return _program(self.item.path, self.item.size, self.item.mtime_ns)
+
+    @property
+    def written_ns(self) -> int | None:
+        """When it was written, which is after its last event; None where its clock does not count from 1970.
+
+        PyTorch has that in the name; elsewhere it is the file's own time, which a copy makes later, never earlier.
+        """
+        start = self.inside.start_ns or 0
+        named = self.item.time_ns if _WRITTEN.search(self.item.name) else None
+        written = named or self.item.mtime_ns
+        return written if _CALENDAR_NS < start <= written else None
 
 
 def join_alike(runs: list[list[Entry]]) -> list[list[Entry]]:
@@ -83,7 +100,7 @@ def _unknown(items: list[Entry]) -> list[_Unknown]:
     """Those that do not say their rank either, and when they were recorded, by time."""
     insides = look_inside(items)
     found = [
-        _Unknown(item, inside, _program(item.path, item.size, item.mtime_ns))
+        _Unknown(item, inside)
         for item in items
         if (inside := insides.get(item.path)) is not None and inside.rank is None and inside.start_ns
     ]
@@ -92,14 +109,28 @@ def _unknown(items: list[Entry]) -> list[_Unknown]:
 
 def _jobs(unknown: list[_Unknown]) -> list[list[_Unknown]]:
     jobs: list[list[_Unknown]] = []
+    running: list[list[_Unknown]] = []
     for one in unknown:
-        fitting = (job for job in jobs if all(_are_ranks(other, one) for other in job))
+        # Recordings one after the other, hundreds in a folder of logs, are told apart without opening them.
+        running = [job for job in running if not any(_is_over(other, one) for other in job)]
+        fitting = (job for job in running if all(_are_ranks(other, one) for other in job))
         job = next(fitting, None)
         if job is None:
             jobs.append([one])
+            running.append(jobs[-1])
         else:
             job.append(one)
     return jobs
+
+
+def _is_over(earlier: _Unknown, later: _Unknown) -> bool:
+    """Whether the earlier one was written before the later one, and with it all that come after, began."""
+    begins, written = later.inside.start_ns or 0, earlier.written_ns
+    return (
+        written is not None
+        and begins - (earlier.inside.start_ns or 0) > UNRANKED_GAP_NS
+        and begins > written + UNRANKED_GAP_NS
+    )
 
 
 def _are_ranks(earlier: _Unknown, later: _Unknown) -> bool:

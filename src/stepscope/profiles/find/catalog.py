@@ -13,7 +13,7 @@ from typing import IO, cast
 
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
 from stepscope.profiles.find.alike import join_alike
-from stepscope.profiles.find.duplicates import rank_inside, without_copies
+from stepscope.profiles.find.duplicates import rank_in, without_copies
 from stepscope.profiles.find.file_names import pattern
 from stepscope.profiles.find.joined import join_by_content
 from stepscope.profiles.find.paths import Location, locate
@@ -165,7 +165,7 @@ def _with_ranks_inside(entries: list[Entry]) -> list[Entry]:
 
 def _with_rank_inside(item: Entry) -> Entry:
     try:
-        found = rank_inside(item.source())
+        found = rank_in(item)
     except Exception:  # whatever is wrong with the file is told when it is read
         return item
     if found is None:

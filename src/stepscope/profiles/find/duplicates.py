@@ -26,6 +26,18 @@ def rank_inside(source: Source) -> tuple[int, int] | None:
     return None if found is None else (int(found[1]), int(found[2]))
 
 
+def rank_in(item: Entry) -> tuple[int, int] | None:
+    """The same of an entry; of a file of this machine that has not changed, it is looked up once."""
+    if item.filesystem is not None:
+        return rank_inside(item.source())
+    return _kept_rank(item.path, item.size, item.mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _kept_rank(path: str, _size: int, _mtime_ns: int) -> tuple[int, int] | None:
+    return rank_inside(Source(path))
+
+
 def without_copies(entries: Sequence[Entry]) -> tuple[list[Entry], list[Skipped]]:
     """Leave out copies. Only files that name their rank of several: others may well be the same twice."""
     alike: defaultdict[tuple[str, int, int | None], list[Entry]] = defaultdict(list)
@@ -58,10 +70,10 @@ def _copies(candidates: Sequence[Entry]) -> dict[str, Entry]:
 
 
 @lru_cache(maxsize=4096)  # folders are looked at again and again while a page is open
-def _digest(path: str, _size: int, _mtime_ns: int) -> bytes | None:
+def _digest(path: str, size: int, mtime_ns: int) -> bytes | None:
     """Of all its bytes, if it says that it is one rank of several."""
     try:
-        told = rank_inside(Source(path))
+        told = _kept_rank(path, size, mtime_ns)
         if told is None or told[1] < 2:
             return None
         digest = hashlib.blake2b(digest_size=16)

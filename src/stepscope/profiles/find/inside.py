@@ -52,12 +52,21 @@ def look_inside(entries: Sequence[Entry]) -> dict[str, Inside]:
 
 def last_event_ns(item: Entry, inside: Inside) -> int | None:
     """The time of its last events; None where finding it would take long."""
+    latest = _latest(item) if item.filesystem is not None else _kept_latest(item)
+    return None if latest is None else inside.base_ns + round(latest * 1000)
+
+
+@lru_cache(maxsize=4096)  # as below; a packed file is unpacked to its end for it
+def _kept_latest(item: Entry) -> float | None:
+    return _latest(item)
+
+
+def _latest(item: Entry) -> float | None:
     try:
-        tail = _tail(item)
+        times = _times(_tail(item))
     except Exception:  # whatever is wrong with the file is reported when it is read
         return None
-    times = _times(tail)
-    return inside.base_ns + round(max(times) * 1000) if times else None
+    return max(times, default=None)
 
 
 def _inside(item: Entry) -> Inside | None:

@@ -6,20 +6,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import polars as pl
-
 from stepscope.profiles.find.rings import cut_off_elsewhere, recording_workers
 from stepscope.profiles.find.runs import Run, in_profile_folder
 from stepscope.profiles.find.skipped import by_name
 from stepscope.profiles.find.walk import Skipped
 from stepscope.trace.problems import Problem, problem
-from stepscope.trace.trace import Trace
-from stepscope.units import duration
 
 # Workers that begin a window together name its folder by the second, each by its own clock.
 SAME_CAPTURE_NS = 30 * 1_000_000_000
-# Before this a time is no time of day but a clock that began with the machine.
-_CALENDAR_NS = 10**17
 _NAMES_SHOWN = 3
 _LEFT = re.compile(r"\.(tmp|part|partial)(\.gz)?$", re.IGNORECASE)
 _RECORDING = re.compile(r"/\.recording-([^/]+?)(?:-[0-9a-f]{8})?$")
@@ -30,7 +24,7 @@ def problems_around(run: Run, others: Sequence[Run], skipped: Sequence[Skipped])
     yield from leftovers(skipped)
     yield from cut_off_elsewhere(run, others)
     told = recording_workers([run, *others])
-    yield from never_stopped([item for item in skipped if _worker(item) not in told], _empty_beside(run))
+    yield from never_stopped([item for item in skipped if _worker(item) not in told], empty_beside(run))
     yield from _split(run, others)
 
 
@@ -65,7 +59,7 @@ def _names(paths: Sequence[str]) -> str:
     return f"{shown} …" if len(paths) > _NAMES_SHOWN else shown
 
 
-def _empty_beside(run: Run) -> list[str]:
+def empty_beside(run: Run) -> list[str]:
     """Folders of runs beside this one with nothing in them."""
     first = run.entries[0]
     if first.filesystem is not None or not in_profile_folder(first.folder):
@@ -101,28 +95,3 @@ def _split(run: Run, others: Sequence[Run]) -> Iterator[Problem]:
             count=len(apart),
             folder=run.entries[0].folder,
         )
-
-
-def ranks_apart(ranked: Sequence[tuple[int, Trace]]) -> Problem | None:
-    """A problem if the ranks' recordings do not overlap in time: different windows, or different clocks."""
-    windows = {rank: window for rank, trace in ranked if (window := _window(trace)) is not None}
-    if len(windows) < 2:
-        return None
-    late = max(windows, key=lambda rank: windows[rank][0])
-    early = min(windows, key=lambda rank: windows[rank][1])
-    gap = windows[late][0] - windows[early][1]
-    if gap <= 0:
-        return None
-    return problem("ranks-apart", f"Rank {late} starts {duration(gap)} after rank {early} ended.")
-
-
-def _window(trace: Trace) -> tuple[int, int] | None:
-    """Start and end of the trace in wall-clock time."""
-    base = trace.info.base_unix_ns
-    spans = trace.events.filter(pl.col("dur_ns") > 0)
-    first, last = spans.select(
-        pl.col("start_ns").min(), last=(pl.col("start_ns") + pl.col("dur_ns")).max()
-    ).row(0)
-    if first is None or base + first < _CALENDAR_NS:
-        return None
-    return base + first, base + last

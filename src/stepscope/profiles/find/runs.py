@@ -112,7 +112,10 @@ def ordered(runs: Iterable[list[Entry]]) -> list[list[Entry]]:
     """Ranks in order; the newest run first, but none before the one of which it repeats a few files."""
     by_path = sorted((sorted(run, key=_order) for run in runs), key=lambda run: natural(run[0].path))
     newest = sorted(by_path, key=_recorded, reverse=True)
-    repeats = [run for run in newest if any(_repeats(run, other) for other in newest)]
+    repeated = [
+        run for run in newest if len(run) > 2
+    ]  # others are repeated by none: a logdir has hundreds of them
+    repeats = [run for run in newest if any(_repeats(run, other) for other in repeated)]
     # A recording of how graphs were captured belongs to the profile beside its folder: it comes last.
     return sorted(
         newest, key=lambda run: (CAPTURES in run[0].folder.split("/"), any(run is each for each in repeats))

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from stepscope.analysis.account.account import Account
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.input_pipeline import InputPipeline, input_pipeline
 from stepscope.analysis.options import Options
@@ -20,8 +21,14 @@ from stepscope.reports.sections.section import Section
 
 def of_rank(context: RankContext) -> tuple[int, InputPipeline]:
     """The rank's loader and its stages, by the account of its critical device, as the breakdown has it."""
-    mine = context.account.slices.filter(pl.col("device").eq_missing(context.critical_device))
-    return context.rank, input_pipeline(context.trace, context.steps, replace(context.account, slices=mine))
+    return context.rank, input_pipeline(context.trace, context.steps, _of_critical_device(context))
+
+
+def _of_critical_device(context: RankContext) -> Account:
+    """That of the rank itself where it has one device: what was summed of it is summed once."""
+    slices = context.account.slices
+    mine = slices.filter(pl.col("device").eq_missing(context.critical_device))
+    return context.account if len(mine) == len(slices) else replace(context.account, slices=mine)
 
 
 def joined(ranks: Sequence[tuple[int, InputPipeline]], options: Options) -> Mapping[str, Any]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from stepscope.registers.policy.tables import REPORT_ROWS
 from stepscope.reports.build import report
-from stepscope.reports.model.report import Report
-from stepscope.server.api.routes import Answer, Ask, Binary, Json, RunRoute
+from stepscope.reports.kept import Asked
+from stepscope.reports.report import Report
+from stepscope.server.api.routes import Answer, Ask, Binary, Json, RunRoute, kept_first
 from stepscope.server.http.request import Query
+from stepscope.server.runs.first import FirstAnswers
 from stepscope.server.runs.opened import OpenedRun
 
 HIGHEST_RANK = 1_000_000
@@ -20,10 +24,16 @@ def report_json(ask: Ask) -> Answer:
     """All sections."""
     wanted = wishes(ask.query)
     name = "report json {} {} {}".format(*wanted)
-    data = ask.run.later(name, lambda: msgspec.json.encode(_report(ask.run, *wanted)))
+    data = ask.run.later(name, lambda: _report_json(ask.run, *wanted))
     if wanted == (None, None, None):  # whoever reads the report looks at its tables next
         ask.run.soon(WHOLE, lambda: _report(ask.run, limit=0))
     return Binary(data, "application/json")
+
+
+def kept_json(first: FirstAnswers, query: Query) -> Answer | None:
+    """The same of a run that is not open yet, if it was made before."""
+    data = first.report_json(_asked(*wishes(query)))
+    return None if data is None else Binary(data, "application/json")
 
 
 def whole_report(
@@ -46,6 +56,17 @@ def wishes(query: Query) -> tuple[int | None, str | None, str | None]:
     return rank, step, query.text("step_name", LONGEST_NAME, "") or None
 
 
+def _asked(
+    rank: int | None = None, step: str | None = None, step_name: str | None = None, limit: int = REPORT_ROWS
+) -> Asked:
+    return Asked(rank=rank, step=step, step_name=step_name, limit=limit)
+
+
+def _report_json(run: OpenedRun, *wanted: Any) -> bytes:
+    kept = run.first.report_json(_asked(*wanted))
+    return msgspec.json.encode(_report(run, *wanted)) if kept is None else kept
+
+
 def _report(
     run: OpenedRun,
     rank: int | None = None,
@@ -53,7 +74,12 @@ def _report(
     step_name: str | None = None,
     limit: int = REPORT_ROWS,
 ) -> Report:
-    return report(run.profile, rank=rank, step=step, step_name=step_name, limit=limit)
+    asked = _asked(rank, step, step_name, limit)
+    kept = run.first.report(asked)
+    if kept is not None:
+        return kept
+    made = report(run.profile, rank=rank, step=step, step_name=step_name, limit=limit)
+    return run.first.keep_report(asked, made)
 
 
-ROUTES = (RunRoute("report", report_json), RunRoute("ranks", ranks))
+ROUTES = (RunRoute("report", report_json, kept=kept_json), kept_first("ranks", ranks))

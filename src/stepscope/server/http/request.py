@@ -41,6 +41,10 @@ class Query:
             raise BadRequest(f"More than {MOST_PARAMETERS} parameters.")
         self._values = values
 
+    def words(self) -> str:
+        """All of them as one text, whatever their order was."""
+        return repr(sorted(self._values.items()))
+
     def has(self, name: str) -> bool:
         """Whether it was given and is not empty."""
         return bool(self._values.get(name))

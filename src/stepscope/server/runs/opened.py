@@ -18,6 +18,7 @@ from stepscope.profiles.cache.stored import LazyFrames
 from stepscope.profiles.load import load_run
 from stepscope.profiles.profile import Profile
 from stepscope.server.http.request import Refused
+from stepscope.server.runs.first import FirstAnswers
 from stepscope.server.runs.listed import ListedRun
 from stepscope.server.runs.memo import Limits, NotYet, Progress, Values, Workers, in_time
 
@@ -32,9 +33,18 @@ __all__ = ["Limits", "NotYet", "Opened", "OpenedRun", "Progress"]
 class OpenedRun:
     """A loaded profile and what was computed of it. `key` changes when the files' content does."""
 
-    def __init__(self, listed: ListedRun, profile: Profile, key: str, workers: Workers, room: Room) -> None:
+    def __init__(
+        self,
+        listed: ListedRun,
+        profile: Profile,
+        key: str,
+        workers: Workers,
+        room: Room,
+        first: FirstAnswers,
+    ) -> None:
         self.listed = listed
         self.key = key
+        self.first = first
         self._values = Values(workers, room.limits.kept_of_run, room.make)
         self._tables_bytes = 0
         self.use(profile)
@@ -180,6 +190,19 @@ class Opened:
             future, is_first = self._begin(listed, load), True
         return in_time(future, load.progress, is_first)
 
+    def begin(self, listed: ListedRun) -> None:
+        """Open the run for questions that will follow; whoever asks them is told what goes wrong."""
+        try:
+            load = self._current(listed)
+            if load.error is None and load.future is None:
+                self._begin(listed, load)
+        except StepscopeError:
+            pass
+
+    def is_open(self, listed: ListedRun) -> bool:
+        """Whether questions about it can be answered at once."""
+        return self.room.has(listed.id)
+
     def state(self, listed: ListedRun) -> tuple[str, Progress | None, StepscopeError | None]:
         """new, loading, ready or failed, without touching a file."""
         with self._lock:
@@ -226,12 +249,13 @@ class Opened:
         def progress(done: int, total: int) -> None:
             load.progress = Progress("reading", done, total)
 
+        first = FirstAnswers(listed)  # of the files as they are before they are read
         try:
             profile = load_run(listed.run, progress=progress)
         except StepscopeError as error:
             load.error = error
             raise
-        found = OpenedRun(listed, profile, load.key, self.workers, self.room)
+        found = OpenedRun(listed, profile, load.key, self.workers, self.room, first)
         self.room.put(listed.id, found)
         if found.is_in_memory:
             self._settle(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from stepscope.server.api.routes import FOREVER, Answer, Ask, Binary, Json, RunRoute
+from stepscope.server.api.routes import FOREVER, Answer, Ask, Binary, Json, RunRoute, kept_first
 from stepscope.server.http.request import BadRequest, Query, Refused
 from stepscope.server.runs.opened import OpenedRun
 from stepscope.server.timeline import tiles
@@ -211,9 +211,9 @@ def _kept(data: bytes) -> Binary:
 
 
 ROUTES: tuple[RunRoute, ...] = (
-    RunRoute("timeline/layout", layout),
-    RunRoute("timeline/names", names),
-    RunRoute("timeline/tiles", tile),
+    kept_first("timeline/layout", layout),
+    kept_first("timeline/names", names),
+    kept_first("timeline/tiles", tile),
     RunRoute("timeline/counters", counter_list),
     RunRoute("timeline/counter", counter),
     RunRoute("timeline/layer", layer),

@@ -18,6 +18,7 @@ from stepscope.registers.policy.findings import (
     OPTIMIZER_KERNELS,
     WORTH_A_FINDING,
 )
+from stepscope.trace.lookup import are_named
 from stepscope.trace.scopes import ancestors
 
 
@@ -56,8 +57,8 @@ def host_time(case: Case) -> pl.Series:
 
 def in_optimizer(events: pl.DataFrame) -> pl.Series:
     """For every event whether it is inside the optimizer's step."""
-    clears = events["name"].cast(pl.String).str.contains("zero_grad", literal=True)
-    is_optimizer = ((events["role"] == "optimizer") & ~clears).fill_null(False)
+    clears = are_named(events["name"], lambda names: names.str.contains("zero_grad", literal=True))
+    is_optimizer = (events["role"] == "optimizer").fill_null(False) & ~clears
     inside: pl.Series = ancestors(events, is_optimizer).is_not_null() | is_optimizer
     return inside
 

@@ -49,10 +49,10 @@ def _slow_products(case: Case) -> pl.DataFrame:
         pl.col("time_ns") > 0,
     )
     op = case.trace.kernels.select("event", "op")
-    shapes = case.trace.ops.select(op="event", shapes=pl.col("shapes").cast(pl.String))
+    shapes = case.trace.ops.select(op="event", shapes="shapes")
     rows = (
         products.select("event", "precision", "flops", "time_ns").join(op, on="event").join(shapes, on="op")
-    )
+    ).with_columns(pl.col("shapes").cast(pl.String))
     odd = [text for text in rows["shapes"].unique().drop_nulls() if _odd_sides(text)]
     peak = pl.col("precision").replace_strict(
         list(known), list(known.values()), default=None, return_dtype=pl.Float64

@@ -29,6 +29,10 @@ from stepscope.registers.policy.findings import (
     WEIGHTS_OVER_BATCH,
 )
 from stepscope.trace.frames import take_median
+from stepscope.trace.lookup import are_named
+from stepscope.trace.schema import Text
+
+_MULTIPLIES = r"^aten::(addmm|mm|_scaled_mm)$|^dot_general$"
 
 
 def find(case: Case) -> Finding | None:
@@ -97,9 +101,8 @@ def _optimizer_kernels(case: Case) -> pl.Series:
 
 def _products(case: Case) -> pl.DataFrame:
     """event, flops, batch and whether that is small, of the ops that multiply matrices on the device."""
-    name = pl.col("name").cast(pl.String)
     ops = case.ops.filter(
-        name.str.contains(r"^aten::(addmm|mm|_scaled_mm)$|^dot_general$"),
+        are_named(case.ops["name"].cast(Text), lambda names: names.str.contains(_MULTIPLIES)),
         pl.col("shapes").is_not_null(),
         pl.col("device_total_ns") > 0,
     ).select("event", "flops", "device_total_ns", shapes=pl.col("shapes").cast(pl.String))

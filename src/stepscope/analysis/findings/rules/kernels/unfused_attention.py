@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 
 import polars as pl
 
@@ -27,6 +28,8 @@ from stepscope.registers.policy.findings import (
     SCORES_LENGTH,
     WORTH_A_FINDING,
 )
+from stepscope.trace.lookup import are_named, distinct
+from stepscope.trace.schema import Text
 from stepscope.trace.scopes import ancestors
 
 _PRODUCT = r"(?i)bmm|matmul|^(aten::)?mm$|dot_general|einsum|gemm"
@@ -126,11 +129,13 @@ def _score_ops(case: Case) -> pl.DataFrame:
     they are large square tables which one product makes, something else reads and another product takes.
     """
     ops = case.ops.filter(pl.col("shapes").is_not_null()).select(
-        "event", "name", "flops", "device_total_ns", shapes=pl.col("shapes").cast(pl.String)
+        "event", "flops", "device_total_ns", pl.col("name", "shapes").cast(Text)
     )
     product = pl.col("name").cast(pl.String).str.contains(_PRODUCT)
     sizes = _score_sizes(ops)
-    touching = _touching(ops["shapes"].unique(), sizes)
+    if not sizes:
+        return ops.select("event", "flops", product=pl.lit(False)).clear()
+    touching = _touching(distinct(ops["shapes"]), sizes)
     halved = pl.col("shapes").is_in(_touching(touching, _causal_sizes(ops, sizes)).implode())
     left = pl.when(halved).then(pl.col("flops") * CAUSAL_WORK).otherwise("flops")
     found = ops.filter(pl.col("shapes").is_in(touching.implode()), pl.col("device_total_ns") > 0)
@@ -164,21 +169,26 @@ def _causal_sizes(ops: pl.DataFrame, sizes: set[int]) -> set[int]:
 
 def _score_sizes(ops: pl.DataFrame) -> set[int]:
     """How many elements the tables of scores have."""
-    name = pl.col("name").cast(pl.String)
-    softmax = ops.filter(name.str.contains(_SOFTMAX))["shapes"].unique()
+    softmax = _shapes_of(ops, _SOFTMAX)
     if len(softmax):
         shapes = [shape for text in softmax for shape in _shapes(text)[:1]]
         return {_elements(shape) for shape in shapes if len(shape) >= _BATCHED and shape[-2] >= SCORES_LENGTH}
-    reduced = _squares(ops.filter(name.str.contains(r"^(reduce_(max|sum)|exp|div)$"))["shapes"].unique())
-    read = _squares(ops.filter(~name.str.contains(_PRODUCT))["shapes"].unique())
-    multiplied = ops.filter(name.str.contains(_PRODUCT))["shapes"].unique()
+    reduced = _squares(_shapes_of(ops, r"^(reduce_(max|sum)|exp|div)$"))
+    read = _squares(distinct(ops.filter(~name.str.contains(_PRODUCT))["shapes"]))
+    multiplied = _shapes_of(ops, _PRODUCT)
     made = {size for text in multiplied for size in _made_sizes(_shapes(text))}
     return (reduced | read & made) & _squares(multiplied)
 
 
-def _squares(texts: pl.Series) -> set[int]:
+def _squares(texts: Iterable[str]) -> set[int]:
     """How many elements the batches of square tables have that ops of these shapes read."""
     return {_elements(shape) for text in texts for shape in _shapes(text) if _is_square(shape)}
+
+
+def _shapes_of(ops: pl.DataFrame, pattern: str) -> list[str]:
+    """The different shapes of the ops whose name matches."""
+    named = are_named(ops["name"], lambda names: names.str.contains(pattern))
+    return list(distinct(ops["shapes"].filter(named)).cast(pl.String))
 
 
 def _made_sizes(shapes: list[list[int]]) -> set[int]:
