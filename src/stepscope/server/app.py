@@ -17,6 +17,7 @@ from stepscope.server.api.capture import Captures
 from stepscope.server.api.response import error_response, file_response, not_yet, page_response, response
 from stepscope.server.api.routes import Answer, Ask, Binary, Json, RunRoute
 from stepscope.server.api.runs import shown_runs
+from stepscope.server.evidence import routes as evidence
 from stepscope.server.http.documentation import document
 from stepscope.server.http.guard import Guard
 from stepscope.server.http.request import LARGEST_BODY, Query, Refused, json_object
@@ -36,6 +37,7 @@ RUN_ROUTES: tuple[RunRoute, ...] = (
     *export.ROUTES,
     *sql.ROUTES,
     *timeline.ROUTES,
+    *evidence.ROUTES,
 )
 
 

@@ -135,11 +135,13 @@ export function showSpan(drawer, span, rank, selection) {
     ["because of", span.named_by ? linkTo(span.named_by.name, () => selection.go(rank, "events", span.named_by.id)) : null],
     ["in particular", span.detail ? linkTo(span.detail.name, () => selection.go(rank, "events", span.detail.id)) : null],
     ["thread", span.thread],
+    ["part", span.finding ? meaning?.title : null],
+    ["all of it", span.finding ? h("a", { href: timeline.context.link("trace", { events: `finding:${span.finding}` }) }, "the events of this finding") : null],
   ]);
   const parts = (span.parts ?? []).map((/** @type {{ part: string, ns: number }} */ each) => h("li", {},
     h("span", { class: "tl-bar-of", style: { width: `${Math.round((each.ns / Math.max(1, span.dur_ns)) * 160)}px`, background: `var(--p-${each.part})` } }), ` ${part(each.part).title} ${duration(each.ns)} (${share(each.ns / Math.max(1, span.dur_ns))})`));
   fill(drawer, closing(selection), h("div", { class: "tl-details" },
-    h("h2", {}, span.part && h("span", { class: "tl-swatch", style: { background: `var(--p-${span.part})` } }), meaning?.title ?? span.name),
+    h("h2", {}, span.part && h("span", { class: "tl-swatch", style: { background: `var(--p-${span.part})` } }), span.finding ? span.name : meaning?.title ?? span.name),
     h("div", {}, facts(rows)), parts.length ? section("its account", h("ul", { class: "tl-list" }, parts)) : null));
 }
 

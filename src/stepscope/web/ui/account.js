@@ -2,11 +2,13 @@
 
 import { isLeft } from "../shell/api.js";
 import { fill, h } from "./dom.js";
+import { eventsLink, stepLink } from "./events.js";
 import { figure, timeAxis } from "./figure.js";
 import { count, duration, share } from "../text/format.js";
 import { helpLink } from "../shell/help.js";
 import { shortName } from "../text/names.js";
 import { failure } from "../shell/notice.js";
+import { follow } from "../shell/place.js";
 import { inOrder, part } from "../text/parts.js";
 import { table } from "./tables.js";
 
@@ -32,8 +34,8 @@ export function basis(report) {
   return `per step, the mean of ${count(Math.max(1, ownRows(report).length))}${ranks > 1 ? ` on ${count(ranks)} ranks` : ""}`;
 }
 
-/** @param {import("../types").Report} report */
-export function oneBar(report) {
+/** @param {import("../types").Report} report @param {import("../types").Context} context */
+export function oneBar(report, context) {
   const rows = inOrder(report.breakdown).filter((row) => row.ns > 0);
   return h(
     "figure",
@@ -45,20 +47,21 @@ export function oneBar(report) {
       h("small", {}, `share of time, ${basis(report)}`),
       helpLink("report/breakdown"),
     ),
-    bar(rows, Math.max(1, ownRows(report).length)),
+    bar(rows, Math.max(1, ownRows(report).length), context),
   );
 }
 
-/** Parts beside each other, each as long as it takes, and what each is. @param {import("../types").BreakdownRow[]} rows @param {number} steps */
-export function bar(rows, steps) {
+/** Parts beside each other, each as long as it takes, and what each is; all lead to their events. @param {import("../types").BreakdownRow[]} rows @param {number} steps @param {import("../types").Context} context */
+export function bar(rows, steps, context) {
   const whole = rows.reduce((sum, row) => sum + row.share, 0) || 1;
   const pieces = rows.map((row) =>
     h(
       "i",
       {
-        class: PALE.has(row.part) ? "pale" : null,
+        class: PALE.has(row.part) ? "pale leads" : "leads",
         style: { flex: `${row.ns} 1 0`, background: `var(--p-${row.part})` },
         "data-tip": `${part(row.part).title}: ${share(row.share)}, ${duration(row.ns / steps)} a step\n${part(row.part).meaning}`,
+        onclick: (/** @type {MouseEvent} */ event) => follow(eventsLink(context, "account", row.part), event),
       },
       label(row, whole),
     ),
@@ -69,7 +72,7 @@ export function bar(rows, steps) {
     h(
       "ul",
       { class: "legend" },
-      rows.map((row, at) => h("li", { "data-tip": part(row.part).meaning }, swatch(row.part), words[at])),
+      rows.map((row, at) => h("li", { "data-tip": part(row.part).meaning }, h("a", { href: eventsLink(context, "account", row.part) }, swatch(row.part), words[at]))),
     ),
   ];
 }
@@ -102,7 +105,7 @@ export function stepBars(report, context, options) {
   const labels = rows.map((row) => (several ? `${row.step} (rank ${row.rank})` : String(row.step)));
   const note = [
     all.length > rows.length ? `The first ${rows.length} of ${count(all.length)} steps; the table has all.` : "",
-    "Click a bar to see the step in the trace.",
+    "Click a bar to see what the step did, in the trace.",
   ]
     .filter(Boolean)
     .join(" ");
@@ -169,13 +172,9 @@ function rankAxis(rows, labels) {
   };
 }
 
-/**
- * In the trace. Times since 1970 are longer than a number: tables of the server have them as text.
- * @param {import("../types").Context} context @param {import("../types").StepRow} row
- */
+/** What the step did, in the trace. @param {import("../types").Context} context @param {import("../types").StepRow} row */
 export function openStep(context, row) {
-  const start = BigInt(row.start_ns);
-  context.go("trace", { start: String(start), end: String(start + BigInt(row.duration_ns)), rank: row.rank });
+  follow(stepLink(context, row));
 }
 
 /** All parts, busy ones first; the one that costs most is open. @param {import("../types").Report} report @param {import("../types").Context} context */
@@ -210,7 +209,7 @@ function onePart(row, steps, isOpen, context) {
       ),
       h("span", { class: "names", "data-tip": names || null }, names),
     ),
-    h("p", {}, `${part(row.part).meaning} ${share(row.named_share)} of this time has a name.`),
+    h("p", {}, `${part(row.part).meaning} ${share(row.named_share)} of this time has a name. `, h("a", { href: eventsLink(context, "account", row.part) }, "see it in the trace")),
     row.names.length ? namesOf(row, steps, context) : null,
   );
 }
@@ -220,7 +219,8 @@ function namesOf(row, steps, context) {
   /** @param {{ ns: number }[]} names */
   const written = (names) =>
     names.map((each) => ({ ...each, ns: each.ns / steps, share: row.ns ? each.ns / row.ns : 0 }));
-  const room = h("div", {}, table({ columns: NAMES, rows: written(row.names) }));
+  const to = (/** @type {Record<string, any>} */ each) => eventsLink(context, "account", row.part, { name: each.name, thread: each.thread });
+  const room = h("div", {}, table({ columns: NAMES, rows: written(row.names), to }));
   if (row.names_total <= row.names.length) return room;
   const load = async () => {
     try {
@@ -231,7 +231,7 @@ function namesOf(row, steps, context) {
         Object.fromEntries(values.map((value, at) => [keys[at], value])),
       );
       const mine = all.filter((/** @type {any} */ each) => each.part === row.part);
-      fill(room, table({ columns: NAMES, rows: written(mine), total: row.names_total, whole: true }));
+      fill(room, table({ columns: NAMES, rows: written(mine), total: row.names_total, whole: true, to }));
     } catch (error) {
       if (!isLeft(error)) fill(room, failure(error, load));
     }

@@ -24,8 +24,8 @@ const LIVE = [
   { key: "share", title: "share", kind: "share", bar: true },
 ];
 
-/** @param {string} title @param {{ kind: string, op: string | null, scope: string | null, bytes: number }[]} rows @param {number | null} whole @param {number} total */
-export function liveAt(title, rows, whole, total) {
+/** @param {string} title @param {(row: Record<string, any>) => string | null} to where a row leads @param {{ kind: string, op: string | null, scope: string | null, bytes: number }[]} rows @param {number | null} whole @param {number} total */
+export function liveAt(title, to, rows, whole, total) {
   if (!rows.length)
     return [
       heading(title, "report/memory"),
@@ -72,6 +72,7 @@ export function liveAt(title, rows, whole, total) {
       columns: LIVE,
       rows: rows.map((row) => ({ ...row, share: row.bytes / sum })),
       total,
+      to,
       title: `${many(total, "group")} of allocations`,
     }),
   ];
