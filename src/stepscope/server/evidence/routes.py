@@ -46,22 +46,22 @@ def events(ask: Ask) -> Answer:
     rank = ask.query.maybe_integer("rank", 0, HIGHEST_RANK)
     if rank is not None and rank not in ask.run.profile.ranks:
         raise Refused(f"There is no rank {rank}.", status=404, where="rank")
-    handle, rank = _of_worst_rank(ask.run, handle, rank)
+    title, handle, rank = _of_worst_rank(ask.run, handle, rank)
     ranks = list(ask.run.profile.ranks) if rank is None and handle.kind != "event" else _one(ask.run, rank)
     looked = ranks[:MOST_RANKS]
     name = f"events {looked} {handle.key}"
     found = ask.run.later(name, lambda: _answer(ask.run, handle, looked), "looking for the events")
-    return Json({**found, "ranks": looked, "ranks_total": len(ranks)})
+    return Json({**found, "title": title, "ranks": looked, "ranks_total": len(ranks)})
 
 
 def _one(run: OpenedRun, rank: int | None) -> list[int]:
     return [run.profile.ranks[0] if rank is None else rank]
 
 
-def _of_worst_rank(run: OpenedRun, handle: Handle, rank: int | None) -> tuple[Handle, int | None]:
-    """A finding by its code, whatever number it was asked for by; the report says on which rank it costs most."""
+def _of_worst_rank(run: OpenedRun, handle: Handle, rank: int | None) -> tuple[str | None, Handle, int | None]:
+    """A finding by its code, whatever number it was asked for by; the report says what it is called, and on which rank it costs most."""
     if handle.kind != "finding":
-        return handle, rank
+        return None, handle, rank
     findings = whole_report(run, rank).findings
     places = {str(at + 1): each for at, each in enumerate(findings)}
     chosen = places.get(handle.name) or next((each for each in findings if each.code == handle.name), None)
@@ -70,8 +70,8 @@ def _of_worst_rank(run: OpenedRun, handle: Handle, rank: int | None) -> tuple[Ha
     worst = chosen.evidence.get("rank")
     of_rank = worst if rank is None and worst in run.profile.ranks else rank
     if chosen.code == "straggler":  # what the others wait for shows in the collectives of the late rank
-        return Handle("collective", "", {}), of_rank
-    return Handle("finding", chosen.code, {}), of_rank
+        return chosen.title, Handle("collective", "", {}), of_rank
+    return chosen.title, Handle("finding", chosen.code, {}), of_rank
 
 
 def _answer(run: OpenedRun, handle: Handle, ranks: list[int]) -> dict[str, Any]:

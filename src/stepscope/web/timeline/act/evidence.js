@@ -84,6 +84,7 @@ export class Evidence {
       const found = await timeline.ask.events(of, facts, timeline.context.rank);
       if (this.of !== of) return;
       this.found = found;
+      if (found.title) this.head(found.title);
       this.list();
       this.light();
       await this.goTo(chosen);
@@ -106,9 +107,15 @@ export class Evidence {
     const { evidence } = this.timeline.elements;
     const [kind, name] = [of.slice(0, of.indexOf(":")), of.slice(of.indexOf(":") + 1)];
     const words = titleOf(kind, name, factsOf(facts));
-    fill(evidence.title, clipped(words, 140));
-    evidence.title.dataset.tip = words;
+    this.head(words);
     fill(evidence.back, h("a", { class: "tl-button", href: this.home(), "data-tip": "Back to where you came from (Esc)", onclick: (/** @type {Event} */ event) => { event.preventDefault(); this.back(); } }, `‹ ${entry(this.page())?.title ?? "Back"}`));
+  }
+
+  /** @param {string} words */
+  head(words) {
+    const { title } = this.timeline.elements.evidence;
+    fill(title, clipped(words, 140));
+    title.dataset.tip = words;
   }
 
   /** The page that one came from, else the one that has rows of this kind. */
@@ -190,6 +197,7 @@ export class Evidence {
     if (zooms) this.zoom(start, event.dur_ns);
     if (event.id === null) await selection.chooseRange(start, start + Math.max(1, event.dur_ns), selection.allTracks());
     else await selection.goAt(event.rank, event.id);
+    if (zooms) this.reach();
     this.mark();
   }
 
@@ -201,6 +209,17 @@ export class Evidence {
     const edge = span && this.at === 0 ? long * 0.03 : Math.max(LEAST_NS, long * ROOM) / 2;
     timeline.viewport.show(low - edge, low + long + edge);
     timeline.invalidate();
+  }
+
+  /** A wait may end before the event that it is charged to begins: both are in view. */
+  reach() {
+    const { viewport } = this.timeline;
+    const { chosen } = this.selection;
+    if (!chosen || (chosen.start < viewport.end && chosen.start + chosen.dur > viewport.start)) return;
+    const edge = viewport.span * 0.1;
+    viewport.show(Math.min(viewport.start, chosen.start - edge), Math.max(viewport.end, Math.min(chosen.start + chosen.dur, chosen.start + viewport.span) + edge));
+    this.timeline.onChange();
+    this.timeline.invalidate();
   }
 
   tellPlace() {
