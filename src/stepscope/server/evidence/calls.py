@@ -1,4 +1,4 @@
-"""What the rows of the page's tables are sums of: one row per event, with the columns that a row is told apart by.
+"""What the rows of the page's tables are sums of: one row per event, with the columns that identify a row.
 
 All frames have `event` and `weight`, by which the worst comes first; those of the account also have `start_ns` and `end_ns`,
 since an event may be charged for less than all of its time.

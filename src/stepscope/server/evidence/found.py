@@ -24,7 +24,7 @@ FURTHEST_NS = 2**62
 class Found:
     """`rows`: event, weight, start_ns, end_ns, the worst first; `event` is null for time that no event explains.
 
-    `span` is the stretch of time that was asked for, where it is more than that of the events.
+    `span` is the interval that was asked for, where it is more than that of the events.
     """
 
     rows: pl.DataFrame
@@ -97,7 +97,7 @@ def _beyond_others(slices: pl.DataFrame, step: int) -> pl.DataFrame:
 
 
 def _of_idle(handle: Handle, frames: Frames) -> Found:
-    """Why a device was idle in a stretch of time."""
+    """Why a device was idle in an interval."""
     low, high = (_moment(handle.facts, name) for name in ("start", "end"))
     slices = frames("account_slices", calls.account_slices)
     device = pl.lit(handle.number() if handle.name else None, dtype=pl.Int32)

@@ -1,6 +1,6 @@
 """A handle: what a row, a mark or a finding of the page is about, as a text that fits into a link.
 
-`kernel:NAME` is a kind and a name; facts beside it, as JSON, say which of several rows of that name is meant.
+`kernel:NAME` is a kind and a name; further facts, as JSON, identify one of several rows of that name.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _facts(text: str) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, UnicodeError):
-        raise BadRequest("with is no JSON object.", where="with") from None
+        raise BadRequest("with must be a JSON object.", where="with") from None
     if len(found) > MOST_FACTS:
         raise BadRequest(f"with has more than {MOST_FACTS} facts.", where="with")
     return found

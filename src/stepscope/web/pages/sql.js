@@ -98,7 +98,7 @@ function render(root, context) {
 }
 
 /**
- * The event that a row is about: a column `event`, or the `id` of events; of several ranks only with the rank beside it.
+ * The event that a row is about: a column `event`, or the `id` of events; with several ranks only where the rank is a column, too.
  * @param {import("../types").Context} context @param {import("../types").TablePage} answer @param {string} query
  * @returns {((row: Record<string, any>) => string | null) | undefined}
  */

@@ -11,7 +11,7 @@ export function leftAs() {
   return /** @type {Left | null} */ (history.state) ?? {};
 }
 
-/** Notes in the history where the page stands, before something else is shown. */
+/** Notes the scroll and the focus in the history, before something else is shown. */
 export function keepPlace() {
   const main = document.querySelector(".main");
   if (main) history.replaceState({ ...leftAs(), scroll: main.scrollTop, focus: focused() }, "");

@@ -4,6 +4,8 @@ import { isLeft } from "../shell/api.js";
 import { fill, h } from "../ui/dom.js";
 import { count, duration, share, significant, size } from "../text/format.js";
 import { shortName } from "../text/names.js";
+import { innermostPlace } from "../text/stack.js";
+import { sourceOf } from "../ui/source.js";
 import { part } from "../text/parts.js";
 import { tickText } from "./draw/ruler.js";
 
@@ -86,9 +88,15 @@ export function showEvent(drawer, event, rank, selection) {
     h("h2", { "data-tip": event.name }, shortName(event.name)),
     shortName(event.name) === event.name ? null : h("p", { class: "tl-full" }, event.name),
     h("div", {}, about, links(event, go)),
-    h("div", {}, tables, args),
+    h("div", {}, source(event, timeline.context), tables, args),
     stack(event, go)));
   showArguments(args, event, rank, selection);
+}
+
+/** Where in the program it is, or was launched. @param {import("./types").EventShown} event @param {import("../types").Context} context */
+function source(event, context) {
+  const place = innermostPlace([...event.launch_stack, ...event.stack, event].map((each) => each.name));
+  return place && section("source", sourceOf(context, place));
 }
 
 /** What encloses it, and for work of a device what launched it. @param {import("./types").EventShown} event @param {(id: number) => () => void} go */

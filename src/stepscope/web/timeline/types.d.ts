@@ -93,7 +93,7 @@ export interface EventFound {
   rank: number; id: number | null; name: string; thread: string; step: number | null; weight: number; after_ns: number; dur_ns: number; row: number | null;
 }
 
-/** All of them, the worst first; `names` has the numbers of their names by rank, `span` the stretch of time that was asked for. */
+/** All of them, the worst first; `names` has the numbers of their names by rank, `span` the interval that was asked for. */
 export interface EventsFound {
   kind: string; name: string; title: string | null; unit: "ns" | "bytes"; total: number; events: EventFound[]; names: Record<string, number[]>;
   span: { rank: number; after_ns: number; dur_ns: number } | null; ranks: number[]; ranks_total: number;

@@ -1,5 +1,5 @@
 // From a row, a mark or a finding to its events: the address of the trace viewer that shows them, and rows that lead there.
-// A handle is a kind and a name (`kernel:NAME`); facts say which of several rows of that name is meant. See server/evidence.
+// A handle is a kind and a name (`kernel:NAME`); further facts identify one of several rows of that name. See server/evidence.
 
 import { follow } from "../shell/place.js";
 
@@ -26,7 +26,7 @@ export function openEvents(context, kind, name, facts = null, rank = context.ran
   follow(eventsLink(context, kind, name, facts, rank));
 }
 
-/** Of rows of a table: those columns are facts that the rows are told apart by. @param {Context} context @param {string} kind @param {string} [column] @param {string[]} [by] */
+/** Of rows of a table, which these columns identify. @param {Context} context @param {string} kind @param {string} [column] @param {string[]} [by] */
 export function rowLinks(context, kind, column = "name", by = BY[kind] ?? []) {
   return (/** @type {Record<string, any>} */ row) => {
     const facts = Object.fromEntries(by.filter((key) => row[key] !== undefined).map((key) => [key, row[key]]));
@@ -39,7 +39,7 @@ export function stepLink(context, row, part = null) {
   return eventsLink(context, "step", row.step, { ...(row.device === null || row.device === undefined ? {} : { device: row.device }), ...(part ? { part } : {}) }, row.rank);
 }
 
-/** Whoever follows a row, or leaves it for the next one, by mouse or keyboard. @template {HTMLElement} T @param {T} element @param {string | null} address */
+/** A row that a click or Enter follows; arrow keys go to the next one. @template {HTMLElement} T @param {T} element @param {string | null} address */
 export function leadsTo(element, address) {
   if (address === null) return element;
   element.classList.add("clickable");
@@ -47,7 +47,7 @@ export function leadsTo(element, address) {
   element.dataset.to = address;
   element.addEventListener("click", (event) => {
     if (event.target instanceof Element && event.target.closest("button, a, input, summary")) return;
-    if (!String(getSelection() ?? "")) follow(address, event); // whoever marks a name to copy it stays
+    if (!String(getSelection() ?? "")) follow(address, event); // while a name is marked, to be copied, clicks do nothing
   });
   element.addEventListener("keydown", (event) => {
     if (event.target !== element) return;

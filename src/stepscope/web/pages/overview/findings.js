@@ -2,6 +2,7 @@
 
 import { h } from "../../ui/dom.js";
 import { eventsLink } from "../../ui/events.js";
+import { sourceOf } from "../../ui/source.js";
 import { evidence } from "../../text/evidence.js";
 import { duration, speedup } from "../../text/format.js";
 import { empty } from "../../shell/notice.js";
@@ -42,17 +43,21 @@ function finding(found, at, page, context) {
     h("h3", {}, h("a", { href: events }, found.title), h("code", {}, found.code)),
     h("p", {}, found.detail),
     found.fix ? h("p", { class: "fix" }, found.fix) : null,
-    h("div", { class: "behind" }, figures(found), links),
+    h("div", { class: "behind" }, figures(found, context), links),
   );
   return h("div", { class: "finding" }, h("b", {}, String(at + 1)), words, gain(found));
 }
 
-/** @param {import("../../types").Finding} found */
-function figures(found) {
+/** @param {import("../../types").Finding} found @param {import("../../types").Context} context */
+function figures(found, context) {
   const known = evidence(found);
-  if (!known.length) return null;
+  if (!known.length && !found.where.length) return null;
   const pairs = known.map(([label, words]) => [h("dt", {}, label), h("dd", {}, words)]);
-  return h("details", {}, h("summary", {}, "evidence"), h("dl", {}, pairs));
+  const places = h("div", {});
+  const details = h("details", {}, h("summary", {}, "evidence"), h("dl", {}, pairs), places);
+  // The code is read when somebody looks at it.
+  details.addEventListener("toggle", () => places.append(...found.where.map((place) => sourceOf(context, place))), { once: true });
+  return details;
 }
 
 /** @param {import("../../types").Finding} found */

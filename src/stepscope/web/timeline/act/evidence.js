@@ -201,7 +201,7 @@ export class Evidence {
     this.mark();
   }
 
-  /** To the event with some time around it; at first to the step or stretch that was asked for. @param {number} start @param {number} dur */
+  /** To the event with some time around it; at first to the step or interval that was asked for. @param {number} start @param {number} dur */
   zoom(start, dur) {
     const { timeline, found } = this;
     const { span } = found ?? {};
