@@ -44,6 +44,7 @@ export async function start(root, context, asked) {
     keys.stop();
     timeline.stop();
     if (told.stepscopeTimeline === timeline) delete told.stepscopeTimeline;
+    if (told.stepscopeEvidence === evidence) delete told.stepscopeEvidence;
   };
   context.api.signal.addEventListener("abort", stop); // also while it still begins
   timeline.onChange = () => {
@@ -59,6 +60,7 @@ export async function start(root, context, asked) {
     if (layout.ranks.length > 1) offerRanks(timeline, layout.rank);
     if (layout.ranks.length > 1 && context.rank === null) offerAll(timeline, context, layout.ranks.length);
     told.stepscopeTimeline = timeline;
+    told.stepscopeEvidence = evidence;
     timeline.elements.search.value = place.q;
     if (place.q) search.run(place.q);
     await restore(timeline, selection, place, layout);

@@ -55,7 +55,7 @@ function figures(found, context) {
   const pairs = known.map(([label, words]) => [h("dt", {}, label), h("dd", {}, words)]);
   const places = h("div", {});
   const details = h("details", {}, h("summary", {}, "evidence"), h("dl", {}, pairs), places);
-  // The code is read when somebody looks at it.
+  // The code is read when the evidence is opened.
   details.addEventListener("toggle", () => places.append(...found.where.map((place) => sourceOf(context, place))), { once: true });
   return details;
 }
