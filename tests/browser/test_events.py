@@ -21,7 +21,7 @@ from tests.browser.conftest import Site, settle, until
 from tests.browser.profiles import FIXTURES, SAMPLE
 
 Show = Callable[..., Any]
-LISTED = "window.stepscopeEvidence?.found && !window.stepscopeTimeline?.isMoving"
+LISTED = "window.stepscopeEvidence?.found && window.stepscopeTimeline?.marked.chosen"
 
 
 @cache
@@ -69,7 +69,8 @@ class Listed:
 def listed(page: Any) -> Listed:
     """The list, once its worst event is selected."""
     page.wait_for_url(re.compile("#/trace\\?"))
-    until(page, "stepscopeTimeline?.marked.chosen && document.querySelector('.tl-events li, .tl-events p')")
+    until(page, LISTED)
+
     ids = page.evaluate("stepscopeEvidence.found.events.map((event) => event.id)")
     query = parse_qs(urlsplit(page.url).fragment.partition("?")[2])
     return Listed(
@@ -153,7 +154,7 @@ def test_a_step_a_bar_and_a_phase(show: Show) -> None:
     check(
         listed(page),
         sql(
-            "SELECT id FROM events WHERE name LIKE 'Optimizer.step%' AND kind = 'annotation' ORDER BY dur_ns DESC"
+            "SELECT id FROM events WHERE name LIKE 'Optimizer.step%' AND source_category = 'user_annotation' ORDER BY dur_ns DESC"
         ),
     )
     page.go_back()
@@ -168,7 +169,7 @@ def test_a_stage_a_copy_and_where_compute_goes(show: Show) -> None:
     page = show("input", "kineto_gpu")
     row(page, "input", "make_batch").click()
     found = listed(page)
-    assert sorted(found.ids) == sql("SELECT id FROM events WHERE name = 'make_batch' AND kind = 'annotation' AND step IS NOT NULL ORDER BY id")  # fmt: skip
+    assert sorted(found.ids) == sql("SELECT id FROM events WHERE name = 'make_batch' AND source_category = 'user_annotation' AND step IS NOT NULL ORDER BY id")  # fmt: skip
     page = show("device", "kineto_gpu")
     row(page, "copies", "HtoD").click()
     check(
@@ -307,7 +308,7 @@ def test_escape_first_clears_what_was_selected_meanwhile(show: Show) -> None:
 
 def test_findings_are_bands_on_the_time_line(show: Show, site: Site) -> None:
     page = show("trace", "kineto_gpu")
-    until(page, "stepscopeTimeline?.firstPaint > 0 && stepscopeTimeline.arriving === 0")
+    until(page, "window.stepscopeTimeline?.firstPaint > 0 && stepscopeTimeline.arriving === 0")
     titles = [
         finding["title"] for finding in site.get(f"api/runs/{site.run('kineto_gpu')}/report")["findings"]
     ]
