@@ -285,7 +285,7 @@ export class Evidence {
     timeline.minimap.hits = null;
     this.show(false);
     timeline.context.setParams({ events: null, facts: null }, { replace: true });
-    this.search.again();
+    if (this.search.text.trim()) this.search.again();
     timeline.elements.overlay.focus();
   }
 }
