@@ -27,7 +27,8 @@ def op_events(context: RankContext) -> pl.DataFrame:
     inside = calls.filter(pl.col("step").is_not_null()) if calls["step"].count() else calls
     cost = "device_self_ns" if inside["device_self_ns"].sum() else "host_self_ns"
     kept = inside.filter(~pl.col("repeated"))
-    return kept.select("event", "name", "scope", "shapes", "placement", weight=cost)
+    on_device = pl.lit(cost == "device_self_ns")
+    return kept.select("event", "name", "scope", "shapes", "placement", weight=cost, on_device=on_device)
 
 
 def stacked_op_events(context: RankContext) -> pl.DataFrame:

@@ -18,16 +18,18 @@ from stepscope.server.http.request import BadRequest
 
 Frames = Callable[[str, Callable[[RankContext], pl.DataFrame]], pl.DataFrame]
 FURTHEST_NS = 2**62
+_CHARGED = "the time charged to it"
 
 
 @dataclass(frozen=True)
 class Found:
     """`rows`: event, weight, start_ns, end_ns, the worst first; `event` is null for time that no event explains.
 
-    `span` is the interval that was asked for, where it is more than that of the events.
+    `by` is what the weight is, in words; `span` is the interval that was asked for, where it is more than that of the events.
     """
 
     rows: pl.DataFrame
+    by: str = "duration"
     unit: str = "ns"
     span: tuple[int, int] | None = None
 
@@ -35,24 +37,28 @@ class Found:
 def find_events(handle: Handle, frames: Frames) -> Found:
     """What the handle means; `frames` gives the frame of a name, made once."""
     if handle.kind in _TABLES:
-        make, columns = _TABLES[handle.kind]
+        make, columns, by = _TABLES[handle.kind]
         frame = frames(make.__name__, make)
-        return Found(_worst_first(_chosen(frame, handle, columns)))
+        return Found(_worst_first(_chosen(frame, handle, columns)), by)
     if handle.kind not in _WAYS:
         known = ", ".join(sorted({*_TABLES, *_WAYS}))
         raise BadRequest("There is no such kind of handle.", where="of", fix=f"The kinds are {known}.")
     return _WAYS[handle.kind](handle, frames)
 
 
-# By kind the frame, and its columns that name and facts may ask for: the name is the first.
-_TABLES: dict[str, tuple[Callable[[RankContext], pl.DataFrame], tuple[str, ...]]] = {
-    "kernel": (calls.kernel_events, ("name", "op", *calls.LAUNCH)),
-    "phase": (calls.phase_events, ("name",)),
-    "collective": (calls.collective_events, ("name", "group", "group_size", "dtype", "step", "bytes")),
-    "copy": (calls.copy_events, ("direction", "source", "target")),
-    "stage": (calls.stage_calls, ("name",)),
-    "compute": (calls.compute_events, ("title",)),
-    "roofline": (calls.roofline_events, ("class", "op")),
+# By kind the frame, its columns that name and facts may ask for (the name is the first), and what its weight is.
+_TABLES: dict[str, tuple[Callable[[RankContext], pl.DataFrame], tuple[str, ...], str]] = {
+    "kernel": (calls.kernel_events, ("name", "op", *calls.LAUNCH), "duration"),
+    "phase": (calls.phase_events, ("name",), "duration"),
+    "collective": (
+        calls.collective_events,
+        ("name", "group", "group_size", "dtype", "step", "bytes"),
+        "duration",
+    ),
+    "copy": (calls.copy_events, ("direction", "source", "target"), "duration"),
+    "stage": (calls.stage_calls, ("name",), "self time"),
+    "compute": (calls.compute_events, ("title",), "time of this kind"),
+    "roofline": (calls.roofline_events, ("class", "op"), "time"),
 }
 
 
@@ -64,7 +70,8 @@ def _of_event(handle: Handle, frames: Frames) -> Found:
 def _of_op(handle: Handle, frames: Frames) -> Found:
     make = calls.stacked_op_events if "stack" in handle.facts else calls.op_events
     frame = frames(make.__name__, make)
-    return Found(_worst_first(_chosen(frame, handle, ("name", "scope", "shapes", "placement", "stack"))))
+    by = "device self time" if frame["on_device"].any() else "host self time"
+    return Found(_worst_first(_chosen(frame, handle, ("name", "scope", "shapes", "placement", "stack"))), by)
 
 
 def _of_account(handle: Handle, frames: Frames) -> Found:
@@ -72,7 +79,7 @@ def _of_account(handle: Handle, frames: Frames) -> Found:
     slices = frames("account_slices", calls.account_slices).filter("critical")
     if not handle.name:
         slices = slices.filter(pl.col("part").is_in(IDLE_PARTS))
-    return Found(_by_event(_chosen(slices, handle, ("part", "name", "thread", "step"))))
+    return Found(_by_event(_chosen(slices, handle, ("part", "name", "thread", "step"))), _CHARGED)
 
 
 def _of_step(handle: Handle, frames: Frames) -> Found:
@@ -85,7 +92,11 @@ def _of_step(handle: Handle, frames: Frames) -> Found:
         return Found(_by_event(chosen))
     extra = _beyond_others(slices, handle.number())
     joined = chosen.join(extra, on=["part", "name"], how="left", nulls_equal=True, maintain_order="left")
-    return Found(_by_event(joined), span=_extent(slices.filter(pl.col("step") == handle.number())))
+    return Found(
+        _by_event(joined),
+        "what it takes beyond the other steps",
+        span=_extent(slices.filter(pl.col("step") == handle.number())),
+    )
 
 
 def _beyond_others(slices: pl.DataFrame, step: int) -> pl.DataFrame:
@@ -107,7 +118,7 @@ def _of_idle(handle: Handle, frames: Frames) -> Found:
         pl.col("start_ns") < high,
         pl.col("end_ns") > low,
     )
-    return Found(_by_event(inside), span=(low, high))
+    return Found(_by_event(inside), _CHARGED, span=(low, high))
 
 
 def _of_memory(handle: Handle, frames: Frames) -> Found:
@@ -121,21 +132,20 @@ def _of_memory(handle: Handle, frames: Frames) -> Found:
         live = lives.filter(pl.col("time_ns") <= at, freed.is_null() | (freed > at))
     facts.pop("at", None)
     wanted = Handle(handle.kind, handle.name, facts)
-    return Found(_worst_first(_chosen(live, wanted, ("kind", "op", "scope", "device"))), unit="bytes")
+    return Found(_worst_first(_chosen(live, wanted, ("kind", "op", "scope", "device"))), "size", "bytes")
 
 
 def _of_finding(handle: Handle, frames: Frames) -> Found:
     """The slices that the finding owns; for one about memory, what is kept or live at the peak."""
     rows = frames("finding_slices", finding_slices).filter(pl.col("code") == handle.name)
     if len(rows):
-        return Found(_by_event(rows))
+        return Found(_by_event(rows), _CHARGED)
     if not handle.name.startswith("memory-"):
         return Found(_worst_first(_chosen(rows, Handle("finding", "", {}), ())))
     lives = frames("allocations", calls.allocations).filter(pl.col("device") != "cpu")
     kept = pl.col("freed_ns").is_null() & pl.col("step").is_not_null()
-    return Found(
-        _worst_first(lives.filter(kept if handle.name == "memory-growth" else "at_peak")), unit="bytes"
-    )
+    chosen = lives.filter(kept if handle.name == "memory-growth" else "at_peak")
+    return Found(_worst_first(chosen), "size", "bytes")
 
 
 _WAYS: dict[str, Callable[[Handle, Frames], Found]] = {

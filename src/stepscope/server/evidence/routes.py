@@ -76,19 +76,19 @@ def _of_worst_rank(run: OpenedRun, handle: Handle, rank: int | None) -> tuple[st
 
 def _answer(run: OpenedRun, handle: Handle, ranks: list[int]) -> dict[str, Any]:
     shown: list[EventFound] = []
-    total, unit, span, names = 0, "ns", None, {}
+    total, unit, by, span, names = 0, "ns", "", None, {}
     for rank in ranks:
         view = view_at(run, rank)
         found = find_events(handle, _frames(run, rank))
         _check_ids(view, found)
-        total, unit = total + len(found.rows), found.unit
+        total, unit, by = total + len(found.rows), found.unit, found.by
         span = _placed(view, found) if span is None else span
         shown += _shown(view, found)
         names[str(rank)] = _name_numbers(view, found)
     if len(ranks) > 1:
         shown.sort(key=lambda each: (-each.weight, each.rank, each.id or 0))
     kept = shown[:MOST_EVENTS]
-    return {"kind": handle.kind, "name": handle.name, "unit": unit, "total": total, "span": span, "names": names, "events": kept}  # fmt: skip
+    return {"kind": handle.kind, "name": handle.name, "unit": unit, "by": by, "total": total, "span": span, "names": names, "events": kept}  # fmt: skip
 
 
 def _frames(run: OpenedRun, rank: int) -> Callable[..., pl.DataFrame]:

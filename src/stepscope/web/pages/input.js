@@ -2,7 +2,7 @@
 
 import { fill, h } from "../ui/dom.js";
 import { eventsLink, openEvents, rowLinks } from "../ui/events.js";
-import { figure, plain, timeAxis } from "../ui/figure.js";
+import { figure, lettersBeside, plain, timeAxis } from "../ui/figure.js";
 import { duration, share } from "../text/format.js";
 import { clipped, shortName } from "../text/names.js";
 import { helpLink } from "../shell/help.js";
@@ -105,7 +105,7 @@ function stages(context, rows) {
         yaxis: {
           autorange: "reversed",
           tickvals: rows.map((_, at) => at),
-          ticktext: rows.map((row) => plain(clipped(shortName(row.name), 44))),
+          ticktext: rows.map((row) => plain(clipped(shortName(row.name), lettersBeside(44)))),
         },
       },
     }),

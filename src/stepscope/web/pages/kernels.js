@@ -2,7 +2,7 @@
 
 import { fill } from "../ui/dom.js";
 import { rowLinks } from "../ui/events.js";
-import { figure, plain, timeAxis } from "../ui/figure.js";
+import { figure, lettersBeside, plain, timeAxis } from "../ui/figure.js";
 import { count, duration, share } from "../text/format.js";
 import { clipped, shortName } from "../text/names.js";
 import { helpLink } from "../shell/help.js";
@@ -134,7 +134,7 @@ function top(context, rows, total) {
         yaxis: {
           autorange: "reversed",
           tickvals: rows.map((_, at) => at),
-          ticktext: rows.map((row) => plain(clipped(shortName(row.name), 48))),
+          ticktext: rows.map((row) => plain(clipped(shortName(row.name), lettersBeside(48)))),
         },
       },
     }),

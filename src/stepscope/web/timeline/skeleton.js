@@ -30,7 +30,7 @@ export function build(root) {
     download: h("a", { class: "tl-button", "data-tip": "Downloads a Chrome trace: drop it on ui.perfetto.dev or chrome://tracing" }, "Open in Perfetto"),
     help: button("?", "Keys and mouse", "?"),
   };
-  const minimap = h("canvas", { class: "tl-minimap", tabindex: "0", role: "slider", "aria-label": "The whole trace; drag to choose what is shown" });
+  const minimap = h("canvas", { class: "tl-minimap", tabindex: "0", role: "slider", "aria-valuemin": "0", "aria-valuemax": "100", "aria-valuenow": "0", "aria-label": "The whole trace; drag to choose what is shown" });
   const ruler = h("canvas", { class: "tl-ruler", "aria-hidden": "true" });
   const span = h("div", { class: "tl-span" });
   const side = h("div", { class: "tl-side", role: "list", "aria-label": "Tracks" });

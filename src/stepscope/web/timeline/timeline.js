@@ -4,11 +4,11 @@ import { duration } from "../text/format.js";
 import { onThemeChange } from "../shell/theme.js";
 import { palette } from "./draw/colours.js";
 import { CounterTiles } from "./draw/counters.js";
-import { heightOf, hitAt } from "./act/hits.js";
+import { hitAt } from "./act/hits.js";
 import { buildLines, foldable, noArrangement, nothingMatches } from "./lines.js";
 import { Minimap, paintRuler } from "./draw/minimap.js";
 import { reorder } from "./act/order.js";
-import { paintOverlay, sourceId } from "./draw/overlay.js";
+import { movedBy, paintOverlay } from "./draw/overlay.js";
 import { Painter } from "./draw/painter.js";
 import { build } from "./skeleton.js";
 import { Asker } from "./net/source.js";
@@ -128,7 +128,7 @@ export class Timeline {
   arrange() {
     this.elements.buttons.fold.textContent = this.arrangement.allFolded ? "Unfold all" : "Fold all";
     const { lines, height } = buildLines(this.ranks, this.arrangement);
-    const moved = this.moved(lines);
+    const moved = movedBy(this.scene, lines, this.marked.chosen);
     this.lines = lines;
     this.linesHeight = height;
     this.elements.nothing.hidden = !nothingMatches(lines, this.arrangement.filter);
@@ -137,14 +137,6 @@ export class Timeline {
     this.scrollTo(this.scroll + moved);
     this.onChange();
     this.invalidate();
-  }
-
-  /** How far rows that come or go move the selected slice, where it is in view: it stays where it is. @param {import("./types").Line[]} lines the new ones */
-  moved(lines) {
-    const { chosen } = this.marked;
-    if (!chosen) return 0;
-    const [before, after] = [this.lines, lines].map((each) => heightOf(each, sourceId(chosen.rank, chosen.layer), chosen.row));
-    return before && after && before.y >= this.scroll && before.y < this.scroll + this.height ? after.y - before.y : 0;
   }
 
   /** @param {number} top */
@@ -206,6 +198,7 @@ export class Timeline {
     const shown = `${duration(this.viewport.span)} shown`;
     if (this.elements.span.textContent === shown) return;
     this.elements.span.textContent = shown;
+    this.minimap.tell(this.viewport, shown);
     this.toldSpan = now;
   }
 

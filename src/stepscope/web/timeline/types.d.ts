@@ -95,6 +95,6 @@ export interface EventFound {
 
 /** All of them, the worst first; `names` has the numbers of their names by rank, `span` the interval that was asked for. */
 export interface EventsFound {
-  kind: string; name: string; title: string | null; unit: "ns" | "bytes"; total: number; events: EventFound[]; names: Record<string, number[]>;
+  kind: string; name: string; title: string | null; unit: "ns" | "bytes"; by: string; total: number; events: EventFound[]; names: Record<string, number[]>;
   span: { rank: number; after_ns: number; dur_ns: number } | null; ranks: number[]; ranks_total: number;
 }

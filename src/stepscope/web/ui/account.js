@@ -13,7 +13,8 @@ import { inOrder, part } from "../text/parts.js";
 import { table } from "./tables.js";
 
 const LETTER = 0.0075; // of the bar, where the page is as narrow as it may be
-const PALE = new Set(["python", "host_collective", "profiler", "unrecorded"]); // white words on these cannot be read
+// White words on these cannot be read.
+export const PALE = new Set(["copy", "input", "python", "host_collective", "io", "device_gap", "profiler", "unexplained"]);
 const BARS = 400;
 const NAMED_RANKS = 12; // more have no room for more than their number
 const MOST_NAMES = 1000; // as many as the server sends at once
@@ -58,7 +59,7 @@ export function bar(rows, steps, context) {
     h(
       "i",
       {
-        class: PALE.has(row.part) ? "pale leads" : "leads",
+        class: `leads${PALE.has(row.part) ? " pale" : row.part === "unrecorded" ? " inked" : ""}`,
         style: { flex: `${row.ns} 1 0`, background: `var(--p-${row.part})` },
         "data-tip": `${part(row.part).title}: ${share(row.share)}, ${duration(row.ns / steps)} a step\n${part(row.part).meaning}`,
         onclick: (/** @type {MouseEvent} */ event) => follow(eventsLink(context, "account", row.part), event),

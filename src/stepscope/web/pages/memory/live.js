@@ -1,5 +1,6 @@
 // What was live in memory at one moment: by kind as a bar, and by op and module as a table.
 
+import { PALE } from "../../ui/account.js";
 import { h } from "../../ui/dom.js";
 import { many, share, size } from "../../text/format.js";
 import { empty } from "../../shell/notice.js";
@@ -49,6 +50,7 @@ export function liveAt(title, to, rows, whole, total) {
         h(
           "i",
           {
+            class: PALE.has((KINDS[kind] ?? "p-unexplained").slice(2)) ? "pale" : null,
             style: { flex: `${value} 1 0`, background: `var(--${KINDS[kind] ?? "p-unexplained"})` },
             "data-tip": `${kind}: ${size(value)}, ${share(value / sum)}`,
           },

@@ -160,7 +160,8 @@ export class Evidence {
     const more = found.total > found.events.length ? h("p", { class: "sub" }, `The worst ${count(found.events.length)} of ${count(found.total)}.`) : null;
     const left = found.ranks_total > found.ranks.length ? h("p", { class: "sub" }, `Of ${count(found.ranks.length)} of ${count(found.ranks_total)} ranks; choose a rank in the header to see its own.`) : null;
     const none = rows.length ? null : h("p", { class: "sub" }, "No event of its own was recorded: the figure was measured elsewhere, or is what is left of a total.");
-    fill(list, none, rows.length ? h("ol", {}, rows) : null, more, left);
+    const order = rows.length > 1 ? h("p", { class: "sub" }, `The worst first, by ${found.by}.`) : null;
+    fill(list, none, order, rows.length ? h("ol", {}, rows) : null, more, left);
     timeline.resize();
   }
 

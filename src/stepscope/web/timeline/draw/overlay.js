@@ -19,6 +19,13 @@ export function sourceId(rank, layer) {
   return layer === "events" ? `${rank}` : `${rank}/${layer}`;
 }
 
+/** How far rows that come or go move the selected slice, where it is in view: it stays where it is. @param {import("./painter.js").Scene} scene @param {import("../types").Line[]} lines the new ones @param {Chosen | null} chosen */
+export function movedBy(scene, lines, chosen) {
+  if (!chosen) return 0;
+  const [before, after] = [scene.lines, lines].map((each) => heightOf(each, sourceId(chosen.rank, chosen.layer), chosen.row));
+  return before && after && before.y >= scene.scroll && before.y < scene.scroll + scene.height ? after.y - before.y : 0;
+}
+
 /**
  * Paints on the same canvas as the slices: a second one of that size would cost more than painting them again.
  * @param {CanvasRenderingContext2D} ctx @param {import("./painter.js").Scene} scene @param {Marked} marked
