@@ -6,7 +6,7 @@ import { entry } from "../../shell/pages.js";
 import { fill, h } from "../../ui/dom.js";
 import { count, duration, size } from "../../text/format.js";
 import { clipped, shortName } from "../../text/names.js";
-import { part } from "../../text/parts.js";
+import { factsOf, homeOf, titleOf } from "./handles.js";
 import { joinedBins } from "./search.js";
 
 /** @typedef {import("../timeline.js").Timeline} Timeline */
@@ -18,34 +18,6 @@ import { joinedBins } from "./search.js";
 const BINS = 512;
 const ROOM = 4; // times as long as the event is what is shown around it
 const LEAST_NS = 2_000;
-/** What a handle is about in words, and the page that has a row for it. @type {Record<string, [string, string]>} */
-const KINDS = {
-  finding: ["finding", "overview"],
-  account: ["account", "overview"],
-  op: ["op", "ops"],
-  kernel: ["kernel", "kernels"],
-  phase: ["phase", "steps"],
-  step: ["step", "steps"],
-  collective: ["collective", "collectives"],
-  copy: ["copy", "device"],
-  idle: ["idle device", "device"],
-  stage: ["input stage", "input"],
-  compute: ["compute", "kernels"],
-  roofline: ["class", "kernels"],
-  memory: ["live memory", "memory"],
-  event: ["event", "sql"],
-};
-
-/** What the events are of, in a few words. @param {string} kind @param {string} name @param {Record<string, any>} facts */
-export function titleOf(kind, name, facts) {
-  if (kind === "account") return `${part(name).title}${facts.name ? `: ${shortName(facts.name)}` : ""}`;
-  if (kind === "step") return `step ${name}${facts.part ? `, ${part(facts.part).title}` : ""}`;
-  if (kind === "idle") return name ? `idle time of device ${name}` : "idle time";
-  if (kind === "roofline" && facts.op) return `${name}: ${facts.op}`;
-  if (kind === "memory") return [name, facts.op, facts.scope].filter(Boolean).join(", ");
-  return `${KINDS[kind]?.[0] ?? kind} ${shortName(name)}`.trim();
-}
-
 /** The list, and what it is a list of. */
 export class Evidence {
   /** @param {Timeline} timeline @param {Selection} selection @param {Search} search */
@@ -121,7 +93,7 @@ export class Evidence {
   /** The page that one came from, else the one that has rows of this kind. */
   page() {
     const { from } = leftAs();
-    return from && from !== "trace" && entry(from) ? from : KINDS[this.of.slice(0, this.of.indexOf(":"))]?.[1] ?? "overview";
+    return from && from !== "trace" && entry(from) ? from : homeOf(this.of);
   }
 
   home() {
@@ -288,14 +260,5 @@ export class Evidence {
     timeline.context.setParams({ events: null, facts: null }, { replace: true });
     if (this.search.text.trim()) this.search.again();
     timeline.elements.overlay.focus();
-  }
-}
-
-/** @param {string} text @returns {Record<string, any>} */
-function factsOf(text) {
-  try {
-    return text ? JSON.parse(text) : {};
-  } catch {
-    return {};
   }
 }
