@@ -39,11 +39,12 @@ TEXTS = [
     "", "a", "x" * 3000, "\0", "\ud7ff", "é", "🙂" * 50, "%", "'", '"', "<script>", "../../etc/passwd", "..%2f..", "\\\\host\\x", "*", ".*", "(", "a" * 400,
     "name:", "name:\0", "dur_ns>", "dur_ns>1ms", 'a"b', "true", "gpu:0", "cpu", "scope", "stack", "host", "device", "csv", "name", "dur_ns",
     "start_ns", "shapes,scope", "1,2,3", "1:2", "3:", ",", ",,,", "0,1,2,99999999999",
+    "kernel:", "op:aten::mm", "step:3", "step:-1", "event:99", "finding:1", "account:input", "memory:unknown", "idle:0", '{"start": 1, "end": 2}', '{"op": null}', "{",
 ]  # fmt: skip
 PARAMETERS = [
     "rank", "step", "step_name", "sort", "desc", "filter", "offset", "limit", "as", "by", "measure", "device", "start", "end", "at", "points", "a", "b",
     "key", "event", "track", "tracks", "level", "from", "to", "query", "q", "width", "rows", "buckets", "token", "first", "count", "direction", "name",
-    "groups", "ranks", "kind", "text", "after", "before", "pixels", "tile", "tiles", "version",
+    "groups", "ranks", "kind", "text", "after", "before", "pixels", "tile", "tiles", "version", "of", "with", "file", "line",
 ]  # fmt: skip
 TABLES = [
     "steps",

@@ -144,14 +144,21 @@ def _input_and_all(parts: pl.DataFrame) -> tuple[int, int]:
     return int(parts.filter(pl.col("part") == "input")["ns"].sum()), int(parts["ns"].sum())
 
 
-def _stages(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
+def stage_events(trace: Trace, account: Account | None) -> pl.DataFrame:
+    """The events that the stages are made of: id, name, self_ns and more."""
+    return _with_self_time(trace, _inside(trace, account))
+
+
+def _with_self_time(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
     events = trace.events
     own = array("q", bytes(8 * len(events)))
     self_times(buffer(events["parent"].fill_null(order.NONE)), buffer(events["dur_ns"]), own)
-    self_ns = series("self", own, pl.Int64)
-    rows = inside.with_columns(
-        self_ns=self_ns.gather(inside["id"]), above=events["name"].gather(inside["parent"])
-    )
+    return inside.with_columns(self_ns=series("self", own, pl.Int64).gather(inside["id"]))
+
+
+def _stages(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
+    events = trace.events
+    rows = _with_self_time(trace, inside).with_columns(above=events["name"].gather(inside["parent"]))
     outer = (pl.col("above") != pl.col("name")).fill_null(True)
     kinds = _kinds(events, inside)
     rows = rows.with_columns(kind=pl.Series(_LABELS).gather(kinds.gather(rows["id"]))).sort(

@@ -24,6 +24,7 @@ PHASES = {
     "part": pl.String,
     "ns": pl.Int64,
 }
+_SPANS = {"name": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64, "event": pl.UInt32}
 _NUMBERED = r"#\d+$|\.\d+$"
 
 
@@ -47,12 +48,12 @@ def phases(trace: Trace, steps: Steps, account: Account, device: int | None) -> 
 
 
 def phase_spans(trace: Trace, steps: Steps) -> pl.DataFrame:
-    """name, start_ns, end_ns of the outermost annotations in steps, without the steps themselves."""
+    """name, start_ns, end_ns and event of the outermost annotations in steps, without the steps themselves."""
     events = trace.events
     marks = (events["kind"] == "annotation") & (events["dur_ns"] > 0) & events["step"].is_not_null()
     mine = marks & events["track"].is_in(steps.host["track"].unique().implode())
     if not mine.any():
-        return pl.DataFrame(schema={"name": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64})
+        return pl.DataFrame(schema=_SPANS)
     is_step = (events["role"] == "step").fill_null(False)
     if steps.source == "annotation" and steps.name is not None:
         is_step |= (events["name"].cast(pl.String) == steps.name).fill_null(False)
@@ -62,6 +63,7 @@ def phase_spans(trace: Trace, steps: Steps) -> pl.DataFrame:
         pl.col("name").cast(pl.String).str.replace(_NUMBERED, ""),
         "start_ns",
         end_ns=pl.col("start_ns") + pl.col("dur_ns"),
+        event="id",
     )
 
 

@@ -30,6 +30,7 @@ def serve(
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
     no_capture: Annotated[bool, typer.Option("--no-capture", help="Do not offer to record from running jobs.")] = False,
     capture_server: Annotated[list[str] | None, typer.Option("--capture-server", metavar="HOST:PORT", help="A profiler server of TensorFlow or JAX that the page may record from; may be given several times.", show_default=False)] = None,
+    source: Annotated[list[str] | None, typer.Option("--source", metavar="FOLDER", help="Show lines of code below this folder where stacks name them; may be given several times.", show_default=False)] = None,
     quiet: QuietOption = False,
     color: ColorOption = Color.auto,
 ) -> None:  # fmt: skip
@@ -40,6 +41,7 @@ def serve(
     """
     with session(quiet, False, color) as talk:
         from stepscope.server.api.capture import server_addresses
+        from stepscope.server.api.source import Sources, source_folders
         from stepscope.server.app import Settings, make_app
         from stepscope.server.http.guard import host_names
         from stepscope.server.http.sign_in import sign_in_from
@@ -54,6 +56,7 @@ def serve(
         settings = Settings(
             capture=not no_capture,
             capture_servers=server_addresses(capture_server or ()),
+            sources=Sources(source_folders(source or ())),
             guard=_guard(host, host_names(allow_host or ()), sign_in),
         )
         app = make_app([Place(path) for path in wanted], settings)

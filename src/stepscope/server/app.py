@@ -17,6 +17,8 @@ from stepscope.server.api.capture import Captures
 from stepscope.server.api.response import error_response, file_response, not_yet, page_response, response
 from stepscope.server.api.routes import Answer, Ask, Binary, Json, RunRoute
 from stepscope.server.api.runs import shown_runs
+from stepscope.server.api.source import Sources
+from stepscope.server.evidence import routes as evidence
 from stepscope.server.http.documentation import document
 from stepscope.server.http.guard import Guard
 from stepscope.server.http.request import LARGEST_BODY, Query, Refused, json_object
@@ -37,6 +39,7 @@ RUN_ROUTES: tuple[RunRoute, ...] = (
     *export.ROUTES,
     *sql.ROUTES,
     *timeline.ROUTES,
+    *evidence.ROUTES,
 )
 
 
@@ -47,6 +50,7 @@ class Settings:
     capture: bool = True
     capture_servers: tuple[str, ...] = ()
     in_tensorboard: bool = False
+    sources: Sources = field(default_factory=Sources)
     guard: Guard = field(default_factory=Guard)
     limits: Limits = field(default_factory=Limits)
 
@@ -138,6 +142,8 @@ class App:
             a, b = self._two(query)
             data = self._values.later(f"diff {a.key} {b.key}", lambda: compare.difference(a, b), "comparing")
             return Binary(data, "application/json")
+        if path == "source":
+            return Json(self.settings.sources.around(query))
         if path == "doctor":
             return Json(self._values.later("doctor", doctor.of_machine, "examining this machine"))
         if path.startswith("docs/"):
@@ -152,6 +158,7 @@ class App:
             "scanning": not self.runs.found().is_complete,
             "capture": self.settings.capture and self.captures.folder is not None,
             "in_tensorboard": self.settings.in_tensorboard,
+            "sources": bool(self.settings.sources.folders),
         }
 
     def _captured(self, request: Request, words: list[str]) -> Answer:

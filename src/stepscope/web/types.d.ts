@@ -27,6 +27,8 @@ export interface State {
   scanning: boolean;
   capture: boolean;
   in_tensorboard: boolean;
+  /** Whether lines of code may be asked for. */
+  sources: boolean;
 }
 
 export interface Runs { runs: Run[]; skipped: { path: string; reason: string }[]; scanning: boolean }

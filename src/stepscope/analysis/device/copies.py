@@ -29,7 +29,7 @@ def copies_table(trace: Trace | None, account: Account | None) -> pl.DataFrame:
     """Rows of the report's copies, the longest in total first."""
     if trace is None:
         return pl.DataFrame(schema=_ROWS)
-    rows = _calls(trace).join(_exposed(account), on="event", how="left", maintain_order="left")
+    rows = copy_calls(trace).join(_exposed(account), on="event", how="left", maintain_order="left")
     exposed = pl.col("exposed_ns").sum() if account is not None else pl.lit(None, dtype=pl.Int64)
     moved = pl.col("bytes").is_not_null() & (pl.col("dur_ns") > 0)
     grouped = rows.group_by(_PLACES, maintain_order=True).agg(
@@ -43,7 +43,8 @@ def copies_table(trace: Trace | None, account: Account | None) -> pl.DataFrame:
     return conform(grouped.with_columns(told), _ROWS).sort("total_ns", descending=True, maintain_order=True)
 
 
-def _calls(trace: Trace) -> pl.DataFrame:
+def copy_calls(trace: Trace) -> pl.DataFrame:
+    """One row per copy or memset inside the steps: event, direction, source, target, bytes, dur_ns."""
     work = trace.events.filter(pl.col("kind").is_in(["copy", "memset"]))
     if trace.events["step"].count():
         work = work.filter(pl.col("step").is_not_null())

@@ -28,7 +28,17 @@ def of_rank(context: RankContext) -> OfRank:
     """The findings on the rank's critical device."""
     if context.steps.windows.is_empty():
         return OfRank(context.rank, [], None)
-    case = Case(
+    case = case_of(context)
+    found = apply_rules(case)
+    if context.steps.is_whole:
+        # Much of a recording is before and after the job: idle time without a cause is no advice.
+        found = [each for each in found if each.code != "idle-unexplained"]
+    return OfRank(context.rank, found, replay_together(case, found))
+
+
+def case_of(context: RankContext) -> Case:
+    """What the rules may ask about the rank; it must have steps, or one window over the whole recording."""
+    return Case(
         trace=context.trace,
         steps=context.steps,
         account=context.account,
@@ -40,11 +50,6 @@ def of_rank(context: RankContext) -> OfRank:
         compute_of=lambda: context.compute,
         workload=context.workload.kind,
     )
-    found = apply_rules(case)
-    if context.steps.is_whole:
-        # Much of a recording is before and after the job: idle time without a cause is no advice.
-        found = [each for each in found if each.code != "idle-unexplained"]
-    return OfRank(context.rank, found, replay_together(case, found))
 
 
 def joined(ranks: Sequence[OfRank], options: Options) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Rows that no file has: the steps, what the program calls their phases, and the account of each device.
+"""Rows that no file has: the steps, what the program calls their phases, the account of each device, and the findings.
 
 They are worked out when they are first asked for; the trace is on the screen before that.
 """
@@ -12,10 +12,13 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.context import RankContext
+from stepscope.analysis.findings.finding import order
+from stepscope.analysis.findings.owned import owned_slices
 from stepscope.analysis.options import Options
-from stepscope.analysis.parts import PARTS
+from stepscope.analysis.parts import PARTS, Part
 from stepscope.analysis.phases import phase_spans
 from stepscope.analysis.steps.find import Steps, find_steps
+from stepscope.reports.sections.findings import case_of
 from stepscope.reports.wording.parts import part
 from stepscope.server.timeline import styles
 from stepscope.server.timeline.details import thread_name
@@ -23,7 +26,7 @@ from stepscope.server.timeline.store import Store, store_of_spans
 from stepscope.server.timeline.view import View, lean
 from stepscope.trace.trace import Trace
 
-LAYERS = ("steps", "phases", "account")
+LAYERS = ("steps", "phases", "account", "findings")
 _SOURCES = {
     "marker": "marked by", "annotation": "the annotation", "program": "the program", "inferred": "found by repetition",
     "whole": "no steps, the whole recording",
@@ -52,12 +55,19 @@ def layer_of(view: View, name: str) -> Layer:
     return view.run.later(f"timeline {name} {view.name}", lambda: lean(_make(view, name)), _STAGES[name])
 
 
-_STAGES = {"steps": "finding steps", "phases": "finding phases", "account": "working out the account"}
+_STAGES = {
+    "steps": "finding steps",
+    "phases": "finding phases",
+    "account": "working out the account",
+    "findings": "looking for the findings",
+}
 
 
 def _make(view: View, name: str) -> Layer:
     if name == "account":
         return _account(view.trace, view.rank)
+    if name == "findings":
+        return _findings(view.trace, view.rank)
     steps = view.run.kept(f"timeline found steps {view.name}", lambda: find_steps(view.trace))
     return _steps(view.trace, steps) if name == "steps" else _phases(view.trace, steps)
 
@@ -141,6 +151,38 @@ def _account(trace: Trace, rank: int) -> Layer:
     return _layer(rows, spans, [part(name).title for name in PARTS])
 
 
+def _findings(trace: Trace, rank: int) -> Layer:
+    """A row for each finding: the time that it owns, in the colour of the part that it is of."""
+    context = RankContext(rank, trace, Options())
+    case = None if context.steps.windows.is_empty() else case_of(context)
+    owned = {} if case is None else owned_slices(case)
+    found = {
+        each.code: each for each in (sorted(case.earlier, key=order) if case else []) if len(owned[each.code])
+    }
+    rows = [
+        LayerRow(at, each.title, f"finding {each.code}: the time that it owns")
+        for at, each in enumerate(found.values())
+    ]
+    frames = [_OWNED] + [
+        owned[code].select("start_ns", "end_ns", "part", "named_by", "detail", "thread", "step", "device", code=pl.lit(code), row=pl.lit(at))
+        for at, code in enumerate(found)
+    ]  # fmt: skip
+    spans = pl.concat(frames, how="diagonal_relaxed").with_columns(
+        dur_ns=pl.col("end_ns") - pl.col("start_ns"),
+        name=pl.col("row").cast(pl.UInt32),
+        style=pl.col("part").to_physical().cast(pl.UInt32) + styles.BY_NAME,
+    )
+    return _layer(rows, spans, [each.title for each in found.values()])
+
+
+_OWNED = pl.DataFrame(
+    schema={
+        "start_ns": pl.Int64, "end_ns": pl.Int64, "part": Part, "named_by": pl.UInt32, "detail": pl.UInt32, "thread": pl.UInt32,
+        "step": pl.Int32, "device": pl.Int32, "code": pl.String, "row": pl.Int32,
+    }
+)  # fmt: skip
+
+
 def _of(trace: Trace, device: int | None) -> str:
     return f" of {_device(trace, device)}" if device is not None else ""
 
@@ -171,6 +213,7 @@ def span_details(view: View, name: str, number: int) -> dict[str, Any] | None:
         "dur_ns": span["dur_ns"],
         "row": row or 0,
         "part": span.get("part"),
+        "finding": span.get("code"),
         "step": span.get("step"),
         "device": _device(view.trace, span["device"]) if span.get("device") is not None else None,
         "thread": thread_name(view.trace, span["thread"]) if span.get("thread") is not None else None,

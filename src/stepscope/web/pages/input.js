@@ -1,7 +1,8 @@
 // The input pipeline: how much of the step it takes, how much of that the device waits for, and which stage is slow.
 
 import { fill, h } from "../ui/dom.js";
-import { figure, plain, timeAxis } from "../ui/figure.js";
+import { eventsLink, openEvents, rowLinks } from "../ui/events.js";
+import { figure, lettersBeside, plain, timeAxis } from "../ui/figure.js";
 import { duration, share } from "../text/format.js";
 import { clipped, shortName } from "../text/names.js";
 import { helpLink } from "../shell/help.js";
@@ -52,23 +53,25 @@ async function render(root, context) {
       ? h(
           "div",
           { class: "problem warning" },
-          h("h3", {}, finding.title),
+          h("h3", {}, h("a", { href: eventsLink(context, "finding", finding.code) }, finding.title)),
           h("p", {}, finding.detail),
           h("p", { class: "fix" }, finding.fix),
         )
       : null,
-    stages(input.stages.slice(0, TOP)),
+    stages(context, input.stages.slice(0, TOP)),
     serverTable(context, {
       name: "input",
       help: helpLink("report/input"),
       title: "Stages",
       why: "No stage was recorded.",
+      rowTip: "Enter or click: its events in the trace",
+      to: rowLinks(context, "stage"),
     }),
   );
 }
 
-/** @param {import("../types").Report["input"]["stages"]} rows */
-function stages(rows) {
+/** @param {import("../types").Context} context @param {import("../types").Report["input"]["stages"]} rows */
+function stages(context, rows) {
   const { scale, unit } = timeAxis(Math.max(...rows.map((row) => row.self_ns), 1));
   const kinds = [...new Set(rows.map((row) => row.kind))];
   return figure({
@@ -102,9 +105,11 @@ function stages(rows) {
         yaxis: {
           autorange: "reversed",
           tickvals: rows.map((_, at) => at),
-          ticktext: rows.map((row) => plain(clipped(shortName(row.name), 44))),
+          ticktext: rows.map((row) => plain(clipped(shortName(row.name), lettersBeside(44)))),
         },
       },
     }),
+    note: "Click a bar to see its events in the trace.",
+    onClick: (event) => openEvents(context, "stage", rows[event.points[0].y].name),
   });
 }

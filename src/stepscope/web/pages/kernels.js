@@ -1,10 +1,12 @@
 // What ran on the device, kernel by kernel.
 
 import { fill } from "../ui/dom.js";
-import { figure, plain, timeAxis } from "../ui/figure.js";
+import { rowLinks } from "../ui/events.js";
+import { figure, lettersBeside, plain, timeAxis } from "../ui/figure.js";
 import { count, duration, share } from "../text/format.js";
 import { clipped, shortName } from "../text/names.js";
 import { helpLink } from "../shell/help.js";
+import { follow } from "../shell/place.js";
 import { empty } from "../shell/notice.js";
 import { facts, pageHead } from "../ui/pieces.js";
 import { serverTable } from "../ui/servertable.js";
@@ -43,12 +45,14 @@ async function render(root, context) {
       ],
       ["of unknown precision", precision.unknown_share ? share(precision.unknown_share) : null],
     ]),
-    top(kernels.rows.slice(0, TOP), kernels.total),
+    top(context, kernels.rows.slice(0, TOP), kernels.total),
     serverTable(context, {
       name: "kernels",
       help: helpLink("report/kernels"),
       title: "All kernels",
       why: "No kernels were recorded.",
+      rowTip: "Enter or click: its calls in the trace",
+      to: rowLinks(context, "kernel"),
     }),
     roofline?.parts.length ? compute(context, roofline) : null,
   );
@@ -72,6 +76,8 @@ function compute(context, roofline) {
       help: helpLink("report/roofline"),
       title: "Where compute goes",
       why: "No kernels ran inside the steps.",
+      rowTip: "Enter or click: the kernels in the trace",
+      to: rowLinks(context, "compute", "reason"),
     }),
     serverTable(context, {
       name: "roofline",
@@ -79,12 +85,14 @@ function compute(context, roofline) {
       help: helpLink("report/roofline"),
       title: "Classes and ops against their bound",
       why: "No kernels ran inside the steps.",
+      rowTip: "Enter or click: the kernels in the trace",
+      to: (row) => rowLinks(context, "roofline", "class", row.op === null ? [] : ["op"])(row),
     }),
   ];
 }
 
-/** @param {Record<string, any>[]} rows @param {number} total */
-function top(rows, total) {
+/** @param {import("../types").Context} context @param {Record<string, any>[]} rows @param {number} total */
+function top(context, rows, total) {
   const { scale, unit } = timeAxis(Math.max(...rows.map((row) => row.total_ns), 1));
   const kinds = [...new Set(rows.map((row) => String(row.precision)))];
   return figure({
@@ -126,10 +134,11 @@ function top(rows, total) {
         yaxis: {
           autorange: "reversed",
           tickvals: rows.map((_, at) => at),
-          ticktext: rows.map((row) => plain(clipped(shortName(row.name), 48))),
+          ticktext: rows.map((row) => plain(clipped(shortName(row.name), lettersBeside(48)))),
         },
       },
     }),
-    note: rows.some((row) => row.tensor_cores) ? "Hatched bars ran on tensor cores." : "",
+    note: `${rows.some((row) => row.tensor_cores) ? "Hatched bars ran on tensor cores. " : ""}Click a bar to see the calls in the trace.`,
+    onClick: (event) => follow(rowLinks(context, "kernel")(rows[event.points[0].y])),
   });
 }

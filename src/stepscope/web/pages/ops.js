@@ -2,6 +2,7 @@
 
 import { isLeft } from "../shell/api.js";
 import { fill, h } from "../ui/dom.js";
+import { rowLinks } from "../ui/events.js";
 import { hash, visible } from "../ui/flame.js";
 import { count, duration, share } from "../text/format.js";
 import { helpLink } from "../shell/help.js";
@@ -108,6 +109,8 @@ function opsTable(context, rows) {
     query: () => ({ by: [...by].join(",") }),
     why: "No ops were recorded.",
     hide: nowhere(rows),
+    rowTip: "Enter or click: its calls in the trace",
+    to: (row) => rowLinks(context, "op", "name", [...by])(row),
   });
   return [
     h(

@@ -3,6 +3,7 @@
 import { isLeft } from "../shell/api.js";
 import { csvText } from "../text/csv.js";
 import { fill, h } from "../ui/dom.js";
+import { eventsLink } from "../ui/events.js";
 import { count, many } from "../text/format.js";
 import { helpLink } from "../shell/help.js";
 import { latest } from "../shell/latest.js";
@@ -15,7 +16,7 @@ const EXAMPLES = /** @type {[string, string][]} */ ([
     "Device time by op",
     "SELECT op.name AS op, COUNT(*) AS kernels, SUM(work.dur_ns) AS device_ns\nFROM kernels\nJOIN events AS work ON work.id = kernels.event\nJOIN events AS op ON op.id = kernels.op\nGROUP BY op.name ORDER BY device_ns DESC LIMIT 20",
   ],
-  ["Longest events", "SELECT name, kind, start_ns, dur_ns FROM events ORDER BY dur_ns DESC LIMIT 20"],
+  ["Longest events", "SELECT id, name, kind, start_ns, dur_ns FROM events ORDER BY dur_ns DESC LIMIT 20"],
   [
     "Time by kind",
     "SELECT kind, COUNT(*) AS events, SUM(dur_ns) AS total_ns FROM events GROUP BY kind ORDER BY total_ns DESC",
@@ -47,7 +48,7 @@ function render(root, context) {
     const began = performance.now();
     try {
       const answer = await only(context.api.post(`api/runs/${context.run}/sql`, { query }));
-      fill(told, result(answer, performance.now() - began));
+      fill(told, result(answer, performance.now() - began, eventOf(context, answer, query)));
     } catch (error) {
       if (isLeft(error)) return; // an example was chosen meanwhile, or the page was left
       fill(told, failure(error));
@@ -96,8 +97,22 @@ function render(root, context) {
   if (context.params.get("query")) void run();
 }
 
-/** @param {import("../types").TablePage & { truncated: boolean }} answer @param {number} ms */
-function result(answer, ms) {
+/**
+ * The event that a row is about: a column `event`, or the `id` of events; with several ranks only where the rank is a column, too.
+ * @param {import("../types").Context} context @param {import("../types").TablePage} answer @param {string} query
+ * @returns {((row: Record<string, any>) => string | null) | undefined}
+ */
+export function eventOf(context, answer, query) {
+  const names = answer.columns.map((column) => column.name.toLowerCase());
+  const ofEvents = /\bevents\b/i.test(query) && !/\btracks\b/i.test(query);
+  const at = Math.max(names.indexOf("event"), names.indexOf("event_id"), ofEvents ? names.indexOf("id") : -1);
+  const rank = names.indexOf("rank");
+  if (at < 0 || (rank < 0 && (context.about?.ranks ?? 1) > 1)) return undefined;
+  return (row) => (Number.isInteger(row[at]) ? eventsLink(context, "event", row[at], null, rank < 0 ? context.rank : row[rank]) : null);
+}
+
+/** @param {import("../types").TablePage & { truncated: boolean }} answer @param {number} ms @param {((row: Record<string, any>) => string | null) | undefined} to */
+function result(answer, ms, to) {
   const columns = answer.columns.map((column, at) => ({
     key: String(at),
     title: column.title,
@@ -107,8 +122,8 @@ function result(answer, ms) {
   const note = `${many(answer.total, "row")} in ${count(Math.round(ms))} ms${answer.truncated ? "; only the first are shown: add a LIMIT or a WHERE" : ""}`;
   if (!rows.length) return h("p", { class: "sub" }, `No rows, in ${count(Math.round(ms))} ms.`);
   return [
-    h("p", { class: answer.truncated ? "cut" : "sub" }, note),
-    table({ columns, rows, all: true, tools: [csv(answer)] }),
+    h("p", { class: answer.truncated ? "cut" : "sub" }, `${note}${to ? "; a row opens its event in the trace" : ""}`),
+    table({ columns, rows, all: true, tools: [csv(answer)], to }),
   ];
 }
 

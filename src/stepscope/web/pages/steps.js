@@ -1,6 +1,7 @@
 // How long each step took, which are outliers, and where in the trace to look at them.
 
 import { openStep, ownRows, stepBars } from "../ui/account.js";
+import { rowLinks, stepLink } from "../ui/events.js";
 import { fill } from "../ui/dom.js";
 import { figure, timeAxis } from "../ui/figure.js";
 import { count, duration, share, times } from "../text/format.js";
@@ -64,9 +65,20 @@ async function render(root, context) {
       why: "No steps were found.",
       hide: same(report.steps.rows),
       write: { start_ns: (value) => `+${duration(Number(value) - first)}` },
-      rowTip: "Enter or click: open this step in the trace",
-      onRow: (row) => openStep(context, /** @type {any} */ (row)),
+      rowTip: "Enter or click: what this step does, in the trace",
+      to: (row) => stepLink(context, /** @type {any} */ (row)),
     }),
+    report.phases.length
+      ? serverTable(context, {
+          name: "phases",
+          prefix: "phases-",
+          help: helpLink("report/phases"),
+          title: "Phases of the step",
+          why: "The program marks no phases.",
+          rowTip: "Enter or click: its calls in the trace",
+          to: rowLinks(context, "phase"),
+        })
+      : null,
   );
 }
 

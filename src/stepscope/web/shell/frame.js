@@ -29,7 +29,7 @@ export function makeFrame(root, watch, links, state) {
   };
   tellTheme();
   onThemeChange(tellTheme);
-  const capture = state.capture ? h("button", { type: "button", onclick: links.capture }, "Capture …") : null;
+  const capture = state.capture ? h("button", { type: "button", class: "capture", onclick: links.capture }, "Capture …") : null;
   const menu = h(
     "button",
     { type: "button", "aria-label": "show or hide the navigation", onclick: () => root.classList.toggle("narrow") },
@@ -60,7 +60,7 @@ export function makeFrame(root, watch, links, state) {
       "header",
       { class: "head" },
       menu,
-      h("a", { class: "brand", href: "#/runs" }, logo(), "stepscope"),
+      h("a", { class: "brand", href: "#/runs", "aria-label": "stepscope, all runs" }, logo(), h("span", {}, "stepscope")),
       picker,
       rank,
       h("span", { class: "grow" }),

@@ -6,6 +6,7 @@ import { fill, h } from "../ui/dom.js";
 import { makeFrame } from "./frame.js";
 import { failure, nothingFound, problem, progressBox } from "./notice.js";
 import { entry } from "./pages.js";
+import { keepPlace, leftAs, restorePlace, watchLeaving } from "./place.js";
 import { changed, integer, parse, write } from "./route.js";
 import * as theme from "./theme.js";
 import * as tip from "./tip.js";
@@ -36,6 +37,7 @@ async function run(root, state) {
     isDefault: false,
   };
   let end = () => {};
+  let left = new AbortController();
   const here = () => parse(location.hash);
   const address = () => write(here().page, here().params);
 
@@ -45,8 +47,11 @@ async function run(root, state) {
     if (hash === shown.hash) return;
     // Someone has followed a link, which this page is told of a moment later: the view that they leave must not undo that.
     if (options.quiet && address() !== shown.hash) return;
-    if (options.replace) history.replaceState(null, "", hash);
-    else history.pushState(null, "", hash);
+    if (options.replace) history.replaceState(history.state, "", hash);
+    else {
+      keepPlace();
+      history.pushState(options.quiet ? { from: leftAs().from } : null, "", hash);
+    }
     if (!options.quiet) {
       show();
       return;
@@ -65,6 +70,10 @@ async function run(root, state) {
     }
     end();
     end = () => {};
+    left.abort();
+    left = new AbortController();
+    const before = parse(shown.hash).page;
+    if (history.state === null && before && before !== page) history.replaceState({ from: before }, "");
     const id = params.get("run") ?? "";
     const about = watch.find(id);
     const isMissing = target.needsRun && id !== "" && !about;
@@ -74,12 +83,13 @@ async function run(root, state) {
     frame.tellLink(location.hash);
     document.title = [target.title, about?.name, "stepscope"].filter(Boolean).join(" · ");
     frame.view.className = "view";
-    frame.view.parentElement?.scrollTo(0, 0);
+    frame.view.parentElement?.scrollTo({ top: 0, behavior: "instant" });
     if (isMissing) fill(frame.view, watch.all().scanning ? looking() : vanished(null));
     else if (target.needsRun && !id) fill(frame.view, ...withoutRun(!watch.runs().length && !watch.all().scanning));
     else {
       const onRanks = (/** @type {number[]} */ ranks) => frame.tellRanks(id, ranks);
       end = showView({ page, params, about, state, watch, root: frame.view, navigate, again: show, onRanks });
+      if (frame.view.parentElement) restorePlace(frame.view.parentElement, left.signal);
     }
   };
 
@@ -123,6 +133,7 @@ async function run(root, state) {
   const follow = () => {
     if (address() !== shown.hash) show();
   };
+  watchLeaving();
   addEventListener("hashchange", follow);
   addEventListener("popstate", follow);
   await watch.refresh();

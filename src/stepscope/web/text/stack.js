@@ -17,6 +17,23 @@ const FOREIGN = new RegExp(
   ].join("|"),
 );
 
+// PyTorch writes `train.py(12): step`, JAX `$train.py:12 step`.
+const PLACE = /^(?:\$([^\s:]+\.py):(\d{1,9}) |(.+?)\((\d{1,9})\): )(.+)$/;
+
+/** The place that the name of a Python frame gives; null for a built-in, an annotation or an op. @param {string} name @returns {import("../types").Place | null} */
+export function placeOf(name) {
+  const found = PLACE.exec(name);
+  return found && { file: found[1] ?? found[3], line: Number(found[2] ?? found[4]), function: found[5] };
+}
+
+/** Where in the program: the innermost frame of the user's own code, else the innermost of all. @param {string[]} names outermost first */
+export function innermostPlace(names) {
+  const frames = names.filter((name) => placeOf(name) !== null);
+  const own = frames.filter((name) => !FOREIGN.test(name));
+  const frame = (own.length ? own : frames).at(-1);
+  return frame === undefined ? null : placeOf(frame);
+}
+
 /** The innermost frame that is neither a framework's nor Python's own. @param {string} stack innermost frame first */
 export function ownFrame(stack) {
   return stack.split(BETWEEN).find((frame) => frame && !FOREIGN.test(frame)) ?? null;

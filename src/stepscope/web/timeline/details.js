@@ -4,6 +4,8 @@ import { isLeft } from "../shell/api.js";
 import { fill, h } from "../ui/dom.js";
 import { count, duration, share, significant, size } from "../text/format.js";
 import { shortName } from "../text/names.js";
+import { innermostPlace } from "../text/stack.js";
+import { sourceOf } from "../ui/source.js";
 import { part } from "../text/parts.js";
 import { tickText } from "./draw/ruler.js";
 
@@ -86,9 +88,15 @@ export function showEvent(drawer, event, rank, selection) {
     h("h2", { "data-tip": event.name }, shortName(event.name)),
     shortName(event.name) === event.name ? null : h("p", { class: "tl-full" }, event.name),
     h("div", {}, about, links(event, go)),
-    h("div", {}, tables, args),
+    h("div", {}, source(event, timeline.context), tables, args),
     stack(event, go)));
   showArguments(args, event, rank, selection);
+}
+
+/** Where in the program it is, or was launched. @param {import("./types").EventShown} event @param {import("../types").Context} context */
+function source(event, context) {
+  const place = innermostPlace([...event.launch_stack, ...event.stack, event].map((each) => each.name));
+  return place && section("source", sourceOf(context, place));
 }
 
 /** What encloses it, and for work of a device what launched it. @param {import("./types").EventShown} event @param {(id: number) => () => void} go */
@@ -135,11 +143,13 @@ export function showSpan(drawer, span, rank, selection) {
     ["because of", span.named_by ? linkTo(span.named_by.name, () => selection.go(rank, "events", span.named_by.id)) : null],
     ["in particular", span.detail ? linkTo(span.detail.name, () => selection.go(rank, "events", span.detail.id)) : null],
     ["thread", span.thread],
+    ["part", span.finding ? meaning?.title : null],
+    ["all of it", span.finding ? h("a", { href: timeline.context.link("trace", { events: `finding:${span.finding}` }) }, "the events of this finding") : null],
   ]);
   const parts = (span.parts ?? []).map((/** @type {{ part: string, ns: number }} */ each) => h("li", {},
     h("span", { class: "tl-bar-of", style: { width: `${Math.round((each.ns / Math.max(1, span.dur_ns)) * 160)}px`, background: `var(--p-${each.part})` } }), ` ${part(each.part).title} ${duration(each.ns)} (${share(each.ns / Math.max(1, span.dur_ns))})`));
   fill(drawer, closing(selection), h("div", { class: "tl-details" },
-    h("h2", {}, span.part && h("span", { class: "tl-swatch", style: { background: `var(--p-${span.part})` } }), meaning?.title ?? span.name),
+    h("h2", {}, span.part && h("span", { class: "tl-swatch", style: { background: `var(--p-${span.part})` } }), span.finding ? span.name : meaning?.title ?? span.name),
     h("div", {}, facts(rows)), parts.length ? section("its account", h("ul", { class: "tl-list" }, parts)) : null));
 }
 

@@ -1,13 +1,13 @@
 // The address of what is shown: times, selection, marks, tracks and their order. Another page links here with `start`, `end`,
 // `event` and `rank`; `of` is the event's rank where that is not the shown one, `open` are the ranks that are read beside that one.
-// Times are those of the trace, often since 1970, which only whole numbers of any length tell to the nanosecond.
+// `events` and `facts` are a handle: the events behind a figure of another page (act/evidence.js). Times are those of the trace, often since 1970, which only whole numbers of any length tell to the nanosecond.
 
 /** @typedef {import("./types").Chosen} Chosen */
 /**
  * @typedef {{ start: bigint, end: bigint, kept: boolean }} Mark
  * @typedef {{ start: bigint | null, end: bigint | null, event: number | null, of: number | null, layer: string, from: bigint | null, to: bigint | null,
  *   tracks: string[], rank: number | null, open: number[], pinned: string[], folded: string[], filter: string, q: string,
- *   marks: Mark[], order: Map<string, string[]> }} Place  order: of the tracks in each group that was arranged
+ *   events: string, facts: string, marks: Mark[], order: Map<string, string[]> }} Place  order: of the tracks in each group that was arranged
  */
 
 const NUMBER = /^-?\d{1,15}$/;
@@ -85,6 +85,8 @@ export function readPlace(params) {
     order: orderOf(keys(params, "order")),
     filter: (params.get("filter") ?? "").slice(0, LONGEST),
     q: (params.get("q") ?? "").slice(0, 300),
+    events: params.get("events") ?? "",
+    facts: params.get("facts") ?? "",
   };
 }
 

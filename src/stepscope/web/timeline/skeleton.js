@@ -30,7 +30,7 @@ export function build(root) {
     download: h("a", { class: "tl-button", "data-tip": "Downloads a Chrome trace: drop it on ui.perfetto.dev or chrome://tracing" }, "Open in Perfetto"),
     help: button("?", "Keys and mouse", "?"),
   };
-  const minimap = h("canvas", { class: "tl-minimap", tabindex: "0", role: "slider", "aria-label": "The whole trace; drag to choose what is shown" });
+  const minimap = h("canvas", { class: "tl-minimap", tabindex: "0", role: "slider", "aria-valuemin": "0", "aria-valuemax": "100", "aria-valuenow": "0", "aria-label": "The whole trace; drag to choose what is shown" });
   const ruler = h("canvas", { class: "tl-ruler", "aria-hidden": "true" });
   const span = h("div", { class: "tl-span" });
   const side = h("div", { class: "tl-side", role: "list", "aria-label": "Tracks" });
@@ -45,12 +45,25 @@ export function build(root) {
   const stage = h("div", { class: "tl-stage" }, side, h("div", { class: "tl-picture" }, canvas, overlay), bar, nothing);
   const toolbar = h("div", { class: "tl-toolbar" },
     search, found, buttons.previous, buttons.next, filter, h("span", { class: "tl-grow" }), status, buttons.whole, buttons.ranks, buttons.fold, buttons.download, buttons.help);
+  const evidence = {
+    back: h("span", {}),
+    title: h("b", { class: "tl-of" }),
+    place: h("span", { class: "tl-place", role: "status", "aria-live": "polite" }),
+    previous: button("‹", "The event before", "P"),
+    next: button("›", "The next event", "N"),
+    fold: h("button", { type: "button", "aria-expanded": "true", "data-tip": "Show or hide the list of events" }, "List"),
+    close: button("✕", "Show all events again"),
+    strip: h("div", { class: "tl-strip", hidden: true, role: "group", "aria-label": "Events behind a figure" }),
+    list: h("aside", { class: "tl-events", hidden: true, "aria-label": "Events, the worst first", tabindex: "0" }),
+  };
+  evidence.strip.append(evidence.back, evidence.title, evidence.previous, evidence.place, evidence.next, evidence.fold, evidence.close);
   const frame = h("div", { class: "tl" },
     toolbar,
+    evidence.strip,
     h("div", { class: "tl-top" }, h("div", { class: "tl-corner" }, span), h("div", { class: "tl-maps" }, minimap, ruler)),
-    stage, grip, drawer);
+    h("div", { class: "tl-middle" }, stage, evidence.list), grip, drawer);
   root.append(frame);
-  return { frame, search, found, filter, buttons, minimap, ruler, span, side, canvas, overlay, bar, spacer, drawer, grip, status, stage, nothing };
+  return { frame, search, found, filter, buttons, minimap, ruler, span, side, canvas, overlay, bar, spacer, drawer, grip, status, stage, nothing, evidence };
 }
 
 /** @typedef {ReturnType<typeof build>} Elements */

@@ -8,7 +8,7 @@ import { hitAt } from "./act/hits.js";
 import { buildLines, foldable, noArrangement, nothingMatches } from "./lines.js";
 import { Minimap, paintRuler } from "./draw/minimap.js";
 import { reorder } from "./act/order.js";
-import { paintOverlay } from "./draw/overlay.js";
+import { movedBy, paintOverlay } from "./draw/overlay.js";
 import { Painter } from "./draw/painter.js";
 import { build } from "./skeleton.js";
 import { Asker } from "./net/source.js";
@@ -42,7 +42,7 @@ export class Timeline {
     this.lines = [];
     this.linesHeight = 0;
     /** @type {import("./draw/overlay.js").Marked} */
-    this.marked = { hover: null, chosen: null, links: [], range: null, marks: [], pointer: null };
+    this.marked = { hover: null, chosen: null, links: [], range: null, marks: [], bands: [], pointer: null };
     /** @type {Map<string, Uint8Array>} which names are lit, by source */
     this.lit = new Map();
     this.tiles = new Tiles((...wish) => this.ask.tile(...wish), () => this.invalidate(), (error) => this.tell(String(error instanceof Error ? error.message : error), true));
@@ -67,6 +67,8 @@ export class Timeline {
     this.onSearch = () => {};
     /** @type {((rank: RankShown) => void)} */
     this.onUnfoldRank = () => {};
+    /** Which names are lit was decided anew by the search. */
+    this.onLit = () => {};
     this.arriving = 0; // rows that the server still works out
     /** Another rank was read. */
     this.onRank = () => {};
@@ -126,12 +128,13 @@ export class Timeline {
   arrange() {
     this.elements.buttons.fold.textContent = this.arrangement.allFolded ? "Unfold all" : "Fold all";
     const { lines, height } = buildLines(this.ranks, this.arrangement);
+    const moved = movedBy(this.scene, lines, this.marked.chosen);
     this.lines = lines;
     this.linesHeight = height;
     this.elements.nothing.hidden = !nothingMatches(lines, this.arrangement.filter);
     this.elements.nothing.textContent = `No track matches “${this.arrangement.filter.trim()}”${this.ranks.length > 1 ? " in the unfolded ranks" : ""}.`;
     this.elements.spacer.style.height = `${height + 40}px`;
-    this.scrollTo(this.scroll);
+    this.scrollTo(this.scroll + moved);
     this.onChange();
     this.invalidate();
   }
@@ -195,6 +198,7 @@ export class Timeline {
     const shown = `${duration(this.viewport.span)} shown`;
     if (this.elements.span.textContent === shown) return;
     this.elements.span.textContent = shown;
+    this.minimap.tell(this.viewport, shown);
     this.toldSpan = now;
   }
 

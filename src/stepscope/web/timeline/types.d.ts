@@ -87,3 +87,14 @@ export interface EventShown {
   stack: { id: number; name: string; kind: string }[]; launch_stack: { id: number; name: string; kind: string }[]; facts: Record<string, Record<string, any>>; links: LinkShown[];
   links_total: number; op: { id: number; name: string } | null;
 }
+
+/** One of the events behind a figure. `after_ns` and `dur_ns` are of the time that counts, which may be less than the event; `id` is null where no event explains it. */
+export interface EventFound {
+  rank: number; id: number | null; name: string; thread: string; step: number | null; weight: number; after_ns: number; dur_ns: number; row: number | null;
+}
+
+/** All of them, the worst first; `names` has the numbers of their names by rank, `span` the interval that was asked for. */
+export interface EventsFound {
+  kind: string; name: string; title: string | null; unit: "ns" | "bytes"; by: string; total: number; events: EventFound[]; names: Record<string, number[]>;
+  span: { rank: number; after_ns: number; dur_ns: number } | null; ranks: number[]; ranks_total: number;
+}

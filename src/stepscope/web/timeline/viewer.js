@@ -4,6 +4,7 @@ import { isLeft } from "../shell/api.js";
 import { h } from "../ui/dom.js";
 import { count } from "../text/format.js";
 import { showHelp } from "./help.js";
+import { Evidence } from "./act/evidence.js";
 import { Keys } from "./act/keys.js";
 import { clockShort } from "./lines.js";
 import { readPlace, writePlace } from "./link.js";
@@ -17,7 +18,8 @@ import { Timeline } from "./timeline.js";
 
 const LINK_AFTER_MS = 350;
 const ASK_FIRST_FROM = 4_000_000; // events: from here on the account is made only when it is asked for
-const LAYERS = /** @type {Record<string, string>} */ ({ steps: "Steps", phases: "Phases", account: "Account" });
+const LAYERS = /** @type {Record<string, string>} */ ({ steps: "Steps", phases: "Phases", account: "Account", findings: "Findings" });
+const SLOW = new Set(["account", "findings"]);
 const MANY_TRACKS = 60;
 const RANKS_AT_ONCE = 16; // that are read by one click
 const FOLDED_IN_LINK = 300;
@@ -32,7 +34,8 @@ export async function start(root, context, asked) {
   const timeline = new Timeline(root, context);
   const selection = new Selection(timeline);
   const search = new Search(timeline, selection);
-  const keys = new Keys(timeline, selection, search, () => showHelp(root));
+  const evidence = new Evidence(timeline, selection, search);
+  const keys = new Keys(timeline, selection, search, evidence, () => showHelp(root));
   const told = /** @type {any} */ (window); // where the tests and the benchmark look
   let timer = 0;
   let isRestored = false;
@@ -41,6 +44,7 @@ export async function start(root, context, asked) {
     keys.stop();
     timeline.stop();
     if (told.stepscopeTimeline === timeline) delete told.stepscopeTimeline;
+    if (told.stepscopeEvidence === evidence) delete told.stepscopeEvidence;
   };
   context.api.signal.addEventListener("abort", stop); // also while it still begins
   timeline.onChange = () => {
@@ -56,9 +60,11 @@ export async function start(root, context, asked) {
     if (layout.ranks.length > 1) offerRanks(timeline, layout.rank);
     if (layout.ranks.length > 1 && context.rank === null) offerAll(timeline, context, layout.ranks.length);
     told.stepscopeTimeline = timeline;
+    told.stepscopeEvidence = evidence;
     timeline.elements.search.value = place.q;
     if (place.q) search.run(place.q);
     await restore(timeline, selection, place, layout);
+    if (place.events) await evidence.open(place.events, place.facts, place.event === null ? null : { rank: place.of, id: place.event });
     isRestored = true;
     timeline.onChange();
   } catch (error) {
@@ -147,7 +153,7 @@ function open(timeline, layout, place) {
   timeline.onUnfoldRank = (rank) => unfold(timeline, rank, layout.rank);
   timeline.onNote = (key) => {
     const rank = timeline.ranks.find((each) => key.startsWith(`r${each.rank}/`));
-    if (rank?.layout) addLayers(timeline, rank, ["account"]);
+    if (rank?.layout) addLayers(timeline, rank, ["account", "findings"], true);
   };
   foldMany(timeline, layout);
   timeline.foldNew(timeline.ranks[0], false);
@@ -191,35 +197,36 @@ async function unfold(timeline, rank, beside) {
   }
 }
 
-/** Rows that the server works out: they come when they are ready. @param {Timeline} timeline @param {import("./lines.js").RankShown} rank @param {string[]} layers */
-async function addLayers(timeline, rank, layers) {
+/** Rows that the server works out: they come when they are ready. @param {Timeline} timeline @param {import("./lines.js").RankShown} rank @param {string[]} layers @param {boolean} [isAsked] by a click */
+async function addLayers(timeline, rank, layers, isAsked = false) {
   timeline.arriving += 1;
-  await arrived(timeline, rank, layers);
+  await arrived(timeline, rank, layers, isAsked);
   timeline.arriving -= 1;
 }
 
-/** @param {Timeline} timeline @param {import("./lines.js").RankShown} rank @param {string[]} layers */
-async function arrived(timeline, rank, layers) {
+/** @param {Timeline} timeline @param {import("./lines.js").RankShown} rank @param {string[]} layers @param {boolean} isAsked */
+async function arrived(timeline, rank, layers, isAsked) {
   const layout = /** @type {Layout} */ (rank.layout);
-  const isAsked = layers.length === 1;
   if (!isAsked) await timeline.painted;
   const counters = isAsked ? null : addCounters(timeline, rank);
   for (const name of layers) {
-    if (name === "account" && layout.events > ASK_FIRST_FROM && !isAsked) {
-      rank.notes = ["Show the account (takes a while)"];
+    if (SLOW.has(name) && layout.events > ASK_FIRST_FROM && !isAsked) {
+      rank.notes = ["Show the account and the findings (takes a while)"];
       timeline.arrange();
       continue;
     }
     const source = layerOf(layout, name, timeline.zero);
-    rank.notes = isAsked ? ["Working out the account…"] : [];
-    if (isAsked) timeline.arrange();
+    if (isAsked) {
+      rank.notes = ["Working out the account and the findings…"];
+      timeline.arrange();
+    }
     try {
       const found = await timeline.ask.layer(source);
-      rank.notes = [];
+      if (isAsked) rank.notes = [];
       if (found.rows.length) rank.layers.push({ name, title: LAYERS[name] ?? name, source, rows: found.rows });
       timeline.arrange();
     } catch (error) {
-      rank.notes = [];
+      if (isAsked) rank.notes = [];
       if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
     }
   }
@@ -247,7 +254,7 @@ function linkOf(timeline, selection, search) {
     start: own(viewport.start), end: own(viewport.end), event: chosen?.id ?? null, of: chosen && chosen.rank !== timeline.ranks[0].rank ? chosen.rank : null, layer: chosen?.layer ?? "events",
     from: marked.range ? own(marked.range.start) : null, to: marked.range ? own(marked.range.end) : null, tracks: marked.range ? selection.tracks.map((each) => `${each.rank}.${each.track}`) : [],
     rank: null, open: timeline.ranks.slice(1).filter((rank) => rank.layout && !arrangement.folded.has(`r${rank.rank}`)).map((rank) => rank.rank), pinned: arrangement.pinned, folded: arrangement.allFolded ? [ALL] : [...arrangement.folded].slice(0, FOLDED_IN_LINK), filter: arrangement.filter, q: search.text,
-    marks: marked.marks.map((mark) => ({ ...mark, start: own(mark.start), end: own(mark.end) })), order: arrangement.order,
+    marks: marked.marks.map((mark) => ({ ...mark, start: own(mark.start), end: own(mark.end) })), order: arrangement.order, events: "", facts: "",
   }, isWhole);
 }
 

@@ -2,16 +2,19 @@
 
 import { isLeft } from "../shell/api.js";
 import { fill, h } from "./dom.js";
+import { eventsLink, stepLink } from "./events.js";
 import { figure, timeAxis } from "./figure.js";
 import { count, duration, share } from "../text/format.js";
 import { helpLink } from "../shell/help.js";
 import { shortName } from "../text/names.js";
 import { failure } from "../shell/notice.js";
+import { follow } from "../shell/place.js";
 import { inOrder, part } from "../text/parts.js";
 import { table } from "./tables.js";
 
 const LETTER = 0.0075; // of the bar, where the page is as narrow as it may be
-const PALE = new Set(["python", "host_collective", "profiler", "unrecorded"]); // white words on these cannot be read
+// White words on these cannot be read.
+export const PALE = new Set(["copy", "input", "python", "host_collective", "io", "device_gap", "profiler", "unexplained"]);
 const BARS = 400;
 const NAMED_RANKS = 12; // more have no room for more than their number
 const MOST_NAMES = 1000; // as many as the server sends at once
@@ -33,8 +36,8 @@ export function basis(report) {
   return `${steps === 1 ? "one step" : `mean of ${count(steps)} steps`}${ranks > 1 ? ` on ${count(ranks)} ranks` : ""}`;
 }
 
-/** @param {import("../types").Report} report */
-export function oneBar(report) {
+/** @param {import("../types").Report} report @param {import("../types").Context} context */
+export function oneBar(report, context) {
   const rows = inOrder(report.breakdown).filter((row) => row.ns > 0);
   return h(
     "figure",
@@ -46,20 +49,21 @@ export function oneBar(report) {
       h("small", {}, `share of time, ${basis(report)}`),
       helpLink("report/breakdown"),
     ),
-    bar(rows, Math.max(1, ownRows(report).length)),
+    bar(rows, Math.max(1, ownRows(report).length), context),
   );
 }
 
-/** Parts beside each other, each as long as it takes, and what each is. @param {import("../types").BreakdownRow[]} rows @param {number} steps */
-export function bar(rows, steps) {
+/** Parts beside each other, each as long as it takes, and what each is; all lead to their events. @param {import("../types").BreakdownRow[]} rows @param {number} steps @param {import("../types").Context} context */
+export function bar(rows, steps, context) {
   const whole = rows.reduce((sum, row) => sum + row.share, 0) || 1;
   const pieces = rows.map((row) =>
     h(
       "i",
       {
-        class: PALE.has(row.part) ? "pale" : null,
+        class: `leads${PALE.has(row.part) ? " pale" : row.part === "unrecorded" ? " inked" : ""}`,
         style: { flex: `${row.ns} 1 0`, background: `var(--p-${row.part})` },
         "data-tip": `${part(row.part).title}: ${share(row.share)}, ${duration(row.ns / steps)} a step\n${part(row.part).meaning}`,
+        onclick: (/** @type {MouseEvent} */ event) => follow(eventsLink(context, "account", row.part), event),
       },
       label(row, whole),
     ),
@@ -70,7 +74,7 @@ export function bar(rows, steps) {
     h(
       "ul",
       { class: "legend" },
-      rows.map((row, at) => h("li", { "data-tip": part(row.part).meaning }, swatch(row.part), words[at])),
+      rows.map((row, at) => h("li", { "data-tip": part(row.part).meaning }, h("a", { href: eventsLink(context, "account", row.part) }, swatch(row.part), words[at]))),
     ),
   ];
 }
@@ -103,7 +107,7 @@ export function stepBars(report, context, options) {
   const labels = rows.map((row) => (several ? `${row.step} (rank ${row.rank})` : String(row.step)));
   const note = [
     all.length > rows.length ? `The first ${rows.length} of ${count(all.length)} steps; the table has all.` : "",
-    "Click a bar to see the step in the trace.",
+    "Click a bar to see what the step did, in the trace.",
   ]
     .filter(Boolean)
     .join(" ");
@@ -170,13 +174,9 @@ function rankAxis(rows, labels) {
   };
 }
 
-/**
- * In the trace. Times since 1970 are longer than a number: tables of the server have them as text.
- * @param {import("../types").Context} context @param {import("../types").StepRow} row
- */
+/** What the step did, in the trace. @param {import("../types").Context} context @param {import("../types").StepRow} row */
 export function openStep(context, row) {
-  const start = BigInt(row.start_ns);
-  context.go("trace", { start: String(start), end: String(start + BigInt(row.duration_ns)), rank: row.rank });
+  follow(stepLink(context, row));
 }
 
 /** All parts, busy ones first; the one that costs most is open. @param {import("../types").Report} report @param {import("../types").Context} context */
@@ -211,7 +211,7 @@ function onePart(row, steps, isOpen, context) {
       ),
       h("span", { class: "names", "data-tip": names || null }, names),
     ),
-    h("p", {}, `${part(row.part).meaning} ${share(row.named_share)} of this time has a name.`),
+    h("p", {}, `${part(row.part).meaning} ${share(row.named_share)} of this time has a name. `, h("a", { href: eventsLink(context, "account", row.part) }, "see it in the trace")),
     row.names.length ? namesOf(row, steps, context) : null,
   );
 }
@@ -221,7 +221,8 @@ function namesOf(row, steps, context) {
   /** @param {{ ns: number }[]} names */
   const written = (names) =>
     names.map((each) => ({ ...each, ns: each.ns / steps, share: row.ns ? each.ns / row.ns : 0 }));
-  const room = h("div", {}, table({ columns: NAMES, rows: written(row.names) }));
+  const to = (/** @type {Record<string, any>} */ each) => eventsLink(context, "account", row.part, { name: each.name, thread: each.thread });
+  const room = h("div", {}, table({ columns: NAMES, rows: written(row.names), to }));
   if (row.names_total <= row.names.length) return room;
   const load = async () => {
     try {
@@ -232,7 +233,7 @@ function namesOf(row, steps, context) {
         Object.fromEntries(values.map((value, at) => [keys[at], value])),
       );
       const mine = all.filter((/** @type {any} */ each) => each.part === row.part);
-      fill(room, table({ columns: NAMES, rows: written(mine), total: row.names_total, whole: true }));
+      fill(room, table({ columns: NAMES, rows: written(mine), total: row.names_total, whole: true, to }));
     } catch (error) {
       if (!isLeft(error)) fill(room, failure(error, load));
     }

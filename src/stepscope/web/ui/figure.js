@@ -5,6 +5,9 @@ import { figureKeys } from "./figurekeys.js";
 import { helpLink } from "../shell/help.js";
 import { colour, onThemeChange } from "../shell/theme.js";
 
+const NARROW = 700; // pixels of the window
+const LETTERS_NARROW = 20;
+
 /** @type {Promise<any> | null} */
 let loading = null;
 
@@ -29,6 +32,11 @@ function plotly() {
 /** Words for Plotly, which would take < and & as markup. @param {string} words */
 export function plain(words) {
   return words.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** How many letters a label beside a bar has room for. @param {number} most */
+export function lettersBeside(most) {
+  return innerWidth < NARROW ? Math.min(most, LETTERS_NARROW) : most;
 }
 
 /** Divides ns for an axis, and names the unit. @param {number} most */

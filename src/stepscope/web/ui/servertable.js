@@ -2,6 +2,7 @@
 
 import { isLeft } from "../shell/api.js";
 import { fill, h } from "./dom.js";
+import { leadsTo } from "./events.js";
 import { count, many } from "../text/format.js";
 import { empty, failure } from "../shell/notice.js";
 import { integer } from "../shell/route.js";
@@ -19,7 +20,7 @@ const TYPING_MS = 250;
  * @property {() => import("../types").Query} [query]  more parameters
  * @property {string} [why]  it may be empty
  * @property {Record<string, (value: any) => string>} [write]  how to write some columns
- * @property {(row: Record<string, any>) => void} [onRow]
+ * @property {(row: Record<string, any>) => string | null} [to]  where a row leads
  * @property {string[]} [hide]  columns that say nothing here
  * @property {string} [rowTip]
  * @property {HTMLElement[]} [tools]
@@ -201,11 +202,7 @@ export function serverTable(context, options) {
   const line = (columns, shown, row) => {
     const element = h(
       "tr",
-      {
-        class: options.onRow ? "clickable" : null,
-        tabindex: options.onRow ? 0 : null,
-        "data-tip": options.rowTip ?? null,
-      },
+      { "data-tip": options.rowTip ?? null },
       shown.map(({ column, at }) => {
         const write = options.write?.[column.name];
         if (write && row[at] !== null) return h("td", { class: column.numeric ? "n" : null }, write(row[at]));
@@ -216,15 +213,8 @@ export function serverTable(context, options) {
         });
       }),
     );
-    const { onRow } = options;
-    if (onRow) {
-      const open = () => onRow(Object.fromEntries(columns.map((column, at) => [column.name, row[at]])));
-      element.addEventListener("click", open);
-      element.addEventListener("keydown", (event) => {
-        if (event.key === "Enter") open();
-      });
-    }
-    return element;
+    const named = () => Object.fromEntries(columns.map((column, at) => [column.name, row[at]]));
+    return leadsTo(element, options.to?.(named()) ?? null);
   };
   void load();
   return Object.assign(element, {

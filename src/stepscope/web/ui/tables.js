@@ -1,6 +1,7 @@
 // Tables of rows that are here already, such as those of the report: sorted and filtered in the page.
 
 import { fill, h } from "./dom.js";
+import { leadsTo } from "./events.js";
 import { count, NUMERIC, shown, UNKNOWN } from "../text/format.js";
 import { clipped, shortName } from "../text/names.js";
 import { part, PARTS } from "../text/parts.js";
@@ -60,12 +61,8 @@ export function nameCell(name) {
 /** A stack: the user's own code on top, which is what can be changed; below it all frames. @param {string} stack @param {string} own */
 function stackCell(stack, own) {
   const frames = h("small", { class: "frames" }, stack);
-  const text = h("td", { class: "name", "data-tip": clipped(stack.split(BETWEEN).join("\n← "), LONGEST), tabindex: 0 }, h("div", {}, own), frames);
-  const open = () => text.classList.toggle("open");
-  text.addEventListener("click", open);
-  text.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") open();
-  });
+  const text = h("td", { class: "name", "data-tip": clipped(stack.split(BETWEEN).join("\n← "), LONGEST) }, h("div", {}, own), frames);
+  unfolds(text, () => void text.classList.toggle("open"));
   return text;
 }
 
@@ -77,19 +74,27 @@ function shortened(name) {
   const words = h("div", {}, brief);
   const text = h(
     "td",
-    { class: "name", "data-tip": mayBeCut ? clipped(name, LONGEST) : null, tabindex: long ? 0 : null },
+    { class: "name", "data-tip": mayBeCut ? clipped(name, LONGEST) : null },
     words,
   );
   const open = () => {
     words.textContent = text.classList.toggle("open") ? name : brief;
   };
-  if (long) {
-    text.addEventListener("click", open);
-    text.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") open();
-    });
-  }
+  if (long) unfolds(text, open);
   return text;
+}
+
+/** A click shows all of it; in a row that leads elsewhere a click on the sign at its end. @param {HTMLElement} text @param {() => void} open */
+function unfolds(text, open) {
+  const sign = h("button", { type: "button", class: "unfold", tabindex: -1, "aria-hidden": "true", onclick: open }, "⋯");
+  text.tabIndex = 0;
+  text.append(sign);
+  text.addEventListener("click", (event) => {
+    if (event.target !== sign && !text.closest("tr.clickable")) open();
+  });
+  text.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target === text) open();
+  });
 }
 
 /** @param {any} a @param {any} b */
@@ -124,7 +129,7 @@ export function filtered(rows, columns, words) {
  * @param {Column[]} options.columns  those without any value are left out
  * @param {Row[]} options.rows
  * @param {number} [options.total]  rows before they were capped
- * @param {(row: Row) => void} [options.onRow]
+ * @param {(row: Row) => string | null} [options.to]  where a row leads
  * @param {boolean} [options.all]  also columns without any value
  * @param {boolean} [options.whole]  all rows at once, since somebody asked for them
  * @param {string} [options.sort]
@@ -176,7 +181,7 @@ export function table(options) {
     });
     fill(
       body,
-      ordered.slice(0, folded ? FOLDED : undefined).map((row) => line(row, columns, options.onRow)),
+      ordered.slice(0, folded ? FOLDED : undefined).map((row) => line(row, columns, options.to)),
     );
     if (!ordered.length)
       fill(body, h("tr", {}, h("td", { class: "none", colspan: columns.length }, "No row matches.")));
@@ -205,18 +210,7 @@ export function table(options) {
   );
 }
 
-/** @param {Row} row @param {Column[]} columns @param {((row: Row) => void) | undefined} onRow */
-function line(row, columns, onRow) {
-  const element = h(
-    "tr",
-    { class: onRow ? "clickable" : null, tabindex: onRow ? 0 : null },
-    columns.map((column) => cell(row[column.key], column)),
-  );
-  if (onRow) {
-    element.addEventListener("click", () => onRow(row));
-    element.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") onRow(row);
-    });
-  }
-  return element;
+/** @param {Row} row @param {Column[]} columns @param {((row: Row) => string | null) | undefined} to */
+function line(row, columns, to) {
+  return leadsTo(h("tr", {}, columns.map((column) => cell(row[column.key], column))), to?.(row) ?? null);
 }

@@ -1,10 +1,12 @@
 // Communication: the operations, the ranks that wait for one another, and every rank's steps side by side.
 
-import { openStep, ownRows } from "../../ui/account.js";
+import { ownRows } from "../../ui/account.js";
 import { fill, h } from "../../ui/dom.js";
+import { eventsLink, rowLinks, stepLink } from "../../ui/events.js";
 import { figure, timeAxis } from "../../ui/figure.js";
 import { duration, share } from "../../text/format.js";
 import { helpLink } from "../../shell/help.js";
+import { follow } from "../../shell/place.js";
 import { empty, problem } from "../../shell/notice.js";
 import { facts, pageHead } from "../../ui/pieces.js";
 import { inOrder, part } from "../../text/parts.js";
@@ -40,13 +42,15 @@ async function render(root, context) {
             ? "The profile has the trace of a single rank, so there is nothing to compare it with. Record all ranks into one folder."
             : "One rank is chosen in the header: choose all ranks to compare them.",
         )
-      : [heat(report, context), waitsFigure(report), waitBins(report)],
+      : [heat(report, context), waitsFigure(report, context), waitBins(report)],
     collectives.rows.length
       ? serverTable(context, {
           name: "collectives",
           title: "By operation and group",
           prefix: "c.",
           help: helpLink("report/collectives"),
+          rowTip: "Enter or click: its calls in the trace",
+          to: rowLinks(context, "collective"),
         })
       : empty(
           "No collective operations were recorded.",
@@ -58,6 +62,8 @@ async function render(root, context) {
           title: "By rank",
           prefix: "r.",
           help: helpLink("report/collectives"),
+          rowTip: "Enter or click: the collectives of this rank in the trace",
+          to: (row) => eventsLink(context, "collective", "", null, row.rank),
         })
       : null,
     worstTable(report, context),
@@ -123,7 +129,7 @@ function heat(report, context) {
     help: "report/collectives",
     height: Math.max(200, Math.min(700, 110 + 26 * ranks.length)),
     tools: [select],
-    note: "Click a cell to see that rank's step in the trace.",
+    note: "Click a cell to see what that rank's step did, in the trace.",
     draw: (colour) => {
       const cells = ranks.map((rank) => steps.map((step) => value(found.get(`${rank} ${step}`))));
       const { scale, unit } = timeAxis(Math.max(...cells.flat().map((each) => each ?? 0), 1));
@@ -160,7 +166,7 @@ function heat(report, context) {
     },
     onClick: (event) => {
       const row = found.get(`${ranks[event.points[0].pointIndex[0]]} ${steps[event.points[0].pointIndex[1]]}`);
-      if (row) openStep(context, row);
+      if (row) follow(stepLink(context, row, parts.includes(measure) ? measure : null));
     },
   });
   return drawing;

@@ -1,6 +1,6 @@
 // Rank against rank: which rank waited for which, the collectives that cost most, and how far the clocks are apart.
 
-import { openStep, ownRows } from "../../ui/account.js";
+import { openEvents, eventsLink } from "../../ui/events.js";
 import { figure, timeAxis } from "../../ui/figure.js";
 import { duration } from "../../text/format.js";
 import { table } from "../../ui/tables.js";
@@ -26,8 +26,8 @@ const CLOCKS = [
   { key: "anchors", title: "anchors", kind: "count", tip: "Collectives that end for all ranks at once" },
 ];
 
-/** A square for each pair of ranks. @param {import("../../types").Report} report */
-export function waitsFigure(report) {
+/** A square for each pair of ranks; a click opens the collectives of the one that waited. @param {import("../../types").Report} report @param {import("../../types").Context} context */
+export function waitsFigure(report, context) {
   const waits = report.collectives.waits ?? [];
   if (!waits.length) return null;
   const ranks = report.profile.ranks;
@@ -68,22 +68,20 @@ export function waitsFigure(report) {
         margin: { l: 90, r: 10, t: 8, b: 44 },
       },
     }),
+    note: "Click a square to see the collectives of the rank that waited, the longest first.",
+    onClick: (event) => openEvents(context, "collective", "", null, ranks[event.points[0].pointIndex[0]]),
   });
 }
 
-/** The collectives in which ranks waited longest; a row opens that step of the last rank. @param {import("../../types").Report} report @param {import("../../types").Context} context */
+/** The collectives in which ranks waited longest; a row opens the calls of that step, on all ranks. @param {import("../../types").Report} report @param {import("../../types").Context} context */
 export function worstTable(report, context) {
   const rows = report.collectives.worst ?? [];
   if (!rows.length) return null;
-  const steps = new Map(ownRows(report).map((row) => [`${row.rank} ${row.step}`, row]));
   return table({
     title: "Collectives in which ranks waited longest",
     columns: WORST,
     rows,
-    onRow: (row) => {
-      const step = steps.get(`${row.last_rank} ${row.step}`);
-      if (step) openStep(context, step);
-    },
+    to: (row) => eventsLink(context, "collective", row.name, { group: row.group, step: row.step, bytes: row.bytes }),
   });
 }
 

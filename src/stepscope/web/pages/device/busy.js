@@ -1,5 +1,6 @@
 // How busy devices were over time: a curve for each of a few, a row of a heat map for each of many.
 
+import { openEvents } from "../../ui/events.js";
 import { figure, timeAxis } from "../../ui/figure.js";
 import { count, duration, share } from "../../text/format.js";
 
@@ -31,8 +32,8 @@ export function binned(pieces, begin, end, bins) {
   return Array.from(busy, (sum, at) => (known[at] > 0 ? sum / known[at] : null));
 }
 
-/** @param {import("../../types").Report} report */
-export function busyFigure(report) {
+/** @param {import("../../types").Report} report @param {import("../../types").Context} context */
+export function busyFigure(report, context) {
   const rows = report.device.timeline;
   /** @type {Map<string, Piece[]>} */
   const devices = new Map();
@@ -42,11 +43,16 @@ export function busyFigure(report) {
   }
   const begin = rows.reduce((least, row) => Math.min(least, row.start_ns), Infinity);
   const end = rows.reduce((most, row) => Math.max(most, row.end_ns), -Infinity);
-  return devices.size > CURVES ? heat(devices, begin, end) : curves(devices, begin, end);
+  /** Why it was idle then. @param {Piece[]} pieces @param {number} low @param {number} high since the first step began */
+  const open = (pieces, low, high) =>
+    openEvents(context, "idle", pieces[0].device ?? "", { start: Math.round(begin + low), end: Math.round(begin + high) }, pieces[0].rank ?? context.rank);
+  return devices.size > CURVES ? heat(devices, begin, end, open) : curves(devices, begin, end, open);
 }
 
-/** @param {Map<string, Piece[]>} devices @param {number} begin @param {number} end */
-function curves(devices, begin, end) {
+/** @typedef {(pieces: Piece[], low: number, high: number) => void} Open */
+
+/** @param {Map<string, Piece[]>} devices @param {number} begin @param {number} end @param {Open} open */
+function curves(devices, begin, end, open) {
   const { scale, unit } = timeAxis(end - begin);
   return figure({
     title: "How busy the device was",
@@ -70,11 +76,17 @@ function curves(devices, begin, end) {
         showlegend: devices.size > 1,
       },
     }),
+    note: "Click the curve to see why the device was idle then, in the trace.",
+    onClick: (event) => {
+      const pieces = [...devices.values()][event.points[0].curveNumber];
+      const piece = pieces[Math.floor((event.points[0].pointNumber ?? event.points[0].pointIndex) / 2)];
+      if (piece) open(pieces, piece.start_ns - begin, piece.end_ns - begin);
+    },
   });
 }
 
-/** @param {Map<string, Piece[]>} devices @param {number} begin @param {number} end */
-function heat(devices, begin, end) {
+/** @param {Map<string, Piece[]>} devices @param {number} begin @param {number} end @param {Open} open */
+function heat(devices, begin, end, open) {
   const { scale, unit } = timeAxis(end - begin);
   const shown = [...devices].slice(0, ROWS);
   const width = (end - begin) / BINS;
@@ -115,5 +127,9 @@ function heat(devices, begin, end) {
         margin: { l: 120, r: 10, t: 8, b: 44 },
       },
     }),
+    onClick: (event) => {
+      const [row, at] = event.points[0].pointIndex;
+      open(shown[row][1], at * width, (at + 1) * width);
+    },
   });
 }

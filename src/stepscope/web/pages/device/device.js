@@ -2,6 +2,7 @@
 
 import { bar, ownRows } from "../../ui/account.js";
 import { fill, h } from "../../ui/dom.js";
+import { rowLinks } from "../../ui/events.js";
 import { busyFigure } from "./busy.js";
 import { count, duration, share, significant } from "../../text/format.js";
 import { helpLink } from "../../shell/help.js";
@@ -42,11 +43,11 @@ async function render(root, context) {
       ["kernels at once", device.concurrency === null ? null : significant(device.concurrency)],
     ]),
     device.timeline.length
-      ? busyFigure(report)
+      ? busyFigure(report, context)
       : empty("No curve of the device's use.", "The profile has too little device work."),
     heading("Why the device was idle", "report/breakdown"),
     idle.length
-      ? [h("p", { class: "sub" }, "Shares of step time."), bar(idle, Math.max(1, ownRows(report).length))]
+      ? [h("p", { class: "sub" }, "Shares of step time."), bar(idle, Math.max(1, ownRows(report).length), context)]
       : h("p", { class: "sub" }, "It never was."),
     heading("The launch queue", "report/device"),
     queue(report),
@@ -55,6 +56,8 @@ async function render(root, context) {
       title: "Copies by direction",
       help: helpLink("report/device"),
       why: "No copies were recorded.",
+      rowTip: "Enter or click: the copies in the trace",
+      to: rowLinks(context, "copy", "direction"),
     }),
   );
 }

@@ -1,5 +1,6 @@
 // What was live in memory at one moment: by kind as a bar, and by op and module as a table.
 
+import { PALE } from "../../ui/account.js";
 import { h } from "../../ui/dom.js";
 import { many, share, size } from "../../text/format.js";
 import { empty } from "../../shell/notice.js";
@@ -24,8 +25,8 @@ const LIVE = [
   { key: "share", title: "share", kind: "share", bar: true },
 ];
 
-/** @param {string} title @param {{ kind: string, op: string | null, scope: string | null, bytes: number }[]} rows @param {number | null} whole @param {number} total */
-export function liveAt(title, rows, whole, total) {
+/** @param {string} title @param {(row: Record<string, any>) => string | null} to where a row leads @param {{ kind: string, op: string | null, scope: string | null, bytes: number }[]} rows @param {number | null} whole @param {number} total */
+export function liveAt(title, to, rows, whole, total) {
   if (!rows.length)
     return [
       heading(title, "report/memory"),
@@ -49,6 +50,7 @@ export function liveAt(title, rows, whole, total) {
         h(
           "i",
           {
+            class: PALE.has((KINDS[kind] ?? "p-unexplained").slice(2)) ? "pale" : null,
             style: { flex: `${value} 1 0`, background: `var(--${KINDS[kind] ?? "p-unexplained"})` },
             "data-tip": `${kind}: ${size(value)}, ${share(value / sum)}`,
           },
@@ -72,6 +74,7 @@ export function liveAt(title, rows, whole, total) {
       columns: LIVE,
       rows: rows.map((row) => ({ ...row, share: row.bytes / sum })),
       total,
+      to,
       title: `${many(total, "group")} of allocations`,
     }),
   ];

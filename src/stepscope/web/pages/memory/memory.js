@@ -2,6 +2,7 @@
 
 import { isLeft } from "../../shell/api.js";
 import { fill, h } from "../../ui/dom.js";
+import { eventsLink } from "../../ui/events.js";
 import { figure, sizeAxis, timeAxis } from "../../ui/figure.js";
 import { duration, share, signed, size } from "../../text/format.js";
 import { latest } from "../../shell/latest.js";
@@ -60,6 +61,20 @@ async function render(root, context) {
   show();
 }
 
+/** How the server calls it. @param {import("../../types").MemoryDevice} found */
+function keyOf(found) {
+  return found.device_kind === "cpu" ? "cpu" : `${found.device_kind}:${found.device ?? ""}`;
+}
+
+/** Where a row of what is live leads: its allocations. What was there before the recording has none, nor have a program's buffers. @param {import("../../types").Context} context @param {import("../../types").MemoryDevice} found @param {number | null} at a moment, null for the peak */
+function allocations(context, found, at) {
+  const rank = context.rank ?? found.rank;
+  return (/** @type {Record<string, any>} */ row) => {
+    if (found.source === "hlo" || (row.kind === "unknown" && row.op === null)) return null;
+    return eventsLink(context, "memory", row.kind, { op: row.op, scope: row.scope, device: keyOf(found), ...(at === null ? {} : { at }) }, rank);
+  };
+}
+
 /** @param {import("../../types").Context} context @param {import("../../types").MemoryDevice} found @param {string} name */
 function device(context, found, name) {
   const told = facts([
@@ -72,7 +87,7 @@ function device(context, found, name) {
     ["of the peak known", found.known_share === null ? null : share(found.known_share)],
   ]);
   const live = h("div", {});
-  const atPeak = () => fill(live, ...liveAt(`Live at the peak of ${name}`, found.at_peak, found.peak_bytes, found.at_peak_total));
+  const atPeak = () => fill(live, ...liveAt(`Live at the peak of ${name}`, allocations(context, found, null), found.at_peak, found.peak_bytes, found.at_peak_total));
   atPeak();
   return [
     told,
@@ -97,7 +112,7 @@ function device(context, found, name) {
  * @param {() => void} atPeak
  */
 function curve(context, found, name, live, atPeak) {
-  const key = found.device_kind === "cpu" ? "cpu" : `${found.device_kind}:${found.device ?? ""}`;
+  const key = keyOf(found);
   const rank = context.rank ?? found.rank;
   const begin = found.timeline[0].time_ns;
   const whole = found.timeline.map((point) => [point.time_ns, point.allocated, point.reserved]);
@@ -146,6 +161,7 @@ function curve(context, found, name, live, atPeak) {
         live,
         ...liveAt(
           `Live ${duration(when - begin)} after the first allocation`,
+          allocations(context, found, when),
           answer.rows,
           answer.bytes,
           answer.total,

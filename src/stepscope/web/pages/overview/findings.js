@@ -1,6 +1,8 @@
 // What to change: the findings, each with its evidence, what it saves, and the page that shows more of it.
 
 import { h } from "../../ui/dom.js";
+import { eventsLink } from "../../ui/events.js";
+import { sourceOf } from "../../ui/source.js";
 import { evidence } from "../../text/evidence.js";
 import { duration, speedup } from "../../text/format.js";
 import { empty } from "../../shell/notice.js";
@@ -30,24 +32,32 @@ export function pageOf(page, isOnDevice) {
 
 /** @param {import("../../types").Finding} found @param {number} at @param {string} page @param {import("../../types").Context} context */
 function finding(found, at, page, context) {
-  const link = h("a", { class: "more", href: context.link(page) }, `see ${entry(page)?.title ?? page}`);
+  const events = eventsLink(context, "finding", found.code);
+  const links = [
+    h("a", { class: "more", href: events }, "see it in the trace"),
+    page === ELSEWHERE ? null : h("a", { class: "more", href: context.link(page) }, `see ${entry(page)?.title ?? page}`),
+  ];
   const words = h(
     "div",
     {},
-    h("h3", {}, found.title, h("code", {}, found.code)),
+    h("h3", {}, h("a", { href: events }, found.title), h("code", {}, found.code)),
     h("p", {}, found.detail),
     found.fix ? h("p", { class: "fix" }, found.fix) : null,
-    h("div", { class: "behind" }, figures(found), link),
+    h("div", { class: "behind" }, figures(found, context), links),
   );
   return h("div", { class: "finding" }, h("b", {}, String(at + 1)), words, gain(found));
 }
 
-/** @param {import("../../types").Finding} found */
-function figures(found) {
+/** @param {import("../../types").Finding} found @param {import("../../types").Context} context */
+function figures(found, context) {
   const known = evidence(found);
-  if (!known.length) return null;
+  if (!known.length && !found.where.length) return null;
   const pairs = known.map(([label, words]) => [h("dt", {}, label), h("dd", {}, words)]);
-  return h("details", {}, h("summary", {}, "evidence"), h("dl", {}, pairs));
+  const places = h("div", {});
+  const details = h("details", {}, h("summary", {}, "evidence"), h("dl", {}, pairs), places);
+  // The code is read when the evidence is opened.
+  details.addEventListener("toggle", () => places.append(...found.where.map((place) => sourceOf(context, place))), { once: true });
+  return details;
 }
 
 /** @param {import("../../types").Finding} found */

@@ -29,7 +29,7 @@ async function render(root, context) {
       headlines(report).map(([label, value]) => h("div", { class: "card" }, h("b", {}, value), h("span", {}, label))),
     ),
     report.breakdown.length
-      ? oneBar(report)
+      ? oneBar(report, context)
       : empty("No account.", "The profile has no steps and no work on a device or in ops."),
     heading("What to change", "report/findings"),
     findings(report, context),

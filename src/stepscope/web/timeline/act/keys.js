@@ -3,6 +3,7 @@
 /** @typedef {import("../timeline.js").Timeline} Timeline */
 /** @typedef {import("./selection.js").Selection} Selection */
 /** @typedef {import("./search.js").Search} Search */
+/** @typedef {import("./evidence.js").Evidence} Evidence */
 
 const ZOOM_A_SECOND = 3.2; // e-folds
 const PAN_A_SECOND = 1.1; // widths of the view
@@ -24,6 +25,7 @@ export const HELP = /** @type {[string, [string, string][]][]} */ ([
     ["M", "mark the selection until the next mark"], ["Shift+M", "mark it for good"], ["Q", "show or hide the details"], ["Esc", "clear the selection"],
   ]],
   ["Find", [["/", "search the whole trace: a part of a name, or a pattern such as /gemm|conv/"], ["Enter", "the next hit"], ["Shift+Enter", "the hit before"], ["?", "these keys"]]],
+  ["Events behind a figure", [["N P", "the next event of the list, and the one before"], ["Esc", "back to the page that one came from"]]],
 ]);
 
 /** @param {KeyboardEvent} event */
@@ -34,11 +36,12 @@ function isTyping(event) {
 
 /** Listens to keys while the viewer is on the page. */
 export class Keys {
-  /** @param {Timeline} timeline @param {Selection} selection @param {Search} search @param {() => void} help */
-  constructor(timeline, selection, search, help) {
+  /** @param {Timeline} timeline @param {Selection} selection @param {Search} search @param {Evidence} evidence @param {() => void} help */
+  constructor(timeline, selection, search, evidence, help) {
     this.timeline = timeline;
     this.selection = selection;
     this.search = search;
+    this.evidence = evidence;
     this.help = help;
     /** @type {Map<string, string>} what each key that is down means; by its place, as + may go up as = when Shift went first */
     this.held = new Map();
@@ -99,7 +102,7 @@ export class Keys {
 
   /** @param {string} key @param {boolean} shift @returns {boolean} whether the key means anything */
   act(key, shift) {
-    const { timeline, selection, search } = this;
+    const { timeline, selection, search, evidence } = this;
     /** @type {Record<string, () => void>} */
     const actions = {
       f: () => selection.focus(),
@@ -113,7 +116,9 @@ export class Keys {
       0: () => { timeline.viewport.reset(); timeline.onChange(); timeline.invalidate(); },
       "/": () => search.open(),
       "?": () => this.help(),
-      escape: () => selection.clear(),
+      n: () => evidence.step(1),
+      p: () => evidence.step(-1),
+      escape: () => (evidence.isOpen && evidence.isAtRest ? evidence.back() : selection.clear()),
       arrowup: () => timeline.scrollTo(timeline.scroll - 54),
       arrowdown: () => timeline.scrollTo(timeline.scroll + 54),
       pageup: () => timeline.scrollTo(timeline.scroll - timeline.height * 0.9),

@@ -171,6 +171,7 @@ export class Search {
       timeline.lit.set(`${rank.rank}`, lit);
     }
     timeline.minimap.hits = this.bins(hits);
+    timeline.onLit();
     for (const rank of timeline.ranks) rank.hits = timeline.ranks.length > 1 ? this.counts.get(rank.rank) : undefined;
     if (timeline.ranks.length > 1) timeline.arrange();
     timeline.onChange();

@@ -108,6 +108,12 @@ export class Selection {
     if (event) this.show();
   }
 
+  /** Selects an event, and scrolls to its row; the time in view stays. @param {number} rank @param {number} id */
+  async goAt(rank, id) {
+    const event = await this.select(rank, "events", id);
+    if (event) this.scrollToRow();
+  }
+
   /** The drawer opens over what was selected: what could be seen before still can. @param {number} before the height before */
   keepInView(before) {
     const { timeline, chosen } = this;
@@ -120,6 +126,13 @@ export class Selection {
     const { timeline, chosen } = this;
     if (!chosen) return;
     timeline.viewport.reveal(chosen.start, chosen.start + chosen.dur);
+    this.scrollToRow();
+  }
+
+  /** Scrolls to the row of the selected slice, unfolded where it is folded. */
+  scrollToRow() {
+    const { timeline, chosen } = this;
+    if (!chosen) return;
     timeline.unfoldGroup(chosen.rank, chosen.track);
     const key = chosen.track === null ? "" : `r${chosen.rank}/t${chosen.track}`;
     const place = heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row);
@@ -198,16 +211,20 @@ export class Selection {
 
   /** From the selected slice to the range it covers, on its own track. */
   toRange() {
-    const { chosen, timeline } = this;
+    const { chosen } = this;
     if (!chosen) return;
-    const own = chosen.track === null ? tracksBetween(timeline.lines, -1, Infinity) : [{ rank: chosen.rank, track: chosen.track }];
+    const own = chosen.track === null ? this.allTracks() : [{ rank: chosen.rank, track: chosen.track }];
     this.chooseRange(chosen.start, chosen.start + Math.max(1, chosen.dur), own);
+  }
+
+  allTracks() {
+    return tracksBetween(this.timeline.lines, -1, Infinity);
   }
 
   /** What is in view, on all tracks. */
   selectAll() {
-    const { viewport, lines } = this.timeline;
-    this.chooseRange(viewport.start, viewport.end, tracksBetween(lines, -1, Infinity));
+    const { viewport } = this.timeline;
+    this.chooseRange(viewport.start, viewport.end, this.allTracks());
   }
 
   /** @param {number} start @param {number} end @param {{ rank: number, track: number }[]} tracks */

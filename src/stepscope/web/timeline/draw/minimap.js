@@ -40,6 +40,13 @@ export class Minimap {
     this.signature = "";
   }
 
+  /** For those who do not see the brush. @param {Viewport} viewport @param {string} words how much time is in view */
+  tell(viewport, words) {
+    const { low, high, start } = viewport;
+    this.canvas.setAttribute("aria-valuenow", String(Math.round((100 * (start - low)) / Math.max(1, high - low))));
+    this.canvas.setAttribute("aria-valuetext", words);
+  }
+
   /** @param {Scene} scene @param {import("./colours.js").Palette} palette @param {number} ratio @param {Line[]} lines all of them */
   paint(scene, palette, ratio, lines) {
     const { ctx, canvas } = this;

@@ -9,7 +9,7 @@ import { ROW } from "../lines.js";
 /** @typedef {import("../types").LinkShown} LinkShown */
 /**
  * @typedef {{ hover: import("../types").Hit | null, chosen: Chosen | null, links: LinkShown[], range: { start: number, end: number } | null,
- *   marks: { start: number, end: number, kept: boolean }[], pointer: number | null }} Marked
+ *   marks: { start: number, end: number, kept: boolean }[], bands: { start: number, end: number, isCurrent: boolean }[], pointer: number | null }} Marked
  */
 
 const MOST_ARROWS = 60;
@@ -17,6 +17,13 @@ const MOST_ARROWS = 60;
 /** @param {number} rank @param {string} layer */
 export function sourceId(rank, layer) {
   return layer === "events" ? `${rank}` : `${rank}/${layer}`;
+}
+
+/** How far rows that come or go move the selected slice, where it is in view: it stays where it is. @param {import("./painter.js").Scene} scene @param {import("../types").Line[]} lines the new ones @param {Chosen | null} chosen */
+export function movedBy(scene, lines, chosen) {
+  if (!chosen) return 0;
+  const [before, after] = [scene.lines, lines].map((each) => heightOf(each, sourceId(chosen.rank, chosen.layer), chosen.row));
+  return before && after && before.y >= scene.scroll && before.y < scene.scroll + scene.height ? after.y - before.y : 0;
 }
 
 /**
@@ -27,6 +34,7 @@ export function sourceId(rank, layer) {
 export function paintOverlay(ctx, scene, marked, palette, placeOf) {
   const { width } = scene.viewport;
   const x = (/** @type {number} */ time) => Math.max(-10, Math.min(width + 10, scene.viewport.x(time)));
+  paintBands(ctx, scene, marked.bands, palette, x);
   for (const mark of marked.marks) {
     ctx.fillStyle = palette.accent;
     ctx.globalAlpha = mark.kept ? 0.9 : 0.5;
@@ -43,6 +51,29 @@ export function paintOverlay(ctx, scene, marked, palette, placeOf) {
     if (place) outline(ctx, x(hover.start), x(hover.start + hover.dur), place.y - scene.scroll, palette.ink, 1);
   }
   if (marked.chosen) paintChosen(ctx, scene, marked.chosen, marked.links, palette, x, placeOf);
+}
+
+/**
+ * Where listed events are: a tint from top to bottom; those on the same pixel as the one before add nothing.
+ * @param {CanvasRenderingContext2D} ctx @param {import("./painter.js").Scene} scene @param {Marked["bands"]} bands
+ * @param {import("./colours.js").Palette} palette @param {(time: number) => number} x
+ */
+function paintBands(ctx, scene, bands, palette, x) {
+  const { start, end } = scene.viewport;
+  const seen = new Set();
+  ctx.fillStyle = palette.accent;
+  for (const band of bands) {
+    if (band.end < start || band.start > end) continue;
+    const left = Math.round(x(band.start));
+    const wide = Math.max(1, Math.round(x(band.end)) - left);
+    if (!band.isCurrent && wide === 1 && seen.has(left)) continue;
+    seen.add(left);
+    ctx.globalAlpha = band.isCurrent ? 0.2 : 0.08;
+    ctx.fillRect(left, 0, wide, scene.height);
+    ctx.globalAlpha = band.isCurrent ? 1 : 0.6;
+    ctx.fillRect(left, 0, wide, 3);
+  }
+  ctx.globalAlpha = 1;
 }
 
 /** @param {CanvasRenderingContext2D} ctx @param {number} left @param {number} right @param {number} y @param {string} colour @param {number} weight */

@@ -83,6 +83,11 @@ export class Asker {
     return this.api.get(`${this.base}/event`, { ...this.who(rank), layer: layer === "events" ? null : layer, id });
   }
 
+  /** The events behind a figure. @param {string} of a handle @param {string} facts as JSON @param {number | null} rank @returns {Promise<import("../types").EventsFound>} */
+  events(of, facts, rank) {
+    return this.api.get(this.base.replace(/timeline$/, "events"), { of, with: facts || null, rank });
+  }
+
   /** @param {number} rank @param {number} id */
   arguments(rank, id) {
     return this.api.get(`${this.base}/arguments`, { rank, id });

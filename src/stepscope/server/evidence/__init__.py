@@ -1,0 +1,1 @@
+"""From a figure of the page to the events behind it."""
