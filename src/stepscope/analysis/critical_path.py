@@ -17,7 +17,7 @@ from stepscope.analysis.account.host_timeline import Timeline, cut_by, main_trac
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.parts import BUSY_PARTS, PARTS, spoken
-from stepscope.analysis.replay.plan import Plan
+from stepscope.analysis.replay.plan import Plan, full_queue
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.launches import LAUNCH_LATENCY_NS
@@ -159,12 +159,13 @@ def _host_rows(trace: Trace, steps: Steps, spans: pl.DataFrame) -> pl.DataFrame:
 
 def _with_waits(trace: Trace, steps: Steps, rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with their kind; the marker of a step says nothing about what ran in it."""
-    waits = host_causes(trace)["waits"].gather(rows["event"]).fill_null(False)
+    waiting = host_causes(trace)["waits"] | full_queue(trace)[0]
+    waits = waiting.gather(rows["event"]).fill_null(False)
     is_marker = (trace.events["role"].gather(rows["event"]).cast(pl.String) == "step").fill_null(False)
     silent = unrecorded_waits(trace, steps)
     middle = (rows["start_ns"] + rows["end_ns"]) // 2
     quiet = within(middle, silent["start_ns"], silent["end_ns"]) & (rows["event"].is_null() | is_marker)
-    event = pl.when(~(is_marker)).then("event")
+    event = pl.when(~is_marker).then("event")
     rows = rows.with_columns(
         kind=pl.when(waits | quiet).then(pl.lit("wait")).otherwise(pl.lit("host")),
         event=event,

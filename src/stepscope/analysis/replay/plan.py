@@ -182,7 +182,7 @@ def _host_work(trace: Trace, steps: Steps, spans: pl.DataFrame, main: int) -> pl
     """item, cause, named_by, event, recorded_ns: what the host worked on before each item, without its waits."""
     timeline, causes = Timeline(trace), host_causes(trace)
     silent = unrecorded_waits(trace, steps)
-    full, usual = _full_queue(trace)
+    full, usual = full_queue(trace)
     flags = causes["waits"].cast(pl.UInt8) * WAITS + full.cast(pl.UInt8) * FULL
     unknown = PARTS.index("unexplained")
     work = HostWork(main, silent["track"][0] if len(silent) else main, unknown, usual)
@@ -206,7 +206,7 @@ def _host_work(trace: Trace, steps: Steps, spans: pl.DataFrame, main: int) -> pl
     )
 
 
-def _full_queue(trace: Trace) -> tuple[pl.Series, int]:
+def full_queue(trace: Trace) -> tuple[pl.Series, int]:
     """Launches that took many times the usual, and the usual: they waited for room in the queue, which is the
     device's time, not the host's."""
     calls = trace.links.filter(pl.col("why") == "launch")["from"].unique()
