@@ -17,7 +17,8 @@ import { Timeline } from "./timeline.js";
 
 const LINK_AFTER_MS = 350;
 const ASK_FIRST_FROM = 4_000_000; // events: from here on the account is made only when it is asked for
-const LAYERS = /** @type {Record<string, string>} */ ({ steps: "Steps", phases: "Phases", account: "Account" });
+const LAYERS = /** @type {Record<string, string>} */ ({ steps: "Steps", phases: "Phases", account: "Account", path: "Critical path" });
+const SLOW = new Set(["account", "path"]);
 const MANY_TRACKS = 60;
 const RANKS_AT_ONCE = 16; // that are read by one click
 const FOLDED_IN_LINK = 300;
@@ -147,7 +148,7 @@ function open(timeline, layout, place) {
   timeline.onUnfoldRank = (rank) => unfold(timeline, rank, layout.rank);
   timeline.onNote = (key) => {
     const rank = timeline.ranks.find((each) => key.startsWith(`r${each.rank}/`));
-    if (rank?.layout) addLayers(timeline, rank, ["account"]);
+    if (rank?.layout) addLayers(timeline, rank, ["account", "path"], true);
   };
   foldMany(timeline, layout);
   timeline.foldNew(timeline.ranks[0], false);
@@ -191,35 +192,36 @@ async function unfold(timeline, rank, beside) {
   }
 }
 
-/** Rows that the server works out: they come when they are ready. @param {Timeline} timeline @param {import("./lines.js").RankShown} rank @param {string[]} layers */
-async function addLayers(timeline, rank, layers) {
+/** Rows that the server works out: they come when they are ready. @param {Timeline} timeline @param {import("./lines.js").RankShown} rank @param {string[]} layers @param {boolean} [isAsked] by a click */
+async function addLayers(timeline, rank, layers, isAsked = false) {
   timeline.arriving += 1;
-  await arrived(timeline, rank, layers);
+  await arrived(timeline, rank, layers, isAsked);
   timeline.arriving -= 1;
 }
 
-/** @param {Timeline} timeline @param {import("./lines.js").RankShown} rank @param {string[]} layers */
-async function arrived(timeline, rank, layers) {
+/** @param {Timeline} timeline @param {import("./lines.js").RankShown} rank @param {string[]} layers @param {boolean} isAsked */
+async function arrived(timeline, rank, layers, isAsked) {
   const layout = /** @type {Layout} */ (rank.layout);
-  const isAsked = layers.length === 1;
   if (!isAsked) await timeline.painted;
   const counters = isAsked ? null : addCounters(timeline, rank);
   for (const name of layers) {
-    if (name === "account" && layout.events > ASK_FIRST_FROM && !isAsked) {
-      rank.notes = ["Show the account (takes a while)"];
+    if (SLOW.has(name) && layout.events > ASK_FIRST_FROM && !isAsked) {
+      rank.notes = ["Show the account and the critical path (takes a while)"];
       timeline.arrange();
       continue;
     }
     const source = layerOf(layout, name, timeline.zero);
-    rank.notes = isAsked ? ["Working out the account…"] : [];
-    if (isAsked) timeline.arrange();
+    if (isAsked) {
+      rank.notes = ["Working out the account and the critical path…"];
+      timeline.arrange();
+    }
     try {
       const found = await timeline.ask.layer(source);
-      rank.notes = [];
+      if (isAsked) rank.notes = [];
       if (found.rows.length) rank.layers.push({ name, title: LAYERS[name] ?? name, source, rows: found.rows });
       timeline.arrange();
     } catch (error) {
-      rank.notes = [];
+      if (isAsked) rank.notes = [];
       if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
     }
   }
