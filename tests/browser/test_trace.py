@@ -138,6 +138,23 @@ def test_a_slice_tells_its_arguments_stack_links_op_and_step(show: Show, site: S
     until(page, f"stepscopeTimeline.marked.chosen?.id === {kernel}")
 
 
+def test_the_critical_path_is_followed_with_a_key(show: Show, site: Site) -> None:
+    kernel = event_of(site, "kineto_gpu", "/^void at::/")
+    page = ready(show("trace", "kineto_gpu", event=kernel))
+    assert page.evaluate("stepscopeTimeline.lines.some((line) => line.title === 'Critical path')")
+    begin = page.evaluate("stepscopeTimeline.marked.chosen.start")
+    page.keyboard.press("c")
+    until(page, "stepscopeTimeline.marked.chosen?.layer === 'path'")
+    first = page.evaluate("stepscopeTimeline.marked.chosen")
+    assert first["start"] <= begin < first["start"] + first["dur"]
+    page.keyboard.press("c")
+    after = first["start"] + first["dur"]
+    until(page, f"Math.abs(stepscopeTimeline.marked.chosen?.start - {after}) < 1")
+    page.keyboard.press("Shift+C")
+    until(page, f"stepscopeTimeline.marked.chosen?.id === {first['id']}")
+    page.locator(".tl-drawer").get_by_text("because of").wait_for()
+
+
 def test_arrows_are_drawn_between_launch_and_kernel(show: Show, site: Site) -> None:
     kernel = event_of(site, "kineto_gpu", "/^void at::/")
     page = ready(show("trace", "kineto_gpu", event=kernel))

@@ -9,6 +9,7 @@ from stepscope.reports.model.report import (
     ComputePart,
     CopyRow,
     Coverage,
+    CriticalPath,
     Device,
     Finding,
     Gap,
@@ -23,6 +24,7 @@ from stepscope.reports.model.report import (
     NamedTime,
     OpRow,
     Ops,
+    PathRow,
     PeakRow,
     PhaseRow,
     Precision,
@@ -55,6 +57,7 @@ def report(name: str = "job", hostile: str = "load_images") -> Report:
         breakdown=_breakdown(hostile),
         phases=_phases(hostile),
         serving=_serving(hostile),
+        critical_path=_critical_path(hostile),
         regions=_regions(hostile),
         findings=_findings(hostile),
         input=Input(share=0.3, exposed_share=0.2, stages=[InputStage(name=hostile, kind="read", total_ns=9 * MS, self_ns=8 * MS, calls=16)], stages_total=1, verdict=f"Input-bound: mostly {hostile}."),
@@ -154,6 +157,15 @@ def _phases(hostile: str) -> list[PhaseRow]:
         ),
         PhaseRow(name=hostile, calls=8, total_ns=20 * MS, share=0.17, parts={"input": 20 * MS}),
     ]
+
+
+def _critical_path(hostile: str) -> CriticalPath:
+    rows = [
+        PathRow(kind="host", name=hostile, ns=60 * MS, share=0.6, count=8, event=17, step=2),
+        PathRow(kind="launch", name="launch latency", ns=40 * MS, share=0.4, count=12, event=40, step=1),
+    ]
+    kinds = {"host": 0.6, "launch": 0.4}
+    return CriticalPath(source="replay", total_ns=100 * MS, kinds=kinds, rows=rows, rows_total=2)
 
 
 def _regions(hostile: str) -> list[RegionRow]:

@@ -11,6 +11,7 @@ import polars as pl
 
 from stepscope.analysis.account.account import Account, account
 from stepscope.analysis.compute.account import ComputeAccount, compute_account
+from stepscope.analysis.critical_path import CriticalPath, critical_path
 from stepscope.analysis.host.causes import share_causes
 from stepscope.analysis.kernels.calls import kernel_calls
 from stepscope.analysis.memory import DeviceMemory, memory_use
@@ -127,6 +128,12 @@ class RankContext:
         """The steps on the critical device, ready to be played again."""
         light = self.light if isinstance(self.light, LightHost) else None
         return plan(self.trace, self.steps, self.critical_device, light)
+
+    @shared
+    def critical_path(self) -> CriticalPath:
+        """What decided how long each step took on the critical device."""
+        device, slices = self.critical_device, self.account.slices
+        return critical_path(self.trace, self.windows, device, lambda: self.plan, slices)
 
     @shared
     def op_calls(self) -> pl.DataFrame:

@@ -235,6 +235,25 @@ def test_layers_have_the_steps_and_the_account(viewer: Make) -> None:
     assert one.answer("event", layer="account", id=10**9).status_code == 400
 
 
+def test_the_critical_path_can_be_followed_from_any_moment_of_a_step(viewer: Make) -> None:
+    one = viewer()
+    assert [row["title"] for row in one.get("layer", layer="path")["rows"]] == ["Critical path"]
+    step = one.asking.get(f"api/runs/{one.id}/report").get_json()["steps"]["rows"][0]
+    at, end, steps = step["start_ns"], step["start_ns"] + step["duration_ns"], 0
+    number = one.get("path", at=at)["id"]
+    while at < end and steps < 20:
+        span = one.get("event", layer="path", id=number)
+        assert (span["start_ns"], span["step"]) == (at, step["step"])
+        assert span["name"]
+        assert span["meaning"]
+        at, steps, number = (
+            at + span["dur_ns"],
+            steps + 1,
+            one.get("neighbour", layer="path", id=number, by=1)["id"],
+        )
+    assert one.get("path", at=2**62)["id"] is None
+
+
 @pytest.mark.parametrize(
     ("route", "query", "status"),
     [
@@ -251,6 +270,7 @@ def test_layers_have_the_steps_and_the_account(viewer: Make) -> None:
         ("range", {"start": 0, "end": 2**63}, 400),
         ("range", {"start": 0, "end": 1, "tracks": ",".join(["1"] * 2001)}, 400),
         ("layer", {"layer": "secrets"}, 400),
+        ("path", {"at": "soon"}, 400),
         ("layout", {"rank": 3}, 404),
         ("names", {"key": "stale"}, 409),
     ],
@@ -264,5 +284,6 @@ def test_absurd_questions_are_refused(viewer: Make, route: str, query: dict[str,
 def test_a_recording_without_steps_or_devices_still_has_a_layout(viewer: Make) -> None:
     one = viewer("events.out.tfevents.1794707819.vm")
     assert one.get("layer", layer="phases")["rows"] == []
+    assert len(one.get("layer", layer="path")["rows"]) <= 1
     assert one.get("counters")["counters"] is not None
     assert one.get("range", start=0, end=10**12, tracks="0")["devices"] == []

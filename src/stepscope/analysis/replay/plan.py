@@ -41,7 +41,7 @@ FAST, USUAL, SLOW = SPEEDS = ("fast_ns", "ns", "slow_ns")
 class Plan:
     """Items in the order in which the host came to them, and the host's work before each, by cause.
 
-    `items`: item, at, kind, stream, device_ns, delay_ns, last, step, event, added_ns (host time that a change adds). `host`: item, cause, named_by, event,
+    `items`: item, at, track, kind, stream, device_ns, delay_ns, last, step, event, added_ns (host time that a change adds). `host`: item, cause, named_by, event,
     recorded_ns, and without the profiler ns, fast_ns and slow_ns, in the order of the items. `until`: how many of its rows come up to each item.
     `counted`: the places of the steps whose lengths count, all if None.
     """
@@ -54,16 +54,39 @@ class Plan:
 
     def step_ns(self) -> float:
         """The mean length of a step, played as the plan stands."""
-        lengths = self._lengths()
+        lengths = self.lengths()
         if self.counted is not None:
             lengths = [lengths[place] for place in self.counted if place < len(lengths)]
         return sum(lengths) / len(lengths) if lengths else 0.0
 
-    def _lengths(self) -> list[int]:
+    def lengths(self) -> list[int]:
+        """The length of each step, replayed."""
         if self.items.is_empty():
             return []
+        ends = native.replay(*self._columns())
+        return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+
+    def critical_path(self) -> pl.DataFrame:
+        """place (of the step), item, what (`native.HOST`, `LAUNCH` or `DEVICE`), in time order.
+
+        What decided when each step was over: each waited for the one before it, and for nothing that took longer.
+        """
+        if self.items.is_empty():
+            return pl.DataFrame(schema={"place": pl.UInt32, "item": pl.UInt32, "what": pl.UInt8})
+        place, item, what, _ = native.critical_path(*self._columns())
+        found = pl.DataFrame(
+            {
+                "place": series("place", place, pl.UInt32),
+                "item": series("item", item, pl.UInt32),
+                "what": series("what", what, pl.UInt8),
+            }
+        )
+        return found.reverse()
+
+    def _columns(self) -> tuple[memoryview, memoryview, memoryview, memoryview, memoryview, memoryview, int]:
+        """What the native loops take."""
         before = self._host_ns() + self.items["added_ns"]
-        ends = native.replay(
+        return (
             buffer(self.items["kind"]),
             buffer(before),
             buffer(self.items["stream"]),
@@ -72,7 +95,6 @@ class Plan:
             buffer(self.items["last"]),
             self.streams,
         )
-        return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
 
     def _host_ns(self) -> pl.Series:
         """The host's work before each item."""
@@ -148,6 +170,7 @@ def recorded_plan(trace: Trace, steps: Steps, device: int | None) -> tuple[Plan,
     items = points.select(
         "item",
         "at",
+        "track",
         "kind",
         "stream",
         "device_ns",
@@ -169,7 +192,7 @@ def _host_work(trace: Trace, steps: Steps, spans: pl.DataFrame, main: int) -> pl
     """item, cause, named_by, event, recorded_ns: what the host worked on before each item, without its waits."""
     timeline, causes = Timeline(trace), host_causes(trace)
     silent = unrecorded_waits(trace, steps)
-    full, usual = _full_queue(trace)
+    full, usual = full_queue(trace)
     flags = causes["waits"].cast(pl.UInt8) * WAITS + full.cast(pl.UInt8) * FULL
     unknown = PARTS.index("unexplained")
     work = HostWork(main, silent["track"][0] if len(silent) else main, unknown, usual)
@@ -193,7 +216,7 @@ def _host_work(trace: Trace, steps: Steps, spans: pl.DataFrame, main: int) -> pl
     )
 
 
-def _full_queue(trace: Trace) -> tuple[pl.Series, int]:
+def full_queue(trace: Trace) -> tuple[pl.Series, int]:
     """Launches that took many times the usual, and the usual: they waited for room in the queue, which is the
     device's time, not the host's."""
     calls = trace.links.filter(pl.col("why") == "launch")["from"].unique()

@@ -15,14 +15,183 @@ COMPILED = bool(cython.compiled)
 
 WORK = 0  # the host works for `host` ns, then launches `device` ns of work on `stream`
 WAIT = 1  # the host waits until all streams are empty, then works for `host` ns
+# What decides a moment of the critical path: the host on its way to an item, the delay of its launch, its device work.
+HOST, LAUNCH, DEVICE = 0, 1, 2
+NOTHING = -1
+
+
+@cython.final
+@cython.cclass
+class _Player:
+    """Replays items in order, and may note which of the things that an item waited for came last.
+
+    By item: when the host had `come` there and when its work was `done`; the item that its work was `behind` on the
+    stream, the one that `held` the host up, or nothing. By step: the item whose work it `ended` with, or the host.
+    """
+
+    kind: cython.const[cython.uchar][::1]
+    host: cython.const[cython.longlong][::1]
+    stream: cython.const[cython.uint][::1]
+    device: cython.const[cython.longlong][::1]
+    delay: cython.const[cython.longlong][::1]
+    last: cython.const[cython.uchar][::1]
+    free_at: cython.longlong[::1]
+    occupied_by: cython.longlong[::1]
+    ends: cython.longlong[::1]
+    come: cython.longlong[::1]
+    done: cython.longlong[::1]
+    behind: cython.longlong[::1]
+    held: cython.longlong[::1]
+    ended: cython.longlong[::1]
+    is_noting: cython.bint
+    count: cython.Py_ssize_t
+    out_step: cython.uint[::1]
+    out_item: cython.uint[::1]
+    out_what: cython.uchar[::1]
+
+    def __init__(
+        self, kind: object, host: object, stream: object, device: object, delay: object, last: object
+    ) -> None:
+        self.kind, self.host, self.stream = kind, host, stream
+        self.device, self.delay, self.last = device, delay, last
+        self.is_noting = False
+        self.count = 0
+
+    def take_notes(self, steps: int) -> None:
+        """Makes room for what each item and step waited for."""
+        items = len(self.kind)
+        self.is_noting = True
+        self.come, self.done = array("q", bytes(8 * items)), array("q", bytes(8 * items))
+        self.behind, self.held = array("q", [NOTHING]) * items, array("q", [NOTHING]) * items
+        self.ended = array("q", [NOTHING]) * steps
+
+    def play(self, streams: int, steps: int) -> array[int]:
+        """The moment at which each step is over."""
+        ends = array("q", bytes(8 * steps))
+        self.free_at = array("q", bytes(8 * streams))
+        self.occupied_by = array("q", [NOTHING]) * streams
+        self.ends = ends
+        self._play()
+        return ends
+
+    @cython.cfunc
+    def _play(self) -> cython.void:
+        now: cython.longlong = 0
+        latest: cython.longlong = 0
+        latest_item: cython.longlong = -1
+        step: cython.Py_ssize_t = 0
+        i: cython.Py_ssize_t
+        with cython.nogil:
+            for i in range(len(self.kind)):
+                if self.kind[i] == 1:
+                    now = self._wait(i, now)
+                now += self.host[i]
+                if self.kind[i] == 0 and self.device[i] > 0 and self.stream[i] < len(self.free_at):
+                    self._launch(i, now)
+                    if self.free_at[self.stream[i]] > latest:
+                        latest = self.free_at[self.stream[i]]
+                        latest_item = i
+                if self.is_noting:
+                    self.come[i] = now
+                if self.last[i]:
+                    self.ends[step] = now if now > latest else latest
+                    if self.is_noting and latest > now:
+                        self.ended[step] = latest_item
+                    step += 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1, check=True)
+    def _wait(self, i: cython.Py_ssize_t, now: cython.longlong) -> cython.longlong:
+        """When all streams are empty."""
+        s: cython.Py_ssize_t
+        for s in range(len(self.free_at)):
+            if self.free_at[s] > now:
+                now = self.free_at[s]
+                if self.is_noting:
+                    self.held[i] = self.occupied_by[s]
+        return now
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _launch(self, i: cython.Py_ssize_t, now: cython.longlong) -> cython.int:
+        """Puts work behind what its stream has to do."""
+        s: cython.Py_ssize_t = self.stream[i]
+        start: cython.longlong = now + self.delay[i]
+        if self.free_at[s] > start:
+            start = self.free_at[s]
+            if self.is_noting:
+                self.behind[i] = self.occupied_by[s]
+        self.free_at[s] = start + self.device[i]
+        self.occupied_by[s] = i
+        if self.is_noting:
+            self.done[i] = self.free_at[s]
+        return 0
+
+    def walk_back(self) -> tuple[array[int], array[int], array[int]]:
+        """The steps from the last to the first, each from its end to that of the step before: step, item, what."""
+        most = 3 * len(self.kind)
+        steps, items = array("I", bytes(4 * most)), array("I", bytes(4 * most))
+        what = array("B", bytes(most))
+        self.out_step, self.out_item, self.out_what = steps, items, what
+        self._walk()
+        return steps[: self.count], items[: self.count], what[: self.count]
+
+    @cython.cfunc
+    def _walk(self) -> cython.void:
+        i: cython.Py_ssize_t
+        step: cython.Py_ssize_t = len(self.ends)
+        with cython.nogil:
+            for i in range(len(self.kind) - 1, -1, -1):
+                if self.last[i]:
+                    step -= 1
+                    self._walk_step(step, i, self.ends[step - 1] if step > 0 else 0)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _walk_step(self, step: cython.Py_ssize_t, i: cython.Py_ssize_t, begin: cython.longlong) -> cython.int:
+        """From the step's last item to whatever was under way when it began."""
+        is_device: cython.bint = self.ended[step] >= 0
+        if is_device:
+            i = self.ended[step]
+        while i >= 0:
+            if is_device:
+                if self.done[i] <= begin:
+                    break
+                self._note(step, i, 2)
+                if self.behind[i] >= 0:
+                    i = self.behind[i]
+                    continue
+                if self.done[i] - self.device[i] <= begin:
+                    break
+                self._note(step, i, 1)
+                is_device = False
+            if self.come[i] <= begin:
+                break
+            self._note(step, i, 0)
+            is_device = self.held[i] >= 0
+            i = self.held[i] if is_device else i - 1
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _note(self, step: cython.Py_ssize_t, i: cython.Py_ssize_t, what: cython.uchar) -> cython.int:
+        self.out_step[self.count] = cython.cast(cython.uint, step)
+        self.out_item[self.count] = cython.cast(cython.uint, i)
+        self.out_what[self.count] = what
+        self.count += 1
+        return 0
 
 
 def replay(
-    kind: cython.const[cython.uchar][::1],
-    host: cython.const[cython.longlong][::1],
-    stream: cython.const[cython.uint][::1],
-    device: cython.const[cython.longlong][::1],
-    delay: cython.const[cython.longlong][::1],
+    kind: object,
+    host: object,
+    stream: object,
+    device: object,
+    delay: object,
     last: cython.const[cython.uchar][::1],
     streams: int,
 ) -> array[int]:
@@ -31,41 +200,32 @@ def replay(
     Work starts `delay` ns after its launch at the earliest, and after everything before it on its stream. `last`
     marks the last item of a step; the step is over when the host has come there and all its work is done.
     """
-    n: cython.Py_ssize_t = len(kind)
-    free = array("q", [0]) * max(streams, 1)
-    free_at: cython.longlong[::1] = free
-    count: cython.Py_ssize_t = len(free)
-    steps: cython.Py_ssize_t = 0
-    now: cython.longlong = 0
-    start: cython.longlong
-    latest: cython.longlong = 0
-    step: cython.Py_ssize_t = 0
-    i: cython.Py_ssize_t
-    s: cython.Py_ssize_t
-    with cython.nogil:
-        for i in range(n):
-            if last[i]:
-                steps += 1
-    ends = array("q", [0]) * steps
-    out: cython.longlong[::1] = ends
-    with cython.nogil:
-        for i in range(n):
-            if kind[i] == 1:
-                for s in range(count):
-                    if free_at[s] > now:
-                        now = free_at[s]
-            now += host[i]
-            if kind[i] == 0 and device[i] > 0 and stream[i] < count:
-                start = now + delay[i]
-                if free_at[stream[i]] > start:
-                    start = free_at[stream[i]]
-                free_at[stream[i]] = start + device[i]
-                if free_at[stream[i]] > latest:
-                    latest = free_at[stream[i]]
-            if last[i]:
-                out[step] = now if now > latest else latest
-                step += 1
-    return ends
+    player = _Player(kind, host, stream, device, delay, last)
+    return player.play(max(streams, 1), _count(last))
+
+
+def critical_path(
+    kind: object,
+    host: object,
+    stream: object,
+    device: object,
+    delay: object,
+    last: cython.const[cython.uchar][::1],
+    streams: int,
+) -> tuple[array[int], array[int], array[int], array[int]]:
+    """What decided when each step was over: place of the step, item and what of it, from the last moment to the first.
+
+    Each of them waited for the one that follows, and for nothing that took longer. With it, the ends as `replay` has them.
+    """
+    player = _Player(kind, host, stream, device, delay, last)
+    steps = _count(last)
+    player.take_notes(steps)
+    ends = player.play(max(streams, 1), steps)
+    return *player.walk_back(), ends
+
+
+def _count(last: cython.const[cython.uchar][::1]) -> int:
+    return sum(1 for flag in last if flag)
 
 
 def sums_between(

@@ -11,6 +11,7 @@ import msgspec
 
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.host.place import Place
+from stepscope.reports.model.critical_path import CriticalPath, PathRow
 from stepscope.reports.model.ranks import (
     Arrival,
     CollectiveRow,
@@ -47,6 +48,7 @@ __all__ = [
     "ComputePart",
     "CopyRow",
     "Coverage",
+    "CriticalPath",
     "Device",
     "Finding",
     "Gap",
@@ -65,6 +67,7 @@ __all__ = [
     "NamedTime",
     "OpRow",
     "Ops",
+    "PathRow",
     "PeakRow",
     "PhaseRow",
     "Place",
@@ -331,6 +334,7 @@ class Report(msgspec.Struct, kw_only=True):
     regions: list[RegionRow] = []
     findings: list[Finding] = []
     together: Interval | None = None  # the speed-up of all findings' changes together
+    critical_path: CriticalPath = msgspec.field(default_factory=CriticalPath)
     input: Input = msgspec.field(default_factory=Input)
     ops: Ops = msgspec.field(default_factory=Ops)
     kernels: Kernels = msgspec.field(default_factory=Kernels)

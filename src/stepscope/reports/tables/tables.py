@@ -168,6 +168,15 @@ _PHASES = (
     Column("total_ns", "total", "ns"),
     Column("mostly", "mostly"),
 )
+_PATH = (
+    Column("kind", "kind"),
+    Column("name", "event or wait", "name"),
+    Column("share", "share", "share"),
+    Column("ns", "time", "ns"),
+    Column("count", "times", "count"),
+    Column("event", "longest event", "count", minor=True, exact=True),
+    Column("step", "in step", "count", minor=True, exact=True),
+)
 _SERVING = (
     Column("phase", "phase"),
     Column("executions", "executions", "count"),
@@ -212,6 +221,7 @@ TITLES = {
     "phases": "Phases of the step",
     "serving": "Inference",
     "steps": "Steps",
+    "critical_path": "Critical path",
     "input": "Input pipeline",
     "ops": "Ops",
     "kernels": "Kernels",
@@ -310,6 +320,10 @@ def _phases(report: Report) -> list[Table]:
     seen = [row.part for row in report.breakdown if any(row.part in phase.parts for phase in report.phases)]
     parts = [Column(name, part(name).title, "ns", minor=True) for name in seen]
     return [table("phases", "phases", (*_PHASES, *parts), rows, bar="share")]
+
+
+def _critical_path(report: Report) -> list[Table]:
+    return [table("critical_path", "critical path", _PATH, report.critical_path.rows, bar="share")]
 
 
 def _serving(report: Report) -> list[Table]:
@@ -469,6 +483,7 @@ _WAYS: dict[str, Callable[[Report], list[Table]]] = {
     "phases": _phases,
     "serving": _serving,
     "steps": _steps,
+    "critical_path": _critical_path,
     "input": _input,
     "ops": _ops,
     "kernels": _kernels,

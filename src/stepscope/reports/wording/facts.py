@@ -66,6 +66,16 @@ def inflation(report: Report) -> str:
     return f"{found.inflation:.2f}× ({found.inflation_source or 'measured'})"
 
 
+def _critical_path(report: Report) -> Iterator[Fact]:
+    found = report.critical_path
+    for kind, part in found.kinds.items():
+        yield _share(kind, part)
+    yield VERDICT, _NOT_REPLAYED if found.source == "account" else ""
+
+
+_NOT_REPLAYED = "These steps cannot be replayed: this is the account of the device in the order of time."
+
+
 def _input(report: Report) -> Iterator[Fact]:
     found = report.input
     if found.stages:
@@ -142,6 +152,7 @@ def _collectives(report: Report) -> Iterator[Fact]:
 
 _WAYS: dict[str, Callable[[Report], Iterator[Fact]]] = {
     "steps": _steps,
+    "critical_path": _critical_path,
     "input": _input,
     "serving": _serving,
     "precision": _precision,

@@ -25,6 +25,7 @@ SECTIONS = {
     "breakdown_names": "breakdown",
     "phases": "phases",
     "serving": "serving",
+    "critical_path": "critical_path",
     "graphs": "ops",
     "unknown_precision": "precision",
     "regions": "regions",

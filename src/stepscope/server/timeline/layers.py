@@ -1,4 +1,4 @@
-"""Rows that no file has: the steps, what the program calls their phases, the account of each device, and the findings.
+"""Rows that no file has: the steps, what the program calls their phases, the account of each device, the critical path and the findings.
 
 They are worked out when they are first asked for; the trace is on the screen before that.
 """
@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.context import RankContext
+from stepscope.analysis.critical_path import PATH as PATH_SCHEMA
 from stepscope.analysis.findings.finding import order
 from stepscope.analysis.findings.owned import owned_slices
 from stepscope.analysis.options import Options
@@ -26,7 +27,8 @@ from stepscope.server.timeline.store import Store, store_of_spans
 from stepscope.server.timeline.view import View, lean
 from stepscope.trace.trace import Trace
 
-LAYERS = ("steps", "phases", "account", "findings")
+PATH = "path"
+LAYERS = ("steps", "phases", "account", PATH, "findings")
 _SOURCES = {
     "marker": "marked by", "annotation": "the annotation", "program": "the program", "inferred": "found by repetition",
     "whole": "no steps, the whole recording",
@@ -60,6 +62,7 @@ _STAGES = {
     "phases": "finding phases",
     "account": "working out the account",
     "findings": "looking for the findings",
+    PATH: "finding the critical path",
 }
 
 
@@ -68,6 +71,8 @@ def _make(view: View, name: str) -> Layer:
         return _account(view.trace, view.rank)
     if name == "findings":
         return _findings(view.trace, view.rank)
+    if name == PATH:
+        return _path(view.trace, view.rank)
     steps = view.run.kept(f"timeline found steps {view.name}", lambda: find_steps(view.trace))
     return _steps(view.trace, steps) if name == "steps" else _phases(view.trace, steps)
 
@@ -183,6 +188,52 @@ _OWNED = pl.DataFrame(
 )  # fmt: skip
 
 
+def _path(trace: Trace, rank: int) -> Layer:
+    """What decides how long each step is, moment by moment."""
+    context = RankContext(rank, trace, Options())
+    empty = context.windows.windows.is_empty()
+    found = None if empty else context.critical_path
+    rows = [] if found is None else [LayerRow(0, "Critical path", _PATH_SOURCES[found.source])]
+    spans = (pl.DataFrame(schema=PATH_SCHEMA) if found is None else found.rows).with_columns(
+        row=pl.lit(0),
+        dur_ns=pl.col("end_ns") - pl.col("start_ns"),
+        style=pl.col("kind").cast(pl.String).replace_strict(_PATH_STYLES, return_dtype=pl.UInt32, default=0),
+        meaning=pl.col("kind")
+        .cast(pl.String)
+        .replace_strict(_PATH_KINDS, return_dtype=pl.String, default=""),
+        label="name",
+        named_by="event",
+    )
+    return _named(rows, spans.drop("name"))
+
+
+_PATH_SOURCES = {
+    "replay": "what decides how long each step is",
+    "account": "the account in the order of time: these steps cannot be replayed",
+}
+_PATH_KINDS = {
+    "host": "The host works, and the step waits for it.",
+    "launch": "From a launch to the start of its work.",
+    "device": "The device works, and the step waits for it.",
+    "wait": "A wait for the device, or for other work of it.",
+    "gap": "Nothing that is replayed runs; charged as in the account.",
+}
+_PATH_STYLES = {
+    "host": styles.PART["python"],
+    "launch": styles.PART["dispatch"],
+    "device": styles.PART["compute"],
+    "wait": styles.PART["sync"],
+    "gap": styles.PART["device_gap"],
+}
+
+
+def path_at(view: View, at: int) -> int | None:
+    """The slice of the critical path at a moment, or the first one after it."""
+    spans = layer_of(view, PATH).spans
+    place = int((spans["start_ns"] + spans["dur_ns"]).search_sorted(at, side="right"))
+    return place if place < len(spans) else None
+
+
 def _of(trace: Trace, device: int | None) -> str:
     return f" of {_device(trace, device)}" if device is not None else ""
 
@@ -214,6 +265,7 @@ def span_details(view: View, name: str, number: int) -> dict[str, Any] | None:
         "row": row or 0,
         "part": span.get("part"),
         "finding": span.get("code"),
+        "meaning": span.get("meaning"),
         "step": span.get("step"),
         "device": _device(view.trace, span["device"]) if span.get("device") is not None else None,
         "thread": thread_name(view.trace, span["thread"]) if span.get("thread") is not None else None,

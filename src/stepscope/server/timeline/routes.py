@@ -11,7 +11,7 @@ from stepscope.server.timeline import tiles
 from stepscope.server.timeline.alignment import beside
 from stepscope.server.timeline.counters import counter_tile, known_counters
 from stepscope.server.timeline.details import event_arguments, event_details
-from stepscope.server.timeline.layers import LAYERS, layer_of, part_totals, span_details
+from stepscope.server.timeline.layers import LAYERS, layer_of, part_totals, path_at, span_details
 from stepscope.server.timeline.layout import groups_of
 from stepscope.server.timeline.ranges import totals
 from stepscope.server.timeline.search import LONGEST_TEXT, counts_of_ranks, found, search
@@ -132,6 +132,12 @@ def neighbour(ask: Ask) -> Answer:
     return Json({"id": _beside(store, number, store.row_of(number, track, depth, start), start, by)})
 
 
+def on_path(ask: Ask) -> Answer:
+    """The slice of the critical path at a moment."""
+    at = ask.query.integer("at", -tiles.FURTHEST_NS, tiles.FURTHEST_NS)
+    return Json({"id": path_at(view_of(ask.run, ask.query), at)})
+
+
 def _beside(store: Store, number: int, row: int | None, start: int, by: int) -> int | None:
     place = None if row is None else store.place(number, row, start)
     if row is None or place is None or not store.first[row] <= place + by < store.first[row + 1]:
@@ -220,6 +226,7 @@ ROUTES: tuple[RunRoute, ...] = (
     RunRoute("timeline/event", event),
     RunRoute("timeline/arguments", arguments),
     RunRoute("timeline/neighbour", neighbour),
+    RunRoute("timeline/path", on_path),
     RunRoute("timeline/search", search_all),
     RunRoute("timeline/hits", search_ranks),
     RunRoute("timeline/found", search_next),

@@ -18,8 +18,10 @@ import { Timeline } from "./timeline.js";
 
 const LINK_AFTER_MS = 350;
 const ASK_FIRST_FROM = 4_000_000; // events: from here on the account is made only when it is asked for
-const LAYERS = /** @type {Record<string, string>} */ ({ steps: "Steps", phases: "Phases", account: "Account", findings: "Findings" });
-const SLOW = new Set(["account", "findings"]);
+const LAYERS = /** @type {Record<string, string>} */ ({
+  steps: "Steps", phases: "Phases", account: "Account", path: "Critical path", findings: "Findings",
+});
+const SLOW = new Set(["account", "path", "findings"]);
 const MANY_TRACKS = 60;
 const RANKS_AT_ONCE = 16; // that are read by one click
 const FOLDED_IN_LINK = 300;
@@ -153,7 +155,7 @@ function open(timeline, layout, place) {
   timeline.onUnfoldRank = (rank) => unfold(timeline, rank, layout.rank);
   timeline.onNote = (key) => {
     const rank = timeline.ranks.find((each) => key.startsWith(`r${each.rank}/`));
-    if (rank?.layout) addLayers(timeline, rank, ["account", "findings"], true);
+    if (rank?.layout) addLayers(timeline, rank, ["account", "path", "findings"], true);
   };
   foldMany(timeline, layout);
   timeline.foldNew(timeline.ranks[0], false);
@@ -211,13 +213,13 @@ async function arrived(timeline, rank, layers, isAsked) {
   const counters = isAsked ? null : addCounters(timeline, rank);
   for (const name of layers) {
     if (SLOW.has(name) && layout.events > ASK_FIRST_FROM && !isAsked) {
-      rank.notes = ["Show the account and the findings (takes a while)"];
+      rank.notes = ["Show the account, the critical path and the findings (takes a while)"];
       timeline.arrange();
       continue;
     }
     const source = layerOf(layout, name, timeline.zero);
     if (isAsked) {
-      rank.notes = ["Working out the account and the findings…"];
+      rank.notes = ["Working out the account, the critical path and the findings…"];
       timeline.arrange();
     }
     try {

@@ -21,7 +21,7 @@ export const HELP = /** @type {[string, [string, string][]][]} */ ([
     ["Ctrl+wheel", "zoom"], ["wheel", "scroll the tracks"], ["Shift+wheel", "pan"],
   ]],
   ["Select", [
-    [", .", "slice before and after in the row"], ["[ ]", "follow links back and forth"], ["R", "from the slice to its range"], ["Ctrl+A", "everything in view"],
+    [", .", "slice before and after in the row"], ["[ ]", "follow links back and forth"], ["C", "follow the critical path from the selection, Shift+C back"], ["R", "from the slice to its range"], ["Ctrl+A", "everything in view"],
     ["M", "mark the selection until the next mark"], ["Shift+M", "mark it for good"], ["Q", "show or hide the details"], ["Esc", "clear the selection"],
   ]],
   ["Find", [["/", "search the whole trace: a part of a name, or a pattern such as /gemm|conv/"], ["Enter", "the next hit"], ["Shift+Enter", "the hit before"], ["?", "these keys"]]],
@@ -111,6 +111,7 @@ export class Keys {
       q: () => selection.toggleDrawer(),
       ",": () => selection.step(-1),
       ".": () => selection.step(1),
+      c: () => selection.alongPath(shift ? -1 : 1),
       "[": () => selection.follow("from"),
       "]": () => selection.follow("to"),
       0: () => { timeline.viewport.reset(); timeline.onChange(); timeline.invalidate(); },

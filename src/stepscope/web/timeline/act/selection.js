@@ -9,6 +9,8 @@ import { showRange } from "./ranges.js";
 /** @typedef {import("../timeline.js").Timeline} Timeline */
 /** @typedef {import("../types").Chosen} Chosen */
 
+const PATH = "path"; // the layer of the critical path
+
 /** Selects, and shows what is selected. */
 export class Selection {
   /** @param {Timeline} timeline */
@@ -189,6 +191,25 @@ export class Selection {
       if (next.id !== null) await this.go(chosen.rank, chosen.layer, next.id);
     } catch (error) {
       if (!isLeft(error)) timeline.tell("There is no other slice.", true);
+    }
+  }
+
+  /** On to the next slice of the critical path; from anywhere else, to the one at that moment. @param {number} by */
+  alongPath(by) {
+    return this.after(() => (this.chosen?.layer === PATH ? this.toNeighbour(by) : this.toPath()));
+  }
+
+  /** The slice of the critical path under the selection, or where the view begins. */
+  async toPath() {
+    const { chosen, timeline } = this;
+    const rank = chosen?.rank ?? timeline.ranks[0].rank;
+    try {
+      const at = timeline.ownTime(rank, chosen?.start ?? timeline.viewport.start);
+      const found = await timeline.ask.onPath(rank, at);
+      if (found.id === null) timeline.tell("The critical path ends before this.", true);
+      else await this.go(rank, PATH, found.id);
+    } catch (error) {
+      if (!isLeft(error)) timeline.tell("There is no critical path.", true);
     }
   }
 

@@ -93,6 +93,11 @@ export class Asker {
     return this.api.get(`${this.base}/arguments`, { rank, id });
   }
 
+  /** The slice of the critical path at a moment. @param {number} rank @param {bigint} at */
+  onPath(rank, at) {
+    return this.api.get(`${this.base}/path`, { ...this.who(rank), at: String(at) });
+  }
+
   /** The slice before or after in its row. @param {number} rank @param {string} layer @param {number} id @param {number} by */
   neighbour(rank, layer, id, by) {
     return this.api.get(`${this.base}/neighbour`, { ...this.who(rank), layer: layer === "events" ? null : layer, id, by });
