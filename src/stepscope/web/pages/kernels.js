@@ -7,6 +7,7 @@ import { clipped, shortName } from "../text/names.js";
 import { helpLink } from "../shell/help.js";
 import { empty } from "../shell/notice.js";
 import { facts, pageHead } from "../ui/pieces.js";
+import { rooflineChart } from "../ui/roofline.js";
 import { serverTable } from "../ui/servertable.js";
 
 const TOP = 15;
@@ -66,6 +67,7 @@ function compute(context, roofline) {
       ["HFU", roofline.hfu === null ? null : share(roofline.hfu)],
       ["MFU", roofline.mfu === null ? null : share(roofline.mfu)],
     ]),
+    rooflineChart(context, roofline),
     serverTable(context, {
       name: "compute",
       prefix: "compute-",
