@@ -21,6 +21,7 @@ from stepscope.server.http.documentation import document
 from stepscope.server.http.guard import Guard
 from stepscope.server.http.request import LARGEST_BODY, Query, Refused, json_object
 from stepscope.server.http.static import page, plotly, web_file
+from stepscope.server.runs.dashboard import Dashboard
 from stepscope.server.runs.listed import ListedRun
 from stepscope.server.runs.memo import Progress, Values
 from stepscope.server.runs.opened import Limits, NotYet, Opened, OpenedRun
@@ -68,6 +69,7 @@ class App:
         self.opened = Opened(settings.limits)
         self.captures = Captures(self.runs, settings.capture_servers, settings.capture_flag)
         self._values = Values(self.opened.workers, most=20)
+        self.dashboard = Dashboard()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = Request(environ)
@@ -78,6 +80,7 @@ class App:
         """End the threads."""
         self.runs.close()
         self.opened.close()
+        self.dashboard.close()
 
     def _answered(self, request: Request) -> Response:
         try:
@@ -131,6 +134,8 @@ class App:
             return Json(self._state())
         if path == "runs":
             return Json(shown_runs(self.runs, self.opened))
+        if path == "figures":
+            return Json(self.dashboard.shown(list(self.runs.found().runs.values())))
         if path == "compare":
             return Json(self._compared(query))
         if path == "diff":
@@ -189,7 +194,11 @@ class App:
         if route.method == "POST":
             self.settings.guard.check_order(request)
         query, body = Query(request.args.to_dict()), request.get_data()
-        return route.handler(Ask(self.opened.get(self._listed(run_id)), query, body, words))
+        listed = self._listed(run_id)
+        answer = route.handler(Ask(self.opened.get(listed), query, body, words))
+        if rest == "report" and not request.args and isinstance(answer, Binary):
+            self.dashboard.note(listed, bytes(answer.data))
+        return answer
 
     def _listed(self, run_id: str) -> ListedRun:
         found = self.runs.get(run_id)
