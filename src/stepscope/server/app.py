@@ -12,7 +12,7 @@ from werkzeug.wrappers import Request, Response
 
 from stepscope import __version__
 from stepscope.errors import StepscopeError
-from stepscope.server.api import compare, doctor, export, flame, memory, report, sql, tables
+from stepscope.server.api import compare, doctor, export, flame, memory, optree, report, sql, tables
 from stepscope.server.api.capture import Captures
 from stepscope.server.api.response import error_response, file_response, not_yet, page_response, response
 from stepscope.server.api.routes import Answer, Ask, Binary, Json, RunRoute
@@ -33,6 +33,7 @@ RUN_ROUTES: tuple[RunRoute, ...] = (
     *report.ROUTES,
     *tables.ROUTES,
     *flame.ROUTES,
+    *optree.ROUTES,
     *memory.ROUTES,
     *export.ROUTES,
     *sql.ROUTES,

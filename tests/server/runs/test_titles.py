@@ -15,6 +15,7 @@ from stepscope.server.runs.titles import job_of
         ("plugins/profile/2026_11_15_02_05_58", "logs"),
         ("vm_31337.1700000000000.pt.trace.json.gz", "vm"),
         ("exp_3/vm_31337.1700000000000000000.pt.trace.json", "exp_3/vm"),
+        ("tf/events.out.tfevents.1794707819.vm", "tf"),
         ("resnet_50.pt.trace.json", "resnet_50"),
         ("", "logs"),
         ("<script>.json", "<script>"),

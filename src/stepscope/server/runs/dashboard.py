@@ -117,7 +117,7 @@ class Dashboard:
         self._kept.keep(listed, found)
 
     def _want(self, runs: Iterable[ListedRun]) -> None:
-        """The newest first; large and remote ones only when somebody opens them."""
+        """The newest first; large and remote ones only when they are opened."""
         worth = [
             each
             for each in runs

@@ -13,6 +13,7 @@ _TIME = re.compile(
 )
 # <host>_<pid>.<time>, as PyTorch's handler for TensorBoard names its files.
 _PROCESS = re.compile(r"[._-]\d{3,7}$")
+_TF_EVENTS = re.compile(r"^events\.out\.tfevents\..*", re.IGNORECASE)
 _NOTHING = frozenset({"", "plugins", "profile", "trace", "traces", "*"})
 _LONGEST = 80
 
@@ -26,7 +27,7 @@ def job_of(name: str, place: str) -> str:
 
 def _plain(piece: str) -> str:
     """A folder or file without its ending and its times."""
-    stem = _ENDING.sub("", piece)
+    stem = _ENDING.sub("", _TF_EVENTS.sub("", piece))
     timeless = _TIME.sub("", stem)
     return (_PROCESS.sub("", timeless) if timeless != stem else stem).strip("._- ")
 

@@ -11,6 +11,7 @@ import { rooflineChart } from "../ui/roofline.js";
 import { serverTable } from "../ui/servertable.js";
 
 const TOP = 15;
+const NARROW = 600; // of the window: longer names would leave the bars no room
 
 /** @type {import("../types").Page} */
 export const page = { name: "kernels", title: "Kernels", render };
@@ -128,7 +129,7 @@ function top(rows, total) {
         yaxis: {
           autorange: "reversed",
           tickvals: rows.map((_, at) => at),
-          ticktext: rows.map((row) => plain(clipped(shortName(row.name), 48))),
+          ticktext: rows.map((row) => plain(clipped(shortName(row.name), innerWidth < NARROW ? 24 : 48))),
         },
       },
     }),
