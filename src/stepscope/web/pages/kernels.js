@@ -1,5 +1,6 @@
 // What ran on the device, kernel by kernel.
 
+import { stepsOf } from "../ui/account.js";
 import { fill } from "../ui/dom.js";
 import { figure, plain, timeAxis } from "../ui/figure.js";
 import { count, duration, share } from "../text/format.js";
@@ -11,21 +12,22 @@ import { rooflineChart } from "../ui/roofline.js";
 import { serverTable } from "../ui/servertable.js";
 
 const TOP = 15;
-const NARROW = 600; // of the window: longer names would leave the bars no room
 
 /** @type {import("../types").Page} */
 export const page = { name: "kernels", title: "Kernels", render };
 
 /** @param {HTMLElement} root @param {import("../types").Context} context */
 async function render(root, context) {
-  const { kernels, precision, roofline } = await context.report();
+  const report = await context.report();
+  const { kernels, precision, roofline } = report;
+  const steps = stepsOf(report);
   if (!kernels.total) {
     fill(
       root,
       pageHead("Kernels", "page/kernels"),
       empty(
         "No kernels were recorded.",
-        "The run used no GPU or TPU, or the profile has no device events: the Doctor page says which. A TPU's programs are on the Ops page.",
+        "The run used no GPU or TPU, or its work was not recorded: activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] in torch.profiler; jax.profiler.trace and tf.profiler record it where CUPTI or the TPU driver may. The Doctor page says which. A TPU's programs are on the Ops page.",
       ),
     );
     return;
@@ -51,16 +53,17 @@ async function render(root, context) {
       help: helpLink("report/kernels"),
       title: "All kernels",
       why: "No kernels were recorded.",
+      perStep: steps && { steps, columns: ["total_ns"] },
     }),
-    roofline?.parts.length ? compute(context, roofline) : null,
+    roofline?.parts.length ? compute(context, roofline, steps) : null,
   );
 }
 
 /**
  * What the kernels' work needs at best, and where the rest is lost.
- * @param {import("../types").Context} context @param {import("../types").Report["roofline"]} roofline
+ * @param {import("../types").Context} context @param {import("../types").Report["roofline"]} roofline @param {number | null} steps
  */
-function compute(context, roofline) {
+function compute(context, roofline, steps) {
   const known = roofline.known_share === null ? null : `${share(roofline.known_share)} of compute time`;
   return [
     facts([
@@ -75,6 +78,7 @@ function compute(context, roofline) {
       help: helpLink("report/roofline"),
       title: "Where compute goes",
       why: "No kernels ran inside the steps.",
+      perStep: steps && { steps, columns: ["ns"] },
     }),
     serverTable(context, {
       name: "roofline",
@@ -82,6 +86,7 @@ function compute(context, roofline) {
       help: helpLink("report/roofline"),
       title: "Classes and ops against their bound",
       why: "No kernels ran inside the steps.",
+      perStep: steps && { steps, columns: ["time_ns", "ideal_ns", "flops", "bytes"] },
     }),
   ];
 }
@@ -129,7 +134,7 @@ function top(rows, total) {
         yaxis: {
           autorange: "reversed",
           tickvals: rows.map((_, at) => at),
-          ticktext: rows.map((row) => plain(clipped(shortName(row.name), innerWidth < NARROW ? 24 : 48))),
+          ticktext: rows.map((row) => plain(clipped(shortName(row.name), 48))),
         },
       },
     }),

@@ -1,6 +1,7 @@
 // Ops as a table, as a tree and as a flame graph, by module, name scope or call stack.
 
 import { isLeft } from "../shell/api.js";
+import { stepsOf } from "../ui/account.js";
 import { fill, h } from "../ui/dom.js";
 import { hash, visible } from "../ui/flame.js";
 import { count, duration, share } from "../text/format.js";
@@ -43,14 +44,14 @@ async function render(root, context) {
       pageHead("Ops", "page/ops"),
       empty(
         "No ops were recorded.",
-        "The profile has no operations of a framework: a plain Chrome trace, or a capture without the host's events. The Trace page shows what there is.",
+        "The profile has no operations of a framework: a plain Chrome trace, or a capture without the host's events. Record the host too: ProfilerActivity.CPU in torch.profiler, host_tracer_level=2 in TensorFlow and JAX. The Trace page shows what there is.",
       ),
     );
     return;
   }
   const room = h("div", {});
   const views = /** @type {Record<string, () => import("../ui/dom.js").Content>} */ ({
-    table: () => opsTable(context, report.ops.rows),
+    table: () => opsTable(context, report.ops.rows, stepsOf(report)),
     tree: () => tree(context, report),
     flame: () => flame(context, report),
   });
@@ -82,8 +83,8 @@ async function render(root, context) {
   show(view);
 }
 
-/** @param {import("../types").Context} context @param {import("../types").Report["ops"]["rows"]} rows */
-function opsTable(context, rows) {
+/** @param {import("../types").Context} context @param {import("../types").Report["ops"]["rows"]} rows @param {number | null} steps */
+function opsTable(context, rows, steps) {
   const by = new Set(
     (context.params.get("by") ?? "").split(",").filter((each) => GROUPS.some(([name]) => name === each)),
   );
@@ -116,6 +117,7 @@ function opsTable(context, rows) {
     query: () => ({ by: [...by].join(",") }),
     why: "No ops were recorded.",
     hide: nowhere(rows),
+    perStep: steps && { steps, columns: ["host_self_ns", "host_total_ns", "device_self_ns", "device_total_ns", "flops", "bytes"] },
   });
   return [
     h(
@@ -139,7 +141,7 @@ function nowhere(rows) {
 /** Modules and scopes with their ops, per step unless totals are asked for. @param {import("../types").Context} context @param {import("../types").Report} report */
 function tree(context, report) {
   const { ranks } = report.profile;
-  const steps = report.steps.source === "whole" || !report.steps.count ? null : Math.max(1, Math.round(report.steps.count / ranks.length));
+  const steps = stepsOf(report, context.rank ?? ranks[0]);
   let by = /** @type {import("../ui/optree.js").Measure} */ (nowhere(report.ops.rows).includes("device_total_ns") ? "host" : "device");
   if (["host", "device"].includes(context.params.get("measure") ?? "")) by = /** @type {typeof by} */ (context.params.get("measure"));
   let isTotal = context.params.get("times") === "total";
