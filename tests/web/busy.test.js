@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { binned } from "../../src/stepscope/web/pages/device/busy.js";
+import { binned, deviations } from "../../src/stepscope/web/pages/device/busy.js";
 
 test("each stretch has the mean of what reaches into it", () => {
   const pieces = [
@@ -10,4 +10,10 @@ test("each stretch has the mean of what reaches into it", () => {
   ];
   assert.deepEqual(binned(pieces, 100, 300, 4), [1, 0.5, 0.5, null]);
   assert.deepEqual(binned(pieces, 100, 300, 2), [0.75, 0.5]);
+});
+
+test("deviations are from the median of all devices at each moment", () => {
+  assert.deepEqual(deviations([[1, 0.5], [0.5, null], [0, 0.25]]), [[0.5, 0.125], [0, null], [-0.5, -0.125]]);
+  assert.deepEqual(deviations([]), []);
+  assert.deepEqual(deviations([[null]]), [[null]]);
 });

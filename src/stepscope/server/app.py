@@ -12,7 +12,7 @@ from werkzeug.wrappers import Request, Response
 
 from stepscope import __version__
 from stepscope.errors import StepscopeError
-from stepscope.server.api import compare, doctor, export, flame, memory, report, sql, tables
+from stepscope.server.api import compare, doctor, export, flame, memory, optree, report, sql, tables
 from stepscope.server.api.capture import Captures
 from stepscope.server.api.response import error_response, file_response, not_yet, page_response, response
 from stepscope.server.api.routes import Answer, Ask, Binary, Json, RunRoute
@@ -23,6 +23,7 @@ from stepscope.server.http.documentation import document
 from stepscope.server.http.guard import Guard
 from stepscope.server.http.request import LARGEST_BODY, Query, Refused, json_object
 from stepscope.server.http.static import page, plotly, web_file
+from stepscope.server.runs.dashboard import Dashboard
 from stepscope.server.runs.first import FirstAnswers
 from stepscope.server.runs.listed import ListedRun
 from stepscope.server.runs.memo import Progress, Values
@@ -35,6 +36,7 @@ RUN_ROUTES: tuple[RunRoute, ...] = (
     *report.ROUTES,
     *tables.ROUTES,
     *flame.ROUTES,
+    *optree.ROUTES,
     *memory.ROUTES,
     *export.ROUTES,
     *sql.ROUTES,
@@ -73,6 +75,7 @@ class App:
         self.opened = Opened(settings.limits)
         self.captures = Captures(self.runs, settings.capture_servers, settings.capture_flag)
         self._values = Values(self.opened.workers, most=20)
+        self.dashboard = Dashboard()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = Request(environ)
@@ -83,6 +86,7 @@ class App:
         """End the threads."""
         self.runs.close()
         self.opened.close()
+        self.dashboard.close()
 
     def _answered(self, request: Request) -> Response:
         try:
@@ -136,6 +140,8 @@ class App:
             return Json(self._state())
         if path == "runs":
             return Json(shown_runs(self.runs, self.opened))
+        if path == "figures":
+            return Json(self.dashboard.shown(list(self.runs.found().runs.values())))
         if path == "compare":
             return Json(self._compared(query))
         if path == "diff":
@@ -199,7 +205,10 @@ class App:
         query, body = Query(request.args.to_dict()), request.get_data()
         listed = self._listed(run_id)
         kept = self._kept_answer(route, listed, query)
-        return kept or route.handler(Ask(self.opened.get(listed), query, body, words))
+        answer = kept or route.handler(Ask(self.opened.get(listed), query, body, words))
+        if rest == "report" and not request.args and isinstance(answer, Binary):
+            self.dashboard.note(listed, bytes(answer.data))
+        return answer
 
     def _kept_answer(self, route: RunRoute, listed: ListedRun, query: Query) -> Answer | None:
         """What an earlier server kept of a run that is not open yet, which then opens meanwhile."""

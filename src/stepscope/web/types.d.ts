@@ -33,6 +33,22 @@ export interface State {
 
 export interface Runs { runs: Run[]; skipped: { path: string; reason: string }[]; scanning: boolean }
 
+/** The list of runs in figures; docs: server/runs/dashboard.py. */
+export interface Board {
+  figures: Record<string, RunFigures>; jobs: Record<string, string>; changes: Record<string, RunChange>; waiting: string[];
+}
+
+export interface RunFigures {
+  step_ns: number | null; basis: string; steps: number; p90_ns: number | null; busy_share: number | null; mfu: number | null;
+  parts: Record<string, number>; findings: number; problems: number; peak_bytes: number | null; capacity_bytes: number | null;
+  finding: (Interval & { code: string; title: string; is_advice: boolean }) | null; devices: string; framework: string | null;
+  ranks: number; recorded_unix_ns: number | null; commit: string | null; noise: { mean_ns: number; error_ns: number } | null;
+}
+
+export interface RunChange {
+  since: string; before_ns: number; difference_ns: number; margin_ns: number; verdict: "slower" | "faster" | "same";
+}
+
 export interface Column { name: string; title: string; unit: string; kind: string; numeric: boolean; minor: boolean }
 
 export interface TablePage { columns: Column[]; rows: any[][]; total: number; matching: number }

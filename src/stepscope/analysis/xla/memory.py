@@ -101,6 +101,38 @@ def program_memory(module: Module) -> ProgramMemory | None:
     )
 
 
+LIVES = {"begin": pl.Int64, "end": pl.Int64, **LIVE}
+
+
+def program_lives(module: Module) -> pl.DataFrame:
+    """Every buffer from the instruction that makes it to the last one that reads it (LIVES); empty without a buffer assignment.
+
+    Arguments and constants are there all the time, outputs from when they are made.
+    """
+    if module.buffers is None:
+        return pl.DataFrame(schema=LIVES)
+    allocations = [_allocation(message) for message in messages(module.buffers, 3)]
+    buffers = {one.id: one for one in map(_buffer, messages(module.buffers, 1))}
+    named, made, last = _Names(module), _lives(module), max(0, len(module.in_order) - 1)
+    rows: list[tuple[int, int, str, str | None, str | None, int]] = []
+    for one in allocations:
+        if one.thread_local or not 0 < one.size <= XLA_MEMORY_BYTES:
+            continue
+        if _is_temporary(one) and len(one.buffers) <= XLA_BUFFERS:
+            for number, life in _in_block(one, buffers, made).items():
+                maker = buffers[number].instruction
+                op, scope = named.of(maker)
+                reader = named.of(module.in_order[made[maker][1]].id)[1]
+                rows.append((life.begin, life.end, _kind(scope or "", reader or ""), op, scope, life.size))
+            continue
+        first = 0
+        if one.live_out and not one.parameter:
+            first = min((made[m][0] for n in one.buffers if (m := _maker(buffers, n)) in made), default=0)
+        for kind, op, scope, size in _rows(module, one, buffers, named, made):
+            rows.append((first, last, kind, op, scope, size))
+    return pl.DataFrame(rows, schema=LIVES, orient="row")
+
+
 class _Names:
     """Op and scope of the instructions that make buffers."""
 

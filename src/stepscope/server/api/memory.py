@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from stepscope.analysis.memory import Recorded, recorded, timeline
+from stepscope.analysis.memory_lives import Lives, lives_of_allocator, lives_of_program
 from stepscope.server.api.flame import rank_context
 from stepscope.server.api.routes import Answer, Ask, Json, RunRoute
 from stepscope.server.http.request import LARGEST_INTEGER, BadRequest, Query
@@ -33,6 +34,39 @@ def memory(ask: Ask) -> Answer:
             "at": _at(chosen, ask.query),
         }
     )
+
+
+def lives(ask: Ask) -> Answer:
+    """The buffers that are live at the peak, from when to when: of a compiled program with `program`, else of the allocator."""
+    context = rank_context(ask.run, ask.query)
+    device = ask.query.text("device", 40, "")
+    is_program = ask.query.has("program")
+
+    def make() -> dict[str, Any]:
+        if is_program:
+            number = device.rpartition(":")[2]
+            return _lives_written(
+                lives_of_program(context.whole_trace, int(number) if number.isdecimal() else None)
+            )
+        devices = recorded(context.whole_trace)
+        return _lives_written(lives_of_allocator(_chosen(devices, device)) if devices else None)
+
+    return Json(ask.run.later(f"lives {context.rank} {device} {is_program}", make))
+
+
+def _lives_written(found: Lives | None) -> dict[str, Any]:
+    if found is None:
+        return {"unit": "ns", "rows": [], "curve": [], "peak_at": None, "left_out": 0, "left_bytes": 0}
+    rows = found.at_peak.head(LIVE_ROWS)
+    rest = found.at_peak.slice(LIVE_ROWS)
+    return {
+        "unit": found.unit,
+        "rows": rows.rows(named=True),
+        "curve": found.curve.rows(),
+        "peak_at": found.peak_at,
+        "left_out": len(rest),
+        "left_bytes": int(rest["bytes"].sum()),
+    }
 
 
 def _name(found: Recorded) -> str:
@@ -83,4 +117,4 @@ def _at(found: Recorded, query: Query) -> dict[str, Any] | None:
     }
 
 
-ROUTES = (RunRoute("memory", memory),)
+ROUTES = (RunRoute("memory", memory), RunRoute("memory/lives", lives))

@@ -1,5 +1,6 @@
 // What ran on the device, kernel by kernel.
 
+import { stepsOf } from "../ui/account.js";
 import { fill } from "../ui/dom.js";
 import { rowLinks } from "../ui/events.js";
 import { figure, lettersBeside, plain, timeAxis } from "../ui/figure.js";
@@ -9,6 +10,7 @@ import { helpLink } from "../shell/help.js";
 import { follow } from "../shell/place.js";
 import { empty } from "../shell/notice.js";
 import { facts, pageHead } from "../ui/pieces.js";
+import { rooflineChart } from "../ui/roofline.js";
 import { serverTable } from "../ui/servertable.js";
 
 const TOP = 15;
@@ -18,14 +20,16 @@ export const page = { name: "kernels", title: "Kernels", render };
 
 /** @param {HTMLElement} root @param {import("../types").Context} context */
 async function render(root, context) {
-  const { kernels, precision, roofline } = await context.report();
+  const report = await context.report();
+  const { kernels, precision, roofline } = report;
+  const steps = stepsOf(report);
   if (!kernels.total) {
     fill(
       root,
       pageHead("Kernels", "page/kernels"),
       empty(
         "No kernels were recorded.",
-        "The run used no GPU or TPU, or the profile has no device events: the Doctor page says which. A TPU's programs are on the Ops page.",
+        "The run used no GPU or TPU, or its work was not recorded: activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] in torch.profiler; jax.profiler.trace and tf.profiler record it where CUPTI or the TPU driver may. The Doctor page says which. A TPU's programs are on the Ops page.",
       ),
     );
     return;
@@ -53,16 +57,17 @@ async function render(root, context) {
       why: "No kernels were recorded.",
       rowTip: "Enter or click: its calls in the trace",
       to: rowLinks(context, "kernel"),
+      perStep: steps && { steps, columns: ["total_ns"] },
     }),
-    roofline?.parts.length ? compute(context, roofline) : null,
+    roofline?.parts.length ? compute(context, roofline, steps) : null,
   );
 }
 
 /**
  * What the kernels' work needs at best, and where the rest is lost.
- * @param {import("../types").Context} context @param {import("../types").Report["roofline"]} roofline
+ * @param {import("../types").Context} context @param {import("../types").Report["roofline"]} roofline @param {number | null} steps
  */
-function compute(context, roofline) {
+function compute(context, roofline, steps) {
   const known = roofline.known_share === null ? null : `${share(roofline.known_share)} of compute time`;
   return [
     facts([
@@ -70,6 +75,7 @@ function compute(context, roofline) {
       ["HFU", roofline.hfu === null ? null : share(roofline.hfu)],
       ["MFU", roofline.mfu === null ? null : share(roofline.mfu)],
     ]),
+    rooflineChart(context, roofline),
     serverTable(context, {
       name: "compute",
       prefix: "compute-",
@@ -78,6 +84,7 @@ function compute(context, roofline) {
       why: "No kernels ran inside the steps.",
       rowTip: "Enter or click: the kernels in the trace",
       to: rowLinks(context, "compute", "reason"),
+      perStep: steps && { steps, columns: ["ns"] },
     }),
     serverTable(context, {
       name: "roofline",
@@ -87,6 +94,7 @@ function compute(context, roofline) {
       why: "No kernels ran inside the steps.",
       rowTip: "Enter or click: the kernels in the trace",
       to: (row) => rowLinks(context, "roofline", "class", row.op === null ? [] : ["op"])(row),
+      perStep: steps && { steps, columns: ["time_ns", "ideal_ns", "flops", "bytes"] },
     }),
   ];
 }

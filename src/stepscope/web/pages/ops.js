@@ -1,12 +1,14 @@
-// Ops as a table and as a flame graph, by module, name scope or call stack.
+// Ops as a table, as a tree and as a flame graph, by module, name scope or call stack.
 
 import { isLeft } from "../shell/api.js";
+import { stepsOf } from "../ui/account.js";
 import { fill, h } from "../ui/dom.js";
 import { rowLinks } from "../ui/events.js";
 import { hash, visible } from "../ui/flame.js";
 import { count, duration, share } from "../text/format.js";
 import { helpLink } from "../shell/help.js";
 import { flameFigure } from "../ui/icicle.js";
+import { opTree } from "../ui/optree.js";
 import { latest } from "../shell/latest.js";
 import { empty, failure } from "../shell/notice.js";
 import { choice, pageHead } from "../ui/pieces.js";
@@ -43,14 +45,20 @@ async function render(root, context) {
       pageHead("Ops", "page/ops"),
       empty(
         "No ops were recorded.",
-        "The profile has no operations of a framework: a plain Chrome trace, or a capture without the host's events. The Trace page shows what there is.",
+        "The profile has no operations of a framework: a plain Chrome trace, or a capture without the host's events. Record the host too: ProfilerActivity.CPU in torch.profiler, host_tracer_level=2 in TensorFlow and JAX. The Trace page shows what there is.",
       ),
     );
     return;
   }
   const room = h("div", {});
-  const show = (/** @type {string} */ view) => fill(room, view === "flame" ? flame(context, report) : opsTable(context, report.ops.rows));
-  const view = context.params.get("view") === "flame" ? "flame" : "table";
+  const views = /** @type {Record<string, () => import("../ui/dom.js").Content>} */ ({
+    table: () => opsTable(context, report.ops.rows, stepsOf(report)),
+    tree: () => tree(context, report),
+    flame: () => flame(context, report),
+  });
+  const show = (/** @type {string} */ view) => fill(room, views[view]());
+  const asked = context.params.get("view") ?? "";
+  const view = Object.hasOwn(views, asked) ? asked : "table";
   fill(
     root,
     pageHead("Ops", "page/ops"),
@@ -61,11 +69,12 @@ async function render(root, context) {
         "view",
         [
           ["table", "Table"],
+          ["tree", "Tree"],
           ["flame", "Flame graph"],
         ],
         view,
         (value) => {
-          context.setParams({ view: value === "flame" ? value : null });
+          context.setParams({ view: value === "table" ? null : value });
           show(value);
         },
       ),
@@ -75,8 +84,8 @@ async function render(root, context) {
   show(view);
 }
 
-/** @param {import("../types").Context} context @param {import("../types").Report["ops"]["rows"]} rows */
-function opsTable(context, rows) {
+/** @param {import("../types").Context} context @param {import("../types").Report["ops"]["rows"]} rows @param {number | null} steps */
+function opsTable(context, rows, steps) {
   const by = new Set(
     (context.params.get("by") ?? "").split(",").filter((each) => GROUPS.some(([name]) => name === each)),
   );
@@ -111,6 +120,7 @@ function opsTable(context, rows) {
     hide: nowhere(rows),
     rowTip: "Enter or click: its calls in the trace",
     to: (row) => rowLinks(context, "op", "name", [...by])(row),
+    perStep: steps && { steps, columns: ["host_self_ns", "host_total_ns", "device_self_ns", "device_total_ns", "flops", "bytes"] },
   });
   return [
     h(
@@ -129,6 +139,64 @@ function nowhere(rows) {
   return ["host", "device"]
     .filter((side) => !rows.some((row) => row[/** @type {"host_total_ns" | "device_total_ns"} */ (`${side}_total_ns`)]))
     .flatMap((side) => [`${side}_self_ns`, `${side}_total_ns`]);
+}
+
+/** Modules and scopes with their ops, per step unless totals are asked for. @param {import("../types").Context} context @param {import("../types").Report} report */
+function tree(context, report) {
+  const { ranks } = report.profile;
+  const steps = stepsOf(report, context.rank ?? ranks[0]);
+  let by = /** @type {import("../ui/optree.js").Measure} */ (nowhere(report.ops.rows).includes("device_total_ns") ? "host" : "device");
+  if (["host", "device"].includes(context.params.get("measure") ?? "")) by = /** @type {typeof by} */ (context.params.get("measure"));
+  let isTotal = context.params.get("times") === "total";
+  const room = h("div", {}, h("p", { class: "sub wait" }, "Loading …"));
+  /** @type {any} */
+  let answer = null;
+  const draw = () => fill(room, answer.nodes.length ? opTree(context, answer, { by, steps: isTotal ? null : steps }) : empty("Nothing to draw.", "No op has any time inside the steps."));
+  const load = async () => {
+    try {
+      answer = await context.api.get(`api/runs/${context.run}/optree`, { rank: context.rank });
+      draw();
+    } catch (error) {
+      if (!isLeft(error)) fill(room, failure(error, load));
+    }
+  };
+  void load();
+  return [
+    h(
+      "div",
+      { class: "row", style: { gap: "24px" } },
+      choice(
+        "sorted by",
+        [
+          ["host", "host"],
+          ["device", "device"],
+        ],
+        by,
+        (value) => {
+          by = /** @type {typeof by} */ (value);
+          context.setParams({ measure: value }, { replace: true });
+          if (answer) draw();
+        },
+      ),
+      steps === null
+        ? null
+        : choice(
+            "times",
+            [
+              ["step", "per step"],
+              ["total", "totals"],
+            ],
+            isTotal ? "total" : "step",
+            (value) => {
+              isTotal = value === "total";
+              context.setParams({ times: isTotal ? value : null }, { replace: true });
+              if (answer) draw();
+            },
+          ),
+    ),
+    context.rank === null && ranks.length > 1 ? h("p", { class: "sub" }, `Of rank ${ranks[0]}; choose another one in the header.`) : null,
+    room,
+  ];
 }
 
 /** @param {import("../types").Context} context @param {import("../types").Report} report */

@@ -74,7 +74,7 @@ export function makeFrame(root, watch, links, state) {
   let shownRun = "";
   let chosenRank = /** @type {number | null} */ (null);
   const openMenu = () => {
-    const list = runList({ watch, current: shownRun, link: links.run, brief: true });
+    const list = runList({ watch, current: shownRun, link: links.run });
     const box = h("div", { class: "popover", role: "dialog", "aria-label": "runs" }, list.element);
     const close = () => {
       box.remove();

@@ -7,6 +7,7 @@ import { makeFrame } from "./frame.js";
 import { failure, nothingFound, problem, progressBox } from "./notice.js";
 import { entry } from "./pages.js";
 import { keepPlace, leftAs, restorePlace, watchLeaving } from "./place.js";
+import { recall, remember } from "./remember.js";
 import { changed, integer, parse, write } from "./route.js";
 import * as theme from "./theme.js";
 import * as tip from "./tip.js";
@@ -57,7 +58,11 @@ async function run(root, state) {
       return;
     }
     shown.hash = hash;
+    noteLink();
+  };
+  const noteLink = () => {
     frame.tellLink(location.hash);
+    if (state.in_tensorboard) remember(location.hash);
   };
   const frame = makeFrame(root, watch, linksFrom(here, navigate, watch), state);
 
@@ -80,7 +85,7 @@ async function run(root, state) {
     shown = { hash: write(page, params), about, isMissing, isDefault: false };
     frame.banner("");
     frame.show(about, page, integer(params, "rank"));
-    frame.tellLink(location.hash);
+    noteLink();
     document.title = [target.title, about?.name, "stepscope"].filter(Boolean).join(" · ");
     frame.view.className = "view";
     frame.view.parentElement?.scrollTo({ top: 0, behavior: "instant" });
@@ -137,6 +142,10 @@ async function run(root, state) {
   addEventListener("hashchange", follow);
   addEventListener("popstate", follow);
   await watch.refresh();
+  if (state.in_tensorboard && !location.hash) {
+    const place = recall((id) => watch.all().scanning || watch.find(id) !== null);
+    if (place) history.replaceState(null, "", place);
+  }
   show();
   watch.subscribe(look);
 }

@@ -20,7 +20,7 @@ export const GROUPS = [
     { name: "doctor", title: "Doctor", needsRun: true },
     { name: "sql", title: "SQL", needsRun: true },
   ],
-  [{ name: "runs", title: "Runs", needsRun: false }],
+  [{ name: "runs", title: "Runs", needsRun: false, folder: "runs" }],
 ];
 export const ENTRIES = GROUPS.flat();
 

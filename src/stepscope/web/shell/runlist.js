@@ -1,8 +1,8 @@
-// The list of runs: searched, with states and progress; used as a page and as the menu of the header.
+// The list of runs as the menu of the header, and what it shares with the page of runs: names, states, errors.
 
 import { arrange, fill, h } from "../ui/dom.js";
-import { ago, count, format, many, size } from "../text/format.js";
-import { nothingFound, problem } from "./notice.js";
+import { ago, count, format, many } from "../text/format.js";
+import { problem } from "./notice.js";
 
 /** Whether all words are in the run's name, place or format. @param {import("../types").Run} run @param {string} words */
 export function matches(run, words) {
@@ -48,34 +48,17 @@ export function errorWords(run) {
  * @param {import("./watch.js").Watch} options.watch
  * @param {string} options.current
  * @param {(run: string) => string} options.link
- * @param {string} [options.words]
- * @param {(words: string) => void} [options.onSearch]
- * @param {Set<string>} [options.chosen]  ids to compare; the list then has boxes to tick
- * @param {() => void} [options.onChoose]
- * @param {boolean} [options.brief]  only what tells runs apart
  */
 export function runList(options) {
   const search = h("input", {
     type: "search",
     placeholder: "search runs",
     "aria-label": "search runs",
-    value: options.words ?? "",
-    oninput: () => {
-      options.onSearch?.(search.value);
-      draw();
-    },
+    oninput: () => draw(),
   });
   const told = h("small", {});
   const body = h("tbody");
-  const heads = [
-    ...(options.chosen ? [""] : []),
-    "run",
-    "format",
-    "ranks",
-    ...(options.brief ? [] : ["files", "size"]),
-    "changed",
-    "state",
-  ];
+  const heads = ["run", "format", "ranks", "changed", "state"];
   const table = h(
     "table",
     {},
@@ -86,25 +69,22 @@ export function runList(options) {
         "tr",
         {},
         heads.map((head) =>
-          h("th", { scope: "col", class: ["ranks", "files", "size"].includes(head) ? "n" : null }, head),
+          h("th", { scope: "col", class: head === "ranks" ? "n" : null }, head),
         ),
       ),
     ),
     body,
   );
-  const left = h("div", {});
   const frame = h("div", { class: "table" }, table);
   const element = h(
     "div",
     { class: "of runs" },
     h("div", { class: "tools" }, search, told),
     frame,
-    left,
   );
 
   /** Rows by what they show: only those with something new are made again. @type {Map<string, HTMLTableRowElement>} */
   let rows = new Map();
-  let toldBelow = "";
   /** @param {import("../types").Run} run */
   const rowOf = (run) => {
     const title = titleOf(run, options.watch.runs());
@@ -112,7 +92,7 @@ export function runList(options) {
     return /** @type {const} */ ([key, rows.get(key) ?? row(run, title, options)]);
   };
   const draw = () => {
-    const { runs, skipped, scanning } = options.watch.all();
+    const { runs, scanning } = options.watch.all();
     const found = runs.filter((run) => matches(run, search.value));
     told.textContent = `${found.length === runs.length ? many(runs.length, "run") : `${count(found.length)} of ${many(runs.length, "run")}`}${scanning ? ", still looking …" : ""}`;
     rows = new Map(found.map(rowOf));
@@ -130,11 +110,6 @@ export function runList(options) {
           ),
         ),
       );
-    const isEmpty = !runs.length && !scanning && !options.brief;
-    frame.hidden = isEmpty;
-    const below = JSON.stringify([isEmpty, skipped]);
-    if (below !== toldBelow) fill(left, isEmpty ? nothingFound() : null, skipped.length && !options.brief ? leftOut(skipped) : null);
-    toldBelow = below;
   };
   draw();
   const stop = options.watch.subscribe(() => {
@@ -146,31 +121,13 @@ export function runList(options) {
 
 /** @param {import("../types").Run} run @param {string} title @param {Parameters<typeof runList>[0]} options */
 function row(run, title, options) {
-  const { chosen } = options;
-  const box =
-    chosen &&
-    h(
-      "td",
-      {},
-      h("input", {
-        type: "checkbox",
-        "aria-label": `compare ${run.name}`,
-        checked: chosen.has(run.id),
-        onchange: () => {
-          if (!chosen.delete(run.id)) chosen.add(run.id);
-          options.onChoose?.();
-        },
-      }),
-    );
   const error = errorWords(run);
   return h(
     "tr",
     { class: run.id === options.current ? "chosen" : null },
-    box,
     h("td", { class: "name" }, h("a", { href: options.link(run.id), "data-tip": run.place }, title)),
     h("td", {}, run.format ? format(run.format) : "–"),
     h("td", { class: "n" }, run.ranks ? count(run.ranks) : "–"),
-    options.brief ? null : [h("td", { class: "n" }, count(run.files)), h("td", { class: "n" }, size(run.bytes))],
     h("td", {}, run.modified_ns ? ago(run.modified_ns) : "–"),
     h(
       "td",
@@ -185,7 +142,7 @@ function row(run, title, options) {
 }
 
 /** @param {{ path: string, reason: string }[]} skipped */
-function leftOut(skipped) {
+export function leftOut(skipped) {
   const shown = skipped.slice(0, 50);
   return h(
     "details",

@@ -27,6 +27,11 @@ export function ownRows(report, rank = null) {
   );
 }
 
+/** How many steps sums of the report are over; null where they are over the whole recording. @param {import("../types").Report} report @param {number | null} [rank] */
+export function stepsOf(report, rank = null) {
+  return report.steps.source === "whole" || report.steps.source === "none" ? null : ownRows(report, rank).length || null;
+}
+
 /** What the account is over. @param {import("../types").Report} report */
 export function basis(report) {
   if (!report.steps.rows.length || report.steps.source === "whole")

@@ -22,9 +22,16 @@ const TYPING_MS = 250;
  * @property {Record<string, (value: any) => string>} [write]  how to write some columns
  * @property {(row: Record<string, any>) => string | null} [to]  where a row leads
  * @property {string[]} [hide]  columns that say nothing here
+ * @property {{ steps: number, columns: string[] } | null | 0} [perStep]  sums that are shown per step, unless totals are asked for
  * @property {string} [rowTip]
  * @property {HTMLElement[]} [tools]
  */
+
+/** A sum as one step has it; times and sizes are whole numbers. @param {number} sum @param {number} steps @param {string} kind */
+export function perStep(sum, steps, kind) {
+  const one = sum / steps;
+  return steps === 1 || kind === "flops" ? one : Math.round(one);
+}
 
 /** @param {import("../types").Context} context @param {Options} options */
 export function serverTable(context, options) {
@@ -35,6 +42,7 @@ export function serverTable(context, options) {
     filter: context.params.get(key("filter")) ?? "",
     offset: integer(context.params, key("offset")) ?? 0,
     all: context.params.get(key("all")) === "1",
+    totals: context.params.get(key("times")) === "total",
   };
   const body = h("tbody");
   const head = h("tr");
@@ -61,6 +69,22 @@ export function serverTable(context, options) {
     },
     "all columns",
   );
+  const totals = h(
+    "button",
+    {
+      type: "button",
+      "aria-pressed": state.totals,
+      "data-tip": "Sums over all steps, which filters and the CSV always have, instead of one step's part.",
+      onclick: () => {
+        state.totals = !state.totals;
+        totals.setAttribute("aria-pressed", String(state.totals));
+        change();
+      },
+    },
+    "totals",
+  );
+  /** What sums are divided by. @param {import("../types").Column} column */
+  const divisor = (column) => (options.perStep && !state.totals && options.perStep.columns.includes(column.name) ? options.perStep.steps : 1);
   const back = h("button", { type: "button", onclick: () => turn(-ROWS) }, "‹ previous");
   const next = h("button", { type: "button", onclick: () => turn(ROWS) }, "next ›");
   const where = h("span", {});
@@ -77,6 +101,7 @@ export function serverTable(context, options) {
       options.help ?? null,
       h("span", { class: "grow" }),
       options.tools ?? null,
+      options.perStep && options.perStep.steps > 1 ? totals : null,
       columns,
       search,
       csv,
@@ -120,6 +145,7 @@ export function serverTable(context, options) {
         [key("filter")]: state.filter,
         [key("offset")]: state.offset || null,
         [key("all")]: state.all ? 1 : null,
+        [key("times")]: state.totals ? "total" : null,
       },
       { replace: true },
     );
@@ -196,6 +222,7 @@ export function serverTable(context, options) {
       "th",
       { scope: "col", class: column.numeric ? "n" : null, "aria-sort": sorted, "data-tip": column.name },
       column.kind === "extent" ? column.title : h("button", { type: "button", onclick: sort }, column.title),
+      divisor(column) > 1 ? h("span", { class: "unit" }, " /step") : null,
     );
   };
   /** @param {import("../types").Column[]} columns @param {{ column: import("../types").Column, at: number }[]} shown @param {any[]} row */
@@ -206,7 +233,8 @@ export function serverTable(context, options) {
       shown.map(({ column, at }) => {
         const write = options.write?.[column.name];
         if (write && row[at] !== null) return h("td", { class: column.numeric ? "n" : null }, write(row[at]));
-        return cell(row[at], {
+        const value = typeof row[at] === "number" ? perStep(row[at], divisor(column), column.kind) : row[at];
+        return cell(value, {
           kind: column.kind,
           key: column.name,
           bar: column.kind === "share" && column.name === "share",

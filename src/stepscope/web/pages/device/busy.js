@@ -2,7 +2,8 @@
 
 import { openEvents } from "../../ui/events.js";
 import { figure, timeAxis } from "../../ui/figure.js";
-import { count, duration, share } from "../../text/format.js";
+import { count, duration, share, signed } from "../../text/format.js";
+import { choice } from "../../ui/pieces.js";
 
 const CURVES = 3; // more cannot be told apart
 const ROWS = 64;
@@ -30,6 +31,20 @@ export function binned(pieces, begin, end, bins) {
     }
   }
   return Array.from(busy, (sum, at) => (known[at] > 0 ? sum / known[at] : null));
+}
+
+/** How far each device is from the median of all at that moment; null where it is not known. @param {(number | null)[][]} cells a line for each device */
+export function deviations(cells) {
+  const medians = (cells[0] ?? []).map((_, at) => median(cells.map((line) => line[at])));
+  return cells.map((line) => line.map((each, at) => (each === null || medians[at] === null ? null : each - /** @type {number} */ (medians[at]))));
+}
+
+/** @param {(number | null)[]} values */
+function median(values) {
+  const known = values.filter((each) => each !== null).sort((a, b) => Number(a) - Number(b));
+  const middle = known.length >> 1;
+  if (!known.length) return null;
+  return known.length % 2 ? known[middle] : (Number(known[middle - 1]) + Number(known[middle])) / 2;
 }
 
 /** @param {import("../../types").Report} report @param {import("../../types").Context} context */
@@ -91,9 +106,25 @@ function heat(devices, begin, end, open) {
   const shown = [...devices].slice(0, ROWS);
   const width = (end - begin) / BINS;
   const cells = shown.map(([, pieces]) => binned(pieces, begin, end, BINS));
-  return figure({
+  const away = deviations(cells);
+  const most = Math.max(0.01, ...away.flat().map((each) => Math.abs(each ?? 0)));
+  let isAway = true;
+  const how = choice(
+    "colour",
+    [
+      ["away", "deviation from the median"],
+      ["busy", "busy"],
+    ],
+    "away",
+    (value) => {
+      isAway = value === "away";
+      void element.redraw();
+    },
+  );
+  const element = figure({
     title: "How busy the devices were",
-    unit: `share of each moment, over ${unit}: the stronger the colour, the busier`,
+    unit: `over ${unit}: how far each is from the median of all at that moment, or how busy`,
+    tools: [how],
     help: "report/device",
     height: Math.max(200, Math.min(700, 110 + 22 * shown.length)),
     note:
@@ -106,18 +137,24 @@ function heat(devices, begin, end, open) {
           type: "heatmap",
           x: Array.from({ length: BINS }, (_, at) => ((at + 0.5) * width) / scale),
           y: shown.map(([name]) => name),
-          z: cells.map((line) => line.map((each) => (each === null ? null : 100 * each))),
+          z: (isAway ? away : cells).map((line) => line.map((each) => (each === null ? null : 100 * each))),
           text: cells.map((line, at) =>
-            line.map((each, place) => `${shown[at][0]}, ${duration(place * width)}: ${each === null ? "not recorded" : `${share(each)} busy`}`),
+            line.map((each, place) => `${shown[at][0]}, ${duration(place * width)}: ${each === null ? "not recorded" : `${share(each)} busy, ${signed(away[at][place] ?? 0, share)} from the median`}`),
           ),
           hoverinfo: "text",
-          colorscale: [
-            [0, colour("card")],
-            [1, colour("accent")],
-          ],
-          zmin: 0,
-          zmax: 100,
-          colorbar: { title: { text: "busy [%]", side: "right" }, thickness: 12, outlinewidth: 0 },
+          colorscale: isAway
+            ? [
+                [0, colour("error")],
+                [0.5, colour("card")],
+                [1, colour("accent")],
+              ]
+            : [
+                [0, colour("card")],
+                [1, colour("accent")],
+              ],
+          zmin: isAway ? -100 * most : 0,
+          zmax: isAway ? 100 * most : 100,
+          colorbar: { title: { text: isAway ? "from the median [%]" : "busy [%]", side: "right" }, thickness: 12, outlinewidth: 0 },
           ygap: 1,
         },
       ],
@@ -132,4 +169,5 @@ function heat(devices, begin, end, open) {
       open(shown[row][1], at * width, (at + 1) * width);
     },
   });
+  return element;
 }

@@ -24,7 +24,7 @@ async function render(root, context) {
       pageHead("Device", "page/device"),
       empty(
         "No work on a device was recorded.",
-        "The run used only the CPU, or the profile has no device events: the Doctor page says which.",
+        "The run used only the CPU, or the device was not recorded: ProfilerActivity.CUDA in torch.profiler; jax.profiler.trace and tf.profiler record it where CUPTI or the TPU driver may. The Doctor page says which.",
       ),
     );
     return;

@@ -7,7 +7,7 @@ import { empty } from "../../shell/notice.js";
 import { heading } from "../../ui/pieces.js";
 import { table } from "../../ui/tables.js";
 
-const KINDS = /** @type {Record<string, string>} */ ({
+export const KINDS = /** @type {Record<string, string>} */ ({
   parameter: "p-compute",
   gradient: "p-collective",
   "optimizer state": "p-compile",

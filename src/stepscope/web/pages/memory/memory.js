@@ -6,6 +6,7 @@ import { eventsLink } from "../../ui/events.js";
 import { figure, sizeAxis, timeAxis } from "../../ui/figure.js";
 import { duration, share, signed, size } from "../../text/format.js";
 import { latest } from "../../shell/latest.js";
+import { lifetimes } from "./lifetimes.js";
 import { liveAt } from "./live.js";
 import { empty, failure } from "../../shell/notice.js";
 import { choice, facts, fullest, pageHead, whereOf } from "../../ui/pieces.js";
@@ -97,9 +98,10 @@ function device(context, found, name) {
       : empty(
           "No curve.",
           found.source === "hlo"
-            ? "This is the memory of one compiled program, which it takes as a whole."
+            ? "This is the memory of one compiled program, which it takes as a whole; below is what it uses of it from one instruction to the next."
             : "The profile has totals, but no allocations over time.",
         ),
+    lifetimes(context, found, name),
     live,
   ];
 }
