@@ -14,7 +14,8 @@ from stepscope.capture.regions import Regions
 from stepscope.gate.budget import budget
 from stepscope.gate.check import check
 from stepscope.profiles.load import load
-from tests.capture.running import needs, sidecars, told
+from tests.capture.running import in_soak, needs, sidecars, told
+from tests.patience import measured
 
 AGREES = 0.03
 FRAMEWORKS = [
@@ -26,25 +27,34 @@ FRAMEWORKS = [
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_each_region_agrees_with_the_clock_of_the_job(framework: str, tmp_path: Path) -> None:
-    found = told("regions_job", framework, tmp_path, "collect", "train")
-    for name in ("collect", "train"):
-        measured, mine = found["took"][name], found["found"][name]
-        assert mine["region"] == name
-        assert len(mine["durations"]) == len(measured)
-        assert sum(mine["durations"]) == pytest.approx(sum(measured), rel=AGREES), name
-        assert mine["account"] == sum(mine["durations"])
-        assert found["regions"][name][0] == len(measured)
-    assert found["noted"]["names"] == ["collect", "train"]
-    assert found["noted"]["passes"] == 12
-    assert found["shown"] == max(found["took"], key=lambda name: sum(found["took"][name]))
+    def attempt(number: int) -> None:
+        found = told("regions_job", framework, tmp_path / str(number), "collect", "train")
+        for name in ("collect", "train"):
+            took, mine = found["took"][name], found["found"][name]
+            assert mine["region"] == name
+            assert len(mine["durations"]) == len(took)
+            assert sum(mine["durations"]) == pytest.approx(sum(took), rel=AGREES), name
+            assert mine["account"] == sum(mine["durations"])
+            assert found["regions"][name][0] == len(took)
+        assert found["noted"]["names"] == ["collect", "train"]
+        assert found["noted"]["passes"] == 12
+        assert found["shown"] == max(found["took"], key=lambda name: sum(found["took"][name]))
+
+    measured(attempt)
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize(
+    "framework",
+    ["python", pytest.param("torch", marks=needs("torch")), pytest.param("tensorflow", marks=[needs("tensorflow"), in_soak])],
+)  # fmt: skip
 def test_one_region_alone_agrees_with_the_clock_of_the_job(framework: str, tmp_path: Path) -> None:
-    found = told("regions_job", framework, tmp_path, "train")
-    durations = found["found"]["train"]["durations"]
-    assert sum(durations) == pytest.approx(sum(found["took"]["train"]), rel=AGREES)
-    assert list(found["regions"]) == ["train"]
+    def attempt(number: int) -> None:
+        found = told("regions_job", framework, tmp_path / str(number), "train")
+        durations = found["found"]["train"]["durations"]
+        assert sum(durations) == pytest.approx(sum(found["took"]["train"]), rel=AGREES)
+        assert list(found["regions"]) == ["train"]
+
+    measured(attempt)
 
 
 def _recorded(folder: Path, train: int = 20_000) -> Any:

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ import pytest
 
 from stepscope import formats
 from stepscope.analysis.capture_quality import content as capture_content
+from stepscope.analysis.options import Options
 from stepscope.doctor.diagnose import diagnose
 from stepscope.doctor.profile import CHECKS, folder
 from stepscope.doctor.profile.problems import KNOWN
-from stepscope.doctor.result import Diagnosis
+from stepscope.doctor.result import Diagnosis, Result
 from stepscope.errors import NothingFound, StepscopeError
 from stepscope.formats import gzip_stream as packed
 from stepscope.formats import source
@@ -29,6 +30,10 @@ from stepscope.formats.source import Source
 from stepscope.formats.tf1 import event_file as tf_events
 from stepscope.formats.tf1 import records as tf_records
 from stepscope.problems import folder as folder_problems
+from stepscope.problems.catalogue import CATALOGUE
+from stepscope.profiles.load import load
+from stepscope.reports.build import build
+from stepscope.reports.model.report import Problem
 from stepscope.reports.sections import problems
 from stepscope.trace.trace import Trace
 from tests.builders.kineto_steps import document, good, on_host
@@ -49,6 +54,8 @@ DOCTOR_ONLY = {
     "no-stacks",
     "no-memory",
 }
+# Folders without a profile have no report.
+WITHOUT_REPORT = {"leftover-files", "never-stopped"}
 # Told by the report alone: ranks have to be compared with one another, which takes longer than a doctor should.
 REPORT_ONLY = {
     "unequal-steps", "unequal-collectives", "ambiguous-groups", "no-collectives", "unmatched-collectives",
@@ -75,10 +82,21 @@ def told(found: Diagnosis) -> set[str]:
     ],
 )
 def test_a_defect_is_noticed(tmp_path: Path, code: str, way: Way) -> None:
-    found = diagnose(str(way(tmp_path)))
+    """By the doctor, and in the same words by the report, where there is one."""
+    path = str(way(tmp_path))
+    found = diagnose(path)
     assert code in told(found)
     result = next(result for result in found.results if result.code == code)
     assert result.evidence and result.title
+    if code in KNOWN and code not in WITHOUT_REPORT:
+        report = build(load(path), Options(), sections=["problems"])
+        assert words_of(report.problems, code) == words_of(found.results, code)
+        assert {cause for _, cause, _ in words_of(report.problems, code)} == {CATALOGUE[code].cause}
+
+
+def words_of(found: Iterable[Problem | Result], code: str) -> list[tuple[str, str, str]]:
+    """Title, cause and fix of what has this code."""
+    return [(each.title, each.cause, each.fix) for each in found if each.code == code]
 
 
 def test_every_check_is_provoked() -> None:
