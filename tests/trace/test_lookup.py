@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.trace.lookup import by_name, distinct, rows_by_event
+from stepscope.trace.lookup import are_named, by_name, distinct, rows_by_event
 from stepscope.trace.schema import Text
 
 
@@ -31,3 +31,21 @@ def test_values_by_name() -> None:
     assert by_name(names, known, values).to_list() == [None, None, 1, None, None]
     assert by_name(names, known.clear(), values.clear()).to_list() == [None] * 5
     assert by_name(names.clear(), known, values).dtype == pl.Int32
+
+
+def test_names_are_looked_at_once_each() -> None:
+    seen: list[str] = []
+
+    def matches(names: pl.Series) -> pl.Series:
+        seen.extend(names)
+        return names.str.starts_with("a")
+
+    names = pl.Series(["ab", "b", None, "ab", "ac"], dtype=Text)
+    assert are_named(names, matches).to_list() == [True, False, False, True, True]
+    assert seen == ["ab", "b", "ac"]
+    assert are_named(names.clear(), matches).to_list() == []
+
+
+def test_rows_of_events_without_and_with_nulls() -> None:
+    assert rows_by_event(pl.Series([2, 0, 2], dtype=pl.UInt32), 4).to_list() == [1, None, 0, None]
+    assert rows_by_event(pl.Series([None, 0, 2], dtype=pl.UInt32), 3).to_list() == [1, None, 2]

@@ -1,4 +1,4 @@
-"""What an answer about a run depends on: its files and those beside them, what else is in the folder, and our own code."""
+"""What an answer about a run depends on: its files, their sidecars and the like, what else is in the folder, and our own code."""
 
 from __future__ import annotations
 

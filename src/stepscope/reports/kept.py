@@ -67,10 +67,10 @@ class KeptReports:
 
     def keep(self, asked: Asked, made: Report) -> Report:
         """Keep the report, unless it is one of a moment; returns it as it will be found, with every number of its type."""
-        data = msgspec.json.encode(made)
+        found = msgspec.json.decode(msgspec.json.encode(made), type=Report)
         if not any(problem.code in PASSING for problem in made.problems):
-            self.keep_bytes(asked.name, data)
-        return msgspec.json.decode(data, type=Report)
+            self.keep_bytes(asked.name, msgspec.json.encode(found))
+        return found
 
     def keep_bytes(self, name: str, data: bytes) -> None:
         """Keep any other answer, unless the files have changed since they were found."""

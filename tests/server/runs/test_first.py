@@ -7,36 +7,41 @@ from pathlib import Path
 
 import pytest
 
+from stepscope.reports.kept import Asked
+from stepscope.server.app import make_app
 from stepscope.server.runs import opened
-from tests.server.conftest import Asking, make_app
-from tests.server.runs.test_watch import Place
+from stepscope.server.runs.first import FirstAnswers
+from stepscope.server.runs.watch import Place
+from tests.server.conftest import Asking
 
 
 def test_a_report_and_a_first_view_are_there_before_the_run_is_open(
-    alone: tuple[Asking, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    alone: tuple[Asking, Path], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("STEPSCOPE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("STEPSCOPE_CACHE", str(tmp_path_factory.mktemp("kept") / "cache"))
     before, folder = alone
-    (name,) = before.runs()
-    run = before.runs()[name]["id"]
-    report = before.get(f"api/runs/{run}/report").data
-    layout = before.get(f"api/runs/{run}/timeline/layout").data
-    tiles = f"api/runs/{run}/timeline/tiles?key={before.get(f'api/runs/{run}/timeline/layout').get_json()['key']}&level=20&index=0&blocks=0"
-    tile = before.get(tiles)
+    (run,) = (each["id"] for each in before.runs().values())
+    key = before.get(f"api/runs/{run}/timeline/layout").get_json()["key"]
+    first = (
+        f"api/runs/{run}/report",
+        f"api/runs/{run}/timeline/layout",
+        f"api/runs/{run}/timeline/tiles?key={key}&level=20&index=0&blocks=0",
+    )
+    answers = [before.get(each) for each in first]
+    after = Asking(make_app([Place(str(folder))]))
+    (listed,) = after.app.runs.look_now().runs.values()
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("what was kept needs no profile")
 
-    after = Asking(make_app([Place(str(folder))]))
-    after.runs()
     monkeypatch.setattr(opened, "load_run", refuse)
     monkeypatch.setattr(after.app.opened, "begin", lambda _: None)
-    assert after.get(f"api/runs/{run}/report").data == report
-    assert after.get(f"api/runs/{run}/timeline/layout").data == layout
-    again = after.get(tiles)
-    assert (again.data, again.headers.get("Content-Encoding")) == (tile.data, tile.headers.get("Content-Encoding"))
-    monkeypatch.undo()
-    file = next(folder.iterdir())
+    for each, answer in zip(first, answers, strict=True):
+        again = after.get(each)
+        assert again.data == answer.data
+        assert again.headers.get("Content-Encoding") == answer.headers.get("Content-Encoding")
+        assert again.headers["Cache-Control"] == answer.headers["Cache-Control"]
+    file = Path(listed.run.entries[0].path)
     os.utime(file, ns=(0, file.stat().st_mtime_ns + 1))
-    assert after.app._kept_answer is not None
+    assert FirstAnswers(listed).report_json(Asked()) is None
     after.app.close()

@@ -74,7 +74,7 @@ class Answers:
         return self._folder / self.identity.key
 
     def _checked_entry(self) -> Path:
-        """The folder of the answers, if nobody else can have written there; otherwise OSError."""
+        """The folder of the answers, if no other user can have written there; otherwise OSError."""
         check_private(self._entry.parent)
         facts = self._entry.lstat()
         if not stat.S_ISDIR(facts.st_mode) or not is_ours(facts):

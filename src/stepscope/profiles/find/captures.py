@@ -1,4 +1,4 @@
-"""Where the recordings of graph captures are that belong to a profile: in the folder `capture_traces` beside it."""
+"""Where the recordings of graph captures are that belong to a profile: in the folder `capture_traces` next to it."""
 
 from __future__ import annotations
 

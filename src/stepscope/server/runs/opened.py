@@ -191,7 +191,7 @@ class Opened:
         return in_time(future, load.progress, is_first)
 
     def begin(self, listed: ListedRun) -> None:
-        """Open the run for questions that will follow; whoever asks them is told what goes wrong."""
+        """Open the run for questions that will follow; these report what goes wrong."""
         try:
             load = self._current(listed)
             if load.error is None and load.future is None:
