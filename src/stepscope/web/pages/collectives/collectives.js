@@ -34,7 +34,7 @@ async function render(root, context) {
       ],
       ["in all", collectives.kernel_share ? `${share(collectives.kernel_share)} of kernel time` : null],
     ]),
-    straggler(report),
+    straggler(report, context),
     isOne
       ? empty(
           "There is one rank here.",
@@ -71,10 +71,13 @@ async function render(root, context) {
   );
 }
 
-/** @param {import("../../types").Report} report */
-function straggler(report) {
+/** @param {import("../../types").Report} report @param {import("../../types").Context} context */
+function straggler(report, context) {
   const told = report.findings.find((finding) => finding.code === "straggler");
-  if (told) return problem("warning", told.title, told.detail, told.fix);
+  if (told) {
+    const link = h("a", { href: eventsLink(context, "finding", told.code) }, "see its collectives in the trace");
+    return [problem("warning", told.title, told.detail, told.fix), h("p", {}, link)];
+  }
   const found = report.collectives.straggler;
   if (!found) return null;
   const names = found.names.length ? ` (${found.names.slice(0, 3).join(", ")})` : "";
