@@ -29,7 +29,8 @@ export function basis(report) {
   if (!report.steps.rows.length || report.steps.source === "whole")
     return `the whole recording${report.steps.confidence === "high" ? "" : ", since no steps were found"}`;
   const ranks = report.profile.ranks.length;
-  const steps = Math.max(1, ownRows(report).length);
+  const all = Math.max(1, ownRows(report).length);
+  const steps = ranks && all % ranks === 0 ? all / ranks : all; // equally many on each
   return `${steps === 1 ? "one step" : `mean of ${count(steps)} steps`}${ranks > 1 ? ` on ${count(ranks)} ranks` : ""}`;
 }
 
@@ -182,7 +183,8 @@ export function openStep(context, row) {
 /** All parts, busy ones first; the one that costs most is open. @param {import("../types").Report} report @param {import("../types").Context} context */
 export function partList(report, context) {
   const rows = inOrder(report.breakdown);
-  const steps = Math.max(1, ownRows(report).length);
+  const all = Math.max(1, ownRows(report).length);
+  const steps = ranks && all % ranks === 0 ? all / ranks : all; // equally many on each
   const worst = rows.find((row) => !part(row.part).isBusy && row.share >= 0.05);
   return h(
     "div",
