@@ -183,8 +183,7 @@ export function openStep(context, row) {
 /** All parts, busy ones first; the one that costs most is open. @param {import("../types").Report} report @param {import("../types").Context} context */
 export function partList(report, context) {
   const rows = inOrder(report.breakdown);
-  const all = Math.max(1, ownRows(report).length);
-  const steps = ranks && all % ranks === 0 ? all / ranks : all; // equally many on each
+  const steps = Math.max(1, ownRows(report).length);
   const worst = rows.find((row) => !part(row.part).isBusy && row.share >= 0.05);
   return h(
     "div",
