@@ -32,6 +32,8 @@ from stepscope.names import cut_middle, cut_path, name_place, short_name
         ("_ZN5aiter24add_rmsnorm_quant_kernelIDF16bLi256EEEvPT0_", "add_rmsnorm_quant_kernel"),
         ("_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_4xxxxEEEEEvv", "kentry<Rmsnorm2dFwd>"),
         ("_Z3addPf", "add"),
+        ("ncclKernel_AllReduce(ncclDevComm*, ncclWork*)", "ncclKernel_AllReduce"),
+        ("PjitFunction(train_step)", "PjitFunction(train_step)"),
         ("void at::native::tile<at::native::Functor<float>, 4>(int, float*)", "tile<Functor<float>, 4>"),
         ("aten::mm", "aten::mm"),
         ("Memcpy HtoD (Pinned -> Device)", "Memcpy HtoD (Pinned -> Device)"),

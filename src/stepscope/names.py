@@ -19,6 +19,7 @@ _NO_OWNERS = re.compile(r"^(type|module|PyCapsule|pybind11_\S*)$")
 _LAMBDA = re.compile(
     r"(::)?\{lambda\([^)]*\)#\d+\}(::operator\(\)\([^)]*\))?( const)?|::operator\(\)\([^)]*\)( const)?"
 )
+_C_FUNCTION = re.compile(r"^\w+\([^()]*[*&][^()]*\)$")  # whose parameters are pointers: `f(ncclWork*)`
 _NAMESPACE = re.compile(r"\(anonymous namespace\)::|\b[a-z_]\w*::(?=[\w({~])")
 # Entry points of kernel libraries that say nothing of what they run.
 _ENTRIES = ("Kernel", "Kernel2", "kentry", "kernel_entry", "device_kernel")
@@ -94,6 +95,8 @@ def _shorten_kernel(name: str) -> str:
     """A kernel's name without its return type, parameters, namespaces and lambdas, which hide what it is."""
     if "(" not in name and "::" not in name:
         return name
+    if _C_FUNCTION.match(name):
+        return name[: name.index("(")]
     if not name.startswith("void ") and "<" not in name:
         return name
     bare = _without_parameters(_LAMBDA.sub("", name.removeprefix("void ")))

@@ -128,3 +128,12 @@ def test_an_annotation_that_makes_the_batch_is_the_pipeline() -> None:
     assert found.share == pytest.approx(0.6)
     assert "load batch" in found.stages["name"].to_list()
     assert found.verdict.startswith("Input-bound: the device waits for data 6")
+
+
+def test_a_wait_is_never_what_is_slow() -> None:
+    """The loader waits for a lock most of its time: what is named is the code that does the work."""
+    wait = "<built-in method acquire of _thread.lock object at 0x7f00>"
+    text = BOUND.replace("PIL/Image.py(3): open     ", wait).replace("15   20", "12   35")
+    verdict = found_in(text).verdict
+    assert "acquire" not in verdict
+    assert "the slowest stage is DataLoader.__next__" in verdict

@@ -49,6 +49,8 @@ NAMES = [
     "_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi256ELi16EEEvPT0_PT_",
     "_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_27Rmsnorm2dFwdPipelineOnePassEEEEEvv",
     "_Z3addPf",
+    "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)",
+    "PjitFunction(train_step)",
     "_Z",
     "std::pair<int, (anonymous namespace)::X>::f() const",
 ]

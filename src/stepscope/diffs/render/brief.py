@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from textwrap import wrap
 
 import msgspec
 from rich.text import Text
@@ -29,6 +28,7 @@ from stepscope.registers.policy.diffs import (
     DIFF_BRIEF_VERDICT,
 )
 from stepscope.registers.policy.tables import ACCOUNT_ROWS_LEAST, REPORT_LINES, REPORT_WIDTH
+from stepscope.reports.render.text_grid import fold
 from stepscope.safe import safe
 
 _PREFIX = len("A    ")
@@ -65,7 +65,7 @@ def _runs(diff: Diff, width: int) -> Iterator[Text]:
 
 
 def _paragraph(text: str, width: int, most: int, style: str) -> Iterator[Text]:
-    found = wrap(safe(text), width - len(" …"), break_on_hyphens=False)
+    found = fold(safe(text), width - len(" …"))
     if len(found) > most:
         found = [*found[: most - 1], f"{found[most - 1]} …"]
     yield from (Text(line, style) for line in found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from textwrap import wrap
 
 from rich.text import Text
 
@@ -19,7 +18,7 @@ from stepscope.registers.policy.tables import (
     REPORT_WIDTH,
 )
 from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Report
-from stepscope.reports.render.text_grid import GAP, INDENT, bar, lines
+from stepscope.reports.render.text_grid import GAP, INDENT, bar, fold, lines
 from stepscope.reports.wording.headline import about_line
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.sentence import opening
@@ -35,6 +34,7 @@ _NAME_LEAST = 12
 _PLACE_LEAST = 14
 _PLACE_ROOM = 40
 _PROBLEMS = 2
+_STEP_MARKER = "ProfilerStep#"  # no place in the program
 _FOLDER = re.compile(r" \([^()]*/(?=[^/()]+:\d+\)$)")  # of a place in parentheses
 _WAIT = re.compile(
     r"(?i)synchroni[sz]e|\b(acquire|wait|join|poll|select|recv\w*|_get_data|_try_get_data|block_until_ready)\b"
@@ -72,11 +72,8 @@ def _title(report: Report, width: int) -> Iterator[Text]:
     yield Text(cut_middle(about, width), style="dim")
 
 
-def _wrapped(text: str, width: int, indent: str = "", first: str | None = None) -> Iterator[Text]:
-    room = wrap(
-        safe(text), max(30, width), initial_indent=indent if first is None else first, subsequent_indent=indent, break_on_hyphens=False
-    )  # fmt: skip
-    yield from map(Text, room)
+def _wrapped(text: str, width: int) -> Iterator[Text]:
+    yield from map(Text, fold(safe(text), width))
 
 
 def _problems(report: Report, width: int) -> Iterator[Text]:
@@ -91,7 +88,8 @@ def _problems(report: Report, width: int) -> Iterator[Text]:
 
 
 def _cut_end(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{wrap(text, width - 2)[0]} …"
+    """At the end of a word, if there is one."""
+    return text if len(text) <= width else f"{text[: width - 2].rpartition(' ')[0] or text[: width - 2]} …"
 
 
 def _problem_words(problem: Problem, said: str) -> str:
@@ -217,16 +215,18 @@ def _place(finding: Finding, room: int) -> str:
     names = finding.evidence.get("names")
     first = names[0] if isinstance(names, list) and names else None
     name = first.get("name") if isinstance(first, dict) else first
-    return f"in {safe(brief_name(str(name), room=room - len('in ')))}" if name else ""
+    if not name or str(name).startswith(_STEP_MARKER):
+        return ""
+    return f"in {safe(brief_name(str(name), room=room - len('in ')))}"
 
 
 def _first_lines(text: str, width: int, most: int) -> Iterator[Text]:
     """The text in few lines; what is left out, is left out at the end of a word."""
-    found = wrap(text, width - 7, break_on_hyphens=False)
+    found = fold(text, width - 7)
     if len(found) > most:
         found = [
             *found[: most - 1],
-            f"{wrap(text, width - 9, break_on_hyphens=False)[most - 1].rstrip(' ,;:(')} …",
+            f"{fold(text, width - 9)[most - 1].rstrip(' ,;:(')} …",
         ]
     for number, line in enumerate(found):
         yield Text(f"     {'→ ' if number == 0 else '  '}{line}")
@@ -234,11 +234,11 @@ def _first_lines(text: str, width: int, most: int) -> Iterator[Text]:
 
 def _unknown(report: Report, width: int) -> Iterator[Text]:
     """One or two lines on what the recording does not show."""
+    yield Text()
     unknown = what_is_unknown(report)
     if not unknown:
         return
-    yield Text()
-    found = wrap(safe("; ".join(unknown)), width - len(_LABEL) - 2, break_on_hyphens=False)
+    found = fold(safe("; ".join(unknown)), width - len(_LABEL) - 2)
     if len(found) > 2:
         found = [found[0], f"{found[1].rstrip(' ,;')} …"]
     for number, line in enumerate(found):
@@ -246,12 +246,13 @@ def _unknown(report: Report, width: int) -> Iterator[Text]:
 
 
 _LABEL = "not known  "
+_MORE = "more       "
 
 
 def _commands(path: str, width: int) -> Iterator[Text]:
+    """How to see more; a path that is too long is for the reader to fill in."""
     quoted = shlex.quote(safe(path))
-    first = "more  stepscope report {} --full  (or --section NAME)"
+    first = f"{_MORE}stepscope report {{}} --full  (or --section NAME)"
     where = quoted if len(first.format(quoted)) <= width else "PATH"
-    yield Text()
     yield Text(first.format(where), style="dim")
-    yield Text(f"      stepscope serve {where}", style="dim")
+    yield Text(f"{' ' * len(_MORE)}stepscope serve {where}", style="dim")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from textwrap import wrap
 
 from rich.text import Text
 
 from stepscope import units
 from stepscope.names import cut_middle, short_name
 from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Report, StepRow
-from stepscope.reports.render.text_grid import bar, lines, sparkline
+from stepscope.reports.render.text_grid import bar, fold, lines, sparkline
 from stepscope.reports.wording.facts import inflation
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.summary import basis, gain, in_order, longest_names, own_steps, together
@@ -31,8 +30,7 @@ def heading(title: str, detail: str = "") -> Iterator[Text]:
 
 def wrapped(text: str, width: int, indent: str, mark: str = "") -> Iterator[Text]:
     """The text in lines that fit."""
-    space = max(30, width - len(indent) - len(mark))
-    for number, line in enumerate(wrap(safe(text), space, break_on_hyphens=False)):
+    for number, line in enumerate(fold(safe(text), width - len(indent) - len(mark))):
         yield Text(indent + (mark if number == 0 else " " * len(mark)) + line)
 
 

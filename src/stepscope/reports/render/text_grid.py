@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from textwrap import wrap
 
 from rich.text import Text
 
@@ -10,8 +12,19 @@ GAP = 2
 INDENT = 2
 NARROWEST = 8
 STILL_READ = 20  # characters of a note before names have to give way
+LEAST_FOLDED = 30  # columns of a line of text
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|B|[KMGT]iB)(?!\w))")
+_JOINED = "\u00a0"
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEVELS = "▁▂▃▄▅▆▇█"
+
+
+def fold(text: str, width: int) -> list[str]:
+    """The text in lines of words; a figure stays with its unit."""
+    kept = _BEFORE_UNIT.sub(_JOINED, text)
+    return [
+        line.replace(_JOINED, " ") for line in wrap(kept, max(LEAST_FOLDED, width), break_on_hyphens=False)
+    ]
 
 
 def lines(

@@ -36,6 +36,7 @@ def basis(report: Report) -> str:
         asked_for = report.steps.confidence == "high"
         return "the whole recording" + ("" if asked_for else ", since no steps were found")
     ranks, steps = len(report.profile.ranks), own_steps(report)
+    steps = steps // ranks if ranks and steps % ranks == 0 else steps  # equally many on each
     over = "one step" if steps == 1 else f"mean of {steps:,} steps"
     return over + (f" on {ranks:,} ranks" if ranks > 1 else "")
 

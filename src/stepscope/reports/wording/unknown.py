@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepscope.registers.policy.capture import COVERAGE_GAP
-from stepscope.registers.policy.tables import LEAST_UNKNOWN, WORTH_NAMING
+from stepscope.registers.policy.tables import IDLE_NAMED, LEAST_UNKNOWN, WORTH_NAMING
 from stepscope.reports.model.report import Gap, Report
 from stepscope.reports.wording.values import share
 
@@ -30,7 +30,7 @@ _WHOLE = {
 
 def what_is_unknown(report: Report) -> list[str]:
     """The gaps worth a word: what another recording would close first, then the largest."""
-    gaps = [gap for gap in report.coverage.gaps if gap.fix or gap.share >= WORTH_NAMING]
+    gaps = [gap for gap in report.coverage.gaps if gap.share >= (IDLE_NAMED if gap.fix else WORTH_NAMING)]
     if any(device.peak_bytes for device in report.memory.devices):
         gaps = [gap for gap in gaps if gap.what != "memory" or gap.fix]
     found = [_gap(gap) for gap in sorted(gaps, key=lambda gap: (not gap.fix, -gap.share))]

@@ -8,6 +8,7 @@ const BUILTIN =
 const LOADER = /^enumerate\(DataLoader\)#(\w+)\.__next__$/;
 const NO_OWNERS = /^(type|module|PyCapsule|pybind11_\S*)$/;
 const LAMBDA = /(::)?\{lambda\([^)]*\)#\d+\}(::operator\(\)\([^)]*\))?( const)?|::operator\(\)\([^)]*\)( const)?/g;
+const C_FUNCTION = /^\w+\([^()]*[*&][^()]*\)$/;
 const NAMESPACE = /\(anonymous namespace\)::|\b[a-z_]\w*::(?=[\w({~])/g;
 // Entry points of kernel libraries that say nothing of what they run.
 const ENTRIES = ["Kernel", "Kernel2", "kentry", "kernel_entry", "device_kernel"];
@@ -68,6 +69,7 @@ function nameLoader(name) {
 /** A kernel's name without its return type, parameters, namespaces and lambdas, which hide what it is. @param {string} name */
 function shortenKernel(name) {
   if (!name.includes("(") && !name.includes("::")) return name;
+  if (C_FUNCTION.test(name)) return name.slice(0, name.indexOf("("));
   if (!name.startsWith("void ") && !name.includes("<")) return name;
   const bare = withoutParameters(name.replace(/^void /, "").replace(LAMBDA, ""));
   return bare.replace(NAMESPACE, "") || name;

@@ -37,7 +37,8 @@ export function basis(report) {
   if (!report.steps.rows.length || report.steps.source === "whole")
     return `the whole recording${report.steps.confidence === "high" ? "" : ", since no steps were found"}`;
   const ranks = report.profile.ranks.length;
-  const steps = Math.max(1, ownRows(report).length);
+  const all = Math.max(1, ownRows(report).length);
+  const steps = ranks && all % ranks === 0 ? all / ranks : all; // equally many on each
   return `${steps === 1 ? "one step" : `mean of ${count(steps)} steps`}${ranks > 1 ? ` on ${count(ranks)} ranks` : ""}`;
 }
 

@@ -99,7 +99,7 @@ RULE: Rule[Case] = Rule(
     owns="`python`; without a device, the function or op that takes half of the step or more",
     change="your code between launches takes no time; at most, nor do the ops, copies and waits of the functions that take most of it. Without a device nothing, so that only the bound is given",
     fix={
-        ANY: "Move this code out of the step, vectorise it, or run it in the background: the device has nothing to do meanwhile.",
+        ANY: "Move this code out of the step, vectorise it, or run it in the background.",
     },
     fix_without_device={
         ANY: "Make this function faster, or call it less often: vectorise it, compile it, use more cores, or keep its results. The rest of the step matters less.",
