@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import polars as pl
 
@@ -38,26 +39,52 @@ PATH: Schema = {
 # What a row without an event of its own is called.
 LATENCY, QUEUED = "launch latency", "queued on the device"
 UNRECORDED, SILENT_WAIT = "host, nothing recorded", "wait for the device"
+_TITLES = {part: spoken(part) for part in PARTS}
+_Label = pl.Enum([LATENCY, QUEUED, UNRECORDED, SILENT_WAIT, *_TITLES.values()])
 _ROWS: Schema = {
     "step": pl.Int32,
     "start_ns": pl.Int64,
     "end_ns": pl.Int64,
-    "kind": pl.String,
+    "kind": Kind,
     "event": pl.UInt32,
-    "label": pl.String,
+    "label": _Label,
 }
 _NODES: Schema = {**_ROWS, "track": pl.UInt32, "low": pl.Int64, "high": pl.Int64}
 
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """`rows`: step, start_ns, end_ns, event, kind, name; they fill each step in time order.
+    """`pieces`: step, start_ns, end_ns, kind, event, label; they fill each step in time order. `names`: of the events.
 
     `source`: replay, or account where there was nothing to replay or the replay did not fit.
     """
 
-    rows: pl.DataFrame
+    pieces: pl.DataFrame
+    names: pl.Series
     source: str
+
+    @cached_property
+    def rows(self) -> pl.DataFrame:
+        """step, start_ns, end_ns, event, kind, name."""
+        return conform(self._named(self.pieces), PATH)
+
+    def by_name(self) -> pl.DataFrame:
+        """kind, name, ns, count, event and step of the longest one, for what has the same kind and name."""
+        ns = pl.col("end_ns") - pl.col("start_ns")
+        # Of names only their numbers until few are left: there are as many pieces as events.
+        same = self.names.to_physical().gather(self.pieces["event"])
+        longest = pl.col("ns").arg_max()
+        found = (
+            self.pieces.select("kind", "label", "event", "step", ns=ns, same=same)
+            .with_columns(same=pl.when(pl.col("label").is_null()).then("same"))
+            .group_by("kind", "label", "same")
+            .agg(pl.col("event", "step").get(longest), pl.col("ns").sum(), count=pl.len())
+        )
+        return self._named(found).select("kind", "name", "ns", "count", "event", "step")
+
+    def _named(self, rows: pl.DataFrame) -> pl.DataFrame:
+        name = self.names.gather(rows["event"]).cast(pl.String)
+        return rows.with_columns(name=pl.coalesce(pl.col("label").cast(pl.String), name, pl.lit("")))
 
 
 def critical_path(
@@ -69,7 +96,7 @@ def critical_path(
     mine = slices.filter(pl.col("device").eq_missing(device)).sort("start_ns")
     made = plan().as_recorded() if device is not None and len(windows) else None
     if made is None or not _fits(made, windows):
-        return CriticalPath(_named(trace, _by_account(mine)), "account")
+        return CriticalPath(_by_account(mine), trace.events["name"], "account")
     reached = _reached(_nodes(trace, made, windows))
     pieces = _pieces(reached)
     is_host = pl.col("kind") == "host"
@@ -78,7 +105,7 @@ def critical_path(
         _host_rows(trace, steps, pieces.filter(is_host)),
         _open_time(_holes(reached, windows), mine),
     ]
-    return CriticalPath(_named(trace, pl.concat(rows).sort("start_ns", "end_ns")), "replay")
+    return CriticalPath(pl.concat(rows).sort("start_ns"), trace.events["name"], "replay")
 
 
 def _fits(plan: Plan, windows: pl.DataFrame) -> bool:
@@ -118,8 +145,11 @@ def _at(
     rows: pl.DataFrame, kind: str, start: str | pl.Expr, end: str | pl.Expr, label: str | None = None
 ) -> pl.DataFrame:
     start, end = (pl.col(each) if isinstance(each, str) else each for each in (start, end))
-    named = pl.lit(label, pl.String)
-    return rows.with_columns(start_ns=start, end_ns=end, kind=pl.lit(kind), label=named)
+    return rows.with_columns(start_ns=start, end_ns=end, kind=_kind(kind), label=pl.lit(label, _Label))
+
+
+def _kind(name: str) -> pl.Expr:
+    return pl.lit(name, dtype=Kind)
 
 
 def _reached(nodes: pl.DataFrame) -> pl.DataFrame:
@@ -161,15 +191,16 @@ def _with_waits(trace: Trace, steps: Steps, rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with their kind; the marker of a step says nothing about what ran in it."""
     waiting = host_causes(trace)["waits"] | full_queue(trace)[0]
     waits = waiting.gather(rows["event"]).fill_null(False)
-    is_marker = (trace.events["role"].gather(rows["event"]).cast(pl.String) == "step").fill_null(False)
+    is_marker = (trace.events["role"] == "step").fill_null(False).gather(rows["event"]).fill_null(False)
     silent = unrecorded_waits(trace, steps)
-    middle = (rows["start_ns"] + rows["end_ns"]) // 2
-    quiet = within(middle, silent["start_ns"], silent["end_ns"]) & (rows["event"].is_null() | is_marker)
+    quiet = within(rows["start_ns"], silent["start_ns"], silent["end_ns"] - 1)
+    quiet = quiet & (rows["event"].is_null() | is_marker)
     event = pl.when(~is_marker).then("event")
+    unknown = pl.when(event.is_null()).then(pl.lit(UNRECORDED, dtype=_Label))
     rows = rows.with_columns(
-        kind=pl.when(waits | quiet).then(pl.lit("wait")).otherwise(pl.lit("host")),
+        kind=pl.when(waits | quiet).then(_kind("wait")).otherwise(_kind("host")),
         event=event,
-        label=pl.when(quiet).then(pl.lit(SILENT_WAIT)).when(event.is_null()).then(pl.lit(UNRECORDED)),
+        label=pl.when(quiet).then(pl.lit(SILENT_WAIT, dtype=_Label)).otherwise(unknown),
     )
     return conform(rows, _ROWS)
 
@@ -183,7 +214,7 @@ def _open_time(holes: pl.DataFrame, slices: pl.DataFrame) -> pl.DataFrame:
         event=slices["named_by"].gather(cut["owner"]),
     )
     is_busy = pl.col("part").cast(pl.String).is_in(BUSY_PARTS).fill_null(False)
-    rows = rows.with_columns(kind=pl.when(is_busy).then(pl.lit("wait")).otherwise(pl.lit("gap")))
+    rows = rows.with_columns(kind=pl.when(is_busy).then(_kind("wait")).otherwise(_kind("gap")))
     return _labelled(rows)
 
 
@@ -192,23 +223,18 @@ def _by_account(slices: pl.DataFrame) -> pl.DataFrame:
     part = pl.col("part").cast(pl.String)
     kind = (
         pl.when(part.is_in(BUSY_PARTS))
-        .then(pl.lit("device"))
+        .then(_kind("device"))
         .when(part == "sync")
-        .then(pl.lit("wait"))
+        .then(_kind("wait"))
         .when(pl.col("named_by").is_null() | (part == "device_gap"))
-        .then(pl.lit("gap"))
-        .otherwise(pl.lit("host"))
+        .then(_kind("gap"))
+        .otherwise(_kind("host"))
     )
     return _labelled(slices.with_columns(event="named_by", kind=kind))
 
 
 def _labelled(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows without an event are called by their part of the account."""
-    titles = {name: spoken(name) for name in PARTS}
-    title = pl.col("part").cast(pl.String).replace(titles).fill_null(spoken("unexplained"))
+    part = pl.col("part").fill_null("unexplained").cast(pl.String)
+    title = part.replace_strict(_TITLES, return_dtype=_Label)
     return conform(rows.with_columns(label=pl.when(pl.col("event").is_null()).then(title)), _ROWS)
-
-
-def _named(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
-    name = trace.events["name"].gather(rows["event"]).cast(pl.String)
-    return conform(rows.with_columns(name=pl.coalesce("label", name, pl.lit(""))), PATH)

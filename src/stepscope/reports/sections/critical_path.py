@@ -30,12 +30,11 @@ def of_rank(context: RankContext) -> RankPath | None:
     if not context.alone or context.windows.windows.is_empty():
         return None
     found = context.critical_path
-    ns = pl.col("end_ns") - pl.col("start_ns")
-    rows = found.rows.with_columns(without_address("name"), ns=ns).sort("ns", descending=True)
+    rows = found.by_name().with_columns(without_address("name")).sort("ns", "event", descending=[True, False])
     summed = rows.group_by("kind", "name", maintain_order=True).agg(
-        pl.col("ns").sum(), pl.len().alias("count"), pl.col("event", "step").first()
+        pl.col("ns", "count").sum(), pl.col("event", "step").first()
     )
-    return RankPath(summed.sort("ns", "name", descending=[True, False]), found.source)
+    return RankPath(summed.sort("ns", "name", "kind", descending=[True, False, False]), found.source)
 
 
 def joined(ranks: Sequence[RankPath | None], options: Options) -> Mapping[str, Any]:
