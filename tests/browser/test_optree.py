@@ -30,7 +30,7 @@ def test_the_tree_by_keyboard_leads_to_calls(show: Callable[..., Any]) -> None:
     page.get_by_role("button", name="totals").click()
     expect(rows.first.locator("td").nth(2)).not_to_have_text(total)
     page.wait_for_url("**times=total**")
-    op = page.locator(".optree tr:not([aria-expanded])").first
+    op = page.locator(".optree tbody tr:not([aria-expanded])").first
     op.focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**#/trace?*")

@@ -81,18 +81,19 @@ def _peak_rates(kernels: pl.DataFrame, peaks: dict[Any, Any]) -> pl.DataFrame:
 def _placed(rows: pl.DataFrame) -> pl.DataFrame:
     """A node for each scope and op, those above before those below."""
     places: dict[tuple[int, str, bool], int] = {}
-    nodes: list[list[Any]] = []
-    for scope, name, count, *sums in rows.select("scope", "name", "calls", *SUMS).iter_rows():
+    sums: list[tuple[int, ...]] = []  # calls and each of SUMS
+    nothing = (0,) * (1 + len(SUMS))
+    for scope, name, *own in rows.select("scope", "name", "calls", *SUMS).iter_rows():
         at = -1
         above = scope.split("/")[:DEEPEST_STACK] if scope else [NO_SCOPE]
         for word, is_op in [*((word, False) for word in above), (name or "", True)]:
             key = at, word, is_op
             if key not in places:
-                places[key] = len(nodes)
-                nodes.append([word, at, is_op, 0, *(0 for _ in SUMS)])
+                places[key] = len(sums)
+                sums.append(nothing)
             at = places[key]
-        node = nodes[at]
-        node[3:] = [node[3] + count, *(old + (new or 0) for old, new in zip(node[4:], sums, strict=True))]
+        sums[at] = tuple(old + (new or 0) for old, new in zip(sums[at], own, strict=True))
+    nodes = [(word, up, is_op, *mine) for (up, word, is_op), mine in zip(places, sums, strict=True)]
     schema = _NODES | {f"self_{name}": pl.Int64 for name in SUMS}
     return pl.DataFrame(nodes, schema=schema, orient="row")
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from stepscope.capture.backends.base import Options
 from stepscope.capture.files.identity import Identity, identify
+from stepscope.capture.machine.git import find_commit
 
 SCHEMA = "stepscope.capture/1"
 
@@ -42,6 +43,7 @@ def about(settings: Settings, who: Identity | None = None) -> dict[str, Any]:
         "options": asdict(settings.options),
         "command": list(getattr(sys, "orig_argv", sys.argv)),
         "cores": _cores(),
+        "git_commit": find_commit(),
         "versions": {"python": platform.python_version(), "platform": platform.platform()},
     }
 

@@ -10,8 +10,9 @@ import msgspec
 from stepscope.profiles.overview import devices_of, distinct, duration_of, merged
 from stepscope.profiles.profile import Profile
 from stepscope.reports.model import report as model
+from stepscope.safe import readable
 from stepscope.trace.frames import take_smallest
-from stepscope.trace.trace import Trace
+from stepscope.trace.trace import Trace, TraceInfo
 
 
 def about(profile: Profile, traces: Mapping[int, Trace]) -> model.Profile:
@@ -30,10 +31,16 @@ def about(profile: Profile, traces: Mapping[int, Trace]) -> model.Profile:
         duration_ns=max((duration_of(trace.events) for trace in traces.values()), default=0),
         events=sum(len(trace.events) for trace in traces.values()),
         files=distinct(info.path for info in infos),
-        versions=merged(info.versions for info in infos),
+        versions=merged([*(info.versions for info in infos), *map(_commit, infos)]),
         capture_options=merged(info.capture_options for info in infos),
         recorded_unix_ns=min(begins, default=None),
     )
+
+
+def _commit(info: TraceInfo) -> dict[str, Any]:
+    """The commit that ran, where our own capture noted it."""
+    found = info.capture.get("git_commit")
+    return {"git_commit": readable(found[:_LONGEST_COMMIT])} if isinstance(found, str) and found else {}
 
 
 def _devices(traces: Sequence[Trace]) -> list[dict[str, Any]]:
@@ -48,4 +55,5 @@ def _recorded_at(trace: Trace) -> int | None:
     return begin if begin > _YEAR_2000 else None
 
 
+_LONGEST_COMMIT = 64
 _YEAR_2000 = 946_684_800_000_000_000

@@ -25,6 +25,7 @@ from stepscope.server.runs.listed import ListedRun
 VERSION = 1
 _MANIFEST = "manifest.json"  # by which the cache knows its entries and their last use
 _LARGEST = 64 << 10
+_LONGEST_COMMIT = 40
 _COMMITS = ("git_commit", "git_sha", "commit")
 
 
@@ -119,8 +120,10 @@ def _device(facts: dict[str, Any]) -> str:
 
 
 def _commit(facts: dict[str, Any]) -> str | None:
-    """As the capture noted it."""
-    return next((str(facts[key])[:40] for key in _COMMITS if facts.get(key)), None)
+    """As the capture noted it; the first where ranks disagree."""
+    found = next((facts[key] for key in _COMMITS if facts.get(key)), None)
+    first = found[0] if isinstance(found, list) else found
+    return first[:_LONGEST_COMMIT] if isinstance(first, str) else None
 
 
 class KeptFigures:

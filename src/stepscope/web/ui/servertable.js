@@ -220,9 +220,8 @@ export function serverTable(context, options) {
     };
     return h(
       "th",
-      { scope: "col", class: column.numeric ? "n" : null, "aria-sort": sorted, "data-tip": column.name },
+      { scope: "col", class: column.numeric ? "n" : null, "aria-sort": sorted, "data-tip": divisor(column) > 1 ? `${column.name}, per step` : column.name, "data-per": divisor(column) > 1 ? "step" : null },
       column.kind === "extent" ? column.title : h("button", { type: "button", onclick: sort }, column.title),
-      divisor(column) > 1 ? h("span", { class: "unit" }, " /step") : null,
     );
   };
   /** @param {import("../types").Column[]} columns @param {{ column: import("../types").Column, at: number }[]} shown @param {any[]} row */
