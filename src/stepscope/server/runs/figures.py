@@ -16,7 +16,7 @@ import msgspec
 from stepscope import __version__
 from stepscope.analysis.kernels.measured_peaks import location
 from stepscope.gate.trend import StepNoise, measure_steps
-from stepscope.profiles.cache.cache import default_folder, limit_bytes
+from stepscope.profiles.cache.place import default_folder, limit_bytes
 from stepscope.profiles.cache.private_folder import check_private, make_private
 from stepscope.reports.model.report import Report
 from stepscope.server.runs.listed import ListedRun

@@ -16,7 +16,8 @@ from stepscope.analysis.critical_path import PATH as PATH_SCHEMA
 from stepscope.analysis.findings.finding import order
 from stepscope.analysis.findings.owned import owned_slices
 from stepscope.analysis.options import Options
-from stepscope.analysis.parts import PARTS, Part
+from stepscope.analysis.part_column import Part
+from stepscope.analysis.parts import PARTS
 from stepscope.analysis.phases import phase_spans
 from stepscope.analysis.steps.find import Steps, find_steps
 from stepscope.reports.sections.findings import case_of

@@ -174,7 +174,8 @@ def _score_sizes(ops: pl.DataFrame) -> set[int]:
         shapes = [shape for text in softmax for shape in _shapes(text)[:1]]
         return {_elements(shape) for shape in shapes if len(shape) >= _BATCHED and shape[-2] >= SCORES_LENGTH}
     reduced = _squares(_shapes_of(ops, r"^(reduce_(max|sum)|exp|div)$"))
-    read = _squares(distinct(ops.filter(~name.str.contains(_PRODUCT))["shapes"]))
+    product = are_named(ops["name"], lambda names: names.str.contains(_PRODUCT))
+    read = _squares(distinct(ops["shapes"].filter(~product)))
     multiplied = _shapes_of(ops, _PRODUCT)
     made = {size for text in multiplied for size in _made_sizes(_shapes(text))}
     return (reduced | read & made) & _squares(multiplied)
