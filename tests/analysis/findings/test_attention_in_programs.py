@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from stepscope.analysis.findings.rules.kernels.unfused_attention import _causal_sizes, _score_sizes
+from stepscope.trace.schema import Text
 
 SCORES = 48 * 4096 * 4096
 MADE = ("dot_general", "[[48,4096,64],[48,64,4096]]")
@@ -14,7 +15,7 @@ TAKEN = ("dot_general", "[[48,64,4096],[48,4096,4096]]")
 
 def ops(*rows: tuple[str, str]) -> pl.DataFrame:
     """Ops of a program with their shapes."""
-    return pl.DataFrame(rows, schema=["name", "shapes"], orient="row")
+    return pl.DataFrame(rows, schema={"name": Text, "shapes": Text}, orient="row")
 
 
 @pytest.mark.parametrize("name", ["convert_element_type", "select_n", "fusion"])

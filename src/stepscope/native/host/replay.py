@@ -225,7 +225,13 @@ def critical_path(
 
 
 def _count(last: cython.const[cython.uchar][::1]) -> int:
-    return sum(1 for flag in last if flag)
+    count: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(len(last)):
+            if last[i]:
+                count += 1
+    return count
 
 
 def sums_between(
