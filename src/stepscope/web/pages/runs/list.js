@@ -2,7 +2,7 @@
 
 import { arrange, fill, h } from "../../ui/dom.js";
 import { sorted } from "../../ui/tables.js";
-import { ago, count, duration, many, moment, share, size } from "../../text/format.js";
+import { ago, count, duration, many, moment, share, size, speedup } from "../../text/format.js";
 import { nothingFound } from "../../shell/notice.js";
 import { errorWords, leftOut, stateWords } from "../../shell/runlist.js";
 import { changeShown, changeWords, gainOf, hasWords, tipOf } from "./lines.js";
@@ -11,10 +11,11 @@ import { changeShown, changeWords, gainOf, hasWords, tipOf } from "./lines.js";
 /** @typedef {{ key: Extract<keyof Line, string>, title: string, numeric?: boolean, always?: boolean, cell: (line: Line) => HTMLElement }} Column */
 
 const SHORT_COMMIT = 10;
+const LONG = 30; // letters: longer words may have several lines
 
 /** @type {Column[]} */
 const COLUMNS = [
-  { key: "step", title: "step", numeric: true, always: true, cell: (line) => figure(line, line.step, duration) },
+  { key: "step", title: "step", numeric: true, always: true, cell: (line) => figure(line, line.step, duration, "n") },
   { key: "grown", title: "change", numeric: true, cell: changeCell },
   { key: "verdict", title: "verdict", always: true, cell: (line) => figure(line, line.verdict, String) },
   { key: "finding", title: "first finding", always: true, cell: findingCell },
@@ -25,12 +26,12 @@ const COLUMNS = [
   { key: "commit", title: "commit", cell: (line) => h("td", { class: "mono" }, line.commit?.slice(0, SHORT_COMMIT) ?? "–") },
 ];
 
-/** A figure; "…" where it is not computed yet. @template T @param {Line} line @param {T | null} value @param {(value: T) => string} write */
-function figure(line, value, write) {
-  if (value !== null) return h("td", { class: typeof value === "number" ? "n" : null }, write(value));
-  if (line.figures || line.run.state === "failed") return h("td", { class: "none" }, "–");
+/** A figure; "…" where it is not computed yet. @template T @param {Line} line @param {T | null} value @param {(value: T) => string} write @param {string} [align] */
+function figure(line, value, write, align = "") {
+  if (value !== null) return h("td", { class: align || (typeof value === "string" && value.length > LONG ? "words" : null) }, write(value));
+  if (line.figures || line.run.state === "failed") return h("td", { class: `none ${align}` }, "–");
   const tip = line.isWaiting ? "Being computed." : "Open the run to compute it.";
-  return h("td", { class: "none", "data-tip": tip }, "…");
+  return h("td", { class: `none ${align}`, "data-tip": tip }, "…");
 }
 
 /** @param {Line} line */
@@ -45,13 +46,14 @@ function findingCell(line) {
   const found = line.figures?.finding;
   if (!found) return figure(line, line.figures ? "none" : null, String);
   const gain = line.figures ? gainOf(line.figures) : "";
-  return h("td", { class: "words" }, found.title, gain ? h("small", { class: "sub" }, ` ${gain}`) : null);
+  const likely = gain ? speedup({ low: found.mid, mid: found.mid, high: found.mid }) : "";
+  return h("td", { class: "words", "data-tip": gain ? `Speed-up: ${gain}` : null }, found.title, likely ? h("small", { class: "sub" }, ` ${likely}`) : null);
 }
 
 /** @param {Line} line */
 function memoryCell(line) {
   const capacity = line.figures?.capacity_bytes;
-  const cell = figure(line, line.memory, size);
+  const cell = figure(line, line.memory, size, "n");
   if (capacity && line.memory !== null) cell.dataset.tip = `${share(line.memory / capacity)} of ${size(capacity)}`;
   return cell;
 }
