@@ -40,8 +40,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _way_of(item: pytest.Item) -> str | None:
+    """The way of a test of the readers; tests elsewhere may have parameters of the same name."""
     spec = getattr(item, "callspec", None)
-    return spec.params.get("way") if spec is not None else None
+    found = spec.params.get("way") if spec is not None else None
+    return found if isinstance(found, str) and found in WAYS else None
 
 
 def _without_way(item: pytest.Item, name: str) -> str:
