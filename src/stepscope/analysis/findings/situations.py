@@ -30,6 +30,9 @@ _INFERENCE: dict[str, dict[str, str]] = {
     },
     "eager-execution": {"tensorflow": "Wrap the model in @tf.function (jit_compile=True also fuses its ops).", _ANY: "Put the whole model under one jax.jit."},
     "small-batch": {_ANY: "Compute more requests in one batch (continuous batching), several times as many if memory allows: the device does more of them in the same time."},
+    "device-copies": {
+        "jax": "Let programs update arrays in place: jax.jit(decode, donate_argnums=…) for what is passed in and comes back changed, such as a cache of keys and values; and keep one dtype.",
+    },
     "exposed-copy": {
         "pytorch": "Copy while the device computes: from pinned memory with .to(device, non_blocking=True), on a side stream.",
         _ANY: "Copy the next input while the device computes, from pinned memory.",

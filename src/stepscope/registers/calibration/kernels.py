@@ -375,6 +375,20 @@ PARAMETER_BYTES = measured(
     device="PyTorch",
     how="read in its source: optimizers keep fp32",
 )
+FUSED_ADAM_TENSORS = measured(
+    "FUSED_ADAM_TENSORS",
+    7,
+    unit="tensors",
+    device="any device",
+    how="read in its source: gradients are read, weights and two moments are read and written",
+)
+FUSED_MOMENTUM_TENSORS = measured(
+    "FUSED_MOMENTUM_TENSORS",
+    5,
+    unit="tensors",
+    device="any device",
+    how="read in its source: gradients are read, weights and one moment are read and written",
+)
 LIGHTEST_PASS_TENSORS = measured(
     "LIGHTEST_PASS_TENSORS",
     2,

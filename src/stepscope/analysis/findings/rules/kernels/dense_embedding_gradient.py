@@ -12,6 +12,8 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.calibration.kernels import (
+    FUSED_ADAM_TENSORS,
+    FUSED_MOMENTUM_TENSORS,
     LIGHTEST_PASS_TENSORS,
     PARAMETER_BYTES,
     SPARSE_UPDATE_WORST,
@@ -83,8 +85,16 @@ def _optimizer_kernels(case: Case) -> pl.DataFrame:
 def _parameters(case: Case, updates: pl.DataFrame) -> float:
     """How many parameters the optimizer updates: by the lightest of its passes over all of them."""
     passes = updates.filter(pl.col("bytes") > 0).group_by("op").agg(pl.col("bytes").sum())
-    lightest = take_smallest(passes.filter(pl.col("bytes") > LIGHT_PASS * pl.col("bytes").max())["bytes"])
-    return lightest / (LIGHTEST_PASS_TENSORS * PARAMETER_BYTES) / max(1, len(case.lengths))
+    heavy = passes.filter(pl.col("bytes") > LIGHT_PASS * pl.col("bytes").max())
+    tensors = (
+        pl.when(pl.col("op").str.contains("_fused_adam"))
+        .then(FUSED_ADAM_TENSORS)
+        .when(pl.col("op").str.contains("_fused_"))
+        .then(FUSED_MOMENTUM_TENSORS)
+        .otherwise(LIGHTEST_PASS_TENSORS)
+    )
+    lightest = take_smallest(heavy.select(pl.col("bytes") / tensors).to_series())
+    return lightest / PARAMETER_BYTES / max(1, len(case.lengths))
 
 
 def _below(case: Case, ops: pl.Series) -> pl.Series:

@@ -9,8 +9,11 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.policy.findings import COPIES_ON_DEVICE_LEAST, TOP_NAMES, UNSURE_KERNELS
+from stepscope.trace.lookup import are_named
 from stepscope.trace.scopes import ancestors
 
+# Copies inside a CUDA graph, and instructions of a compiled program that only copy.
+_COPYING_KERNEL = r"^(memcpy\d+(_\w+)?|(wrapped_|loop_)?copy([._]\w+)*)$"
 _COPIES = r"^aten::(copy_|_to_copy|clone|contiguous|cat|stack|repeat|index_copy_|_foreach_copy_)$"
 
 
@@ -36,8 +39,17 @@ def _copying(case: Case) -> pl.Series:
     kernels = case.trace.kernels.select("event", "op").drop_nulls("op")
     name = case.trace.events["name"].gather(kernels["op"]).cast(pl.String)
     copies = case.trace.copies.filter(pl.col("direction").cast(pl.String) == "DtoD")["event"]
-    found: pl.Series = pl.concat([kernels["event"].filter(name.str.contains(_COPIES)), copies])
+    by_op = kernels["event"].filter(name.str.contains(_COPIES))
+    found: pl.Series = pl.concat([by_op, copies, _named_copies(case)])
     return found.unique()
+
+
+def _named_copies(case: Case) -> pl.Series:
+    """Kernels whose own name says that they copy."""
+    names = case.trace.events["name"]
+    copying = are_named(names, lambda known: known.str.contains(_COPYING_KERNEL))
+    found: pl.Series = case.trace.events["id"].filter(copying & (case.trace.events["kind"] == "kernel"))
+    return found
 
 
 def _ops_of(case: Case, owned: pl.DataFrame) -> list[str]:
@@ -65,6 +77,7 @@ RULE: Rule[Case] = Rule(
     change="they take no time",
     fix={
         "pytorch": "Write results where they are needed: preallocate and fill instead of torch.cat, keep one dtype instead of casting in every step (model.to(torch.bfloat16) for inference), and avoid .contiguous() and .clone().",
+        "jax": "Let programs update arrays in place: jax.jit(step, donate_argnums=…) for what is passed in and comes back changed (parameters, optimizer state, a cache of keys and values); and keep one dtype.",
         ANY: "Write results where they are needed instead of copying them, and keep one dtype.",
     },
     find=find,
