@@ -120,7 +120,7 @@ pytest: $(VENV)/.dev
 web: $(VENV)/.dev web-tools ## only the page: its types, its modules, and every page of it in a real browser
 	@if test -x node_modules/.bin/tsc; then node_modules/.bin/tsc --project tsconfig.json; \
 	  else $(call SKIP,the types of the page,npm of Node 20 or newer not found,types); fi
-	@if test -n "$(NODE)"; then $(NODE) --test --test-reporter=dot tests/web/*.test.js; \
+	@if test -n "$(NODE)"; then $(NODE) --test --test-reporter=dot tests/web/*.test.js tests/web/*/*.test.js; \
 	  else $(call SKIP,the modules of the page,Node 20 or newer not found,modules); fi
 	@test -n "$(CHROMIUM)" || echo "SKIPPED: the tests in a browser. Chromium not found (see STEPSCOPE_CHROMIUM)." >&2
 	$(call TRIED,STEPSCOPE_CHROMIUM=$(CHROMIUM) $(PY) -m pytest $(wildcard $(BROWSER_TESTS)))

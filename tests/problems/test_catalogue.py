@@ -31,7 +31,7 @@ MAY_HOLD = {
     "doctor/profile/problems.py",
     "formats/own_export/header.py",
     "problems/entry.py",
-    "profiles/find/sidecars.py",
+    "profiles/sidecar_tables.py",
     "profiles/overview.py",
     "reports/problems.py",
     "trace/problems.py",

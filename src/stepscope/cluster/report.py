@@ -89,6 +89,7 @@ def looked(
             sections,
             cache=cache,
             also=also,
+            alone=len(chosen.entries if ranks is None else ranks) == 1,
         )
         for number, entry in enumerate(chosen.entries)
     ]

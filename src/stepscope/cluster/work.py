@@ -40,6 +40,7 @@ class Task:
     cache: bool = True
     spill: str | None = None  # a folder for what must not travel
     also: Callable[[RankContext], Any] | None = None  # what else is wanted of the rank
+    alone: bool = False  # no other rank is asked for
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def analyse(task: Task) -> Answer:
         return Answer(task, error=StepscopeError(what))
     said = trace.info.rank
     rank = task.rank if task.forced or said is None else said
-    context = RankContext(rank, trace, task.options)
+    context = RankContext(rank, trace, task.options, alone=task.alone)
     failures = Failures()
     found = {}
     for section in chosen_sections(task.sections):

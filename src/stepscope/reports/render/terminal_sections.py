@@ -134,7 +134,9 @@ def steps(report: Report, width: int, limit: int) -> Iterator[Text]:
     found = report.steps
     if not found.rows or found.median_ns is None or found.source == "whole":
         return
-    yield from heading("steps", _counted(report))
+    first, *more = fold(_counted(report), width - len("steps  "))
+    yield from heading("steps", first)
+    yield from (Text(f"  {line}", "dim") for line in more)
     ranks = report.profile.ranks[:_RANKS_DRAWN]
     for rank in ranks:
         own = [

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { busyWords } from "../../src/stepscope/web/timeline/act/ranges.js";
-import { joined, joinedParts } from "../../src/stepscope/web/timeline/act/totals.js";
+import { busyWords } from "../../../src/stepscope/web/timeline/act/ranges.js";
+import { joined, joinedParts } from "../../../src/stepscope/web/timeline/act/totals.js";
 
 const name = (/** @type {number} */ count, /** @type {number} */ total) => ({ name: "mm", kind: "kernel", count, total_ns: total, self_ns: total, mean_ns: total / count, max_ns: total });
 const of = (/** @type {number} */ count, /** @type {number} */ total) => ({

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { curveOf, paintCurve } from "../../src/stepscope/web/timeline/draw/curve.js";
-import { niceStep, ticks, tickText } from "../../src/stepscope/web/timeline/draw/ruler.js";
-import { SHORTEST_NS, Viewport } from "../../src/stepscope/web/timeline/viewport.js";
+import { curveOf, paintCurve } from "../../../src/stepscope/web/timeline/draw/curve.js";
+import { niceStep, ticks, tickText } from "../../../src/stepscope/web/timeline/draw/ruler.js";
+import { SHORTEST_NS, Viewport } from "../../../src/stepscope/web/timeline/viewport.js";
 
 function view() {
   const found = new Viewport(0, 1e9);

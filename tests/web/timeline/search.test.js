@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { buildLines, clockShort, clockWords, noArrangement } from "../../src/stepscope/web/timeline/lines.js";
-import { joinedBins, nextRank } from "../../src/stepscope/web/timeline/act/search.js";
+import { buildLines, clockShort, clockWords, noArrangement } from "../../../src/stepscope/web/timeline/lines.js";
+import { joinedBins, nextRank } from "../../../src/stepscope/web/timeline/act/search.js";
 
 const bins = (/** @type {[number, number][]} */ ...filled) => {
   const all = new Array(512).fill(0);

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { paintRow, Wide } from "../../src/stepscope/web/timeline/draw/bitmap.js";
-import { blocksFor } from "../../src/stepscope/web/timeline/net/blocks.js";
-import { decodeTile, tilesOf, tileSpan, unitOf } from "../../src/stepscope/web/timeline/net/decode.js";
-import { Labels } from "../../src/stepscope/web/timeline/draw/labels.js";
-import { Tiles } from "../../src/stepscope/web/timeline/net/tiles.js";
+import { paintRow, Wide } from "../../../src/stepscope/web/timeline/draw/bitmap.js";
+import { blocksFor } from "../../../src/stepscope/web/timeline/net/blocks.js";
+import { decodeTile, tilesOf, tileSpan, unitOf } from "../../../src/stepscope/web/timeline/net/decode.js";
+import { Labels } from "../../../src/stepscope/web/timeline/draw/labels.js";
+import { Tiles } from "../../../src/stepscope/web/timeline/net/tiles.js";
 
 globalThis.window ??= globalThis;
 

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { greatest, valueAt } from "../../src/stepscope/web/timeline/draw/counters.js";
-import { heightOf, rowAt, tracksBetween } from "../../src/stepscope/web/timeline/act/hits.js";
-import { buildLines, clockShort, foldable, lineAt, noArrangement, nothingMatches, ROW } from "../../src/stepscope/web/timeline/lines.js";
-import { readPlace, writePlace } from "../../src/stepscope/web/timeline/link.js";
+import { greatest, valueAt } from "../../../src/stepscope/web/timeline/draw/counters.js";
+import { heightOf, rowAt, tracksBetween } from "../../../src/stepscope/web/timeline/act/hits.js";
+import { buildLines, clockShort, foldable, lineAt, noArrangement, nothingMatches, ROW } from "../../../src/stepscope/web/timeline/lines.js";
+import { readPlace, writePlace } from "../../../src/stepscope/web/timeline/link.js";
 
 const source = { id: "0", query: {}, shift: 0, rank: 0, layer: "events" };
 
@@ -114,7 +114,7 @@ test("a counter's value is that of the last sample before", () => {
 
 test("a link brings back what it was made of", () => {
   const place = {
-    start: 1694128201421058123n, end: 1694128201421058124n, event: 12, of: null, layer: "account", from: null, to: null, tracks: [], rank: null, open: [3, 1],
+    start: 1694128201421058123n, end: 1694128201421058124n, event: 12, of: null, events: "", facts: "", layer: "account", from: null, to: null, tracks: [], rank: null, open: [3, 1],
     pinned: ["r0/t2", "r0/c/busy 0", "r0/c/temperature, 100 %2C"], folded: ["r0/g/device 0"], filter: "main", q: "gemm & co",
     marks: [{ start: -5n, end: 1694128201421058123n, kept: true }, { start: 7n, end: 7n, kept: false }],
     order: new Map([["r0/g/process 1, main", ["r0/t3", "r0/c/busy, 1", "r0/t1"]], ["r1/g/device 0", ["r1/t0"]]]),
