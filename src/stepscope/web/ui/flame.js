@@ -45,7 +45,7 @@ export function visible(tree) {
 /** What stands in a box, which is often narrow: the function without its file, the module without its kind. @param {string} name */
 export function label(name) {
   return shortName(name)
-    .replace(/^\S*\.py\(\d+\): (?=\S)/, "")
+    .replace(/(?<=\S) \(\S*\.py:\d+\)$/, "")
     .replace(/^(nn\.Module|autograd::engine::evaluate_function): (?=\S)/, "");
 }
 
