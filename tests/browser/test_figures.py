@@ -16,7 +16,7 @@ def test_data_that_comes_before_the_library_is_drawn_all_the_same(page: Any, sit
     with page.expect_response("**/memory?*"):
         page.route("**/plotly.min.js", _late)
         page.goto(site.link("memory", "kineto_gpu"))
-    page.locator(".figure[data-drawn=yes]").wait_for()
+    page.locator(".figure[data-drawn=yes]").first.wait_for()
     page.locator(".figure .nsewdrag").first.wait_for()
     assert page.locator(".figure .js-plotly-plot .main-svg").count() > 0
 

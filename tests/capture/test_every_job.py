@@ -174,7 +174,7 @@ def test_a_function_that_takes_most_of_the_step_is_a_finding(tmp_path: Path) -> 
     """Among others, where another process took the machine from some of the steps."""
     found = told("dominant_function", tmp_path)
     (mine,) = (each for each in found["findings"] if each["code"] == "host-python")
-    assert ": slow" in mine["detail"]
+    assert "in slow (" in mine["detail"]
     assert mine["share"] > 0.5
     assert mine["saves"] == 0  # by how much it can become faster is unknown
     assert mine["most"] > 2

@@ -169,4 +169,4 @@ def test_where_it_is_unknown_the_recorded_step_is_used_and_that_is_said_once(tmp
     report = stepscope.report(tmp_path)
     assert (report.steps.basis, report.steps.unprofiled) == ("recorded", None)
     assert report.steps.basis_ns == report.steps.mean_ns
-    assert " ".join(str(report).split()).count("without the profiler is unknown") == 1
+    assert " ".join(str(report).split()).count("without the profiler: unknown") == 1
