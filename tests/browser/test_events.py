@@ -162,6 +162,7 @@ def test_a_step_a_bar_and_a_phase(show: Show) -> None:
     page.locator(".figure", has_text="Every step and its account").locator(".plot").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
+    page.wait_for_url("**events=step*")
     assert listed(page).handle.startswith("step:")
 
 
