@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,8 +54,9 @@ class Seen:
     server: dict[str, int]
 
 
-def look(served: Served) -> Seen:
-    """Open the trace, zoom and pan through it."""
+@contextmanager
+def _opened() -> Iterator[tuple[Any, Any]]:
+    """A browser with an empty page."""
     from playwright.sync_api import sync_playwright
 
     found = chromium()
@@ -62,7 +64,13 @@ def look(served: Served) -> Seen:
         raise SystemExit("There is no Chromium: name one in STEPSCOPE_CHROMIUM.")
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=found, args=list(ARGUMENTS))
-        page = browser.new_page(viewport=SIZE)
+        yield browser, browser.new_page(viewport=SIZE)
+        browser.close()
+
+
+def look(served: Served) -> Seen:
+    """Open the trace, zoom and pan through it."""
+    with _opened() as (browser, page):
         served.sign_in(page)
         first = _first_paint(page, served)
         _settle(page)
@@ -75,7 +83,7 @@ def look(served: Served) -> Seen:
         rows = _move(page)
         seconds = time.monotonic() - begun
         frames = _frames(json.loads(browser.stop_tracing()))
-        seen = Seen(
+        return Seen(
             first_paint_ms=first,
             frames_ms=frames,
             per_second=len(frames) / seconds,
@@ -85,27 +93,16 @@ def look(served: Served) -> Seen:
             page_bytes=_page_bytes(browser),
             server=served.memory(),
         )
-        browser.close()
-    return seen
 
 
 def first_figures(served: Served) -> float:
     """ms from when the first page of the run began to load until its figures were on it."""
-    from playwright.sync_api import sync_playwright
-
-    found = chromium()
-    if found is None:
-        raise SystemExit("There is no Chromium: name one in STEPSCOPE_CHROMIUM.")
-    with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=found, args=list(ARGUMENTS))
-        page = browser.new_page(viewport=SIZE)
+    with _opened() as (_browser, page):
         page.add_init_script(FIGURES)
         served.sign_in(page)
         page.goto(served.link("overview"), wait_until="commit")
         page.wait_for_function("window.figuresAt > 0", timeout=1000 * PATIENCE_S)
-        seen = float(page.evaluate("figuresAt"))
-        browser.close()
-    return seen
+        return float(page.evaluate("figuresAt"))
 
 
 def _first_paint(page: Any, served: Served) -> float:

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bandwidthsOf, eventsOf, formatsOf, layoutOf, pointsOf, wordsOf } from "../../src/stepscope/web/ui/roofline.js";
+import { bandwidthsOf, factsOf, formatsOf, layoutOf, pointsOf, wordsOf } from "../../src/stepscope/web/ui/roofline.js";
 
 const PEAK = {
   device: "H200 SXM",
@@ -62,6 +62,6 @@ test("what a point says, and where it leads", () => {
     "5.5 % of its bound, bound by FLOPs",
     "193 µs (13.4 % of compute), 57 kernels",
   ]);
-  assert.deepEqual(eventsOf(point.row), { events: "roofline:matmul", facts: '{"op":"aten::mm"}' });
-  assert.deepEqual(eventsOf(row({ op: null })), { events: "roofline:matmul", facts: null });
+  assert.deepEqual(factsOf(point.row), { op: "aten::mm" });
+  assert.equal(factsOf(row({ op: null })), null);
 });

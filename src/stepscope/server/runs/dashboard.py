@@ -143,7 +143,7 @@ class Dashboard:
                 if self._in_memory(listed) is None:
                     self._made += 1
                     self._keep(listed, self._make(listed))
-            except StepscopeError:  # whoever opens it is told
+            except StepscopeError:  # opening the run shows the error
                 self._refused.add((listed.id, state_of(listed)))
             except Exception:  # a line of a list is no reason to end anything
                 self._refused.add((listed.id, state_of(listed)))

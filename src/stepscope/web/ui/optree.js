@@ -1,6 +1,7 @@
 // The tree of ops: modules and scopes, their time on host and device, their share, and how well they use the device.
 // Rows are made when they are seen; keys are those of any tree: arrows, Home, End, Enter.
 
+import { openEvents } from "./events.js";
 import { fill, h } from "./dom.js";
 import { count, duration, many, share, UNKNOWN } from "../text/format.js";
 import { clipped, shortName } from "../text/names.js";
@@ -78,10 +79,9 @@ export function seen(nodes, opened, by) {
     .flatMap((node) => [node, ...(opened.has(node) ? seen(node.inside, opened, by) : [])]);
 }
 
-/** What the trace viewer finds its calls by. @param {Node} node @returns {import("../types").Changes} */
-export function callsOf(node) {
-  const scope = node.above && node.above.path !== "(no scope)" ? node.above.path : null;
-  return { events: `op:${node.name}`, facts: JSON.stringify({ scope }) };
+/** The module that its calls are in. @param {Node} node @returns {string | null} */
+export function scopeOf(node) {
+  return node.above && node.above.path !== "(no scope)" ? node.above.path : null;
 }
 
 /**
@@ -101,7 +101,7 @@ export function opTree(context, answer, how) {
 
   /** @param {Node} node */
   const toggle = (node) => {
-    if (!node.inside.length) context.go("trace", callsOf(node));
+    if (!node.inside.length) openEvents(context, "op", node.name, { scope: scopeOf(node) });
     else {
       if (!opened.delete(node)) opened.add(node);
       draw(node);

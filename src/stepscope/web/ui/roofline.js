@@ -1,5 +1,6 @@
 // The roofline: what each class and op reaches, over its FLOPs per byte, below what the device can do.
 
+import { openEvents } from "./events.js";
 import { figure, plain } from "./figure.js";
 import { choice } from "./pieces.js";
 import { count, duration, scaled, share, significant } from "../text/format.js";
@@ -131,15 +132,15 @@ function drawn(context, roofline, points) {
     },
     onClick: (event) => {
       const point = groups[event.points[0].curveNumber]?.[event.points[0].pointNumber];
-      if (point) context.go("trace", eventsOf(point.row));
+      if (point) openEvents(context, "roofline", point.row.class ?? "", factsOf(point.row));
     },
   });
   return element;
 }
 
-/** Its kernels, as the trace viewer finds them. @param {Record<string, any>} row @returns {import("../types").Changes} */
-export function eventsOf(row) {
-  return { events: `roofline:${row.class}`, facts: row.op === null ? null : JSON.stringify({ op: row.op }) };
+/** What tells its kernels from others of their class. @param {Record<string, any>} row @returns {Record<string, any> | null} */
+export function factsOf(row) {
+  return row.op === null ? null : { op: row.op };
 }
 
 /** @param {Point[]} group @param {string} name @param {string} fill @param {string} edge */

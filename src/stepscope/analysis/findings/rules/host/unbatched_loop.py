@@ -44,7 +44,7 @@ def find(case: Case) -> Finding | None:
     ns = case.per_step(owned)
     if ns < LOOP_LEAST * case.step_ns or not _works(case, mine):
         return None
-    longest = _longest(case, loops, owned)
+    longest = _longest(loops, owned)
     times = float(loops.found.filter(pl.col("frame") == longest["frame"][0])["iterations"][0])
     detail = f"{case.of_step(ns)} passes while a loop launches the same work about {times:,.0f} times, piece by piece."
     evidence = {"iterations": round(times)}
@@ -59,7 +59,7 @@ def _works(case: Case, mine: pl.Series) -> bool:
     return int(work) >= LOOP_WORK_LEAST * case.played_ns * len(case.lengths)
 
 
-def _longest(case: Case, loops: Loops, owned: pl.DataFrame) -> pl.DataFrame:
+def _longest(loops: Loops, owned: pl.DataFrame) -> pl.DataFrame:
     """The loops that hold the device up, the longest first."""
     frames = owned.select("ns", frame=loops.loop_of.gather(owned["named_by"]))
     return frames.group_by("frame").agg(pl.col("ns").sum()).sort(["ns", "frame"], descending=[True, False])
