@@ -138,7 +138,7 @@ function drawn(context, roofline, points) {
   return element;
 }
 
-/** What tells its kernels from others of their class. @param {Record<string, any>} row @returns {Record<string, any> | null} */
+/** What distinguishes its kernels from others of their class. @param {Record<string, any>} row @returns {Record<string, any> | null} */
 export function factsOf(row) {
   return row.op === null ? null : { op: row.op };
 }
