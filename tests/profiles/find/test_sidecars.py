@@ -45,7 +45,15 @@ def test_rank_host_and_step_times(tmp_path: Path) -> None:
     assert info.capture["profiled_step_ns"] == 24
 
 
-def run(count: int, mean_ns: float, *, synchronised: bool = True, scatter: float = 0.0) -> dict[str, Any]:
+def run(
+    count: int,
+    mean_ns: float,
+    *,
+    synchronised: bool = True,
+    scatter: float = 0.0,
+    host: list[float] | None = None,
+    workers: int = 1,
+) -> dict[str, Any]:
     """A run of unprofiled steps, as a sidecar has it."""
     return {
         "first": 3,
@@ -55,8 +63,17 @@ def run(count: int, mean_ns: float, *, synchronised: bool = True, scatter: float
         "low_ns": mean_ns * (1 - scatter),
         "high_ns": mean_ns * (1 + scatter),
         "synchronised": synchronised,
-        "host_durations_ns": [3, 5],
+        "host_durations_ns": [3, 5] if host is None else host,
+        "workers": workers,
     }
+
+
+def spread(tmp_path: Path, **runs: Any) -> tuple[int, int]:
+    """Between which lengths the reader says that the unprofiled step lies."""
+    put(tmp_path, f"h_1.{TIME}.pt.trace.json")
+    note(tmp_path, f"h_1.{TIME}", unprofiled=runs)
+    found = load(tmp_path).traces[0].info.capture["unprofiled_step"]
+    return found["low_ns"], found["high_ns"]
 
 
 SECOND = 1_000_000_000
@@ -88,6 +105,36 @@ def test_the_unprofiled_step(tmp_path: Path, runs: Any, wanted: Any) -> None:
         assert (found["mean_ns"], found["count"], found["source"]) == wanted
         assert found["low_ns"] <= 0.97 * found["mean_ns"] < 1.03 * found["mean_ns"] <= found["high_ns"] + 1
         assert found["host_ns"] == 4
+
+
+def host_bound(mean_ns: float, scatter: float = 0.0) -> dict[str, Any]:
+    """A run in which the host decides how long a step takes."""
+    return run(20, mean_ns, scatter=scatter, host=[mean_ns] * 20)
+
+
+def test_the_spread_covers_the_drift_of_the_host_or_of_the_device(tmp_path: Path) -> None:
+    assert spread(tmp_path, before=host_bound(1000)) == (920, 1080)
+    assert spread(tmp_path, before=run(20, 1000), after=run(20, 1000)) == (960, 1040)
+
+
+def test_a_slower_run_after_the_window_widens_the_spread_but_is_not_in_the_mean(tmp_path: Path) -> None:
+    assert spread(tmp_path, before=host_bound(1000), after=host_bound(1500, scatter=0.1)) == (920, 1650)
+
+
+def test_batches_that_workers_made_meanwhile_do_not_widen_the_spread(tmp_path: Path) -> None:
+    assert spread(tmp_path, before=host_bound(1000), after=run(20, 500, workers=4)) == (920, 1080)
+    assert spread(tmp_path, before=host_bound(1000), after=host_bound(500)) == (500, 1080)
+
+
+def test_bursts_of_a_full_queue_are_no_spread(tmp_path: Path) -> None:
+    assert spread(tmp_path, before=run(20, 1000, scatter=0.6), after=run(20, 1010, scatter=2.0)) == (
+        965,
+        1045,
+    )
+    assert spread(tmp_path, before=run(20, 1000, scatter=0.6)) == (
+        400,
+        1600,
+    )  # one run: nothing else is known
 
 
 def test_with_regions_the_loops_steps_are_not_the_steps(tmp_path: Path) -> None:

@@ -16,10 +16,11 @@ from typing import Any, Literal
 import msgspec
 
 from stepscope.profiles.find.runs import Entry
+from stepscope.registers.calibration.runs import UNPROFILED_DRIFT_DEVICE, UNPROFILED_DRIFT_HOST
 from stepscope.registers.policy.capture import (
     UNPROFILED_AGREES,
+    UNPROFILED_HOST_BOUND,
     UNPROFILED_NS,
-    UNPROFILED_SPREAD,
     UNPROFILED_STEPS,
 )
 from stepscope.trace.header import is_rank
@@ -50,6 +51,22 @@ class _Run(msgspec.Struct):
     high_ns: float = 0
     synchronised: bool = False
     host_durations_ns: list[int] = []
+    workers: int = 1
+
+    @property
+    def host_ns(self) -> float | None:
+        """The host's own time per step: while nothing held it up."""
+        lengths = self.host_durations_ns
+        return sum(lengths) / len(lengths) if lengths else None
+
+    @property
+    def is_host_bound(self) -> bool:
+        return (self.host_ns or 0) >= UNPROFILED_HOST_BOUND * self.mean_ns
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether something held the host up: then its steps come in bursts, and their scatter says nothing about the mean."""
+        return len(self.host_durations_ns) < self.count or not self.is_host_bound
 
     @property
     def is_enough(self) -> bool:
@@ -180,21 +197,35 @@ def unprofiled_step(runs: _Runs) -> dict[str, Any] | None:
         return None
     count = sum(run.count for run in used)
     mean = sum(run.mean_ns * run.count for run in used) / count
+    low, high = _spread(mean, before, after)
     return {
         "mean_ns": round(mean),
-        "low_ns": round(min(mean * (1 - UNPROFILED_SPREAD), *(run.low_ns for run in used))),
-        "high_ns": round(max(mean * (1 + UNPROFILED_SPREAD), *(run.high_ns for run in used))),
+        "low_ns": round(low),
+        "high_ns": round(high),
         "count": count,
         "synchronised": True,
         "source": "before" if len(used) == 1 else "before and after",
-        "host_ns": _host_ns(before),
+        "host_ns": None if before.host_ns is None else round(before.host_ns),
     }
 
 
-def _host_ns(run: _Run) -> int | None:
-    """The host's own time per step: while nothing held it up."""
-    lengths = run.host_durations_ns
-    return round(sum(lengths) / len(lengths)) if lengths else None
+def _spread(mean: float, before: _Run, after: _Run | None) -> tuple[float, float]:
+    """Between what the mean may lie: what jobs drift by within minutes, and what these two runs differ by."""
+    runs = [before] if after is None or not _shows_drift(before, after) else [before, after]
+    drift = UNPROFILED_DRIFT_HOST if before.is_host_bound else UNPROFILED_DRIFT_DEVICE
+    low, high = mean * (1 - drift), mean * (1 + drift)
+    for run in runs:
+        # Two means show what bursts hide; a single run has only its own scatter.
+        is_mean_alone = run.is_held_up and len(runs) > 1
+        low = min(low, run.mean_ns if is_mean_alone else run.low_ns)
+        high = max(high, run.mean_ns if is_mean_alone else run.high_ns)
+    return max(low, 0.0), high
+
+
+def _shows_drift(before: _Run, after: _Run) -> bool:
+    """Whether a difference of the runs is one of the job. Workers that went on while the file was written only make it faster."""
+    is_prefetched = after.workers > 1 and after.mean_ns < (1 - UNPROFILED_AGREES) * before.mean_ns
+    return after.is_enough and after.mean_ns > 0 and not is_prefetched
 
 
 def read_sidecar(item: Entry) -> bytes | None:

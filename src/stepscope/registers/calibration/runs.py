@@ -8,6 +8,29 @@ _DEVICE = "H200 and its host; 2-core CPU shared with other work"
 _BENCH = "benchmarks/diff: repeated recordings of equal jobs, chosen so that 0 of 98 and 1 of 258 equal pairs differ"
 _WHEN = "2026-11-15"
 
+_DRIFT = (
+    "benchmarks/trial: unprofiled rounds before and after the recording of jobs 01 to 20 against the sidecar's run; chosen so that the "
+    "spread covers them in 34 of 36, then 27 of 28 of jobs 21 to 36"
+)
+
+UNPROFILED_DRIFT_DEVICE = measured(
+    "UNPROFILED_DRIFT_DEVICE",
+    0.04,
+    unit="share of an unprofiled step, on either side, at least",
+    device="H200",
+    how=_DRIFT,
+    when="2026-11-16",
+    seen="0.002 in the median, 0.05 at most",
+)
+UNPROFILED_DRIFT_HOST = measured(
+    "UNPROFILED_DRIFT_HOST",
+    0.08,
+    unit="share of an unprofiled step that the host decides, on either side, at least",
+    device="H200's host, shared with other work",
+    how=_DRIFT,
+    when="2026-11-16",
+    seen="0.07 in the median, 0.28 at most but for one job of 0.79",
+)
 # Shares of a figure.
 OP_NOISE_DEVICE = measured(
     "OP_NOISE_DEVICE",

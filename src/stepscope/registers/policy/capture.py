@@ -47,8 +47,11 @@ UNPROFILED_AGREES = policy(
     unit="share of the run before",
     why="a run after the window that differs by more was sped up by batches made while the file was written",
 )
-UNPROFILED_SPREAD = policy(
-    "UNPROFILED_SPREAD", 0.03, unit="share of the mean", why="runs of one job differ by this much at least"
+UNPROFILED_HOST_BOUND = policy(
+    "UNPROFILED_HOST_BOUND",
+    0.85,
+    unit="share of an unprofiled step",
+    why="that is the host's own from which on the host decides how long a step takes, and its drift counts",
 )
 NAMED_PROCESSES = policy("NAMED_PROCESSES", 5, unit="processes", why="that a sentence lists")
 LIGHT_AGREES = policy(
