@@ -151,6 +151,7 @@ bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails
 	$(PY) -m benchmarks.commands $(COMMANDS)
 	$(PY) -m benchmarks.viewer
 	$(PY) -m benchmarks.diagnosis.score
+	$(PY) -m benchmarks.assistant
 	$(PY) -m benchmarks.diff
 	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m benchmarks.diff.beside_xprof
 	$(PY) -m benchmarks.ranks

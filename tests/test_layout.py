@@ -46,6 +46,7 @@ LAYERS = (
     "web",
     "tensorboard",
     "notebook",
+    "assistant",
     "cli",
     "testing",
 )

@@ -14,11 +14,13 @@ from stepscope.cli.diff import diff
 from stepscope.cli.doctor import doctor
 from stepscope.cli.export import export
 from stepscope.cli.info import info
+from stepscope.cli.mcp import mcp
 from stepscope.cli.query import query
 from stepscope.cli.report import report
 from stepscope.cli.run import SETTINGS as RUN_SETTINGS
 from stepscope.cli.run import run
 from stepscope.cli.serve import serve
+from stepscope.cli.skill import skill
 
 app = typer.Typer(
     name="stepscope",
@@ -39,6 +41,8 @@ app.command()(calibrate)
 app.command(context_settings=RUN_SETTINGS)(run)
 app.command()(capture)
 app.command()(serve)
+app.command()(mcp)
+app.command()(skill)
 
 
 def _show_version(wanted: bool) -> None:

@@ -30,6 +30,7 @@ from stepscope.cli.options import (
 from stepscope.cli.output import destination, send
 from stepscope.errors import StepscopeError, UnreadableFile
 from stepscope.profiles.cache.atomic_files import ready_folder, refuse_existing, whole_file
+from stepscope.registers.policy.assistant import ANSWER_TOKENS, LEAST_TOKENS, REPORT_TOKENS
 
 if TYPE_CHECKING:
     from stepscope.reports.report import Report
@@ -74,6 +75,8 @@ def report(
     output_format: Annotated[str | None, typer.Option("--format", metavar="NAME", callback=_known_form, help=f"Output format: {FORMS}, or one of a plug-in; default: by the extension of FILE, else text.")] = None,
     section: Annotated[list[str] | None, typer.Option("--section", metavar="NAME", help=f"Only this section; may be repeated: {SECTIONS}.")] = None,
     full: Annotated[bool, typer.Option("--full", help="Text: all sections instead of one screen; -v, --limit and --by imply it.")] = False,
+    budget: Annotated[int | None, typer.Option("--budget", metavar="TOKENS", min=LEAST_TOKENS, help=f"For an assistant: verdict, findings, what is not known and handles, in at most this many tokens ({REPORT_TOKENS:,} are enough; a token is 4 bytes).")] = None,
+    about: Annotated[str | None, typer.Option("--about", metavar="HANDLE", help=f"What the report has about a handle, such as finding:1, part:compute, op:NAME, kernel:NAME or step:7, in at most {ANSWER_TOKENS} tokens.")] = None,
     step: StepOption = None,
     step_name: StepNameOption = None,
     whole: WholeOption = False,
@@ -126,6 +129,9 @@ def report(
             found = _made(talk, paths, rank, run, no_cache, **wanted)
             if kept is not None:
                 found = kept.keep(asked, found)
+        if budget is not None or about is not None:
+            _answer(found, budget, about, output, force)
+            return
         is_brief = form == "text" and not (full or section or verbose or by or limit is not None)
         if is_brief:
             _print_brief(talk, found, paths, output, force)
@@ -138,6 +144,18 @@ def report(
                 send(written(found, form, sections=section, limit=rows), stream)
         if output is not None:
             talk.note(f"Wrote {output}")
+
+
+def _answer(found: Report, budget: int | None, about: str | None, output: Path | None, force: bool) -> None:
+    """For an assistant: about a handle, or all that matters most."""
+    from stepscope.assistant.about import as_about
+    from stepscope.assistant.summary import as_summary
+
+    with destination(output, force) as stream:
+        if about is not None:
+            send(as_about(found, about, budget or ANSWER_TOKENS), stream)
+        else:
+            send(as_summary(found, budget or REPORT_TOKENS), stream)
 
 
 def _check_sections(names: list[str] | None) -> None:

@@ -31,6 +31,7 @@ MODULES = (
     "policy.graphs",
     "policy.ranks",
     "policy.diffs",
+    "policy.assistant",
 )
 _INTRODUCTION = f"""# Calibration, policy and levels
 

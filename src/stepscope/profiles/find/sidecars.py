@@ -210,7 +210,7 @@ def unprofiled_step(runs: _Runs) -> dict[str, Any] | None:
 
 
 def _spread(mean: float, before: _Run, after: _Run | None) -> tuple[float, float]:
-    """Between what the mean may lie: what jobs drift by within minutes, and what these two runs differ by."""
+    """The bounds of the mean: what jobs drift by within minutes, and what these two runs differ by."""
     runs = [before] if after is None or not _shows_drift(before, after) else [before, after]
     drift = UNPROFILED_DRIFT_HOST if before.is_host_bound else UNPROFILED_DRIFT_DEVICE
     low, high = mean * (1 - drift), mean * (1 + drift)
