@@ -47,13 +47,14 @@ LAYERS = (
     "tensorboard",
     "notebook",
     "assistant",
+    "trial",
     "cli",
     "testing",
 )
 # Lives inside other people's training jobs: the bottom layer, itself, and nothing that must be installed.
 CAPTURE = "capture"
 CAPTURE_MAY_IMPORT = ("errors", "units", "safe", "problems", "ring_layout", CAPTURE)
-USERS_OF_CAPTURE = ("doctor", "server", "notebook", "cli")
+USERS_OF_CAPTURE = ("doctor", "server", "notebook", "trial", "cli")
 TOP = ("__init__", "__main__")
 LONGEST_FILE = 500
 MOST_FILES = 25  # in a folder: beyond that it wants sub-folders

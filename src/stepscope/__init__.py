@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from stepscope.diffs.build import diff as diff
     from stepscope.profiles.load import load as load
     from stepscope.reports.build import report as report
+    from stepscope.trial.in_process import try_ as try_
 
 __version__ = "0.1.0"
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "report",
     "schedule",
     "step",
+    "try_",
 ]
 
 # Imported when they are first used: `import stepscope` itself needs nothing but Python, since training jobs do it.
@@ -47,6 +49,7 @@ _PLACES = {
     "report": "stepscope.reports.build",
     "schedule": "stepscope.capture.schedule",
     "step": "stepscope.capture.annotate.annotate",
+    "try_": "stepscope.trial.in_process",
     "unload_ipython_extension": "stepscope.notebook.magics",
 }
 

@@ -21,6 +21,8 @@ from stepscope.cli.run import SETTINGS as RUN_SETTINGS
 from stepscope.cli.run import run
 from stepscope.cli.serve import serve
 from stepscope.cli.skill import skill
+from stepscope.cli.try_ import SETTINGS as TRY_SETTINGS
+from stepscope.cli.try_ import try_
 
 app = typer.Typer(
     name="stepscope",
@@ -39,6 +41,7 @@ app.command()(check)
 app.command()(doctor)
 app.command()(calibrate)
 app.command(context_settings=RUN_SETTINGS)(run)
+app.command("try", context_settings=TRY_SETTINGS)(try_)
 app.command()(capture)
 app.command()(serve)
 app.command()(mcp)

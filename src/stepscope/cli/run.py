@@ -68,6 +68,7 @@ def run(
     no_shapes: Annotated[bool, typer.Option("--no-shapes", help="Do not record input shapes.")] = False,
     no_stacks: Annotated[bool, typer.Option("--no-stacks", help="Do not record Python functions.")] = False,
     no_light: Annotated[bool, typer.Option("--no-light", help="Do not record a light window, of launches alone, before the full one.")] = False,
+    settings: Annotated[Path | None, typer.Option("--with", metavar="FILE", help="Apply the changes that stepscope try wrote.")] = None,
     listen: Annotated[bool, typer.Option("--listen", help="Also allow `stepscope capture` to record from the job at any time.")] = False,
     quiet: QuietOption = False,
     color: ColorOption = Color.auto,
@@ -89,10 +90,22 @@ def run(
         options = {"memory": not no_memory, "shapes": not no_shapes, "stacks": not no_stacks, "keep": kept}
         options["light"] = not no_light
         plan = Plan(str(folder.absolute()), first, last, notes, options, repeat)
-        code = _ended(talk, words, environment(plan, os.environ, listen=listen))
+        code = _ended(talk, words, environment(plan, os.environ, listen=listen) | _changes(settings))
         result = outcome(plan, list(read_notes(Path(notes))), shlex.quote(str(folder)), words, code)
         (talk.note if result.is_good else talk.warn)(result.text)
     _end_like(code)
+
+
+def _changes(settings: Path | None) -> dict[str, str]:
+    """For the environment of the job: what a trial found to be worth it."""
+    if settings is None:
+        return {}
+    import json
+
+    from stepscope.capture.trial.plan import WITH
+    from stepscope.trial.settings import read_settings
+
+    return {WITH: json.dumps(read_settings(settings))}
 
 
 def _ended(talk: Talk, words: list[str], env: dict[str, str]) -> int:

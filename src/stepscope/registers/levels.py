@@ -238,3 +238,11 @@ IDLE_LAUNCH_QUANTILE = level(
     unit="quantile",
     why="of the recorded launch delays: those of launches that met an idle device; longer ones come from the queue",
 )
+
+# Trials: see stepscope.trial.estimate.
+TRIAL_ALPHA = level(
+    "TRIAL_ALPHA",
+    0.05,
+    unit="two-sided",
+    why="the interval of a trial without a change contains 1 in 19 of 20",
+)

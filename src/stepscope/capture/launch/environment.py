@@ -15,6 +15,8 @@ RUN = "STEPSCOPE_RUN"
 LISTEN = "STEPSCOPE_LISTEN"
 # Taken out by the first Python that sees it: processes that it starts are not recorded unless they show a loop.
 MAIN = "STEPSCOPE_MAIN"
+# Of a trial: the job ends when its steps are recorded; its checkpoints go to this folder.
+END = "STEPSCOPE_END"
 HOOK = Path(__file__).parent / "hook"
 MOST_WARMUP = 2
 

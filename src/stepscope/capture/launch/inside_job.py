@@ -6,10 +6,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from stepscope.capture.launch.environment import LISTEN, MAIN, PLAN, plan_of, write_note
+from stepscope.capture.launch.environment import END, LISTEN, MAIN, PLAN, plan_of, write_note
 from stepscope.capture.loop.loop import Loop
 from stepscope.capture.loop.sources import watch
 from stepscope.capture.process.on_import import after_import
+from stepscope.capture.trial.plan import TRIAL, WITH
 
 if TYPE_CHECKING:
     from stepscope.capture.launch.environment import Plan
@@ -26,6 +27,12 @@ _launched: Launched | None = None
 def begin() -> None:
     """Called at the start of every process of the job. Nothing heavy happens before a framework is imported."""
     global _launched
+    if TRIAL in os.environ or WITH in os.environ:
+        from stepscope.capture.trial.inside_job import apply_settings, begin_trial
+
+        apply_settings()
+        if begin_trial():
+            return
     listen_if_asked()
     plan = plan_of(os.environ) if PLAN in os.environ else None
     is_main = bool(os.environ.pop(MAIN, ""))
@@ -34,6 +41,10 @@ def begin() -> None:
     import atexit
 
     _launched = Launched(plan)
+    if END in os.environ:
+        from stepscope.capture.trial.scratch import Scratch
+
+        Scratch(os.environ[END]).watch()
     watch(_loop)
     for name in _FRAMEWORKS:
         after_import(name, _watch_turns)
@@ -187,6 +198,10 @@ class Launched:
         profiler.advance()
         if self._plan.is_over(self._number - profiler.steps_after):
             self.leave()
+            if END in os.environ:
+                from stepscope.capture.trial.inside_job import end_process
+
+                end_process()
         elif self._number % self._plan.cycle == 0:
             self._note()
 

@@ -36,14 +36,11 @@ class _Watcher:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        acts = _waiting.pop(name, None)
-        if acts is None:
+        if name not in _waiting:
             return None
         spec = self._found(name, path, target)
-        if spec is None or spec.loader is None or isinstance(spec.loader, type):
-            _waiting[name] = acts
-            return spec
-        _tell_when_done(spec.loader, acts)
+        if spec is not None and spec.loader is not None and not isinstance(spec.loader, type):
+            _act_when_done(spec.loader, name)
         return spec
 
     def _found(self, name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
@@ -55,7 +52,8 @@ class _Watcher:
         return None
 
 
-def _tell_when_done(loader: Any, acts: list[Act]) -> None:
+def _act_when_done(loader: Any, name: str) -> None:
+    """Who only asks whether there is such a module gets a spec, too: the acts wait for the one that is executed."""
     run = loader.exec_module
 
     def exec_module(module: ModuleType) -> None:
@@ -64,7 +62,7 @@ def _tell_when_done(loader: Any, acts: list[Act]) -> None:
         except AttributeError:
             pass
         run(module)
-        for act in acts:
+        for act in _waiting.pop(name, ()):
             _safely(act, module)
 
     try:

@@ -1,0 +1,65 @@
+"""The changes that can be made to a job from outside, by name; each waits for its framework to be imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from stepscope.capture.process.on_import import after_import
+from stepscope.capture.trial import jax, tensorflow, torch
+
+
+@dataclass(frozen=True)
+class Change:
+    """`apply` gets the module when it has been imported. `codes` are the findings that it answers."""
+
+    name: str
+    framework: str
+    title: str
+    module: str
+    apply: Callable[..., None]
+    codes: tuple[str, ...] = ()
+
+
+_ALL = (
+    Change("workers", "torch", "DataLoader with worker processes, pinned memory and prefetch", "torch.utils.data.dataloader", torch.use_workers, ("input-bound", "host-python")),
+    Change("bf16", "torch", "autocast to bfloat16", "torch", torch.use_bfloat16, ("mixed-precision", "fp32-matmul")),
+    Change("tf32", "torch", "TF32 products", "torch", torch.use_tf32, ("fp32-matmul",)),
+    Change("fused-optimizer", "torch", "fused optimizer", "torch.optim", torch.use_fused_optimizer, ("optimizer-loop", "launch-bound")),
+    Change("foreach-optimizer", "torch", "optimizer with foreach", "torch.optim", torch.use_foreach_optimizer, ("optimizer-loop",)),
+    Change("compile", "torch", "torch.compile", "torch", torch.use_compile, ("unfused-elementwise", "launch-bound")),
+    Change("compile-reduce-overhead", "torch", "torch.compile with CUDA graphs", "torch", torch.use_compiled_graphs, ("launch-bound",)),
+    Change("channels-last", "torch", "channels_last convolutions", "torch", torch.use_channels_last, ("layout-conversion",)),
+    Change("cudnn-benchmark", "torch", "cudnn.benchmark", "torch", torch.use_cudnn_benchmark, ()),
+    Change("no-empty-cache", "torch", "no empty_cache() and gc.collect() in the step", "torch", torch.skip_cleaning, ("allocator-churn",)),
+    Change("no-checkpointing", "torch", "no activation checkpointing", "torch.utils.checkpoint", torch.skip_checkpointing, ("recomputation",)),
+    Change("tf-prefetch", "tensorflow", "tf.data with prefetch and parallel map", "tensorflow", tensorflow.use_prefetch, ("input-bound", "host-python")),
+    Change("tf-xla", "tensorflow", "XLA for tf.function", "tensorflow", tensorflow.use_xla, ("launch-bound", "unfused-elementwise")),
+    Change("mixed-float16", "tensorflow", "Keras mixed_float16", "keras", tensorflow.use_mixed_float16, ("mixed-precision", "fp32-matmul")),
+    Change("jax-tf32", "jax", "TF32 products in JAX", "jax", jax.use_tf32, ("fp32-matmul",)),
+    Change("jax-bf16", "jax", "bfloat16 products in JAX", "jax", jax.use_bfloat16, ("fp32-matmul", "mixed-precision")),
+    Change("jax-cache", "jax", "persistent compilation cache", "jax", jax.use_compilation_cache, ("recompilation",)),
+)  # fmt: skip
+CHANGES = {change.name: change for change in _ALL}
+
+
+def apply_changes(names: Iterable[str], report: Callable[[str, str], None]) -> None:
+    """Make each change once its module is there; `report` hears which were made ("") and why others could not be."""
+    for name in names:
+        change = CHANGES.get(name)
+        if change is None:
+            report(name, "There is no such change.")
+        else:
+            after_import(change.module, _attempt(change, report))
+
+
+def _attempt(change: Change, report: Callable[[str, str], None]) -> Callable[[object], None]:
+    def attempt(module: object) -> None:
+        try:
+            change.apply(module)
+        except Exception as error:  # another version of the framework, or a job that has done it its own way
+            report(change.name, f"{type(error).__name__}: {error}")
+        else:
+            report(change.name, "")
+
+    return attempt

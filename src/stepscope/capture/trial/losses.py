@@ -1,0 +1,56 @@
+"""The losses of a job, kept without waiting for the device: the scalar on which backward() is called, or that a framework reports."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from stepscope.capture.process.on_import import after_import
+
+_KEPT = 200
+
+
+class Losses:
+    """The last ones, as the framework has them; they become numbers when the run is over."""
+
+    def __init__(self) -> None:
+        self._found: deque[Any] = deque(maxlen=_KEPT)
+
+    def watch(self) -> None:
+        """Listen to PyTorch and Keras, once they are imported."""
+        after_import("torch", self._watch_torch)
+        after_import("keras", self._watch_keras)
+
+    def note(self, loss: Any) -> None:
+        """A loss that something else found."""
+        self._found.append(loss)
+
+    def values(self) -> list[float]:
+        """In the order of the steps; whatever is not a number is left out."""
+        numbers = []
+        for loss in self._found:
+            try:
+                numbers.append(float(loss))
+            except Exception:  # deleted, freed with its device, or never a number
+                continue
+        return numbers
+
+    def _watch_torch(self, torch: Any) -> None:
+        plain = torch.Tensor.backward
+
+        def backward(loss: Any, *args: Any, **options: Any) -> Any:
+            if loss.numel() == 1:
+                self._found.append(loss.detach())
+            return plain(loss, *args, **options)
+
+        torch.Tensor.backward = backward
+
+    def _watch_keras(self, keras: Any) -> None:
+        plain = keras.callbacks.CallbackList.on_train_batch_end
+
+        def on_train_batch_end(callbacks: Any, batch: Any, logs: Any = None) -> Any:
+            if isinstance(logs, dict) and "loss" in logs:
+                self._found.append(logs["loss"])
+            return plain(callbacks, batch, logs)
+
+        keras.callbacks.CallbackList.on_train_batch_end = on_train_batch_end

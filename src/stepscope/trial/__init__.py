@@ -1,0 +1,1 @@
+"""`stepscope try`: measure what a change brings, by running the job with and without it."""

@@ -1,0 +1,149 @@
+"""One run of the job in a process of its own, which ends after some steps."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from stepscope.capture.launch.environment import HOOK
+from stepscope.capture.trial.plan import Trial
+
+_LAST_LINES = 8
+# Experiment trackers stay silent: a trial is no experiment of the user's.
+_TRACKERS_OFF = {
+    "WANDB_MODE": "disabled",
+    "WANDB_SILENT": "true",
+    "COMET_MODE": "disabled",
+    "NEPTUNE_MODE": "debug",
+    "CLEARML_OFFLINE_MODE": "1",
+    "AIM_DISABLED": "1",
+}
+
+
+class Result(msgspec.Struct):
+    """What the job wrote about itself."""
+
+    ended: str = ""  # enough: of steps; ended: the job did, before
+    steps: int = 0
+    total_ns: int = 0
+    lengths_ns: list[int] = []
+    whole_ns: int = 0
+    source: str | None = None
+    losses: list[float] = []
+    peak_bytes: int | None = None
+    changes: dict[str, str] = {}  # made: "", else why not
+    redirected: int = 0
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a run came out; `failure` says why it gives no figure, and `tail` is the end of what the job printed."""
+
+    changes: tuple[str, ...]
+    result: Result = field(default_factory=Result)
+    failure: str = ""
+    tail: tuple[str, ...] = ()
+
+    @property
+    def step_ns(self) -> float | None:
+        """The mean step; of a job without a loop, all of it."""
+        if self.failure:
+            return None
+        if self.result.steps:
+            return self.result.total_ns / self.result.steps
+        return float(self.result.whole_ns) if self.result.whole_ns else None
+
+
+def run_once(
+    command: Sequence[str],
+    changes: Sequence[str],
+    *,
+    timeout_s: float,
+    folder: Path,
+    limits: Mapping[str, float],
+) -> Ran:
+    """Start the job with the changes, wait for it, and read its result."""
+    with tempfile.TemporaryDirectory(prefix="stepscope-try-") as place:
+        trial = Trial(
+            result=str(Path(place) / "result.json"),
+            scratch=str(Path(place) / "scratch"),
+            changes=list(changes),
+            **limits,  # type: ignore[arg-type]
+        )
+        env = job_environment(os.environ, Path(place)) | trial.variables()
+        code, tail = _wait_for(command, env, timeout_s, folder)
+        return _judge(tuple(changes), _read(Path(trial.result)), code, tail, timeout_s)
+
+
+def job_environment(before: Mapping[str, str], place: Path) -> dict[str, str]:
+    """The user's, with our hook first and trackers off."""
+    path = os.pathsep.join(filter(None, (str(HOOK), before.get("PYTHONPATH"))))
+    return {**before, **_TRACKERS_OFF, "MLFLOW_TRACKING_URI": (place / "mlflow").as_uri(), "PYTHONPATH": path}
+
+
+def _wait_for(
+    command: Sequence[str], env: Mapping[str, str], timeout_s: float, folder: Path
+) -> tuple[int | None, tuple[str, ...]]:
+    """The exit code, None for a job that was ended, and its last lines."""
+    with tempfile.TemporaryFile() as output:
+        job = subprocess.Popen(
+            command,
+            env=dict(env),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=os.name == "posix",
+        )
+        try:
+            code: int | None = job.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            _end_group(job)
+        output.seek(0)
+        lines = deque(output, maxlen=_LAST_LINES)
+    return code, tuple(line.decode("utf-8", "replace").rstrip() for line in lines)
+
+
+def _end_group(job: subprocess.Popen[bytes]) -> None:
+    """The job and whatever it started."""
+    with suppress(OSError):
+        if os.name == "posix":
+            os.killpg(job.pid, signal.SIGKILL)
+        else:
+            job.kill()
+    job.wait()
+
+
+def _read(path: Path) -> Result | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Result, strict=False)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _judge(
+    changes: tuple[str, ...], result: Result | None, code: int | None, tail: tuple[str, ...], timeout_s: float
+) -> Ran:
+    if code is None:
+        return Ran(changes, result or Result(), f"did not end within {timeout_s:.0f} s", tail)
+    if code != 0:
+        return Ran(changes, result or Result(), f"ended with exit code {code}", tail)
+    if result is None:
+        return Ran(changes, Result(), "no Python process of the job could be watched", tail)
+    refused = [f"{name}: {why}" for name, why in result.changes.items() if why]
+    missing = [name for name in changes if name not in result.changes]
+    if refused or missing:
+        why = "; ".join([*refused, *(f"{name}: its framework was not imported" for name in missing)])
+        return Ran(changes, result, f"could not be applied: {why}", tail)
+    return Ran(changes, result, "", ())

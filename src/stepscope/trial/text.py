@@ -1,0 +1,69 @@
+"""What a trial found, as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stepscope import units
+from stepscope.reports.render.text_grid import fold
+from stepscope.safe import safe
+from stepscope.trial.conduct import Outcome, Tried
+
+_NAME = 26
+_FIGURE = 20
+_FILES = 5
+
+
+def outcome_lines(outcome: Outcome, width: int = 100) -> Iterator[str]:
+    """The unchanged job, a line per change, and what is to be known about the runs."""
+    yield _about(outcome)
+    yield ""
+    yield f"{'change':{_NAME}}{'promised':{_FIGURE}}{'measured':{_FIGURE}}{'memory':>10}  {'verdict'}"
+    for tried in outcome.tried:
+        yield from _change(tried, outcome, width)
+    yield ""
+    yield f"Unchanged runs in a row differ by up to {100 * outcome.unchanged:.1f} %: nothing below that is a verdict."
+    if outcome.files:
+        more = f" and {len(outcome.files) - _FILES} more" if len(outcome.files) > _FILES else ""
+        yield f"The script changed {', '.join(map(safe, outcome.files[:_FILES]))}{more}."
+    if outcome.redirected:
+        yield f"{outcome.redirected} writes of checkpoints or event files per run went to a scratch folder, which is deleted."
+
+
+def _about(outcome: Outcome) -> str:
+    if not outcome.steps:
+        return f"No loop was found: the whole job is compared, {units.duration(outcome.step_ns)}."
+    return f"A step takes {units.duration(outcome.step_ns)} unchanged (runs of {outcome.steps} steps)."
+
+
+def _change(tried: Tried, outcome: Outcome, width: int) -> Iterator[str]:
+    promised = interval_words(tried.promised)
+    if tried.measured is None:
+        yield f"{tried.name:{_NAME}}{promised:{_FIGURE}}{'':{_FIGURE}}{'':>10}  {tried.failure}"
+        for line in tried.tail:
+            yield from (f"    {part}" for part in fold(safe(line), width - 4))
+        return
+    verdict = tried.verdict(outcome.unchanged)
+    yield (
+        f"{tried.name:{_NAME}}{promised:{_FIGURE}}{interval_words(tried.measured):{_FIGURE}}"
+        f"{_memory(tried, outcome):>10}  {verdict}{_loss(tried, outcome)}"
+    )
+
+
+def interval_words(speedup: object) -> str:
+    """The middle and the bounds of a speed-up."""
+    low, mid, high = (getattr(speedup, name, None) for name in ("low", "mid", "high"))
+    return "-" if low is None or mid is None else f"{mid:.2f} ({low:.2f}–{high:.2f})"
+
+
+def _memory(tried: Tried, outcome: Outcome) -> str:
+    if not tried.peak_bytes or not outcome.peak_bytes:
+        return "-"
+    return f"{100 * (tried.peak_bytes / outcome.peak_bytes - 1):+.0f} %"
+
+
+def _loss(tried: Tried, outcome: Outcome) -> str:
+    if tried.is_loss_close is None:
+        return ""
+    word = "loss as before" if tried.is_loss_close else "the loss differs"
+    return f"; {word} ({outcome.loss:.4g} → {tried.loss:.4g})"

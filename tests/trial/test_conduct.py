@@ -1,0 +1,97 @@
+"""Which changes are tried, in which order, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from stepscope.errors import StepscopeError
+from stepscope.reports.model.report import Finding, Interval
+from stepscope.trial.conduct import Runner, choose_changes, conduct
+from stepscope.trial.run import Ran, Result
+from stepscope.trial.text import outcome_lines
+
+MS = 1_000_000
+
+
+def finding(code: str, speedup: float = 2.0) -> Finding:
+    return Finding(code=code, class_="time", title=code, detail="", saves_ns_per_step=5 * MS, speedup=Interval(speedup - 0.2, speedup, speedup + 0.2))  # fmt: skip
+
+
+def ran(changes: Sequence[str], ms: float, losses: Sequence[float] = (1.0,), **facts: object) -> Ran:
+    result = Result("enough", 20, round(20 * ms * MS), [], 0, "optimizer", list(losses), 1_000, dict.fromkeys(changes, ""))  # fmt: skip
+    return Ran(tuple(changes), result, **facts)  # type: ignore[arg-type]
+
+
+def scripted(ms: dict[str, float], losses: dict[str, float] | None = None) -> tuple[Runner, list[str]]:
+    """A runner with known step times, and the order in which it was asked."""
+    asked: list[str] = []
+
+    def run(changes: Sequence[str]) -> Ran:
+        name = changes[0] if changes else ""
+        asked.append(name)
+        if name not in ms:
+            return ran(changes, 0, failure="ended with exit code 1", tail=("boom",))
+        return ran(changes, ms[name], [(losses or {}).get(name, 1.0)] * 8)
+
+    return run, asked
+
+
+def test_findings_decide_what_is_tried_first() -> None:
+    found = choose_changes([finding("input-bound"), finding("launch-bound")], ["torch"], (), False)
+    assert list(found) == ["workers", "fused-optimizer", "compile", "compile-reduce-overhead"]
+    assert found["workers"] is not None and found["workers"].code == "input-bound"
+
+
+def test_all_and_only() -> None:
+    every = choose_changes([finding("input-bound")], ["torch"], (), True)
+    assert next(iter(every)) == "workers"
+    assert {"bf16", "channels-last", "cudnn-benchmark"} <= every.keys()
+    assert not {"tf-xla", "jax-tf32"} & every.keys()
+    assert list(choose_changes([], ["torch"], ["bf16"], False)) == ["bf16"]
+    assert list(choose_changes([], ["torch"], ["fp32-matmul"], False)) == ["bf16", "tf32"]
+    with pytest.raises(StepscopeError, match="Nothing to try"):
+        choose_changes([], ["torch"], ["nonsense"], False)
+
+
+def test_runs_alternate_and_a_change_that_failed_is_not_run_again(tmp_path: Path) -> None:
+    run, asked = scripted({"": 10.0, "bf16": 5.0})
+    outcome = conduct({"bf16": finding("mixed-precision"), "compile": None}, run, 3, lambda _: None, tmp_path)
+    assert asked == ["", "bf16", "compile", "", "bf16", "", "bf16", ""]
+    bf16, compiled = outcome.tried
+    assert bf16.measured is not None and bf16.measured.mid == pytest.approx(2.0)
+    assert bf16.verdict(outcome.unchanged) == "faster"
+    assert (compiled.failure, compiled.tail) == ("ended with exit code 1", ("boom",))
+    assert outcome.winners == ["bf16"]
+    text = "\n".join(outcome_lines(outcome))
+    assert "2.00 (1.80–2.20)" in text
+    assert "faster; loss as before" in text
+    assert "    boom" in text
+
+
+def test_a_change_that_spoils_the_loss_does_not_win(tmp_path: Path) -> None:
+    run, _ = scripted({"": 10.0, "bf16": 5.0}, {"bf16": 3.0})
+    outcome = conduct({"bf16": None}, run, 2, lambda _: None, tmp_path)
+    assert outcome.tried[0].is_loss_close is False
+    assert outcome.winners == []
+    assert "the loss differs (1 → 3)" in "\n".join(outcome_lines(outcome))
+
+
+def test_a_job_that_fails_unchanged_ends_the_trial(tmp_path: Path) -> None:
+    run, _ = scripted({})
+    with pytest.raises(StepscopeError, match="The unchanged job ended with exit code 1") as caught:
+        conduct({"bf16": None}, run, 2, lambda _: None, tmp_path)
+    assert "boom" in str(caught.value)
+
+
+def test_nothing_below_the_difference_of_unchanged_runs_is_a_verdict(tmp_path: Path) -> None:
+    times = iter([10.0, 9.0, 11.0, 9.5, 10.0])
+
+    def run(changes: Sequence[str]) -> Ran:
+        return ran(changes, next(times))
+
+    outcome = conduct({"bf16": None}, run, 2, lambda _: None, tmp_path)
+    assert outcome.unchanged == pytest.approx(0.1)
+    assert outcome.tried[0].verdict(outcome.unchanged) == "within noise"
