@@ -37,6 +37,7 @@ async function render(root, context) {
   const wish = readWish(context, report);
   let isChosen = context.params.has("tree");
   const load = async () => {
+    room.setAttribute("aria-busy", "true");
     try {
       let answer = await only(ask(context, wish, "flame", { by: wish.by }));
       if (!answer.nodes.length && !isChosen && wish.by === "scope") {
@@ -46,8 +47,10 @@ async function render(root, context) {
       controls();
       fill(room, answer.nodes.length ? panel(context, wish, answer, rank) : empty("Nothing to draw.", WHY[wish.measure]));
     } catch (error) {
-      if (!isLeft(error)) fill(room, failure(error, load));
+      if (isLeft(error)) return; // another question was asked, which ends the waiting
+      fill(room, failure(error, load));
     }
+    room.setAttribute("aria-busy", "false");
   };
   /** @param {Partial<Wish>} changes */
   const change = (changes) => {
@@ -126,7 +129,7 @@ function panel(context, wish, answer, rank) {
 /** @param {import("../flame/tree.js").Node} node @param {import("../flame/handles.js").View} view @param {number} whole @param {(cost: number) => string} write */
 function words(node, view, whole, write) {
   const all = `${write(node.total)} (${share(whole ? node.total / whole : 0)} of all)`;
-  const own = view === "down" || view === "callees" ? `, itself ${write(node.own)}` : "";
+  const own = (view === "down" || view === "callees") && node.own > 0 ? `, itself ${write(node.own)}` : "";
   return `${all}${own}${node.calls > 0 && node.kind !== "thread" ? `, ${count(node.calls)} ${node.calls === 1 ? "call" : "calls"}` : ""}`;
 }
 
