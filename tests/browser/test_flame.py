@@ -79,7 +79,7 @@ def test_arrow_keys_enter_and_escape(show: Show) -> None:
     for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown"):
         page.keyboard.press(key)
     until(page, f"{AT}.row === 4")
-    expect(page.locator(".fg-told")).to_contain_text("of all")
+    expect(page.locator(".fg-about")).to_contain_text("of all")
     name = page.evaluate(f"{AT}.node.name")
     page.keyboard.press("Enter")
     page.wait_for_url("**zoom=*")
@@ -182,7 +182,7 @@ def test_a_click_zooms_and_the_pointer_says_what_is_below_it(show: Show) -> None
     expect(page.locator(".tip")).to_contain_text("of all")
     page.locator(".fg").click(position={"x": 60, "y": 135})
     page.wait_for_url("**zoom=*")
-    expect(page.locator(".fg-told b")).not_to_be_empty()
+    expect(page.locator(".fg-about b")).not_to_be_empty()
     page.get_by_role("button", name="zoom out").click()
 
 
@@ -215,7 +215,7 @@ def test_widths_and_colours(show: Show) -> None:
     ready(page)
     page.locator(".fg").focus()
     page.keyboard.press("ArrowDown")
-    expect(page.locator(".fg-told")).to_contain_text("iB")
+    expect(page.locator(".fg-about")).to_contain_text("iB")
 
 
 def test_the_graph_of_a_diff(page: Any, site: Site) -> None:
@@ -225,7 +225,7 @@ def test_the_graph_of_a_diff(page: Any, site: Site) -> None:
     page.locator(".fg").focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowDown"):
         page.keyboard.press(key)
-    expect(page.locator(".fg-told")).to_contain_text("a step (")
+    expect(page.locator(".fg-about")).to_contain_text("a step (")
     name = page.evaluate(f"{AT}.node.name")
     page.keyboard.press("i")
     until(page, "stepscopeFlame.state.inverted")

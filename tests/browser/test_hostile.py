@@ -39,7 +39,7 @@ def test_flame_graph_of_hostile_names(show: Callable[..., Any]) -> None:
     assert any("<img" in name or "<script>" in name for name in names), names[:20]
     at = next(place for place, name in enumerate(names) if "<img" in name or "<script>" in name)
     page.evaluate(f"stepscopeFlame.graph.select(stepscopeFlame.graph.boxes[{at}])")
-    playwright.expect(page.locator(".fg-told")).to_contain_text("<")
+    playwright.expect(page.locator(".fg-about")).to_contain_text("<")
     assert page.evaluate(MADE) == 0
     assert page.evaluate("() => window.hacked") is None
 

@@ -10,10 +10,10 @@ import pytest
 
 import stepscope
 from stepscope.analysis.context import RankContext
+from stepscope.analysis.flames.costs import Costs
+from stepscope.analysis.flames.order import in_order, place_calls
 from stepscope.analysis.ops.calls import ops_table
-from stepscope.analysis.ops.costs import Costs
 from stepscope.analysis.ops.flame import Flame, by_scope, by_stack
-from stepscope.analysis.ops.flame_order import in_order, place_calls
 from stepscope.analysis.options import Options
 
 CORPORA = [Path(os.environ.get(name, "/nonexistent")) for name in ("STEPSCOPE_CORPUS", "STEPSCOPE_CORPUS_2")]

@@ -69,7 +69,7 @@ def by_stack(trace: Trace, ns: pl.Series) -> Flame:
     rows = _host_rows(trace, ns)
     threads = rows.select("thread").unique(maintain_order=True).with_row_index("root")
     rows = rows.join(threads, on="thread", maintain_order="left")
-    levels = [threads.select(name="thread", **_NO_COSTS)]
+    levels = [_thread_nodes(threads)]
     node_of = pl.repeat(_NONE, len(trace.events), dtype=pl.UInt32, eager=True)
     known = len(threads)
     for level in rows.sort("depth", maintain_order=True).partition_by("depth", maintain_order=True)[
@@ -80,6 +80,18 @@ def by_stack(trace: Trace, ns: pl.Series) -> Flame:
         node_of = node_of.scatter(placed["id"], placed["node"])
         known += len(made)
     return _finished(pl.concat(levels))
+
+
+def _thread_nodes(threads: pl.DataFrame) -> pl.DataFrame:
+    nothing = pl.lit(0, pl.Int64)
+    return threads.select(
+        name="thread",
+        parent=pl.lit(-1, pl.Int64),
+        own=nothing,
+        calls=nothing,
+        kind=pl.lit(THREAD),
+        like=pl.lit(None, pl.Int64),
+    )
 
 
 def _host_rows(trace: Trace, ns: pl.Series) -> pl.DataFrame:
@@ -165,13 +177,6 @@ _SCHEMA = {
     "calls": pl.Int64,
     "kind": pl.String,
     "like": pl.Int64,
-}
-_NO_COSTS = {
-    "parent": pl.lit(-1, pl.Int64),
-    "own": pl.lit(0, pl.Int64),
-    "calls": pl.lit(0, pl.Int64),
-    "kind": pl.lit(THREAD),
-    "like": pl.lit(None, pl.Int64),
 }
 
 

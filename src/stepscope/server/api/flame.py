@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.ops.costs import MEASURES, Costs, Span
+from stepscope.analysis.flames.costs import MEASURES, Costs, Span
+from stepscope.analysis.flames.order import Order, in_order, place_calls
 from stepscope.analysis.ops.flame import Flame, by_scope, by_stack
-from stepscope.analysis.ops.flame_order import Order, in_order, place_calls
-from stepscope.analysis.options import Options, parse_steps
+from stepscope.analysis.options import parse_steps
+from stepscope.server.api.context import context_of, rank_context
 from stepscope.server.api.report import wishes
 from stepscope.server.api.routes import Answer, Ask, Json, RunRoute
-from stepscope.server.evidence.routes import context_of
 from stepscope.server.http.request import LARGEST_INTEGER, BadRequest, Query
 from stepscope.server.runs.opened import OpenedRun
 
@@ -37,7 +37,7 @@ def order(ask: Ask) -> Answer:
 
 
 def _draw(run: OpenedRun, wanted: Wanted, shown: Span | None, pixels: int) -> dict[str, Any]:
-    """Whoever zooms asks for one part of the picture after another: where calls lie is worked out once."""
+    """Zooming asks for one part of the picture after another: the places of all calls are worked out once."""
     places = run.kept(f"flame places {wanted.name}", lambda: place_calls(wanted.costs))
     return _written_order(in_order(wanted.costs.context.named_trace, places, shown, pixels))
 
@@ -69,15 +69,6 @@ def _context(run: OpenedRun, query: Query) -> RankContext:
     if step is not None:
         found.options = replace(found.options, steps=parse_steps(step))
     return found
-
-
-def rank_context(run: OpenedRun, query: Query) -> RankContext:
-    """What analyses ask of one rank; the first rank where none is named."""
-    rank, step, step_name = wishes(query)
-    number = run.profile.ranks[0] if rank is None else rank
-    return RankContext(
-        number, run.profile.trace(number), Options(step_name, parse_steps(step) if step is not None else None)
-    )
 
 
 def _span(query: Query) -> Span | None:

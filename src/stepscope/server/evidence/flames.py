@@ -14,8 +14,8 @@ from typing import Any
 import polars as pl
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.ops.costs import MEASURES, Costs, Span
-from stepscope.analysis.ops.flame_paths import Likeness, calls_below, events_like
+from stepscope.analysis.flames.costs import MEASURES, Costs, Span
+from stepscope.analysis.flames.paths import Likeness, calls_below, events_like
 from stepscope.server.evidence.handle import Handle
 from stepscope.server.http.request import LARGEST_INTEGER, BadRequest
 

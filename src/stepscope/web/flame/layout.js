@@ -1,4 +1,4 @@
-// Where boxes lie: places from 0 to 1 across the picture, rows from the top. And which box is beside another.
+// Where boxes are: places from 0 to 1 across the picture, rows from the top. And which box is beside another.
 
 import { Node } from "./tree.js";
 

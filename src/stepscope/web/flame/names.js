@@ -1,4 +1,4 @@
-// What stands in a box, which is often narrow, and what kind of thing it is: its category, or the module it belongs to.
+// What is written in a box, which is often narrow, and what kind of thing it is: its category, or the module it belongs to.
 
 import { clipped, shortName } from "../text/names.js";
 import { ownFrame, placeOf } from "../text/stack.js";

@@ -1,14 +1,16 @@
 // A flame graph with everything around it: views, search, legend, and what the selected box says and leads to.
 
-import { arrange, fill, h } from "../ui/dom.js";
-import { choice } from "../ui/pieces.js";
-import { count, many, share } from "../text/format.js";
-import { clipped, shortName } from "../text/names.js";
+import { fill, h } from "../ui/dom.js";
+import { clipped } from "../text/names.js";
+import { isLeft } from "../shell/api.js";
+import { failure } from "../shell/notice.js";
 import { follow } from "../shell/place.js";
 import { FlameGraph } from "./graph.js";
+import { KEYS, pressed, pressedInSearch } from "./keys.js";
 import { layOut, layOutOrder, layOutSandwich } from "./layout.js";
 import { handleOf } from "./handles.js";
-import { hitsAcross, hitsOf, wanted } from "./search.js";
+import { wanted } from "./search.js";
+import { drawBar, describeBox, showHits, showNote } from "./words.js";
 import { addressOf, inverted, nodeAt, sandwich } from "./tree.js";
 
 /** @typedef {import("./tree.js").Node} Node */
@@ -40,7 +42,7 @@ import { addressOf, inverted, nodeAt, sandwich } from "./tree.js";
  */
 
 const LONGEST = 2000;
-const KEYS = "Arrow keys go from box to box, Enter zooms in, Escape or Backspace out; / searches, n goes to the next hit, i inverts, s shows the callers and callees, t the order of time, e opens the events.";
+const LEAST_PIXELS = 200;
 
 /** @param {Options} options */
 export function flamePanel(options) {
@@ -49,7 +51,7 @@ export function flamePanel(options) {
   return panel.element;
 }
 
-class Panel {
+export class Panel {
   /** @param {Options} options */
   constructor(options) {
     this.options = options;
@@ -74,7 +76,7 @@ class Panel {
     this.hits = h("span", { class: "sub", role: "status" });
     this.legend = h("ul", { class: "legend fg-legend", "aria-label": "colours" });
     this.note = h("p", { class: "note" });
-    this.told = h("div", { class: "fg-told" });
+    this.about = h("div", { class: "fg-about" });
     this.live = h("p", { class: "visually-hidden", "aria-live": "polite" });
     this.search = h("input", {
       type: "search",
@@ -82,18 +84,18 @@ class Panel {
       "aria-label": "search names, by words or a regular expression",
       value: this.state.find,
       oninput: () => this.change({ find: this.search.value }),
-      onkeydown: (/** @type {KeyboardEvent} */ event) => this.searchKey(event),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => pressedInSearch(this, event),
     });
     this.graph = new FlameGraph({
       picture: (pixels) => this.picture(pixels),
       paint: () => this.paint(),
       find: () => this.find && this.find.test,
       words: (box) => this.words(box),
-      onSelect: (box) => this.tell(box),
+      onSelect: (box) => describeBox(this, box),
       onEnter: (box) => this.enter(box),
-      onKey: (event) => this.key(event),
+      onKey: (event) => pressed(this, event),
     });
-    this.element = h("div", { class: "fg-panel" }, this.bar, this.legend, this.graph.element, this.told, this.live, this.note);
+    this.element = h("div", { class: "fg-panel" }, this.bar, this.legend, this.graph.element, this.about, this.live, this.note);
     this.prepare();
   }
 
@@ -109,12 +111,12 @@ class Panel {
     this.top = root && this.state.inverted && !this.around && !this.isTime ? inverted(root) : root;
     this.zoom = this.readZoom();
     this.controls();
-    this.tellHits();
+    showHits(this);
     if (this.isTime) void this.askOrder();
     else this.graph.update();
     this.graph.element.setAttribute("aria-label", `Flame graph. ${KEYS}`);
-    this.tellNote();
-    this.tell(this.graph.at);
+    showNote(this);
+    describeBox(this, this.graph.at);
   }
 
   /** @returns {Node | null} */
@@ -155,28 +157,14 @@ class Panel {
       else this.graph.update();
       this.controls();
     } else {
-      this.tellHits();
+      showHits(this);
       this.graph.repaint();
       this.drawLegend();
     }
   }
 
   controls() {
-    const { state, options } = this;
-    const button = (/** @type {string} */ words, /** @type {boolean} */ isOn, /** @type {() => void} */ act, /** @type {string} */ tip) =>
-      h("button", { type: "button", "aria-pressed": isOn, "data-tip": tip, onclick: act }, words);
-    const order = options.ask
-      ? choice("order", [["heavy", "left-heavy"], ["time", "time order"]], state.order, (value) => this.change({ order: /** @type {State["order"]} */ (value), zoom: "", sandwich: null }))
-      : null;
-    const isTree = !this.isTime;
-    const invert = isTree && !this.around ? button("inverted", state.inverted, () => this.invert(), "Callees on top, their callers below (i)") : null;
-    const middle = this.around && state.sandwich !== null ? button(`around ${clipped(shortName(state.sandwich), 40)} ✕`, true, () => this.change({ sandwich: null, zoom: "" }), "Back to the whole graph (Esc)") : null;
-    const out = state.zoom ? button("zoom out", false, () => this.out(), "Esc or Backspace") : null;
-    const colours = options.colours.length > 1 ? choice("colours", options.colours, state.colour, (value) => this.change({ colour: value })) : null;
-    const kept = [order, invert, middle, out, colours].filter((each) => each !== null);
-    const focused = this.bar.contains(document.activeElement) && document.activeElement !== this.search ? document.activeElement?.textContent : null;
-    arrange(this.bar, [...kept, this.search, this.hits]);
-    if (focused) ([...this.bar.querySelectorAll("button")].find((each) => each.textContent === focused) ?? this.graph.element).focus();
+    drawBar(this);
     this.drawLegend();
   }
 
@@ -207,18 +195,25 @@ class Panel {
     const [low, high] = this.state.zoom.split("-").map(Number);
     const part = high > low ? /** @type {[number, number]} */ ([low, high]) : null;
     this.element.setAttribute("aria-busy", "true");
-    const answer = await ask(part, Math.max(200, this.graph.element.clientWidth || innerWidth)).finally(() => {
-      if (mine === this.asked) this.element.setAttribute("aria-busy", "false");
-    });
-    if (mine !== this.asked) return;
+    try {
+      const answer = await ask(part, Math.max(LEAST_PIXELS, this.graph.element.clientWidth || innerWidth));
+      if (mine === this.asked) this.showOrder(answer);
+    } catch (error) {
+      if (!isLeft(error) && mine === this.asked) fill(this.about, failure(error));
+    }
+    if (mine === this.asked) this.element.setAttribute("aria-busy", "false");
+  }
+
+  /** @param {Order} answer */
+  showOrder(answer) {
     this.answer = answer;
     this.inOrder = layOutOrder(answer);
     this.graph.at = null;
     this.graph.update();
     this.drawLegend();
-    this.tellHits();
-    this.tellNote();
-    this.tell(null);
+    showHits(this);
+    showNote(this);
+    describeBox(this, null);
   }
 
   /** @param {Box} box */
@@ -259,6 +254,11 @@ class Panel {
     this.change({ find: "" });
   }
 
+  /** To the order of time, and back. */
+  turn() {
+    if (this.options.ask) this.change({ order: this.isTime ? "heavy" : "time", zoom: "", sandwich: null });
+  }
+
   invert() {
     if (!this.isTime) this.change({ inverted: !this.state.inverted, zoom: "", sandwich: null });
   }
@@ -266,44 +266,6 @@ class Panel {
   /** @param {Box | null} box */
   showAround(box) {
     if (box && !this.isTime && !["all", "rest"].includes(box.node.kind)) this.change({ sandwich: box.node.name, zoom: "" });
-  }
-
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    const { at } = this.graph;
-    const acts = /** @type {Record<string, () => void>} */ ({
-      Escape: () => this.out(),
-      Backspace: () => this.out(),
-      "/": () => this.search.focus(),
-      i: () => this.invert(),
-      s: () => this.showAround(at),
-      t: () => { if (this.options.ask) this.change({ order: this.isTime ? "heavy" : "time", zoom: "", sandwich: null }); },
-      e: () => this.open(at),
-      n: () => this.nextHit(1),
-      N: () => this.nextHit(-1),
-    });
-    const act = Object.hasOwn(acts, event.key) ? acts[event.key] : null;
-    if (!act || (event.key === "Escape" && !at && !this.state.zoom && !this.state.find && this.state.sandwich === null)) return false;
-    act();
-    return true;
-  }
-
-  /** @param {KeyboardEvent} event */
-  searchKey(event) {
-    if (event.key === "Enter") this.nextHit(1);
-    else if (event.key === "Escape") this.clear();
-    else return;
-    event.preventDefault();
-    this.graph.element.focus();
-  }
-
-  /** @param {number} by */
-  nextHit(by) {
-    const { find, graph } = this;
-    if (!find) return;
-    const hits = graph.boxes.filter((box) => !box.more && !box.isAround && find.test(box.node.name));
-    const at = graph.at ? hits.findIndex((box) => box.node === graph.at?.node) : -1;
-    if (hits.length) graph.select(hits[(at + by + hits.length) % hits.length] ?? hits[0]);
   }
 
   /** @param {Box | null} box */
@@ -325,46 +287,5 @@ class Panel {
   /** @param {Box} box */
   words(box) {
     return `${clipped(box.node.name, LONGEST)}\n${this.options.words(box.node, this.viewOf(box.node), this.whole)}`;
-  }
-
-  /** What the selected box says, and where it leads. @param {Box | null} box */
-  tell(box) {
-    this.live.textContent = box ? `${clipped(shortName(box.node.name), 200)}: ${this.options.words(box.node, this.viewOf(box.node), this.whole)}` : "";
-    if (!box) {
-      fill(this.told, h("p", { class: "sub" }, "Click a box to zoom in, or go through the boxes with the arrow keys."));
-      return;
-    }
-    const address = this.address(box);
-    fill(
-      this.told,
-      h("p", {}, h("b", { class: "place" }, clipped(shortName(box.node.name), 300)), h("br"), this.options.words(box.node, this.viewOf(box.node), this.whole)),
-      h(
-        "p",
-        { class: "row" },
-        address ? h("a", { href: address, class: "more" }, "its events in the trace (e)") : null,
-        this.isTime || ["all", "rest"].includes(box.node.kind) ? null : h("button", { type: "button", onclick: () => this.showAround(box) }, "callers and callees (s)"),
-      ),
-    );
-  }
-
-  tellHits() {
-    const { find } = this;
-    if (!find) {
-      this.hits.textContent = "";
-      return;
-    }
-    const found = this.isTime ? hitsAcross(this.inOrder?.boxes ?? [], find) : this.options.root ? hitsOf(this.options.root, find) : null;
-    const kind = find.isPattern ? "" : " (not a regular expression: searched for as it is)";
-    this.hits.textContent = found ? `${many(found.names, "name")} in ${count(found.boxes)} boxes, ${share(found.share)} of all${kind}` : "";
-  }
-
-  tellNote() {
-    const left = this.isTime ? this.answer?.left_out ?? 0 : this.options.hidden;
-    const threads = this.isTime ? this.answer?.threads_left_out ?? 0 : 0;
-    this.note.textContent = [
-      this.isTime ? "Neighbours that are narrower than a pixel are one box; zoom in to see them one by one." : this.options.note,
-      left ? `${count(left)} of the smallest boxes are left out.` : "",
-      threads ? `${many(threads, "thread")} that did less ${threads === 1 ? "is" : "are"} left out.` : "",
-    ].filter(Boolean).join(" ");
   }
 }

@@ -50,7 +50,7 @@ export function hitsOf(root, find) {
   return { share: root.total ? cost / root.total : 0, names: names.size, boxes };
 }
 
-/** The same of boxes that lie on an axis: the share of the axis at which some box is hit. @param {import("./layout.js").Box[]} all @param {Wanted} find */
+/** The same of boxes on an axis: the share of the axis at which some box is hit. @param {import("./layout.js").Box[]} all @param {Wanted} find */
 export function hitsAcross(all, find) {
   const hits = all.filter((box) => find.test(box.node.name)).sort((a, b) => a.x0 - b.x0);
   let [share, end] = [0, 0];

@@ -195,7 +195,7 @@ function ownSides(nodes) {
   return all && [Math.max(0, all[0] - inner[0]), Math.max(0, all[1] - inner[1])];
 }
 
-/** Where a node is: the place of each node of its path among those beside it. @param {Node} node */
+/** Where a node is: the place of each node of its path among its siblings. @param {Node} node */
 export function addressOf(node) {
   return node.path.map((each) => each.above?.inside.indexOf(each) ?? 0).join(".");
 }

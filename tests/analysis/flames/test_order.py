@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.ops import flame_order
-from stepscope.analysis.ops.costs import Costs
+from stepscope.analysis.flames import order
+from stepscope.analysis.flames.costs import Costs
+from stepscope.analysis.flames.order import Order, in_order, place_calls
 from stepscope.analysis.ops.flame import by_stack
-from stepscope.analysis.ops.flame_order import Order, in_order, place_calls
 from stepscope.analysis.options import Options
 from stepscope.profiles.load import load
 from stepscope.trace.finish import finish
@@ -92,10 +92,10 @@ def test_calls_of_all_boxes_are_all_calls_whatever_the_width(sample: Trace) -> N
 
 def test_too_many_boxes_and_threads_are_counted(sample: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = drawn(costs_of(sample), None, 2000)
-    monkeypatch.setattr(flame_order, "FLAME_BOXES", 100)
+    monkeypatch.setattr(order, "FLAME_BOXES", 100)
     some = drawn(costs_of(sample), None, 2000)
     assert (len(some.boxes), some.left_out) == (100, len(whole.boxes) - 100)
-    monkeypatch.setattr(flame_order, "FLAME_THREADS", 1)
+    monkeypatch.setattr(order, "FLAME_THREADS", 1)
     assert drawn(costs_of(finish(draft(CALLS))), None, 100).threads_left_out == 1
 
 

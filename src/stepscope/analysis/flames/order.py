@@ -1,6 +1,6 @@
 """A flame graph in the order of time: every call is a box of its own, below the one that it was made in.
 
-By host time a box lies where the call began, and each thread has rows of its own. By another measure boxes follow each other in the
+By host time a box is where the call began, and each thread has rows of its own. By another measure boxes follow each other in the
 order of the calls, each as wide as what it costs, with threads side by side. What is narrower than a pixel is merged with its
 neighbours, so that the answer is bounded by the screen however many events there are.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from stepscope.analysis.ops.costs import Costs, Span
+from stepscope.analysis.flames.costs import Costs, Span
 from stepscope.analysis.ops.flame import THREAD, category, host_threads
 from stepscope.registers.policy.tables import DEEPEST_STACK, FLAME_BOXES, FLAME_THREADS
 from stepscope.trace.trace import Trace
@@ -21,7 +21,7 @@ from stepscope.trace.trace import Trace
 class Order:
     """`boxes` has row, name (a place in `names`), x0, x1, calls, event (null for a thread) and kind, from top to bottom.
 
-    Places are counted from the begin of what is asked for, which is `whole` long; `shown` is the part of it that was asked for.
+    Places are counted from the start of what is asked for, which is `whole` long; `shown` is the part of it that was asked for.
     """
 
     names: list[str]
@@ -34,7 +34,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Places:
-    """`rows` has row, x0, x1, event (null for a thread) and track: where every call lies, however narrow it is."""
+    """`rows` has row, x0, x1, event (null for a thread) and track: where every call is, however narrow."""
 
     rows: pl.DataFrame
     whole: int
@@ -52,7 +52,7 @@ def place_calls(costs: Costs) -> Places:
 
 
 def in_order(trace: Trace, places: Places, shown: Span | None, pixels: int) -> Order:
-    """The boxes of a part of the axis, or of all of it, drawn on so many pixels."""
+    """The boxes of a part of the axis, or of all of it, drawn on this number of pixels."""
     whole = places.whole
     low, high = shown or (0, whole)
     low = max(0, min(low, whole - 1))
@@ -64,7 +64,7 @@ def in_order(trace: Trace, places: Places, shown: Span | None, pixels: int) -> O
 
 
 def _by_clock(costs: Costs) -> Places:
-    """Where each call of a host thread lies on the clock, with rows for each thread."""
+    """Where each call of a host thread is on the clock, with rows for each thread."""
     events = costs.trace.events
     begin, end = _extent(costs)
     rows = events.select("id", "track", "depth", "start_ns", "dur_ns").join(

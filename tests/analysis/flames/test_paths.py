@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.ops.costs import MEASURES, Costs
+from stepscope.analysis.flames.costs import MEASURES, Costs
+from stepscope.analysis.flames.paths import Likeness, calls_below, events_like
 from stepscope.analysis.ops.flame import by_scope, by_stack
-from stepscope.analysis.ops.flame_paths import Likeness, calls_below, events_like
 from stepscope.analysis.options import Options
 from stepscope.profiles.load import load
 from stepscope.trace.finish import finish

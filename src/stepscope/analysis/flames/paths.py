@@ -16,7 +16,7 @@ from stepscope.trace.trace import Trace
 class Likeness:
     """`levels`: how many of the names around it must be the same, None for all of them and the thread.
 
-    `base`: the event so many levels further out is not inside another of its own name; None where that does not matter.
+    `base`: the event that is this number of levels further out is not inside another of its own name; None where that does not matter.
     """
 
     like: int
