@@ -79,6 +79,7 @@ export function showNote(panel) {
   const threads = isTime ? answer?.threads_left_out ?? 0 : 0;
   note.textContent = [
     isTime ? "Neighbours that are narrower than a pixel are one box; zoom in to see them one by one." : options.note,
+    isTime && !options.isStack ? "Time order is by call stack." : "",
     left ? `${count(left)} of the smallest boxes are left out.` : "",
     threads ? `${many(threads, "thread")} that did less ${threads === 1 ? "is" : "are"} left out.` : "",
   ].filter(Boolean).join(" ");
