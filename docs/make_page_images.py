@@ -34,7 +34,7 @@ PICTURES: dict[str, tuple[str, str, dict[str, str]]] = {
     "steps": ("steps", "gpt", {}),
     "input": ("input", "gpt", {}),
     "ops": ("ops", "gpt", {"by": "shapes"}),
-    "flame": ("ops", "gpt", {"view": "flame"}),
+    "flame": ("flame", "gpt", {"tree": "stack"}),
     "kernels": ("kernels", "gpt", {}),
     "device": ("device", "gpt", {}),
     "memory": ("memory", "gpt", {}),

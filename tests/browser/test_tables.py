@@ -132,9 +132,11 @@ def test_ops_by_call_stack_as_table_and_flame_graph(show: Callable[..., Any]) ->
     table.locator("td.name", has_text="←").first.wait_for()
     page.wait_for_url("**by=stack*")
     page.get_by_role("link", name="as a flame graph").click()
-    page.locator(".figure[data-drawn=yes]", has_text="by call stack").wait_for()
+    page.wait_for_url("**#/flame?*tree=stack*")
+    page.locator(".fg[data-drawn=yes]").wait_for()
     page.reload()
-    page.locator(".figure[data-drawn=yes]", has_text="by call stack").wait_for()
+    page.locator(".fg[data-drawn=yes]").wait_for()
+    assert page.get_by_role("button", name="call stack").get_attribute("aria-pressed") == "true"
 
 
 def test_an_order_that_is_impossible_is_told_and_left(page: Any, site: Site, watched: Watched) -> None:

@@ -63,11 +63,6 @@ test("curves: by place, with figures written as Plotly writes them; pages are a 
   assert.deepEqual(walked(data, ["PageDown", "End", "ArrowRight"]), ["0.0 s: 0.00, dev", "10.0 s: 3.33, dev", "99.0 s: 33.00, dev", undefined]);
 });
 
-test("a tree: down to the largest inside, sideways among those beside, up to the one around", () => {
-  const data = [{ type: "icicle", ids: ["all", "a", "b", "c"], labels: ["all", "a", "b", "c"], parents: ["", "all", "all", "b"], values: [9, 2, 7, 7] }];
-  assert.deepEqual(walked(data, ["ArrowDown", "ArrowDown", "ArrowUp", "ArrowRight", "ArrowDown"]), ["all", "b", "c", "b", "a", undefined]);
-});
-
 test("a figure without marks has none", () => {
   assert.equal(marksOf([]).first, null);
   assert.equal(marksOf([{ type: "bar", x: [], y: [] }]).count, 0);

@@ -69,7 +69,7 @@ class RankContext:
         step = steps_of_events(whole, found.host)
         if self.options.steps is not None:
             step = pl.select(pl.when(step.is_in(self._wanted())).then(step)).to_series()
-        derived = _with_events(whole, whole.events.with_columns(step=step))
+        derived = with_events(whole, whole.events.with_columns(step=step))
         return share_causes(whole, derived) if whole is self.whole_trace else derived
 
     @shared
@@ -81,7 +81,7 @@ class RankContext:
         trace = self.trace
         if self.windows.windows.is_empty():
             return trace
-        return _with_events(trace, cut_to_windows(trace, self.windows.windows, trace.events["step"]))
+        return with_events(trace, cut_to_windows(trace, self.windows.windows, trace.events["step"]))
 
     @shared
     def windows(self) -> Steps:
@@ -178,6 +178,7 @@ class RankContext:
         return found if self.all_steps.is_whole else [step for step in found if self.options.wants(step)]
 
 
-def _with_events(trace: Trace, events: pl.DataFrame) -> Trace:
+def with_events(trace: Trace, events: pl.DataFrame) -> Trace:
+    """The trace with another table of events, whose rows are the same."""
     tables = cast("MutableMapping[str, pl.DataFrame]", trace.tables)
     return Trace.over(ChainMap({"events": events}, tables), trace.cold)

@@ -33,9 +33,9 @@ def sample() -> Trace:
 
 
 def paths(found: Flame) -> dict[str, tuple[int, int, int]]:
-    """self, total and calls of each node by its path."""
+    """own, total and calls of each node by its path."""
     rows: list[tuple[str, Any]] = []
-    for parent, name, *figures in found.nodes.rows():
+    for parent, name, *figures in found.nodes.select("parent", "name", "own", "total", "calls").rows():
         above = "" if parent < 0 else f"{rows[parent][0]}/"
         rows.append((above + found.names[name], tuple(figures)))
     return dict(rows)
@@ -43,7 +43,7 @@ def paths(found: Flame) -> dict[str, tuple[int, int, int]]:
 
 def top(found: Flame) -> int:
     """The time of everything."""
-    return int(found.nodes.filter(pl.col("parent") == -1)["total_ns"].sum())
+    return int(found.nodes.filter(pl.col("parent") == -1)["total"].sum())
 
 
 def test_equal_paths_are_one_node() -> None:
@@ -88,7 +88,7 @@ def test_all_steps_are_one_path() -> None:
 @pytest.mark.parametrize("measure", ["host", "device"])
 def test_scopes_add_up_to_the_ops(sample: Trace, measure: str) -> None:
     calls = op_calls(sample)
-    found = by_scope(calls, measure)
+    found = by_scope(calls.with_columns(own=f"{measure}_self_ns"))
     assert top(found) == ops_table(calls)[f"{measure}_self_ns"].sum()
     inside = [path for path in paths(found) if path.startswith("Sequential_0/Block_0/")]
     assert inside
@@ -101,9 +101,9 @@ def test_device_time_by_stack_is_all_of_it(sample: Trace) -> None:
 
 def test_totals_are_sums_of_the_subtree(sample: Trace) -> None:
     nodes = by_stack(sample, host_times(sample)).nodes.with_row_index("id")
-    inner = nodes.group_by("parent").agg(inner=pl.col("total_ns").sum())
+    inner = nodes.group_by("parent").agg(inner=pl.col("total").sum())
     joined = nodes.join(inner, left_on=pl.col("id").cast(pl.Int64), right_on="parent", how="left")
-    assert (joined["total_ns"] == joined["self_ns"] + joined["inner"].fill_null(0)).all()
+    assert (joined["total"] == joined["own"] + joined["inner"].fill_null(0)).all()
     assert (nodes["parent"] < nodes["id"].cast(pl.Int64)).all()
 
 
@@ -121,4 +121,15 @@ def test_nothing_to_draw() -> None:
     trace = finish(draft("track start dur name kind"))
     found = by_stack(trace, host_times(trace))
     assert (found.names, len(found.nodes)) == ([], 0)
-    assert by_scope(op_calls(trace), "host").names == []
+    assert by_scope(op_calls(trace).with_columns(own="host_self_ns")).names == []
+
+
+def test_nodes_say_what_they_are_and_have_one_of_their_events(sample: Trace) -> None:
+    found = by_stack(sample, host_times(sample))
+    rows = list(found.nodes.select("name", "kind", "like").iter_rows())
+    names = sample.events["name"].cast(pl.String)
+    for name, kind, like in rows:
+        assert (like is None) == (kind == "thread")
+        if like is not None:
+            assert names[like].startswith(found.names[name])
+    assert {"python", "op", "runtime"} <= {kind for _, kind, _ in rows}

@@ -1,8 +1,8 @@
 """Where the time goes, as a tree: by module or name scope, or by the call stack.
 
 By scope, an op lies below the modules or scopes it ran in; by stack, every event of a host thread lies below those that
-enclosed it, and calls with the same path are one node. Host time is self time; device time is charged to the op that
-launched the work. Only what is inside steps counts, if there are steps. Totals are sums over the subtree.
+enclosed it, and calls with the same path are one node. Costs are those of costs.py. Only what is inside steps counts, if there
+are steps. Totals are sums over the subtree.
 """
 
 from __future__ import annotations
@@ -15,45 +15,53 @@ import polars as pl
 from stepscope.native import order
 from stepscope.registers.policy.tables import DEEPEST_STACK, FLAME_NODES
 from stepscope.trace.columns import buffer, series
-from stepscope.trace.schema import Text
+from stepscope.trace.schema import KINDS, ROLES, Text
 from stepscope.trace.trace import Trace
 
 NO_SCOPE = "(no scope)"
+THREAD, SCOPE, OP = "thread", "module", "op"
+# What an event is for counts for more than what it is.
+_ROLES = ("input", "collective", "compile", "io")
+_Category = pl.Enum([*KINDS, *_ROLES, THREAD, *(role for role in ROLES if role not in _ROLES)])
 _NONE = order.NONE
 _STEP = r"^ProfilerStep#[0-9]+$"
 
 
 @dataclass(frozen=True)
 class Flame:
-    """`nodes` has parent (-1 at the top), name (a place in `names`), self_ns, total_ns and calls; parents come first."""
+    """`nodes` has parent (-1 at the top), name (a place in `names`), own, total, calls, kind and like; parents come first.
+
+    `kind` is the kind of the events, or `thread`, `module`; `like` is one of the events, null where there is none.
+    """
 
     names: list[str]
     nodes: pl.DataFrame
     left_out: int = 0
 
 
-def by_scope(calls: pl.DataFrame, measure: str) -> Flame:
-    """Ops below their scopes. `calls` is a row per call of an op; `measure` is host or device."""
+def by_scope(calls: pl.DataFrame) -> Flame:
+    """Ops below their scopes. `calls` is a row per call of an op with its cost as `own`."""
     inside = calls.filter(pl.col("step").is_not_null()) if calls["step"].count() else calls
     rows = inside.group_by(pl.col("scope", "name").cast(pl.String), maintain_order=True).agg(
-        ns=pl.col(f"{measure}_self_ns").sum(), calls=(~pl.col("repeated")).sum().cast(pl.Int64)
+        pl.col("own").sum(), calls=(~pl.col("repeated")).sum().cast(pl.Int64)
     )
-    places: dict[tuple[int, str], int] = {}
-    columns: dict[str, list[int]] = {"parent": [], "self_ns": [], "calls": []}
-    names: list[str] = []
-    for scope, name, ns, count in rows.iter_rows():
+    places: dict[tuple[int, str, str], int] = {}
+    sums: list[list[int]] = []
+    for scope, name, own, count in rows.iter_rows():
         at = -1
-        for word in [*(scope.split("/")[:DEEPEST_STACK] if scope else [NO_SCOPE]), name or ""]:
-            key = (at, word)
+        above = scope.split("/")[:DEEPEST_STACK] if scope else [NO_SCOPE]
+        for word, kind in [*((word, SCOPE) for word in above), (name or "", OP)]:
+            key = (at, word, kind)
             if key not in places:
-                places[key] = len(names)
-                names.append(word)
-                for column, value in (("parent", at), ("self_ns", 0), ("calls", 0)):
-                    columns[column].append(value)
+                places[key] = len(sums)
+                sums.append([0, 0])
             at = places[key]
-        columns["self_ns"][at] += ns
-        columns["calls"][at] += count
-    return _finished(pl.DataFrame({"name": names, **columns}, schema=_SCHEMA))
+        sums[at] = [sums[at][0] + own, sums[at][1] + count]
+    nodes = [
+        (word, up, own, count, kind, None)
+        for (up, word, kind), (own, count) in zip(places, sums, strict=True)
+    ]
+    return _finished(pl.DataFrame(nodes, schema=_SCHEMA, orient="row"))
 
 
 def by_stack(trace: Trace, ns: pl.Series) -> Flame:
@@ -61,8 +69,7 @@ def by_stack(trace: Trace, ns: pl.Series) -> Flame:
     rows = _host_rows(trace, ns)
     threads = rows.select("thread").unique(maintain_order=True).with_row_index("root")
     rows = rows.join(threads, on="thread", maintain_order="left")
-    nothing = pl.lit(0, pl.Int64)
-    levels = [threads.select(name="thread", parent=pl.lit(-1, pl.Int64), self_ns=nothing, calls=nothing)]
+    levels = [_thread_nodes(threads)]
     node_of = pl.repeat(_NONE, len(trace.events), dtype=pl.UInt32, eager=True)
     known = len(threads)
     for level in rows.sort("depth", maintain_order=True).partition_by("depth", maintain_order=True)[
@@ -75,20 +82,42 @@ def by_stack(trace: Trace, ns: pl.Series) -> Flame:
     return _finished(pl.concat(levels))
 
 
+def _thread_nodes(threads: pl.DataFrame) -> pl.DataFrame:
+    nothing = pl.lit(0, pl.Int64)
+    return threads.select(
+        name="thread",
+        parent=pl.lit(-1, pl.Int64),
+        own=nothing,
+        calls=nothing,
+        kind=pl.lit(THREAD),
+        like=pl.lit(None, pl.Int64),
+    )
+
+
 def _host_rows(trace: Trace, ns: pl.Series) -> pl.DataFrame:
     """id, name, parent, depth, thread, ns and 1 for what counts, of the events on host threads."""
     events = trace.events
     inside = events["step"].is_not_null() if events["step"].count() else events["id"].is_not_null()
     charged = pl.select(pl.when(inside).then(ns).otherwise(0)).to_series()
     rows = events.select(
-        "id", "track", "parent", "depth", name=_without_numbers(events["name"])
+        "id", "track", "parent", "depth", name=without_numbers(events["name"]), kind=category()
     ).with_columns(ns=charged, counted=inside.cast(pl.Int64))
+    return rows.join(host_threads(trace), on="track", maintain_order="left").drop("track")
+
+
+def host_threads(trace: Trace) -> pl.DataFrame:
+    """track and thread: what threads of the host are called."""
     thread = pl.coalesce("thread", "process", pl.lit("unknown thread"))
-    hosts = trace.tracks.filter(pl.col("what") == "host").select("id", thread=thread)
-    return rows.join(hosts, left_on="track", right_on="id", maintain_order="left").drop("track")
+    return trace.tracks.filter(pl.col("what") == "host").select(track="id", thread=thread)
 
 
-def _without_numbers(names: pl.Series) -> pl.Series:
+def category() -> pl.Expr:
+    """What an event is, or is for."""
+    role = pl.when(pl.col("role").is_in(_ROLES)).then(pl.col("role").cast(_Category))
+    return pl.coalesce(role, pl.col("kind").cast(_Category))
+
+
+def without_numbers(names: pl.Series) -> pl.Series:
     """Every step has a marker of its own name: without its number all steps have the same path."""
     known = names.unique().drop_nulls()
     markers = known.filter(known.cast(pl.String).str.contains(_STEP))
@@ -107,7 +136,7 @@ def _merged(level: pl.DataFrame, above: pl.Series, known: int) -> tuple[pl.DataF
     )
     made = (
         level.group_by("above", "name", maintain_order=True)
-        .agg(pl.col("ns").sum(), pl.col("counted").sum())
+        .agg(pl.col("ns").sum(), pl.col("counted").sum(), pl.col("kind").first(), like=pl.col("id").first())
         .with_row_index("node", offset=known)
     )
     placed = level.select("id", "above", "name").join(
@@ -116,8 +145,10 @@ def _merged(level: pl.DataFrame, above: pl.Series, known: int) -> tuple[pl.DataF
     nodes = made.select(
         name=pl.col("name").cast(pl.String),
         parent=pl.col("above").cast(pl.Int64),
-        self_ns="ns",
+        own="ns",
         calls="counted",
+        kind=pl.col("kind").cast(pl.String),
+        like=pl.col("like").cast(pl.Int64),
     )
     return placed, nodes
 
@@ -139,17 +170,24 @@ def device_times(trace: Trace, calls: pl.DataFrame) -> pl.Series:
     return charged
 
 
-_SCHEMA = {"name": pl.String, "parent": pl.Int64, "self_ns": pl.Int64, "calls": pl.Int64}
+_SCHEMA = {
+    "name": pl.String,
+    "parent": pl.Int64,
+    "own": pl.Int64,
+    "calls": pl.Int64,
+    "kind": pl.String,
+    "like": pl.Int64,
+}
 
 
 def _finished(nodes: pl.DataFrame) -> Flame:
-    """With totals; nodes without any time are left out, and the smallest where there are too many to draw."""
+    """With totals; nodes that cost nothing are left out, and the smallest where there are too many to draw."""
     up = nodes["parent"].replace(-1, _NONE).cast(pl.UInt32)
-    total: array[int] = order.subtree_sums(buffer(up), buffer(nodes["self_ns"]))
-    nodes = nodes.with_columns(total_ns=series("total_ns", total, pl.Int64)).with_row_index("id")
-    some = nodes.filter(pl.col("total_ns") > 0)
+    total: array[int] = order.subtree_sums(buffer(up), buffer(nodes["own"]))
+    nodes = nodes.with_columns(total=series("total", total, pl.Int64)).with_row_index("id")
+    some = nodes.filter(pl.col("total") > 0)
     # An ancestor's total is no smaller and its number is lower: whoever stays, they stay.
-    kept = some.sort("total_ns", "id", descending=[True, False]).head(FLAME_NODES).sort("id")
+    kept = some.sort("total", "id", descending=[True, False]).head(FLAME_NODES).sort("id")
     places = pl.DataFrame({"parent": kept["id"].cast(pl.Int64), "place": pl.int_range(len(kept), eager=True)})
     names = kept["name"].unique(maintain_order=True)
     numbers = pl.DataFrame({"name": names, "number": pl.int_range(len(names), eager=True)})
@@ -161,9 +199,11 @@ def _finished(nodes: pl.DataFrame) -> Flame:
         placed.select(
             parent=pl.col("place").fill_null(-1),
             name="number",
-            self_ns="self_ns",
-            total_ns="total_ns",
+            own="own",
+            total="total",
             calls="calls",
+            kind="kind",
+            like="like",
         ),
         len(some) - len(kept),
     )

@@ -29,6 +29,15 @@ MEMORY_POINTS = policy(
 FLAME_NODES = policy(
     "FLAME_NODES", 20_000, unit="nodes", why="of a flame graph: a browser draws them at once"
 )
+FLAME_BOXES = policy(
+    "FLAME_BOXES", 20_000, unit="boxes", why="of a flame graph in time order: a browser draws them at once"
+)
+FLAME_THREADS = policy(
+    "FLAME_THREADS",
+    12,
+    unit="threads",
+    why="the busiest of a flame graph in time order: more do not fit a screen",
+)
 STACK_SHOWN = policy(
     "STACK_SHOWN", 40, unit="frames", why="that are written; calls are distinguished by all of them"
 )

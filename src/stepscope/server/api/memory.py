@@ -8,7 +8,7 @@ import polars as pl
 
 from stepscope.analysis.memory import Recorded, recorded, timeline
 from stepscope.analysis.memory_lives import Lives, lives_of_allocator, lives_of_program
-from stepscope.server.api.flame import rank_context
+from stepscope.server.api.context import rank_context
 from stepscope.server.api.routes import Answer, Ask, Json, RunRoute
 from stepscope.server.http.request import LARGEST_INTEGER, BadRequest, Query
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.op_tree import op_tree
-from stepscope.server.api.flame import rank_context
+from stepscope.server.api.context import rank_context
 from stepscope.server.api.report import wishes
 from stepscope.server.api.routes import Answer, Ask, Json, RunRoute
 

@@ -12,7 +12,7 @@ from stepscope.analysis.context import RankContext
 from stepscope.analysis.findings.owned import owned_slices
 from stepscope.analysis.parts import IDLE_PARTS
 from stepscope.reports.sections.findings import case_of
-from stepscope.server.evidence import calls
+from stepscope.server.evidence import calls, flames
 from stepscope.server.evidence.handle import Handle
 from stepscope.server.http.request import BadRequest
 
@@ -148,6 +148,18 @@ def _of_finding(handle: Handle, frames: Frames) -> Found:
     return Found(_worst_first(chosen), "size", "bytes")
 
 
+def _of_frame(handle: Handle, frames: Frames) -> Found:
+    """Calls in a box of a flame graph by call stack."""
+    rows = frames(f"frame {handle.key}", lambda context: flames.frame_events(context, handle))
+    return Found(_worst_first(rows), *flames.words_of(handle.facts))
+
+
+def _of_scope(handle: Handle, frames: Frames) -> Found:
+    """Calls of ops in a box of a flame graph by module or name scope."""
+    rows = frames(f"scope {handle.key}", lambda context: flames.scope_events(context, handle))
+    return Found(_worst_first(rows), *flames.words_of(handle.facts))
+
+
 _WAYS: dict[str, Callable[[Handle, Frames], Found]] = {
     "event": _of_event,
     "op": _of_op,
@@ -156,6 +168,8 @@ _WAYS: dict[str, Callable[[Handle, Frames], Found]] = {
     "idle": _of_idle,
     "memory": _of_memory,
     "finding": _of_finding,
+    "frame": _of_frame,
+    "scope": _of_scope,
 }
 
 

@@ -9,9 +9,7 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.options import Options
-from stepscope.analysis.steps.find import times_in_regions
-from stepscope.analysis.steps.regions import agree_on_region
+from stepscope.server.api.context import context_of
 from stepscope.server.api.report import HIGHEST_RANK, whole_report
 from stepscope.server.api.routes import Answer, Ask, Json, RunRoute
 from stepscope.server.evidence.found import Found, find_events
@@ -99,19 +97,6 @@ def _frames(run: OpenedRun, rank: int) -> Callable[..., pl.DataFrame]:
         return run.kept(f"evidence {name} {rank}", lambda: make(context))
 
     return frame
-
-
-def context_of(run: OpenedRun, rank: int) -> RankContext:
-    """What analyses ask of the rank, with the steps that the report of all ranks is about."""
-    ranks = run.profile.ranks
-    region = None
-    if len(ranks) > 1:
-        (region,) = run.kept("evidence region", lambda: (_region(run),))
-    return RankContext(rank, run.profile.trace(rank), Options(region=region))
-
-
-def _region(run: OpenedRun) -> str | None:
-    return agree_on_region([times_in_regions(trace) for trace in run.profile.traces])
 
 
 def _check_ids(view: View, found: Found) -> None:

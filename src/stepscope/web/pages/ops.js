@@ -1,31 +1,15 @@
-// Ops as a table, as a tree and as a flame graph, by module, name scope or call stack.
+// Ops as a table and as a tree, by module, name scope or call stack; the flame graph has a page of its own.
 
 import { isLeft } from "../shell/api.js";
 import { stepsOf } from "../ui/account.js";
 import { fill, h } from "../ui/dom.js";
 import { rowLinks } from "../ui/events.js";
-import { hash, visible } from "../ui/flame.js";
-import { count, duration, share } from "../text/format.js";
 import { helpLink } from "../shell/help.js";
-import { flameFigure } from "../ui/icicle.js";
 import { opTree } from "../ui/optree.js";
-import { latest } from "../shell/latest.js";
 import { empty, failure } from "../shell/notice.js";
 import { choice, pageHead } from "../ui/pieces.js";
 import { serverTable } from "../ui/servertable.js";
 
-const COLOURS = [
-  "p-compute",
-  "p-input",
-  "p-collective",
-  "p-copy",
-  "p-compile",
-  "p-io",
-  "p-python",
-  "p-sync",
-  "p-host_collective",
-  "p-device_gap",
-];
 const GROUPS = /** @type {[string, string][]} */ ([
   ["shapes", "shapes"],
   ["scope", "module or scope"],
@@ -54,10 +38,15 @@ async function render(root, context) {
   const views = /** @type {Record<string, () => import("../ui/dom.js").Content>} */ ({
     table: () => opsTable(context, report.ops.rows, stepsOf(report)),
     tree: () => tree(context, report),
-    flame: () => flame(context, report),
   });
   const show = (/** @type {string} */ view) => fill(room, views[view]());
   const asked = context.params.get("view") ?? "";
+  if (asked === "flame") {
+    // Links of earlier versions.
+    const kept = ["tree", "measure", "find"].map((name) => [name, context.params.get(name)]);
+    context.go("flame", Object.fromEntries(kept));
+    return;
+  }
   const view = Object.hasOwn(views, asked) ? asked : "table";
   fill(
     root,
@@ -70,7 +59,6 @@ async function render(root, context) {
         [
           ["table", "Table"],
           ["tree", "Tree"],
-          ["flame", "Flame graph"],
         ],
         view,
         (value) => {
@@ -78,6 +66,7 @@ async function render(root, context) {
           show(value);
         },
       ),
+      h("a", { class: "more", href: context.link("flame") }, "Flame graph"),
     ),
     room,
   );
@@ -108,7 +97,7 @@ function opsTable(context, rows, steps) {
   );
   const drawn = h(
     "a",
-    { class: "more", href: context.link("ops", { view: "flame", tree: "stack" }), hidden: !by.has("stack") },
+    { class: "more", href: context.link("flame", { tree: "stack" }), hidden: !by.has("stack") },
     "as a flame graph",
   );
   const table = serverTable(context, {
@@ -197,103 +186,4 @@ function tree(context, report) {
     context.rank === null && ranks.length > 1 ? h("p", { class: "sub" }, `Of rank ${ranks[0]}; choose another one in the header.`) : null,
     room,
   ];
-}
-
-/** @param {import("../types").Context} context @param {import("../types").Report} report */
-function flame(context, report) {
-  const { ranks } = report.profile;
-  let by = context.params.get("tree") ?? "scope";
-  // Ops of compiled programs have no time on the host.
-  let measure = context.params.get("measure") ?? (nowhere(report.ops.rows).includes("host_total_ns") ? "device" : "host");
-  let words = context.params.get("find") ?? "";
-  const room = h("div", {}, h("p", { class: "sub wait" }, "Loading …"));
-  const only = latest();
-  const load = async () => {
-    try {
-      const tree = await only(context.api.get(`api/runs/${context.run}/flame`, { by, measure, rank: context.rank }));
-      fill(
-        room,
-        drawn(tree, by, measure, words, context.rank === null && ranks.length > 1 ? ` of rank ${ranks[0]}` : ""),
-      );
-    } catch (error) {
-      if (!isLeft(error)) fill(room, failure(error, load));
-    }
-  };
-  const change = (/** @type {import("../types").Changes} */ changes) => {
-    context.setParams(changes, { replace: true });
-    void load();
-  };
-  const find = h("input", {
-    type: "search",
-    placeholder: "highlight",
-    "aria-label": "highlight names",
-    value: words,
-    onchange: () => {
-      words = find.value;
-      change({ find: words });
-    },
-  });
-  void load();
-  return [
-    h(
-      "div",
-      { class: "row", style: { gap: "24px" } },
-      choice(
-        "by",
-        [
-          ["scope", "module or name scope"],
-          ["stack", "call stack"],
-        ],
-        by === "module" ? "scope" : by,
-        (value) => {
-          by = value;
-          change({ tree: value });
-        },
-      ),
-      choice(
-        "time",
-        [
-          ["host", "host"],
-          ["device", "device"],
-        ],
-        measure,
-        (value) => {
-          measure = value;
-          change({ measure: value });
-        },
-      ),
-      find,
-    ),
-    room,
-  ];
-}
-
-/** @param {import("../ui/flame.js").Tree} tree @param {string} by @param {string} measure @param {string} words to highlight @param {string} whose the one rank that is drawn of several */
-function drawn(tree, by, measure, words, whose) {
-  const { nodes, whole, hidden } = visible(tree);
-  if (!nodes.length || whole <= 0) {
-    const why =
-      by === "stack"
-        ? "The profile has no call stacks: record with stacks."
-        : measure === "device"
-          ? "No device time is linked to ops."
-          : "The profile has no module path or name scope.";
-    return empty("Nothing to draw.", `${why} Try the other choices above.`);
-  }
-  const wanted = words.toLowerCase();
-  return flameFigure({
-    title: `${measure === "host" ? "Host" : "Device"} time by ${by === "stack" ? "call stack" : "module or name scope"}${whose}`,
-    unit: `${duration(whole)} in all; width is time${whose ? "; choose another rank in the header" : ""}`,
-    help: "report/ops",
-    highest: 900,
-    tree: { nodes, whole },
-    hidden: hidden + (tree.left_out ?? 0),
-    root: ["all", duration(whole)],
-    words: (node) =>
-      `${duration(node.total)} (${share(node.total / whole)}), itself ${duration(node.self)}${node.calls ? `, ${count(node.calls)} calls` : ""}`,
-    paint: (node, _, colour) =>
-      wanted && !node.name.toLowerCase().includes(wanted)
-        ? colour("rule")
-        : colour(COLOURS[hash(node.name) % COLOURS.length]),
-  });
 }

@@ -9,6 +9,7 @@ export const GROUPS = [
     { name: "steps", title: "Steps", needsRun: true },
     { name: "input", title: "Input pipeline", needsRun: true },
     { name: "ops", title: "Ops", needsRun: true },
+    { name: "flame", title: "Flame graph", needsRun: true },
     { name: "kernels", title: "Kernels", needsRun: true },
     { name: "device", title: "Device", needsRun: true, folder: "device" },
     { name: "memory", title: "Memory", needsRun: true, folder: "memory" },

@@ -15,10 +15,11 @@ const BY = /** @type {Record<string, string[]>} */ ({
 /**
  * The address of the trace viewer at these events.
  * @param {Context} context @param {string} kind @param {string | number} name @param {Record<string, any> | null} [facts] @param {number | null} [rank]
+ * @param {string} [run]  where that is not the one of the page
  */
-export function eventsLink(context, kind, name, facts = null, rank = context.rank) {
+export function eventsLink(context, kind, name, facts = null, rank = context.rank, run = context.run) {
   const known = facts && Object.keys(facts).length ? JSON.stringify(facts) : null;
-  return context.link("trace", { events: `${kind}:${name}`, facts: known, rank });
+  return context.link("trace", { run, events: `${kind}:${name}`, facts: known, rank });
 }
 
 /** Opens them. @param {Context} context @param {string} kind @param {string | number} name @param {Record<string, any> | null} [facts] @param {number | null} [rank] */

@@ -7,7 +7,6 @@
  * @property {string} words
  * @property {any} [x]
  * @property {any} [y]
- * @property {string} [id]  of a box in a tree
  *
  * @typedef {object} Marks
  * @property {number} count
@@ -22,7 +21,6 @@ export const KEYS = new Set([...Object.keys(FORWARD), "Home", "End", "PageUp", "
 
 /** All marks of what Plotly draws. @param {any[]} data @returns {Marks} */
 export function marksOf(data) {
-  if (data[0]?.type === "icicle") return tree(data[0]);
   const isAcross = data.some((curve) => curve.type === "bar" && curve.orientation === "h");
   const groups = data[0]?.type === "heatmap" ? columns(data[0]) : data[0]?.type === "box" ? ranked(data) : places(data);
   // In a stack the next one is above, in a heat map below.
@@ -105,31 +103,6 @@ function columns(curve) {
       words: unescaped(String(curve.text?.[line]?.[column] ?? `${y}, ${x}: ${curve.z[line][column]}`)),
     })),
   );
-}
-
-/** Boxes inside boxes: down to the largest inside, up to the one around, sideways to the next inside the same. @param {any} curve @returns {Marks} */
-function tree(curve) {
-  /** @type {Map<string, Mark>} */
-  const byId = new Map();
-  /** @type {Map<string, Mark[]>} */
-  const inside = new Map();
-  curve.ids.forEach((/** @type {string} */ id, /** @type {number} */ at) => {
-    const mark = { curve: 0, point: at, id, words: unescaped(String(curve.text?.[at] ?? curve.labels[at])) };
-    byId.set(id, mark);
-    const parent = curve.parents[at];
-    inside.set(parent, [...(inside.get(parent) ?? []), mark]);
-  });
-  for (const marks of inside.values()) marks.sort((a, b) => curve.values[b.point] - curve.values[a.point]);
-  const next = (/** @type {Mark} */ at, /** @type {string} */ key) => {
-    const parent = curve.parents[at.point];
-    if (key === "Home") return byId.get(curve.ids[0]) ?? null;
-    if (key === "ArrowUp") return byId.get(parent) ?? null;
-    if (key === "ArrowDown") return inside.get(at.id ?? "")?.[0] ?? null;
-    const beside = inside.get(parent) ?? [];
-    if (key === "End") return beside[beside.length - 1] ?? null;
-    return FORWARD[key] ? (beside[beside.indexOf(at) + FORWARD[key]] ?? null) : null;
-  };
-  return { count: byId.size, first: byId.get(curve.ids[0]) ?? null, next, same: (at) => byId.get(at.id ?? "") ?? null };
 }
 
 /** What Plotly shows of a mark when the mouse is over it, as text. @param {any} curve @param {number} at */

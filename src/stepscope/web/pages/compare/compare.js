@@ -47,7 +47,7 @@ async function render(root, context) {
     if (isPair) fill(room, h("p", { class: "sub wait" }, "Comparing …"));
     try {
       const found = await only(isPair ? context.api.get("api/compare", { a, b }) : null);
-      fill(room, ...(found ? compared(found) : [choose(context)]));
+      fill(room, ...(found ? compared(context, found, { a, b }) : [choose(context)]));
     } catch (error) {
       if (!isLeft(error)) fill(room, failure(error, load));
     }
@@ -92,13 +92,13 @@ function choose(context) {
   );
 }
 
-/** @param {any} found */
-function compared(found) {
+/** @param {import("../../types").Context} context @param {any} found @param {{ a: string, b: string }} runs */
+function compared(context, found, runs) {
   return [
     h("p", { class: "verdict" }, found.verdict),
     ...found.not_comparable.map((/** @type {string} */ remark) => h("p", { class: "sub" }, remark)),
     h("div", { class: "columns" }, h("div", {}, why(found)), h("div", {}, findings(found))),
-    ...[diffFlame(found.flame)].filter((each) => each !== null),
+    ...[diffFlame(context, found.flame, runs)].filter((each) => each !== null),
     parts(found.parts),
     steps(found.each_step),
     differences("Figures", [stepRow(found.step), ...found.figures.map((/** @type {Row} */ row) => judged(row, found))], {

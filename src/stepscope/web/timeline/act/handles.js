@@ -19,7 +19,11 @@ const KINDS = {
   roofline: ["class", "kernels"],
   memory: ["live memory", "memory"],
   event: ["event", "sql"],
+  frame: ["calls of", "flame"],
+  scope: ["calls in", "flame"],
 };
+
+const SCOPES = 3; // of a path, the innermost
 
 /** What the events are of, in a few words. @param {string} kind @param {string} name @param {Record<string, any>} facts */
 export function titleOf(kind, name, facts) {
@@ -27,6 +31,7 @@ export function titleOf(kind, name, facts) {
   if (kind === "step") return `step ${name}${facts.part ? `, ${part(facts.part).title}` : ""}`;
   if (kind === "idle") return name ? `idle time of device ${name}` : "idle time";
   if (kind === "roofline" && facts.op) return `${name}: ${facts.op}`;
+  if (kind === "scope") return `calls in ${name.split("/").slice(-SCOPES).join("/")}`;
   if (kind === "memory") return [name, facts.op, facts.scope].filter(Boolean).join(", ");
   return `${KINDS[kind]?.[0] ?? kind} ${shortName(name)}`.trim();
 }
