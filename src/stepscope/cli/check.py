@@ -78,7 +78,8 @@ def check(
             limits = with_baseline(limits, baseline)
         profile = opened(talk, paths, rank, run, no_cache)
         options = Options(step_name, parse_steps(step) if step is not None else None, 0, whole=whole)
-        found = judge(profile, limits, options=options, strict=strict)
+        with talk.working("Comparing with the budget"):
+            found = judge(profile, limits, options=options, strict=strict)
         _write_junit(found, junit, force)
         tell(talk, found, output_format.value, output, force)
 
