@@ -5,9 +5,11 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import polars as pl
@@ -18,7 +20,7 @@ from stepscope.formats.source import Source
 
 ROWS_AT_ONCE = 200_000
 _WAIT_S = 1.0  # for a writer that holds a lock
-_AGAIN = "Export it again: nsys export --type sqlite --force-overwrite true REPORT.nsys-rep"
+AGAIN = "Export it again: nsys export --type sqlite --force-overwrite true REPORT.nsys-rep"
 
 
 @dataclass
@@ -29,6 +31,7 @@ class Database:
     connection: sqlite3.Connection
     columns: dict[str, set[str]] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)  # rows without usable times, by table
+    damaged: dict[str, str] = field(default_factory=dict)  # what SQLite says of tables that end early
 
     def has(self, table: str, *columns: str) -> bool:
         """Whether the table is there with these columns."""
@@ -49,11 +52,29 @@ class Database:
             for name, expression in zip(schema, wanted, strict=True)
         ]
         pieces = [pl.DataFrame(schema=schema)]
-        with in_words(self.path), closing(self.connection.cursor()) as cursor:
-            cursor.execute(f'SELECT {", ".join(chosen)} FROM "{table}"')
-            while found := cursor.fetchmany(ROWS_AT_ONCE):
-                pieces.append(pl.DataFrame(found, schema=schema, orient="row"))
+        query = f'SELECT {", ".join(chosen)} FROM "{table}"'
+        for piece in self._fetch(table, query):
+            pieces.append(pl.DataFrame(piece, schema=schema, orient="row"))
         return pl.concat(pieces)
+
+    def _fetch(self, table: str, query: str) -> Iterator[list[tuple[Any, ...]]]:
+        """The rows piece by piece; those before a damaged page are kept. A lock is an error."""
+        with in_words(self.path), closing(self.connection.cursor()) as cursor:
+            is_over = False
+            rows: Iterator[tuple[Any, ...]] = iter(())
+            while not is_over:
+                found: list[tuple[Any, ...]] = []
+                try:
+                    rows = rows if cursor.description else cursor.execute(query)
+                    found.extend(islice(rows, ROWS_AT_ONCE))  # keeps what it got before an error
+                    is_over = len(found) < ROWS_AT_ONCE
+                except sqlite3.DatabaseError as error:
+                    if is_locked(error):
+                        raise
+                    self.damaged[table] = str(error)
+                    is_over = True
+                if found:
+                    yield found
 
     def timed(self, table: str, numbers: Sequence[str], texts: Sequence[str] = ()) -> pl.DataFrame:
         """The same with `start` and `end`; rows whose times are missing or absurd are left out and counted."""
@@ -129,6 +150,11 @@ def _local(source: Source, progress: Progress) -> Iterator[Path]:
         yield target
 
 
+def is_locked(error: Exception) -> bool:
+    """Whether another program keeps us out."""
+    return any(word in str(error) for word in ("locked", "busy"))
+
+
 @contextmanager
 def in_words(path: str) -> Iterator[None]:
     """What SQLite refuses, in words for the user."""
@@ -136,26 +162,22 @@ def in_words(path: str) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         text = str(error)
-        if "locked" in text or "busy" in text:
+        if is_locked(error):
             raise UnreadableFile(
                 f"{path} is locked: another program is writing it.",
                 fix="Wait until nsys export has ended, then try again.",
             ) from None
         if "unable to open" in text:
             raise UnreadableFile(
-                f"{path} cannot be opened by SQLite: {text}.", fix=f"Check its permissions. {_AGAIN}"
+                f"{path} cannot be opened by SQLite: {text}.", fix=f"Check its permissions. {AGAIN}"
             ) from None
-        raise UnreadableFile(f"{path} is damaged: {text}.", fix=_AGAIN) from None
+        raise UnreadableFile(f"{path} is damaged: {text}.", fix=AGAIN) from None
     except (sqlite3.DatabaseError, OverflowError) as error:
-        raise UnreadableFile(f"{path} is cut or damaged: {error}.", fix=_AGAIN) from None
+        raise UnreadableFile(f"{path} is cut or damaged: {error}.", fix=AGAIN) from None
 
 
 def read_values(database: Database, table: str, key: str, value: str) -> dict[str, str]:
     """A table of names and values."""
     if not database.has(table, key, value):
         return {}
-    found: dict[str, str] = {}
-    with suppress(UnreadableFile):
-        frame = database.rows(table, [], [key, value]).drop_nulls()
-        found = dict(frame.iter_rows())
-    return found
+    return dict(database.rows(table, [], [key, value]).drop_nulls().iter_rows())

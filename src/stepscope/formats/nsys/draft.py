@@ -6,7 +6,7 @@ import polars as pl
 
 from stepscope.errors import UnreadableFile
 from stepscope.formats.nsys import events as tables
-from stepscope.formats.nsys.database import Database, opened
+from stepscope.formats.nsys.database import AGAIN, Database, opened
 from stepscope.formats.nsys.info import make_info
 from stepscope.formats.nsys.tracks import (
     KEY,
@@ -35,6 +35,9 @@ def read(source: Source, progress: Progress) -> Draft:
     with opened(source, progress) as database:
         _refuse_others(database, source)
         rows = _collect(database)
+        if rows.is_empty() and database.damaged:
+            what = next(iter(database.damaged.values()))
+            raise UnreadableFile(f"{source.path} is cut or damaged: {what}.", fix=AGAIN)
         if rows.is_empty():
             raise UnreadableFile(
                 f"{source.path} holds no events.",
@@ -195,6 +198,11 @@ def _note_problems(problems: Problems, database: Database, rows: pl.DataFrame) -
                 f"{{count}} rows of {names} have missing or impossible times; they were left out.",
                 count=skipped,
             )
+        )
+    if database.damaged:
+        names = ", ".join(sorted(database.damaged))
+        problems.add(
+            problem("damaged", f"{names} can be read only in part. SQLite says: {next(iter(database.damaged.values()))}.")
         )
     unfinished = int(rows["is_open"].fill_null(False).sum())
     if unfinished:

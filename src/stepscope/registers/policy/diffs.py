@@ -31,6 +31,12 @@ DIFF_TEXT_WIDTH = policy(
 )
 DIFF_LONGEST_NAME = policy("DIFF_LONGEST_NAME", 90, unit="characters", why="of a name in Markdown")
 DIFF_LONGEST_SHAPES = policy("DIFF_LONGEST_SHAPES", 60, unit="characters", why="of shapes in a cell")
+LEAST_KERNELS_PER_CALL = policy(
+    "LEAST_KERNELS_PER_CALL",
+    4,
+    unit="kernels",
+    why="of which one alone differs per call: among fewer that is no exception",
+)
 COMMENT_ROWS = policy(
     "COMMENT_ROWS", 20, unit="rows", why="of each folded table in a comment on a pull request"
 )
