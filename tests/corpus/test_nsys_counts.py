@@ -39,9 +39,7 @@ _LAUNCHED = (
 
 
 @pytest.fixture(scope="module", params=FILES, ids=lambda path: path.name)
-def both(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, Trace]:
+def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Trace]:
     plain = tmp_path_factory.mktemp("nsys") / request.param.name.removesuffix(".gz")
     plain.write_bytes(gzip.decompress(request.param.read_bytes()))
     return plain, read(Source(str(request.param)))
@@ -61,9 +59,7 @@ def test_counts_and_sums_of_every_table(both: tuple[Path, Trace]) -> None:
         copied = trace.copies.filter(pl.col("direction").is_not_null())
         assert copied["bytes"].sum() == total
         devices = ("KERNEL", "MEMCPY", "MEMSET", "SYNCHRONIZATION")
-        launched = [
-            database.execute(_LAUNCHED.format(table=_CUPTI + name)).fetchone()[0] for name in devices
-        ]
+        launched = [database.execute(_LAUNCHED.format(table=_CUPTI + name)).fetchone()[0] for name in devices]
         assert len(trace.links) == sum(launched)
 
 

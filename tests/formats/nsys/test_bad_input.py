@@ -13,7 +13,7 @@ import pytest
 from stepscope.errors import UnreadableFile
 from stepscope.formats import read
 from stepscope.formats.source import Source
-from tests.builders.nsys import kernel, usual_tables, write_export
+from tests.builders.nsys import PROCESSES, kernel, usual_tables, write_export
 from tests.cli.inside import stepscope
 
 
@@ -85,7 +85,9 @@ def test_absurd_values_cost_their_row(tmp_path: Path) -> None:
     tables: dict[str, Any] = usual_tables()
     rows = [*tables["CUPTI_ACTIVITY_KIND_KERNEL"], *({**kernel(5, 9), "start": value} for value in odd)]
     rows += [{**kernel(3_000, 3_001), "streamId": "x", "deviceId": 2**40, "gridX": -1, "demangledName": b"x"}]
-    trace = read(Source(str(write_export(tmp_path / "a.sqlite", {**tables, "CUPTI_ACTIVITY_KIND_KERNEL": rows}))))
+    trace = read(
+        Source(str(write_export(tmp_path / "a.sqlite", {**tables, "CUPTI_ACTIVITY_KIND_KERNEL": rows})))
+    )
     assert trace.events.filter(kind="kernel").height == 4
     (lost,) = (row for row in trace.problems.to_dicts() if row["code"] == "time-out-of-range")
     assert lost["count"] == len(odd)
@@ -116,3 +118,24 @@ def test_a_damaged_page_costs_its_rows(tmp_path: Path) -> None:
     trace = read(Source(str(path)))
     assert 0 < trace.events.height < 2_000
     assert "damaged" in trace.problems["code"].to_list()
+
+
+def test_messages_of_the_profiler_and_whole_graphs_are_problems(tmp_path: Path) -> None:
+    device = {"deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": 1, "graphId": 4}
+    tables = {
+        **usual_tables(),
+        "DIAGNOSTIC_EVENT": [
+            {"severity": 2, "text": "CUPTI buffers were dropped.\nMore"},
+            {"severity": 3, "text": "\x1b[31mInsufficient privileges"},
+            {"severity": 1, "text": "All is well."},
+        ],
+        "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": [
+            {"start": 2_100, "end": 2_200, "globalPid": PROCESSES[0], **device}
+        ],
+    }
+    trace = read(Source(str(write_export(tmp_path / "a.sqlite", tables))))
+    found = {row["code"]: row["detail"] for row in trace.problems.to_dicts()}
+    assert found["capture-warning"] == "Nsight Systems: CUPTI buffers were dropped."
+    assert found["capture-error"].startswith("Nsight Systems: \\x1b[31mInsufficient")
+    assert found["graphs-hide-ops"].startswith("1 CUDA graphs")
+    assert "CUDA graph 4" in trace.events["name"].cast(str).to_list()

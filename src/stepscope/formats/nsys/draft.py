@@ -22,12 +22,15 @@ from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
 from stepscope.native.checks import ROW_LIMIT
 from stepscope.native.spans.lanes import lanes
+from stepscope.safe import safe
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.draft import Draft
 from stepscope.trace.problems import Problems, problem
 from stepscope.trace.schema import TABLES, Kind, LinkReason, Text
 
 _ON_DEVICE = (STREAM, WAITING)
+_WARNING, _ERROR = 2, 3  # severities of nsys
+_LONGEST_MESSAGE = 200
 
 
 def read(source: Source, progress: Progress) -> Draft:
@@ -120,9 +123,7 @@ def _with_lanes(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _make_draft(rows: pl.DataFrame, database: Database, path: str) -> Draft:
     tracks = make_tracks(rows, database)
-    rows = rows.join(
-        tracks.select("id", *KEY), on=KEY, how="left", nulls_equal=True, maintain_order="left"
-    )
+    rows = rows.join(tracks.select("id", *KEY), on=KEY, how="left", nulls_equal=True, maintain_order="left")
     zero = int(str(rows["start"].min()))
     is_op = rows["kind"] == "op"
     draft = Draft(
@@ -141,12 +142,15 @@ def _make_draft(rows: pl.DataFrame, database: Database, path: str) -> Draft:
         kernels=_list_kernels(rows),
         copies=_list_copies(rows),
     )
-    _note_problems(draft.problems, database, rows)
+    _note_losses(draft.problems, database, rows)
+    _note_messages(draft.problems, database)
     return draft
 
 
 def _has_torch(rows: pl.DataFrame) -> bool:
-    return bool(rows.select(((pl.col("kind") == "op") & pl.col("name").str.starts_with("aten::")).any()).item())
+    return bool(
+        rows.select(((pl.col("kind") == "op") & pl.col("name").str.starts_with("aten::")).any()).item()
+    )
 
 
 def _link_launches(rows: pl.DataFrame) -> pl.DataFrame:
@@ -188,7 +192,21 @@ def _list_copies(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _note_problems(problems: Problems, database: Database, rows: pl.DataFrame) -> None:
+def _note_messages(problems: Problems, database: Database) -> None:
+    """What nsys itself reported while it recorded, and what it was not asked to record."""
+    found = database.rows("DIAGNOSTIC_EVENT", ["severity"], ["text"]).drop_nulls().unique(maintain_order=True)
+    for severity, code in ((_ERROR, "capture-error"), (_WARNING, "capture-warning")):
+        texts = found.filter(pl.col("severity") == severity)["text"].to_list()
+        if texts:
+            first = safe(texts[0].strip().split("\n")[0])[:_LONGEST_MESSAGE].rstrip(".")
+            problems.add(problem(code, f"Nsight Systems: {first}.", count=len(texts), message=first))
+    graphs = len(database.timed(tables.GRAPHS, []))
+    if graphs:
+        detail = "{count} CUDA graphs were recorded as a whole; --cuda-graph-trace=node of nsys records their kernels."
+        problems.add(problem("graphs-hide-ops", detail, count=graphs))
+
+
+def _note_losses(problems: Problems, database: Database, rows: pl.DataFrame) -> None:
     skipped = sum(database.skipped.values())
     if skipped:
         names = ", ".join(sorted(database.skipped))
@@ -202,7 +220,10 @@ def _note_problems(problems: Problems, database: Database, rows: pl.DataFrame) -
     if database.damaged:
         names = ", ".join(sorted(database.damaged))
         problems.add(
-            problem("damaged", f"{names} can be read only in part. SQLite says: {next(iter(database.damaged.values()))}.")
+            problem(
+                "damaged",
+                f"{names} can be read only in part. SQLite says: {next(iter(database.damaged.values()))}.",
+            )
         )
     unfinished = int(rows["is_open"].fill_null(False).sum())
     if unfinished:

@@ -28,7 +28,9 @@ _SYNC_KINDS = ("Sync", "Event Sync", "Stream Wait Event", "Stream Sync", "Contex
 # torch.autograd.profiler.emit_nvtx: `aten::mm, seq = 5, op_id = 7, sizes = [[2, 3]]`
 _OP = r"^(.+?)((?:, (?:seq|op_id|sizes|input_op_ids) = .*)?)$"
 _SIZES = r", sizes = (\[.*?\])(?:, input_op_ids|$)"
-_FRAMEWORK_OP = r"^(aten|prims|c10d|c10|flash_attn|_c10d_functional|torchvision|quantized|xformers)::|, op_id = \d+"
+_FRAMEWORK_OP = (
+    r"^(aten|prims|c10d|c10|flash_attn|_c10d_functional|torchvision|quantized|xformers)::|, op_id = \d+"
+)
 
 
 def read_strings(database: Database) -> pl.DataFrame:
@@ -100,9 +102,7 @@ def read_overheads(database: Database, strings: pl.DataFrame) -> pl.DataFrame:
 
 def read_ranges(database: Database, strings: pl.DataFrame, last: int) -> pl.DataFrame:
     """NVTX: ranges and marks. A range that never ended lasts to the end of the recording."""
-    found = database.rows(
-        RANGES, ["start", "end", "eventType", "globalTid", "textId", "domainId"], ["text"]
-    )
+    found = database.rows(RANGES, ["start", "end", "eventType", "globalTid", "textId", "domainId"], ["text"])
     usable = pl.col("start").is_between(0, 2**62)
     is_range = pl.col("eventType").is_in([PUSH_POP, START_END]) | pl.col("eventType").is_null()
     is_mark = pl.col("eventType") == MARK
@@ -170,6 +170,4 @@ def _split_ops(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _word(column: str, words: tuple[str, ...]) -> pl.Expr:
-    return pl.col(column).replace_strict(
-        dict(enumerate(words)), default="Unknown", return_dtype=pl.String
-    )
+    return pl.col(column).replace_strict(dict(enumerate(words)), default="Unknown", return_dtype=pl.String)

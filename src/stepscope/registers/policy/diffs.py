@@ -35,7 +35,7 @@ LEAST_KERNELS_PER_CALL = policy(
     "LEAST_KERNELS_PER_CALL",
     4,
     unit="kernels",
-    why="of which one alone differs per call: among fewer that is no exception",
+    why="of which one alone differs per call: fewer leave nothing to compare it with",
 )
 COMMENT_ROWS = policy(
     "COMMENT_ROWS", 20, unit="rows", why="of each folded table in a comment on a pull request"
