@@ -178,6 +178,6 @@ def read_markers(strings: dict[str, Any]) -> Iterator[tuple[int, str]]:
     """The texts of roctx ranges by correlation id."""
     found = strings.get("marker_api")
     for each in found if isinstance(found, list) else []:
-        if isinstance(each, dict) and isinstance(each.get("key"), int) and isinstance(each.get("value"), str):
-            if abs(each["key"]) < 2**62:
-                yield each["key"], each["value"]
+        key, text = (each.get("key"), each.get("value")) if isinstance(each, dict) else (None, None)
+        if isinstance(key, int) and abs(key) < 2**62 and isinstance(text, str):
+            yield key, text

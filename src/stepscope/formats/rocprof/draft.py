@@ -54,7 +54,11 @@ def read(source: Source, progress: Progress) -> Draft:
     damaged = sum(count for _, count in found)
     if damaged:
         draft.problems.add(
-            problem("damaged-events", "{count} records are not what rocprofv3 writes; they were left out.", count=damaged)
+            problem(
+                "damaged-events",
+                "{count} records are not what rocprofv3 writes; they were left out.",
+                count=damaged,
+            )
         )
     for each in source.problems.all():
         draft.problems.add(each)
@@ -165,7 +169,8 @@ def _list_gpus(agents: list[Any]) -> list[tuple[int, dict[str, Any]]]:
     """The GPUs with the handles by which records name them."""
     found = []
     for each in agents:
-        handle = (each.get("id") or {}).get("handle") if isinstance(each, dict) else None
+        named = each.get("id") if isinstance(each, dict) else None
+        handle = named.get("handle") if isinstance(named, dict) else None
         if isinstance(handle, int) and each.get("type") == _GPU and abs(handle) < _LATEST:
             found.append((handle, each))
     return found
@@ -180,7 +185,7 @@ def _make_draft(rows: pl.DataFrame, tools: list[Tool], path: str) -> Draft:
     ]
     rows = _with_lanes(rows.with_columns(*absent).with_row_index("row"))
     gpus = _list_gpus(any_value(tools[0].agents, []))
-    tracks = _make_tracks(rows, tools, {handle: number for number, (handle, _) in enumerate(gpus)})
+    tracks = _make_tracks(rows, tools, _number_devices(rows, gpus))
     rows = rows.join(tracks.select("id", *_KEY), on=_KEY, how="left", nulls_equal=True, maintain_order="left")
     zero = int(str(rows["start"].min()))
     return Draft(
@@ -204,11 +209,21 @@ def _make_draft(rows: pl.DataFrame, tools: list[Tool], path: str) -> Draft:
     )
 
 
+def _number_devices(rows: pl.DataFrame, gpus: list[tuple[int, dict[str, Any]]]) -> dict[int, int]:
+    """GPUs in the order of the file, then agents that it does not describe."""
+    numbers = {handle: number for number, (handle, _) in enumerate(gpus)}
+    for handle in rows["agent"].drop_nulls().unique().sort().to_list():
+        numbers.setdefault(handle, len(numbers))
+    return numbers
+
+
 def _with_lanes(rows: pl.DataFrame) -> pl.DataFrame:
     """Kernels of one queue may overlap: each lane has those that do not. Threads have the track of their calls."""
     is_device = pl.col("agent").is_not_null()
     rows = rows.with_columns(
-        lane=pl.lit(0, dtype=pl.UInt32), thread=pl.when(~is_device).then("thread"), queue=pl.when(is_device).then("queue")
+        lane=pl.lit(0, dtype=pl.UInt32),
+        thread=pl.when(~is_device).then("thread"),
+        queue=pl.when(is_device).then("queue"),
     )
     pieces = []
     on_devices = rows.filter(is_device).sort("start")
