@@ -37,14 +37,23 @@ class Database:
         """Whether the table is there with these columns."""
         return table in self.columns and self.columns[table].issuperset(columns)
 
-    def rows(self, table: str, numbers: Sequence[str], texts: Sequence[str] = ()) -> pl.DataFrame:
-        """These columns of all rows: integers and texts, null where the file has something else or no such column."""
+    def rows(
+        self,
+        table: str,
+        numbers: Sequence[str],
+        texts: Sequence[str] = (),
+        where: tuple[str, int] | None = None,
+    ) -> pl.DataFrame:
+        """These columns of all rows, or of those where a column has a value.
+
+        They are integers and texts, null where the file has something else or no such column.
+        """
         wanted = [*(_number(name) for name in numbers), *(_text(name) for name in texts)]
         schema: dict[str, type[pl.DataType]] = {
             **dict.fromkeys(numbers, pl.Int64),
             **dict.fromkeys(texts, pl.String),
         }
-        if table not in self.columns:
+        if table not in self.columns or (where is not None and where[0] not in self.columns[table]):
             return pl.DataFrame(schema=schema)
         known = self.columns[table]
         chosen = [
@@ -53,6 +62,8 @@ class Database:
         ]
         pieces = [pl.DataFrame(schema=schema)]
         query = f'SELECT {", ".join(chosen)} FROM "{table}"'
+        if where is not None:
+            query += f' WHERE "{where[0]}" = {where[1]:d}'
         for piece in self._fetch(table, query):
             pieces.append(pl.DataFrame(piece, schema=schema, orient="row"))
         return pl.concat(pieces)

@@ -126,8 +126,8 @@ def read_ranges(database: Database, strings: pl.DataFrame, last: int) -> pl.Data
 
 def read_domains(database: Database, strings: pl.DataFrame) -> dict[int, str]:
     """The names of NVTX domains, such as NCCL."""
-    found = database.rows(RANGES, ["eventType", "domainId", "textId"], ["text"])
-    found = found.filter(pl.col("eventType") == NAME_DOMAIN).with_columns(nameId="textId")
+    found = database.rows(RANGES, ["domainId", "textId"], ["text"], where=("eventType", NAME_DOMAIN))
+    found = found.with_columns(nameId="textId")
     found = _named(found, strings, "", pl.col("text")).filter(pl.col("name") != "")
     return dict(found.select("domainId", "name").drop_nulls().iter_rows())
 
