@@ -247,3 +247,14 @@ def test_no_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_help() -> None:
     assert "exit code is 3" in succeeds("check", "--help").replace("\n", " ")
+
+
+@pytest.mark.usefixtures("sides_once")
+def test_junit(budget: Path, tmp_path: Path) -> None:
+    budget.write_text('step_time = "10 ms"\n')
+    target = tmp_path / "junit.xml"
+    assert stepscope("check", SLOW, "--budget", budget, "--junit", target).returncode == 3
+    assert '<testsuite name="stepscope" tests="1" failures="1" errors="0" skipped="0">' in target.read_text()
+    again = stepscope("check", SLOW, "--budget", budget, "--junit", target)
+    assert again.returncode == 1
+    assert "exists" in again.stderr

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
 from stepscope.cli.console import Color, Talk
+from tests.patience import PATIENCE_S
 
 
 class Terminal(StringIO):
@@ -34,16 +36,39 @@ def shown(
 
 
 def test_a_long_load_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "Reading" in shown(monkeypatch, 0.6)
+    assert "Reading" in shown(monkeypatch, 1.1)
 
 
 def test_a_short_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown(monkeypatch, 0.4) == ""
+    assert shown(monkeypatch, 0.9) == ""
 
 
 def test_silence_on_request_and_in_pipes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(monkeypatch, 5, quiet=True) == ""
     assert shown(monkeypatch, 5, is_terminal=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("after", "quiet", "is_terminal", "appears"),
+    [
+        (0.0, False, True, True),
+        (3600, False, True, False),
+        (0.0, True, True, False),
+        (0.0, False, False, False),
+    ],
+)
+def test_work_of_unknown_length_shows_one_line(
+    monkeypatch: pytest.MonkeyPatch, after: float, quiet: bool, is_terminal: bool, appears: bool
+) -> None:
+    stream = Terminal() if is_terminal else StringIO()
+    monkeypatch.setattr("stepscope.cli.console.SHOW_PROGRESS_AFTER_S", after)
+    monkeypatch.setattr(sys, "stderr", stream)
+    talk = Talk(quiet, False, Color.auto, {True: Console(file=stream, force_terminal=is_terminal, width=100)})
+    with talk.working("Comparing"):
+        ends = time.monotonic() + PATIENCE_S
+        while appears and "Comparing" not in stream.getvalue() and time.monotonic() < ends:
+            time.sleep(0.01)
+    assert ("Comparing" in stream.getvalue()) is appears
 
 
 def test_remarks_and_warnings(capsys: pytest.CaptureFixture[str]) -> None:

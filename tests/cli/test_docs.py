@@ -14,7 +14,7 @@ PAGE = (Path(__file__).parent.parent.parent / "docs" / "cli.md").read_text("utf-
 
 
 @pytest.mark.parametrize(
-    "verb", ["info", "query", "export", "diff", "check", "doctor", "run", "capture", "serve"]
+    "verb", ["info", "query", "export", "diff", "check", "doctor", "run", "capture", "serve", "demo"]
 )
 def test_every_option_is_documented(verb: str) -> None:
     options = re.findall(r"(?<![\w-])--?[a-z][\w-]*", succeeds(verb, "--help").split("Options:")[1])

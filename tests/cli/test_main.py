@@ -18,7 +18,7 @@ from tests.cli import inside
 from tests.cli.run import PROFILE, in_terminal, in_terminal_each, stepscope, succeeds
 from tests.patience import PATIENCE_S
 
-VERBS = ("info", "query", "export", "report", "diff", "check", "doctor", "run", "capture", "serve")
+VERBS = ("info", "query", "export", "report", "diff", "check", "doctor", "run", "capture", "serve", "demo")
 
 
 def test_version() -> None:

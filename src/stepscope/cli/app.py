@@ -10,6 +10,7 @@ from stepscope import __version__
 from stepscope.cli.calibrate import calibrate
 from stepscope.cli.capture import capture
 from stepscope.cli.check import check
+from stepscope.cli.demo import demo
 from stepscope.cli.diff import diff
 from stepscope.cli.doctor import doctor
 from stepscope.cli.export import export
@@ -46,6 +47,7 @@ app.command()(capture)
 app.command()(serve)
 app.command()(mcp)
 app.command()(skill)
+app.command()(demo)
 
 
 def _show_version(wanted: bool) -> None:

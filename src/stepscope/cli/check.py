@@ -26,6 +26,7 @@ from stepscope.cli.options import (
     opened,
 )
 from stepscope.cli.output import destination, send
+from stepscope.profiles.cache.atomic_files import refuse_existing
 
 if TYPE_CHECKING:
     from stepscope.gate.check import Gate
@@ -48,6 +49,7 @@ def check(
     baseline: Annotated[list[str] | None, typer.Option("--baseline", metavar="PATH", help="Profile to compare with, instead of the file's. Repeat for several recordings of the same job: they measure the noise.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Also fail on inconclusive results (within noise).")] = False,
     output_format: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.text,
+    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Also write the limits as JUnit XML, one test case each.")] = None,
     step: StepOption = None,
     step_name: StepNameOption = None,
     whole: WholeOption = False,
@@ -69,12 +71,25 @@ def check(
         from stepscope.gate.budget import read_budget, with_baseline
         from stepscope.gate.check import check as judge
 
+        for target in filter(None, (output, junit)):
+            refuse_existing(target, force)
         limits = read_budget(budget)
         if baseline:
             limits = with_baseline(limits, baseline)
         profile = opened(talk, paths, rank, run, no_cache)
         options = Options(step_name, parse_steps(step) if step is not None else None, 0, whole=whole)
-        tell(talk, judge(profile, limits, options=options, strict=strict), output_format.value, output, force)
+        with talk.working("Comparing with the budget"):
+            found = judge(profile, limits, options=options, strict=strict)
+        _write_junit(found, junit, force)
+        tell(talk, found, output_format.value, output, force)
+
+
+def _write_junit(found: Gate, path: Path | None, force: bool) -> None:
+    from stepscope.gate.junit import as_junit
+
+    if path is not None:
+        with destination(path, force) as stream:
+            send(as_junit(found), stream)
 
 
 def tell(talk: Talk, found: Gate, form: str, output: Path | None, force: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 import traceback
 import warnings
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 OUR_ERROR = 1
-SHOW_PROGRESS_AFTER_S = 0.5
+SHOW_PROGRESS_AFTER_S = 1.0
 
 
 class Color(str, Enum):
@@ -82,6 +83,18 @@ class Talk:
         finally:
             bar.close()
 
+    @contextmanager
+    def working(self, what: str) -> Iterator[None]:
+        """Shows that work of unknown length goes on, if it takes long. The work inside must print nothing."""
+        if self.quiet or not sys.stderr.isatty():
+            yield
+            return
+        line = _WorkLine(self.err, what)
+        try:
+            yield
+        finally:
+            line.close()
+
     def _console(self, stderr: bool) -> Console:
         if stderr not in self._consoles:
             self._consoles[stderr] = _console(stderr, self.color)
@@ -135,6 +148,42 @@ class _Bar:
         """Remove the bar."""
         if self.shown is not None:
             self.shown.stop()
+
+
+class _WorkLine:
+    """A line with a spinner and the time so far, which a timer shows: the work itself reports nothing."""
+
+    def __init__(self, console: Console, what: str) -> None:
+        self.console = console
+        self.what = what
+        self.shown: Progress | None = None
+        self.is_over = False
+        self.lock = threading.Lock()
+        self.timer = threading.Timer(SHOW_PROGRESS_AFTER_S, self._show)
+        self.timer.daemon = True
+        self.timer.start()
+
+    def _show(self) -> None:
+        from rich import progress
+
+        columns = (
+            progress.SpinnerColumn(),
+            progress.TextColumn("{task.description}", markup=False),
+            progress.TimeElapsedColumn(),
+        )
+        with self.lock:
+            if not self.is_over:
+                self.shown = progress.Progress(*columns, console=self.console, transient=True)
+                self.shown.add_task(self.what, total=None)
+                self.shown.start()
+
+    def close(self) -> None:
+        """Remove the line."""
+        self.timer.cancel()
+        with self.lock:
+            self.is_over = True
+            if self.shown is not None:
+                self.shown.stop()
 
 
 def _progress(console: Console) -> Progress:

@@ -45,6 +45,13 @@ class Format(str, Enum):
     folded = "folded"
 
 
+def complete_limit(incomplete: str) -> list[str]:
+    """What --fail-on can limit, for the shell; the amount follows."""
+    from stepscope.analysis.parts import PARTS
+
+    return [f"{name}=" for name in ("step_time", "peak_memory", *PARTS) if name.startswith(incomplete)]
+
+
 def _print_schema(wanted: bool) -> None:
     if wanted:
         from stepscope.diffs.render.write import schema_text
@@ -63,7 +70,7 @@ def diff(
     step: StepOption = None,
     step_name: StepNameOption = None,
     whole: WholeOption = False,
-    fail_on: Annotated[list[str] | None, typer.Option("--fail-on", metavar="5%", help="Exit with code 3 if the step of B is longer by more than this and by more than noise; also peak_memory=3%, or a part such as compute=10%. May be repeated.")] = None,
+    fail_on: Annotated[list[str] | None, typer.Option("--fail-on", metavar="5%", autocompletion=complete_limit, help="Exit with code 3 if the step of B is longer by more than this and by more than noise; also peak_memory=3%, or a part such as compute=10%. May be repeated.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="With --fail-on, also fail on inconclusive results (within noise).")] = False,
     limit: RowsOption = None,
     output: OutputOption = None,
@@ -99,12 +106,14 @@ def diff(
             found = _elsewhere(talk, runs, where, rank=rank, cache=not no_cache, **wanted)
         else:
             profiles = [[opened(talk, path, rank, None, no_cache) for path in run] for run in runs]
-            found = compare(profiles[0], profiles[1], **wanted)
+            with talk.working("Comparing"):
+                found = compare(profiles[0], profiles[1], **wanted)
         is_brief = form == "text" and not (full or verbose or limit is not None)
         if form == "text" and output is None:
             _print(talk, found, rows, is_brief)
         else:
-            text = as_brief(found) if is_brief else written(found, form, limit=rows)
+            with talk.working("Writing"):
+                text = as_brief(found) if is_brief else written(found, form, limit=rows)
             with destination(output, force) as stream:
                 send(text, stream)
         if output is not None:

@@ -77,10 +77,12 @@ def export(
             )
             return
         if to_stdout:
-            writer.chrome_to(profile, sys.stdout.buffer)
+            with talk.working("Writing"):
+                writer.chrome_to(profile, sys.stdout.buffer)
             return
         target = output or writer.default_name(profile, to.value)
-        written = writer.WRITERS[to.value](profile, target, force)
+        with talk.working("Writing"):
+            written = writer.WRITERS[to.value](profile, target, force)
         talk.note(f"Wrote {written}")
         if to is Target.chrome:
             talk.note("Open it at ui.perfetto.dev, or with stepscope.")
@@ -92,16 +94,20 @@ def _merged(talk: Talk, profile: Profile, target: Path | None, force: bool) -> N
     from stepscope.profiles import export as writer
     from stepscope.ranks.common_time import placed_words, rank_times, told
 
-    times = rank_times(profile)
+    with talk.working("Aligning clocks"):
+        times = rank_times(profile)
     parts = [
         RankPart(rank, trace, times[rank].common)
         for rank, trace in zip(profile.ranks, profile.traces, strict=True)
     ]
     clocks = told([times[rank] for rank in profile.ranks])
     if target is None:
-        writer.merged_to(parts, clocks, sys.stdout.buffer)
+        with talk.working("Writing"):
+            writer.merged_to(parts, clocks, sys.stdout.buffer)
     else:
-        talk.note(f"Wrote {writer.merged(parts, clocks, target, force)}")
+        with talk.working("Writing"):
+            written = writer.merged(parts, clocks, target, force)
+        talk.note(f"Wrote {written}")
     talk.note(placed_words(list(times.values())))
     if target is not None:
         talk.note(

@@ -44,7 +44,8 @@ def info(
         profile = opened(talk, paths, rank, run, no_cache)
         from stepscope.profiles.overview import overview
 
-        found = overview(profile, is_cached=not no_cache)
+        with talk.working("Counting"):
+            found = overview(profile, is_cached=not no_cache)
         if found.interpreted:
             talk.warn(_slow_path(found.interpreted))
         if output_format is Format.json:

@@ -17,9 +17,30 @@ ProfilePaths = Annotated[
     typer.Argument(metavar="PATH...", help="Files of one job, or a folder, quoted glob pattern or URL."),
 ]
 RankOption = Annotated[int | None, typer.Option("--rank", metavar="N", min=0, help="Only this rank.")]
+
+
+def complete_run(context: typer.Context, incomplete: str) -> list[str]:
+    """The names of the runs at the paths that the command line has so far."""
+    from stepscope.errors import StepscopeError
+    from stepscope.profiles.find.catalog import scan
+
+    words = context.params.get("paths") or context.args  # unparsed while an option lacks its value
+    paths = [word for word in words if Path(word).exists()]
+    try:
+        names = [run.name for run in scan(paths).runs] if paths else []
+    except (StepscopeError, OSError):
+        names = []
+    return [name for name in names if name.startswith(incomplete)]
+
+
 RunOption = Annotated[
     str | None,
-    typer.Option("--run", metavar="NAME", help="Run to open if the folder has several; default: the newest."),
+    typer.Option(
+        "--run",
+        metavar="NAME",
+        help="Run to open if the folder has several; default: the newest.",
+        autocompletion=complete_run,
+    ),
 ]
 NoCacheOption = Annotated[bool, typer.Option("--no-cache", help="Do not use or write the cache.")]
 QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="Hide progress and notes.")]

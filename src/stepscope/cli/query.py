@@ -88,7 +88,9 @@ def _found(talk: Talk, order: Order, profile: Callable[[], Profile]) -> pl.DataF
         if talk.verbose:
             for protection in worker.protections:
                 talk.note(f"protected by {protection}")
-        return worker.finish(profile().table).frame
+        loaded = profile()
+        with talk.working("Running the query"):
+            return worker.finish(loaded.table).frame
 
 
 def _by_name(output: Path | None) -> Format:

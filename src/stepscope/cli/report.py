@@ -51,6 +51,16 @@ class By(str, Enum):
 FORMS = "text, json, csv, md, html"
 
 
+def complete_section(incomplete: str) -> list[str]:
+    """For the shell."""
+    return [name for name in SECTIONS.split(", ") if name.startswith(incomplete)]
+
+
+def complete_form(incomplete: str) -> list[str]:
+    """For the shell; those of plug-ins would take long to find."""
+    return [name for name in FORMS.split(", ") if name.startswith(incomplete)]
+
+
 def _known_form(name: str | None) -> str | None:
     """The format, if there is a renderer for it, here or in a plug-in."""
     if name is None:
@@ -72,8 +82,8 @@ def _print_schema(wanted: bool) -> None:
 
 def report(
     paths: ProfilePaths,
-    output_format: Annotated[str | None, typer.Option("--format", metavar="NAME", callback=_known_form, help=f"Output format: {FORMS}, or one of a plug-in; default: by the extension of FILE, else text.")] = None,
-    section: Annotated[list[str] | None, typer.Option("--section", metavar="NAME", help=f"Only this section; may be repeated: {SECTIONS}.")] = None,
+    output_format: Annotated[str | None, typer.Option("--format", metavar="NAME", callback=_known_form, autocompletion=complete_form, help=f"Output format: {FORMS}, or one of a plug-in; default: by the extension of FILE, else text.")] = None,
+    section: Annotated[list[str] | None, typer.Option("--section", metavar="NAME", autocompletion=complete_section, help=f"Only this section; may be repeated: {SECTIONS}.")] = None,
     full: Annotated[bool, typer.Option("--full", help="Text: all sections instead of one screen; -v, --limit and --by imply it.")] = False,
     budget: Annotated[int | None, typer.Option("--budget", metavar="TOKENS", min=LEAST_TOKENS, help=f"For an assistant: verdict, findings, what is not known and handles, in at most this many tokens ({REPORT_TOKENS:,} are enough; a token is 4 bytes).")] = None,
     about: Annotated[str | None, typer.Option("--about", metavar="HANDLE", help=f"What the report has about a handle, such as finding:1, part:compute, op:NAME, kernel:NAME or step:7, in at most {ANSWER_TOKENS} tokens.")] = None,
@@ -134,14 +144,16 @@ def report(
             return
         is_brief = form == "text" and not (full or section or verbose or by or limit is not None)
         if is_brief:
-            _print_brief(talk, found, paths, output, force)
+            print_brief(talk, found, paths, output, force)
         elif form == "text" and output is None:
             _print(talk, found, section, rows, verbose)
         elif form == "csv":
             _write_csv(found, output, force, section, raw)
         else:
+            with talk.working("Writing"):
+                text = written(found, form, sections=section, limit=rows)
             with destination(output, force) as stream:
-                send(written(found, form, sections=section, limit=rows), stream)
+                send(text, stream)
         if output is not None:
             talk.note(f"Wrote {output}")
 
@@ -176,7 +188,9 @@ def _made(
     if many is not None:
         return many
     with postponed():  # the tables are stored when the report is there
-        return build(opened(talk, paths, rank, run, no_cache), **wanted)
+        profile = opened(talk, paths, rank, run, no_cache)
+        with talk.working("Analysing"):
+            return build(profile, **wanted)
 
 
 def _by_processes(talk: Talk, path: list[str], **wanted: Any) -> Report | None:
@@ -214,7 +228,7 @@ def _check_target(form: str, output: Path | None, force: bool, sections: list[st
         raise StepscopeError("HTML output needs a file.", fix="Use -o FILE.")
 
 
-def _print_brief(talk: Talk, found: Report, paths: list[str], output: Path | None, force: bool) -> None:
+def print_brief(talk: Talk, found: Report, paths: list[str], output: Path | None, force: bool) -> None:
     """One screen, in the terminal or as a file."""
     from stepscope.cli.table import terminal_width
     from stepscope.registers.policy.tables import REPORT_WIDTH

@@ -10,6 +10,7 @@ from stepscope.diffs.data.judged import JudgedRows
 from stepscope.diffs.data.model import Diff, Line, Row, Rows
 from stepscope.diffs.data.samples import Side
 from stepscope.diffs.explain.lines import Evidence, explain, find_precision_change
+from stepscope.diffs.explain.per_call import describe_lone_kernel
 from stepscope.diffs.explain.ranks import find_rank_changes
 from stepscope.diffs.explain.slow_steps import find_tail
 from stepscope.diffs.families import judge_families
@@ -45,7 +46,8 @@ def compare(a: Side, b: Side, limit: int = DIFF_ROWS) -> Diff:
     )
     _fill_rows(diff, rows, limit)
     diff.gained, diff.lost, diff.kept = compare_findings(a.report, b.report, diff.significant)
-    diff.verdict = write_verdict(diff)
+    lone = "" if diff.step.significant else describe_lone_kernel(diff.a, diff.b, diff.step, rows.kernels)
+    diff.verdict = " ".join(filter(None, (lone, write_verdict(diff))))
     return diff
 
 

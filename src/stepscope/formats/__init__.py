@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def detect(source: Source) -> Format:
     """The format of the file, by its first bytes."""
-    from stepscope.formats.not_a_profile import describe
+    from stepscope.formats.not_a_profile import describe, suggest_export
     from stepscope.formats.registry import describe_supported, find_formats
 
     head = source.head()
@@ -22,7 +22,7 @@ def detect(source: Source) -> Format:
         if candidate.matches(head, source.name):
             return candidate
     what = f"{source.path} is not a profile: {describe(source, head)}."
-    raise UnreadableFile(what, fix=describe_supported())
+    raise UnreadableFile(what, fix=suggest_export(source.name, source.path) or describe_supported())
 
 
 def read(source: Source, progress: Progress = no_progress) -> Trace:

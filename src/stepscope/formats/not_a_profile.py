@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 from stepscope.formats.source import Source
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from stepscope.formats.chrome.scan.columns import JsonEvents
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
-    (b"SQLite format 3", "an SQLite database (an Nsight Systems export?); export it from there as JSON"),
+    (b"SQLite format 3", "an SQLite database that no export of Nsight Systems has written"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document, such as an Excel sheet"),
     (b"\x93NUMPY", "a NumPy array"),
     (b"\x89HDF", "an HDF5 file"),
@@ -36,8 +37,19 @@ _PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 _OF_TRACES = ("deviceProperties", "schemaVersion", "displayTimeUnit", "traceName", "baseTimeNanoseconds")
 
 
+def suggest_export(name: str, path: str) -> str | None:
+    """The command that makes a readable file of a report, where there is one."""
+    if not name.lower().endswith((".nsys-rep", ".qdrep")):
+        return None
+    target = f"{path.rsplit('.', 1)[0]}.sqlite"
+    command = ["nsys", "export", "--type", "sqlite", "--output", target, path]
+    return f"Export it: {shlex.join(command)}"
+
+
 def describe(source: Source, head: bytes) -> str:
     """What a file that no reader wants seems to be."""
+    if head and suggest_export(source.name, source.path):
+        return "it is a report of Nsight Systems, which only nsys itself reads"
     if not head and source.size() > 0:
         probe = Source(source.path, source.filesystem)
         next(probe.pieces(), None)

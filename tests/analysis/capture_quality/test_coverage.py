@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -10,10 +11,13 @@ from stepscope.analysis.account.account import account
 from stepscope.analysis.capture_quality.coverage import Coverage, coverage
 from stepscope.analysis.ops.calls import op_calls
 from stepscope.analysis.steps.find import find_steps
+from stepscope.formats import read
+from stepscope.formats.source import Source
 from stepscope.trace.draft import Draft
 from stepscope.trace.finish import finish
 from stepscope.trace.schema import TABLES
 from stepscope.trace.trace import TraceInfo
+from tests.builders.nsys import write_export
 from tests.builders.tables import draft
 
 EVENTS = """
@@ -98,3 +102,9 @@ def test_a_whole_figure_has_no_gap() -> None:
 def test_no_ops_no_shares() -> None:
     found = covered(draft("track  start  dur  name  kind\nmain  0  10  thing  span\n"))
     assert (found.runtime, found.shapes, found.stacks, found.device_time) == (None, None, None, None)
+
+
+def test_vendor_tools_have_no_options_of_pytorch(tmp_path: Path) -> None:
+    trace = read(Source(str(write_export(tmp_path / "a.sqlite"))))
+    gaps = {gap["what"]: gap["reason"] for gap in coverage(trace, op_calls(trace), None).gaps}
+    assert gaps["stacks"] == gaps["memory"] == "Files of Nsight Systems are read without this."

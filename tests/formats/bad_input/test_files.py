@@ -103,8 +103,12 @@ def test_what_is_not_json(tmp_path: Path, data: bytes, what: str) -> None:
 def test_a_database(tmp_path: Path, pack: bool) -> None:
     data = database(tmp_path)
     path = put(tmp_path, gzip.compress(data) if pack else data)
-    what = "it is an SQLite database (an Nsight Systems export?); export it from there as JSON"
-    assert refusal(path) == f"is not a profile: {what}."
+    with pytest.raises(UnreadableFile) as told:
+        read(Source(str(path)))
+    assert told.value.what == (
+        f"{path} is an SQLite database without the tables of Nsight Systems; it has kernels."
+    )
+    assert told.value.fix == "Export the report with: nsys export --type sqlite REPORT.nsys-rep"
 
 
 DOCUMENTS: list[tuple[str, Any, str]] = [

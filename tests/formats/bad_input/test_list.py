@@ -31,10 +31,14 @@ LIST: dict[str, list[tuple[str, str, str]]] = {
     "other files: Excel, pickles, databases": [
         ("formats/bad_input/test_files.py", "test_what_is_not_json", "it is an Excel sheet"),
         ("formats/bad_input/test_files.py", "test_what_is_not_json", "it is a Python pickle, which is never opened here: pickles can run code"),
-        ("formats/bad_input/test_files.py", "test_a_database", "it is an SQLite database (an Nsight Systems export?); export it from there as JSON"),
+        ("formats/bad_input/test_files.py", "test_a_database", " is an SQLite database without the tables of Nsight Systems; it has kernels."),
+        ("formats/nsys/test_bad_input.py", "test_one_message", "nsys export --type sqlite --output '"),
+        ("formats/nsys/test_bad_input.py", "test_a_locked_database", "is locked"),
         ("formats/tf1/test_event_file.py", "test_files_without_a_profile_say_what_they_are", "is a TensorBoard event file without a profile: 4 events (2 summaries, 1 graph)."),
     ],
     "a file cut at any byte": [
+        ("formats/nsys/test_bad_input.py", "test_one_message", "is cut or damaged"),
+        ("formats/rocprof/test_read.py", "test_one_message", "cut or damaged"),
         ("formats/bad_input/test_cut.py", "test_a_plain_file_cut_at_every_byte", " without closing its list of events; "),
         ("formats/bad_input/test_cut.py", "test_what_is_said_of_the_part_that_is_lost", " on are part of an event and were left out."),
         ("formats/xplane/test_damage.py", "test_cut_anywhere", " complete events."),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from stepscope.analysis.capture_quality.vendors import VENDOR_TOOLS
 from stepscope.analysis.steps.find import Steps
 from stepscope.registers.calibration.launches import TRACE_JSON_EVENTS
 from stepscope.registers.policy.capture import GRAPHS_HIDE_OPS, MANY_EVENTS, MOSTLY_PYTHON, NAMED_PROCESSES
@@ -86,7 +87,8 @@ def _kernel_facts(trace: Trace) -> Iterator[Problem]:
 def _collectives(trace: Trace) -> Iterator[Problem]:
     """Device work by NCCL, and no call that says what it was."""
     work = trace.events.filter((pl.col("kind") == "kernel") & (pl.col("role") == "collective"))
-    if len(work) and trace.collectives.is_empty() and trace.info.framework == "pytorch":
+    is_own = trace.info.framework == "pytorch" and trace.info.format not in VENDOR_TOOLS
+    if len(work) and trace.collectives.is_empty() and is_own:
         yield problem(
             "unnamed-collectives",
             "{count} kernels of collectives; no event has their bytes or their group.",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from stepscope.analysis.account.account import Account
+from stepscope.analysis.capture_quality.vendors import EMIT_SIZES, VENDOR_TOOLS
 from stepscope.analysis.ops.graph_calls import REPLAY
 from stepscope.registers.policy.capture import COVERAGE_GAP
 from stepscope.trace.graphs import graph_work
@@ -138,6 +139,11 @@ def _option_off(trace: Trace, option: str) -> Reason | None:
     """PyTorch records a thing only if it is asked for."""
     if trace.info.framework != "pytorch" or trace.info.capture_options.get(option):
         return None
+    tool = VENDOR_TOOLS.get(trace.info.format)
+    if tool is not None and option == "record_shapes":
+        return "The recorded ranges have no sizes.", EMIT_SIZES
+    if tool is not None:
+        return f"Files of {tool} are read without this.", f"torch.profiler.profile({option}=True)"
     return f"{option} was off.", f"torch.profiler.profile({option}=True)"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stepscope.analysis.capture_quality.coverage import coverage
+from stepscope.analysis.capture_quality.vendors import VENDOR_TOOLS
 from stepscope.analysis.ops.calls import op_calls
 from stepscope.doctor.check import Checks, Sign
 from stepscope.doctor.profile.subject import Examined, needs_profile
@@ -78,7 +79,9 @@ def huge_trace(subject: Examined) -> Iterator[Sign]:
 
 
 def _is_torch(subject: Examined) -> bool:
-    return subject.profile is not None and subject.profile.traces[0].info.framework == "pytorch"
+    """Whether PyTorch's own profiler recorded it."""
+    info = subject.profile.traces[0].info if subject.profile is not None else None
+    return info is not None and info.framework == "pytorch" and info.format not in VENDOR_TOOLS
 
 
 def _gap(subject: Examined, what: str) -> Iterator[Sign]:
@@ -108,5 +111,7 @@ def no_stacks(subject: Examined) -> Iterator[Sign]:
 def no_memory(subject: Examined) -> Iterator[Sign]:
     """The report's coverage of memory, where there is no allocation at all."""
     if subject.profile is None or not subject.profile.traces[0].memory.is_empty():
+        return
+    if subject.profile.traces[0].info.format in VENDOR_TOOLS:
         return
     yield from _gap(subject, "memory")

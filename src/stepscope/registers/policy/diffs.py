@@ -31,6 +31,21 @@ DIFF_TEXT_WIDTH = policy(
 )
 DIFF_LONGEST_NAME = policy("DIFF_LONGEST_NAME", 90, unit="characters", why="of a name in Markdown")
 DIFF_LONGEST_SHAPES = policy("DIFF_LONGEST_SHAPES", 60, unit="characters", why="of shapes in a cell")
+LEAST_KERNELS_PER_CALL = policy(
+    "LEAST_KERNELS_PER_CALL",
+    4,
+    unit="kernels",
+    why="of which one alone differs per call: fewer leave nothing to compare it with",
+)
+COMMENT_ROWS = policy(
+    "COMMENT_ROWS", 20, unit="rows", why="of each folded table in a comment on a pull request"
+)
+COMMENT_LINES = policy(
+    "COMMENT_LINES", 6, unit="lines", why="of what changed, at the top of a comment: more is not read"
+)
+COMMENT_BYTES = policy(
+    "COMMENT_BYTES", 60_000, unit="bytes", why="GitHub refuses comments of more than 65,536 characters"
+)
 DIFF_NAMES_PER_PART = policy(
     "DIFF_NAMES_PER_PART",
     100,
