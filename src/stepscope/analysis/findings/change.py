@@ -23,12 +23,12 @@ class Change:
         return Change(self.smallest.combined(other.smallest), self.largest.combined(other.largest))
 
 
-def with_warm_caches(plan: Plan, before: Plan) -> Plan:
+def with_warm_caches(plan: Plan, before: Plan, warm: float = WARM_DISPATCH) -> Plan:
     """Dispatch after long work of the host is slower than usual, and gains when so much of the host's time goes."""
     was, left = (int(one.host[USUAL].sum()) for one in (before, plan))
     if was - left < LONG_WORK_OF_HOST * was:
         return plan
-    return plan.with_host(pl.col("cause") == "dispatch", WARM_DISPATCH)
+    return plan.with_host(pl.col("cause") == "dispatch", warm)
 
 
 def as_change(changed: Plan | Change) -> Change:

@@ -24,6 +24,7 @@ from stepscope.analysis.host.names import COPYING_THREAD
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import Part
 from stepscope.analysis.parts import PARTS
+from stepscope.analysis.replay.late_waits import with_late_waits
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.host import replay as native
 from stepscope.native.host.work import FULL, NONE, WAITS, HostWork
@@ -131,10 +132,13 @@ class Plan:
         return replace(self, items=self.items.with_columns(device_ns=changed))
 
     def without_waits(self, matches: pl.Expr | None = None) -> Plan:
-        """The host does not wait for the device."""
-        chosen = pl.lit(True) if matches is None else matches
-        kind = pl.when((pl.col("kind") == native.WAIT) & chosen).then(native.WORK).otherwise(pl.col("kind"))
-        return replace(self, items=self.items.with_columns(kind=kind.cast(pl.UInt8)))
+        """The host does not wait for the device, nor for what a runtime does behind it."""
+        chosen = (pl.col("kind") == native.WAIT) & (pl.lit(True) if matches is None else matches)
+        gone = self.items.select(chosen.fill_null(False)).to_series()
+        kind = pl.when(pl.lit(gone)).then(native.WORK).otherwise(pl.col("kind"))
+        plan = replace(self, items=self.items.with_columns(kind=kind.cast(pl.UInt8)))
+        late = pl.lit(gone.gather(self.host["item"])) & (pl.col("cause") == "sync")
+        return plan.with_host(late)
 
     def combined(self, other: Plan) -> Plan:
         """The changes of both plans, which come from one: what either makes shorter is shorter, what either drops is dropped."""
@@ -166,7 +170,7 @@ def recorded_plan(trace: Trace, steps: Steps, device: int | None) -> tuple[Plan,
     points = _points(trace, steps, device)
     main = main_track(trace, steps)
     spans = _spans_before(points, steps)
-    host = _host_work(trace, steps, spans, main)
+    host = with_late_waits(trace, steps, points, _host_work(trace, steps, spans, main))
     items = points.select(
         "item",
         "at",

@@ -274,6 +274,15 @@ WARM_DISPATCH = measured(
     when="2026-11-16",
     seen="0.50 to 1.03",
 )
+WARM_DISPATCH_BESIDE_WORKERS = measured(
+    "WARM_DISPATCH_BESIDE_WORKERS",
+    0.8,
+    unit="× the time of dispatch",
+    device=_H200,
+    how="as WARM_DISPATCH, while processes of a DataLoader run beside the loop, which slow it 1.0 to 1.3 times; two jobs",
+    when="2026-11-16",
+    seen="0.75 and 1.4 in two jobs with 12 workers on 16 cores",
+)
 REPLAY_ERROR = measured(
     "REPLAY_ERROR",
     0.05,

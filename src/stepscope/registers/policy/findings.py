@@ -166,6 +166,18 @@ UPLOADS_AFTER_PYTHON = policy(
     unit="launches",
     why="after it, among which copies to the device take its result",
 )
+BYTES_BEFORE_FLOATS = policy(
+    "BYTES_BEFORE_FLOATS",
+    0.25,
+    unit="of the bytes that are sent",
+    why="images and tokens that the host turns into 32-bit numbers were bytes before: sent so, and turned into numbers on the device",
+)
+ARRAYS_OF_A_BATCH = policy(
+    "ARRAYS_OF_A_BATCH",
+    5,
+    unit="arrays sent in a step",
+    why="a batch has a few arrays; where more of them are sent from the host's memory in every step, they are weights",
+)
 MORE_WORKERS_LEAST = policy(
     "MORE_WORKERS_LEAST",
     6,
