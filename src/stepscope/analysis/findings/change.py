@@ -28,7 +28,16 @@ def with_warm_caches(plan: Plan, before: Plan, warm: float = WARM_DISPATCH) -> P
     was, left = (int(one.host[USUAL].sum()) for one in (before, plan))
     if was - left < LONG_WORK_OF_HOST * was:
         return plan
-    return plan.with_host(pl.col("cause") == "dispatch", warm)
+    return plan.with_host(pl.col("cause").is_in(["dispatch", "sync"]), warm)
+
+
+def with_busy_host(plan: Plan, before: Plan) -> Plan:
+    """A host that sleeps while a program runs starts the next one slower than a host that is kept busy, as after a change on the device."""
+    steps = max(1, int(before.items["last"].sum()))
+    working = int(before.host[USUAL].sum()) / steps
+    if before.step_ns() - working < LONG_WORK_OF_HOST * before.step_ns():
+        return plan
+    return plan.with_host(pl.col("cause") == "dispatch", WARM_DISPATCH)
 
 
 def as_change(changed: Plan | Change) -> Change:

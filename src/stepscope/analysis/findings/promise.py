@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change, as_change
+from stepscope.analysis.findings.change import Change, as_change, with_busy_host
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.findings.side_effects import FOLLOWING, following
@@ -74,7 +74,7 @@ def shorten_kernels(case: Case, chosen: pl.DataFrame) -> Change:
     smallest, largest = (
         case.plan.with_device(pl.lit(True), pl.lit(items[name].fill_null(1.0))) for name in ("most", "least")
     )
-    return Change(smallest, largest)
+    return Change(smallest, with_busy_host(largest, case.plan) if case.runs_programs else largest)
 
 
 def timed(

@@ -23,6 +23,12 @@ WORTH_A_SENTENCE = policy(
     unit="share of the step",
     why="what disappears along with a finding is mentioned from here on",
 )
+DECIDED_BY_DEVICE = policy(
+    "DECIDED_BY_DEVICE",
+    0.8,
+    unit="share of the step",
+    why="in which the device works: then it decides how long the step is",
+)
 REPLAY_FITS = policy(
     "REPLAY_FITS",
     0.3,

@@ -40,14 +40,15 @@ def find(case: Case) -> Finding | None:
 
 
 def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
-    """The Python takes no time; at most the whole calls go: their ops, their copies and waits, and the launches of those.
+    """The Python takes no time, nor do the ops of its calls; at most these go as a whole, with copies, waits and launches.
 
     Where it turns bytes into numbers, these are sent as bytes: surely if its ops say so, else at most.
     """
-    without = case.plan.with_host(python)
-    smallest = send_less(case, without, python, BYTES_BEFORE_FLOATS) if _reads_bytes(case) else without
     calls = calls_of(case.trace, _longest_functions(case, owned))
     inside = calls.inside.gather(case.plan.host["event"]).fill_null(False)
+    ops = pl.lit(inside) & (pl.col("cause") == "dispatch")
+    without = case.plan.with_host(python | ops)
+    smallest = send_less(case, without, python, BYTES_BEFORE_FLOATS) if _reads_bytes(case) else without
     serves = pl.col("item").is_in(gaps_of(case, python).implode()) & (pl.col("cause") == "dispatch")
     launched = pl.col("event").is_in(calls.launched.implode())
     items = case.plan.items.filter(launched & (pl.col("device_ns") < SHORT_READ_NS))["item"].implode()

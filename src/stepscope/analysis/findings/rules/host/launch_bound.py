@@ -152,14 +152,10 @@ def captured(case: Case) -> Change:
     """The step launched as one graph: no framework between the kernels, which follow one another closely."""
     gaps = (
         (PROGRAM_GAP_WORST_NS, PROGRAM_GAP_BEST_NS)
-        if _runs_programs(case)
+        if case.runs_programs
         else (GRAPH_GAP_WORST_NS, GRAPH_GAP_BEST_NS)
     )
     return Change(*(_captured(case, gap) for gap in gaps))
-
-
-def _runs_programs(case: Case) -> bool:
-    return case.trace.info.framework in ("jax", "tensorflow")
 
 
 def _captured(case: Case, gap_ns: int) -> Plan:
@@ -176,7 +172,7 @@ def _captured(case: Case, gap_ns: int) -> Plan:
 
 def is_eager(case: Case) -> bool:
     """JAX and TensorFlow compile whole steps; many programs or ops in one step say that this one does not."""
-    if case.trace.info.framework not in ("jax", "tensorflow"):
+    if not case.runs_programs:
         return False
     events = case.trace.events.filter(pl.col("step").is_not_null())
     names = events["name"].cast(pl.String)
