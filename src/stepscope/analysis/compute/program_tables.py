@@ -7,6 +7,7 @@ import math
 import msgspec
 import polars as pl
 
+from stepscope.registers.calibration.kernels import PARAMETER_BYTES
 from stepscope.registers.policy.findings import FEW_ROWS_OF_TABLE
 from stepscope.trace.lookup import distinct
 from stepscope.trace.schema import Columns
@@ -15,7 +16,6 @@ from stepscope.trace.trace import Trace
 _SCATTERS = r"(^|[_.-])scatter"
 # What only reads or writes arrays from end to end.
 _PASSES = ("elementwise", "copy", "optimizer", "reduction", "layout", "other")
-_ITEMS = (4, 2)  # bytes of a number in a table
 TABLES: Columns = {"shape": pl.String, "rows": pl.Int64, "touched": pl.Int64, "elements": pl.Int64}
 
 
@@ -41,7 +41,7 @@ def whole_passes(ops: pl.DataFrame, kernels: pl.DataFrame, tables: pl.DataFrame)
     over = pl.repeat(False, len(known), dtype=pl.Boolean, eager=True)
     for shape, elements in tables.select("shape", "elements").iter_rows():
         over |= shapes.str.contains(shape, literal=True).fill_null(False)
-        over |= shapes.is_null() & known["bytes"].is_in([float(size * elements) for size in _ITEMS]).fill_null(False)
+        over |= shapes.is_null() & (known["bytes"] == PARAMETER_BYTES * elements).fill_null(False)
     found: pl.Series = known["event"].filter(over)
     return found
 
