@@ -52,7 +52,8 @@ def _shapes_of_scatters(trace: Trace, ops: pl.DataFrame) -> list[str]:
     wanted = distinct(names)
     wanted = wanted.filter(wanted.cast(pl.String).str.contains(_SCATTERS))
     mine = ops.filter(names.is_in(wanted.implode()).fill_null(False))
-    return mine["shapes"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
+    found: list[str] = mine["shapes"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
+    return found
 
 
 def _table(text: str) -> tuple[int, int, int] | None:

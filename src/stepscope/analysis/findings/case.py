@@ -34,9 +34,11 @@ from stepscope.registers.policy.findings import (
     DECIDED_BY_DEVICE,
     MOST_SAVED,
     MOST_STEP_NOISE,
+    NEARLY_ALL,
     PROMISE_NOISE,
     REPLAY_FITS,
     STEP_NOISE_SHARE,
+    STEPS_TO_KNOW_WARM_UP,
     TOP_NAMES,
 )
 from stepscope.trace.trace import Trace
@@ -237,6 +239,12 @@ class Case:
     def per_step(self, owned: pl.DataFrame) -> int:
         """Time of these slices per step."""
         return int(int(owned["ns"].sum()) / self.step_count)
+
+    def is_of_one_step(self, owned: pl.DataFrame) -> bool:
+        """Whether nearly all of this happened in a single one of several steps: an event of the recording, not of the job."""
+        by_step = owned.group_by("step").agg(pl.col("ns").sum())["ns"]
+        most = int(by_step.sort()[-1]) if len(by_step) else 0
+        return self.step_count >= STEPS_TO_KNOW_WARM_UP and most > NEARLY_ALL * int(by_step.sum())
 
     def top_names(self, owned: pl.DataFrame, count: int = TOP_NAMES) -> list[dict[str, Any]]:
         """The names that the time is charged to, largest first."""

@@ -12,6 +12,7 @@ a slow host, and `at` chooses one. `as_recorded` plays the host's time with the 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -44,7 +45,8 @@ class Plan:
 
     `items`: item, at, track, kind, stream, device_ns, delay_ns, last, step, event, added_ns (host time that a change adds). `host`: item, cause, named_by, event,
     recorded_ns, and without the profiler ns, fast_ns and slow_ns, in the order of the items. `until`: how many of its rows come up to each item.
-    `counted`: the places of the steps whose lengths count, all if None.
+    `counted`: the places of the steps whose lengths count, all if None. `from_empty`: the first step finds an empty queue,
+    as that of a recording does, and not what a job that goes on leaves behind.
     """
 
     items: pl.DataFrame
@@ -52,10 +54,11 @@ class Plan:
     until: pl.Series
     streams: int
     counted: Sequence[int] | None = None
+    from_empty: bool = False
 
     def step_ns(self) -> float:
         """The mean length of a step, played as the plan stands."""
-        lengths = self.lengths()
+        lengths = self.lengths() if self.from_empty else self._lengths_later()
         if self.counted is not None:
             lengths = [lengths[place] for place in self.counted if place < len(lengths)]
         return sum(lengths) / len(lengths) if lengths else 0.0
@@ -66,6 +69,17 @@ class Plan:
             return []
         ends = native.replay(*self._columns())
         return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+
+    def _lengths_later(self) -> list[int]:
+        """The length of each step when all come once more, behind themselves: a recording begins with an empty queue, a job does not."""
+        if self.items.is_empty():
+            return []
+        kind, host, stream, device, delay, last, streams = self._columns()
+        played = (_twice(column) for column in (kind, host, stream, device, delay, last))
+        kind, host, stream, device, delay, last = played
+        ends = native.replay(kind, host, stream, device, delay, last, streams)
+        first = len(ends) // 2
+        return [end - begin for begin, end in zip(ends[first - 1 :], ends[first:], strict=False)]
 
     def critical_path(self) -> pl.DataFrame:
         """place (of the step), item, what (`native.HOST`, `LAUNCH` or `DEVICE`), in time order.
@@ -102,8 +116,8 @@ class Plan:
         return sums(self.host["ns"], self.until)
 
     def as_recorded(self) -> Plan:
-        """The same with the profiler's share of the host's time."""
-        return self.at("recorded_ns")
+        """The recording itself: with the profiler's share of the host's time, and an empty queue before it."""
+        return replace(self.at("recorded_ns"), from_empty=True)
 
     def at(self, speed: str) -> Plan:
         """The same on a host of that speed: one of `SPEEDS`."""
@@ -157,6 +171,14 @@ class Plan:
         """Some device work runs beside the rest."""
         stream = pl.when(matches).then(pl.lit(self.streams, dtype=pl.UInt32)).otherwise(pl.col("stream"))
         return replace(self, items=self.items.with_columns(stream=stream), streams=self.streams + 1)
+
+
+def _twice(column: memoryview) -> memoryview:
+    """A column followed by itself."""
+    doubled, content = array(column.format), column.cast("B")
+    doubled.frombytes(content)
+    doubled.frombytes(content)
+    return memoryview(doubled)
 
 
 def _part_of(name: str, factor: float | pl.Expr) -> pl.Expr:

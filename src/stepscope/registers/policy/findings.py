@@ -44,6 +44,18 @@ MOST_SAVED = policy(
 TOP_NAMES = policy("TOP_NAMES", 3, unit="names", why="that a finding's evidence lists")
 NAMED_STEPS = policy("NAMED_STEPS", 5, unit="steps", why="that a sentence lists by number")
 MAJORITY = policy("MAJORITY", 0.5, unit="share", why="`most`, `mostly`: more than half")
+NEARLY_ALL = policy(
+    "NEARLY_ALL",
+    0.9,
+    unit="share",
+    why="of the time of a finding in one step of several: then it did not happen in the others",
+)
+SURE_GAIN = policy(
+    "SURE_GAIN",
+    1.05,
+    unit="speed-up, at least",
+    why="of a finding about kernels that may have no better ones, before it is more than advice",
+)
 KNOWN_ENOUGH = policy(
     "KNOWN_ENOUGH",
     0.9,

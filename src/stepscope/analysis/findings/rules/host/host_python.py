@@ -36,7 +36,17 @@ def find(case: Case) -> Finding | None:
     found = of_part(case, RULE, owned, lambda: _without_calls(case, changed, owned), WORTH_A_FINDING)
     if found is not None:
         found.where = case.places(owned)
+        if case.is_of_one_step(owned):
+            _advise(case, found)
     return found
+
+
+def _advise(case: Case, found: Finding) -> None:
+    """What happened once, such as a collection of garbage, promises nothing for the steps of the job."""
+    found.class_ = "advice"
+    found.speedup, found.left_ns_per_step, found.saves_ns_per_step = Interval(), None, 0
+    found.detail += " It happened in one step only."
+    case.changes.pop(RULE.code, None)
 
 
 def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
