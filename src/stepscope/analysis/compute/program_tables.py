@@ -57,7 +57,7 @@ def _shapes_of_scatters(trace: Trace, ops: pl.DataFrame) -> list[str]:
 
 
 def _table(text: str) -> tuple[int, int, int] | None:
-    """Rows and width of what is scattered into, and how many rows the others can hold; None where it is no table."""
+    """Rows and width of what is scattered into, and how many rows the others can hold; None where it is not a table."""
     try:
         target, *others = msgspec.json.decode(text, type=list[list[int]])
     except (msgspec.DecodeError, ValueError):

@@ -221,7 +221,7 @@ NORM_CHANNELS_LAST_MOST = measured(
 )
 FUSED_ELEMENTWISE_LEAST = measured(
     "FUSED_ELEMENTWISE_LEAST",
-    0.2,
+    0.25,
     unit="× the time of elementwise kernels",
     device="H200",
     how=_JOBS + "; chains of three or four become one",
@@ -230,7 +230,7 @@ FUSED_ELEMENTWISE_LEAST = measured(
 )
 FUSED_ELEMENTWISE_MOST = measured(
     "FUSED_ELEMENTWISE_MOST",
-    0.45,
+    0.35,
     unit="× the time of elementwise kernels",
     device="H200",
     how=_JOBS + "; chains of two become one",

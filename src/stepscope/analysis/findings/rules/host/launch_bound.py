@@ -188,7 +188,7 @@ RULE: Rule[Case] = Rule(
     turn=150,
     page="device",
     owns="`dispatch`",
-    change="the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 5 µs between those of XLA's programs",
+    change="the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA's programs",
     certainty=UNSURE_LAUNCHES,
     fix={
         "pytorch": "Launch less, bigger work: torch.compile(model, mode='reduce-overhead') (CUDA graphs), or a larger batch. Fused optimizers: fused=True.",
