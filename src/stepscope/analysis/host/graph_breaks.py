@@ -23,7 +23,7 @@ _GOES_ON = re.compile(r"^torch_dynamo_resume_in_(?P<function>.+)_at_(?P<line>\d{
 
 @dataclass(frozen=True)
 class Breaks:
-    """`inner`: regions that go on after a break, in steps. `inside`: for every event whether it is inside a region with a break.
+    """`inner`: regions that go on after a break, in steps. `outer`: those that hold them. `inside`: for every event whether it is inside a region with a break.
 
     `places`: where the code goes on, each once, in order of their time.
     """
@@ -58,7 +58,8 @@ def _outermost(above: pl.Series, regions: pl.Series) -> pl.Series:
     while len(regions):
         regions = above.gather(regions).drop_nulls().unique()
         found = pl.concat([found, regions.filter(above.gather(regions).is_null())])
-    return found.unique()
+    outermost: pl.Series = found.unique()
+    return outermost
 
 
 def _places(events: pl.DataFrame) -> list[Place]:
