@@ -71,8 +71,8 @@ def test_a_loop_that_launches_piece_by_piece() -> None:
     assert "device-sync" not in {each.code for each in found}
 
 
-def test_what_is_left_without_compilation_may_hold_the_waits_for_results() -> None:
-    """700 µs of compiling; then the host waits for 100 µs in which the device does nothing: that may stay."""
+def test_what_is_left_without_compilation_holds_the_waits_for_results() -> None:
+    """700 µs of compiling; then the host waits for 100 µs in which the device does nothing: that stays."""
     rows = [
         "main  0  700  backend_compile  span  -",
         *gemm(700, 100, 710),
@@ -81,4 +81,4 @@ def test_what_is_left_without_compilation_may_hold_the_waits_for_results() -> No
     ]
     found = {each.code: each for each in findings_of(steps(*rows), framework="jax")}
     speedup = found["recompilation"].speedup
-    assert speedup.high > 1.6 * speedup.low
+    assert speedup.high < 9

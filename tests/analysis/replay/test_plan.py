@@ -108,3 +108,25 @@ def test_threads_of_the_runtime_that_copy_delay_no_other() -> None:
     waiting = steps(*gemm(0, 300), "main  320  40  cudaStreamSynchronize  runtime  -", *gemm(400, 500))
     waits = [case_of_text(each).plan.items["kind"].sum() for each in (rows, waiting)]
     assert waits == [0, 3]
+
+
+def test_a_job_that_goes_on_finds_a_queue_that_a_recording_has_yet_to_fill() -> None:
+    """300 µs pass before the first launch, then the device is behind: only a first step waits for the host."""
+    text = "\n".join(
+        [
+            "track  start  dur  name  kind  launches",
+            *(
+                row
+                for number in range(3)
+                for row in (
+                    f"main  {400 * number}  400  ProfilerStep#{number}  annotation  -",
+                    f"main  {400 * number + 290}  10  cudaLaunchKernel  runtime  k{number}",
+                    f"stream 7  {310 + 700 * number}  700  k{number}  kernel  -",
+                )
+            ),
+        ]
+    )
+    made = plan_of(text)[1]
+    first, *_ = made.lengths()
+    assert first > 1000 * US
+    assert abs(made.step_ns() / US - 700) <= 15

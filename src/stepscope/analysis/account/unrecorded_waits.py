@@ -49,7 +49,7 @@ def _unrecorded_waits(trace: Trace, steps: Steps) -> pl.DataFrame:
     nothing = pl.DataFrame(schema=WAITS)
     if trace.info.framework == "pytorch" or steps.host.is_empty():
         return nothing
-    busy = _busy(trace)
+    busy = busy_times(trace)
     if busy.is_empty():
         return nothing
     silences = _silences(trace, steps, main_track(trace, steps))
@@ -72,7 +72,7 @@ def _latest_end(wait: pl.Expr) -> pl.Expr:
     return share.clip(WAIT_ENDS_WITHIN_NS, WAIT_ENDS_LATEST_NS)
 
 
-def _busy(trace: Trace) -> pl.DataFrame:
+def busy_times(trace: Trace) -> pl.DataFrame:
     """When any device of the trace worked; breaks shorter than a launch's latency do not count."""
     devices = trace.tracks.filter(pl.col("what") == "device")["id"]
     work = trace.events.filter(

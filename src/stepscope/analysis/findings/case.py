@@ -25,13 +25,20 @@ from stepscope.analysis.memory import DeviceMemory
 from stepscope.analysis.replay.plan import SPEEDS, USUAL, Plan
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.usual import outliers, usual
-from stepscope.registers.calibration.profiler import REPLAY_ERROR
+from stepscope.registers.calibration.profiler import (
+    REPLAY_ERROR,
+    REPLAY_ERROR_OF_DEVICE,
+    REPLAY_ERROR_UNKNOWN_STEP,
+)
 from stepscope.registers.policy.findings import (
+    DECIDED_BY_DEVICE,
     MOST_SAVED,
     MOST_STEP_NOISE,
+    NEARLY_ALL,
     PROMISE_NOISE,
     REPLAY_FITS,
     STEP_NOISE_SHARE,
+    STEPS_TO_KNOW_WARM_UP,
     TOP_NAMES,
 )
 from stepscope.trace.trace import Trace
@@ -72,6 +79,11 @@ class Case:
     def has_device(self) -> bool:
         """Whether there is one beside the host, recorded or only named."""
         return self.device is not None or bool(self.trace.info.devices)
+
+    @property
+    def runs_programs(self) -> bool:
+        """Whether the framework runs whole compiled programs, not op by op."""
+        return self.trace.info.framework in ("jax", "tensorflow")
 
     @cached_property
     def compute(self) -> ComputeAccount:
@@ -160,7 +172,7 @@ class Case:
             return Gain(0, Interval(), None)
         usual = 1.0 if of_all else self.step_count / max(1, len(self.lengths))
         # The less is left, the more of it was never seen alone.
-        noise = self._noise + REPLAY_ERROR * (1 - left.mid) if left.mid < 1 else 0.0
+        noise = self._noise + self._replay_error * (1 - left.mid) if left.mid < 1 else 0.0
         shares = [
             1 - usual * (1 - min(1.0, max(0.0, share * factor)))
             for share, factor in ((left.low, 1 - noise), (left.mid, 1.0), (left.high, 1 + noise))
@@ -180,6 +192,14 @@ class Case:
             return PROMISE_NOISE
         spread = (basis.high_ns - basis.low_ns) / 2 / basis.ns
         return PROMISE_NOISE + min(MOST_STEP_NOISE, STEP_NOISE_SHARE * spread)
+
+    @cached_property
+    def _replay_error(self) -> float:
+        """How far a replayed step is from the true one: the device's work repeats, the host's does not."""
+        work = int(self.plan.items["device_ns"].sum()) / max(1, len(self.lengths))
+        if work >= DECIDED_BY_DEVICE * self.played_ns:
+            return REPLAY_ERROR_OF_DEVICE
+        return REPLAY_ERROR_UNKNOWN_STEP if self.basis.source == RECORDED else REPLAY_ERROR
 
     @cached_property
     def recorded_ns(self) -> float:
@@ -219,6 +239,12 @@ class Case:
     def per_step(self, owned: pl.DataFrame) -> int:
         """Time of these slices per step."""
         return int(int(owned["ns"].sum()) / self.step_count)
+
+    def is_of_one_step(self, owned: pl.DataFrame) -> bool:
+        """Whether nearly all of this happened in a single one of several steps: an event of the recording, not of the job."""
+        by_step = owned.group_by("step").agg(pl.col("ns").sum())["ns"]
+        most = int(by_step.sort()[-1]) if len(by_step) else 0
+        return self.step_count >= STEPS_TO_KNOW_WARM_UP and most > NEARLY_ALL * int(by_step.sum())
 
     def top_names(self, owned: pl.DataFrame, count: int = TOP_NAMES) -> list[dict[str, Any]]:
         """The names that the time is charged to, largest first."""

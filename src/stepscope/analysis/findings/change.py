@@ -23,12 +23,21 @@ class Change:
         return Change(self.smallest.combined(other.smallest), self.largest.combined(other.largest))
 
 
-def with_warm_caches(plan: Plan, before: Plan) -> Plan:
+def with_warm_caches(plan: Plan, before: Plan, warm: float = WARM_DISPATCH) -> Plan:
     """Dispatch after long work of the host is slower than usual, and gains when so much of the host's time goes."""
     was, left = (int(one.host[USUAL].sum()) for one in (before, plan))
     if was - left < LONG_WORK_OF_HOST * was:
         return plan
-    return plan.with_host(pl.col("cause") == "dispatch", WARM_DISPATCH)
+    return plan.with_host(pl.col("cause").is_in(["dispatch", "sync"]), warm)
+
+
+def with_busy_host(plan: Plan, before: Plan, left: float) -> Plan:
+    """A host that sleeps while the device works dispatches slower than one that is kept busy, as after a change on the device."""
+    steps = max(1, int(before.items["last"].sum()))
+    working = int(before.host[USUAL].sum()) / steps
+    if before.step_ns() - working < LONG_WORK_OF_HOST * before.step_ns():
+        return plan
+    return plan.with_host(pl.col("cause") == "dispatch", left)
 
 
 def as_change(changed: Plan | Change) -> Change:

@@ -13,13 +13,14 @@ from typing import Any
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change, as_change
+from stepscope.analysis.findings.change import Change, as_change, with_busy_host
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.findings.side_effects import FOLLOWING, following
 from stepscope.analysis.parts import spoken
 from stepscope.analysis.replay.plan import USUAL, Plan
 from stepscope.names import short_name
+from stepscope.registers.calibration.profiler import BUSY_DISPATCH, WARM_DISPATCH
 from stepscope.registers.policy.findings import (
     ACCOUNT_SAVES,
     ACCOUNT_SAVES_LEAST,
@@ -74,7 +75,8 @@ def shorten_kernels(case: Case, chosen: pl.DataFrame) -> Change:
     smallest, largest = (
         case.plan.with_device(pl.lit(True), pl.lit(items[name].fill_null(1.0))) for name in ("most", "least")
     )
-    return Change(smallest, largest)
+    left = WARM_DISPATCH if case.runs_programs else BUSY_DISPATCH
+    return Change(smallest, with_busy_host(largest, case.plan, left))
 
 
 def timed(

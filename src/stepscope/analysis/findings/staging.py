@@ -7,6 +7,7 @@ import polars as pl
 from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.replay.plan import Plan
+from stepscope.registers.policy.findings import LONG_PYTHON_NS, MAJORITY, UPLOADS_AFTER_PYTHON
 
 
 def is_staging(case: Case) -> pl.Expr:
@@ -38,3 +39,23 @@ def send_beside(case: Case, plan: Plan) -> Plan:
     calls = pl.col("item").is_in(sent.implode()) & pl.col("cause").is_in(["sync", "copy"])
     beside = plan.without_waits(pl.lit(waits)).with_host(calls | is_staging(case))
     return beside.on_own_stream(pl.col("item").is_in(sent.implode()))
+
+
+def gaps_of(case: Case, making: pl.Expr) -> pl.Series:
+    """Items before which the host mostly does this work: what else it does there serves the same."""
+    host = case.plan.host.with_columns(making=making)
+    summed = host.group_by("item").agg(
+        made=pl.col("recorded_ns").filter("making").sum(), all=pl.col("recorded_ns").sum()
+    )
+    found: pl.Series = summed.filter(pl.col("made") > MAJORITY * pl.col("all"))["item"]
+    return found
+
+
+def send_less(case: Case, plan: Plan, making: pl.Expr, share: float) -> Plan:
+    """What takes the result of this work of the host, arrays that are then sent, takes a share of its time: fewer bytes."""
+    made = case.plan.host.filter(making, pl.col("recorded_ns") >= LONG_PYTHON_NS)["item"].unique()
+    sent = case.plan.items.filter(pl.col("event").is_in(uploads(case).implode()))["item"]
+    after = sent.filter(within(sent, made, made + UPLOADS_AFTER_PYTHON)).implode()
+    mine = pl.col("item").is_in(after)
+    calls = (mine & pl.col("cause").is_in(["dispatch", "sync", "copy"])) | is_staging(case)
+    return plan.with_host(calls, share).with_device(mine, share)

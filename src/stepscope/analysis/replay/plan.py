@@ -12,6 +12,7 @@ a slow host, and `at` chooses one. `as_recorded` plays the host's time with the 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,7 @@ from stepscope.analysis.host.names import COPYING_THREAD
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import Part
 from stepscope.analysis.parts import PARTS
+from stepscope.analysis.replay.late_waits import with_late_waits
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.host import replay as native
 from stepscope.native.host.work import FULL, NONE, WAITS, HostWork
@@ -43,7 +45,8 @@ class Plan:
 
     `items`: item, at, track, kind, stream, device_ns, delay_ns, last, step, event, added_ns (host time that a change adds). `host`: item, cause, named_by, event,
     recorded_ns, and without the profiler ns, fast_ns and slow_ns, in the order of the items. `until`: how many of its rows come up to each item.
-    `counted`: the places of the steps whose lengths count, all if None.
+    `counted`: the places of the steps whose lengths count, all if None. `from_empty`: the first step finds an empty queue,
+    as that of a recording does, and not what a job that goes on leaves behind.
     """
 
     items: pl.DataFrame
@@ -51,10 +54,11 @@ class Plan:
     until: pl.Series
     streams: int
     counted: Sequence[int] | None = None
+    from_empty: bool = False
 
     def step_ns(self) -> float:
         """The mean length of a step, played as the plan stands."""
-        lengths = self.lengths()
+        lengths = self.lengths() if self.from_empty else self._lengths_later()
         if self.counted is not None:
             lengths = [lengths[place] for place in self.counted if place < len(lengths)]
         return sum(lengths) / len(lengths) if lengths else 0.0
@@ -65,6 +69,17 @@ class Plan:
             return []
         ends = native.replay(*self._columns())
         return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+
+    def _lengths_later(self) -> list[int]:
+        """The length of each step when all come once more, behind themselves: a recording begins with an empty queue, a job does not."""
+        if self.items.is_empty():
+            return []
+        kind, host, stream, device, delay, last, streams = self._columns()
+        played = (_twice(column) for column in (kind, host, stream, device, delay, last))
+        kind, host, stream, device, delay, last = played
+        ends = native.replay(kind, host, stream, device, delay, last, streams)
+        first = len(ends) // 2
+        return [end - begin for begin, end in zip(ends[first - 1 :], ends[first:], strict=False)]
 
     def critical_path(self) -> pl.DataFrame:
         """place (of the step), item, what (`native.HOST`, `LAUNCH` or `DEVICE`), in time order.
@@ -101,8 +116,8 @@ class Plan:
         return sums(self.host["ns"], self.until)
 
     def as_recorded(self) -> Plan:
-        """The same with the profiler's share of the host's time."""
-        return self.at("recorded_ns")
+        """The recording itself: with the profiler's share of the host's time, and an empty queue before it."""
+        return replace(self.at("recorded_ns"), from_empty=True)
 
     def at(self, speed: str) -> Plan:
         """The same on a host of that speed: one of `SPEEDS`."""
@@ -131,10 +146,13 @@ class Plan:
         return replace(self, items=self.items.with_columns(device_ns=changed))
 
     def without_waits(self, matches: pl.Expr | None = None) -> Plan:
-        """The host does not wait for the device."""
-        chosen = pl.lit(True) if matches is None else matches
-        kind = pl.when((pl.col("kind") == native.WAIT) & chosen).then(native.WORK).otherwise(pl.col("kind"))
-        return replace(self, items=self.items.with_columns(kind=kind.cast(pl.UInt8)))
+        """The host does not wait for the device, nor for what a runtime does behind it."""
+        chosen = (pl.col("kind") == native.WAIT) & (pl.lit(True) if matches is None else matches)
+        gone = self.items.select(chosen.fill_null(False)).to_series()
+        kind = pl.when(pl.lit(gone)).then(native.WORK).otherwise(pl.col("kind"))
+        plan = replace(self, items=self.items.with_columns(kind=kind.cast(pl.UInt8)))
+        late = pl.lit(gone.gather(self.host["item"])) & (pl.col("cause") == "sync")
+        return plan.with_host(late)
 
     def combined(self, other: Plan) -> Plan:
         """The changes of both plans, which come from one: what either makes shorter is shorter, what either drops is dropped."""
@@ -155,6 +173,14 @@ class Plan:
         return replace(self, items=self.items.with_columns(stream=stream), streams=self.streams + 1)
 
 
+def _twice(column: memoryview) -> memoryview:
+    """A column followed by itself."""
+    doubled, content = array(column.format), column.cast("B")
+    doubled.frombytes(content)
+    doubled.frombytes(content)
+    return memoryview(doubled)
+
+
 def _part_of(name: str, factor: float | pl.Expr) -> pl.Expr:
     if isinstance(factor, float | int) and not factor:
         return pl.lit(0, pl.Int64)
@@ -166,7 +192,7 @@ def recorded_plan(trace: Trace, steps: Steps, device: int | None) -> tuple[Plan,
     points = _points(trace, steps, device)
     main = main_track(trace, steps)
     spans = _spans_before(points, steps)
-    host = _host_work(trace, steps, spans, main)
+    host = with_late_waits(trace, steps, points, _host_work(trace, steps, spans, main))
     items = points.select(
         "item",
         "at",

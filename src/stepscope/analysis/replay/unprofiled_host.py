@@ -114,10 +114,7 @@ def _as_long(made: Plan, basis: Basis, steps: Steps) -> Plan:
     if alone is not None:
         scale = alone
     elif basis.source == UNPROFILED:
-        fitted = _search(
-            lambda share: _scaled(made, share).step_ns(), basis.ns, LIGHT_LEFT_LEAST, LIGHT_LEFT_MOST
-        )
-        scale = 1.0 if fitted is None else fitted
+        scale = _fit_light_to_step(made, basis.ns)
     usual = _scaled(made, scale)
     bounds = ((FAST, 1 - LIGHT_ERROR), (SLOW, 1 + LIGHT_ERROR))
     return replace(
@@ -126,6 +123,20 @@ def _as_long(made: Plan, basis: Basis, steps: Steps) -> Plan:
             (pl.col(USUAL) * share).cast(pl.Int64).alias(name) for name, share in bounds
         ),
     )
+
+
+def _fit_light_to_step(made: Plan, step_ns: float) -> float:
+    """The share at which the replayed step is as long as the unprofiled one; the least where the light steps were still slower."""
+
+    def replayed(share: float) -> float:
+        return _scaled(made, share).step_ns()
+
+    fitted = _search(replayed, step_ns, LIGHT_LEFT_LEAST, LIGHT_LEFT_MOST)
+    if fitted is not None:
+        return fitted
+    least, as_it_is = replayed(LIGHT_LEFT_LEAST), replayed(1.0)
+    decides = as_it_is - least >= STEP_DECIDED_BY_HOST * step_ns
+    return LIGHT_LEFT_LEAST if decides and step_ns < least else 1.0
 
 
 def _scaled(made: Plan, share: float) -> Plan:

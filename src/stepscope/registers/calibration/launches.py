@@ -70,10 +70,10 @@ PROGRAM_GAP_BEST_NS = measured(
 )
 PROGRAM_GAP_WORST_NS = measured(
     "PROGRAM_GAP_WORST_NS",
-    5_000,
+    4_000,
     unit="ns between two kernels of an XLA program",
     device=_JAX,
-    how="gaps inside programs of recorded JAX jobs",
+    how="gaps inside programs of recorded JAX jobs, but for the longest: four jobs that ran op by op gained more than 5 µs allow",
     when=_WHEN,
     seen="2 to 5 µs",
 )

@@ -23,6 +23,12 @@ WORTH_A_SENTENCE = policy(
     unit="share of the step",
     why="what disappears along with a finding is mentioned from here on",
 )
+DECIDED_BY_DEVICE = policy(
+    "DECIDED_BY_DEVICE",
+    0.8,
+    unit="share of the step",
+    why="in which the device works: then it decides how long the step is",
+)
 REPLAY_FITS = policy(
     "REPLAY_FITS",
     0.3,
@@ -38,6 +44,18 @@ MOST_SAVED = policy(
 TOP_NAMES = policy("TOP_NAMES", 3, unit="names", why="that a finding's evidence lists")
 NAMED_STEPS = policy("NAMED_STEPS", 5, unit="steps", why="that a sentence lists by number")
 MAJORITY = policy("MAJORITY", 0.5, unit="share", why="`most`, `mostly`: more than half")
+NEARLY_ALL = policy(
+    "NEARLY_ALL",
+    0.9,
+    unit="share",
+    why="of the time of a finding in one step of several: then it did not happen in the others",
+)
+SURE_GAIN = policy(
+    "SURE_GAIN",
+    1.05,
+    unit="speed-up, at least",
+    why="of a finding about kernels that may have no better ones, before it is more than advice",
+)
 KNOWN_ENOUGH = policy(
     "KNOWN_ENOUGH",
     0.9,
@@ -165,6 +183,18 @@ UPLOADS_AFTER_PYTHON = policy(
     4,
     unit="launches",
     why="after it, among which copies to the device take its result",
+)
+BYTES_BEFORE_FLOATS = policy(
+    "BYTES_BEFORE_FLOATS",
+    0.25,
+    unit="of the bytes that are sent",
+    why="images and tokens that the host turns into 32-bit numbers were bytes before: sent so, and turned into numbers on the device",
+)
+ARRAYS_OF_A_BATCH = policy(
+    "ARRAYS_OF_A_BATCH",
+    5,
+    unit="arrays sent in a step",
+    why="a batch has a few arrays; where more of them are sent from the host's memory in every step, they are weights",
 )
 MORE_WORKERS_LEAST = policy(
     "MORE_WORKERS_LEAST",

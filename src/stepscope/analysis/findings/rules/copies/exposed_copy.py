@@ -6,7 +6,7 @@ import polars as pl
 
 from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
@@ -20,6 +20,7 @@ from stepscope.registers.calibration.launches import (
     STAGED_COPY_NS,
 )
 from stepscope.registers.policy.findings import (
+    ARRAYS_OF_A_BATCH,
     WORTH_SHOWING,
 )
 
@@ -43,7 +44,14 @@ def _copied_beside(case: Case, moving: pl.DataFrame) -> Change:
     sent = pl.col("event").is_in(uploads(case).implode())
     calls = pl.col("item").is_in(case.plan.items.filter(sent)["item"].implode())
     kept = best.with_host(is_staging(case) | (calls & (pl.col("cause") != "python"))).with_device(sent)
-    return Change(worst.with_host(is_staging(case)), kept)
+    at_most = with_warm_caches(kept, case.plan)
+    return Change(kept if _sends_weights(case) else worst.with_host(is_staging(case)), at_most)
+
+
+def _sends_weights(case: Case) -> bool:
+    """Whether more arrays are sent in a step than a batch has."""
+    sent = case.plan.items.filter(pl.col("event").is_in(uploads(case).implode()))
+    return len(sent) > ARRAYS_OF_A_BATCH * len(case.lengths)
 
 
 def _hidden(case: Case, moving: pl.DataFrame, rate: float) -> Plan:
@@ -92,7 +100,7 @@ RULE: Rule[Case] = Rule(
     turn=160,
     page="device",
     owns="`copy` between host and device, waits for such copies, and the staging of host arrays",
-    change="copies run beside the rest, from pinned memory, and are staged in the background; at most, host arrays that are sent again and again stay on the device",
+    change="copies run beside the rest, from pinned memory, and are staged in the background; at most, host arrays that are sent again and again stay on the device; surely so where a step sends more arrays than a batch has",
     fix={
         "pytorch": "Copy while the device computes: pin_memory=True in the DataLoader, .to(device, non_blocking=True), and fetch the next batch on a side stream.",
         "jax": "Send arrays once: params = jax.device_put(params) before the loop instead of NumPy arrays in every call; hand the next batch over with jax.device_put while the device computes.",

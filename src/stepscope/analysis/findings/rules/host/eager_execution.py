@@ -57,7 +57,7 @@ RULE: Rule[Case] = Rule(
     turn=140,
     page="ops",
     owns="`dispatch`, and `python` of the framework itself, where JAX or TensorFlow run a step as 20 or more programs or ops",
-    change="as `launch-bound`, and kernels other than products are fused (20 to 45 % left)",
+    change="as `launch-bound`, and kernels other than products are fused (25 to 35 % left)",
     fix={
         "tensorflow": "Wrap the whole training step in @tf.function (jit_compile=True also fuses its ops).",
         ANY: "Put the whole training step, gradients and update included, under one jax.jit.",

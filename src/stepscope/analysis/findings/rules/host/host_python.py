@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.basis import is_broken
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
@@ -12,16 +11,16 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import of_part, saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.eager_execution import by_framework
-from stepscope.analysis.findings.staging import is_staging, uploads
+from stepscope.analysis.findings.staging import gaps_of, send_less
+from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.host.functions import calls_of
-from stepscope.analysis.replay.plan import Plan
 from stepscope.names import short_name
 from stepscope.registers.calibration.launches import SHORT_READ_NS
 from stepscope.registers.policy.findings import (
+    BYTES_BEFORE_FLOATS,
     DOMINANT_FUNCTION,
     LONG_PYTHON_NS,
     MAJORITY,
-    UPLOADS_AFTER_PYTHON,
     WORTH_A_FINDING,
 )
 
@@ -37,31 +36,46 @@ def find(case: Case) -> Finding | None:
     found = of_part(case, RULE, owned, lambda: _without_calls(case, changed, owned), WORTH_A_FINDING)
     if found is not None:
         found.where = case.places(owned)
+        if case.is_of_one_step(owned):
+            _advise(case, found)
     return found
 
 
+def _advise(case: Case, found: Finding) -> None:
+    """What happened once, such as a collection of garbage, promises nothing for the steps of the job."""
+    found.class_ = "advice"
+    found.speedup, found.left_ns_per_step, found.saves_ns_per_step = Interval(), None, 0
+    found.detail += " It happened in one step only."
+    case.changes.pop(RULE.code, None)
+
+
 def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
-    """The Python takes no time; at most the whole calls go: their ops, their copies and waits, and the launches of those."""
-    smallest = case.plan.with_host(python)
+    """The Python takes no time, nor do the ops of its calls; at most these go as a whole, with copies, waits and launches.
+
+    Where it turns bytes into numbers, these are sent as bytes: surely if its ops say so, else at most.
+    """
     calls = calls_of(case.trace, _longest_functions(case, owned))
     inside = calls.inside.gather(case.plan.host["event"]).fill_null(False)
+    ops = pl.lit(inside) & (pl.col("cause") == "dispatch")
+    without = case.plan.with_host(python | ops)
+    smallest = send_less(case, without, python, BYTES_BEFORE_FLOATS) if _reads_bytes(case) else without
+    serves = pl.col("item").is_in(gaps_of(case, python).implode()) & (pl.col("cause") == "dispatch")
     launched = pl.col("event").is_in(calls.launched.implode())
     items = case.plan.items.filter(launched & (pl.col("device_ns") < SHORT_READ_NS))["item"].implode()
     waits = pl.col("event").is_in(calls.waits.implode())
     copied = pl.col("event").is_in(calls.copies.implode()) | pl.col("item").is_in(items)
-    largest = smallest.with_host(pl.lit(inside)).with_device(copied).without_waits(waits)
-    return Change(smallest, with_warm_caches(_without_uploads(case, largest, python), case.plan))
+    less = send_less(case, without, python, BYTES_BEFORE_FLOATS)
+    largest = less.with_host(pl.lit(inside) | serves).with_device(copied).without_waits(waits)
+    return Change(smallest, with_warm_caches(largest, case.plan))
 
 
-def _without_uploads(case: Case, plan: Plan, python: pl.Expr) -> Plan:
-    """What takes the result: arrays that the code makes are then sent to the device."""
-    made = case.plan.host.filter(python, pl.col("recorded_ns") >= LONG_PYTHON_NS)["item"].unique()
-    sent = case.plan.items.filter(pl.col("event").is_in(uploads(case).implode()))["item"]
-    after = sent.filter(within(sent, made, made + UPLOADS_AFTER_PYTHON)).implode()
-    mine = pl.col("item").is_in(after)
-    return plan.with_host(
-        (mine & pl.col("cause").is_in(["dispatch", "sync"])) | is_staging(case)
-    ).with_device(mine)
+def _reads_bytes(case: Case) -> bool:
+    """Whether a long op that the host computes takes tensors of bytes, such as decoded images."""
+    ops = case.trace.ops.select("event", "dtypes").drop_nulls()
+    computed = host_causes(case.trace)["host_compute"].gather(ops["event"])
+    takes = ops["dtypes"].cast(pl.String).str.contains(r'"(unsigned char|uint8|byte)"')
+    long = case.trace.events["dur_ns"].gather(ops["event"]) >= LONG_PYTHON_NS
+    return bool((computed & takes & long).any())
 
 
 def _longest_functions(case: Case, owned: pl.DataFrame) -> pl.Series:
@@ -73,7 +87,16 @@ def _longest_functions(case: Case, owned: pl.DataFrame) -> pl.Series:
     ranked = names.sort("ns", descending=True)
     share = ranked["ns"].cum_sum() - ranked["ns"]
     longest: pl.Series = ranked["named_by"].filter(share < MAJORITY * int(ranked["ns"].sum()))
-    return longest
+    return pl.Series([frame for frame in longest if not _is_step(case, frame)], dtype=longest.dtype)
+
+
+def _is_step(case: Case, frame: int) -> bool:
+    """Whether the function launches most of the step's work: it is the step, which no fix takes away."""
+    links = case.trace.links.filter(pl.col("why") == "launch")
+    events = case.trace.events
+    inside = calls_of(case.trace, pl.Series([frame], dtype=pl.UInt32)).inside
+    launching = links["from"].filter(events["step"].gather(links["from"]).is_not_null())
+    return int(inside.gather(launching).sum()) > MAJORITY * len(launching)
 
 
 def _find_dominant(case: Case) -> Finding | None:

@@ -9,10 +9,12 @@ from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.staging import send_beside
+from stepscope.analysis.findings.staging import gaps_of, send_beside, send_less
 from stepscope.analysis.input_facts import InputFacts, input_facts
 from stepscope.analysis.replay.plan import Plan
+from stepscope.registers.calibration.profiler import WARM_DISPATCH_BESIDE_WORKERS
 from stepscope.registers.policy.findings import (
+    BYTES_BEFORE_FLOATS,
     MORE_WORKERS_LEAST,
     WORTH_A_FINDING,
 )
@@ -49,7 +51,27 @@ def _advised(found: Finding, facts: InputFacts) -> Finding:
 
 
 def loaded_beside(case: Case, facts: InputFacts) -> Change:
-    """Batches are made beside the step, by several workers: what they cannot make in the time of a step is waited for."""
+    """Batches are made beside the step by several workers, or by a function that does it for all samples at once."""
+    return _by_workers(case, facts) if _has_loader(facts) else _at_once(case)
+
+
+def _has_loader(facts: InputFacts) -> bool:
+    """Whether a loader makes the batches, which can be given workers; else a function of the job does."""
+    return facts.has_workers is not None or facts.prefetches is not None
+
+
+def _at_once(case: Case) -> Change:
+    """Making them takes no time, with what joins the samples; at most, they are sent as the bytes that they were made from."""
+    mine = pl.col("cause") == "input"
+    gaps = gaps_of(case, mine)
+    joins = pl.col("item").is_in(gaps.implode()) & (pl.col("cause") == "python")
+    without = case.plan.with_host(mine | joins)
+    less = send_less(case, without, mine | joins, BYTES_BEFORE_FLOATS)
+    return Change(without, with_warm_caches(less, case.plan))
+
+
+def _by_workers(case: Case, facts: InputFacts) -> Change:
+    """What several workers cannot make in the time of a step is waited for."""
     host = case.plan.host
     mine = pl.col("cause") == "input"
     making = float(host.filter(mine)["ns"].sum()) / max(1, len(case.lengths))
@@ -62,7 +84,7 @@ def loaded_beside(case: Case, facts: InputFacts) -> Change:
     # Batches that others make can be pinned and sent while the device computes.
     return Change(
         _waiting(case, batch / fewest - rest, making),
-        with_warm_caches(send_beside(case, without), case.plan),
+        with_warm_caches(send_beside(case, without), case.plan, WARM_DISPATCH_BESIDE_WORKERS),
     )
 
 
@@ -78,7 +100,7 @@ RULE: Rule[Case] = Rule(
     turn=70,
     page="input",
     owns="`input`",
-    change="batches are made beside the step, by six workers at least, or twice as many as there are; what they cannot make in time is waited for. At most, no batch is waited for, and batches are sent while the device computes",
+    change="a loader gets six workers at least, or twice as many as there are; what they cannot make in time is waited for. At most, no batch is waited for, and batches are sent while the device computes. A function of the job that makes batches takes no time, with what joins the samples; at most, a quarter of the bytes is sent",
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",

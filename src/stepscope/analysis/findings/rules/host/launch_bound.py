@@ -152,14 +152,10 @@ def captured(case: Case) -> Change:
     """The step launched as one graph: no framework between the kernels, which follow one another closely."""
     gaps = (
         (PROGRAM_GAP_WORST_NS, PROGRAM_GAP_BEST_NS)
-        if _runs_programs(case)
+        if case.runs_programs
         else (GRAPH_GAP_WORST_NS, GRAPH_GAP_BEST_NS)
     )
     return Change(*(_captured(case, gap) for gap in gaps))
-
-
-def _runs_programs(case: Case) -> bool:
-    return case.trace.info.framework in ("jax", "tensorflow")
 
 
 def _captured(case: Case, gap_ns: int) -> Plan:
@@ -176,7 +172,7 @@ def _captured(case: Case, gap_ns: int) -> Plan:
 
 def is_eager(case: Case) -> bool:
     """JAX and TensorFlow compile whole steps; many programs or ops in one step say that this one does not."""
-    if case.trace.info.framework not in ("jax", "tensorflow"):
+    if not case.runs_programs:
         return False
     events = case.trace.events.filter(pl.col("step").is_not_null())
     names = events["name"].cast(pl.String)
@@ -192,7 +188,7 @@ RULE: Rule[Case] = Rule(
     turn=150,
     page="device",
     owns="`dispatch`",
-    change="the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 5 µs between those of XLA's programs",
+    change="the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA's programs",
     certainty=UNSURE_LAUNCHES,
     fix={
         "pytorch": "Launch less, bigger work: torch.compile(model, mode='reduce-overhead') (CUDA graphs), or a larger batch. Fused optimizers: fused=True.",

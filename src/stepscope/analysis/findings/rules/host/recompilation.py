@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import polars as pl
 
 from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
@@ -49,18 +47,9 @@ def compiling(case: Case, rule: Rule[Case], owned: pl.DataFrame) -> Finding | No
 
 
 def _change(case: Case) -> Change:
-    """Nothing is compiled; at least, what the host does with results while it waits for them still takes its time."""
+    """Nothing is compiled; at most, the caches of what follows stay warm, too."""
     without = _compiled(case)
-    return Change(_with_transfers(case, without), without)
-
-
-def _with_transfers(case: Case, plan: Plan) -> Plan:
-    """With the waits in which the device has nothing to do: a runtime's threads copy results then, which the replay leaves out."""
-    waited = case.slices.filter(pl.col("part") == "sync").group_by("step").agg(pl.col("ns").sum())
-    found = plan.items.join(waited, on="step", how="left", maintain_order="left")["ns"]
-    ends = (pl.col("last") == 1) & pl.lit(found).is_not_null()
-    more = pl.when(ends).then(pl.lit(found)).otherwise(0)
-    return replace(plan, items=plan.items.with_columns(added_ns=pl.col("added_ns") + more))
+    return Change(without, with_warm_caches(without, case.plan))
 
 
 def _compiled(case: Case) -> Plan:
@@ -90,7 +79,7 @@ RULE: Rule[Case] = Rule(
     title="Programs are compiled during the steps",
     turn=60,
     owns="`compile`",
-    change="compilation, the trial kernels that it launches and slow first calls take no time; at least, waits with an idle device, in which results are copied, stay",
+    change="compilation, the trial kernels that it launches and slow first calls take no time; at most, dispatch takes the time that it takes with warm caches",
     fix={
         "pytorch": "Find what changes with TORCH_LOGS=recompiles; mark sizes that vary with torch._dynamo.mark_dynamic, pad batches to one shape, and warm up before measuring.",
         "tensorflow": "Give tf.function an input_signature, or pad to one shape; pass Python numbers as tensors.",

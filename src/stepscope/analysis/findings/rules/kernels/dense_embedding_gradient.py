@@ -7,6 +7,7 @@ import math
 
 import polars as pl
 
+from stepscope.analysis.compute.program_tables import program_tables, whole_passes
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
@@ -16,6 +17,7 @@ from stepscope.registers.calibration.kernels import (
     FUSED_MOMENTUM_TENSORS,
     LIGHTEST_PASS_TENSORS,
     PARAMETER_BYTES,
+    SPARSE_PROGRAM_UPDATE_WORST,
     SPARSE_UPDATE_WORST,
 )
 from stepscope.registers.policy.findings import DENSE_TABLE_LEAST, FEW_ROWS_OF_TABLE, LIGHT_PASS, MAJORITY
@@ -28,9 +30,34 @@ _BACKWARD = "aten::embedding_dense_backward"
 
 def find(case: Case) -> Finding | None:
     """Tables with dense gradients, in a step that spends its time on zeroing and updating them."""
-    tables = _sparse_tables(case)
-    if tables.is_empty() or case.device is None:
+    if case.device is None:
         return None
+    tables = _sparse_tables(case)
+    return _in_programs(case) if tables.is_empty() else _by_optimizer(case, tables)
+
+
+def _in_programs(case: Case) -> Finding | None:
+    """The passes of compiled programs over whole tables; what reads and scatters the rows of the batch stays."""
+    tables = program_tables(case.trace, case.ops)
+    if tables.is_empty():
+        return None
+    passes = whole_passes(case.ops, case.compute.kernels, tables)
+    chosen = passes.to_frame("event").select(
+        "event", least=pl.lit(0.0), most=pl.lit(SPARSE_PROGRAM_UPDATE_WORST)
+    )
+    return of_kernels(case, RULE, chosen, _why(tables, int(tables["elements"].sum())), DENSE_TABLE_LEAST)
+
+
+def _why(tables: pl.DataFrame, elements: float) -> str:
+    share = float(tables["touched"].sum()) / float(tables["rows"].sum())
+    return (
+        f"is spent on gradients and updates of whole embedding tables ({size(PARAMETER_BYTES * elements)}), of which a batch "
+        f"touches {share:.2%} of the rows."
+    )
+
+
+def _by_optimizer(case: Case, tables: pl.DataFrame) -> Finding | None:
+    """The gradients and the optimizer's passes of PyTorch."""
     elements = int(tables["elements"].sum()) / max(1, len(case.lengths))
     updates, made = _optimizer_kernels(case), _below(case, tables["event"])
     left = 1 - min(1.0, elements / max(elements, _parameters(case, updates)))
@@ -42,11 +69,7 @@ def find(case: Case) -> Finding | None:
             made.to_frame("event").select("event", least=pl.lit(0.0), most=pl.lit(1.0)),
         ]
     )
-    why = (
-        f"is spent on gradients and updates of whole embedding tables ({size(PARAMETER_BYTES * elements)}), of which a batch "
-        f"touches {float(tables['touched'].sum()) / float(tables['rows'].sum()):.2%} of the rows."
-    )
-    return of_kernels(case, RULE, chosen, why, DENSE_TABLE_LEAST)
+    return of_kernels(case, RULE, chosen, _why(tables, elements), DENSE_TABLE_LEAST)
 
 
 def _sparse_tables(case: Case) -> pl.DataFrame:
@@ -112,10 +135,11 @@ RULE: Rule[Case] = Rule(
     title="Whole embedding tables are updated for a few rows",
     turn=118,
     page="kernels",
-    owns="kernels of the optimizer and of dense embedding gradients, where tables are most of the parameters and a batch touches less than a tenth of their rows; from 20 % of the step on",
-    change="the optimizer leaves the tables out, but for a tenth of its time at most; their gradients take no time at best",
+    owns="kernels of the optimizer and of dense embedding gradients (in a compiled program, all that pass over an array of the table's size), where tables are most of the parameters and a batch touches less than a tenth of their rows; from 20 % of the step on",
+    change="the optimizer leaves the tables out, but for a tenth of its time at most; their gradients take no time at best. In a compiled program at most 4 % of the passes over whole tables are left",
     fix={
         "pytorch": "Update only the rows of the batch: nn.Embedding(…, sparse=True) with torch.optim.SparseAdam (or SGD, Adagrad) for the tables, and the usual optimizer for the rest. Rows that a batch lacks then keep their moments: results change a little.",
+        "jax": "Update only the rows of the batch: take the gradient of the gathered rows, table[ids], instead of the table, and write the new rows with table.at[ids].set(…) (jnp.unique with a fixed size where ids repeat).",
         ANY: "Use sparse gradients for embedding tables, so that only the rows of the batch are updated.",
     },
     find=find,

@@ -12,6 +12,7 @@ from stepscope.analysis.kernels.occupancy import multiprocessors
 from stepscope.registers.policy.findings import (
     LEAST_BLOCKS_FACTOR,
     LONG_KERNEL_NS,
+    SURE_GAIN,
     UNSURE_KERNELS,
 )
 
@@ -37,7 +38,7 @@ def find(case: Case) -> Finding | None:
         chosen,
         f"is spent in kernels with at most half as many blocks as the device has multiprocessors ({processors}).",
     )
-    if found is not None and found.speedup.low <= 1:
+    if found is not None and found.speedup.low < SURE_GAIN:
         found.class_ = "advice"  # no more than noise is sure
     return found
 

@@ -1,0 +1,41 @@
+import polars as pl
+
+from stepscope.analysis.compute.program_tables import program_tables, whole_passes
+from tests.builders.cases import case_of_text, steps
+
+
+def _ops(shapes: list[str | None]) -> pl.DataFrame:
+    return pl.DataFrame(
+        {"event": range(len(shapes)), "shapes": shapes}, schema={"event": pl.UInt32, "shapes": pl.String}
+    )
+
+
+def test_a_gradient_of_few_rows_makes_a_table_and_passes_over_all_of_it_are_found() -> None:
+    rows = [f"stream 7  {10 * n}  5  {name}  kernel  -" for n, name in enumerate(_NAMES)]
+    trace = case_of_text(steps(*rows)).trace
+    names = trace.events["name"].cast(pl.String).to_list()
+    shapes = {
+        "input_scatter_fusion": "[[1000000,64],[8192,64],[8192,1]]",
+        "loop_add_fusion": "[[1000000,64],[1000000,64]]",
+    }
+    ops = _ops([shapes.get(name) for name in names])
+    tables = program_tables(trace, ops)
+    assert tables.rows() == [("[1000000,64]", 1_000_000, 8192, 64_000_000)]
+    kernels = ops.select("event", bytes=pl.lit(4.0 * 64_000_000)).with_columns(
+        pl.Series(
+            "class", ["embedding" if name == "input_scatter_fusion" else "elementwise" for name in names]
+        )
+    )
+    over = {names[event] for event in whole_passes(ops, kernels, tables)}
+    assert "loop_add_fusion" in over
+    assert "loop_broadcast_fusion" in over
+    assert "input_scatter_fusion" not in over
+
+
+def test_a_batch_that_touches_many_rows_and_odd_shapes_make_no_table() -> None:
+    trace = case_of_text(steps("stream 7  10  5  input_scatter_fusion  kernel  -")).trace
+    for shapes in ("[[1000,64],[8192,64]]", "[[1000]]", "nonsense", "[]", "[[0,0],[1]]"):
+        assert program_tables(trace, _ops([shapes] * len(trace.events))).is_empty()
+
+
+_NAMES = ("loop_broadcast_fusion", "input_scatter_fusion", "loop_add_fusion")
