@@ -75,7 +75,9 @@ def test_every_page_is_reached_from_the_index() -> None:
 
 
 def test_every_page_of_a_folder_is_reached_from_its_index() -> None:
-    for index in (DOCS / folder / "index.md" for folder in ("how-it-works", "page", "report", "capture")):
+    for index in (
+        DOCS / folder / "index.md" for folder in ("how-it-works", "page", "report", "capture", "tutorials")
+    ):
         pages = {page.name for page in index.parent.glob("*.md")} - {"index.md"}
         text = index.read_text("utf-8")
         assert sorted(page for page in pages if f"({page}" not in text) == [], f"link these from {index}"
