@@ -222,7 +222,7 @@ $(FRAMEWORKS)/.dev: $(VENV)/.run
 	  echo "Not all frameworks could be installed for this Python: their tests are skipped." >&2
 	@touch $@
 
-$(DOCS)/.made: $(VENV)/.run
+$(DOCS)/.made: $(PROJECT) | $(VENV)/.run
 	@$(PYTHON) -m venv --clear $(DOCS)
 	@$(PY) -c "$(TOOLS_OF_DOCS)" | tr ' ' '\n' | xargs $(DOCS)/bin/python $(PIP)
 	@touch $@

@@ -24,14 +24,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "tutorials"
 PATIENCE_S = 600  # for one block: machines differ, and some are busy
-LONGEST = 30  # lines of output that a page shows
+LONGEST = 36  # lines of output that a page shows
 _BLOCK = re.compile(
     r"(?P<expected>(?:^<!-- expect: .*? -->\n)*)^```(?P<kind>bash|python)\n(?P<code>.*?)^```\n(?P<shown>\n```text\n.*?^```\n)?",
     re.MULTILINE | re.DOTALL,
 )
-# What frameworks print about themselves, and what only repeats the advice of every report.
+# What frameworks print about themselves, and the advice at the end of every report.
 _CHATTER = re.compile(
-    r"USDT:|\[[WE]\d{4} |GPU available|TPU available|💡|Warning|warn|LeafSpec|W0000|I0000|E0000|check_worker|\*{9}|`Trainer\.fit`|Setting OMP_NUM|^more |^ {11}stepscope serve|^$"
+    r"USDT:|\[[WE]\d{4} |[WIE]0000|GPU available|TPU available|💡|LeafSpec|UserWarning|check_worker|\*{9}|`Trainer\.fit`"
+    r"|Setting OMP_NUM|'train_runtime'|^more |^ {11}stepscope serve"
 )
 
 
@@ -119,16 +120,10 @@ def write_page(page: Path, outputs: list[str]) -> None:
 
 
 def _cut(output: str) -> str:
+    """Without chatter, and at most LONGEST lines."""
     lines = [line.rstrip() for line in output.splitlines() if not _CHATTER.search(line)]
-    spaced = [
-        f"\n{line}"
-        if re.match(r"where the time|what to change|what explains|other diff|parts of a step|finding ", line)
-        and i
-        else line
-        for i, line in enumerate(lines)
-    ]
-    cut = spaced[:LONGEST]
-    return "".join(f"{line}\n" for line in (*cut, *(["…"] if len(spaced) > len(cut) else [])))
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n").split("\n")
+    return "".join(f"{line}\n" for line in (*text[:LONGEST], *(["…"] if len(text) > LONGEST else [])))
 
 
 def main() -> int:

@@ -83,6 +83,13 @@ def test_every_page_of_a_folder_is_reached_from_its_index() -> None:
         assert sorted(page for page in pages if f"({page}" not in text) == [], f"link these from {index}"
 
 
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    """`make docs` asks for that, too, where MkDocs is installed."""
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
+    names = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")]
+    assert [name for name in names if not re.search(rf"(^|\s){re.escape(name)}$", navigation, re.MULTILINE)] == []
+
+
 def test_every_page_of_the_browser_is_documented() -> None:
     """The *how?* beside a page's title opens docs/page/NAME.md."""
     entries = (ROOT / "src" / "stepscope" / "web" / "shell" / "pages.js").read_text("utf-8")

@@ -5,17 +5,17 @@ import time
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-STEPS, BATCH = 24, 16
+STEPS, BATCH = 24, 8
 
 
 class Images(Dataset):
-    """Samples that take 3 ms to arrive, as from a network file system or an object store."""
+    """Samples that take 10 ms to arrive, as from a network file system or an object store."""
 
     def __len__(self):
         return STEPS * BATCH
 
     def __getitem__(self, index):
-        time.sleep(0.003)
+        time.sleep(0.01)
         generator = torch.Generator().manual_seed(index)
         return torch.rand(3, 32, 32, generator=generator), index % 10
 
