@@ -79,7 +79,9 @@ def _environment(place: Path) -> dict[str, str]:
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
     paths = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
     ours = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": paths}
-    return {**os.environ, **quiet, **ours, "STEPSCOPE_CACHE": str(place / "cache"), "COLUMNS": "100"}
+    # A busy machine takes long to import a framework: that is not a job without a loop.
+    ours |= {"STEPSCOPE_CACHE": str(place / "cache"), "STEPSCOPE_PATIENCE": "300", "COLUMNS": "100"}
+    return {**os.environ, **quiet, **ours}
 
 
 def _run(block: Block, place: Path, environment: dict[str, str]) -> tuple[Path, str]:

@@ -4,7 +4,7 @@ import time
 
 import torch
 
-UPDATES, ENVIRONMENTS, HORIZON, DISCOUNT = 24, 1024, 32, 0.99
+UPDATES, ENVIRONMENTS, HORIZON, DISCOUNT = 24, 2048, 32, 0.99
 
 
 class Pendulums:

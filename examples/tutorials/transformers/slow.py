@@ -45,7 +45,7 @@ class Documents(torch.utils.data.Dataset):
 def main():
     transformers.set_seed(0)
     transformers.logging.set_verbosity_error()
-    size = {"n_positions": LENGTH, "n_embd": 32, "n_layer": 1, "n_head": 2}
+    size = {"n_positions": LENGTH, "n_embd": 32, "n_layer": 2, "n_head": 2}
     config = transformers.GPT2Config(vocab_size=len(PIECES), bos_token_id=0, eos_token_id=0, **size)
     arguments = transformers.TrainingArguments(
         output_dir="checkpoints",
