@@ -36,6 +36,10 @@ FRAMEWORKS := .venv-frameworks
 FRAMEWORK_PACKAGES := torch==2.13.0 'tensorflow==2.21.*' jax keras lightning transformers accelerate xprof
 NEEDED_TO_RUN := from importlib.metadata import requires; \
 	print(*(repr(line.split(';')[0]) for line in requires('stepscope') if 'extra ==' not in line))
+# The site is made by programs of its own, which nothing else here needs.
+DOCS := .venv-docs
+TOOLS_OF_DOCS := from importlib.metadata import requires; \
+	print(*(line.split(';')[0] for line in requires('stepscope') if 'docs' in line.partition('extra ==')[2]))
 DEVICE_TIME := SELECT op.name AS op, COUNT(*) AS kernels, SUM(work.dur_ns) AS device_ns FROM kernels \
 	JOIN events AS work ON work.id = kernels.event JOIN events AS op ON op.id = kernels.op \
 	GROUP BY op.name ORDER BY device_ns DESC LIMIT 5
@@ -67,7 +71,7 @@ FUZZ_SECONDS ?= 600
 FUZZ_CASES ?= 3000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test all-parts unit lint pytest web web-tools capture native versions bench soak fuzz-asan clean
+.PHONY: help demo test all-parts unit lint pytest web web-tools capture native docs docs-test versions bench soak fuzz-asan clean
 
 help: ## what can be made here
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | expand -t 4 | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -101,7 +105,7 @@ test: $(VENV)/.run ## everything CI needs (lint, types and all tests)
 all-parts:
 	@$(MAKE) --no-print-directory --output-sync=target capture & recording=$$!; status=0; \
 	$(MAKE) --no-print-directory $(VENV)/.dev || { kill $$recording 2>/dev/null; wait $$recording; exit 1; }; \
-	{ $(MAKE) --no-print-directory --output-sync=target -j 2 lint web-tools; linted=$$?; \
+	{ $(MAKE) --no-print-directory --output-sync=target -j 2 lint docs web-tools; linted=$$?; \
 	  $(MAKE) --no-print-directory --output-sync=target web && exit $$linted; } & page=$$!; \
 	$(MAKE) --no-print-directory pytest || status=$$?; \
 	wait $$page || status=$$?; wait $$recording || status=$$?; exit $$status
@@ -142,6 +146,13 @@ capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, Tensor
 native: $(VENV)/.hot ## only the tests of the hot loops
 	STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest tests/native
 
+docs: $(DOCS)/.made ## the documentation as a site, in site/: offline, warnings are errors, links are checked
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet --strict
+	@$(DOCS)/bin/python docs/_site/check.py site
+
+docs-test: $(FRAMEWORKS)/.dev ## run every code block of the tutorials (TUTORIALS="pytorch jax" for some of them)
+	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m docs.make_tutorials $(TUTORIALS)
+
 versions: $(VENV)/.run ## smoke tests with the lowest and the newest dependencies, on every Python of 3.10 to 3.14 found here
 	$(PY) -m tests.versions $(VERSIONS)
 
@@ -171,7 +182,7 @@ fuzz-asan: .venv-asan/.dev ## the compiled hot loops and readers under AddressSa
 	$(ASAN) STEPSCOPE_EXPECT=compiled .venv-asan/bin/python -m pytest tests/native tests/formats
 
 clean: ## remove everything that was made here
-	rm -rf .venv .venv-* node_modules build dist demo-out .bench .fuzz .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	rm -rf .venv .venv-* node_modules build dist site demo-out .bench .fuzz .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
 	find src tests benchmarks -name '__pycache__' -prune -exec rm -rf {} +
 	find src -name '*.so' -delete
 
@@ -210,6 +221,11 @@ $(FRAMEWORKS)/.dev: $(VENV)/.run
 	@$(PY) -c "$(NEEDED_TO_RUN)" | xargs $(FRAMEWORKS)/bin/python $(PIP) pytest pytest-xdist hypothesis
 	@$(FRAMEWORKS)/bin/python $(PIP) $(FRAMEWORK_PACKAGES) || \
 	  echo "Not all frameworks could be installed for this Python: their tests are skipped." >&2
+	@touch $@
+
+$(DOCS)/.made: $(PROJECT) | $(VENV)/.run
+	@$(PYTHON) -m venv --clear $(DOCS)
+	@$(PY) -c "$(TOOLS_OF_DOCS)" | tr ' ' '\n' | xargs $(DOCS)/bin/python $(PIP)
 	@touch $@
 
 .venv-asan/.dev: $(PROJECT) $(shell find src -name '*.py')

@@ -75,10 +75,19 @@ def test_every_page_is_reached_from_the_index() -> None:
 
 
 def test_every_page_of_a_folder_is_reached_from_its_index() -> None:
-    for index in (DOCS / folder / "index.md" for folder in ("how-it-works", "page", "report", "capture")):
+    for index in (
+        DOCS / folder / "index.md" for folder in ("how-it-works", "page", "report", "capture", "tutorials")
+    ):
         pages = {page.name for page in index.parent.glob("*.md")} - {"index.md"}
         text = index.read_text("utf-8")
         assert sorted(page for page in pages if f"({page}" not in text) == [], f"link these from {index}"
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    """`make docs` asks for that, too, where MkDocs is installed."""
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
+    names = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")]
+    assert [name for name in names if not re.search(rf"(^|\s){re.escape(name)}$", navigation, re.MULTILINE)] == []
 
 
 def test_every_page_of_the_browser_is_documented() -> None:

@@ -146,6 +146,8 @@ def test_a_jit_loop_is_recorded_by_its_calls(tmp_path: Path) -> None:
     # The window closes inside of the last one, where the hook is called.
     assert sorted(set(calls["step"].drop_nulls())) == [10, 11, 12, 13, 14]
     assert len(traces(tmp_path / "out")) == 1
+    # The light recording before it leaves no folder, which would look like one that was never finished.
+    assert [each for each in (tmp_path / "out/plugins/profile").iterdir() if not any(each.iterdir())] == []
 
 
 @needs("jax")

@@ -55,7 +55,7 @@ class _Window:
             path.unlink(missing_ok=True)
         for folder in {path.parent for path in self._sidecars}:
             if folder.parent.parts[-2:] == ("plugins", "profile"):
-                _remove_if_empty(folder)
+                remove_if_empty(folder)
 
 
 class Retention:
@@ -121,7 +121,8 @@ def _bytes(path: Path) -> int:
         return 0
 
 
-def _remove_if_empty(folder: Path) -> None:
+def remove_if_empty(folder: Path) -> None:
+    """A run folder whose files were removed."""
     try:
         folder.rmdir()
     except OSError:  # other workers have files in it

@@ -17,6 +17,7 @@ from typing import Any
 
 from stepscope.capture.backends.base import Options
 from stepscope.capture.files.published import Published
+from stepscope.capture.files.retention import remove_if_empty
 from stepscope.capture.launch.on_main_thread import soon
 from stepscope.capture.process.framework_use import forget, when_in_use
 from stepscope.capture.process.guarded import guarded_thread
@@ -100,6 +101,9 @@ class Whole:
         for each in self._published:
             for path in each.files:
                 path.unlink(missing_ok=True)
+                # An empty run folder would look like a recording that was never finished.
+                if path.parent != self._settings.folder:
+                    remove_if_empty(path.parent)
         self._published = []
 
     def before_fork(self) -> None:

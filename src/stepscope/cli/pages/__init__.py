@@ -1,0 +1,1 @@
+"""Generated references of the documentation: the command line and the Python API."""
