@@ -13,6 +13,7 @@ from stepscope.server.timeline.counters import counter_tile, known_counters
 from stepscope.server.timeline.details import event_arguments, event_details
 from stepscope.server.timeline.layers import LAYERS, layer_of, part_totals, path_at, span_details
 from stepscope.server.timeline.layout import groups_of
+from stepscope.server.timeline.merged import MERGED, merged_of
 from stepscope.server.timeline.ranges import totals
 from stepscope.server.timeline.search import LONGEST_TEXT, counts_of_ranks, found, search
 from stepscope.server.timeline.store import Store
@@ -205,7 +206,9 @@ def _layer_name(query: Query) -> str | None:
 
 
 def _store(view: View, query: Query) -> Store:
-    name = _layer_name(query)
+    name = query.choice("layer", (*LAYERS, MERGED)) if query.has("layer") else None
+    if name == MERGED:
+        return merged_of(view)
     return view.store if name is None else layer_of(view, name).store
 
 

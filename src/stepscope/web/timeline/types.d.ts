@@ -3,7 +3,8 @@
 
 export interface TrackShown { id: number; title: string; detail: string; what: string; row: number; rows: number; events: number }
 
-export interface GroupShown { id: string; title: string; what: string; device: number | null; tracks: TrackShown[] }
+/** `merged` is the row that shows all streams of a device as one; processes have none. */
+export interface GroupShown { id: string; title: string; what: string; device: number | null; tracks: TrackShown[]; merged?: number | null }
 
 export interface Layout {
   key: string; rank: number; ranks: number[]; shift_ns: number; start_ns: number; end_ns: number;
@@ -66,6 +67,8 @@ export interface Line {
   track: number | null;
   /** Of a group its tracks. */
   inside: number[];
+  /** Of a heading, where what lies below it ends. */
+  end: number;
 }
 
 /** A slice under the pointer. */

@@ -119,7 +119,7 @@ export class Selection {
   /** The drawer opens over what was selected: what could be seen before still can. @param {number} before the height before */
   keepInView(before) {
     const { timeline, chosen } = this;
-    const found = chosen && heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row);
+    const found = chosen && heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row, chosen);
     if (found && found.y >= timeline.scroll && found.y < timeline.scroll + before) timeline.reveal(found.y, 18);
   }
 
@@ -137,9 +137,9 @@ export class Selection {
     if (!chosen) return;
     timeline.unfoldGroup(chosen.rank, chosen.track);
     const key = chosen.track === null ? "" : `r${chosen.rank}/t${chosen.track}`;
-    const place = heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row);
+    const place = heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row, chosen);
     if (place && !place.isExact && timeline.arrangement.folded.delete(key)) timeline.arrange();
-    const found = heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row);
+    const found = heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row, chosen);
     if (found) timeline.reveal(found.y, 18);
     timeline.onChange();
     timeline.invalidate();

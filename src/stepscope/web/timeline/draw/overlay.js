@@ -3,7 +3,7 @@
 import { duration } from "../../text/format.js";
 import { heightOf } from "../act/hits.js";
 import { FONT } from "./labels.js";
-import { ROW } from "../lines.js";
+import { ROW, stuckHeight, stuckLines } from "../lines.js";
 
 /** @typedef {import("../types").Chosen} Chosen */
 /** @typedef {import("../types").LinkShown} LinkShown */
@@ -22,7 +22,7 @@ export function sourceId(rank, layer) {
 /** How far rows that come or go move the selected slice, where it is in view: it stays where it is. @param {import("./painter.js").Scene} scene @param {import("../types").Line[]} lines the new ones @param {Chosen | null} chosen */
 export function movedBy(scene, lines, chosen) {
   if (!chosen) return 0;
-  const [before, after] = [scene.lines, lines].map((each) => heightOf(each, sourceId(chosen.rank, chosen.layer), chosen.row));
+  const [before, after] = [scene.lines, lines].map((each) => heightOf(each, sourceId(chosen.rank, chosen.layer), chosen.row, chosen));
   return before && after && before.y >= scene.scroll && before.y < scene.scroll + scene.height ? after.y - before.y : 0;
 }
 
@@ -45,12 +45,17 @@ export function paintOverlay(ctx, scene, marked, palette, placeOf) {
   }
   const isRangeInView = marked.range && marked.range.end >= scene.viewport.start && marked.range.start <= scene.viewport.end;
   if (marked.range && isRangeInView) paintRange(ctx, x(marked.range.start), x(marked.range.end), scene.height, marked.range.end - marked.range.start, palette);
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(0, stuckHeight(stuckLines(scene.lines, scene.scroll)), width, scene.height);
+  ctx.clip(); // what lies under a heading that sticks is not pointed at
   if (marked.hover) {
     const { hover } = marked;
     const place = heightOf(scene.lines, hover.source.id, hover.row);
     if (place) outline(ctx, x(hover.start), x(hover.start + hover.dur), place.y - scene.scroll, palette.ink, 1);
   }
   if (marked.chosen) paintChosen(ctx, scene, marked.chosen, marked.links, palette, x, placeOf);
+  ctx.restore();
 }
 
 /**
@@ -109,12 +114,12 @@ function paintRange(ctx, left, right, height, ns, palette) {
  * @param {import("./colours.js").Palette} palette @param {(time: number) => number} x @param {(rank: number, after: number) => number} placeOf
  */
 function paintChosen(ctx, scene, chosen, links, palette, x, placeOf) {
-  const own = heightOf(scene.lines, sourceId(chosen.rank, chosen.layer), chosen.row);
+  const own = heightOf(scene.lines, sourceId(chosen.rank, chosen.layer), chosen.row, chosen);
   if (!own) return;
   const y = own.y - scene.scroll;
   outline(ctx, x(chosen.start), x(chosen.start + chosen.dur), y, palette.ink, 2);
   for (const link of links.slice(0, MOST_ARROWS)) {
-    const other = heightOf(scene.lines, sourceId(chosen.rank, "events"), link.row);
+    const other = heightOf(scene.lines, sourceId(chosen.rank, "events"), link.row, { rank: chosen.rank, track: link.track });
     if (!other) continue;
     const start = placeOf(chosen.rank, link.after_ns);
     const there = { start, end: start + link.dur_ns, y: other.y - scene.scroll };

@@ -16,6 +16,11 @@ export function eventsOf(layout, zero) {
   };
 }
 
+/** Folded devices: the same events, all streams of a device in one row. @param {Source} events @returns {Source} */
+export function mergedOf(events) {
+  return { ...events, id: `${events.id}/merged`, query: { ...events.query, layer: "merged" } };
+}
+
 /** @param {import("../types").Layout} layout @param {string} layer @param {number} zero when time begins @returns {Source} */
 export function layerOf(layout, layer, zero) {
   return {
