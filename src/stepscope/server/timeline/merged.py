@@ -50,7 +50,8 @@ def _whole(events: pl.DataFrame, parts: list[pl.Series]) -> pl.Series:
     """All numbers of events, those of the parts first: rows are of a whole table."""
     shown = pl.concat([pl.Series("id", [], dtype=pl.UInt32), *parts])
     is_left = pl.repeat(True, len(events), dtype=pl.Boolean, eager=True).scatter(shown, False)
-    return pl.concat([shown, is_left.arg_true().cast(pl.UInt32).alias("id")]).rechunk()
+    whole: pl.Series = pl.concat([shown, is_left.arg_true().cast(pl.UInt32).alias("id")]).rechunk()
+    return whole
 
 
 def _longest_of_blocks(dur: pl.Series, order: pl.Series) -> pl.Series:
@@ -58,4 +59,6 @@ def _longest_of_blocks(dur: pl.Series, order: pl.Series) -> pl.Series:
     missing = -len(dur) % BLOCK
     padded = pl.concat([dur, pl.repeat(-1, missing, dtype=pl.Int64, eager=True).alias(dur.name)])
     places = padded.reshape((-1, BLOCK)).arr.arg_max().cast(pl.UInt32)
-    return order.gather(places + pl.int_range(len(places), dtype=pl.UInt32, eager=True) * BLOCK).rechunk()
+    first = pl.int_range(len(places), dtype=pl.UInt32, eager=True) * BLOCK
+    longest: pl.Series = order.gather(places + first).rechunk()
+    return longest

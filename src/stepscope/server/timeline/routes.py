@@ -15,7 +15,7 @@ from stepscope.server.timeline.layers import LAYERS, layer_of, part_totals, path
 from stepscope.server.timeline.layout import groups_of
 from stepscope.server.timeline.merged import MERGED, merged_of
 from stepscope.server.timeline.ranges import totals
-from stepscope.server.timeline.search import LONGEST_TEXT, counts_of_ranks, found, search
+from stepscope.server.timeline.search import LONGEST_TEXT, counts_of_ranks, found, listed, search
 from stepscope.server.timeline.store import Store
 from stepscope.server.timeline.view import View, need_key, rank_of, view_at, view_of
 
@@ -147,8 +147,14 @@ def _beside(store: Store, number: int, row: int | None, start: int, by: int) -> 
 
 
 def search_all(ask: Ask) -> Answer:
-    """All events whose name matches."""
+    """All events that match."""
     return Json(search(view_of(ask.run, ask.query), _text(ask.query)))
+
+
+def search_list(ask: Ask) -> Answer:
+    """Some of the hits, in the order of time."""
+    first = ask.query.integer("first", 0, HIGHEST_ID, 0)
+    return Json(listed(view_of(ask.run, ask.query), _text(ask.query), first))
 
 
 def search_ranks(ask: Ask) -> Answer:
@@ -232,6 +238,7 @@ ROUTES: tuple[RunRoute, ...] = (
     RunRoute("timeline/path", on_path),
     RunRoute("timeline/search", search_all),
     RunRoute("timeline/hits", search_ranks),
+    RunRoute("timeline/hitlist", search_list),
     RunRoute("timeline/found", search_next),
     RunRoute("timeline/range", range_totals),
     RunRoute("timeline/parts", range_parts),

@@ -91,6 +91,10 @@ export interface EventShown {
   links_total: number; op: { id: number; name: string } | null;
 }
 
+/** A hit of the search, and a page of them in the order of time; `total` counts all. */
+export interface HitListed { id: number; name: string; after_ns: number; dur_ns: number; step: number | null }
+export interface HitsListed { total: number; first: number; hits: HitListed[] }
+
 /** One of the events behind a figure. `after_ns` and `dur_ns` are of the time that counts, which may be less than the event; `id` is null where no event explains it. */
 export interface EventFound {
   rank: number; id: number | null; name: string; thread: string; step: number | null; weight: number; after_ns: number; dur_ns: number; row: number | null;

@@ -24,7 +24,7 @@ export const HELP = /** @type {[string, [string, string][]][]} */ ([
     [", .", "slice before and after in the row"], ["[ ]", "follow links back and forth"], ["C", "follow the critical path from the selection, Shift+C back"], ["R", "from the slice to its range"], ["Ctrl+A", "everything in view"],
     ["M", "mark the selection until the next mark"], ["Shift+M", "mark it for good"], ["Q", "show or hide the details"], ["Esc", "clear the selection"],
   ]],
-  ["Find", [["/", "search the whole trace: a part of a name, or a pattern such as /gemm|conv/"], ["Enter", "the next hit"], ["Shift+Enter", "the hit before"], ["?", "these keys"]]],
+  ["Find", [["/", "search the whole trace: a part of a name, a pattern such as /gemm|conv/, dur>5ms, stream=7, arg:pinned"], ["Enter", "the next hit"], ["Shift+Enter", "the hit before"], ["N P", "the next hit and the one before, from anywhere"], ["?", "these keys"]]],
   ["Events behind a figure", [["N P", "the next event of the list, and the one before"], ["Esc", "back to the page that one came from"]]],
 ]);
 
@@ -117,8 +117,8 @@ export class Keys {
       0: () => { timeline.viewport.reset(); timeline.onChange(); timeline.invalidate(); },
       "/": () => search.open(),
       "?": () => this.help(),
-      n: () => evidence.step(1),
-      p: () => evidence.step(-1),
+      n: () => (evidence.isOpen ? evidence.step(1) : search.go(1)),
+      p: () => (evidence.isOpen ? evidence.step(-1) : search.go(-1)),
       escape: () => (evidence.isOpen && evidence.isAtRest ? evidence.back() : selection.clear()),
       arrowup: () => timeline.scrollTo(timeline.scroll - 54),
       arrowdown: () => timeline.scrollTo(timeline.scroll + 54),

@@ -113,6 +113,11 @@ export class Asker {
     return this.api.get(`${this.base}/search`, { ...this.who(rank), q: text });
   }
 
+  /** A page of the hits. @param {number} rank @param {string} text @param {number} first @returns {Promise<import("../types").HitsListed>} */
+  hitList(rank, text, first) {
+    return this.api.get(`${this.base}/hitlist`, { ...this.who(rank), q: text, first });
+  }
+
   /** How many hits every rank has. @param {string} text @returns {Promise<{ count: number, ranks: { rank: number, count: number }[] }>} */
   hits(text) {
     return this.api.get(`${this.base}/hits`, { q: text });
