@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import msgspec
 
-from stepscope.server.api.routes import FOREVER, Answer, Ask, Binary, Json, RunRoute, kept_first
+from stepscope.formats.own_export.write import chrome_text
+from stepscope.profiles.export import default_name
+from stepscope.server.api.export import packed_pieces
+from stepscope.server.api.routes import (
+    FOREVER,
+    Answer,
+    Ask,
+    Binary,
+    Json,
+    RunRoute,
+    Stream,
+    download,
+    kept_first,
+)
 from stepscope.server.http.request import BadRequest, Query, Refused
 from stepscope.server.runs.opened import OpenedRun
 from stepscope.server.timeline import tiles
@@ -14,7 +27,8 @@ from stepscope.server.timeline.details import event_arguments, event_details
 from stepscope.server.timeline.layers import LAYERS, layer_of, part_totals, path_at, span_details
 from stepscope.server.timeline.layout import groups_of
 from stepscope.server.timeline.merged import MERGED, merged_of
-from stepscope.server.timeline.ranges import totals
+from stepscope.server.timeline.pivot import GROUPS
+from stepscope.server.timeline.ranges import condition, cut_out, groups, totals
 from stepscope.server.timeline.search import LONGEST_TEXT, counts_of_ranks, found, listed, search
 from stepscope.server.timeline.store import Store
 from stepscope.server.timeline.view import View, need_key, rank_of, view_at, view_of
@@ -175,8 +189,36 @@ def search_next(ask: Ask) -> Answer:
 def range_totals(ask: Ask) -> Answer:
     """Totals by name and track, and how busy the devices were."""
     view, (start, end) = view_of(ask.run, ask.query), _range(ask.query)
-    tracks = sorted(set(ask.query.integers("tracks", MOST_TRACKS, high=2**32 - 2)))
-    return Json(totals(view, start, end, tracks))
+    return Json(totals(view, start, end, _tracks(ask.query)))
+
+
+def range_groups(ask: Ask) -> Answer:
+    """Totals by category or module."""
+    view, (start, end) = view_of(ask.run, ask.query), _range(ask.query)
+    return Json(groups(view, start, end, _tracks(ask.query), ask.query.choice("by", GROUPS)))
+
+
+def range_where(ask: Ask) -> Answer:
+    """What follows WHERE in a query for the events of a range."""
+    view, (start, end) = view_of(ask.run, ask.query), _range(ask.query)
+    return Json({"where": condition(view, start, end, _tracks(ask.query))})
+
+
+def range_chrome(ask: Ask) -> Answer:
+    """The events that reach into a range as Chrome trace JSON, packed while it is sent."""
+    view, (start, end) = view_of(ask.run, ask.query), _range(ask.query)
+    name = default_name(ask.run.profile, "chrome", True).name.replace(
+        ".chrome.", f".rank{view.rank}.range.chrome."
+    )
+    return Stream(
+        packed_pieces(chrome_text(cut_out(view, start, end, _tracks(ask.query)))),
+        "application/gzip",
+        download(name),
+    )
+
+
+def _tracks(query: Query) -> list[int]:
+    return sorted(set(query.integers("tracks", MOST_TRACKS, high=2**32 - 2)))
 
 
 def range_parts(ask: Ask) -> Answer:
@@ -242,4 +284,7 @@ ROUTES: tuple[RunRoute, ...] = (
     RunRoute("timeline/found", search_next),
     RunRoute("timeline/range", range_totals),
     RunRoute("timeline/parts", range_parts),
+    RunRoute("timeline/pivot", range_groups),
+    RunRoute("timeline/where", range_where),
+    RunRoute("timeline/chrome", range_chrome),
 )

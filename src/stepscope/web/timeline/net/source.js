@@ -133,6 +133,21 @@ export class Asker {
     return this.api.get(`${this.base}/range`, { ...this.who(rank), start: String(start), end: String(end), tracks: tracks.join(",") });
   }
 
+  /** Totals by category or module. @param {number} rank @param {bigint} start @param {bigint} end @param {number[]} tracks @param {string} by */
+  pivot(rank, start, end, tracks, by) {
+    return this.api.get(`${this.base}/pivot`, { ...this.who(rank), start: String(start), end: String(end), tracks: tracks.join(","), by });
+  }
+
+  /** What follows WHERE in a query for the events of a range. @param {number} rank @param {bigint} start @param {bigint} end @param {number[]} tracks */
+  where(rank, start, end, tracks) {
+    return this.api.get(`${this.base}/where`, { ...this.who(rank), start: String(start), end: String(end), tracks: tracks.join(",") });
+  }
+
+  /** The address of its events as a Chrome trace. @param {number} rank @param {bigint} start @param {bigint} end @param {number[]} tracks */
+  rangeFile(rank, start, end, tracks) {
+    return this.api.url(`${this.base}/chrome`, { ...this.who(rank), start: String(start), end: String(end), tracks: tracks.join(",") });
+  }
+
   /** The account of a range. @param {number} rank @param {bigint} start @param {bigint} end */
   parts(rank, start, end) {
     return this.api.get(`${this.base}/parts`, { ...this.who(rank), start: String(start), end: String(end) });
