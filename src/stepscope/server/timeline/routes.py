@@ -26,12 +26,14 @@ from stepscope.server.timeline.counters import counter_tile, known_counters
 from stepscope.server.timeline.details import event_arguments, event_details
 from stepscope.server.timeline.layers import LAYERS, layer_of, part_totals, path_at, span_details
 from stepscope.server.timeline.layout import groups_of
+from stepscope.server.timeline.meeting import MOST_RANKS, meeting_of
 from stepscope.server.timeline.merged import MERGED, merged_of
 from stepscope.server.timeline.pivot import GROUPS
 from stepscope.server.timeline.ranges import condition, cut_out, groups, totals
 from stepscope.server.timeline.search import LONGEST_TEXT, counts_of_ranks, found, listed, search
 from stepscope.server.timeline.store import Store
-from stepscope.server.timeline.view import View, need_key, rank_of, view_at, view_of
+from stepscope.server.timeline.view import HIGHEST_RANK, View, need_key, rank_of, view_at, view_of
+from stepscope.server.timeline.waits import waits_of
 
 NAMES_OF_PAGE = 1024
 COMPRESSED_FROM = 1024
@@ -129,6 +131,23 @@ def arguments(ask: Ask) -> Answer:
     name = f"timeline arguments {view.rank} {number}"
     found = ask.run.later(name, lambda: event_arguments(view.trace, number), "unpacking")
     return Json({"arguments": found})
+
+
+def waits(ask: Ask) -> Answer:
+    """What an event waited for, and what waited for it."""
+    view = view_of(ask.run, ask.query)
+    return Json(waits_of(view, view.event(ask.query.integer("id", 0, HIGHEST_ID))))
+
+
+def meeting(ask: Ask) -> Answer:
+    """The same collective on the ranks that are in view, on the clock of the one that is shown."""
+    run, query = ask.run, ask.query
+    rank, shown = rank_of(run, query, "rank"), rank_of(run, query, "beside")
+    ranks = [
+        each for each in query.integers("ranks", MOST_RANKS, high=HIGHEST_RANK) if each in run.profile.ranks
+    ]
+    number = view_at(run, rank).event(query.integer("id", 0, HIGHEST_ID))
+    return Json({"calls": meeting_of(run, rank, number, ranks, shown)})
 
 
 def neighbour(ask: Ask) -> Answer:
@@ -276,6 +295,8 @@ ROUTES: tuple[RunRoute, ...] = (
     RunRoute("timeline/layer", layer),
     RunRoute("timeline/event", event),
     RunRoute("timeline/arguments", arguments),
+    RunRoute("timeline/waits", waits),
+    RunRoute("timeline/meeting", meeting),
     RunRoute("timeline/neighbour", neighbour),
     RunRoute("timeline/path", on_path),
     RunRoute("timeline/search", search_all),
