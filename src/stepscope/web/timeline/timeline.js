@@ -42,7 +42,7 @@ export class Timeline {
     this.lines = [];
     this.linesHeight = 0;
     /** @type {import("./draw/overlay.js").Marked} */
-    this.marked = { hover: null, chosen: null, links: [], range: null, marks: [], bands: [], pointer: null };
+    this.marked = { hover: null, chosen: null, links: [], waits: [], meeting: [], range: null, marks: [], bands: [], pointer: null };
     /** @type {Map<string, Uint8Array>} which names are lit, by source */
     this.lit = new Map();
     this.tiles = new Tiles((...wish) => this.ask.tile(...wish), () => this.invalidate(), (error) => this.tell(String(error instanceof Error ? error.message : error), true));

@@ -91,6 +91,18 @@ export interface EventShown {
   links_total: number; op: { id: number; name: string } | null;
 }
 
+/** What an event waited for, or what waited for it: see server/timeline/waits.py. */
+export interface WaitShown {
+  why: string; id: number; name: string; track: number; row: number; after_ns: number; dur_ns: number; ns: number; decides: boolean;
+}
+export interface WaitsShown {
+  before: WaitShown[]; after: WaitShown[];
+  path: { ns: number; step: number | null; id: number; before: { id: number; name: string } | null; after: { id: number; name: string } | null } | null;
+}
+
+/** A collective on one of several ranks; `start_ns` on the clock of the shown one. */
+export interface CallShown { rank: number; id: number; track: number; row: number; after_ns: number; dur_ns: number; start_ns: number }
+
 /** A hit of the search, and a page of them in the order of time; `total` counts all. */
 export interface HitListed { id: number; name: string; after_ns: number; dur_ns: number; step: number | null }
 export interface HitsListed { total: number; first: number; hits: HitListed[] }

@@ -21,7 +21,7 @@ export const HELP = /** @type {[string, [string, string][]][]} */ ([
     ["Ctrl+wheel", "zoom"], ["wheel", "scroll the tracks"], ["Shift+wheel", "pan"],
   ]],
   ["Select", [
-    [", .", "slice before and after in the row"], ["[ ]", "follow links back and forth"], ["C", "follow the critical path from the selection, Shift+C back"], ["R", "from the slice to its range"], ["Ctrl+A", "everything in view"],
+    [", .", "slice before and after in the row"], ["[ ]", "follow links back and forth"], ["{ }", "to what it waited for, and to what waited for it"], ["C", "follow the critical path from the selection, Shift+C back"], ["R", "from the slice to its range"], ["Ctrl+A", "everything in view"],
     ["M", "mark the selection until the next mark"], ["Shift+M", "mark it for good"], ["Q", "show or hide the details"], ["Esc", "clear the selection"],
   ]],
   ["Find", [["/", "search the whole trace: a part of a name, a pattern such as /gemm|conv/, dur>5ms, stream=7, arg:pinned"], ["Enter", "the next hit"], ["Shift+Enter", "the hit before"], ["N P", "the next hit and the one before, from anywhere"], ["?", "these keys"]]],
@@ -114,6 +114,8 @@ export class Keys {
       c: () => selection.alongPath(shift ? -1 : 1),
       "[": () => selection.follow("from"),
       "]": () => selection.follow("to"),
+      "{": () => selection.followWait("from"),
+      "}": () => selection.followWait("to"),
       0: () => { timeline.viewport.reset(); timeline.onChange(); timeline.invalidate(); },
       "/": () => search.open(),
       "?": () => this.help(),

@@ -5,6 +5,7 @@ import { showEvent, showFailure, showSpan } from "../details.js";
 import { heightOf, tracksBetween } from "./hits.js";
 import { sourceId } from "../draw/overlay.js";
 import { showRange } from "./ranges.js";
+import { showRelated } from "./related.js";
 
 /** @typedef {import("../timeline.js").Timeline} Timeline */
 /** @typedef {import("../types").Chosen} Chosen */
@@ -24,6 +25,13 @@ export class Selection {
     this.isHidden = false;
     /** @type {import("../types").EventShown | null} */
     this.event = null;
+    this.related = Promise.resolve(); // when waits and other ranks are known
+  }
+
+  /** What belonged to the event before. */
+  forget() {
+    this.timeline.marked.waits = [];
+    this.timeline.marked.meeting = [];
   }
 
   get chosen() {
@@ -46,6 +54,7 @@ export class Selection {
     this.asked += 1;
     marked.chosen = marked.range = null;
     marked.links = [];
+    this.forget();
     this.tracks = [];
     this.event = null;
     this.open(false);
@@ -73,6 +82,7 @@ export class Selection {
     timeline.marked.range = null;
     if (known) {
       timeline.marked.links = [];
+      this.forget();
       timeline.marked.chosen = { rank, layer, id, ...known };
     }
     timeline.invalidate();
@@ -96,9 +106,11 @@ export class Selection {
     const { timeline } = this;
     timeline.marked.chosen = { rank, layer, id: event.id, start: timeline.placeOf(rank, event.after_ns), dur: event.dur_ns, row: event.row, track: event.track ?? null };
     timeline.marked.links = event.links ?? [];
+    this.forget();
     this.event = layer === "events" ? event : null;
     this.open(!this.isHidden);
-    if (layer === "events") showEvent(timeline.elements.drawer, event, rank, this);
+    const turn = this.asked;
+    if (layer === "events") this.related = showRelated(this, event, rank, showEvent(timeline.elements.drawer, event, rank, this), () => turn === this.asked);
     else showSpan(timeline.elements.drawer, event, rank, this);
     timeline.onChange();
     timeline.invalidate();
@@ -219,6 +231,17 @@ export class Selection {
     if (link && this.chosen) await this.go(this.chosen.rank, "events", link.id);
   }
 
+  /** To what decided when the event began, or on to what it held up. @param {"to" | "from"} direction */
+  followWait(direction) {
+    return this.after(async () => {
+      await this.related;
+      const waits = this.timeline.marked.waits.filter((each) => each.direction === direction);
+      const next = waits.find((each) => each.decides) ?? waits[0];
+      if (next && this.chosen) await this.go(this.chosen.rank, "events", next.id);
+      else this.timeline.tell(direction === "from" ? "Nothing that it waited for is known." : "Nothing that waited for it is known.");
+    });
+  }
+
   /** @param {boolean} kept */
   mark(kept) {
     const { marked } = this.timeline;
@@ -254,6 +277,7 @@ export class Selection {
     const turn = (this.asked += 1);
     timeline.marked.chosen = null;
     timeline.marked.links = [];
+    this.forget();
     timeline.marked.range = { start, end };
     this.event = null;
     this.tracks = tracks;

@@ -2,13 +2,14 @@
 
 import { duration } from "../../text/format.js";
 import { heightOf } from "../act/hits.js";
+import { lastToCome } from "../act/related.js";
 import { FONT } from "./labels.js";
 import { ROW, stuckHeight, stuckLines } from "../lines.js";
 
 /** @typedef {import("../types").Chosen} Chosen */
 /** @typedef {import("../types").LinkShown} LinkShown */
 /**
- * @typedef {{ hover: import("../types").Hit | null, chosen: Chosen | null, links: LinkShown[], range: { start: number, end: number } | null,
+ * @typedef {{ hover: import("../types").Hit | null, chosen: Chosen | null, links: LinkShown[], waits: (import("../types").WaitShown & { direction: "to" | "from" })[], meeting: import("../types").CallShown[], range: { start: number, end: number } | null,
  *   marks: { start: number, end: number, kept: boolean }[], bands: { start: number, end: number, isCurrent: boolean }[], pointer: number | null }} Marked
  */
 
@@ -54,7 +55,15 @@ export function paintOverlay(ctx, scene, marked, palette, placeOf) {
     const place = heightOf(scene.lines, hover.source.id, hover.row);
     if (place) outline(ctx, x(hover.start), x(hover.start + hover.dur), place.y - scene.scroll, palette.ink, 1);
   }
-  if (marked.chosen) paintChosen(ctx, scene, marked.chosen, marked.links, palette, x, placeOf);
+  if (marked.meeting.length) paintMeeting(ctx, scene, marked.meeting, palette, x, placeOf);
+  if (marked.chosen) {
+    const known = new Set(marked.links.map((link) => link.id));
+    const waits = marked.waits.filter((wait) => wait.decides && !known.has(wait.id));
+    ctx.setLineDash([5, 3]);
+    paintChosen(ctx, scene, marked.chosen, waits, palette, x, placeOf);
+    ctx.setLineDash([]);
+    paintChosen(ctx, scene, marked.chosen, marked.links, palette, x, placeOf);
+  }
   ctx.restore();
 }
 
@@ -110,7 +119,7 @@ function paintRange(ctx, left, right, height, ns, palette) {
 }
 
 /**
- * @param {CanvasRenderingContext2D} ctx @param {import("./painter.js").Scene} scene @param {Chosen} chosen @param {LinkShown[]} links
+ * @param {CanvasRenderingContext2D} ctx @param {import("./painter.js").Scene} scene @param {Chosen} chosen @param {Pick<LinkShown, "direction" | "row" | "track" | "after_ns" | "dur_ns">[]} links
  * @param {import("./colours.js").Palette} palette @param {(time: number) => number} x @param {(rank: number, after: number) => number} placeOf
  */
 function paintChosen(ctx, scene, chosen, links, palette, x, placeOf) {
@@ -127,6 +136,26 @@ function paintChosen(ctx, scene, chosen, links, palette, x, placeOf) {
     const [from, to] = link.direction === "to" ? [here, there] : [there, here];
     outline(ctx, x(there.start), x(there.end), there.y, palette.accent, 1.5);
     arrow(ctx, x(from.end), from.y + ROW / 2, x(to.start), to.y + ROW / 2, palette.accent, palette.paper);
+  }
+}
+
+/**
+ * One collective on several ranks: from the one that came last, at that moment, to those that waited for it.
+ * @param {CanvasRenderingContext2D} ctx @param {import("./painter.js").Scene} scene @param {import("../types").CallShown[]} calls
+ * @param {import("./colours.js").Palette} palette @param {(time: number) => number} x @param {(rank: number, after: number) => number} placeOf
+ */
+function paintMeeting(ctx, scene, calls, palette, x, placeOf) {
+  const places = calls.flatMap((call) => {
+    const found = heightOf(scene.lines, sourceId(call.rank, "events"), call.row, call);
+    const start = placeOf(call.rank, call.after_ns);
+    return found ? [{ call, start, end: start + call.dur_ns, y: found.y - scene.scroll }] : [];
+  });
+  const last = places.find(({ call }) => call === lastToCome(calls));
+  for (const place of places) {
+    outline(ctx, x(place.start), x(place.end), place.y, palette.error, 1.5);
+    if (!last || place === last) continue;
+    const moment = Math.min(place.end, Math.max(place.start, last.start));
+    arrow(ctx, x(last.start), last.y + ROW / 2, x(moment), place.y + ROW / 2, palette.error, palette.paper);
   }
 }
 

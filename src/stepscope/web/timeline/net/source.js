@@ -4,6 +4,8 @@ import { Names } from "./names.js";
 
 /** @typedef {import("../types").Source} Source */
 
+const MOST_RANKS = 64; // of one question
+
 /** What requests about a rank carry: `moved` where its events were put on the clock of the one that is shown. @param {import("../types").Layout} layout */
 function queryOf(layout) {
   return { key: layout.key, rank: layout.rank, ...(layout.moved === null ? {} : { moved: layout.moved }) };
@@ -96,6 +98,16 @@ export class Asker {
   /** @param {number} rank @param {number} id */
   arguments(rank, id) {
     return this.api.get(`${this.base}/arguments`, { rank, id });
+  }
+
+  /** @param {number} rank @param {number} id @returns {Promise<import("../types").WaitsShown>} */
+  waits(rank, id) {
+    return this.api.get(`${this.base}/waits`, { ...this.who(rank), id });
+  }
+
+  /** The same collective on other ranks. @param {number} rank @param {number} id @param {number[]} ranks @param {number} beside the one that is shown @returns {Promise<{ calls: import("../types").CallShown[] }>} */
+  meeting(rank, id, ranks, beside) {
+    return this.api.get(`${this.base}/meeting`, { rank, id, ranks: ranks.slice(0, MOST_RANKS).join(","), beside });
   }
 
   /** The slice of the critical path at a moment. @param {number} rank @param {bigint} at */
