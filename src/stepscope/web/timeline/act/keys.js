@@ -10,6 +10,8 @@ const PAN_A_SECOND = 1.1; // widths of the view
 /** @type {Record<string, [number, number]>} */
 const HELD = { w: [-1, 0], s: [1, 0], a: [0, -1], d: [0, 1], arrowleft: [0, -1], arrowright: [0, 1], "+": [-1, 0], "=": [-1, 0], "-": [1, 0] };
 
+const LEADING = new Set([",", ".", "[", "]", "{", "}", "c", "n", "p", "f"]); // go from slice to slice
+
 /** What the keys do; the help shows the same. */
 export const HELP = /** @type {[string, [string, string][]][]} */ ([
   ["Move", [
@@ -47,6 +49,7 @@ export class Keys {
     this.held = new Map();
     this.last = 0;
     this.pointer = 0.5;
+    this.isLeading = false; // the selection was moved by a key: its tip is shown as if the pointer were there
     const down = (/** @type {KeyboardEvent} */ event) => this.down(event);
     const up = (/** @type {KeyboardEvent} */ event) => this.held.delete(event.code);
     const clear = () => this.held.clear();
@@ -130,6 +133,7 @@ export class Keys {
       end: () => timeline.scrollTo(timeline.linesHeight),
     };
     const action = actions[key.toLowerCase()];
+    if (LEADING.has(key.toLowerCase())) this.isLeading = true;
     action?.();
     return action !== undefined;
   }

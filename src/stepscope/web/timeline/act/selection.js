@@ -25,6 +25,8 @@ export class Selection {
     this.isHidden = false;
     /** @type {import("../types").EventShown | null} */
     this.event = null;
+    /** @type {{ id: number, name: string } | null} the slice as the server described it, of whatever layer */
+    this.shown = null;
     this.related = Promise.resolve(); // when waits and other ranks are known
   }
 
@@ -107,6 +109,7 @@ export class Selection {
     timeline.marked.chosen = { rank, layer, id: event.id, start: timeline.placeOf(rank, event.after_ns), dur: event.dur_ns, row: event.row, track: event.track ?? null };
     timeline.marked.links = event.links ?? [];
     this.forget();
+    this.shown = event;
     this.event = layer === "events" ? event : null;
     this.open(!this.isHidden);
     const turn = this.asked;
