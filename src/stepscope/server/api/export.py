@@ -39,7 +39,9 @@ def _all_ranks(run: OpenedRun) -> Answer:
         for rank, trace in zip(profile.ranks, profile.traces, strict=True)
     ]
     text = merged_text(parts, told([times[rank] for rank in profile.ranks]))
-    return Stream(packed_pieces(text), "application/gzip", download(default_name(profile, "chrome", True).name))
+    return Stream(
+        packed_pieces(text), "application/gzip", download(default_name(profile, "chrome", True).name)
+    )
 
 
 def packed_pieces(pieces: Iterable[str]) -> Iterator[bytes]:

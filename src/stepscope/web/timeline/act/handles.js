@@ -19,6 +19,7 @@ const KINDS = {
   roofline: ["class", "kernels"],
   memory: ["live memory", "memory"],
   event: ["event", "sql"],
+  problem: ["problem", "doctor"],
 };
 
 /** What the events are of, in a few words. @param {string} kind @param {string} name @param {Record<string, any>} facts */
@@ -27,7 +28,7 @@ export function titleOf(kind, name, facts) {
   if (kind === "step") return `step ${name}${facts.part ? `, ${part(facts.part).title}` : ""}`;
   if (kind === "idle") return name ? `idle time of device ${name}` : "idle time";
   if (kind === "roofline" && facts.op) return `${name}: ${facts.op}`;
-  if (kind === "memory") return [name, facts.op, facts.scope].filter(Boolean).join(", ");
+  if (kind === "memory") return [name, facts.op, facts.scope, facts.device].filter(Boolean).join(", ") || "live memory";
   return `${KINDS[kind]?.[0] ?? kind} ${shortName(name)}`.trim();
 }
 
