@@ -32,7 +32,7 @@ class Call(msgspec.Struct):
 
 
 def meeting_of(run: OpenedRun, rank: int, event: int, ranks: list[int], shown: int) -> list[Call]:
-    """The same call on each of the ranks, its own included; empty where it is no collective that can be matched."""
+    """The same call on each of the ranks, its own included; empty for what is not a collective, or cannot be matched."""
     own = _calls(run, rank)
     mine = own.filter(pl.col("event") == event)
     if mine.is_empty():

@@ -21,7 +21,7 @@ NO_MODULE = "(outside of modules)"
 def pivot(view: View, events: pl.DataFrame, by: str) -> pl.DataFrame:
     """name, kind, count, total_ns, self_ns, mean_ns, max_ns of cut events, those with the most time of their own first.
 
-    Of a category or a module `total_ns` is the time in which any of its events ran on a track, since they lie in one another.
+    Of a category or a module `total_ns` is the time in which any of its events ran on a track, since they are nested.
     """
     inner = events.group_by("parent").agg(inner=pl.col("ns").sum()).drop_nulls()
     joined = events.join(inner, left_on="id", right_on="parent", how="left", maintain_order="left")
@@ -91,7 +91,7 @@ def steps_of(view: View) -> Steps:
 
 
 def steps_between(view: View, start: int, end: int) -> float | None:
-    """How many steps lie in the range, parts of steps as parts; None without steps."""
+    """How many steps are in the range, parts of steps as parts; None without steps."""
     steps = steps_of(view)
     if steps.is_whole or steps.host.is_empty():
         return None

@@ -160,7 +160,7 @@ def _name_numbers(view: View, hits: pl.Series) -> list[int]:
 
 
 def matches(names: pl.Series, pattern: str) -> pl.Series:
-    """Which names match, whatever the case; what is no regular expression is refused with the reason."""
+    """Which names match, whatever the case; an invalid regular expression is refused with the reason."""
     try:
         return names.str.contains(f"(?i){pattern}").fill_null(False)
     except pl.exceptions.ComputeError as error:

@@ -153,7 +153,7 @@ def _launched(view: View, event: dict[str, Any]) -> list[Wait]:
 
 
 def _linked(view: View, number: int, here: str, there: str) -> list[int]:
-    """Waits for events that the file itself tells."""
+    """Waits for events that the file itself records."""
     links = view.trace.links.filter(pl.col(here) == number, pl.col("why") == "record-wait")
     return [int(other) for other in links[there].head(MOST_WAITS)]
 

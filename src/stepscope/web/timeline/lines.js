@@ -230,7 +230,7 @@ function markEnds(lines, height) {
 }
 
 /**
- * The headings that stay at the top while what lies below them is scrolled through, with their heights on the screen; the next heading pushes them out.
+ * The headings that stay at the top while their tracks are scrolled through, with their heights on the screen; the next heading pushes them out.
  * @param {Line[]} lines @param {number} scroll @returns {{ line: Line, y: number }[]}
  */
 export function stuckLines(lines, scroll) {

@@ -26,7 +26,7 @@ export function rowAt(lines, y) {
  * @returns {Hit | null}
  */
 export function hitAt(scene, x, y, ratio) {
-  if (y < stuckHeight(stuckLines(scene.lines, scene.scroll))) return null; // a heading lies over it
+  if (y < stuckHeight(stuckLines(scene.lines, scene.scroll))) return null; // covered by a heading
   const place = rowAt(scene.lines, y + scene.scroll);
   const source = place?.line.source;
   if (!place || !source || place.row === null) return null;

@@ -49,7 +49,7 @@ export function paintOverlay(ctx, scene, marked, palette, placeOf) {
   ctx.save();
   ctx.beginPath();
   ctx.rect(0, stuckHeight(stuckLines(scene.lines, scene.scroll)), width, scene.height);
-  ctx.clip(); // what lies under a heading that sticks is not pointed at
+  ctx.clip(); // what a heading at the top covers is not pointed at
   if (marked.hover) {
     const { hover } = marked;
     const place = heightOf(scene.lines, hover.source.id, hover.row);
