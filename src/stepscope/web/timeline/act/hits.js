@@ -65,13 +65,14 @@ export function heightOf(lines, source, row, of = null) {
       return { line, y: line.y + inset(line) + at * ROW, isExact: row - line.row < line.rows };
     }
   }
-  return of && inFolded(lines, of.rank, of.track);
+  const folded = of && groupOf(lines, of.rank, of.track);
+  return folded && folded.line.source?.id !== source ? folded : null; // a process shows its first thread alone
 }
 
-/** @param {Line[]} lines @param {number} rank @param {number | null} track */
-function inFolded(lines, rank, track) {
+/** Where the folded group of a track is. @param {Line[]} lines @param {number} rank @param {number | null} track */
+export function groupOf(lines, rank, track) {
   if (track === null) return null;
-  const line = lines.find((each) => each.kind === "group" && each.folded && each.source?.rank === rank && each.source.id !== `${rank}` && each.inside.includes(track));
+  const line = lines.find((each) => each.kind === "group" && each.folded && each.source?.rank === rank && each.inside.includes(track));
   return line ? { line, y: line.y + inset(line), isExact: false } : null;
 }
 

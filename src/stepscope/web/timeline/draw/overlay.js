@@ -1,7 +1,7 @@
 // What lies over the picture: the selected slice and its links, the selected range, marks, and the slice under the pointer.
 
 import { duration } from "../../text/format.js";
-import { heightOf } from "../act/hits.js";
+import { groupOf, heightOf } from "../act/hits.js";
 import { lastToCome } from "../act/related.js";
 import { FONT } from "./labels.js";
 import { ROW, stuckHeight, stuckLines } from "../lines.js";
@@ -146,7 +146,7 @@ function paintChosen(ctx, scene, chosen, links, palette, x, placeOf) {
  */
 function paintMeeting(ctx, scene, calls, palette, x, placeOf) {
   const places = calls.flatMap((call) => {
-    const found = heightOf(scene.lines, sourceId(call.rank, "events"), call.row, call);
+    const found = heightOf(scene.lines, sourceId(call.rank, "events"), call.row) ?? groupOf(scene.lines, call.rank, call.track);
     const start = placeOf(call.rank, call.after_ns);
     return found ? [{ call, start, end: start + call.dur_ns, y: found.y - scene.scroll }] : [];
   });
