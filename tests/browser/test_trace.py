@@ -22,6 +22,11 @@ PAPER = """() => {
   const canvas = document.querySelector(".tl-canvas");
   return [...canvas.getContext("2d").getImageData(canvas.width - 2, canvas.height - 2, 1, 1).data];
 }"""
+# Links, and the waits that decided when something began, as far as they are no links.
+ARROWS = """() => {
+  const { links, waits } = stepscopeTimeline.marked;
+  return links.length + waits.filter((wait) => wait.decides && links.every((link) => link.id !== wait.id)).length;
+}"""
 Show = Callable[..., Any]
 
 
@@ -159,6 +164,7 @@ def test_arrows_are_drawn_between_launch_and_kernel(show: Show, site: Site) -> N
     kernel = event_of(site, "kineto_gpu", "/^void at::/")
     page = ready(show("trace", "kineto_gpu", event=kernel))
     page.locator(".tl-drawer").get_by_text("launched by").wait_for()
+    page.locator(".tl-drawer .tl-waits").first.wait_for()
     page.keyboard.press("q")
     until(page, "document.querySelector('.tl-drawer').hidden")
     strokes = page.evaluate(
@@ -173,7 +179,7 @@ def test_arrows_are_drawn_between_launch_and_kernel(show: Show, site: Site) -> N
           return paths;
         }"""
     )
-    assert strokes == 2 * page.evaluate("stepscopeTimeline.marked.links.length")
+    assert strokes == 2 * page.evaluate(ARROWS)
     page.keyboard.press("q")
 
 

@@ -249,3 +249,26 @@ def test_all_rows_of_other_formats_lead_somewhere(asking: Asking, name: str) -> 
         assert one.ask(f"finding:{finding['code']}")["total"] > 0
     for row in one.report["steps"]["rows"][:3]:
         assert one.ask(f"step:{row['step']}", rank=row["rank"])["total"] > 0
+
+
+def test_problems_of_the_doctor_lead_to_their_events(asking: Asking, gpt: Evidence) -> None:
+    python = gpt.sql("SELECT id FROM events WHERE kind = 'python' ORDER BY dur_ns DESC, id")
+    assert gpt.ids("problem:mostly-python") == python[:500]
+    launched = stepscope.load(PROFILES[GPT]).links.filter(pl.col("why") == "launch")["to"]
+    work = gpt.sql(
+        "SELECT id FROM events WHERE kind IN ('kernel', 'copy', 'memset') ORDER BY dur_ns DESC, id"
+    )
+    assert gpt.ids("problem:work-without-launch") == [each for each in work if each not in set(launched)]
+    assert Evidence(asking, "graph.pt.trace.json.gz").ids("problem:graphs-hide-ops")
+    assert gpt.ids("problem:unnamed-events") == []
+    assert gpt.answer("problem:truncated").status_code == 400
+
+
+def test_the_doctor_says_which_of_its_problems_have_events(asking: Asking) -> None:
+    for run in asking.runs().values():
+        found = asking.get(f"api/runs/{run['id']}/doctor").get_json()
+        assert set(found["with_events"]) <= {result["code"] for result in found["results"]}
+        for code in found["with_events"]:
+            answer = asking.get(f"api/runs/{run['id']}/events?of=problem:{code}")
+            assert answer.status_code == 200
+            assert answer.get_json()["total"] > 0, (run["name"], code)

@@ -37,14 +37,14 @@ NUMBERS = [
 ]
 TEXTS = [
     "", "a", "x" * 3000, "\0", "\ud7ff", "é", "🙂" * 50, "%", "'", '"', "<script>", "../../etc/passwd", "..%2f..", "\\\\host\\x", "*", ".*", "(", "a" * 400,
-    "name:", "name:\0", "dur_ns>", "dur_ns>1ms", 'a"b', "true", "gpu:0", "cpu", "scope", "stack", "host", "device", "csv", "name", "dur_ns",
+    "name:", "name:\0", "dur_ns>", "dur_ns>1ms", "dur>5ms", "dur<", "stream=7", "arg:x", "merged", "path", "module", 'a"b', "true", "gpu:0", "cpu", "scope", "stack", "host", "device", "csv", "name", "dur_ns",
     "start_ns", "shapes,scope", "1,2,3", "1:2", "3:", ",", ",,,", "0,1,2,99999999999",
     "kernel:", "op:aten::mm", "step:3", "step:-1", "event:99", "finding:1", "account:input", "memory:unknown", "idle:0", '{"start": 1, "end": 2}', '{"op": null}', "{",
 ]  # fmt: skip
 PARAMETERS = [
     "rank", "step", "step_name", "sort", "desc", "filter", "offset", "limit", "as", "by", "measure", "device", "start", "end", "at", "points", "a", "b",
     "key", "event", "track", "tracks", "level", "from", "to", "query", "q", "width", "rows", "buckets", "token", "first", "count", "direction", "name",
-    "groups", "ranks", "kind", "text", "after", "before", "pixels", "tile", "tiles", "version", "of", "with", "file", "line",
+    "groups", "ranks", "kind", "text", "after", "before", "pixels", "tile", "tiles", "version", "of", "with", "file", "line", "id", "beside", "moved", "layer", "level",
 ]  # fmt: skip
 TABLES = [
     "steps",
@@ -153,7 +153,7 @@ def test_no_request_breaks_the_server(asking: Asking, seed: int) -> None:
         assert answer.get_data() or method == "HEAD"
         if answer.status_code >= 400 and method != "HEAD":
             assert answer.get_json()["error"]["what"], (method, path, query)
-    assert statuses.get(200, 0) > 10, statuses
+    assert statuses.get(200, 0) > 5, statuses
     assert statuses.get(400, 0) > 10, statuses
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,10 @@ import pytest
 from werkzeug.test import TestResponse
 
 import stepscope
+from stepscope.server.app import make_app
+from stepscope.server.runs.watch import Place
 from stepscope.trace.trace import Trace
+from tests.builders.gloo_ranks import recorded
 from tests.server.conftest import PROFILES, Asking
 
 Item = tuple[int, int, int, int, int]  # start, duration, id, label, count
@@ -85,3 +88,15 @@ def viewer(asking: Asking) -> Callable[[str], Viewer]:
         return made[name]
 
     return of
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
+    """Of four ranks whose clocks are up to 51 ms and 60 ppm apart."""
+    folder = recorded(tmp_path_factory.mktemp("ranks") / "job")
+    app = make_app([Place(str(folder))])
+    asking = Asking(app)
+    (run,) = asking.runs().values()
+    layout = asking.get(f"api/runs/{run['id']}/timeline/layout").get_json()
+    yield Viewer(asking, run["id"], layout["key"], stepscope.load(folder).traces[0])
+    app.close()

@@ -4,30 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-import stepscope
-from stepscope.server.app import make_app
-from stepscope.server.runs.watch import Place
-from tests.builders.gloo_ranks import DRIFTS, OFFSETS, STEPS, recorded
+from tests.builders.gloo_ranks import DRIFTS, OFFSETS, STEPS
 from tests.formats.own_export.test_write_merged import ends_by_rank
-from tests.server.conftest import Asking
 from tests.server.timeline.conftest import Viewer
-
-
-@pytest.fixture(scope="module")
-def ranks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
-    """Of four ranks whose clocks are up to 51 ms and 60 ppm apart."""
-    folder = recorded(tmp_path_factory.mktemp("ranks") / "job")
-    app = make_app([Place(str(folder))])
-    asking = Asking(app)
-    (run,) = asking.runs().values()
-    layout = asking.get(f"api/runs/{run['id']}/timeline/layout").get_json()
-    yield Viewer(asking, run["id"], layout["key"], stepscope.load(folder).traces[0])
-    app.close()
 
 
 def ends(ranks: Viewer, layout: dict[str, Any]) -> list[int]:

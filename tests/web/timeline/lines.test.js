@@ -5,7 +5,8 @@ import { test } from "node:test";
 
 import { greatest, valueAt } from "../../../src/stepscope/web/timeline/draw/counters.js";
 import { heightOf, rowAt, tracksBetween } from "../../../src/stepscope/web/timeline/act/hits.js";
-import { buildLines, clockShort, foldable, lineAt, noArrangement, nothingMatches, ROW } from "../../../src/stepscope/web/timeline/lines.js";
+import { buildLines, clockShort, foldable, lineAt, noArrangement, nothingMatches, ROW, stuckHeight, stuckLines } from "../../../src/stepscope/web/timeline/lines.js";
+import { place } from "../../../src/stepscope/web/timeline/act/tracks.js";
 import { readPlace, writePlace } from "../../../src/stepscope/web/timeline/link.js";
 
 const source = { id: "0", query: {}, shift: 0, rank: 0, layer: "events" };
@@ -130,4 +131,41 @@ test("links with nonsense in them are read as far as they make sense", () => {
   assert.deepEqual([place.start, place.end, place.event, place.layer, place.pinned, place.of], [null, null, null, "events", ["a"], 3]);
   assert.deepEqual(place.marks, [{ start: 1n, end: 2n, kept: false }]);
   assert.deepEqual([...place.order], [["r0/g/a", []]]);
+});
+
+test("a heading stays at the top as long as anything below it is in view, and the next one pushes it out", () => {
+  const { lines } = buildLines(ranks(2), noArrangement());
+  const python = lines.find((/** @type {any} */ line) => line.title === "python");
+  const shown = (/** @type {number} */ scroll) => stuckLines(lines, scroll).map(({ line, y }) => [line.title, y]);
+  assert.deepEqual(shown(0), []);
+  assert.deepEqual(shown(10), [["Rank 0", 0]]);
+  assert.deepEqual(shown(40), [["GPU 0", 28], ["Rank 0", 0]]);
+  assert.deepEqual(shown(python.y), [["python", 28], ["Rank 0", 0]]);
+  assert.equal(stuckHeight(stuckLines(lines, python.y)), 52);
+  const last = lines.at(-1);
+  assert.deepEqual(shown(last.y - 30), [["python", 6], ["Rank 0", 0]]);
+  assert.deepEqual(shown(last.y - 20), [["Rank 0", -8]]);
+  assert.deepEqual(shown(last.y + 5), []);
+});
+
+test("the words of a track stay in view while its rows are", () => {
+  const line = { kind: "track", y: 100, height: 77 };
+  assert.equal(place(/** @type {any} */ (line), undefined, 90, 90).paddingTop, "");
+  assert.equal(place(/** @type {any} */ (line), undefined, 100, 124).paddingTop, "26px");
+  assert.equal(place(/** @type {any} */ (line), undefined, 160, 184).paddingTop, "56px");
+  assert.equal(place(/** @type {any} */ ({ ...line, kind: "group" }), 28, 160, 184).top, "188px");
+});
+
+test("a folded device shows all its streams, a folded process its first thread", () => {
+  const [rank] = ranks();
+  const [device] = /** @type {any} */ (rank.layout).groups;
+  const folded = new Set(["r0/g/device 0", "r0/g/process 1"]);
+  const groups = [{ ...device, merged: 3 }, .../** @type {any} */ (rank.layout).groups.slice(1)];
+  const { lines } = buildLines([/** @type {any} */ ({ ...rank, layout: { groups } })], { ...noArrangement(), folded });
+  const [gpu, python] = lines.filter((/** @type {any} */ line) => line.kind === "group");
+  assert.deepEqual([gpu.row, gpu.source.id, gpu.source.layer, gpu.source.query], [3, "0/merged", "events", { layer: "merged" }]);
+  assert.equal(buildLines([/** @type {any} */ ({ ...rank, layout: { groups } })], { ...noArrangement(), folded }).lines[1].source, gpu.source);
+  assert.deepEqual([python.row, python.source], [10, source]);
+  assert.equal(heightOf(lines, "0", 0, { rank: 0, track: 0 })?.line, gpu);
+  assert.equal(heightOf(lines, "0", 0, { rank: 1, track: 0 }), null);
 });

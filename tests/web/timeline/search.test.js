@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { buildLines, clockShort, clockWords, noArrangement } from "../../../src/stepscope/web/timeline/lines.js";
+import { leftOut, pageOf } from "../../../src/stepscope/web/timeline/act/hitlist.js";
 import { joinedBins, nextRank } from "../../../src/stepscope/web/timeline/act/search.js";
 
 const bins = (/** @type {[number, number][]} */ ...filled) => {
@@ -44,4 +45,11 @@ test("how a rank was placed is said, with the error that is left", () => {
 test("a rank's heading has its hits", () => {
   const rank = (/** @type {number} */ number) => ({ rank: number, layout: null, source: null, layers: [], notes: [], counters: [], hits: number * 10 });
   assert.deepEqual(buildLines([rank(0), rank(1)], noArrangement()).lines.map((line) => line.title), ["Rank 0 · 0 found", "Rank 1 · 10 found"]);
+});
+
+test("the list has pages, and says how much lies before and after one", () => {
+  assert.deepEqual([-1, 0, 199, 200, 1234].map(pageOf), [0, 0, 0, 200, 1200]);
+  const hits = Array.from({ length: 200 }, (_, id) => ({ id, name: "", after_ns: 0, dur_ns: 0, step: null }));
+  assert.deepEqual(leftOut({ total: 1403, first: 200, hits }), { before: "200 before", after: "1,003 more" });
+  assert.deepEqual(leftOut({ total: 3, first: 0, hits: hits.slice(0, 3) }), { before: "", after: "" });
 });

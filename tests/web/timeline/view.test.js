@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { lastToCome } from "../../../src/stepscope/web/timeline/act/related.js";
 import { curveOf, paintCurve } from "../../../src/stepscope/web/timeline/draw/curve.js";
 import { niceStep, ticks, tickText } from "../../../src/stepscope/web/timeline/draw/ruler.js";
 import { SHORTEST_NS, Viewport } from "../../../src/stepscope/web/timeline/viewport.js";
@@ -121,4 +122,9 @@ test("a curve is an edge with an area below it", () => {
   paintCurve(pixels, 0, 3, 4, { highs: Float32Array.of(0, 3, 1), lasts: Float32Array.of(0, 1, 1), count: 3 }, 3, 7, 8);
   const lines = [0, 1, 2, 3].map((y) => [...pixels.slice(3 * y, 3 * y + 3)]);
   assert.deepEqual(lines, [[0, 8, 0], [0, 8, 0], [0, 8, 8], [8, 8, 7]]);
+});
+
+test("the last to come to a collective is the one that starts last on the common clock", () => {
+  const call = (/** @type {number} */ rank, /** @type {number} */ start) => ({ rank, id: rank, track: 0, row: 0, after_ns: 0, dur_ns: 10, start_ns: start });
+  assert.equal(lastToCome([call(0, 5), call(1, 9), call(2, 7)]).rank, 1);
 });

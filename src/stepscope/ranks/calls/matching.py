@@ -44,7 +44,7 @@ _ALL = -2  # the place that stands for the whole recording
 
 def keyed(calls: pl.DataFrame, rank: int, shift_ns: int = 0) -> pl.DataFrame:
     """The rank's calls that can be matched, with their key; `calls` are those of `collective_calls`."""
-    rows = calls.filter(pl.col("name").is_in(SYMMETRIC)).sort("label", "start_ns", "event")
+    rows = _in_order(calls)
     numbered, told = pl.col("sequence").is_not_null(), pl.coalesce("group", "group_ranks").is_not_null()
     on_host = pl.col("on_host").fill_null(False)
     rows = rows.with_columns(stream=pl.when(~told & ~on_host).then("stream"))
@@ -64,6 +64,15 @@ def keyed(calls: pl.DataFrame, rank: int, shift_ns: int = 0) -> pl.DataFrame:
         "stream",
     )
     return conform(matched, KEYED)
+
+
+def keyed_events(calls: pl.DataFrame) -> pl.Series:
+    """The events of the rows that `keyed` gives, in their order."""
+    return _in_order(calls)["event"]
+
+
+def _in_order(calls: pl.DataFrame) -> pl.DataFrame:
+    return calls.filter(pl.col("name").is_in(SYMMETRIC)).sort("label", "start_ns", "event")
 
 
 def _lanes(rows: pl.DataFrame) -> pl.Series:

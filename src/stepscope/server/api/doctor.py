@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from stepscope.analysis.problem_events import EVENTS
 from stepscope.doctor.diagnose import diagnose, diagnose_profile
 from stepscope.doctor.profile.subject import Examined
 from stepscope.errors import StepscopeError
@@ -33,8 +34,10 @@ def of_machine() -> dict[str, Any]:
 
 
 def _told(examined: Examined) -> dict[str, Any]:
+    """With the codes whose events the trace viewer shows."""
     found: dict[str, Any] = msgspec.to_builtins(diagnose_profile(examined))
-    return found
+    codes = [result["code"] for result in found["results"]] if examined.profile is not None else []
+    return found | {"with_events": [code for code in codes if code in EVENTS]}
 
 
 def _catalog(listed: ListedRun) -> Catalog:

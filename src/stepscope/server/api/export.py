@@ -28,7 +28,7 @@ def chrome(ask: Ask) -> Answer:
     name = default_name(alone, "chrome").name
     if len(profile.ranks) > 1:
         name = f"rank{number}.{name}"
-    return Stream(_packed(chrome_text(alone.traces[0])), "application/gzip", download(name))
+    return Stream(packed_pieces(chrome_text(alone.traces[0])), "application/gzip", download(name))
 
 
 def _all_ranks(run: OpenedRun) -> Answer:
@@ -39,10 +39,13 @@ def _all_ranks(run: OpenedRun) -> Answer:
         for rank, trace in zip(profile.ranks, profile.traces, strict=True)
     ]
     text = merged_text(parts, told([times[rank] for rank in profile.ranks]))
-    return Stream(_packed(text), "application/gzip", download(default_name(profile, "chrome", True).name))
+    return Stream(
+        packed_pieces(text), "application/gzip", download(default_name(profile, "chrome", True).name)
+    )
 
 
-def _packed(pieces: Iterable[str]) -> Iterator[bytes]:
+def packed_pieces(pieces: Iterable[str]) -> Iterator[bytes]:
+    """The text as a .gz file, piece by piece."""
     packer = zlib.compressobj(1, zlib.DEFLATED, 31)  # 31: with the header of a .gz file
     for piece in pieces:
         packed = packer.compress(piece.encode("utf-8", "replace"))

@@ -11,6 +11,7 @@ import polars as pl
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.findings.owned import owned_slices
 from stepscope.analysis.parts import IDLE_PARTS
+from stepscope.analysis.problem_events import EVENTS
 from stepscope.reports.sections.findings import case_of
 from stepscope.server.evidence import calls, flames
 from stepscope.server.evidence.handle import Handle
@@ -160,6 +161,15 @@ def _of_scope(handle: Handle, frames: Frames) -> Found:
     return Found(_worst_first(rows), *flames.words_of(handle.facts))
 
 
+def _of_problem(handle: Handle, frames: Frames) -> Found:
+    """Of a problem of the doctor; one that is not about recorded events has none."""
+    make = EVENTS.get(handle.name)
+    if make is None:
+        raise BadRequest("This problem is not about events.", where="of")
+    by = "how much too early it starts" if handle.name == "clock-inversion" else "duration"
+    return Found(_worst_first(frames(f"problem {handle.name}", make)), by)
+
+
 _WAYS: dict[str, Callable[[Handle, Frames], Found]] = {
     "event": _of_event,
     "op": _of_op,
@@ -170,6 +180,7 @@ _WAYS: dict[str, Callable[[Handle, Frames], Found]] = {
     "finding": _of_finding,
     "frame": _of_frame,
     "scope": _of_scope,
+    "problem": _of_problem,
 }
 
 

@@ -99,6 +99,13 @@ def moved_trace(run: OpenedRun, rank: int, shown: int) -> Trace:
     return run.kept(f"timeline moved {rank} {shown}", make).trace
 
 
+def own_times(run: OpenedRun, rank: int, shown: int, moments: list[int]) -> list[int]:
+    """Moments in the time of the one that is shown, in the rank's own."""
+    times = clocks_of(run, rank, shown, wait=True)
+    there = pl.DataFrame({"at": moments}, schema={"at": pl.Int64})
+    return there.select(times[rank].own(times[shown].common(pl.col("at"))))["at"].to_list()
+
+
 def _moved(trace: Trace, mine: RankTime, theirs: RankTime) -> _Moved:
     def there(column: pl.Expr) -> pl.Expr:
         return theirs.own(mine.common(column))

@@ -19,11 +19,12 @@ from stepscope.analysis.options import Options
 from stepscope.analysis.part_column import Part
 from stepscope.analysis.parts import PARTS
 from stepscope.analysis.phases import phase_spans
-from stepscope.analysis.steps.find import Steps, find_steps
+from stepscope.analysis.steps.find import Steps
 from stepscope.reports.sections.findings import case_of
 from stepscope.reports.wording.parts import part
 from stepscope.server.timeline import styles
 from stepscope.server.timeline.details import thread_name
+from stepscope.server.timeline.pivot import steps_of
 from stepscope.server.timeline.store import Store, store_of_spans
 from stepscope.server.timeline.view import View, lean
 from stepscope.trace.trace import Trace
@@ -74,7 +75,7 @@ def _make(view: View, name: str) -> Layer:
         return _findings(view.trace, view.rank)
     if name == PATH:
         return _path(view.trace, view.rank)
-    steps = view.run.kept(f"timeline found steps {view.name}", lambda: find_steps(view.trace))
+    steps = steps_of(view)
     return _steps(view.trace, steps) if name == "steps" else _phases(view.trace, steps)
 
 

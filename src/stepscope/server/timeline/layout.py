@@ -24,13 +24,14 @@ class TrackShown(msgspec.Struct):
 
 
 class GroupShown(msgspec.Struct):
-    """Tracks under one heading. `device` is null for a process."""
+    """Tracks under one heading. `device` is null for a process; `merged` is the row that shows all streams of a device as one."""
 
     id: str
     title: str
     what: str
     device: int | None
     tracks: list[TrackShown]
+    merged: int | None = None
 
 
 def groups_of(trace: Trace, store: Store) -> list[GroupShown]:
@@ -45,6 +46,8 @@ def groups_of(trace: Trace, store: Store) -> list[GroupShown]:
     groups = sorted(found.values(), key=_group_order)
     for group in groups:
         group.tracks.sort(key=lambda track: (track.what == "derived", track.id != marking, -track.events))
+    for at, group in enumerate(group for group in groups if group.device is not None):
+        group.merged = at
     return groups
 
 

@@ -1,4 +1,4 @@
-"""Totals of an interval on some tracks: by name, by track, and how busy the devices were."""
+"""Totals of an interval on some tracks: by name, by track, and how busy the devices were; and the interval for other tools."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any
 import polars as pl
 
 from stepscope.native.spans.sets import total, union
+from stepscope.server.timeline.alignment import own_times
 from stepscope.server.timeline.details import thread_name
+from stepscope.server.timeline.pivot import pivot, steps_between
 from stepscope.server.timeline.view import View
 from stepscope.trace.columns import buffer
+from stepscope.trace.part import part_of
 from stepscope.trace.trace import Trace
 
 MOST_NAMES = 500
@@ -19,14 +22,39 @@ _WORK = ("kernel", "copy", "memset")
 def totals(view: View, start: int, end: int, tracks: list[int]) -> dict[str, Any]:
     """Of the events that reach into the time from start to end, each cut to it."""
     events = _cut(view.trace, start, end, tracks)
-    names = _by_name(events)
+    names = pivot(view, events, "name")
     return {
         "events": len(events),
+        "steps": steps_between(view, start, end),
         "names": names.head(MOST_NAMES).to_dicts(),
         "names_total": len(names),
         "tracks": _by_track(view.trace, events, end - start),
         "devices": _devices(view.trace, start, end),
     }
+
+
+def groups(view: View, start: int, end: int, tracks: list[int], by: str) -> dict[str, Any]:
+    """The same events by category or by module."""
+    found = pivot(view, _cut(view.trace, start, end, tracks), by)
+    return {"names": found.head(MOST_NAMES).to_dicts(), "names_total": len(found)}
+
+
+def cut_out(view: View, start: int, end: int, tracks: list[int]) -> Trace:
+    """The events that reach into the range, whole, as a trace of their own."""
+    ids = _cut(view.trace, start, end, tracks)["id"].sort()
+    return part_of(view.trace, ids, start, end)
+
+
+def condition(view: View, start: int, end: int, tracks: list[int]) -> str:
+    """The WHERE of a query that gives exactly the events of the range."""
+    own = [start, end] if view.shown is None else own_times(view.run, view.rank, view.shown, [start, end])
+    words = [f"start_ns < {own[1]} AND (start_ns >= {own[0]} OR start_ns + dur_ns > {own[0]})"]
+    known = view.trace.events["track"].unique()
+    if len(known.filter(known.is_in(tracks))) < len(known):
+        words.append(f"track IN ({', '.join(map(str, tracks)) or 'NULL'})")
+    if len(view.run.profile.ranks) > 1:
+        words.insert(0, f"rank = {view.rank}")
+    return " AND ".join(words)
 
 
 def _cut(trace: Trace, start: int, end: int, tracks: list[int]) -> pl.DataFrame:
@@ -59,26 +87,6 @@ def _cut(trace: Trace, start: int, end: int, tracks: list[int]) -> pl.DataFrame:
 _NOTHING = pl.DataFrame(
     schema={"id": pl.UInt32, "parent": pl.UInt32, "track": pl.UInt32, "name": pl.String, "kind": pl.String, "start_ns": pl.Int64, "ns": pl.Int64}
 )  # fmt: skip
-
-
-def _by_name(events: pl.DataFrame) -> pl.DataFrame:
-    """name, kind, count, total_ns, self_ns, mean_ns, max_ns: those with the most time of their own first."""
-    inner = events.group_by("parent").agg(inner=pl.col("ns").sum()).drop_nulls()
-    joined = events.join(inner, left_on="id", right_on="parent", how="left")
-    own = (pl.col("ns") - pl.col("inner").fill_null(0)).clip(0)
-    return (
-        joined.with_columns(own=own)
-        .group_by("name", "kind")
-        .agg(
-            count=pl.len(),
-            total_ns=pl.col("ns").sum(),
-            self_ns=pl.col("own").sum(),
-            mean_ns=pl.col("ns").mean().round(0).cast(pl.Int64),
-            max_ns=pl.col("ns").max(),
-        )
-        .with_columns(pl.col("name").fill_null(""))
-        .sort("self_ns", "total_ns", "name", descending=[True, True, False])
-    )
 
 
 def _by_track(trace: Trace, events: pl.DataFrame, length: int) -> list[dict[str, Any]]:

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import msgspec
 
-from stepscope.server.api.routes import FOREVER, Answer, Ask, Binary, Json, RunRoute, kept_first
+from stepscope.formats.own_export.write import chrome_text
+from stepscope.profiles.export import default_name
+from stepscope.server.api.export import packed_pieces
+from stepscope.server.api.routes import (
+    FOREVER,
+    Answer,
+    Ask,
+    Binary,
+    Json,
+    RunRoute,
+    Stream,
+    download,
+    kept_first,
+)
 from stepscope.server.http.request import BadRequest, Query, Refused
 from stepscope.server.runs.opened import OpenedRun
 from stepscope.server.timeline import tiles
@@ -13,10 +26,14 @@ from stepscope.server.timeline.counters import counter_tile, known_counters
 from stepscope.server.timeline.details import event_arguments, event_details
 from stepscope.server.timeline.layers import LAYERS, layer_of, part_totals, path_at, span_details
 from stepscope.server.timeline.layout import groups_of
-from stepscope.server.timeline.ranges import totals
-from stepscope.server.timeline.search import LONGEST_TEXT, counts_of_ranks, found, search
+from stepscope.server.timeline.meeting import MOST_RANKS, meeting_of
+from stepscope.server.timeline.merged import MERGED, merged_of
+from stepscope.server.timeline.pivot import GROUPS
+from stepscope.server.timeline.ranges import condition, cut_out, groups, totals
+from stepscope.server.timeline.search import LONGEST_TEXT, counts_of_ranks, found, listed, search
 from stepscope.server.timeline.store import Store
-from stepscope.server.timeline.view import View, need_key, rank_of, view_at, view_of
+from stepscope.server.timeline.view import HIGHEST_RANK, View, need_key, rank_of, view_at, view_of
+from stepscope.server.timeline.waits import waits_of
 
 NAMES_OF_PAGE = 1024
 COMPRESSED_FROM = 1024
@@ -116,6 +133,23 @@ def arguments(ask: Ask) -> Answer:
     return Json({"arguments": found})
 
 
+def waits(ask: Ask) -> Answer:
+    """What an event waited for, and what waited for it."""
+    view = view_of(ask.run, ask.query)
+    return Json(waits_of(view, view.event(ask.query.integer("id", 0, HIGHEST_ID))))
+
+
+def meeting(ask: Ask) -> Answer:
+    """The same collective on the ranks that are in view, on the clock of the one that is shown."""
+    run, query = ask.run, ask.query
+    rank, shown = rank_of(run, query, "rank"), rank_of(run, query, "beside")
+    ranks = [
+        each for each in query.integers("ranks", MOST_RANKS, high=HIGHEST_RANK) if each in run.profile.ranks
+    ]
+    number = view_at(run, rank).event(query.integer("id", 0, HIGHEST_ID))
+    return Json({"calls": meeting_of(run, rank, number, ranks, shown)})
+
+
 def neighbour(ask: Ask) -> Answer:
     """The slice before or after in the same row; null at its ends."""
     view, name = view_of(ask.run, ask.query), _layer_name(ask.query)
@@ -146,8 +180,14 @@ def _beside(store: Store, number: int, row: int | None, start: int, by: int) -> 
 
 
 def search_all(ask: Ask) -> Answer:
-    """All events whose name matches."""
+    """All events that match."""
     return Json(search(view_of(ask.run, ask.query), _text(ask.query)))
+
+
+def search_list(ask: Ask) -> Answer:
+    """Some of the hits, in the order of time."""
+    first = ask.query.integer("first", 0, HIGHEST_ID, 0)
+    return Json(listed(view_of(ask.run, ask.query), _text(ask.query), first))
 
 
 def search_ranks(ask: Ask) -> Answer:
@@ -168,8 +208,36 @@ def search_next(ask: Ask) -> Answer:
 def range_totals(ask: Ask) -> Answer:
     """Totals by name and track, and how busy the devices were."""
     view, (start, end) = view_of(ask.run, ask.query), _range(ask.query)
-    tracks = sorted(set(ask.query.integers("tracks", MOST_TRACKS, high=2**32 - 2)))
-    return Json(totals(view, start, end, tracks))
+    return Json(totals(view, start, end, _tracks(ask.query)))
+
+
+def range_groups(ask: Ask) -> Answer:
+    """Totals by category or module."""
+    view, (start, end) = view_of(ask.run, ask.query), _range(ask.query)
+    return Json(groups(view, start, end, _tracks(ask.query), ask.query.choice("by", GROUPS)))
+
+
+def range_where(ask: Ask) -> Answer:
+    """What follows WHERE in a query for the events of a range."""
+    view, (start, end) = view_of(ask.run, ask.query), _range(ask.query)
+    return Json({"where": condition(view, start, end, _tracks(ask.query))})
+
+
+def range_chrome(ask: Ask) -> Answer:
+    """The events that reach into a range as Chrome trace JSON, packed while it is sent."""
+    view, (start, end) = view_of(ask.run, ask.query), _range(ask.query)
+    name = default_name(ask.run.profile, "chrome", True).name.replace(
+        ".chrome.", f".rank{view.rank}.range.chrome."
+    )
+    return Stream(
+        packed_pieces(chrome_text(cut_out(view, start, end, _tracks(ask.query)))),
+        "application/gzip",
+        download(name),
+    )
+
+
+def _tracks(query: Query) -> list[int]:
+    return sorted(set(query.integers("tracks", MOST_TRACKS, high=2**32 - 2)))
 
 
 def range_parts(ask: Ask) -> Answer:
@@ -205,7 +273,9 @@ def _layer_name(query: Query) -> str | None:
 
 
 def _store(view: View, query: Query) -> Store:
-    name = _layer_name(query)
+    name = query.choice("layer", (*LAYERS, MERGED)) if query.has("layer") else None
+    if name == MERGED:
+        return merged_of(view)
     return view.store if name is None else layer_of(view, name).store
 
 
@@ -225,11 +295,17 @@ ROUTES: tuple[RunRoute, ...] = (
     RunRoute("timeline/layer", layer),
     RunRoute("timeline/event", event),
     RunRoute("timeline/arguments", arguments),
+    RunRoute("timeline/waits", waits),
+    RunRoute("timeline/meeting", meeting),
     RunRoute("timeline/neighbour", neighbour),
     RunRoute("timeline/path", on_path),
     RunRoute("timeline/search", search_all),
     RunRoute("timeline/hits", search_ranks),
+    RunRoute("timeline/hitlist", search_list),
     RunRoute("timeline/found", search_next),
     RunRoute("timeline/range", range_totals),
     RunRoute("timeline/parts", range_parts),
+    RunRoute("timeline/pivot", range_groups),
+    RunRoute("timeline/where", range_where),
+    RunRoute("timeline/chrome", range_chrome),
 )

@@ -1,15 +1,17 @@
-"""Search by name over the whole trace: what is found, when, and the next hit before or after a moment."""
+"""Search over the whole trace: what is found, when, the next hit before or after a moment, and the list of hits."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from stepscope.server.http.request import BadRequest, Refused
 from stepscope.server.runs.opened import OpenedRun
-from stepscope.server.timeline.view import View
+from stepscope.server.timeline.arguments import events_with
+from stepscope.server.timeline.query import LONGEST_NS, Argument, Wanted, read_query
+from stepscope.server.timeline.view import View, view_at
 from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.lookup import distinct
 from stepscope.trace.trace import Trace
@@ -17,11 +19,22 @@ from stepscope.trace.trace import Trace
 BINS = 512
 MOST_NAMES = 5_000
 LONGEST_TEXT = 300
+LISTED = 200  # hits that one answer lists
+
+
+class Hit(msgspec.Struct):
+    """A hit as the list shows it."""
+
+    id: int
+    name: str
+    after_ns: int
+    dur_ns: int
+    step: int | None
 
 
 def search(view: View, text: str) -> dict[str, Any]:
-    """How many events bear a name that matches, how many of them begin when, and the numbers of the names."""
-    hits = hits_of(view.trace, text)
+    """How many events match, how many of them begin when, and the numbers of their names."""
+    hits = hits_of(view, text)
     low, high = view.extent.start_ns, view.extent.end_ns
     width = max(1, high - low)
     starts = view.trace.events["start_ns"].gather(hits)
@@ -30,21 +43,31 @@ def search(view: View, text: str) -> dict[str, Any]:
     histogram = [0] * BINS
     for at, count in counts.iter_rows():
         histogram[at] = count
-    return {"count": len(hits), "histogram": histogram, "names": _name_numbers(view, text)}
+    return {"count": len(hits), "histogram": histogram, "names": _name_numbers(view, hits)}
+
+
+def listed(view: View, text: str, first: int) -> dict[str, Any]:
+    """Some of the hits in the order of time, from the one with this place on; `total` counts all."""
+    hits = hits_of(view, text)
+    frame = pl.DataFrame({"id": hits, "start_ns": view.trace.events["start_ns"].gather(hits)})
+    ids = frame.bottom_k(first + LISTED, by=["start_ns", "id"]).sort("start_ns", "id")["id"].slice(first)
+    rows = view.trace.events.select("id", "name", "start_ns", "dur_ns", "step")[ids]
+    begin = view.extent.start_ns
+    shown = [Hit(row["id"], row["name"] or "", row["start_ns"] - begin, row["dur_ns"], row["step"]) for row in rows.iter_rows(named=True)]  # fmt: skip
+    return {"total": len(hits), "first": first, "hits": shown}
 
 
 def counts_of_ranks(run: OpenedRun, text: str) -> list[dict[str, int]]:
-    """How many events of each rank bear a name that matches."""
-    profile = run.profile
-    return [
-        {"rank": rank, "count": _count(trace, text)}
-        for rank, trace in zip(profile.ranks, profile.traces, strict=True)
-    ]
+    """How many events of each rank match."""
+    return [{"rank": rank, "count": _count(view_at(run, rank), text)} for rank in run.profile.ranks]
 
 
-def _count(trace: Trace, text: str) -> int:
-    is_wanted = _wanted_codes(trace, text)
-    return 0 if is_wanted is None else int(is_wanted.gather(trace.events["name"].to_physical()).sum())
+def _count(view: View, text: str) -> int:
+    wanted = read_query(text)
+    if not wanted.is_name_only or wanted.pattern is None:
+        return len(hits_of(view, text, wait=True))
+    is_wanted = _wanted_codes(view.trace, wanted.pattern)
+    return 0 if is_wanted is None else int(is_wanted.gather(view.trace.events["name"].to_physical()).sum())
 
 
 def found(view: View, text: str, at: int, event: int | None, by: int) -> dict[str, Any]:
@@ -52,7 +75,7 @@ def found(view: View, text: str, at: int, event: int | None, by: int) -> dict[st
 
     Goes round at the ends, and says so: there may be other ranks.
     """
-    hits = hits_of(view.trace, text)
+    hits = hits_of(view, text)
     if hits.is_empty():
         raise Refused("Nothing is found.", status=404)
     frame = pl.DataFrame({"id": hits, "start": view.trace.events["start_ns"].gather(hits)})
@@ -77,9 +100,23 @@ def _first(frame: pl.DataFrame, by: int) -> tuple[int, int]:
     return take(frame.filter(pl.col("start") == start)["id"]), start
 
 
-def hits_of(trace: Trace, text: str) -> pl.Series:
-    """The numbers of the events whose name matches, ascending. They are not stored: they may be millions, and found in no time."""
-    is_wanted = _wanted_codes(trace, text)
+def hits_of(view: View, text: str, wait: bool = False) -> pl.Series:
+    """The numbers of the events that match, ascending. They are not stored: they may be millions, and found in no time.
+
+    NotYet while arguments are searched, unless the caller can `wait`.
+    """
+    wanted = read_query(text)
+    hits = _with_name(view.trace, wanted.pattern)
+    if wanted.least_ns > 0 or wanted.most_ns < LONGEST_NS:
+        dur = view.trace.events["dur_ns"].gather(hits)
+        hits = hits.filter((dur >= wanted.least_ns) & (dur <= wanted.most_ns))
+    return _with_arguments(view, wanted, hits, wait)
+
+
+def _with_name(trace: Trace, pattern: str | None) -> pl.Series:
+    if pattern is None:
+        return trace.events["id"]
+    is_wanted = _wanted_codes(trace, pattern)
     if is_wanted is None:
         return pl.Series("id", [], dtype=pl.UInt32)
     codes = trace.events["name"].to_physical()
@@ -87,28 +124,51 @@ def hits_of(trace: Trace, text: str) -> pl.Series:
     return ids.alias("id")
 
 
-def _wanted_codes(trace: Trace, text: str) -> pl.Series | None:
+def _with_arguments(view: View, wanted: Wanted, hits: pl.Series, wait: bool) -> pl.Series:
+    """Those that have all the arguments; which events have one is kept, as it takes a look at everything the file said."""
+    for argument in wanted.arguments:
+        hits = hits.filter(hits.is_in(_events_with(view, argument, wait).implode()))
+    return hits
+
+
+def _events_with(view: View, argument: Argument, wait: bool) -> pl.Series:
+    name = f"timeline argument {view.rank} {argument.key}={argument.value}"
+
+    def make() -> pl.Series:
+        return events_with(view.trace, argument)
+
+    return view.run.kept(name, make) if wait else view.run.later(name, make, "searching arguments")
+
+
+def _wanted_codes(trace: Trace, pattern: str) -> pl.Series | None:
     """By the code of each name, whether it matches; None where none does."""
     known = distinct(trace.events["name"])
-    wanted = known.filter(matches(known.cast(pl.String), text)).to_physical()
+    wanted = known.filter(matches(known.cast(pl.String), pattern)).to_physical()
     if wanted.is_empty():
         return None
     size = take_largest(known.to_physical()) + 1
     return pl.repeat(False, size, dtype=pl.Boolean, eager=True).scatter(wanted, True)
 
 
-def _name_numbers(view: View, text: str) -> list[int]:
+def _name_numbers(view: View, hits: pl.Series) -> list[int]:
     """For the picture, where other names are dimmed; too many would show nothing."""
-    numbers = matches(view.store.names, text).arg_true()
-    return numbers.to_list() if len(numbers) <= MOST_NAMES else []
+    found = distinct(view.trace.events["name"].gather(hits)).cast(pl.String)
+    if len(found) > MOST_NAMES:
+        return []
+    numbers: list[int] = view.store.names.is_in(found.implode()).arg_true().to_list()
+    return numbers
 
 
-def matches(names: pl.Series, text: str) -> pl.Series:
-    """Names with the text in them, whatever the case; /text/ is a regular expression."""
-    text = text.strip()
-    if len(text) > 2 and text.startswith("/") and text.endswith("/"):
-        try:
-            return names.str.contains(f"(?i){text[1:-1]}").fill_null(False)
-        except pl.exceptions.ComputeError as error:
-            raise BadRequest("Invalid regular expression.", where="q") from error
-    return names.str.contains(f"(?i){re.escape(text)}").fill_null(False)
+def matches(names: pl.Series, pattern: str) -> pl.Series:
+    """Which names match, whatever the case; an invalid regular expression is refused with the reason."""
+    try:
+        return names.str.contains(f"(?i){pattern}").fill_null(False)
+    except pl.exceptions.ComputeError as error:
+        raise BadRequest(f"The regular expression is not valid: {_reason(str(error))}.", where="q") from error
+
+
+def _reason(error: str) -> str:
+    """Why a pattern cannot be read, out of what the library says about it on several lines."""
+    lines = [line.strip() for line in error.split("\n\n", 1)[0].splitlines() if line.strip()]
+    last = lines[-1] if lines else "it cannot be read"
+    return last.removeprefix("regex error:").strip().removeprefix("error:").strip().rstrip(".")

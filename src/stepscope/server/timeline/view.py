@@ -25,6 +25,7 @@ class View:
     rank: int
     trace: Trace
     name: str
+    shown: int | None = None  # the rank in whose time the trace is, where that is not its own
 
     @property
     def store(self) -> Store:
@@ -59,7 +60,7 @@ def view_at(run: OpenedRun, rank: int, shown: int | None = None) -> View:
     """Of a rank, in its own time or in that of another one that is shown."""
     if shown is None or shown == rank:
         return View(run, rank, run.profile.trace(rank), str(rank))
-    return View(run, rank, moved_trace(run, rank, shown), f"{rank} moved to {shown}")
+    return View(run, rank, moved_trace(run, rank, shown), f"{rank} moved to {shown}", shown)
 
 
 def rank_of(run: OpenedRun, query: Query, name: str) -> int:

@@ -2,6 +2,7 @@
 
 import { isLeft } from "../shell/api.js";
 import { fill, h } from "../ui/dom.js";
+import { eventsLink } from "../ui/events.js";
 import { many } from "../text/format.js";
 import { failure, problem } from "../shell/notice.js";
 import { pageHead } from "../ui/pieces.js";
@@ -25,7 +26,7 @@ async function render(root, context) {
       fill(
         machine,
         h("h2", {}, "The machine that serves this page"),
-        ...told(await context.api.get("api/doctor"), "this machine"),
+        ...told(await context.api.get("api/doctor"), "this machine", () => null),
       );
     } catch (error) {
       if (!isLeft(error)) fill(machine, failure(error, examine));
@@ -35,13 +36,18 @@ async function render(root, context) {
     root,
     pageHead("Doctor", "page/doctor"),
     h("p", { class: "sub mono" }, found.subject),
-    ...told(found, "the profile"),
+    ...told(found, "the profile", (code) => (found.with_events?.includes(code) ? eventsLink(context, "problem", code) : null)),
     machine,
   );
 }
 
-/** @param {any} found @param {string} what */
-function told(found, what) {
+/** @param {string | null} address of the events that a problem is about */
+function toEvents(address) {
+  return address && h("a", { href: address }, "its events in the trace");
+}
+
+/** @param {any} found @param {string} what @param {(code: string) => string | null} eventsOf */
+function told(found, what, eventsOf) {
   const results = [...found.results].sort((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity));
   const serious = results.filter((each) => each.severity !== "info").length;
   const verdict = serious
@@ -55,7 +61,7 @@ function told(found, what) {
         each.title,
         [each.evidence, each.cause],
         each.fix,
-        h("p", { class: "note" }, h("code", {}, each.code)),
+        h("p", { class: "note" }, h("code", {}, each.code), " ", toEvents(eventsOf(each.code))),
       ),
     ),
     h(

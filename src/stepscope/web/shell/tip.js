@@ -20,18 +20,25 @@ export function start() {
   /** @param {EventTarget | null} target */
   const wordsOf = (target) =>
     (target instanceof Element ? target.closest("[data-tip]")?.getAttribute("data-tip") : null) ?? "";
+  /** Where the keyboard is, the tip may be that of a cell in the row, or of the words beside the button. @param {Element} target */
+  const wordsNear = (target) => {
+    const near = target.querySelector("[data-tip]") ?? target.closest("li, tr, [role=listitem]")?.querySelector("[data-tip]");
+    return wordsOf(target) || near?.getAttribute("data-tip") || "";
+  };
   document.addEventListener("pointermove", (event) => {
     const words = wordsOf(event.target);
     if (words) show(words, event.clientX, event.clientY);
     else hide();
   });
   document.addEventListener("focusin", (event) => {
-    const words = wordsOf(event.target);
-    if (!words || !(event.target instanceof Element) || !event.target.matches(":focus-visible")) return;
+    if (!(event.target instanceof Element) || !event.target.matches(":focus-visible")) return;
+    const words = wordsNear(event.target);
+    if (!words) return;
     const box = event.target.getBoundingClientRect();
     show(words, box.left, box.bottom - 14);
   });
   document.addEventListener("focusout", hide);
+  document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
   document.addEventListener("pointerleave", hide);
   document.addEventListener("scroll", hide, true);
 }

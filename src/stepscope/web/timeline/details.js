@@ -83,14 +83,16 @@ export function showEvent(drawer, event, rank, selection) {
   const tables = Object.entries(event.facts).map(([table, row]) => section(table, facts(
     Object.entries(row).filter(([name]) => !HIDDEN.has(name)).map(([name, value]) => [name.replaceAll("_", " "), UNITS[name] && typeof value === "number" ? UNITS[name](value) : plain(value)]),
   )));
+  const related = h("div", {});
   const args = h("div", {}, h("h3", {}, "arguments"), h("p", { class: "tl-list" }, "…"));
   fill(drawer, closing(selection), h("div", { class: "tl-details" },
     h("h2", { "data-tip": event.name }, shortName(event.name)),
     shortName(event.name) === event.name ? null : h("p", { class: "tl-full" }, event.name),
-    h("div", {}, about, links(event, go)),
+    h("div", {}, about, links(event, go), related),
     h("div", {}, source(event, timeline.context), tables, args),
     stack(event, go)));
   showArguments(args, event, rank, selection);
+  return related;
 }
 
 /** Where in the program it is, or was launched. @param {import("./types").EventShown} event @param {import("../types").Context} context */

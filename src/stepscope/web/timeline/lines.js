@@ -1,6 +1,7 @@
 // The picture from top to bottom: pinned tracks, then for each rank its derived rows, counters and groups of tracks.
 
 import { count, duration } from "../text/format.js";
+import { mergedOf } from "./net/source.js";
 
 /** @typedef {import("./types").Line} Line */
 /** @typedef {import("./types").Layout} Layout */
@@ -27,7 +28,7 @@ export function noArrangement() {
 function line(given) {
   return {
     detail: "", y: 0, height: ROW, row: 0, rows: 0, allRows: 0, source: null, counter: null, folded: false,
-    pinned: false, events: 0, track: null, inside: [], ...given,
+    pinned: false, events: 0, track: null, inside: [], end: 0, ...given,
   };
 }
 
@@ -97,6 +98,30 @@ export function clockShort(rank, clock) {
   return `Rank ${rank} aligned to ±${duration(clock.residual_ns)} (${count(clock.collectives)} collectives)`;
 }
 
+/** What the strip of a folded group shows: all streams of a device, of a process its first thread. @param {RankShown} rank @param {import("./types").GroupShown} group @param {boolean} folded */
+function stripOf(rank, group, folded) {
+  const isMerged = typeof group.merged === "number" && rank.source;
+  const source = isMerged ? mergedSource(/** @type {Source} */ (rank.source)) : rank.source;
+  return { source: folded ? source : null, row: isMerged ? /** @type {number} */ (group.merged) : group.tracks[0].row, rows: folded ? 1 : 0, allRows: 1 };
+}
+
+/** @type {WeakMap<Source, Source>} one for each source, as pictures compare them */
+const merged = new WeakMap();
+
+/** @param {Source} events */
+function mergedSource(events) {
+  const found = merged.get(events) ?? mergedOf(events);
+  merged.set(events, found);
+  return found;
+}
+
+/** @param {import("./types").GroupShown} group @param {boolean} folded */
+function foldedWords(group, folded) {
+  const tracks = `${count(group.tracks.length)} tracks`;
+  if (!folded || group.tracks.length < 2) return tracks;
+  return typeof group.merged === "number" ? `${tracks}, all streams in one row` : `${tracks}, of which ${group.tracks[0].title} is shown`;
+}
+
 /** @param {RankShown} rank @param {Arrangement} state @returns {Line[]} */
 function rankLines(rank, state) {
   const found = [...layerLines(rank)];
@@ -105,12 +130,10 @@ function rankLines(rank, state) {
   for (const group of rank.layout?.groups ?? []) {
     const key = `r${rank.rank}/g/${group.id}`;
     const folded = state.folded.has(key);
-    const first = group.tracks[0];
     const events = group.tracks.reduce((sum, track) => sum + track.events, 0);
     found.push(line({
-      kind: "group", key, title: group.title, detail: `${group.tracks.length} tracks`, height: GROUP_HEIGHT, folded, events,
-      source: folded ? rank.source : null, row: first.row, rows: folded ? 1 : 0, allRows: 1,
-      inside: group.tracks.map((track) => track.id),
+      kind: "group", key, title: group.title, detail: foldedWords(group, folded), height: GROUP_HEIGHT, folded, events,
+      ...stripOf(rank, group, folded), inside: group.tracks.map((track) => track.id),
     }));
     const inside = [...counterLines(rank, group.id, state), ...group.tracks.map((track) => trackLine(rank, track, state))];
     found.push(...inOrder(inside, (each) => each.key, state.order.get(key)));
@@ -193,7 +216,46 @@ export function buildLines(ranks, state) {
     each.y = y;
     y += each.height;
   }
+  markEnds(all, y);
   return { lines: all, height: y };
+}
+
+/** Where the sections of ranks and groups end. @param {Line[]} lines @param {number} height of all */
+function markEnds(lines, height) {
+  let [rankEnd, groupEnd] = [height, height];
+  for (const each of lines.toReversed()) {
+    if (each.kind === "group") [each.end, groupEnd] = [groupEnd, each.y];
+    else if (each.kind === "rank") [each.end, rankEnd, groupEnd] = [rankEnd, each.y, each.y];
+  }
+}
+
+/**
+ * The headings that stay at the top while their tracks are scrolled through, with their heights on the screen; the next heading pushes them out.
+ * @param {Line[]} lines @param {number} scroll @returns {{ line: Line, y: number }[]}
+ */
+export function stuckLines(lines, scroll) {
+  const rank = stuckAt(lines, scroll, 0, "rank");
+  const below = rank ? rank.y + rank.line.height : 0;
+  const group = stuckAt(lines, scroll, Math.max(0, below), "group");
+  const isInside = group && (!rank || group.line.y > rank.line.y);
+  return [...(isInside ? [group] : []), ...(rank ? [rank] : [])];
+}
+
+/** @param {Line[]} lines @param {number} scroll @param {number} top where it sticks @param {"rank" | "group"} kind */
+function stuckAt(lines, scroll, top, kind) {
+  for (let at = Math.min(lineAt(lines, scroll + top), lines.length - 1); at >= 0; at -= 1) {
+    const line = lines[at];
+    if (line.kind === "rank" && kind === "group") return null;
+    if (line.kind !== kind || line.y >= scroll + top) continue;
+    const y = Math.min(top, line.end - scroll - line.height);
+    return line.end > scroll + top && y > line.y - scroll ? { line, y } : null;
+  }
+  return null;
+}
+
+/** How much of the top of the view stuck headings cover. @param {{ line: Line, y: number }[]} stuck */
+export function stuckHeight(stuck) {
+  return Math.max(0, ...stuck.map(({ line, y }) => y + line.height));
 }
 
 /** The first line that reaches below y; lines.length if none does. @param {Line[]} lines @param {number} y */

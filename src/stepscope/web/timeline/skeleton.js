@@ -14,8 +14,8 @@ function button(label, tip, key) {
 /** @param {HTMLElement} root */
 export function build(root) {
   const search = h("input", {
-    type: "search", placeholder: "Search the whole trace  /", "aria-label": "Search slices by name, in the whole trace", spellcheck: "false",
-    class: "tl-search", maxlength: "300",
+    type: "search", placeholder: "Search the whole trace  /", "aria-label": "Search slices by name, duration or argument, in the whole trace", spellcheck: "false",
+    class: "tl-search", maxlength: "300", "data-tip": "A part of a name, /a pattern/, dur>5ms, stream=7, arg:pinned, or several of them",
   });
   const found = h("span", { class: "tl-found", "aria-live": "polite" });
   const filter = h("input", {
@@ -24,6 +24,7 @@ export function build(root) {
   const buttons = {
     previous: button("‹", "The hit before", "Shift+Enter"),
     next: button("›", "The next hit", "Enter"),
+    list: h("button", { type: "button", "aria-expanded": "true", disabled: true, "data-tip": "Show or hide the list of hits" }, "List"),
     whole: button("Whole trace", "Show the whole trace", "0"),
     ranks: h("button", { type: "button", hidden: true, "data-tip": "Reads the other ranks and shows all below one another, each group as one row" }, "All ranks"),
     fold: button("Fold all", "Fold all groups and tracks to one row each, or unfold them"),
@@ -44,7 +45,7 @@ export function build(root) {
   const nothing = h("p", { class: "tl-message", role: "status", hidden: true });
   const stage = h("div", { class: "tl-stage" }, side, h("div", { class: "tl-picture" }, canvas, overlay), bar, nothing);
   const toolbar = h("div", { class: "tl-toolbar" },
-    search, found, buttons.previous, buttons.next, filter, h("span", { class: "tl-grow" }), status, buttons.whole, buttons.ranks, buttons.fold, buttons.download, buttons.help);
+    search, found, buttons.previous, buttons.next, buttons.list, filter, h("span", { class: "tl-grow" }), status, buttons.whole, buttons.ranks, buttons.fold, buttons.download, buttons.help);
   const evidence = {
     back: h("span", {}),
     title: h("b", { class: "tl-of" }),
@@ -56,14 +57,15 @@ export function build(root) {
     strip: h("div", { class: "tl-strip", hidden: true, role: "group", "aria-label": "Events behind a figure" }),
     list: h("aside", { class: "tl-events", hidden: true, "aria-label": "Events, the worst first", tabindex: "0" }),
   };
+  const hits = h("aside", { class: "tl-events tl-hits", hidden: true, "aria-label": "Hits of the search, in the order of time", tabindex: "0" });
   evidence.strip.append(evidence.back, evidence.title, evidence.previous, evidence.place, evidence.next, evidence.fold, evidence.close);
   const frame = h("div", { class: "tl" },
     toolbar,
     evidence.strip,
     h("div", { class: "tl-top" }, h("div", { class: "tl-corner" }, span), h("div", { class: "tl-maps" }, minimap, ruler)),
-    h("div", { class: "tl-middle" }, stage, evidence.list), grip, drawer);
+    h("div", { class: "tl-middle" }, stage, hits, evidence.list), grip, drawer);
   root.append(frame);
-  return { frame, search, found, filter, buttons, minimap, ruler, span, side, canvas, overlay, bar, spacer, drawer, grip, status, stage, nothing, evidence };
+  return { frame, search, found, filter, buttons, minimap, ruler, span, side, canvas, overlay, bar, spacer, drawer, grip, status, stage, nothing, evidence, hits };
 }
 
 /** @typedef {ReturnType<typeof build>} Elements */

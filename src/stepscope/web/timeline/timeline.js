@@ -5,10 +5,10 @@ import { onThemeChange } from "../shell/theme.js";
 import { palette } from "./draw/colours.js";
 import { CounterTiles } from "./draw/counters.js";
 import { hitAt } from "./act/hits.js";
-import { buildLines, foldable, noArrangement, nothingMatches } from "./lines.js";
+import { buildLines, foldable, noArrangement, nothingMatches, stuckHeight, stuckLines } from "./lines.js";
 import { Minimap, paintRuler } from "./draw/minimap.js";
 import { reorder } from "./act/order.js";
-import { movedBy, paintOverlay } from "./draw/overlay.js";
+import { movedBy, paintOverlay, sourceId } from "./draw/overlay.js";
 import { Painter } from "./draw/painter.js";
 import { build } from "./skeleton.js";
 import { Asker } from "./net/source.js";
@@ -42,7 +42,7 @@ export class Timeline {
     this.lines = [];
     this.linesHeight = 0;
     /** @type {import("./draw/overlay.js").Marked} */
-    this.marked = { hover: null, chosen: null, links: [], range: null, marks: [], bands: [], pointer: null };
+    this.marked = { hover: null, chosen: null, links: [], waits: [], meeting: [], range: null, marks: [], bands: [], pointer: null };
     /** @type {Map<string, Uint8Array>} which names are lit, by source */
     this.lit = new Map();
     this.tiles = new Tiles((...wish) => this.ask.tile(...wish), () => this.invalidate(), (error) => this.tell(String(error instanceof Error ? error.message : error), true));
@@ -149,7 +149,7 @@ export class Timeline {
 
   /** Scrolls no more than needed. @param {number} y @param {number} height */
   reveal(y, height) {
-    if (y < this.scroll) this.scrollTo(y - 60);
+    if (y < this.scroll + stuckHeight(stuckLines(this.lines, this.scroll))) this.scrollTo(y - 60);
     else if (y + height > this.scroll + this.height) this.scrollTo(y + height - this.height + 60);
   }
 
@@ -166,7 +166,7 @@ export class Timeline {
   get scene() {
     return {
       viewport: this.viewport, lines: this.lines, scroll: this.scroll, height: this.height, tiles: this.tiles,
-      counters: this.counters, names: (source) => this.ask.names(source), lit: (source) => this.lit.get(source.id) ?? null,
+      counters: this.counters, names: (source) => this.ask.names(source), lit: (source) => this.lit.get(sourceId(source.rank, source.layer)) ?? null,
       isMoving: this.isMoving,
     };
   }

@@ -3,7 +3,8 @@
 
 export interface TrackShown { id: number; title: string; detail: string; what: string; row: number; rows: number; events: number }
 
-export interface GroupShown { id: string; title: string; what: string; device: number | null; tracks: TrackShown[] }
+/** `merged` is the row that shows all streams of a device as one; processes have none. */
+export interface GroupShown { id: string; title: string; what: string; device: number | null; tracks: TrackShown[]; merged?: number | null }
 
 export interface Layout {
   key: string; rank: number; ranks: number[]; shift_ns: number; start_ns: number; end_ns: number;
@@ -66,6 +67,8 @@ export interface Line {
   track: number | null;
   /** Of a group its tracks. */
   inside: number[];
+  /** Of a heading, where what lies below it ends. */
+  end: number;
 }
 
 /** A slice under the pointer. */
@@ -87,6 +90,22 @@ export interface EventShown {
   stack: { id: number; name: string; kind: string }[]; launch_stack: { id: number; name: string; kind: string }[]; facts: Record<string, Record<string, any>>; links: LinkShown[];
   links_total: number; op: { id: number; name: string } | null;
 }
+
+/** What an event waited for, or what waited for it: see server/timeline/waits.py. */
+export interface WaitShown {
+  why: string; id: number; name: string; track: number; row: number; after_ns: number; dur_ns: number; ns: number; decides: boolean;
+}
+export interface WaitsShown {
+  before: WaitShown[]; after: WaitShown[];
+  path: { ns: number; step: number | null; id: number; before: { id: number; name: string } | null; after: { id: number; name: string } | null } | null;
+}
+
+/** A collective on one of several ranks; `start_ns` on the clock of the shown one. */
+export interface CallShown { rank: number; id: number; track: number; row: number; after_ns: number; dur_ns: number; start_ns: number }
+
+/** A hit of the search, and a page of them in the order of time; `total` counts all. */
+export interface HitListed { id: number; name: string; after_ns: number; dur_ns: number; step: number | null }
+export interface HitsListed { total: number; first: number; hits: HitListed[] }
 
 /** One of the events behind a figure. `after_ns` and `dur_ns` are of the time that counts, which may be less than the event; `id` is null where no event explains it. */
 export interface EventFound {

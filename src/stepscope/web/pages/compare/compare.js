@@ -10,7 +10,7 @@ import { helpLink } from "../../shell/help.js";
 import { latest } from "../../shell/latest.js";
 import { empty, failure } from "../../shell/notice.js";
 import { pageHead } from "../../ui/pieces.js";
-import { part } from "../../text/parts.js";
+import { part, PARTS } from "../../text/parts.js";
 import { titleOf } from "../../shell/runlist.js";
 
 /** @typedef {import("./differences.js").Row} Row */
@@ -47,7 +47,7 @@ async function render(root, context) {
     if (isPair) fill(room, h("p", { class: "sub wait" }, "Comparing …"));
     try {
       const found = await only(isPair ? context.api.get("api/compare", { a, b }) : null);
-      fill(room, ...(found ? compared(context, found, { a, b }) : [choose(context)]));
+      fill(room, ...(found ? compared(found, context, { a, b }) : [choose(context)]));
     } catch (error) {
       if (!isLeft(error)) fill(room, failure(error, load));
     }
@@ -92,12 +92,30 @@ function choose(context) {
   );
 }
 
-/** @param {import("../../types").Context} context @param {any} found @param {{ a: string, b: string }} runs */
-function compared(context, found, runs) {
+/** The address of events of one of the two runs. @param {any} found @param {import("../../types").Context} context */
+function addresses(found, context) {
+  return (/** @type {"a" | "b"} */ side, /** @type {string} */ handle, /** @type {Record<string, any>} */ facts = {}) =>
+    context.link("trace", { run: found[side].id, rank: null, events: handle, facts: Object.keys(facts).length ? JSON.stringify(facts) : null });
+}
+
+/** What identifies a row beside its name, as far as it was compared by that. @param {Row} row @param {("scope" | "shapes" | "op")[]} by */
+function factsOf(row, by) {
+  return Object.fromEntries(by.filter((key) => row[key]).map((key) => [key, row[key]]));
+}
+
+/** A device as events name it. @param {string} name */
+function deviceOf(name) {
+  return name === "host" ? "cpu" : name.replace(" ", ":");
+}
+
+/** @param {any} found @param {import("../../types").Context} context @param {{ a: string, b: string }} runs */
+function compared(found, context, runs) {
+  const at = addresses(found, context);
+  const by = (/** @type {string} */ kind, /** @type {("scope" | "shapes" | "op")[]} */ facts) => (/** @type {Row} */ row, /** @type {"a" | "b"} */ side) => at(side, `${kind}:${row.name}`, factsOf(row, facts));
   return [
     h("p", { class: "verdict" }, found.verdict),
     ...found.not_comparable.map((/** @type {string} */ remark) => h("p", { class: "sub" }, remark)),
-    h("div", { class: "columns" }, h("div", {}, why(found)), h("div", {}, findings(found))),
+    h("div", { class: "columns" }, h("div", {}, why(found, at)), h("div", {}, findings(found, at))),
     ...[diffFlame(context, found.flame, runs)].filter((each) => each !== null),
     parts(found.parts),
     steps(found.each_step),
@@ -114,22 +132,23 @@ function compared(context, found, runs) {
           h("i", { class: "swatch", style: { background: `var(--p-${row.name})` } }),
           part(row.name).title,
         ),
+      to: by("account", []),
     }),
-    ...listing("What the device waited for", found.names, "report/breakdown", (row) =>
+    ...listing("What the device waited for", found.names, "report/breakdown", (row, side) => at(side, `account:${row.part ?? ""}`, { name: row.name }), (row) =>
       h("td", { class: "name" }, `${part(row.part ?? "").title}: ${row.name}`),
     ),
-    ...listing(`Ops, ${found.ops_measure} time per step`, found.ops, "report/ops"),
-    ...listing("Kernels, time per step", found.kernels, "report/kernels"),
-    ...listing("Collectives, time per step", found.collectives, "report/collectives"),
+    ...listing(`Ops, ${found.ops_measure} time per step`, found.ops, "report/ops", by("op", ["scope", "shapes"])),
+    ...listing("Kernels, time per step", found.kernels, "report/kernels", by("kernel", ["op"])),
+    ...listing("Collectives, time per step", found.collectives, "report/collectives", by("collective", [])),
     ...listing("Matrix products by precision", { rows: found.precision, total: 0 }, "report/device"),
-    ...listing("Peak memory", { rows: found.memory, total: 0 }, "report/memory"),
+    ...listing("Peak memory", { rows: found.memory, total: 0 }, "report/memory", (row, side) => at(side, "memory:", { device: deviceOf(row.name) })),
   ];
 }
 
 /** A table where there are rows.
- * @param {string} title @param {{ rows: Row[], total: number }} all @param {string} help @param {(row: Row) => HTMLTableCellElement} [name] */
-function listing(title, all, help, name) {
-  return all.rows.length ? [differences(title, all.rows, { help, total: all.total, name })] : [];
+ * @param {string} title @param {{ rows: Row[], total: number }} all @param {string} help @param {(row: Row, side: "a" | "b") => string} [to] @param {(row: Row) => HTMLTableCellElement} [name] */
+function listing(title, all, help, to, name) {
+  return all.rows.length ? [differences(title, all.rows, { help, total: all.total, name, to })] : [];
 }
 
 /** The mean step, which parts sum to. @param {Row} step @returns {Row} */
@@ -149,13 +168,21 @@ function judged(row, found) {
   return row.unit === "bytes" && device ? { ...row, significant: device.significant } : row;
 }
 
-/** The few lines that explain the change, the largest first. @param {any} found */
-function why(found) {
+/** @typedef {ReturnType<typeof addresses>} At */
+
+/** Where a line of the explanation leads: to the part of the account that it is about, in the run that has more of it. @param {any} line @param {At} at */
+function lineAddress(line, at) {
+  if (!(line.kind in PARTS)) return null;
+  return at(line.difference < 0 ? "a" : "b", `account:${line.kind}`, line.name && line.name !== line.kind ? { name: line.name } : {});
+}
+
+/** The few lines that explain the change, the largest first. @param {any} found @param {At} at */
+function why(found, at) {
   const item = (/** @type {any} */ line) =>
     h(
       "li",
       {},
-      line.title,
+      linked(line.title, lineAddress(line, at)),
       h("b", {}, ` ${signed(line.difference, line.unit === "ns" ? duration : line.unit === "bytes" ? size : times)}`),
       h(
         "small",
@@ -181,16 +208,21 @@ function times(calls) {
   return `${calls} ${calls === 1 ? "call" : "calls"}`;
 }
 
-/** @param {any} found */
-function findings(found) {
-  const list = (/** @type {string} */ title, /** @type {any[]} */ changes, /** @type {string} */ tone) =>
+/** Words that lead somewhere, if there is anything. @param {string} words @param {string | null} address */
+function linked(words, address) {
+  return address === null ? words : h("a", { href: address, class: "of-events" }, words);
+}
+
+/** @param {any} found @param {At} at */
+function findings(found, at) {
+  const list = (/** @type {string} */ title, /** @type {any[]} */ changes, /** @type {string} */ tone, /** @type {"a" | "b"} */ side) =>
     changes.length
       ? [
           h("h3", {}, title),
           h(
             "ul",
             { style: { margin: "0", paddingLeft: "20px" } },
-            changes.map((each) => h("li", { class: tone }, each.title, " ", h("code", {}, each.code), saves(each))),
+            changes.map((each) => h("li", { class: tone }, linked(each.title, at(side, `finding:${each.code}`)), " ", h("code", {}, each.code), saves(each))),
           ),
         ]
       : null;
@@ -200,7 +232,7 @@ function findings(found) {
     { class: "of" },
     h("div", { class: "tools" }, h("h3", {}, "Findings"), helpLink("report/findings")),
     any
-      ? [list("Only in A", found.lost, "better"), list("Only in B", found.gained, "worse"), list("In both", found.kept, "")]
+      ? [list("Only in A", found.lost, "better", "a"), list("Only in B", found.gained, "worse", "b"), list("In both", found.kept, "", "b")]
       : h("p", { class: "sub" }, "Neither run has a finding."),
   );
 }

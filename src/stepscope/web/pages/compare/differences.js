@@ -3,6 +3,7 @@
 import { fill, h } from "../../ui/dom.js";
 import { count, duration, share, shown, signed, size, UNKNOWN } from "../../text/format.js";
 import { helpLink } from "../../shell/help.js";
+import { leadsTo } from "../../ui/events.js";
 import { FILTERED, nameCell, sorted } from "../../ui/tables.js";
 
 /** @typedef {{ name: string, a: number | null, b: number | null, difference: number, unit: string, noise: number | null, significant: boolean, scope?: string | null, shapes?: string | null, part?: string | null, op?: string | null, note?: string }} Row */
@@ -58,10 +59,27 @@ function named(row) {
   return cell;
 }
 
+const SIDES = /** @type {const} */ (["a", "b"]);
+
+/** Where there is more of it: that is what one wants to see. @param {Row} row @returns {"a" | "b"} */
+export function largerSide(row) {
+  return row.b === null || (row.a !== null && row.a > row.b) ? "a" : "b";
+}
+
+/** A value, which leads to its events in that run. @param {Row} row @param {"a" | "b"} side @param {((row: Row, side: "a" | "b") => string) | undefined} to */
+function valueCell(row, side, to) {
+  const value = row[side];
+  if (value === null) return h("td", { class: "none n" }, UNKNOWN);
+  const words = shown(value, row.unit);
+  if (!to) return h("td", { class: "n" }, words);
+  return h("td", { class: "n" }, h("a", { href: to(row, side), class: "of-events", "data-tip": `Its events in ${side.toUpperCase()}` }, words));
+}
+
 /**
  * @param {string} title
  * @param {Row[]} all
- * @param {{ help: string, total?: number, name?: (row: Row) => HTMLTableCellElement }} options
+ * @param {{ help: string, total?: number, name?: (row: Row) => HTMLTableCellElement, to?: (row: Row, side: "a" | "b") => string }} options `to`: the
+ *   address of the events of a row in one of the runs
  */
 export function differences(title, all, options) {
   const body = h("tbody");
@@ -111,16 +129,14 @@ export function differences(title, all, options) {
     fill(
       body,
       ordered.slice(0, most).map((row) =>
-        h(
+        leadsTo(h(
           "tr",
           {},
           options.name ? options.name(row) : named(row),
-          [row.a, row.b].map((value) =>
-            h("td", { class: value === null ? "none n" : "n" }, value === null ? UNKNOWN : shown(value, row.unit)),
-          ),
+          SIDES.map((side) => valueCell(row, side, options.to)),
           difference(row),
           columns.length === COLUMNS.length ? chance(row) : null,
-        ),
+        ), options.to ? options.to(row, largerSide(row)) : null),
       ),
     );
     more.hidden = ordered.length <= most;

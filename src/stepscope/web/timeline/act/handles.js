@@ -21,6 +21,7 @@ const KINDS = {
   event: ["event", "sql"],
   frame: ["calls of", "flame"],
   scope: ["calls in", "flame"],
+  problem: ["problem", "doctor"],
 };
 
 const SCOPES = 3; // of a path, the innermost
@@ -32,7 +33,7 @@ export function titleOf(kind, name, facts) {
   if (kind === "idle") return name ? `idle time of device ${name}` : "idle time";
   if (kind === "roofline" && facts.op) return `${name}: ${facts.op}`;
   if (kind === "scope") return `calls in ${name.split("/").slice(-SCOPES).join("/")}`;
-  if (kind === "memory") return [name, facts.op, facts.scope].filter(Boolean).join(", ");
+  if (kind === "memory") return [name, facts.op, facts.scope, facts.device].filter(Boolean).join(", ") || "live memory";
   return `${KINDS[kind]?.[0] ?? kind} ${shortName(name)}`.trim();
 }
 

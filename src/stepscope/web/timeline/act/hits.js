@@ -2,7 +2,7 @@
 
 import { blocksFor } from "../net/blocks.js";
 import { BLOCK_ROWS } from "../net/decode.js";
-import { GROUP_HEIGHT, lineAt, ROW } from "../lines.js";
+import { GROUP_HEIGHT, lineAt, ROW, stuckHeight, stuckLines } from "../lines.js";
 
 /** @typedef {import("../types").Line} Line */
 /** @typedef {import("../types").Hit} Hit */
@@ -26,6 +26,7 @@ export function rowAt(lines, y) {
  * @returns {Hit | null}
  */
 export function hitAt(scene, x, y, ratio) {
+  if (y < stuckHeight(stuckLines(scene.lines, scene.scroll))) return null; // covered by a heading
   const place = rowAt(scene.lines, y + scene.scroll);
   const source = place?.line.source;
   if (!place || !source || place.row === null) return null;
@@ -52,8 +53,11 @@ export function hitAt(scene, x, y, ratio) {
   return best;
 }
 
-/** The height at which a row of a source is shown; of a folded track its one row. @param {Line[]} lines @param {string} source @param {number} row */
-export function heightOf(lines, source, row) {
+/**
+ * The height at which a row of a source is shown; of a folded track its one row, of a folded device the row of all its streams.
+ * @param {Line[]} lines @param {string} source @param {number} row @param {{ rank: number, track: number | null } | null} [of] the track that the row belongs to
+ */
+export function heightOf(lines, source, row, of = null) {
   for (const line of lines) {
     if (line.source?.id !== source || line.kind === "counter") continue;
     if (row >= line.row && row < line.row + line.allRows && line.rows > 0) {
@@ -61,7 +65,15 @@ export function heightOf(lines, source, row) {
       return { line, y: line.y + inset(line) + at * ROW, isExact: row - line.row < line.rows };
     }
   }
-  return null;
+  const folded = of && groupOf(lines, of.rank, of.track);
+  return folded && folded.line.source?.id !== source ? folded : null; // a process shows its first thread alone
+}
+
+/** Where the folded group of a track is. @param {Line[]} lines @param {number} rank @param {number | null} track */
+export function groupOf(lines, rank, track) {
+  if (track === null) return null;
+  const line = lines.find((each) => each.kind === "group" && each.folded && each.source?.rank === rank && each.inside.includes(track));
+  return line ? { line, y: line.y + inset(line), isExact: false } : null;
 }
 
 /** The tracks between two heights, all those of a folded group too. @param {Line[]} lines @param {number} low @param {number} high */

@@ -10,6 +10,8 @@ const PAN_A_SECOND = 1.1; // widths of the view
 /** @type {Record<string, [number, number]>} */
 const HELD = { w: [-1, 0], s: [1, 0], a: [0, -1], d: [0, 1], arrowleft: [0, -1], arrowright: [0, 1], "+": [-1, 0], "=": [-1, 0], "-": [1, 0] };
 
+const LEADING = new Set([",", ".", "[", "]", "{", "}", "c", "n", "p", "f"]); // go from slice to slice
+
 /** What the keys do; the help shows the same. */
 export const HELP = /** @type {[string, [string, string][]][]} */ ([
   ["Move", [
@@ -21,10 +23,10 @@ export const HELP = /** @type {[string, [string, string][]][]} */ ([
     ["Ctrl+wheel", "zoom"], ["wheel", "scroll the tracks"], ["Shift+wheel", "pan"],
   ]],
   ["Select", [
-    [", .", "slice before and after in the row"], ["[ ]", "follow links back and forth"], ["C", "follow the critical path from the selection, Shift+C back"], ["R", "from the slice to its range"], ["Ctrl+A", "everything in view"],
+    [", .", "slice before and after in the row"], ["[ ]", "follow links back and forth"], ["{ }", "to what it waited for, and to what waited for it"], ["C", "follow the critical path from the selection, Shift+C back"], ["R", "from the slice to its range"], ["Ctrl+A", "everything in view"],
     ["M", "mark the selection until the next mark"], ["Shift+M", "mark it for good"], ["Q", "show or hide the details"], ["Esc", "clear the selection"],
   ]],
-  ["Find", [["/", "search the whole trace: a part of a name, or a pattern such as /gemm|conv/"], ["Enter", "the next hit"], ["Shift+Enter", "the hit before"], ["?", "these keys"]]],
+  ["Find", [["/", "search the whole trace: a part of a name, a pattern such as /gemm|conv/, dur>5ms, stream=7, arg:pinned"], ["Enter", "the next hit"], ["Shift+Enter", "the hit before"], ["N P", "the next hit and the one before, from anywhere"], ["?", "these keys"]]],
   ["Events behind a figure", [["N P", "the next event of the list, and the one before"], ["Esc", "back to the page that one came from"]]],
 ]);
 
@@ -47,6 +49,7 @@ export class Keys {
     this.held = new Map();
     this.last = 0;
     this.pointer = 0.5;
+    this.isLeading = false; // the selection was moved by a key: its tip is shown as if the pointer were there
     const down = (/** @type {KeyboardEvent} */ event) => this.down(event);
     const up = (/** @type {KeyboardEvent} */ event) => this.held.delete(event.code);
     const clear = () => this.held.clear();
@@ -114,11 +117,13 @@ export class Keys {
       c: () => selection.alongPath(shift ? -1 : 1),
       "[": () => selection.follow("from"),
       "]": () => selection.follow("to"),
+      "{": () => selection.followWait("from"),
+      "}": () => selection.followWait("to"),
       0: () => { timeline.viewport.reset(); timeline.onChange(); timeline.invalidate(); },
       "/": () => search.open(),
       "?": () => this.help(),
-      n: () => evidence.step(1),
-      p: () => evidence.step(-1),
+      n: () => (evidence.isOpen ? evidence.step(1) : search.go(1)),
+      p: () => (evidence.isOpen ? evidence.step(-1) : search.go(-1)),
       escape: () => (evidence.isOpen && evidence.isAtRest ? evidence.back() : selection.clear()),
       arrowup: () => timeline.scrollTo(timeline.scroll - 54),
       arrowdown: () => timeline.scrollTo(timeline.scroll + 54),
@@ -128,6 +133,7 @@ export class Keys {
       end: () => timeline.scrollTo(timeline.linesHeight),
     };
     const action = actions[key.toLowerCase()];
+    if (LEADING.has(key.toLowerCase())) this.isLeading = true;
     action?.();
     return action !== undefined;
   }

@@ -3,7 +3,8 @@
 import { h } from "../../ui/dom.js";
 import { count, duration } from "../../text/format.js";
 import { counterText, valueAt } from "../draw/counters.js";
-import { rowAt, tracksBetween } from "./hits.js";
+import { sourceId } from "../draw/overlay.js";
+import { heightOf, rowAt, tracksBetween } from "./hits.js";
 import { Viewport } from "../viewport.js";
 
 /** @typedef {import("../timeline.js").Timeline} Timeline */
@@ -30,15 +31,17 @@ function follow(event, move, end = () => {}) {
 /** @param {Timeline} timeline @param {Selection} selection @param {import("./keys.js").Keys} keys */
 export function listen(timeline, selection, keys) {
   const { overlay, minimap, ruler, grip, drawer, stage } = timeline.elements;
-  const tip = h("div", { class: "tl-tip", hidden: true });
+  const tip = h("div", { class: "tl-tip", hidden: true, role: "tooltip" });
   stage.append(tip);
+  timeline.beforeFrame.push(() => tipOfKeys(timeline, selection, keys, tip));
   overlay.addEventListener("pointermove", (event) => hover(timeline, keys, tip, event));
   overlay.addEventListener("pointerleave", () => {
+    keys.isLeading = false;
     timeline.marked.hover = null;
     tip.hidden = true;
     timeline.invalidate();
   });
-  overlay.addEventListener("pointerdown", (event) => press(timeline, selection, tip, event));
+  overlay.addEventListener("pointerdown", (event) => press(timeline, selection, keys, tip, event));
   overlay.addEventListener("dblclick", () => selection.fill());
   overlay.addEventListener("wheel", (event) => wheel(timeline, event), { passive: false });
   timeline.elements.side.addEventListener("wheel", (event) => timeline.scrollTo(timeline.scroll + event.deltaY), { passive: true });
@@ -69,6 +72,7 @@ function wheel(timeline, event) {
 /** @param {Timeline} timeline @param {import("./keys.js").Keys} keys @param {HTMLElement} tip @param {PointerEvent} event */
 function hover(timeline, keys, tip, event) {
   keys.pointer = event.offsetX / timeline.viewport.width;
+  keys.isLeading = false;
   if (event.buttons) {
     tip.hidden = true;
     return;
@@ -83,17 +87,44 @@ function hover(timeline, keys, tip, event) {
   timeline.elements.overlay.style.cursor = hit ? "pointer" : "crosshair";
   tip.hidden = text.length === 0;
   if (!text.length) return;
+  fillTip(tip, text);
+  placeTip(timeline, tip, event.offsetX, event.offsetY);
+}
+
+/** @param {HTMLElement} tip @param {string[]} text */
+function fillTip(tip, text) {
   tip.replaceChildren(...text.map((line, at) => h("div", { class: at ? "faint" : "" }, line)));
+}
+
+/** Beside a place of the picture. @param {Timeline} timeline @param {HTMLElement} tip @param {number} x @param {number} y */
+function placeTip(timeline, tip, x, y) {
   const { offsetLeft } = timeline.elements.canvas.parentElement ?? timeline.elements.canvas;
-  const x = offsetLeft + event.offsetX + 14;
-  tip.style.left = `${Math.min(x, timeline.elements.stage.clientWidth - tip.offsetWidth - 20)}px`;
-  tip.style.top = `${event.offsetY + 18 + tip.offsetHeight > timeline.height ? event.offsetY - tip.offsetHeight - 8 : event.offsetY + 18}px`;
+  tip.style.left = `${Math.min(offsetLeft + x + 14, timeline.elements.stage.clientWidth - tip.offsetWidth - 20)}px`;
+  tip.style.top = `${y + 18 + tip.offsetHeight > timeline.height ? y - tip.offsetHeight - 8 : y + 18}px`;
+}
+
+/** After a key has led to a slice: the tip that the pointer would show there. @param {Timeline} timeline @param {Selection} selection @param {import("./keys.js").Keys} keys @param {HTMLElement} tip */
+function tipOfKeys(timeline, selection, keys, tip) {
+  if (!keys.isLeading) return;
+  const { chosen, shown } = selection;
+  const place = chosen && heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row, chosen);
+  const { viewport } = timeline;
+  const isThere = place && shown && shown.id === chosen.id && chosen.start < viewport.end && chosen.start + chosen.dur >= viewport.start;
+  tip.hidden = !isThere;
+  if (!isThere) return;
+  const words = sliceWords(shown.name, chosen.dur);
+  if (tip.textContent !== words.join("")) fillTip(tip, words);
+  placeTip(timeline, tip, Math.max(0, viewport.x(chosen.start)), place.y - timeline.scroll + 4);
+}
+
+/** @param {string} name @param {number} dur */
+function sliceWords(name, dur) {
+  return [name.length > 300 ? `${name.slice(0, 300)}…` : name, dur ? duration(dur) : "no duration"];
 }
 
 /** @param {Timeline} timeline @param {import("../types").Hit} hit */
 function sliceTip(timeline, hit) {
-  const name = timeline.ask.names(hit.source).full(hit.label) ?? "…";
-  const lines = [name.length > 300 ? `${name.slice(0, 300)}…` : name, hit.dur ? duration(hit.dur) : "no duration"];
+  const lines = sliceWords(timeline.ask.names(hit.source).full(hit.label) ?? "…", hit.dur);
   if (hit.count > 1) lines.push(`the longest of ${count(hit.count)} slices here: zoom in to see them`);
   return lines;
 }
@@ -110,10 +141,11 @@ function counterTip(timeline, event) {
   return value === null ? [] : [`${line.counter.title}: ${counterText(value, line.counter.unit)}`, line.counter.detail];
 }
 
-/** @param {Timeline} timeline @param {Selection} selection @param {HTMLElement} tip @param {PointerEvent} event */
-function press(timeline, selection, tip, event) {
+/** @param {Timeline} timeline @param {Selection} selection @param {import("./keys.js").Keys} keys @param {HTMLElement} tip @param {PointerEvent} event */
+function press(timeline, selection, keys, tip, event) {
   if (event.button !== 0 && event.button !== 1) return;
   timeline.elements.overlay.focus({ preventScroll: true });
+  keys.isLeading = false;
   tip.hidden = true;
   if (event.shiftKey || event.button === 1) {
     let { offsetX, offsetY } = event;

@@ -2,6 +2,7 @@
 
 import { isLeft } from "../../shell/api.js";
 import { count } from "../../text/format.js";
+import { HitList } from "./hitlist.js";
 
 /** @typedef {import("../timeline.js").Timeline} Timeline */
 /** @typedef {import("./selection.js").Selection} Selection */
@@ -56,6 +57,7 @@ export class Search {
     this.running = Promise.resolve();
     this.asked = 0;
     this.timer = 0;
+    this.list = new HitList(timeline, (rank, id, place) => this.visit(rank, id, place));
     const { search, buttons } = timeline.elements;
     search.addEventListener("input", () => {
       clearTimeout(this.timer);
@@ -117,6 +119,7 @@ export class Search {
     this.total = 0;
     this.counts.clear();
     if (!text.trim()) {
+      this.list.clear();
       this.show("", []);
       return;
     }
@@ -127,8 +130,11 @@ export class Search {
       for (const each of all?.ranks ?? found.map(({ rank, found: { count: number } }) => ({ rank: rank.rank, count: number }))) this.counts.set(each.rank, each.count);
       this.total = [...this.counts.values()].reduce((sum, each) => sum + each, 0);
       this.show(this.words(), found);
+      if (this.total) this.list.show(text, this.counts.get(this.rank) ? this.rank : nextRank(timeline.ranks.map((each) => each.rank), this.counts, this.rank, 1), -1);
+      else this.list.clear();
     } catch (error) {
       if (isLeft(error) || turn !== this.asked) return;
+      this.list.clear();
       this.show(error instanceof Error ? error.message : String(error), []);
     }
   }
@@ -160,8 +166,8 @@ export class Search {
   /** @param {string | null} words null to leave those that are there @param {{ rank: RankShown, found: Found }[]} hits of the ranks that are open */
   show(words, hits) {
     const { timeline } = this;
-    const { found, buttons } = timeline.elements;
-    if (words !== null) found.textContent = words;
+    const { buttons } = timeline.elements;
+    if (words !== null) this.tell(words);
     buttons.next.disabled = buttons.previous.disabled = this.total === 0;
     timeline.lit.clear();
     for (const { rank, found: { names } } of hits) {
@@ -195,6 +201,23 @@ export class Search {
     return this.going;
   }
 
+  /** One of the list. @param {number} rank @param {number} id @param {number} place counted from 0 */
+  visit(rank, id, place) {
+    this.going = this.going.then(async () => {
+      await this.openRank(rank);
+      await this.selection.go(rank, "events", id);
+      this.tell(this.placeWords(rank, place + 1));
+    });
+    return this.going;
+  }
+
+  /** @param {string} words */
+  tell(words) {
+    const { found } = this.timeline.elements;
+    found.textContent = words;
+    found.dataset.tip = words; // a narrow window cuts it
+  }
+
   /** @param {number} by */
   async step(by) {
     const { timeline, selection } = this;
@@ -204,7 +227,9 @@ export class Search {
       const { rank, hit } = await this.following(by);
       if (turn !== this.asked) return; // something else is searched for by now
       await selection.go(rank, "events", hit.id);
-      if (turn === this.asked) timeline.elements.found.textContent = this.placeWords(rank, hit.place);
+      if (turn !== this.asked) return;
+      this.tell(this.placeWords(rank, hit.place));
+      await this.list.show(this.text, rank, hit.place - 1);
     } catch (error) {
       if (!isLeft(error)) timeline.tell(error instanceof Error ? error.message : String(error), true);
     }

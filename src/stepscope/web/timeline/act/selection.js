@@ -5,6 +5,7 @@ import { showEvent, showFailure, showSpan } from "../details.js";
 import { heightOf, tracksBetween } from "./hits.js";
 import { sourceId } from "../draw/overlay.js";
 import { showRange } from "./ranges.js";
+import { showRelated } from "./related.js";
 
 /** @typedef {import("../timeline.js").Timeline} Timeline */
 /** @typedef {import("../types").Chosen} Chosen */
@@ -24,6 +25,15 @@ export class Selection {
     this.isHidden = false;
     /** @type {import("../types").EventShown | null} */
     this.event = null;
+    /** @type {{ id: number, name: string } | null} the slice as the server described it, of whatever layer */
+    this.shown = null;
+    this.related = Promise.resolve(); // when waits and other ranks are known
+  }
+
+  /** What belonged to the event before. */
+  forget() {
+    this.timeline.marked.waits = [];
+    this.timeline.marked.meeting = [];
   }
 
   get chosen() {
@@ -46,6 +56,7 @@ export class Selection {
     this.asked += 1;
     marked.chosen = marked.range = null;
     marked.links = [];
+    this.forget();
     this.tracks = [];
     this.event = null;
     this.open(false);
@@ -73,6 +84,7 @@ export class Selection {
     timeline.marked.range = null;
     if (known) {
       timeline.marked.links = [];
+      this.forget();
       timeline.marked.chosen = { rank, layer, id, ...known };
     }
     timeline.invalidate();
@@ -96,9 +108,12 @@ export class Selection {
     const { timeline } = this;
     timeline.marked.chosen = { rank, layer, id: event.id, start: timeline.placeOf(rank, event.after_ns), dur: event.dur_ns, row: event.row, track: event.track ?? null };
     timeline.marked.links = event.links ?? [];
+    this.forget();
+    this.shown = event;
     this.event = layer === "events" ? event : null;
     this.open(!this.isHidden);
-    if (layer === "events") showEvent(timeline.elements.drawer, event, rank, this);
+    const turn = this.asked;
+    if (layer === "events") this.related = showRelated(this, event, rank, showEvent(timeline.elements.drawer, event, rank, this), () => turn === this.asked);
     else showSpan(timeline.elements.drawer, event, rank, this);
     timeline.onChange();
     timeline.invalidate();
@@ -119,7 +134,7 @@ export class Selection {
   /** The drawer opens over what was selected: what could be seen before still can. @param {number} before the height before */
   keepInView(before) {
     const { timeline, chosen } = this;
-    const found = chosen && heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row);
+    const found = chosen && heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row, chosen);
     if (found && found.y >= timeline.scroll && found.y < timeline.scroll + before) timeline.reveal(found.y, 18);
   }
 
@@ -137,9 +152,9 @@ export class Selection {
     if (!chosen) return;
     timeline.unfoldGroup(chosen.rank, chosen.track);
     const key = chosen.track === null ? "" : `r${chosen.rank}/t${chosen.track}`;
-    const place = heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row);
+    const place = heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row, chosen);
     if (place && !place.isExact && timeline.arrangement.folded.delete(key)) timeline.arrange();
-    const found = heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row);
+    const found = heightOf(timeline.lines, sourceId(chosen.rank, chosen.layer), chosen.row, chosen);
     if (found) timeline.reveal(found.y, 18);
     timeline.onChange();
     timeline.invalidate();
@@ -219,6 +234,17 @@ export class Selection {
     if (link && this.chosen) await this.go(this.chosen.rank, "events", link.id);
   }
 
+  /** To what decided when the event began, or on to what it held up. @param {"to" | "from"} direction */
+  followWait(direction) {
+    return this.after(async () => {
+      await this.related;
+      const waits = this.timeline.marked.waits.filter((each) => each.direction === direction);
+      const next = waits.find((each) => each.decides) ?? waits[0];
+      if (next && this.chosen) await this.go(this.chosen.rank, "events", next.id);
+      else this.timeline.tell(direction === "from" ? "Nothing that it waited for is known." : "Nothing that waited for it is known.");
+    });
+  }
+
   /** @param {boolean} kept */
   mark(kept) {
     const { marked } = this.timeline;
@@ -254,6 +280,7 @@ export class Selection {
     const turn = (this.asked += 1);
     timeline.marked.chosen = null;
     timeline.marked.links = [];
+    this.forget();
     timeline.marked.range = { start, end };
     this.event = null;
     this.tracks = tracks;

@@ -3,7 +3,8 @@
 /** @typedef {{ name: string, kind: string, count: number, total_ns: number, self_ns: number, mean_ns: number, max_ns: number }} NameTotal */
 /** @typedef {{ title: string, count: number, busy_ns: number, busy_share: number }} TrackTotal */
 /** @typedef {{ title: string, busy_share: number }} DeviceTotal */
-/** @typedef {{ events: number, names: NameTotal[], names_total: number, tracks: TrackTotal[], devices: DeviceTotal[] }} Totals */
+/** @typedef {NameTotal & { step_ns: number | null, share: number }} PivotRow per step, and of the range */
+/** @typedef {{ events: number, steps: number | null, names: NameTotal[], names_total: number, tracks: TrackTotal[], devices: DeviceTotal[] }} Totals */
 
 /** One for all ranks; tracks and devices say whose they are. @param {{ rank: number, found: Totals }[]} each @returns {Totals} */
 export function joined(each) {
@@ -11,6 +12,7 @@ export function joined(each) {
   const names = joinedNames(each.flatMap(({ found }) => found.names));
   return {
     events: each.reduce((sum, { found }) => sum + found.events, 0),
+    steps: Math.max(...each.map(({ found }) => found.steps ?? 0)) || null,
     names,
     names_total: Math.max(names.length, ...each.map(({ found }) => found.names_total)),
     tracks: each.flatMap(({ rank, found }) => found.tracks.map((track) => ({ ...track, title: `rank ${rank}: ${track.title}` }))),
@@ -18,8 +20,19 @@ export function joined(each) {
   };
 }
 
+/** Rows with what they take in a step, and as a share of the range. @param {NameTotal[]} rows @param {number | null} steps in the range @param {number} ns of the range @returns {PivotRow[]} */
+export function pivotRows(rows, steps, ns) {
+  return rows.map((row) => ({ ...row, step_ns: steps ? Math.round(row.total_ns / steps) : null, share: row.total_ns / Math.max(1, ns) }));
+}
+
+/** The query for the events of a range. @param {string[]} wheres of each rank */
+export function rangeQuery(wheres) {
+  const condition = wheres.length === 1 ? wheres[0] : wheres.map((where) => `(${where})`).join("\n   OR ");
+  return `SELECT *\nFROM events\nWHERE ${condition}\nORDER BY start_ns, id`;
+}
+
 /** @param {NameTotal[]} rows */
-function joinedNames(rows) {
+export function joinedNames(rows) {
   /** @type {Map<string, NameTotal>} */
   const found = new Map();
   for (const row of rows) {

@@ -2,13 +2,15 @@
 
 import { arrange, h } from "../../ui/dom.js";
 import { count } from "../../text/format.js";
-import { lineAt } from "../lines.js";
+import { lineAt, stuckHeight, stuckLines } from "../lines.js";
 
 /** @typedef {import("../types").Line} Line */
 /**
  * @typedef {{ fold(key: string): void, pin(key: string): void, move(key: string, by: number): void,
  *   drop(key: string, before: string): void, note(key: string): void }} Actions
  */
+
+const WORDS = 23; // pixels that the words of a heading take
 
 /** Only the lines in view are elements; one is made again when it says something else. */
 export class Tracks {
@@ -35,11 +37,15 @@ export class Tracks {
     const first = lineAt(lines, scroll);
     let last = first;
     while (last < lines.length && lines[last].y < scroll + height) last += 1;
+    const stuck = new Map(stuckLines(lines, scroll).map((each) => [each.line, each.y]));
+    const top = scroll + stuckHeight(stuckLines(lines, scroll));
+    const shown = [...stuck.keys(), ...lines.slice(first, last).filter((line) => !stuck.has(line))];
     const focused = document.activeElement instanceof HTMLElement && this.inner.contains(document.activeElement) ? document.activeElement : null;
-    this.made = new Map(lines.slice(first, last).map((line) => {
+    this.made = new Map(shown.map((line) => {
       const says = `${line.key}|${line.kind}|${line.folded}|${line.pinned}|${line.allRows}|${line.events}|${line.title}|${line.detail}`;
       const element = this.made.get(says) ?? this.element(line);
-      Object.assign(element.style, place(line));
+      Object.assign(element.style, place(line, stuck.get(line), scroll, top));
+      element.classList.toggle("stuck", stuck.has(line));
       return [says, element];
     }));
     arrange(this.inner, [...this.made.values()]);
@@ -109,9 +115,15 @@ export class Tracks {
   }
 }
 
-/** @param {Line} line */
-function place(line) {
-  return { top: `${line.y}px`, height: `${line.height}px` };
+/**
+ * Where its element is; the words of a track that begins above the view stay in it as long as any of its rows does.
+ * @param {Line} line @param {number | undefined} stuck its height on the screen, of a heading that stays at the top
+ * @param {number} scroll @param {number} top from where on lines can be seen
+ */
+export function place(line, stuck, scroll, top) {
+  const isHeading = line.kind === "rank" || line.kind === "group";
+  const down = isHeading ? 0 : Math.max(0, Math.min(top - line.y, line.height - WORDS));
+  return { top: `${stuck === undefined ? line.y : scroll + stuck}px`, height: `${line.height}px`, paddingTop: down ? `${down + 2}px` : "" };
 }
 
 /** @param {Line} line */

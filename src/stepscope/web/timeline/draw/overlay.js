@@ -1,14 +1,15 @@
 // What lies over the picture: the selected slice and its links, the selected range, marks, and the slice under the pointer.
 
 import { duration } from "../../text/format.js";
-import { heightOf } from "../act/hits.js";
+import { groupOf, heightOf } from "../act/hits.js";
+import { lastToCome } from "../act/related.js";
 import { FONT } from "./labels.js";
-import { ROW } from "../lines.js";
+import { ROW, stuckHeight, stuckLines } from "../lines.js";
 
 /** @typedef {import("../types").Chosen} Chosen */
 /** @typedef {import("../types").LinkShown} LinkShown */
 /**
- * @typedef {{ hover: import("../types").Hit | null, chosen: Chosen | null, links: LinkShown[], range: { start: number, end: number } | null,
+ * @typedef {{ hover: import("../types").Hit | null, chosen: Chosen | null, links: LinkShown[], waits: (import("../types").WaitShown & { direction: "to" | "from" })[], meeting: import("../types").CallShown[], range: { start: number, end: number } | null,
  *   marks: { start: number, end: number, kept: boolean }[], bands: { start: number, end: number, isCurrent: boolean }[], pointer: number | null }} Marked
  */
 
@@ -22,7 +23,7 @@ export function sourceId(rank, layer) {
 /** How far rows that come or go move the selected slice, where it is in view: it stays where it is. @param {import("./painter.js").Scene} scene @param {import("../types").Line[]} lines the new ones @param {Chosen | null} chosen */
 export function movedBy(scene, lines, chosen) {
   if (!chosen) return 0;
-  const [before, after] = [scene.lines, lines].map((each) => heightOf(each, sourceId(chosen.rank, chosen.layer), chosen.row));
+  const [before, after] = [scene.lines, lines].map((each) => heightOf(each, sourceId(chosen.rank, chosen.layer), chosen.row, chosen));
   return before && after && before.y >= scene.scroll && before.y < scene.scroll + scene.height ? after.y - before.y : 0;
 }
 
@@ -45,12 +46,25 @@ export function paintOverlay(ctx, scene, marked, palette, placeOf) {
   }
   const isRangeInView = marked.range && marked.range.end >= scene.viewport.start && marked.range.start <= scene.viewport.end;
   if (marked.range && isRangeInView) paintRange(ctx, x(marked.range.start), x(marked.range.end), scene.height, marked.range.end - marked.range.start, palette);
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(0, stuckHeight(stuckLines(scene.lines, scene.scroll)), width, scene.height);
+  ctx.clip(); // what a heading at the top covers is not pointed at
   if (marked.hover) {
     const { hover } = marked;
     const place = heightOf(scene.lines, hover.source.id, hover.row);
     if (place) outline(ctx, x(hover.start), x(hover.start + hover.dur), place.y - scene.scroll, palette.ink, 1);
   }
-  if (marked.chosen) paintChosen(ctx, scene, marked.chosen, marked.links, palette, x, placeOf);
+  if (marked.meeting.length) paintMeeting(ctx, scene, marked.meeting, palette, x, placeOf);
+  if (marked.chosen) {
+    const known = new Set(marked.links.map((link) => link.id));
+    const waits = marked.waits.filter((wait) => wait.decides && !known.has(wait.id));
+    ctx.setLineDash([5, 3]);
+    paintChosen(ctx, scene, marked.chosen, waits, palette, x, placeOf);
+    ctx.setLineDash([]);
+    paintChosen(ctx, scene, marked.chosen, marked.links, palette, x, placeOf);
+  }
+  ctx.restore();
 }
 
 /**
@@ -105,16 +119,16 @@ function paintRange(ctx, left, right, height, ns, palette) {
 }
 
 /**
- * @param {CanvasRenderingContext2D} ctx @param {import("./painter.js").Scene} scene @param {Chosen} chosen @param {LinkShown[]} links
+ * @param {CanvasRenderingContext2D} ctx @param {import("./painter.js").Scene} scene @param {Chosen} chosen @param {Pick<LinkShown, "direction" | "row" | "track" | "after_ns" | "dur_ns">[]} links
  * @param {import("./colours.js").Palette} palette @param {(time: number) => number} x @param {(rank: number, after: number) => number} placeOf
  */
 function paintChosen(ctx, scene, chosen, links, palette, x, placeOf) {
-  const own = heightOf(scene.lines, sourceId(chosen.rank, chosen.layer), chosen.row);
+  const own = heightOf(scene.lines, sourceId(chosen.rank, chosen.layer), chosen.row, chosen);
   if (!own) return;
   const y = own.y - scene.scroll;
   outline(ctx, x(chosen.start), x(chosen.start + chosen.dur), y, palette.ink, 2);
   for (const link of links.slice(0, MOST_ARROWS)) {
-    const other = heightOf(scene.lines, sourceId(chosen.rank, "events"), link.row);
+    const other = heightOf(scene.lines, sourceId(chosen.rank, "events"), link.row, { rank: chosen.rank, track: link.track });
     if (!other) continue;
     const start = placeOf(chosen.rank, link.after_ns);
     const there = { start, end: start + link.dur_ns, y: other.y - scene.scroll };
@@ -122,6 +136,26 @@ function paintChosen(ctx, scene, chosen, links, palette, x, placeOf) {
     const [from, to] = link.direction === "to" ? [here, there] : [there, here];
     outline(ctx, x(there.start), x(there.end), there.y, palette.accent, 1.5);
     arrow(ctx, x(from.end), from.y + ROW / 2, x(to.start), to.y + ROW / 2, palette.accent, palette.paper);
+  }
+}
+
+/**
+ * One collective on several ranks: from the one that came last, at that moment, to those that waited for it.
+ * @param {CanvasRenderingContext2D} ctx @param {import("./painter.js").Scene} scene @param {import("../types").CallShown[]} calls
+ * @param {import("./colours.js").Palette} palette @param {(time: number) => number} x @param {(rank: number, after: number) => number} placeOf
+ */
+function paintMeeting(ctx, scene, calls, palette, x, placeOf) {
+  const places = calls.flatMap((call) => {
+    const found = heightOf(scene.lines, sourceId(call.rank, "events"), call.row) ?? groupOf(scene.lines, call.rank, call.track);
+    const start = placeOf(call.rank, call.after_ns);
+    return found ? [{ call, start, end: start + call.dur_ns, y: found.y - scene.scroll }] : [];
+  });
+  const last = places.find(({ call }) => call === lastToCome(calls));
+  for (const place of places) {
+    outline(ctx, x(place.start), x(place.end), place.y, palette.error, 1.5);
+    if (!last || place === last) continue;
+    const moment = Math.min(place.end, Math.max(place.start, last.start));
+    arrow(ctx, x(last.start), last.y + ROW / 2, x(moment), place.y + ROW / 2, palette.error, palette.paper);
   }
 }
 

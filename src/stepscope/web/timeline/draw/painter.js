@@ -7,7 +7,7 @@ import { counterCurve, paintGreatest } from "./counters.js";
 import { paintCurve } from "./curve.js";
 import { BLOCK_ROWS } from "../net/decode.js";
 import { FONT, Labels } from "./labels.js";
-import { GROUP_HEIGHT, ROW } from "../lines.js";
+import { GROUP_HEIGHT, ROW, stuckLines } from "../lines.js";
 import { ticks } from "./ruler.js";
 
 /** @typedef {import("../types").Line} Line */
@@ -103,6 +103,7 @@ export class Painter {
     for (const { line, top, most } of curves) {
       if (most > 0 && !line.folded) paintGreatest(ctx, line, top, most, palette);
     }
+    for (const { line, y } of stuckLines(scene.lines, scene.scroll)) this.paintHeading(line, y, width);
     scene.tiles.want(wishes, likely);
   }
 
@@ -117,10 +118,9 @@ export class Painter {
     for (const line of visible) {
       const y = line.y - scene.scroll;
       if (line.kind === "group" || line.kind === "rank") {
-        ctx.fillStyle = palette.card;
-        ctx.fillRect(0, y, width, line.height);
+        this.paintHeading(line, y, width);
+        continue;
       }
-      if (line.kind === "rank" && line.detail) this.paintRemark(line.detail, y + line.height / 2, width);
       ctx.fillStyle = palette.rule;
       ctx.fillRect(0, y + line.height - 1, width, 1);
       if (line.pinned) {
@@ -128,6 +128,17 @@ export class Painter {
         ctx.fillRect(0, y, 2, line.height - 1);
       }
     }
+  }
+
+  /** The strip of a rank or a group. @param {Line} line @param {number} y @param {number} width */
+  paintHeading(line, y, width) {
+    const { ctx } = this;
+    const palette = /** @type {import("./colours.js").Palette} */ (this.palette);
+    ctx.fillStyle = palette.card;
+    ctx.fillRect(0, y, width, line.height);
+    if (line.kind === "rank" && line.detail) this.paintRemark(line.detail, y + line.height / 2, width);
+    ctx.fillStyle = palette.rule;
+    ctx.fillRect(0, y + line.height - 1, width, 1);
   }
 
   /** What a rank's heading says, where its slices would be. @param {string} words @param {number} y @param {number} width */

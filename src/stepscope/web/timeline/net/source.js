@@ -4,6 +4,8 @@ import { Names } from "./names.js";
 
 /** @typedef {import("../types").Source} Source */
 
+const MOST_RANKS = 64; // of one question
+
 /** What requests about a rank carry: `moved` where its events were put on the clock of the one that is shown. @param {import("../types").Layout} layout */
 function queryOf(layout) {
   return { key: layout.key, rank: layout.rank, ...(layout.moved === null ? {} : { moved: layout.moved }) };
@@ -14,6 +16,11 @@ export function eventsOf(layout, zero) {
   return {
     id: `${layout.rank}`, query: queryOf(layout), shift: layout.shift_ns - zero, rank: layout.rank, layer: "events",
   };
+}
+
+/** Folded devices: the same events, all streams of a device in one row. @param {Source} events @returns {Source} */
+export function mergedOf(events) {
+  return { ...events, id: `${events.id}/merged`, query: { ...events.query, layer: "merged" } };
 }
 
 /** @param {import("../types").Layout} layout @param {string} layer @param {number} zero when time begins @returns {Source} */
@@ -93,6 +100,16 @@ export class Asker {
     return this.api.get(`${this.base}/arguments`, { rank, id });
   }
 
+  /** @param {number} rank @param {number} id @returns {Promise<import("../types").WaitsShown>} */
+  waits(rank, id) {
+    return this.api.get(`${this.base}/waits`, { ...this.who(rank), id });
+  }
+
+  /** The same collective on other ranks. @param {number} rank @param {number} id @param {number[]} ranks @param {number} beside the one that is shown @returns {Promise<{ calls: import("../types").CallShown[] }>} */
+  meeting(rank, id, ranks, beside) {
+    return this.api.get(`${this.base}/meeting`, { rank, id, ranks: ranks.slice(0, MOST_RANKS).join(","), beside });
+  }
+
   /** The slice of the critical path at a moment. @param {number} rank @param {bigint} at */
   onPath(rank, at) {
     return this.api.get(`${this.base}/path`, { ...this.who(rank), at: String(at) });
@@ -108,6 +125,11 @@ export class Asker {
     return this.api.get(`${this.base}/search`, { ...this.who(rank), q: text });
   }
 
+  /** A page of the hits. @param {number} rank @param {string} text @param {number} first @returns {Promise<import("../types").HitsListed>} */
+  hitList(rank, text, first) {
+    return this.api.get(`${this.base}/hitlist`, { ...this.who(rank), q: text, first });
+  }
+
   /** How many hits every rank has. @param {string} text @returns {Promise<{ count: number, ranks: { rank: number, count: number }[] }>} */
   hits(text) {
     return this.api.get(`${this.base}/hits`, { q: text });
@@ -121,6 +143,21 @@ export class Asker {
   /** @param {number} rank @param {bigint} start @param {bigint} end @param {number[]} tracks */
   range(rank, start, end, tracks) {
     return this.api.get(`${this.base}/range`, { ...this.who(rank), start: String(start), end: String(end), tracks: tracks.join(",") });
+  }
+
+  /** Totals by category or module. @param {number} rank @param {bigint} start @param {bigint} end @param {number[]} tracks @param {string} by */
+  pivot(rank, start, end, tracks, by) {
+    return this.api.get(`${this.base}/pivot`, { ...this.who(rank), start: String(start), end: String(end), tracks: tracks.join(","), by });
+  }
+
+  /** What follows WHERE in a query for the events of a range. @param {number} rank @param {bigint} start @param {bigint} end @param {number[]} tracks */
+  where(rank, start, end, tracks) {
+    return this.api.get(`${this.base}/where`, { ...this.who(rank), start: String(start), end: String(end), tracks: tracks.join(",") });
+  }
+
+  /** The address of its events as a Chrome trace. @param {number} rank @param {bigint} start @param {bigint} end @param {number[]} tracks */
+  rangeFile(rank, start, end, tracks) {
+    return this.api.url(`${this.base}/chrome`, { ...this.who(rank), start: String(start), end: String(end), tracks: tracks.join(",") });
   }
 
   /** The account of a range. @param {number} rank @param {bigint} start @param {bigint} end */
