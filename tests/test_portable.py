@@ -22,7 +22,7 @@ NAMES = {
 
 class Refuses:
     def find_spec(self, name, path=None, target=None):
-        if name in MODULES and sys._getframe(1):
+        if name in MODULES:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 def take_away():
@@ -84,4 +84,4 @@ def test_capture_says_that_it_needs_sockets_of_unix() -> None:
     code = "from stepscope.capture.command.app import run_command\nsys.stderr = sys.stdout\nprint(run_command(['capture', '4711']))"
     said = without_posix(code)
     assert said.endswith("\n1")
-    assert "needs Unix sockets" in said
+    assert "needs unix sockets" in said.lower()
