@@ -179,7 +179,7 @@ wheels: $(BUILDER)/.made ## sdists and wheels of both distributions, compiled fo
 	$(BUILDER)/bin/python -m build --no-isolation --outdir dist . >build/wheels.log 2>&1 || { tail -n 30 build/wheels.log; exit 1; }
 	@ls -l dist
 
-release-check: wheels $(FRAMEWORKS)/.dev ## before a release: tests, wheels in clean environments of each Python, docs, links, licences of dependencies
+release-check: wheels $(FRAMEWORKS)/.dev ## all that a release needs (tests, wheels in clean environments of each Python, docs, links, licences of dependencies)
 	$(MAKE) test
 	$(PY) -m tests.distributions dist --frameworks $(FRAMEWORKS)
 	$(if $(shell grep -s '^docs:' Makefile),$(MAKE) docs,@echo "SKIPPED: there is no target docs." >&2)

@@ -22,6 +22,8 @@ DOCS = Path("docs")
 SHARED = "stepscope.native._shared"
 # Translating to C takes a while: metadata and sdist do without.
 COMPILES = {"build", "build_ext", "bdist_wheel", "editable_wheel", "install", "develop"}
+# A compiled wheel serves every Python from here on, just as fast (docs/development.md): the stable ABI has had buffers since.
+STABLE_SINCE = (3, 11)
 # Compiling takes a fifth longer with debug information; who sets CFLAGS decides for themselves.
 FLAGS = [] if "CFLAGS" in os.environ or os.name == "nt" else ["-g0"]
 
@@ -84,13 +86,23 @@ def extensions() -> list[Extension]:
         "build_dir": str(BUILD),
         "language_level": 3,
         "quiet": True,
+        "compiler_directives": {"show_performance_hints": False},
         "shared_utility_qualified_name": SHARED,
     }
     built: list[Extension] = [*cythonize(found, **options), Extension(SHARED, [shared_source()])]
     for extension in built:
         extension.optional = True
         extension.extra_compile_args = FLAGS
+        if is_for_stable_abi():
+            extension.py_limited_api = True
+            extension.define_macros.append(("Py_LIMITED_API", "0x{:02X}{:02X}0000".format(*STABLE_SINCE)))
     return built
+
+
+def is_for_stable_abi() -> bool:
+    """Of wheels; what is built in place is for one Python. A Python without its lock has no stable ABI."""
+    is_locked = not sysconfig.get_config_var("Py_GIL_DISABLED")
+    return "bdist_wheel" in sys.argv and sys.version_info >= STABLE_SINCE and is_locked
 
 
 def module_of(path: Path) -> str:
@@ -156,4 +168,7 @@ setup(
     package_dir={"": "src"},
     ext_modules=extensions(),
     cmdclass={"build_ext": FreshBuild, "build_py": TheRest},
+    options={"bdist_wheel": {"py_limited_api": "cp{}{}".format(*STABLE_SINCE)}}
+    if is_for_stable_abi()
+    else {},
 )
