@@ -1,4 +1,4 @@
-"""Messages of the commands that record: what they need of whoever prints for them, and plain text where nothing else is installed."""
+"""Messages of the commands that record: the printer that they need, and plain text where nothing else is installed."""
 
 from __future__ import annotations
 
