@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
 import time
@@ -36,9 +37,10 @@ import json, sysconfig
 from importlib.metadata import distribution
 from pathlib import Path
 place = Path(sysconfig.get_path("purelib"))
-listed = {str(file.locate()) for name in %r for file in distribution(name).files}
-there = {str(path) for path in (place / "stepscope").rglob("*") if path.is_file() and "__pycache__" not in path.parts}
-print(json.dumps(sorted(there ^ {name for name in listed if name.startswith(str(place / "stepscope") + "/")})))
+owned = {Path(file.locate()) for name in %r for file in distribution(name).files}
+there = {path for path in (place / "stepscope").rglob("*") if path.is_file()}
+ours = {path for path in owned if path.is_relative_to(place / "stepscope")}
+print(json.dumps(sorted(str(path) for path in there ^ ours if path.suffix != ".pyc")))
 """
 _PLACE = "import sysconfig; print(sysconfig.get_path('purelib'))"
 _INTERPRETED = "from stepscope.native import interpreted; print(len(interpreted()))"
@@ -96,6 +98,7 @@ class Check:
     """Collects what was tried."""
 
     dist: Path
+    only: str = ""
     failed: list[str] = field(default_factory=list)
 
     def file(self, pattern: str) -> Path | None:
@@ -111,6 +114,8 @@ class Check:
 
     def attempt(self, what: str, work: Callable[[], str]) -> None:
         """Print how it ended, in a line."""
+        if not re.search(self.only, what):
+            return
         began = time.monotonic()
         try:
             line = f"ok      {what}: {work()}"
@@ -123,7 +128,7 @@ class Check:
 def main() -> int:
     """0 if everything works."""
     arguments = _arguments()
-    check = Check(arguments.dist.resolve())
+    check = Check(arguments.dist.resolve(), arguments.only)
     here = Path(sys.executable).resolve()
     _this_python(check, here)
     for version in read_project().pythons:
@@ -138,6 +143,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m tests.distributions", description=__doc__)
     parser.add_argument("dist", type=Path, help="the folder that `make wheels` has filled")
     parser.add_argument("--frameworks", type=Path, help="an environment with PyTorch, Keras and JAX")
+    parser.add_argument("--only", metavar="REGEX", default="", help="what to try, by its line in the output")
     return parser.parse_args()
 
 
@@ -179,17 +185,23 @@ def _upgrade(check: Check, python: Path) -> str:
     """The recorder records and says what it lacks; the whole over it leaves no file that nobody owns."""
     recorder, wheel = check.one(f"{RECORDER}-*.whl"), _wheel_for(check, python)
     with clean(python, compiler=False) as tried:
-        light_s, light_mib = tried.install("--no-index", recorder), 0.0
+        light_s = tried.install("--no-index", recorder)
         light_mib = tried.mib()
         _expect("(stepscope-capture)" in tried.command("--version"), "the recorder gives another version")
-        _expect(tried.ask(_FILES % (["stepscope-capture"],)) == "[]", "files that nobody owns")
+        _expect_owned(tried, "stepscope-capture")
         whole_s = tried.install(recorder, wheel)
         _expect(tried.command("--version") == f"stepscope {__version__}\n", "the whole gives another version")
-        _expect(tried.ask(_FILES % (["stepscope-capture", "stepscope"],)) == "[]", "files that nobody owns")
+        _expect_owned(tried, "stepscope-capture", "stepscope")
         _expect(tried.ask(_INTERPRETED) == "0", "the wheel has no compiled loops")
         first_s = _first_report(tried)
         _check_licences(tried)
         return f"recorder {light_s:.1f} s, {light_mib:.1f} MiB; whole {whole_s:.0f} s, {tried.mib():.0f} MiB; first report {first_s:.1f} s"
+
+
+def _expect_owned(tried: Tried, *names: str) -> None:
+    """Every file of ours belongs to one of these distributions, and every file of theirs is there."""
+    stray = tried.ask(_FILES % (names,))
+    _expect(stray == "[]", f"stale or missing files: {stray}")
 
 
 def _wheel_for(check: Check, python: Path) -> Path:
