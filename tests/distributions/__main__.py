@@ -27,7 +27,7 @@ from tests.versions.environments import Failed, interpreter, run
 from tests.versions.pythons import find_python
 from tests.versions.requirements import ROOT, read_project
 
-SAMPLE = ROOT / "src" / "stepscope" / "samples" / "tiny_gpt.pt.trace.json.gz"
+SAMPLE = Path("stepscope", "samples", "tiny_gpt.pt.trace.json.gz")  # where it is installed
 LOOPS = ROOT / "tests" / "capture" / "jobs" / "loops.py"
 # By the name of the loop in LOOPS.
 FRAMEWORKS = {"PyTorch": "loader", "Keras": "keras", "JAX": "jax_markers"}
@@ -233,7 +233,7 @@ def _from_sdist(check: Check, python: Path, *, compiler: bool) -> str:
 def _first_report(tried: Tried) -> float:
     """Of the sample that ships with stepscope, in a fresh process."""
     began = time.monotonic()
-    text = tried.command("report", SAMPLE)
+    text = tried.command("report", tried.place / SAMPLE)
     _expect("step" in text, "the report is empty")
     return time.monotonic() - began
 
