@@ -84,12 +84,10 @@ class Tried:
 
     def mib(self) -> float:
         """The size of all that is installed, without pip and setuptools."""
-        files = [path for path in self.place.rglob("*") if path.is_file()]
-        ours = [
-            path
-            for path in files
-            if path.relative_to(self.place).parts[0].split("-")[0] not in ("pip", "setuptools")
-        ]
+        place = self.place
+        files = [path for path in place.rglob("*") if path.is_file()]
+        tools = ("pip", "setuptools")
+        ours = [path for path in files if path.relative_to(place).parts[0].split("-")[0] not in tools]
         return sum(path.stat().st_size for path in ours) / MIB
 
 
