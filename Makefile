@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 SAMPLES := $(filter-out %.py %.md,$(wildcard src/stepscope/samples/*))
-PROJECT := pyproject.toml setup.py
+PROJECT := pyproject.toml setup.py requirements.txt $(addprefix packaging/capture/,pyproject.toml setup.py files.txt)
 # A C compiler without Python's headers compiles none of the hot loops.
 HEADERS := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null)
 COMPILER := $(shell printf '\043include <Python.h>\nint main(void) { return 0; }\n' | \
@@ -23,7 +23,9 @@ endif
 
 PY := $(VENV)/bin/python
 STEPSCOPE := $(VENV)/bin/stepscope
-INSTALL := $(PY) -m pip install -qq --disable-pip-version-check $(EDITABLE)
+INSTALL := $(PY) -m pip install -qq --disable-pip-version-check
+# The recorder and the rest, from their folders in one call: no index is asked for ours.
+OURS := $(foreach place,./packaging/capture .,$(EDITABLE) $(place))
 # Of tools and frameworks most modules are never imported: each is compiled when it is.
 PIP := -m pip install -qq --disable-pip-version-check --no-compile
 # Some machines keep no bytecode: hundreds of processes would then compile the same modules again and again.
@@ -31,11 +33,13 @@ export PYTHONDONTWRITEBYTECODE :=
 # What pyproject.toml lists as dev, on its own: asking pip for .[dev] would compile everything again.
 TOOLS_OF_DEV := from importlib.metadata import requires; \
 	print(*(line.split(';')[0] for line in requires('stepscope') if 'dev' in line.partition('extra ==')[2]))
+# Builds what is released, with the tools of pyproject.toml and nothing else.
+BUILDER := .venv-build
 # Real frameworks, on the CPU, for the tests of capture: too large to have in every environment.
 FRAMEWORKS := .venv-frameworks
 FRAMEWORK_PACKAGES := torch==2.13.0 'tensorflow==2.21.*' jax keras lightning transformers accelerate xprof
 NEEDED_TO_RUN := from importlib.metadata import requires; \
-	print(*(repr(line.split(';')[0]) for line in requires('stepscope') if 'extra ==' not in line))
+	print(*(repr(line.split(';')[0]) for line in requires('stepscope') if 'extra ==' not in line and not line.startswith('stepscope')))
 # The site is made by programs of its own, which nothing else here needs.
 DOCS := .venv-docs
 TOOLS_OF_DOCS := from importlib.metadata import requires; \
@@ -71,10 +75,10 @@ FUZZ_SECONDS ?= 600
 FUZZ_CASES ?= 3000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test all-parts unit lint pytest web web-tools capture native docs docs-test versions bench soak fuzz-asan clean
+.PHONY: help demo test all-parts unit lint pytest web web-tools capture native docs docs-test versions bench soak fuzz-asan wheels release-check clean
 
 help: ## what can be made here
-	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | expand -t 4 | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | expand -t 4 | awk -F: '{ printf "  make %-13s %s\n", $$1, $$2 }'
 
 demo: $(VENV)/.run ## record a small training loop, explain it, and show it with a profile of a GPU that ships with stepscope
 	@rm -rf demo-out/logs && mkdir -p demo-out
@@ -181,7 +185,19 @@ soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, damaged prof
 fuzz-asan: .venv-asan/.dev ## the compiled hot loops and readers under AddressSanitizer
 	$(ASAN) STEPSCOPE_EXPECT=compiled .venv-asan/bin/python -m pytest tests/native tests/formats
 
+wheels: $(BUILDER)/.made ## sdists and wheels of both distributions, compiled for this Python, in dist/
+	@rm -rf dist
+	$(BUILDER)/bin/python -m build --no-isolation --outdir dist packaging/capture >build/wheels.log 2>&1 || { tail -n 30 build/wheels.log; exit 1; }
+	$(BUILDER)/bin/python -m build --no-isolation --outdir dist . >build/wheels.log 2>&1 || { tail -n 30 build/wheels.log; exit 1; }
+	@ls -l dist
+
+release-check: wheels $(FRAMEWORKS)/.dev ## all that a release needs (tests, wheels in clean environments of each Python, docs, links, licences of dependencies)
+	$(MAKE) test
+	$(PY) -m tests.distributions dist --frameworks $(FRAMEWORKS)
+	$(if $(shell grep -s '^docs:' Makefile),$(MAKE) docs,@echo "SKIPPED: there is no target docs." >&2)
+
 clean: ## remove everything that was made here
+	rm -rf packaging/capture/src packaging/capture/build packaging/capture/LICENSE
 	rm -rf .venv .venv-* node_modules build dist site demo-out .bench .fuzz .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
 	find src tests benchmarks -name '__pycache__' -prune -exec rm -rf {} +
 	find src -name '*.so' -delete
@@ -195,9 +211,18 @@ $(VENV)/.made:
 	@$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
+$(BUILDER)/.made: pyproject.toml
+	@mkdir -p build
+	@$(PYTHON) -m venv --clear $(BUILDER)
+	@$(BUILDER)/bin/python $(PIP) build 'setuptools>=77' 'cython>=3.2'
+	@touch $@
+
 $(VENV)/.run: $(VENV)/.made $(PROJECT) $(SOURCES)
 	@rm -rf build/lib* build/bdist*
-	@$(INSTALL) .
+	@# An environment from before there was a recorder: pip would remove files of the new one together with the old one.
+	@$(PY) -c "from importlib.metadata import version; version('stepscope-capture')" 2>/dev/null || \
+	  $(PY) -m pip uninstall -qq -y stepscope
+	@$(INSTALL) $(OURS)
 	@touch $@
 
 # The tests of the hot loops need little: all of dev would take a minute to install.
@@ -232,5 +257,5 @@ $(DOCS)/.made: $(PROJECT) | $(VENV)/.run
 	@rm -rf build/lib* build/bdist*
 	@$(PYTHON) -m venv --clear .venv-asan
 	@CFLAGS='-fsanitize=address -fno-omit-frame-pointer -g -O1' LDFLAGS=-fsanitize=address \
-	  .venv-asan/bin/python $(PIP) '.[dev]'
+	  .venv-asan/bin/python $(PIP) ./packaging/capture '.[dev]'
 	@touch $@

@@ -1,21 +1,29 @@
 """Builds the hot loops of stepscope.native; where they cannot be built, the same sources run interpreted."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 import tempfile
 from pathlib import Path
 
-from setuptools import Extension, setup
+from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
-NATIVE = Path("src/stepscope/native")
+SOURCE = Path("src/stepscope")
+NATIVE = SOURCE / "native"
+# What is in stepscope-capture, and therefore not here.
+RECORDER = Path("packaging/capture/files.txt")
 BUILD = Path("build/cython")
 DOCS = Path("docs")
 # What Cython needs for memoryviews, compiled once instead of in every hot loop: that saves more than half the time.
 SHARED = "stepscope.native._shared"
+# Translating to C takes a while: metadata and sdist do without.
+COMPILES = {"build", "build_ext", "bdist_wheel", "editable_wheel", "install", "develop"}
+# A compiled wheel serves every Python from here on, just as fast (docs/development.md): the stable ABI has had buffers since.
+STABLE_SINCE = (3, 11)
 # Compiling takes a fifth longer with debug information; who sets CFLAGS decides for themselves.
 FLAGS = [] if "CFLAGS" in os.environ or os.name == "nt" else ["-g0"]
 
@@ -44,8 +52,14 @@ class FreshBuild(build_ext):
             path.unlink(missing_ok=True)
 
 
-class WithDocs(build_py):
-    """Puts the documentation into the package: the page shows it beside its figures."""
+class TheRest(build_py):
+    """Leaves out what stepscope-capture has, and puts the documentation in: the page shows it beside its figures."""
+
+    def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
+        found: list[tuple[str, str, str]] = super().find_package_modules(package, package_dir)
+        if package != "stepscope":
+            return found
+        return [module for module in found if f"{module[1]}.py" not in recorder()]
 
     def run(self) -> None:
         super().run()
@@ -58,6 +72,8 @@ class WithDocs(build_py):
 
 def extensions() -> list[Extension]:
     """The hot loops as optional extensions: without Cython or a C compiler the install still succeeds."""
+    if not COMPILES & set(sys.argv):
+        return []
     try:
         from Cython.Build import cythonize
     except ImportError:
@@ -70,13 +86,23 @@ def extensions() -> list[Extension]:
         "build_dir": str(BUILD),
         "language_level": 3,
         "quiet": True,
+        "compiler_directives": {"show_performance_hints": False},
         "shared_utility_qualified_name": SHARED,
     }
     built: list[Extension] = [*cythonize(found, **options), Extension(SHARED, [shared_source()])]
     for extension in built:
         extension.optional = True
         extension.extra_compile_args = FLAGS
+        if is_for_stable_abi():
+            extension.py_limited_api = True
+            extension.define_macros.append(("Py_LIMITED_API", "0x{:02X}{:02X}0000".format(*STABLE_SINCE)))
     return built
+
+
+def is_for_stable_abi() -> bool:
+    """Of wheels; what is built in place is for one Python. A Python without its lock has no stable ABI."""
+    is_locked = not sysconfig.get_config_var("Py_GIL_DISABLED")
+    return "bdist_wheel" in sys.argv and sys.version_info >= STABLE_SINCE and is_locked
 
 
 def module_of(path: Path) -> str:
@@ -111,4 +137,38 @@ def shared_source() -> str:
     return str(path)
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": FreshBuild, "build_py": WithDocs})
+def version() -> str:
+    """As `import stepscope` says it: the one place."""
+    text = (SOURCE / "__init__.py").read_text("utf-8")
+    return re.findall(r'^__version__ = "([^"]+)"', text, re.MULTILINE)[0]
+
+
+def recorder() -> set[str]:
+    """Names of files and folders below src/stepscope."""
+    return set(lines_of(RECORDER))
+
+
+def requirements() -> list[str]:
+    """What is needed to run: the recorder of the same version, and others."""
+    return [f"stepscope-capture=={version()}", *lines_of(Path("requirements.txt"))]
+
+
+def lines_of(path: Path) -> list[str]:
+    """Without comments."""
+    lines = [line.partition("#")[0].strip() for line in path.read_text("utf-8").splitlines()]
+    return [line for line in lines if line]
+
+
+setup(
+    version=version(),
+    install_requires=requirements(),
+    packages=find_packages(
+        "src", exclude=[f"stepscope.{name}{more}" for name in recorder() for more in ("", ".*")]
+    ),
+    package_dir={"": "src"},
+    ext_modules=extensions(),
+    cmdclass={"build_ext": FreshBuild, "build_py": TheRest},
+    options={"bdist_wheel": {"py_limited_api": "cp{}{}".format(*STABLE_SINCE)}}
+    if is_for_stable_abi()
+    else {},
+)

@@ -87,7 +87,9 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
     """`make docs` asks for that, too, where MkDocs is installed."""
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
     names = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")]
-    assert [name for name in names if not re.search(rf"(^|\s){re.escape(name)}$", navigation, re.MULTILINE)] == []
+    assert [
+        name for name in names if not re.search(rf"(^|\s){re.escape(name)}$", navigation, re.MULTILINE)
+    ] == []
 
 
 def test_every_page_of_the_browser_is_documented() -> None:

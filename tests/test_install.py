@@ -84,6 +84,7 @@ def built(names: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The extensions that are there when setup.py has built these sources, all of them optional, in this folder."""
     setuptools = pytest.importorskip("setuptools")
     with monkeypatch.context() as patch:
+        patch.chdir(ROOT)
         patch.setattr(setuptools, "setup", lambda **_: None)
         patch.setitem(sys.modules, "Cython.Build", None)  # nothing of our own is to be built here
         fresh_build: Any = runpy.run_path(str(ROOT / "setup.py"))["FreshBuild"]

@@ -36,6 +36,7 @@ SLOW_FOLDERS = (
     "tests/versions",
     "tests/corpus",
     "tests/cluster",
+    "tests/distributions",
 )
 MOST_CPU_S = 2.0
 _OURS = ("tests", "benchmarks")

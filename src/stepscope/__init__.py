@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from os import environ
+import sys
+from os import environ, path
 
 TYPE_CHECKING = False  # of `typing`, whose import would take longer than everything else here
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from stepscope.reports.build import report as report
     from stepscope.trial.in_process import try_ as try_
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"  # the only place: both distributions read it here
 __all__ = [
     "Profiler",
     "__version__",
@@ -59,7 +60,14 @@ def __getattr__(name: str) -> Any:
 
     if name not in _PLACES:
         raise AttributeError(f"module 'stepscope' has no attribute {name!r}")
-    value = getattr(import_module(_PLACES[name]), name)
+    try:
+        value = getattr(import_module(_PLACES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not _PLACES[name].startswith(error.name):
+            raise
+        from stepscope.errors import not_installed
+
+        raise not_installed(f"stepscope.{name}") from None
     globals()[name] = value
     return value
 
@@ -68,6 +76,16 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_PLACES})
 
 
+def _find_the_rest() -> None:
+    """The recorder and the rest are two distributions: an environment on top of another may hold only one of them."""
+    for entry in [each for each in sys.path if each and isinstance(each, str)]:
+        folder = path.join(entry, "stepscope")  # noqa: PTH118 (pathlib would take longer than all this)
+        is_part = path.isfile(path.join(folder, "cli", "__init__.py"))  # noqa: PTH113, PTH118
+        if is_part and not path.exists(path.join(folder, "__init__.py")):  # noqa: PTH110, PTH118
+            __path__.append(folder)
+
+
+_find_the_rest()
 if environ.get("STEPSCOPE_LISTEN", "0") not in ("", "0"):
     from stepscope.capture.launch.inside_job import listen_if_asked
 

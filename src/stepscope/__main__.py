@@ -1,6 +1,6 @@
 """`python -m stepscope`: the command line."""
 
-from stepscope.cli import main
+from stepscope.capture.command import main
 
 if __name__ == "__main__":
     main()

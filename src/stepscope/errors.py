@@ -29,3 +29,15 @@ class NothingFound(StepscopeError):
 
 class QueryRefused(StepscopeError):
     """A query that asks for anything but a SELECT over the tables."""
+
+
+class NotInstalled(StepscopeError, ImportError):
+    """Something that the recorder alone (stepscope-capture) does not have."""
+
+
+def not_installed(what: str) -> NotInstalled:
+    """The one sentence for what is in `stepscope`, but not in `stepscope-capture`."""
+    return NotInstalled(
+        f"{what} is not part of stepscope-capture, which only records.",
+        fix="Install the rest, here or where the profile is read: pip install stepscope",
+    )

@@ -11,10 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 import stepscope
+from stepscope.capture.command.outcome import outcome
 from stepscope.capture.launch.environment import Plan
 from stepscope.capture.loop.loop import Loop
 from stepscope.cli.app import app
-from stepscope.cli.run_outcome import outcome
 from tests.capture.running import PATIENCE_SECONDS, needs, sidecars, told, traces
 from tests.capture.test_run import launched
 

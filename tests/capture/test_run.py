@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
+from stepscope.capture.command.outcome import outcome
+from stepscope.capture.command.run import WrongUsage, command_of, keep_of, steps_of
 from stepscope.capture.launch.environment import Plan, environment, plan_of, read_notes, write_note
-from stepscope.cli.run import command_of, keep_of, steps_of
-from stepscope.cli.run_outcome import outcome
 from tests.capture.running import JOBS, PATIENCE_SECONDS, ROOT, in_soak, needs, sidecars, traces
 from tests.capture.running import environment as job_environment
 from tests.patience import measured
@@ -176,7 +175,7 @@ def test_how_many_are_kept(text: str, kept: int | str | None) -> None:
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "", "1.5", "1e9"])
 def test_wrong_numbers_to_keep(text: str) -> None:
-    with pytest.raises(typer.BadParameter, match="is not a number of windows"):
+    with pytest.raises(WrongUsage, match="is not a number of windows"):
         keep_of(text)
 
 
@@ -361,7 +360,7 @@ def test_ranges_of_steps(text: str, steps: tuple[int, int]) -> None:
 @pytest.mark.parametrize("text", ["", ":", "5:", "a", "9:3", "-1:2", "1:2:3"])
 def test_wrong_ranges_of_steps(text: str) -> None:
 
-    with pytest.raises(typer.BadParameter):
+    with pytest.raises(WrongUsage):
         steps_of(text)
 
 

@@ -110,7 +110,9 @@ def test_the_slow_path_is_told_aloud(
 ) -> None:
     monkeypatch.setattr("stepscope.profiles.overview.interpreted", lambda: ["events", "wire"])
     verb.info([str(PROFILE)], quiet=True)
-    assert "slow path: events, wire run interpreted" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "slow path: 2 hot loops run interpreted" in said
+    assert said.count("\n") == 1
 
 
 def test_talk_is_only_about_the_slow_path() -> None:

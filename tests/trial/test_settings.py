@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stepscope.errors import StepscopeError
-from stepscope.trial.settings import read_settings, write_settings
+from stepscope.capture.trial.settings import read_settings, write_settings
 
 
 def test_written_and_read(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tests.versions.environments import (
     Extensions,
     Failed,
     add_extensions,
-    build_wheel,
+    build_wheels,
     find_extensions,
     make_environment,
 )
@@ -31,7 +31,7 @@ SMOKE = ("-m", "pytest", "--noconftest", "-p", "no:cacheprovider", "tests/versio
 LONGEST_S = 1200
 # Other packages than those of the environment, and packages compiled again by each of fifty processes.
 _NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE")
-_NOT_OURS = ("pip", "setuptools", "stepscope")
+_NOT_OURS = ("pip", "setuptools", "stepscope", "stepscope-capture")
 
 
 @dataclass
@@ -56,11 +56,11 @@ def main() -> int:
     if not found:
         say(f"None of these Pythons can be had here: {', '.join(missing)}.")
         return 1
-    wheel = build_wheel(found[0][0], project)
-    say(f"Built {wheel.name} in {time.monotonic() - began:.0f} s.")
+    wheels = build_wheels(found[0][0], project)
+    say(f"Built {wheels[0].name} in {time.monotonic() - began:.0f} s.")
     outcomes: list[Outcome] = []
     for python, version in found:
-        outcomes += _try_python(python, version, wheel, project, arguments.keep)
+        outcomes += _try_python(python, version, wheels, project, arguments.keep)
     _summarise(outcomes, missing, time.monotonic() - began)
     return 0 if all(outcome.passed for outcome in outcomes) else 1
 
@@ -90,7 +90,9 @@ def _pythons(project: Project, chosen: str | None) -> tuple[list[tuple[Path, str
     return [each for each in found.values() if each], [version for version, each in found.items() if not each]
 
 
-def _try_python(python: Path, version: str, wheel: Path, project: Project, keep: bool) -> list[Outcome]:
+def _try_python(
+    python: Path, version: str, wheels: Sequence[Path], project: Project, keep: bool
+) -> list[Outcome]:
     began = time.monotonic()
     try:
         extensions = find_extensions(python, project)
@@ -101,7 +103,7 @@ def _try_python(python: Path, version: str, wheel: Path, project: Project, keep:
         f"{f'{len(extensions)} extensions' if extensions else 'no C compiler, interpreted'}, {time.monotonic() - began:.0f} s."
     )
     with ThreadPoolExecutor(min(len(KINDS), os.cpu_count() or 1)) as pool:
-        tried = pool.map(lambda kind: _try(python, version, kind, wheel, extensions, project), KINDS)
+        tried = pool.map(lambda kind: _try(python, version, kind, wheels, extensions, project), KINDS)
         outcomes = list(tried)
     for outcome in outcomes:
         _tell(outcome, project)
@@ -115,16 +117,17 @@ def _name(outcome: Outcome) -> str:
 
 
 def _try(
-    python: Path, version: str, kind: str, wheel: Path, extensions: Extensions, project: Project
+    python: Path, version: str, kind: str, wheels: Sequence[Path], extensions: Extensions, project: Project
 ) -> Outcome:
     """Install, and run the smoke tests there."""
     outcome = Outcome(version, kind)
     began = time.monotonic()
     # What our requirements need in turn is the newest in both: nobody can pin it for our users.
     constraints = [each.pin for each in project.requirements] if kind == "lowest" else []
+    wheel, *others = wheels
     wanted = f"{wheel}[{','.join(project.extras)}]" if project.extras else str(wheel)
     try:
-        environment = make_environment(python, _name(outcome), [wanted, "pytest"], constraints)
+        environment = make_environment(python, _name(outcome), [wanted, *others, "pytest"], constraints)
         add_extensions(environment, extensions)
     except Failed as failure:
         outcome.summary, outcome.details = "cannot be installed", str(failure)

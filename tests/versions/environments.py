@@ -17,7 +17,7 @@ NATIVE = Path("src/stepscope/native")
 # Compiled hot loops by their place below native/.
 Extensions = dict[str, Path]
 WORK = ".venv-versions"  # ignored by git, removed by make clean
-_LEFT_OUT = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__", "*.egg-info")
+_LEFT_OUT = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__", "*.egg-info", "build")
 _SUFFIX = "import sysconfig; print(sysconfig.get_config_var('EXT_SUFFIX'))"
 _PLACE = "import sysconfig; print(sysconfig.get_path('purelib'))"
 
@@ -79,24 +79,25 @@ def make_environment(
     return Environment(folder, {row["name"].lower(): row["version"] for row in rows})
 
 
-def build_wheel(python: Path, project: Project) -> Path:
-    """stepscope without its extensions, which fits every Python."""
+def build_wheels(python: Path, project: Project) -> tuple[Path, Path]:
+    """stepscope without its extensions, which fits every Python, and its recorder."""
     folder = ROOT / f"{WORK}-wheel"
-    source = _copied_source(folder)
+    source = copied_source(folder)
     builder = make_environment(python, "build", project.build)
     options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation")
-    run(builder.python, "-m", "pip", "wheel", *options, "--wheel-dir", folder, source, env={"CC": "false"})
-    (wheel,) = folder.glob("*.whl")
-    return wheel
+    command = (builder.python, "-m", "pip", "wheel", *options, "--wheel-dir", folder)
+    run(*command, source / "packaging" / "capture", source, env={"CC": "false"})
+    (wheel,), (recorder,) = folder.glob("stepscope-*.whl"), folder.glob("stepscope_capture-*.whl")
+    return wheel, recorder
 
 
-def _copied_source(folder: Path) -> Path:
+def copied_source(folder: Path) -> Path:
     """A copy, so that what is built does not end up among the sources, nor what was built before in the wheel."""
     shutil.rmtree(folder, ignore_errors=True)
     source = folder / "source"
-    for name in ("src", "docs"):
+    for name in ("src", "docs", "packaging"):
         shutil.copytree(ROOT / name, source / name, ignore=_LEFT_OUT)
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "MANIFEST.in"):
+    for name in ("pyproject.toml", "setup.py", "requirements.txt", "README.md", "LICENSE", "MANIFEST.in"):
         shutil.copy2(ROOT / name, source / name)
     return source
 
@@ -138,7 +139,7 @@ def _store(suffix: str) -> Path:
 
 
 def _build_extensions(python: Path, project: Project, suffix: str) -> Extensions:
-    source = _copied_source(ROOT / f"{WORK}-native-build")
+    source = copied_source(ROOT / f"{WORK}-native-build")
     builder = make_environment(python, "build", project.build)
     run(builder.python, "setup.py", "--quiet", "build_ext", "--inplace", folder=source)
     store = _store(suffix)

@@ -1,4 +1,4 @@
-"""What pyproject.toml says that stepscope needs, and the lowest versions that it allows."""
+"""What requirements.txt and pyproject.toml say that stepscope needs, and the lowest versions that they allow."""
 
 from __future__ import annotations
 
@@ -55,13 +55,14 @@ class Project:
 
 
 def read_project(path: Path = ROOT / "pyproject.toml") -> Project:
-    """All of pyproject.toml but what only developers need."""
+    """All of pyproject.toml, and requirements.txt beside it, but what only developers need."""
     document = msgspec.toml.decode(path.read_bytes())
     project: dict[str, Any] = document["project"]
     extras = {
         name: lines for name, lines in project.get("optional-dependencies", {}).items() if name != DEVELOPMENT
     }
-    lines = [*project["dependencies"], *(line for of_extra in extras.values() for line in of_extra)]
+    needed = _lines(path.with_name("requirements.txt"))
+    lines = [*needed, *(line for of_extra in extras.values() for line in of_extra)]
     found = map(_CLASSIFIER.fullmatch, project["classifiers"])
     return Project(
         requirements=tuple(map(parse, dict.fromkeys(lines))),
@@ -71,8 +72,13 @@ def read_project(path: Path = ROOT / "pyproject.toml") -> Project:
     )
 
 
+def _lines(path: Path) -> list[str]:
+    found = [line.partition("#")[0].strip() for line in path.read_text("utf-8").splitlines()]
+    return [line for line in found if line]
+
+
 def parse(line: str) -> Requirement:
-    """A line of pyproject.toml."""
+    """A line of requirements.txt or pyproject.toml."""
     found = _REQUIREMENT.fullmatch(line.strip())
     if found is None:
         raise ValueError(f"{line!r} is not a requirement")

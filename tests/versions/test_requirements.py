@@ -50,8 +50,9 @@ def test_a_project_without_extras(tmp_path: Path) -> None:
     file = tmp_path / "pyproject.toml"
     file.write_text(
         '[build-system]\nrequires = ["setuptools"]\n'
-        '[project]\ndependencies = ["a>=1"]\nclassifiers = ["Programming Language :: Python :: 3.12"]\n'
+        '[project]\nclassifiers = ["Programming Language :: Python :: 3.12"]\n'
     )
+    (tmp_path / "requirements.txt").write_text("# of ours\na>=1  # always\n")
     found = read_project(file)
     assert (found.extras, found.pythons, [each.pin for each in found.requirements]) == (
         (),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +9,6 @@ import typer
 
 from stepscope.cli.console import Color, session
 from stepscope.cli.options import ColorOption, QuietOption
-
-NOTHING = 1
 
 
 def capture(
@@ -30,32 +26,7 @@ def capture(
     jobs with a TensorFlow or JAX profiler server. Several workers are recorded together.
     """
     with session(quiet, False, color) as talk:
-        from stepscope.cli.capture_listening import addresses, from_processes, show_listening
+        from stepscope.capture.command.capture import Wish, capture_from
 
-        if not targets:
-            if not show_listening(talk):
-                raise typer.Exit(NOTHING)
-            return
-        servers = [target for target in targets if _is_server(target)]
-        paths = addresses(target for target in targets if target not in servers)
-        files: list[Path] = []
-        if servers:
-            from stepscope.cli.capture_servers import from_servers
-
-            files += from_servers(talk, servers, folder, seconds, remote, stacks=not no_stacks)
-        if paths:
-            request = {"folder": str(folder.absolute()), "steps": steps, "options": {"stacks": not no_stacks}}
-            files += from_processes(talk, paths, request, timeout)
-        if files:
-            talk.note(f"Recorded {len(files)} trace{'s' * (len(files) > 1)} into {folder}.")
-            talk.note(f"Next: stepscope report {shlex.quote(str(folder))}")
-        elif remote is None:
-            raise typer.Exit(NOTHING)
-
-
-def _is_server(target: str) -> bool:
-    """host:port, with or without grpc://; sockets are paths."""
-    if target.startswith("grpc://"):
-        return True
-    host, found, port = target.rpartition(":")
-    return bool(found) and port.isdigit() and bool(host) and os.sep not in target
+        wish = Wish(steps, seconds, folder, remote, timeout, not no_stacks)
+        raise typer.Exit(capture_from(targets or [], wish, talk))

@@ -56,6 +56,10 @@ class Talk:
         """For everything else."""
         return self._console(True)
 
+    def result(self, text: str) -> None:
+        """Print a line that was asked for."""
+        self.out.print(safe_lines(text))
+
     def note(self, text: str, style: str = "") -> None:
         """Print a note, unless -q was given."""
         if not self.quiet:

@@ -61,7 +61,5 @@ def info(
 
 
 def _slow_path(modules: list[str]) -> str:
-    return (
-        f"slow path: {', '.join(modules)} run interpreted, many times slower than compiled. "
-        "Install a C compiler and reinstall stepscope."
-    )
+    """One short line: which they are is said by `stepscope doctor`."""
+    return f"slow path: {len(modules)} hot loops run interpreted, many times slower; install a wheel, or a C compiler and stepscope again."

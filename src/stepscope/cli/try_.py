@@ -12,7 +12,6 @@ import typer
 from stepscope.cli.console import Color, Talk, session
 from stepscope.cli.options import ColorOption, QuietOption
 from stepscope.cli.output import send
-from stepscope.cli.run import command_of
 
 SETTINGS = {"allow_interspersed_args": False, "ignore_unknown_options": True}
 
@@ -38,13 +37,17 @@ def try_(
     checkpoints go to a scratch folder where the framework allows it. Runs in the current folder.
     """
     with session(quiet, False, color) as talk:
+        from stepscope.capture.command.run import WrongUsage, command_of
         from stepscope.trial.conduct import choose_changes, conduct, make_runner
         from stepscope.trial.profile import record_findings
         from stepscope.trial.recorded import record as keep
-        from stepscope.trial.settings import write_settings
+        from stepscope.capture.trial.settings import write_settings
         from stepscope.trial.text import outcome_lines
 
-        words = command_of(command or [])
+        try:
+            words = command_of(command or [])
+        except WrongUsage as error:
+            raise typer.BadParameter(str(error)) from None
         folder = Path.cwd()
         _ask(words, folder, yes)
         talk.note("Recording a few steps")

@@ -42,6 +42,11 @@ def listening() -> list[Path]:
 
 def address_of(target: str) -> Path:
     """The socket of a process, by its number or its path."""
+    if not sockets.is_supported():
+        raise NotListening(
+            f"{sockets.UNSUPPORTED[0].upper()}{sockets.UNSUPPORTED[1:]}.",
+            fix="Start the job with `stepscope run`, or record with stepscope.profile.",
+        )
     if not target.isdigit():
         return Path(target)
     for path in listening():

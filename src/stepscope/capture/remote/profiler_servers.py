@@ -108,7 +108,7 @@ def _call(server: Server, more: bytes) -> bytes:
         import grpc
     except ImportError:
         raise ServerFailed(
-            "Talking to a profiler server needs grpcio.", fix='Install it: pip install "stepscope[grpc]"'
+            "Talking to a profiler server needs grpcio.", fix="Install it: pip install grpcio"
         ) from None
     milliseconds = max(1, round(server.seconds * 1000))
     request = _number(_DURATION, milliseconds) + _number(_MOST_EVENTS, 1_000_000)

@@ -25,11 +25,21 @@ class NotOurs(OSError):
     """A folder that someone else could have made."""
 
 
+UNSUPPORTED = "recording from a running job needs Unix sockets, which Python does not have on this system"
+
+
+def is_supported() -> bool:
+    """Not on Windows: `stepscope run` and `stepscope.profile` work there without."""
+    return hasattr(socket, "AF_UNIX") and hasattr(os, "getuid")
+
+
 def folders() -> list[Path]:
     """Where a socket may be, the best place first. A job and its user may have been started with other environments.
 
     A folder that is named is the only one: it is how a job in a container and its user outside meet.
     """
+    if not is_supported():
+        return []
     named = os.environ.get("STEPSCOPE_SOCKETS")
     if named:
         return [Path(named)]
@@ -53,7 +63,7 @@ def own_folder() -> Path:
             trouble = NotOurs(f"{folder} belongs to someone else, or others may use it (see chmod 700)")
         except OSError as error:
             trouble = error
-    raise trouble or NotOurs("there is no folder for sockets")
+    raise trouble or NotOurs("there is no folder for sockets" if is_supported() else UNSUPPORTED)
 
 
 def is_ours(folder: Path) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-
-import msgspec
 
 from stepscope.capture.trial.changes import CHANGES
 from stepscope.errors import StepscopeError, UnreadableFile
@@ -13,18 +12,10 @@ from stepscope.safe import safe
 SCHEMA = "stepscope.settings/1"
 
 
-class Settings(msgspec.Struct):
-    """Names of changes."""
-
-    changes: list[str] = []
-    schema: str = SCHEMA
-
-
 def write_settings(path: Path, changes: list[str]) -> None:
     """As JSON that a person can read and edit."""
-    text = msgspec.json.format(msgspec.json.encode(Settings(changes)), indent=2)
     try:
-        path.write_bytes(text + b"\n")
+        path.write_text(json.dumps({"schema": SCHEMA, "changes": changes}, indent=2) + "\n", "utf-8")
     except OSError as error:
         raise StepscopeError(f"Cannot write {path}: {error.strerror or error}.") from None
 
@@ -32,14 +23,20 @@ def write_settings(path: Path, changes: list[str]) -> None:
 def read_settings(path: Path) -> list[str]:
     """The changes of the file, all of which must be known."""
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Settings)
+        found = json.loads(path.read_bytes())
     except OSError as error:
         raise UnreadableFile(f"Cannot read {path}: {error.strerror or error}.") from None
-    except msgspec.MsgspecError as error:
-        raise UnreadableFile(f"{path} holds no settings of a trial: {safe(error)}") from None
-    unknown = [name for name in found.changes if name not in CHANGES]
+    except (ValueError, RecursionError):
+        found = None
+    changes = found.get("changes") if isinstance(found, dict) else None
+    if not isinstance(changes, list):
+        raise UnreadableFile(
+            f"{path} holds no settings of a trial.", fix="stepscope try --apply FILE writes them."
+        )
+    unknown = [name for name in changes if name not in CHANGES]
     if unknown:
         raise UnreadableFile(
-            f"{path} names an unknown change: {safe(unknown[0])}.", fix=f"Known: {', '.join(CHANGES)}."
+            f"{path} names an unknown change: {safe(str(unknown[0])[:60])}.",
+            fix=f"Known: {', '.join(CHANGES)}.",
         )
-    return found.changes
+    return changes

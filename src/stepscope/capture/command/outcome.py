@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stepscope.capture.command.next import report_of
+from stepscope.capture.files.writer import SIDECAR
 from stepscope.capture.launch.environment import Plan
-from stepscope.profiles.find.sidecars import sidecar_path
 
 Note = dict[str, Any]
 
@@ -32,7 +33,7 @@ def outcome(plan: Plan, notes: Sequence[Note], folder: str, command: Sequence[st
         return Outcome(_recorded(plan, recorded, folder), True)
     itself = next((note["records_itself"] for note in notes if note.get("records_itself")), None)
     if itself is not None:
-        text = f"The job already records a profile itself, so stepscope run recorded nothing.\nNext: stepscope report {shlex.quote(itself)}"
+        text = f"The job already records a profile itself, so stepscope run recorded nothing.\n{report_of(shlex.quote(itself))}"
         return Outcome(text, True)
     if whole:
         return Outcome(_as_a_whole(plan, whole, folder, command), True)
@@ -55,9 +56,15 @@ def _remove(plan: Plan, notes: Sequence[Note]) -> None:
     for text in (text for note in notes for text in note["whole_files"]):
         trace = Path(str(text))
         if trace.is_relative_to(plan.folder):
-            sidecar = sidecar_path(str(trace))
-            for path in (trace, *([] if sidecar is None else [Path(sidecar)])):
+            for path in (trace, *_sidecars(trace)):
                 path.unlink(missing_ok=True)
+
+
+def _sidecars(trace: Path) -> list[Path]:
+    """The note that was published with the trace: same folder, same stem."""
+    stems = {path: path.name.removesuffix(SIDECAR) for path in trace.parent.glob(f"*{SIDECAR}")}
+    fitting = [path for path, stem in stems.items() if trace.name.startswith(f"{stem}.")]
+    return sorted(fitting, key=lambda path: len(path.name))[-1:]
 
 
 def _as_a_whole(plan: Plan, notes: Sequence[Note], folder: str, command: Sequence[str]) -> str:
@@ -75,7 +82,7 @@ def _as_a_whole(plan: Plan, notes: Sequence[Note], folder: str, command: Sequenc
     hint = "To record steps, call stepscope.step() at the end of the loop's body."
     if steps:
         hint = f"For other steps: stepscope run --steps {_last_steps(steps)} -- {shlex.join(command)}"
-    return "\n".join([first, hint, f"Next: stepscope report {folder}"])
+    return "\n".join([first, hint, report_of(folder)])
 
 
 def _recorded(plan: Plan, notes: Sequence[Note], folder: str) -> str:
@@ -87,7 +94,7 @@ def _recorded(plan: Plan, notes: Sequence[Note], folder: str) -> str:
         windows = max(int(note.get("steps") or 0) for note in notes) // plan.cycle
         which = f"{windows} window{'s' * (windows != 1)}, {which} and so on every {plan.cycle} steps,"
     lines = [f"Recorded {which}{workers}{early} into {folder}."]
-    return "\n".join([*lines, *_problems(notes), f"Next: stepscope report {folder}"])
+    return "\n".join([*lines, *_problems(notes), report_of(folder)])
 
 
 def _nothing(plan: Plan, notes: Sequence[Note], command: Sequence[str]) -> str:

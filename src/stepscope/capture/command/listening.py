@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from stepscope.capture.command.talk import Talk
 from stepscope.capture.remote import ask
 from stepscope.capture.remote.orders import BEFORE, WARMUP
-from stepscope.cli.console import Talk
 
 
 def addresses(targets: Iterable[str]) -> list[Path]:
@@ -24,7 +24,7 @@ def show_listening(talk: Talk) -> bool:
     for about in found:
         rank = "" if about.get("rank") is None else f", rank {about['rank']}"
         command = shlex.join(map(str, about.get("command", [])))
-        talk.out.print(f"{about.get('pid')}  step {about.get('step')}{rank}  {command}")
+        talk.result(f"{about.get('pid')}  step {about.get('step')}{rank}  {command}")
     if not found:
         talk.warn(
             "No process is listening. Start the job with STEPSCOPE_LISTEN=1, or call stepscope.listen() in it."

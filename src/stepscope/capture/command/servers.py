@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from stepscope.capture.command.talk import Talk
 from stepscope.capture.files.run_folder import RunName, new_run
 from stepscope.capture.remote.profiler_servers import Server, ServerFailed, let_write, record
-from stepscope.cli.console import Talk
 
 
 def from_servers(
