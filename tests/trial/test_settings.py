@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from stepscope.errors import StepscopeError
 from stepscope.capture.trial.settings import read_settings, write_settings
+from stepscope.errors import StepscopeError
 
 
 def test_written_and_read(tmp_path: Path) -> None:

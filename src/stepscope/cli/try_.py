@@ -38,10 +38,10 @@ def try_(
     """
     with session(quiet, False, color) as talk:
         from stepscope.capture.command.run import WrongUsage, command_of
+        from stepscope.capture.trial.settings import write_settings
         from stepscope.trial.conduct import choose_changes, conduct, make_runner
         from stepscope.trial.profile import record_findings
         from stepscope.trial.recorded import record as keep
-        from stepscope.capture.trial.settings import write_settings
         from stepscope.trial.text import outcome_lines
 
         try:
