@@ -14,7 +14,7 @@ from functools import cached_property
 
 import polars as pl
 
-from stepscope.analysis.account.host_timeline import Timeline, cut_by, main_track, within
+from stepscope.analysis.account.host_timeline import cut_by, host_timeline, main_track, within
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.parts import BUSY_PARTS, PARTS, spoken
@@ -178,7 +178,7 @@ def _holes(reached: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
 
 def _host_rows(trace: Trace, steps: Steps, spans: pl.DataFrame) -> pl.DataFrame:
     """What the thread of each span did; while it did nothing it waited for the main one, and what that did counts."""
-    timeline, main = Timeline(trace), main_track(trace, steps)
+    timeline, main = host_timeline(trace), main_track(trace, steps)
     spans = spans.with_columns(gap="step")
     cut = timeline.cut(spans)
     is_open = pl.col("event").is_null() & (pl.col("track") != main)
