@@ -132,6 +132,38 @@ def validity(rows: cython.const[cython.uint][::1]) -> bytearray:
     return result
 
 
+def first_of_each(key: cython.const[cython.uint][::1], size: int) -> memoryview:
+    """For each key below `size` the first row that has it, or NONE."""
+    result = column("I", size)
+    out: cython.uint[::1] = result
+    none: cython.uint = NONE
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(len(out)):
+            out[i] = none
+        for i in range(len(key) - 1, -1, -1):
+            out[key[i]] = cython.cast(cython.uint, i)
+    return result
+
+
+def largest_of_each(
+    key: cython.const[cython.uint][::1], value: cython.const[cython.longlong][::1], size: int
+) -> memoryview:
+    """For each key below `size` the row with its largest value, the first of several, or NONE."""
+    need_equal(len(key), len(value))
+    result = column("I", size)
+    out: cython.uint[::1] = result
+    none: cython.uint = NONE
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(len(out)):
+            out[i] = none
+        for i in range(len(key)):
+            if out[key[i]] == none or value[i] > value[out[key[i]]]:
+                out[key[i]] = cython.cast(cython.uint, i)
+    return result
+
+
 def nearest(parent: cython.const[cython.uint][::1], wanted: cython.const[cython.uchar][::1]) -> memoryview:
     """For each row its closest ancestor that is wanted, or NONE. A parent that does not come first is no parent."""
     n: cython.Py_ssize_t = parent.shape[0] if COMPILED else len(parent)
