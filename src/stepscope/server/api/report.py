@@ -17,7 +17,7 @@ from stepscope.server.api.routes import Answer, Ask, Binary, Json, RunRoute, kep
 from stepscope.server.http.request import Query
 from stepscope.server.runs.first import FirstAnswers
 from stepscope.server.runs.opened import OpenedRun
-from stepscope.server.timeline.owned import kept_owned_time
+from stepscope.server.runs.owned import kept_owned_time
 
 HIGHEST_RANK = 1_000_000
 LONGEST_NAME = 500

@@ -13,7 +13,7 @@ from stepscope.analysis.parts import IDLE_PARTS
 from stepscope.server.evidence import calls
 from stepscope.server.evidence.handle import Handle
 from stepscope.server.http.request import BadRequest
-from stepscope.server.timeline.owned import owned_time
+from stepscope.server.runs.owned import owned_time
 
 Frames = Callable[[str, Callable[[RankContext], pl.DataFrame]], pl.DataFrame]
 FURTHEST_NS = 2**62

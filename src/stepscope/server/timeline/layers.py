@@ -18,9 +18,9 @@ from stepscope.analysis.parts import PARTS
 from stepscope.analysis.phases import phase_spans
 from stepscope.analysis.steps.find import Steps, find_steps
 from stepscope.reports.wording.parts import part
+from stepscope.server.runs.owned import kept_owned_time, owned_time
 from stepscope.server.timeline import styles
 from stepscope.server.timeline.details import thread_name
-from stepscope.server.timeline.owned import kept_owned_time, owned_time
 from stepscope.server.timeline.store import Store, store_of_spans
 from stepscope.server.timeline.view import View, lean
 from stepscope.trace.trace import Trace
