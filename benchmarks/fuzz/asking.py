@@ -11,8 +11,9 @@ from urllib.parse import urlencode
 
 from werkzeug.test import Client, TestResponse
 
+from stepscope.analysis.flames.costs import MEASURES
 from stepscope.reports.model.report import Report
-from stepscope.server.api.flame import MEASURES, WAYS
+from stepscope.server.api.flame import WAYS
 from stepscope.server.api.report import WHOLE
 from stepscope.server.api.tables import OPS_BY, OWN, SECTIONS
 from stepscope.server.app import App, Settings, make_app

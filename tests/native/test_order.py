@@ -95,6 +95,19 @@ def test_a_bit_for_each_row_that_there_is(rows: list[int]) -> None:
     assert len(bits) == (len(rows) + 7) // 8
 
 
+def test_the_first_row_and_the_largest_of_each_key(order: ModuleType) -> None:
+    key = array("I", [2, 0, 2, 0, 2])
+    assert list(order.first_of_each(key, 4)) == [1, NONE, 0, NONE]
+    assert list(order.largest_of_each(key, array("q", [1, 5, 7, 5, -2]), 4)) == [1, NONE, 2, NONE]
+    assert list(order.first_of_each(array("I"), 1)) == [NONE]
+    with pytest.raises(IndexError):
+        order.first_of_each(key, 2)
+    with pytest.raises(IndexError):
+        order.largest_of_each(key, array("q", [0] * 5), 2)
+    with pytest.raises(ValueError, match="length"):
+        order.largest_of_each(key, array("q", [0]), 4)
+
+
 def test_closest_wanted_ancestor(order: ModuleType) -> None:
     #        0 wanted
     #        └ 1

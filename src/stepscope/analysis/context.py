@@ -6,12 +6,14 @@ from collections import ChainMap
 from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 from typing import cast
+from weakref import ref
 
 import polars as pl
 
 from stepscope.analysis.account.account import Account, account
 from stepscope.analysis.compute.account import ComputeAccount, compute_account
 from stepscope.analysis.critical_path import CriticalPath, critical_path
+from stepscope.analysis.findings.case import Case
 from stepscope.analysis.host.causes import share_causes
 from stepscope.analysis.kernels.calls import kernel_calls
 from stepscope.analysis.memory import DeviceMemory, memory_use
@@ -149,6 +151,23 @@ class RankContext:
     def compute(self) -> ComputeAccount:
         """The account of compute: what it needs at best, and where the rest is lost."""
         return compute_account(self.work, self.account, self.kernel_calls, self.op_calls)
+
+    @shared
+    def case(self) -> Case:
+        """What the rules may ask about the rank, one for all who ask; it must have steps, or one window over the whole recording."""
+        context = ref(self)  # no circle: what a rank needed is let go at once
+        return Case(
+            trace=self.trace,
+            steps=self.steps,
+            account=self.account,
+            device=self.critical_device,
+            memory=self.memory,
+            kernels=self.kernel_calls,
+            ops=self.op_calls,
+            whole_plan=self.plan,
+            compute_of=lambda: cast("RankContext", context()).compute,
+            workload=self.workload.kind,
+        )
 
     @shared
     def workload(self) -> Workload:

@@ -14,16 +14,18 @@ from functools import cached_property
 
 import polars as pl
 
-from stepscope.analysis.account.host_timeline import Timeline, cut_by, main_track, within
+from stepscope.analysis.account.host_timeline import cut_by, host_timeline, main_track, within
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.parts import BUSY_PARTS, PARTS, spoken
 from stepscope.analysis.replay.plan import Plan, full_queue
 from stepscope.analysis.steps.find import Steps
+from stepscope.native import order
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.launches import LAUNCH_LATENCY_NS
 from stepscope.registers.policy.findings import REPLAY_FITS
-from stepscope.trace.frames import Schema, conform
+from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import Schema, conform, take_largest
 from stepscope.trace.trace import Trace
 
 KINDS = ("host", "launch", "device", "wait", "gap")
@@ -70,17 +72,24 @@ class CriticalPath:
 
     def by_name(self) -> pl.DataFrame:
         """kind, name, ns, count, event and step of the longest one, for what has the same kind and name."""
-        ns = pl.col("end_ns") - pl.col("start_ns")
-        # Of names only their numbers until few are left: there are as many pieces as events.
-        same = self.names.to_physical().gather(self.pieces["event"])
-        longest = pl.col("ns").arg_max()
-        found = (
-            self.pieces.select("kind", "label", "event", "step", ns=ns, same=same)
-            .with_columns(same=pl.when(pl.col("label").is_null()).then("same"))
-            .group_by("kind", "label", "same")
-            .agg(pl.col("event", "step").get(longest), pl.col("ns").sum(), count=pl.len())
+        rows = self.pieces.select(self._numbered().alias("key"), ns=pl.col("end_ns") - pl.col("start_ns"))
+        summed = rows.group_by("key").agg(pl.col("ns").sum(), count=pl.len())
+        longest = order.largest_of_each(
+            buffer(rows["key"]), buffer(rows["ns"]), take_largest(rows["key"], -1) + 1
         )
+        first = self.pieces[series("row", longest, pl.UInt32).gather(summed["key"])]
+        found = first.select("kind", "label", "event", "step").hstack(summed.select("ns", "count"))
         return self._named(found).select("kind", "name", "ns", "count", "event", "step")
+
+    def _numbered(self) -> pl.Series:
+        """A number for each kind and name. Of names only their own numbers count: there are as many pieces as events."""
+        pieces = self.pieces
+        label, name = pieces["label"].to_physical(), self.names.to_physical().gather(pieces["event"])
+        labels = len(_Label.categories)
+        what = pl.coalesce(
+            label.cast(pl.UInt32), name.cast(pl.UInt32) + labels + 1, pl.lit(labels, pl.UInt32)
+        )
+        return pl.select(what * len(KINDS) + pieces["kind"].to_physical().cast(pl.UInt32)).to_series()
 
     def _named(self, rows: pl.DataFrame) -> pl.DataFrame:
         name = self.names.gather(rows["event"]).cast(pl.String)
@@ -178,7 +187,7 @@ def _holes(reached: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
 
 def _host_rows(trace: Trace, steps: Steps, spans: pl.DataFrame) -> pl.DataFrame:
     """What the thread of each span did; while it did nothing it waited for the main one, and what that did counts."""
-    timeline, main = Timeline(trace), main_track(trace, steps)
+    timeline, main = host_timeline(trace), main_track(trace, steps)
     spans = spans.with_columns(gap="step")
     cut = timeline.cut(spans)
     is_open = pl.col("event").is_null() & (pl.col("track") != main)

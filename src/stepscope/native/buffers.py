@@ -30,6 +30,11 @@ def full_room(code: Code, count: int) -> memoryview:
     return memoryview(pages).cast(code)
 
 
+def column(code: Code, count: int) -> memoryview:
+    """Exactly `count` zeroed items that are going to be written from end to end."""
+    return full_room(code, count)[:count]
+
+
 def _pages(code: Code, count: int) -> bytearray | mmap.mmap:
     size = max(count, 1) * array(code).itemsize
     return bytearray(size) if size < _SMALL else mmap.mmap(-1, size, **_FLAGS)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from array import array
 
+from stepscope.native.buffers import column
 from stepscope.native.checks import need_equal
 
 try:
@@ -17,10 +18,10 @@ COMPILED = bool(cython.compiled)
 NONE = 0xFFFFFFFF
 
 
-def invert(permutation: cython.const[cython.uint][::1]) -> array[int]:
+def invert(permutation: cython.const[cython.uint][::1]) -> memoryview:
     """Where each row went: invert([2, 0, 1]) is [1, 2, 0]."""
     n: cython.Py_ssize_t = permutation.shape[0] if COMPILED else len(permutation)
-    result = array("I", bytes(4 * n))
+    result = column("I", n)
     out: cython.uint[::1] = result
     i: cython.Py_ssize_t
     with cython.nogil:
@@ -131,10 +132,42 @@ def validity(rows: cython.const[cython.uint][::1]) -> bytearray:
     return result
 
 
-def nearest(parent: cython.const[cython.uint][::1], wanted: cython.const[cython.uchar][::1]) -> array[int]:
+def first_of_each(key: cython.const[cython.uint][::1], size: int) -> memoryview:
+    """For each key below `size` the first row that has it, or NONE."""
+    result = column("I", size)
+    out: cython.uint[::1] = result
+    none: cython.uint = NONE
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(len(out)):
+            out[i] = none
+        for i in range(len(key) - 1, -1, -1):
+            out[key[i]] = cython.cast(cython.uint, i)
+    return result
+
+
+def largest_of_each(
+    key: cython.const[cython.uint][::1], value: cython.const[cython.longlong][::1], size: int
+) -> memoryview:
+    """For each key below `size` the row with its largest value, the first of several, or NONE."""
+    need_equal(len(key), len(value))
+    result = column("I", size)
+    out: cython.uint[::1] = result
+    none: cython.uint = NONE
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(len(out)):
+            out[i] = none
+        for i in range(len(key)):
+            if out[key[i]] == none or value[i] > value[out[key[i]]]:
+                out[key[i]] = cython.cast(cython.uint, i)
+    return result
+
+
+def nearest(parent: cython.const[cython.uint][::1], wanted: cython.const[cython.uchar][::1]) -> memoryview:
     """For each row its closest ancestor that is wanted, or NONE. A parent that does not come first is no parent."""
     n: cython.Py_ssize_t = parent.shape[0] if COMPILED else len(parent)
-    result = array("I", bytes(4 * n))
+    result = column("I", n)
     out: cython.uint[::1] = result
     none: cython.uint = NONE
     up: cython.uint
@@ -153,11 +186,11 @@ def nearest(parent: cython.const[cython.uint][::1], wanted: cython.const[cython.
 
 def subtree_sums(
     parent: cython.const[cython.uint][::1], value: cython.const[cython.longlong][::1]
-) -> array[int]:
+) -> memoryview:
     """For each row its own value and those of all rows below it. A parent that does not come first is no parent."""
     n: cython.Py_ssize_t = len(parent)
-    result = array("q")
-    result.frombytes(memoryview(value).cast("B"))
+    result = column("q", len(value))
+    result[:] = memoryview(value)
     out: cython.longlong[::1] = result
     none: cython.uint = NONE
     i: cython.Py_ssize_t

@@ -67,7 +67,7 @@ def build(
     options: Options,
     rank: int | Collection[int] | None = None,
     sections: Collection[str] | None = None,
-    also: Callable[[RankContext], None] | None = None,
+    also: Callable[[RankContext], object] | None = None,
 ) -> Report:
     """The report, rank by rank: what one rank needed is let go before the next one is looked at, and after `also` saw it."""
     ranks = _chosen_ranks(profile, rank)

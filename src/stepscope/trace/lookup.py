@@ -7,18 +7,18 @@ from collections.abc import Callable
 import polars as pl
 
 from stepscope.native import order
-from stepscope.trace.columns import buffer, repeated, series
+from stepscope.trace.columns import buffer, repeated, rows_or_null, series
 from stepscope.trace.frames import take_largest
 
 
 def rows_by_event(event: pl.Series, count: int) -> pl.Series:
     """For each of `count` events its row in the table with this column, the first of several; null where there is none."""
-    none = repeated(None, count, pl.UInt32, "row")
+    if event.null_count() == len(event):
+        return repeated(None, count, pl.UInt32, "row")
     if event.null_count():
         rows = pl.DataFrame({"event": event}).with_row_index("row").drop_nulls().reverse()
-        return none.scatter(rows["event"], rows["row"]) if len(rows) else none
-    last_first = pl.int_range(len(event) - 1, -1, -1, dtype=pl.Int64, eager=True)
-    return none.scatter(event.reverse(), last_first.cast(pl.UInt32)) if len(event) else none
+        return repeated(None, count, pl.UInt32, "row").scatter(rows["event"], rows["row"])
+    return rows_or_null("row", order.first_of_each(buffer(event), count))
 
 
 def distinct(names: pl.Series) -> pl.Series:

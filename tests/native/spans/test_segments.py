@@ -30,9 +30,17 @@ def _columns(events: list[Event]) -> tuple[array[int], array[int], array[int]]:
 
 def test_the_innermost_event_owns_a_moment(native: Any) -> None:
     columns = _columns([(0, 0, 10), (0, 2, 3), (0, 7, 1), (1, 4, 2)])
-    start, end, row = native.segments(*columns)
+    start, end, row = native.segments(*columns, bytes([1] * 4))
     found = list(zip(row, start, end, strict=True))
     assert found == [(0, 0, 2), (1, 2, 5), (0, 5, 7), (2, 7, 8), (0, 8, 10), (3, 4, 6)]
+
+
+def test_events_that_are_not_wanted_own_nothing(native: Any) -> None:
+    columns = _columns([(0, 0, 10), (0, 2, 3), (0, 7, 1), (1, 4, 2)])
+    start, end, row = native.segments(*columns, bytes([1, 0, 1, 0]))
+    assert list(zip(row, start, end, strict=True)) == [(0, 0, 7), (2, 7, 8), (0, 8, 10)]
+    with pytest.raises(ValueError, match="length"):
+        native.segments(*columns, bytes([1]))
 
 
 _events = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 12)), max_size=14)
@@ -41,7 +49,7 @@ _events = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(
 @given(events=_events)
 def test_segments_follow_one_another_and_cover_what_events_cover(native: Any, events: list[Event]) -> None:
     track, start, dur = _columns(events)
-    begins, ends, rows = native.segments(track, start, dur)
+    begins, ends, rows = native.segments(track, start, dur, bytes([1] * len(dur)))
     covered = {(track[i], t) for i in range(len(start)) for t in range(start[i], start[i] + dur[i])}
     owned = [(track[r], t) for r, a, b in zip(rows, begins, ends, strict=True) for t in range(a, b)]
     assert len(owned) == len(set(owned))
@@ -53,7 +61,7 @@ def test_segments_follow_one_another_and_cover_what_events_cover(native: Any, ev
 @given(events=_events, spans=_events)
 def test_cut_covers_each_span_exactly(native: Any, events: list[Event], spans: list[Event]) -> None:
     track, start, dur = _columns(events)
-    begins, ends, rows = native.segments(track, start, dur)
+    begins, ends, rows = native.segments(track, start, dur, bytes([1] * len(dur)))
     of_track = [track[row] for row in rows]
     first = array("I", [sum(t < number for t in of_track) for number in range(4)])
     span_track = array("I", [span[0] for span in spans])

@@ -12,10 +12,11 @@ import pytest
 
 from stepscope.gate.trend import StepNoise
 from stepscope.profiles.find.catalog import scan
+from stepscope.reports.kept import Asked, kept_reports
 from stepscope.reports.model.report import Profile, Report
 from stepscope.server.runs import dashboard
-from stepscope.server.runs.dashboard import Dashboard, changes, make_figures
-from stepscope.server.runs.figures import KeptFigures, RunFigures, figures_of
+from stepscope.server.runs.dashboard import Dashboard, changes
+from stepscope.server.runs.figures import KeptFigures, RunFigures, figures_of, make_figures
 from stepscope.server.runs.listed import ListedRun, listed
 
 SAMPLE = Path(__file__).resolve().parents[3] / "src/stepscope/samples/tiny_gpt.pt.trace.json.gz"
@@ -68,8 +69,8 @@ def test_files_that_have_changed_have_no_figures_yet(tmp_path: Path) -> None:
 def test_damaged_entries_are_replaced(tmp_path: Path) -> None:
     (run,) = _runs(tmp_path / "logs", 1)
     KeptFigures().keep(run, RunFigures(steps=7))
-    (manifest,) = (tmp_path / "cache").glob("*/manifest.json")
-    manifest.write_bytes(b"{nonsense")
+    (answer,) = (tmp_path / "cache").glob("*/*.answer")
+    answer.write_bytes(b"{nonsense")
     assert KeptFigures().get(run) is None
     KeptFigures().keep(run, RunFigures(steps=8))
     assert KeptFigures().get(run) == RunFigures(steps=8)
@@ -134,3 +135,14 @@ def test_changes_are_since_the_run_before_of_the_same_job(tmp_path: Path) -> Non
 def test_make_figures_reads_the_run(tmp_path: Path) -> None:
     (run,) = _runs(tmp_path / "logs", 1)
     assert make_figures(run).findings >= 1
+
+
+def test_a_kept_report_gives_the_figures(tmp_path: Path) -> None:
+    (run,) = _runs(tmp_path / "logs", 1)
+    made = Report(profile=Profile(path="x", framework="jax"))
+    kept = kept_reports(run.run)
+    assert kept is not None
+    kept.keep(Asked(), made)
+    assert KeptFigures().get(run) == figures_of(made)
+    (answer,) = (each for each in (tmp_path / "cache").glob("*/*.answer") if each.stat().st_size < 1000)
+    assert b"jax" in answer.read_bytes(), "the next look decodes no report"

@@ -118,11 +118,10 @@ def _cut_at_steps(slices: pl.DataFrame, windows: pl.DataFrame, device: int | Non
     edges = windows["end_ns"]
     last_window = len(windows) - 1
     first = edges.search_sorted(slices["start_ns"], side="right").clip(upper_bound=last_window)
-    last = edges.search_sorted(slices["end_ns"], side="left").clip(upper_bound=last_window)
-    within = first == last
-    across = slices.filter(~within).with_columns(
-        window=pl.int_ranges(first.filter(~within), last.filter(~within) + 1)
-    )
+    within = (slices["end_ns"] <= edges.gather(first)) | (first == last_window)
+    across = slices.filter(~within)
+    last = edges.search_sorted(across["end_ns"], side="left").clip(upper_bound=last_window)
+    across = across.with_columns(window=pl.int_ranges(first.filter(~within), last + 1))
     rows = pl.concat(
         [
             slices.filter(within).with_columns(window=first.filter(within).cast(pl.Int64)),

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import polars as pl
 
-from stepscope.analysis.account.host_timeline import Timeline, cut_by, main_track
+from stepscope.analysis.account.host_timeline import Timeline, cut_by, host_timeline, main_track
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.host.names import COMPUTE_THREAD, INPUT_THREAD
 from stepscope.analysis.host.tracks import by_track
@@ -96,7 +96,7 @@ class Charger:
         marking = int(self.steps.host["track"][0]) if len(self.steps.host) else self.main
         track = pl.lit(marking, dtype=pl.UInt32)
         rows = unnamed.with_columns(track=track, gap=pl.int_range(pl.len(), dtype=pl.UInt32))
-        cut = Timeline(self.trace).cut(rows)
+        cut = host_timeline(self.trace).cut(rows)
         named = unnamed[cut["gap"]].with_columns(
             cut["start_ns"], cut["end_ns"], named_by=cut["event"], thread=track
         )

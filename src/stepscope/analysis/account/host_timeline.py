@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from threading import RLock
+from weakref import WeakKeyDictionary
+
 import polars as pl
 
+from stepscope.analysis.host.causes import same_host
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import segments as native
@@ -35,17 +39,17 @@ class Timeline:
     """What each host thread was doing at each moment: the innermost of its events, or of those `among` them."""
 
     def __init__(self, trace: Trace, among: pl.Series | None = None) -> None:
-        table = trace.events.select("id", "track", "start_ns", "dur_ns")
-        wanted = by_track(trace, pl.col("what") == "host").gather(table["track"]) & (table["dur_ns"] > 0)
-        events = table.filter(wanted if among is None else wanted & among)
+        events = trace.events
+        on_host = by_track(trace, pl.col("what") == "host").fill_null(False).gather(events["track"])
+        wanted = on_host if among is None else on_host & among
         start, end, row = native.segments(
-            buffer(events["track"]), buffer(events["start_ns"]), buffer(events["dur_ns"])
-        )
+            buffer(events["track"]), buffer(events["start_ns"]), buffer(events["dur_ns"]),
+            buffer(wanted.fill_null(False).cast(pl.UInt8)),
+        )  # fmt: skip
         self.start = series("start_ns", start, pl.Int64)
         self.end = series("end_ns", end, pl.Int64)
-        rows = series("row", row, pl.UInt32)
-        self.owner = events["id"].gather(rows)
-        track = events["track"].gather(rows)
+        self.owner = series("id", row, pl.UInt32)
+        track = events["track"].gather(self.owner)
         self.tracks = track.unique()
         self.count = take_largest(trace.tracks["id"]) + 1
         self.first = track.search_sorted(
@@ -112,6 +116,20 @@ class Timeline:
                 "next": self.owner.gather(index["next"]),
             }
         )
+
+
+_known: WeakKeyDictionary[Trace, Timeline] = WeakKeyDictionary()
+_at_once = RLock()  # the replay and the critical path ask side by side
+
+
+def host_timeline(trace: Trace) -> Timeline:
+    """The timeline of all host events, made once for all traces that share them."""
+    with _at_once:
+        source = same_host(trace)
+        found = _known.get(source)
+        if found is None:
+            found = _known[source] = Timeline(source)
+    return found
 
 
 def cut_by(spans: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from stepscope.analysis.part_column import part
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import segments as native
 from stepscope.registers.calibration.launches import EAGER_PAUSE_NS, LATEST_LAUNCH_NS
-from stepscope.trace.columns import buffer, series
+from stepscope.trace.columns import buffer, repeated, series
 from stepscope.trace.trace import Trace
 
 _LAUNCH = r"(?i)^(cuda|cu|hip)(Ext)?(Module)?(Graph)?Launch(Cooperative)?(Kernel)?"
@@ -154,7 +154,8 @@ def _profiler_overhead(trace: Trace, pieces: pl.DataFrame) -> pl.DataFrame:
     if spans.is_empty() or pieces.is_empty():
         return pieces
     start, end, row = native.segments(
-        buffer(pl.repeat(0, len(spans), dtype=pl.UInt32, eager=True)), buffer(spans["start_ns"]), buffer(spans["dur_ns"])
+        buffer(repeated(0, len(spans), pl.UInt32)), buffer(spans["start_ns"]), buffer(spans["dur_ns"]),
+        buffer(repeated(1, len(spans), pl.UInt8)),
     )  # fmt: skip
     rows = series("row", row, pl.UInt32)
     owners = pl.DataFrame(

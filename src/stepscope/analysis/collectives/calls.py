@@ -257,6 +257,8 @@ def _inputs(trace: Trace, events: pl.Series) -> pl.DataFrame:
     """event, elements, input (type) of the first tensor, or list of tensors, that the op was given."""
     schema = {"event": pl.UInt32, "elements": pl.Int64, "input": pl.String}
     wanted = events.drop_nulls().unique()
+    if wanted.is_empty():  # arguments that are no columns stay unread
+        return pl.DataFrame(schema=schema)
     places = [
         trace.ops,
         *(cold for cold in trace.cold.values() if {"event", "shapes", "dtypes"} <= set(cold.columns)),

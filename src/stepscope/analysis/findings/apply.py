@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
+import polars as pl
+
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval, order
@@ -17,9 +19,20 @@ def apply_rules(case: Case) -> list[Finding]:
     """All findings worth showing: what threatens the run first, then by the expected saving."""
     if case.all_slices.is_empty():
         return []
-    for rule in find_rules():
-        case.earlier += rule.findings(case)
+    judge(case)
     return sorted(fitted(case, case.earlier), key=order)
+
+
+def judge(case: Case) -> dict[str, list[pl.Series]]:
+    """Apply the rules in their turn, once for the case: the slices that each finding claimed, by its code."""
+    if case.owned is None:
+        case.owned = {}
+        for rule in find_rules():
+            before = len(case.claims)
+            mine = rule.findings(case)
+            case.earlier += mine
+            case.owned |= {finding.code: case.claims[before:] for finding in mine}
+    return case.owned
 
 
 def replay_together(case: Case, found: Sequence[Finding]) -> Interval | None:

@@ -74,6 +74,8 @@ class Case:
     changes: dict[str, Change] = field(
         default_factory=dict
     )  # the fixes of those that a replay judged, by code
+    claims: list[pl.Series] = field(default_factory=list)  # the slices of each claim, in their order
+    owned: dict[str, list[pl.Series]] | None = None  # the claims of each finding, when the rules are applied
 
     @property
     def has_device(self) -> bool:
@@ -234,7 +236,9 @@ class Case:
         taken = pl.repeat(False, len(self.all_slices), dtype=pl.Boolean, eager=True).scatter(
             owned["slice"], True
         )
-        self.unclaimed = self.unclaimed.filter(~taken.gather(self.unclaimed["slice"]))
+        mine = taken.gather(self.unclaimed["slice"])
+        self.claims.append(self.unclaimed["slice"].filter(mine))
+        self.unclaimed = self.unclaimed.filter(~mine)
 
     def per_step(self, owned: pl.DataFrame) -> int:
         """Time of these slices per step."""

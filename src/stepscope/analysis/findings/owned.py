@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.findings.apply import judge
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.registry import find_rules
 
 
 def owned_slices(case: Case) -> dict[str, pl.DataFrame]:
-    """By the code of each finding, its slices of `case.all_slices`; the rules are applied in their turn, as for a report."""
+    """By the code of each finding, its slices of `case.all_slices`; those of the report, where it was made of this case."""
     found: dict[str, pl.DataFrame] = {}
     if case.all_slices.is_empty():
         return found
-    for rule in find_rules():
-        before = case.unclaimed
-        mine = rule.findings(case)
-        case.earlier += mine
-        for finding in mine:
-            taken = before.filter(~before["slice"].is_in(case.unclaimed["slice"].implode()))
-            found[finding.code] = taken if len(taken) else _of_steps(case, finding)
+    owned = judge(case)
+    for finding in case.earlier:
+        claims = [each for each in owned[finding.code] if len(each)]
+        # A claim is in the order of the slices, and so is what several of them own together.
+        found[finding.code] = (
+            case.all_slices[pl.concat(claims).sort()] if claims else _of_steps(case, finding)
+        )
     return found
 
 

@@ -11,6 +11,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from stepscope.trace.columns import repeated
+from stepscope.trace.frames import take_largest
+
 # Idle for no reason of its own: what the host does on the way from one launch to the next, and how long that takes.
 FOLLOWING = ("dispatch", "device_gap", "sync", "unexplained")
 _FAR = 1 << 62
@@ -24,7 +27,9 @@ def following(
     if most <= 0:
         return free.clear()
     rows = free.filter(pl.col("part").is_in(parts))
-    rows = rows.filter(~pl.col("slice").is_in(owned["slice"].implode()))
+    size = 1 + max(take_largest(rows["slice"]), take_largest(owned["slice"]))
+    is_mine = repeated(False, size, pl.Boolean).scatter(owned["slice"], True)
+    rows = rows.filter(~is_mine.gather(rows["slice"]))
     ordered = rows.gather(_distance(rows, owned).arg_sort())
     before = ordered["ns"].cum_sum() - ordered["ns"]
     return ordered.filter(before < most)

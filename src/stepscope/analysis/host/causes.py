@@ -53,6 +53,12 @@ def share_causes(source: Trace, derived: Trace) -> Trace:
     return derived
 
 
+def same_host(trace: Trace) -> Trace:
+    """The trace that stands for all those with its host events."""
+    with _at_once:
+        return _same_host.get(trace, trace)
+
+
 def host_causes(trace: Trace) -> pl.DataFrame:
     """For every event, as the innermost of its thread, what it stands for.
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from stepscope.analysis.account.host_timeline import Timeline, main_track
+from stepscope.analysis.account.host_timeline import host_timeline, main_track
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes, is_wait, or_null
 from stepscope.analysis.host.names import COPYING_THREAD
@@ -216,7 +216,7 @@ def recorded_plan(trace: Trace, steps: Steps, device: int | None) -> tuple[Plan,
 
 def _host_work(trace: Trace, steps: Steps, spans: pl.DataFrame, main: int) -> pl.DataFrame:
     """item, cause, named_by, event, recorded_ns: what the host worked on before each item, without its waits."""
-    timeline, causes = Timeline(trace), host_causes(trace)
+    timeline, causes = host_timeline(trace), host_causes(trace)
     silent = unrecorded_waits(trace, steps)
     full, usual = full_queue(trace)
     flags = causes["waits"].cast(pl.UInt8) * WAITS + full.cast(pl.UInt8) * FULL

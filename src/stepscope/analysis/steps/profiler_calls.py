@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 import polars as pl
 
@@ -57,8 +57,8 @@ class _Launched:
 
     def __init__(self, work: pl.DataFrame) -> None:
         ordered = work.sort("at_ns")
-        self.at, self.total = ordered["at_ns"], [0, *ordered["ns"].cum_sum()]
+        self.at, self.total = ordered["at_ns"].to_list(), [0, *ordered["ns"].cum_sum().to_list()]
 
     def within(self, low: int, high: int) -> int:
-        first, last = (int(self.at.search_sorted(edge, side="left")) for edge in (low, max(low, high)))
+        first, last = (bisect_left(self.at, edge) for edge in (low, max(low, high)))
         return int(self.total[last] - self.total[first])

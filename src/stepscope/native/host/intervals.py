@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from array import array
-
+from stepscope.native.buffers import room
 from stepscope.native.checks import need_equal
 
 try:
@@ -43,10 +42,10 @@ class _Intervals:
         self.track, self.start, self.dur, self.is_frame = track, start, dur, is_frame
         self.longest = longest
         n: cython.Py_ssize_t = len(self.start)
-        self.open_rows = array("I", bytes(4 * n))
-        self.piece_row = array("I", bytes(8 * n))
-        self.piece_ns = array("q", bytes(16 * n))
-        self.balance = array("q", bytes(8 * n))
+        self.open_rows = room("I", n)
+        self.piece_row = room("I", 2 * n)
+        self.piece_ns = room("q", 2 * n)
+        self.balance = room("q", n)
         self.pieces = 0
         self.is_new = True
         self.since = self.until = 0

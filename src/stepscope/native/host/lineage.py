@@ -7,8 +7,7 @@ Rows are events whose parents come before them. `analysis.causes` says what the 
 
 from __future__ import annotations
 
-from array import array
-
+from stepscope.native.buffers import column
 from stepscope.native.checks import need_equal
 
 try:
@@ -76,9 +75,9 @@ class _Lineage:
         self.code = code
         self.annotation = annotation
         n: cython.Py_ssize_t = len(self.code)
-        self.strong, self.annotated, self.user = _numbers(n), _numbers(n), _numbers(n)
-        self.op, self.context, self.own_context = _numbers(n), _numbers(n), _numbers(n)
-        self.api = _numbers(n)
+        self.strong, self.annotated, self.user = column("I", n), column("I", n), column("I", n)
+        self.op, self.context, self.own_context = column("I", n), column("I", n), column("I", n)
+        self.api = column("I", n)
         self.speaking, self.asking, self.in_python = bytearray(n), bytearray(n), bytearray(n)
         self.out_code, self.out_named, self.out_detail, self.out_api, self.out_flags = outputs
 
@@ -239,7 +238,7 @@ def lineage(
     parent: cython.const[cython.uint][::1],
     code: cython.const[cython.uchar][::1],
     annotation: cython.const[cython.uchar][::1],
-) -> tuple[bytearray, array[int], array[int], array[int], bytearray]:
+) -> tuple[bytearray, memoryview, memoryview, memoryview, bytearray]:
     """For each event the code it stands for, the event that names it, one that says more, the call around it, flags.
 
     `annotation` marks annotations. Events are row numbers, NONE where there is none; flags are a sum of ACTS, ….
@@ -248,14 +247,10 @@ def lineage(
     n: cython.Py_ssize_t = len(code)
     outputs = (
         bytearray(n),
-        array("I", bytes(4 * n)),
-        array("I", bytes(4 * n)),
-        array("I", bytes(4 * n)),
+        column("I", n),
+        column("I", n),
+        column("I", n),
         bytearray(n),
     )
     _Lineage(parent, code, annotation, outputs).run()
     return outputs
-
-
-def _numbers(n: int) -> array[int]:
-    return array("I", bytes(4 * n))

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from array import array
 
+from stepscope.native.buffers import column, room
+
 try:
     import cython
 except ImportError:  # interpreted, and Cython is not installed
@@ -61,7 +63,7 @@ class _Player:
         """Makes room for what each item and step waited for."""
         items = len(self.kind)
         self.is_noting = True
-        self.come, self.done = array("q", bytes(8 * items)), array("q", bytes(8 * items))
+        self.come, self.done = column("q", items), column("q", items)
         self.behind, self.held = array("q", [NOTHING]) * items, array("q", [NOTHING]) * items
         self.ended = array("q", [NOTHING]) * steps
 
@@ -129,11 +131,10 @@ class _Player:
             self.done[i] = self.free_at[s]
         return 0
 
-    def walk_back(self) -> tuple[array[int], array[int], array[int]]:
+    def walk_back(self) -> tuple[memoryview, memoryview, memoryview]:
         """The steps from the last to the first, each from its end to that of the step before: step, item, what."""
         most = 3 * len(self.kind)
-        steps, items = array("I", bytes(4 * most)), array("I", bytes(4 * most))
-        what = array("B", bytes(most))
+        steps, items, what = room("I", most), room("I", most), room("B", most)
         self.out_step, self.out_item, self.out_what = steps, items, what
         self._walk()
         return steps[: self.count], items[: self.count], what[: self.count]
@@ -212,7 +213,7 @@ def critical_path(
     delay: object,
     last: cython.const[cython.uchar][::1],
     streams: int,
-) -> tuple[array[int], array[int], array[int], array[int]]:
+) -> tuple[memoryview, memoryview, memoryview, array[int]]:
     """What decided when each step was over: place of the step, item and what of it, from the last moment to the first.
 
     Each of them waited for the one that follows, and for nothing that took longer. With it, the ends as `replay` has them.
@@ -236,11 +237,11 @@ def _count(last: cython.const[cython.uchar][::1]) -> int:
 
 def sums_between(
     values: cython.const[cython.longlong][::1], until: cython.const[cython.uint][::1]
-) -> array[int]:
+) -> memoryview:
     """The sums of the values up to each of the places, which rise, from the place before it."""
     n: cython.Py_ssize_t = len(until)
     size: cython.Py_ssize_t = len(values)
-    sums = array("q", [0]) * n
+    sums = column("q", n)
     out: cython.longlong[::1] = sums
     total: cython.longlong
     i: cython.Py_ssize_t

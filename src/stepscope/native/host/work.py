@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from array import array
+from stepscope.native.buffers import column
 
 try:
     import cython
@@ -79,16 +79,16 @@ class HostWork:
         """Waits without an event, in time order."""
         self.quiet_start, self.quiet_end = start, end
 
-    def pieces(self) -> tuple[array[int], array[int], array[int], array[int], array[int]]:
+    def pieces(self) -> tuple[memoryview, memoryview, memoryview, memoryview, memoryview]:
         """item, cause, named_by, event (the first of several) and ns, in the order of the spans."""
         self.is_writing = False
         self._walk()
         found = (
-            array("I", bytes(4 * self.count)),
-            array("B", bytes(self.count)),
-            array("I", bytes(4 * self.count)),
-            array("I", bytes(4 * self.count)),
-            array("q", bytes(8 * self.count)),
+            column("I", self.count),
+            column("B", self.count),
+            column("I", self.count),
+            column("I", self.count),
+            column("q", self.count),
         )
         self.out_item, self.out_cause, self.out_name, self.out_event, self.out_ns = found
         self.is_writing = True

@@ -7,7 +7,8 @@ Also: the next event of a track after a moment.
 
 from __future__ import annotations
 
-from array import array
+from stepscope.native.buffers import column, room
+from stepscope.native.checks import need_equal
 
 try:
     import cython
@@ -22,21 +23,20 @@ def segments(
     track: cython.const[cython.uint][::1],
     start: cython.const[cython.longlong][::1],
     dur: cython.const[cython.longlong][::1],
-) -> tuple[array[int], array[int], array[int]]:
-    """Starts, ends and owning rows of all segments, for rows sorted by track, start and longer first.
+    wanted: cython.const[cython.uchar][::1],
+) -> tuple[memoryview, memoryview, memoryview]:
+    """Starts, ends and owning rows of all segments of the wanted rows, sorted by track, start and longer first.
 
     Where two events overlap without nesting, the later one owns what they share. Moments without an event, and
     events without a duration, own nothing.
     """
+    need_equal(len(track), len(start), len(dur), len(wanted))
     n: cython.Py_ssize_t = len(start)
-    starts = array("q", bytes(16 * n))
-    ends = array("q", bytes(16 * n))
-    rows = array("I", bytes(8 * n))
+    starts, ends, rows = room("q", 2 * n), room("q", 2 * n), room("I", 2 * n)
     out_start: cython.longlong[::1] = starts
     out_end: cython.longlong[::1] = ends
     out_row: cython.uint[::1] = rows
-    open_rows = array("I", bytes(4 * n))
-    stack: cython.uint[::1] = open_rows
+    stack: cython.uint[::1] = room("I", n)
     depth: cython.Py_ssize_t = 0
     count: cython.Py_ssize_t = 0
     cursor: cython.longlong = 0
@@ -44,6 +44,8 @@ def segments(
     i: cython.Py_ssize_t
     with cython.nogil:
         for i in range(n + 1):
+            if i < n and (not wanted[i] or dur[i] <= 0):
+                continue
             # At a new track, and at the very end, everything still open is closed.
             while depth > 0:
                 end = start[stack[depth - 1]] + dur[stack[depth - 1]]
@@ -58,8 +60,6 @@ def segments(
                 depth -= 1
             if i == n:
                 break
-            if dur[i] <= 0:
-                continue
             if depth > 0 and cursor < start[i]:
                 out_start[count] = cursor
                 out_end[count] = start[i]
@@ -80,7 +80,7 @@ def cut(
     segment_start: cython.const[cython.longlong][::1],
     segment_end: cython.const[cython.longlong][::1],
     segment_row: cython.const[cython.uint][::1],
-) -> tuple[array[int], array[int], array[int], array[int], array[int]]:
+) -> tuple[memoryview, memoryview, memoryview, memoryview, memoryview]:
     """Each span cut by the segments of its track: span, start, end, owner (NONE where no segment lies) and `place`.
 
     The segments of track t are track_first[t] to track_first[t + 1]. The pieces of a span cover it exactly. `place`
@@ -124,16 +124,16 @@ class _Cutter:
         """What to cut it by."""
         self.first, self.segment_start, self.segment_end, self.segment_row = first, start, end, row
 
-    def pieces(self) -> tuple[array[int], array[int], array[int], array[int], array[int]]:
+    def pieces(self) -> tuple[memoryview, memoryview, memoryview, memoryview, memoryview]:
         """Span, start, end, owner and place."""
         self.is_writing = False
         self._walk()
         found = (
-            array("I", bytes(4 * self.count)),
-            array("q", bytes(8 * self.count)),
-            array("q", bytes(8 * self.count)),
-            array("I", bytes(4 * self.count)),
-            array("I", bytes(4 * self.count)),
+            column("I", self.count),
+            column("q", self.count),
+            column("q", self.count),
+            column("I", self.count),
+            column("I", self.count),
         )
         self.out_span, self.out_start, self.out_end, self.out_row, self.out_place = found
         self.is_writing = True
@@ -213,13 +213,13 @@ def next_start(
     start: cython.const[cython.longlong][::1],
     query_track: cython.const[cython.uint][::1],
     query_time: cython.const[cython.longlong][::1],
-) -> array[int]:
+) -> memoryview:
     """For each query the first row of its track that starts at or after the time, or NONE.
 
     The rows of track t are first[t] to first[t + 1], in order of their starts.
     """
     n: cython.Py_ssize_t = len(query_time)
-    result = array("I", bytes(4 * n))
+    result = column("I", n)
     out: cython.uint[::1] = result
     none: cython.uint = NONE
     tracks: cython.Py_ssize_t = len(first) - 1

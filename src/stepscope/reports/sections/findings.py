@@ -8,7 +8,6 @@ from typing import Any
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.findings.apply import apply_rules, replay_together
-from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding, Interval, order
 from stepscope.analysis.options import Options
 from stepscope.profiles.ranks import spans
@@ -28,28 +27,12 @@ def of_rank(context: RankContext) -> OfRank:
     """The findings on the rank's critical device."""
     if context.steps.windows.is_empty():
         return OfRank(context.rank, [], None)
-    case = case_of(context)
+    case = context.case
     found = apply_rules(case)
     if context.steps.is_whole:
         # Much of a recording is before and after the job: idle time without a cause is no advice.
         found = [each for each in found if each.code != "idle-unexplained"]
     return OfRank(context.rank, found, replay_together(case, found))
-
-
-def case_of(context: RankContext) -> Case:
-    """What the rules may ask about the rank; it must have steps, or one window over the whole recording."""
-    return Case(
-        trace=context.trace,
-        steps=context.steps,
-        account=context.account,
-        device=context.critical_device,
-        memory=context.memory,
-        kernels=context.kernel_calls,
-        ops=context.op_calls,
-        whole_plan=context.plan,
-        compute_of=lambda: context.compute,
-        workload=context.workload.kind,
-    )
 
 
 def joined(ranks: Sequence[OfRank], options: Options) -> Mapping[str, Any]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
 
+from stepscope.analysis.options import Options, parse_steps
+from stepscope.profiles.cache import background
 from stepscope.registers.policy.tables import REPORT_ROWS
-from stepscope.reports.build import report
+from stepscope.reports.build import build
 from stepscope.reports.kept import Asked
 from stepscope.reports.report import Report
 from stepscope.server.api.routes import Answer, Ask, Binary, Json, RunRoute, kept_first
 from stepscope.server.http.request import Query
 from stepscope.server.runs.first import FirstAnswers
 from stepscope.server.runs.opened import OpenedRun
+from stepscope.server.runs.owned import kept_owned_time
 
 HIGHEST_RANK = 1_000_000
 LONGEST_NAME = 500
@@ -78,7 +82,10 @@ def _report(
     kept = run.first.report(asked)
     if kept is not None:
         return kept
-    made = report(run.profile, rank=rank, step=step, step_name=step_name, limit=limit)
+    options = Options(step_name, parse_steps(step) if step is not None else None, limit)
+    is_plain = (rank, step, step_name) == (None, None, None) and len(run.profile.ranks) == 1
+    with background.postponed():
+        made = build(run.profile, options, rank, also=partial(kept_owned_time, run) if is_plain else None)
     return run.first.keep_report(asked, made)
 
 

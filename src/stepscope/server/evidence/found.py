@@ -9,13 +9,12 @@ from typing import Any
 import polars as pl
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.findings.owned import owned_slices
 from stepscope.analysis.parts import IDLE_PARTS
 from stepscope.analysis.problem_events import EVENTS
-from stepscope.reports.sections.findings import case_of
 from stepscope.server.evidence import calls, flames
 from stepscope.server.evidence.handle import Handle
 from stepscope.server.http.request import BadRequest
+from stepscope.server.runs.owned import owned_time
 
 Frames = Callable[[str, Callable[[RankContext], pl.DataFrame]], pl.DataFrame]
 FURTHEST_NS = 2**62
@@ -138,7 +137,8 @@ def _of_memory(handle: Handle, frames: Frames) -> Found:
 
 def _of_finding(handle: Handle, frames: Frames) -> Found:
     """The slices that the finding owns; for one about memory, what is kept or live at the peak."""
-    rows = frames("finding_slices", finding_slices).filter(pl.col("code") == handle.name)
+    owned = frames("owned_time", owned_time).filter(pl.col("code") == handle.name)
+    rows = owned.rename({"named_by": "event", "ns": "weight"})
     if len(rows):
         return Found(_by_event(rows), _CHARGED)
     if not handle.name.startswith("memory-"):
@@ -182,27 +182,6 @@ _WAYS: dict[str, Callable[[Handle, Frames], Found]] = {
     "scope": _of_scope,
     "problem": _of_problem,
 }
-
-
-def finding_slices(context: RankContext) -> pl.DataFrame:
-    """code, part, event, step, start_ns, end_ns, weight: what each finding of the rank owns."""
-    owned = {} if context.steps.windows.is_empty() else owned_slices(case_of(context))
-    rows = [
-        slices.select(
-            "step", "start_ns", "end_ns",
-            pl.col("part").cast(pl.String), event="named_by", weight="ns", code=pl.lit(code),
-        )
-        for code, slices in owned.items()
-    ]  # fmt: skip
-    return pl.concat([_NO_SLICES, *rows], how="diagonal_relaxed")
-
-
-_NO_SLICES = pl.DataFrame(
-    schema={
-        "code": pl.String, "part": pl.String, "event": pl.UInt32, "step": pl.Int32, "start_ns": pl.Int64,
-        "end_ns": pl.Int64, "weight": pl.Int64,
-    }
-)  # fmt: skip
 
 
 def _chosen(frame: pl.DataFrame, handle: Handle, columns: tuple[str, ...]) -> pl.DataFrame:

@@ -13,11 +13,8 @@ import msgspec
 
 from stepscope.errors import StepscopeError
 from stepscope.gate.trend import Change, compare_steps
-from stepscope.profiles.load import load_run
-from stepscope.registers.policy.tables import REPORT_ROWS
-from stepscope.reports.build import report
 from stepscope.reports.model.report import Report
-from stepscope.server.runs.figures import KeptFigures, RunFigures, figures_of
+from stepscope.server.runs.figures import KeptFigures, RunFigures, figures_of, make_figures
 from stepscope.server.runs.listed import ListedRun
 from stepscope.server.runs.titles import job_of
 
@@ -28,11 +25,6 @@ LOOK_AGAIN_S = 20.0  # whether another process has kept figures meanwhile
 WANTED_S = 30.0  # after the last question nobody looks at the list any more
 
 State = tuple[tuple[str, int, int], ...]
-
-
-def make_figures(listed: ListedRun) -> RunFigures:
-    """Read and analyse the run; what was read is let go at once."""
-    return figures_of(report(load_run(listed.run), limit=REPORT_ROWS))
 
 
 class Dashboard:

@@ -1,30 +1,21 @@
-"""What the list of runs shows of each: a few figures of its report, kept beside the tables, so that the list never reads a profile.
-
-An entry of the cache is a folder whose name begins with what it is about and ends with its state; here its manifest is all there is.
-"""
+"""What the list of runs shows of each: a few figures of its report, kept beside it, so that the list never reads a profile."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from stepscope import __version__
-from stepscope.analysis.kernels.measured_peaks import location
 from stepscope.gate.trend import StepNoise, measure_steps
-from stepscope.profiles.cache.place import default_folder, limit_bytes
-from stepscope.profiles.cache.private_folder import check_private, make_private
+from stepscope.profiles.load import load_run
+from stepscope.registers.policy.tables import REPORT_ROWS
+from stepscope.reports.build import report
+from stepscope.reports.kept import Asked, KeptReports, kept_reports
 from stepscope.reports.model.report import Report
 from stepscope.server.runs.listed import ListedRun
 
 # Raise it when the figures are taken from the report in another way.
 VERSION = 1
-_MANIFEST = "manifest.json"  # by which the cache knows its entries and their last use
-_LARGEST = 64 << 10
 _LONGEST_COMMIT = 40
 _COMMITS = ("git_commit", "git_sha", "commit")
 
@@ -127,56 +118,44 @@ def _commit(facts: dict[str, Any]) -> str | None:
 
 
 class KeptFigures:
-    """Figures on disk, by the state of a run's files. Nothing here raises: what cannot be kept is computed again."""
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
+    """Figures beside the kept reports of a run, and taken from those where there are none yet."""
 
     def get(self, listed: ListedRun) -> RunFigures | None:
         """Those of the run as its files are now."""
-        try:
-            entry = self._entry(listed)
-            if entry is None:
-                return None
-            check_private(entry.parent)
-            with (entry / _MANIFEST).open("rb") as file:
-                return msgspec.json.decode(file.read(_LARGEST), type=RunFigures)
-        except (OSError, RuntimeError, msgspec.MsgspecError, UnicodeError):
+        kept = _kept_of(listed)
+        if kept is None:
             return None
+        data = kept.answers.get(_name())
+        try:
+            if data is not None:
+                return msgspec.json.decode(data, type=RunFigures)
+        except (msgspec.MsgspecError, UnicodeError):
+            pass
+        made = kept.get(Asked())
+        return None if made is None else self._noted(kept, figures_of(made))
 
     def keep(self, listed: ListedRun, figures: RunFigures) -> None:
-        """Keep them for the next server; the cache drops those that were used longest ago."""
-        data = msgspec.json.encode(figures)
-        try:
-            entry = self._entry(listed)
-            if entry is None or len(data) > _LARGEST or limit_bytes() <= 0:
-                return
-            make_private(entry.parent)
-            entry.mkdir(0o700, exist_ok=True)
-            handle, aside = tempfile.mkstemp(prefix=".new-", dir=entry)
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            Path(aside).replace(entry / _MANIFEST)
-        except (OSError, RuntimeError):
-            pass
+        """Keep them for the next server."""
+        kept = _kept_of(listed)
+        if kept is not None:
+            self._noted(kept, figures)
 
-    def _entry(self, listed: ListedRun) -> Path | None:
-        """None for a run that is gone, or behind a URL, where each look costs time."""
-        state = "" if listed.is_remote else listed.key()
-        if not state:
-            return None
-        whose, how = f"figures {listed.id}", f"{state} {__version__} {VERSION} {_calibration()}"
-        return (self._folder or default_folder()) / f"{_digest(whose)}-{_digest(how)}"
+    def _noted(self, kept: KeptReports, figures: RunFigures) -> RunFigures:
+        kept.keep_bytes(_name(), msgspec.json.encode(figures))
+        return figures
 
 
-def _calibration() -> str:
-    """Findings about compute depend on what was measured on this machine."""
-    try:
-        facts = location().stat()
-    except (OSError, RuntimeError):
-        return ""
-    return f"{facts.st_mtime_ns} {facts.st_size}"
+def make_figures(listed: ListedRun) -> RunFigures:
+    """Read and analyse the run, and keep its report; what was read is let go at once."""
+    made = report(load_run(listed.run), limit=REPORT_ROWS)
+    kept = _kept_of(listed)
+    return figures_of(made if kept is None else kept.keep(Asked(), made))
 
 
-def _digest(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+def _kept_of(listed: ListedRun) -> KeptReports | None:
+    """None for a run behind a URL, where each look costs time, or where nothing can be kept."""
+    return None if listed.is_remote else kept_reports(listed.run)
+
+
+def _name() -> str:
+    return f"figures {VERSION} of {Asked().name}"

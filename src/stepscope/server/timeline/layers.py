@@ -13,15 +13,12 @@ import polars as pl
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.critical_path import PATH as PATH_SCHEMA
-from stepscope.analysis.findings.finding import order
-from stepscope.analysis.findings.owned import owned_slices
 from stepscope.analysis.options import Options
-from stepscope.analysis.part_column import Part
 from stepscope.analysis.parts import PARTS
 from stepscope.analysis.phases import phase_spans
 from stepscope.analysis.steps.find import Steps
-from stepscope.reports.sections.findings import case_of
 from stepscope.reports.wording.parts import part
+from stepscope.server.runs.owned import kept_owned_time, owned_time
 from stepscope.server.timeline import styles
 from stepscope.server.timeline.details import thread_name
 from stepscope.server.timeline.pivot import steps_of
@@ -72,7 +69,7 @@ def _make(view: View, name: str) -> Layer:
     if name == "account":
         return _account(view.trace, view.rank)
     if name == "findings":
-        return _findings(view.trace, view.rank)
+        return _findings(view)
     if name == PATH:
         return _path(view.trace, view.rank)
     steps = steps_of(view)
@@ -158,36 +155,23 @@ def _account(trace: Trace, rank: int) -> Layer:
     return _layer(rows, spans, [part(name).title for name in PARTS])
 
 
-def _findings(trace: Trace, rank: int) -> Layer:
+def _findings(view: View) -> Layer:
     """A row for each finding: the time that it owns, in the colour of the part that it is of."""
-    context = RankContext(rank, trace, Options())
-    case = None if context.steps.windows.is_empty() else case_of(context)
-    owned = {} if case is None else owned_slices(case)
-    found = {
-        each.code: each for each in (sorted(case.earlier, key=order) if case else []) if len(owned[each.code])
-    }
+    context = RankContext(view.rank, view.trace, Options())
+    is_alone = view.is_in_its_time and len(view.run.profile.ranks) == 1  # several ranks agree on their steps
+    owned = kept_owned_time(view.run, context) if is_alone else owned_time(context)
+    found = owned.select("code", "title").unique(maintain_order=True)
     rows = [
-        LayerRow(at, each.title, f"finding {each.code}: the time that it owns")
-        for at, each in enumerate(found.values())
+        LayerRow(at, title, f"finding {code}: the time that it owns")
+        for at, (code, title) in enumerate(found.iter_rows())
     ]
-    frames = [_OWNED] + [
-        owned[code].select("start_ns", "end_ns", "part", "named_by", "detail", "thread", "step", "device", code=pl.lit(code), row=pl.lit(at))
-        for at, code in enumerate(found)
-    ]  # fmt: skip
-    spans = pl.concat(frames, how="diagonal_relaxed").with_columns(
+    place = found.select("code", row=pl.int_range(pl.len(), dtype=pl.Int32))
+    spans = owned.join(place, on="code", how="left", maintain_order="left").with_columns(
         dur_ns=pl.col("end_ns") - pl.col("start_ns"),
         name=pl.col("row").cast(pl.UInt32),
         style=pl.col("part").to_physical().cast(pl.UInt32) + styles.BY_NAME,
     )
-    return _layer(rows, spans, [each.title for each in found.values()])
-
-
-_OWNED = pl.DataFrame(
-    schema={
-        "start_ns": pl.Int64, "end_ns": pl.Int64, "part": Part, "named_by": pl.UInt32, "detail": pl.UInt32, "thread": pl.UInt32,
-        "step": pl.Int32, "device": pl.Int32, "code": pl.String, "row": pl.Int32,
-    }
-)  # fmt: skip
+    return _layer(rows, spans.drop("title", "ns"), found["title"].to_list())
 
 
 def _path(trace: Trace, rank: int) -> Layer:

@@ -28,6 +28,11 @@ class View:
     shown: int | None = None  # the rank in whose time the trace is, where that is not its own
 
     @property
+    def is_in_its_time(self) -> bool:
+        """Whether its events are when they were recorded, not moved to the clock of another rank."""
+        return self.name == str(self.rank)
+
+    @property
     def store(self) -> Store:
         """Its events in rows."""
         return self.run.kept(f"timeline store {self.name}", lambda: lean(store_of(self.trace)))
