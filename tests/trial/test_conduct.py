@@ -10,7 +10,7 @@ import pytest
 from stepscope.errors import StepscopeError
 from stepscope.reports.model.report import Finding, Interval
 from stepscope.trial.conduct import Runner, choose_changes, conduct
-from stepscope.trial.run import Ran, Result
+from stepscope.trial.run import Ran, Timed
 from stepscope.trial.text import outcome_lines
 
 MS = 1_000_000
@@ -21,7 +21,7 @@ def finding(code: str, speedup: float = 2.0) -> Finding:
 
 
 def ran(changes: Sequence[str], ms: float, losses: Sequence[float] = (1.0,), **facts: object) -> Ran:
-    result = Result("enough", 20, round(20 * ms * MS), [], 0, "optimizer", list(losses), 1_000, dict.fromkeys(changes, ""))  # fmt: skip
+    result = Timed("enough", 20, round(20 * ms * MS), [], 0, "optimizer", list(losses), 1_000, dict.fromkeys(changes, ""))  # fmt: skip
     return Ran(tuple(changes), result, **facts)  # type: ignore[arg-type]
 
 

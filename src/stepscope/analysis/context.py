@@ -127,7 +127,7 @@ class RankContext:
 
     @shared
     def plan(self) -> Plan:
-        """The steps on the critical device, ready to be played again."""
+        """The steps on the critical device, ready to be replayed."""
         light = self.light if isinstance(self.light, LightHost) else None
         return plan(self.trace, self.steps, self.critical_device, light)
 
@@ -154,7 +154,7 @@ class RankContext:
 
     @shared
     def case(self) -> Case:
-        """What the rules may ask about the rank, one for all who ask; it must have steps, or one window over the whole recording."""
+        """What the rules may ask about the rank, shared by all callers; it must have steps, or one window over the whole recording."""
         context = ref(self)  # no circle: what a rank needed is let go at once
         return Case(
             trace=self.trace,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from stepscope.cli.allocator import import_polars
 from stepscope.cli.console import Color, Talk, session
 from stepscope.cli.options import (
     ClusterOption,
@@ -126,7 +125,6 @@ def report(
         kept = None if no_cache or elsewhere else find_kept(paths, run)
         known = None if kept is None else kept.get(asked)
         if known is None:
-            import_polars()
             _check_sections(section)
         _check_target(form, output, force, section)
         wanted: dict[str, Any] = {

@@ -29,7 +29,7 @@ _TRACKERS_OFF = {
 }
 
 
-class Result(msgspec.Struct):
+class Timed(msgspec.Struct):
     """What the job wrote about itself."""
 
     ended: str = ""  # enough: of steps; ended: the job did, before
@@ -49,7 +49,7 @@ class Ran:
     """How a run came out; `failure` says why it gives no figure, and `tail` is the end of what the job printed."""
 
     changes: tuple[str, ...]
-    result: Result = field(default_factory=Result)
+    result: Timed = field(default_factory=Timed)
     failure: str = ""
     tail: tuple[str, ...] = ()
 
@@ -125,22 +125,22 @@ def _end_group(job: subprocess.Popen[bytes]) -> None:
     job.wait()
 
 
-def _read(path: Path) -> Result | None:
+def _read(path: Path) -> Timed | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Result, strict=False)
+        return msgspec.json.decode(path.read_bytes(), type=Timed, strict=False)
     except (OSError, msgspec.MsgspecError):
         return None
 
 
 def _judge(
-    changes: tuple[str, ...], result: Result | None, code: int | None, tail: tuple[str, ...], timeout_s: float
+    changes: tuple[str, ...], result: Timed | None, code: int | None, tail: tuple[str, ...], timeout_s: float
 ) -> Ran:
     if code is None:
-        return Ran(changes, result or Result(), f"did not end within {timeout_s:.0f} s", tail)
+        return Ran(changes, result or Timed(), f"did not end within {timeout_s:.0f} s", tail)
     if code != 0:
-        return Ran(changes, result or Result(), f"ended with exit code {code}", tail)
+        return Ran(changes, result or Timed(), f"ended with exit code {code}", tail)
     if result is None:
-        return Ran(changes, Result(), "no Python process of the job could be watched", tail)
+        return Ran(changes, Timed(), "no Python process of the job could be watched", tail)
     refused = [f"{name}: {why}" for name, why in result.changes.items() if why]
     missing = [name for name in changes if name not in result.changes]
     if refused or missing:

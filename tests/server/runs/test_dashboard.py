@@ -13,7 +13,8 @@ import pytest
 from stepscope.gate.trend import StepNoise
 from stepscope.profiles.find.catalog import scan
 from stepscope.reports.kept import Asked, kept_reports
-from stepscope.reports.model.report import Profile, Report
+from stepscope.reports.model.report import Profile
+from stepscope.reports.report import Report
 from stepscope.server.runs import dashboard
 from stepscope.server.runs.dashboard import Dashboard, changes
 from stepscope.server.runs.figures import KeptFigures, RunFigures, figures_of, make_figures

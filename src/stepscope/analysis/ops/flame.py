@@ -7,7 +7,6 @@ are steps. Totals are sums over the subtree.
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import dataclass
 
 import polars as pl
@@ -183,7 +182,7 @@ _SCHEMA = {
 def _finished(nodes: pl.DataFrame) -> Flame:
     """With totals; nodes that cost nothing are left out, and the smallest where there are too many to draw."""
     up = nodes["parent"].replace(-1, _NONE).cast(pl.UInt32)
-    total: array[int] = order.subtree_sums(buffer(up), buffer(nodes["own"]))
+    total = order.subtree_sums(buffer(up), buffer(nodes["own"]))
     nodes = nodes.with_columns(total=series("total", total, pl.Int64)).with_row_index("id")
     some = nodes.filter(pl.col("total") > 0)
     # An ancestor's total is no smaller and its number is lower: whoever stays, they stay.

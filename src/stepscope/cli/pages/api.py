@@ -23,6 +23,7 @@ This page is generated from the docstrings: `python -m stepscope.cli.pages.api d
 """
 _RECORDING = ("profile", "Profiler", "schedule", "annotate", "op", "step", "listen")
 _READING = ("load", "report", "diff")
+_TRYING = ("try_",)
 _RETURNED = (Profile, Report, Diff)
 # Called by other parts of stepscope, not by users.
 _INTERNAL = ("give_way_to", "become_inert", "hear_on_step")
@@ -37,6 +38,8 @@ def page() -> str:
     parts.append("## Reading\n")
     parts += [text for name in _READING for text in _documented(name, getattr(stepscope, name))]
     parts += [text for each in _RETURNED for text in _documented(each.__name__, each, made_by_us=True)]
+    parts.append("## Trying\n")
+    parts += [text for name in _TRYING for text in _documented(name, getattr(stepscope, name))]
     return "\n".join(parts)
 
 

@@ -195,15 +195,22 @@ def _list_copies(rows: pl.DataFrame) -> pl.DataFrame:
 def _note_messages(problems: Problems, database: Database) -> None:
     """What nsys itself reported while it recorded, and what it was not asked to record."""
     found = database.rows("DIAGNOSTIC_EVENT", ["severity"], ["text"]).drop_nulls().unique(maintain_order=True)
-    for severity, code in ((_ERROR, "capture-error"), (_WARNING, "capture-warning")):
-        texts = found.filter(pl.col("severity") == severity)["text"].to_list()
-        if texts:
-            first = safe(texts[0].strip().split("\n")[0])[:_LONGEST_MESSAGE].rstrip(".")
-            problems.add(problem(code, f"Nsight Systems: {first}.", count=len(texts), message=first))
+    count, first = _messages(found, _ERROR)
+    if count:
+        problems.add(problem("capture-error", f"Nsight Systems: {first}.", count=count, message=first))
+    count, first = _messages(found, _WARNING)
+    if count:
+        problems.add(problem("capture-warning", f"Nsight Systems: {first}.", count=count, message=first))
     graphs = len(database.timed(tables.GRAPHS, []))
     if graphs:
         detail = "{count} CUDA graphs were recorded as a whole; --cuda-graph-trace=node of nsys records their kernels."
         problems.add(problem("graphs-hide-ops", detail, count=graphs))
+
+
+def _messages(found: pl.DataFrame, severity: int) -> tuple[int, str]:
+    """How many there are, and the first line of the first."""
+    texts = found.filter(pl.col("severity") == severity)["text"].to_list()
+    return len(texts), safe(texts[0].strip().split("\n")[0])[:_LONGEST_MESSAGE].rstrip(".") if texts else ""
 
 
 def _note_losses(problems: Problems, database: Database, rows: pl.DataFrame) -> None:

@@ -1,4 +1,4 @@
-"""What the list of runs shows of each: a few figures of its report, kept beside it, so that the list never reads a profile."""
+"""What the list of runs shows of each: a few figures of its report, kept next to it, so that the list never reads a profile."""
 
 from __future__ import annotations
 

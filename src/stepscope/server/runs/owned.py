@@ -31,5 +31,5 @@ def owned_time(context: RankContext) -> pl.DataFrame:
 
 
 def kept_owned_time(run: OpenedRun, context: RankContext) -> pl.DataFrame:
-    """The same, made once for a rank of the run: by its report, or by whoever asks first. Named as the frames of evidence are."""
+    """The same, made once for a rank of the run: by its report, or by the first caller. Named as the frames of evidence are."""
     return run.kept(f"evidence owned_time {context.rank}", lambda: owned_time(context))
