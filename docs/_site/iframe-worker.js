@@ -10,14 +10,15 @@
       this.frame.hidden = true;
       document.body.appendChild(this.frame);
       this.scope = this.frame.contentWindow;
-      this.ready = new Promise((resolve) => this.frame.addEventListener("load", resolve, { once: true }));
+      // Not the frame's load event: that of the empty frame may come first, and what is sent then has no one to hear it.
+      this.ready = new Promise((resolve) => (this.scope.loaded = resolve));
       this.scope.answer = (data) => this.receive(data);
       const page = this.scope.document;
       page.open();
       page.write(
         "<script>postMessage = (data) => answer(data);" +
           "importScripts = (...urls) => urls.forEach((url) => document.write('<script src=\"' + url + '\"><\\/script>'));" +
-          `</script><script src="${url}"></script>`,
+          `</script><script src="${url}"></script><script>loaded()</script>`,
       );
       page.close();
     }
