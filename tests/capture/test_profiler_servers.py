@@ -210,7 +210,7 @@ def test_an_old_server_that_only_writes(tmp_path: Path) -> None:
 
 def test_without_grpcio(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "grpc", None)
-    with pytest.raises(ServerFailed, match=r"stepscope\[grpc\]"):
+    with pytest.raises(ServerFailed, match=r"pip install grpcio"):
         profiler_servers.fetch(Server("localhost:1", 0.1))
 
 
