@@ -79,7 +79,7 @@ def test_report(form: str, tmp_path: Path) -> None:
     target = tmp_path / f"report.{form}"
     assert inside("report", SLOW, "--format", form, "-o", target).returncode == 0
     text = target.read_text("utf-8")
-    assert "device-sync" in text
+    assert "The host waits for the device inside the step" in text
     if form == "json":
         assert json.loads(text)["schema"].startswith("stepscope.report/")
 
