@@ -112,16 +112,7 @@ def named_by_captures(trace: Trace, found: list[Capture]) -> Trace:
     work = graph_work(trace)
     if work.is_empty():
         return trace
-    names = trace.events["name"].cast(pl.String)
-    known: dict[tuple[str, ...], list[tuple[int, Capture]]] = {}
-    rows: list[dict[str, object]] = []
-    for _, nodes in work.group_by("launch", maintain_order=True):
-        sequence = tuple(names.gather(nodes["event"]))
-        if sequence not in known:
-            known[sequence] = _matched(sequence, found)
-        for place, (node, capture) in enumerate(known[sequence]):
-            if node >= 0:
-                rows += _row(capture, node, int(nodes["event"][place]))
+    rows = list(_of_captures(trace, work, found)) if found else []
     named = {row["event"] for row in rows}
     rows += [row for row in _annotated(trace, work["event"]) if row["event"] not in named]
     added = pl.DataFrame(rows, schema=_NAMED).filter(~pl.col("event").is_in(trace.ops["event"].implode()))
@@ -130,6 +121,19 @@ def named_by_captures(trace: Trace, found: list[Capture]) -> Trace:
     ops = pl.concat([trace.ops, added], how="diagonal").select(trace.ops.columns).sort("event")
     tables = cast("MutableMapping[str, pl.DataFrame]", trace.tables)
     return Trace.over(ChainMap({"ops": ops}, tables), trace.cold)
+
+
+def _of_captures(trace: Trace, work: pl.DataFrame, found: list[Capture]) -> Iterator[dict[str, object]]:
+    """Rows for the work of launches whose kernels come in the order of a capture."""
+    names = trace.events["name"].cast(pl.String)
+    known: dict[tuple[str, ...], list[tuple[int, Capture]]] = {}
+    for _, nodes in work.group_by("launch", maintain_order=True):
+        sequence = tuple(names.gather(nodes["event"]))
+        if sequence not in known:
+            known[sequence] = _matched(sequence, found)
+        for place, (node, capture) in enumerate(known[sequence]):
+            if node >= 0:
+                yield from _row(capture, node, int(nodes["event"][place]))
 
 
 def _annotated(trace: Trace, work: pl.Series) -> Iterator[dict[str, object]]:
