@@ -125,8 +125,10 @@ export function makeFrame(root, watch, links, state) {
     showRanks(ranks.get(run?.id ?? "") ?? Array.from({ length: run?.ranks ?? 0 }, (_, at) => at), chosen);
     for (const [each, link] of pages) {
       link.setAttribute("href", links.page(each));
-      if (each === page) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
+      if (each === page) {
+        link.setAttribute("aria-current", "page");
+        link.scrollIntoView({ block: "nearest", inline: "nearest" }); // on a phone the pages are a row that scrolls
+      } else link.removeAttribute("aria-current");
     }
   };
   return {
