@@ -48,4 +48,4 @@ def fit_blocks(blocks: Sequence[Block], budget: int) -> str:
 
 
 def _joined(blocks: Sequence[Block]) -> str:
-    return "\n".join(block.text() for block in blocks if block.shown or not block.title) + "\n"
+    return "\n".join(block.text() for block in blocks if block.shown) + "\n"
