@@ -22,7 +22,7 @@ DOCS = Path("docs")
 SHARED = "stepscope.native._shared"
 # Translating to C takes a while: metadata and sdist do without.
 COMPILES = {"build", "build_ext", "bdist_wheel", "editable_wheel", "install", "develop"}
-# A compiled wheel serves every Python from here on, just as fast (docs/development.md): the stable ABI has had buffers since.
+# A compiled wheel serves every Python from here on, at the same speed (docs/development.md): the stable ABI has had buffers since.
 STABLE_SINCE = (3, 11)
 # Compiling takes a fifth longer with debug information; who sets CFLAGS decides for themselves.
 FLAGS = [] if "CFLAGS" in os.environ or os.name == "nt" else ["-g0"]

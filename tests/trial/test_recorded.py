@@ -6,15 +6,14 @@ from pathlib import Path
 
 from stepscope.reports.model.report import Interval
 from stepscope.trial.conduct import Outcome, Tried
-from stepscope.trial.estimate import Speedup
 from stepscope.trial.recorded import read_rows, record, trust_table
 
 
 def test_trials_are_appended_and_summed_up_per_finding(tmp_path: Path) -> None:
     tried = [
-        Tried("workers", Speedup(1.9, 2.0, 2.1), Interval(1.5, 1.9, 2.4), "input-bound"),
-        Tried("bf16", Speedup(1.0, 1.1, 1.2), Interval(2.0, 2.5, 3.0), "mixed-precision"),
-        Tried("compile", Speedup(1.0, 1.1, 1.2)),
+        Tried("workers", Interval(1.9, 2.0, 2.1), Interval(1.5, 1.9, 2.4), "input-bound"),
+        Tried("bf16", Interval(1.0, 1.1, 1.2), Interval(2.0, 2.5, 3.0), "mixed-precision"),
+        Tried("compile", Interval(1.0, 1.1, 1.2)),
         Tried("tf32", None, Interval(1.1, 1.2, 1.3), "fp32-matmul", "failed"),
     ]
     path = tmp_path / "a.trial.jsonl"

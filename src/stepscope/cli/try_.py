@@ -12,6 +12,7 @@ import typer
 from stepscope.cli.console import Color, Talk, session
 from stepscope.cli.options import ColorOption, QuietOption
 from stepscope.cli.output import send
+from stepscope.errors import StepscopeError
 
 SETTINGS = {"allow_interspersed_args": False, "ignore_unknown_options": True}
 
@@ -51,7 +52,13 @@ def try_(
         folder = Path.cwd()
         _ask(words, folder, yes)
         talk.note("Recording a few steps")
-        findings, frameworks = record_findings(words, folder, timeout)
+        try:
+            findings, frameworks = record_findings(words, folder, timeout)
+        except StepscopeError as error:
+            if not only:
+                raise
+            talk.warn(f"{error.what} What --only names is tried without a promise.")
+            findings, frameworks = [], []
         wanted = choose_changes(findings, frameworks, only or (), every)
         if not wanted:
             talk.warn("No finding has a change that can be made from outside; --all tries every one.")

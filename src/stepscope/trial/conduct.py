@@ -10,7 +10,7 @@ from typing import Any
 from stepscope.capture.trial.changes import CHANGES
 from stepscope.errors import StepscopeError
 from stepscope.reports.model.report import Finding, Interval
-from stepscope.trial.estimate import Speedup, compare, unchanged_difference
+from stepscope.trial.estimate import compare, unchanged_difference
 from stepscope.trial.files import changed_files, snapshot
 from stepscope.trial.run import Ran, run_once
 
@@ -25,7 +25,7 @@ class Tried:
     """A change: what was promised, what was measured, or why nothing could be."""
 
     name: str
-    measured: Speedup | None = None
+    measured: Interval | None = None
     promised: Interval | None = None
     code: str = ""  # the finding that promised it
     failure: str = ""
@@ -170,7 +170,7 @@ def _tried(
     name: str,
     finding: Finding | None,
     runs: list[Ran],
-    speedup: Speedup | None,
+    speedup: Interval | None,
     loss: float | None,
     scatter: float,
 ) -> Tried:

@@ -9,25 +9,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from stepscope.analysis.findings.finding import Interval
 from stepscope.registers.levels import TRIAL_ALPHA
 from stepscope.statistics.student_t import quantile
 
 _LEAST_SPREAD = 1e-4  # of a run: clocks and schedulers are no better
 
 
-@dataclass(frozen=True)
-class Speedup:
-    """Times faster, with a 95 % interval."""
-
-    low: float
-    mid: float
-    high: float
-
-
-def compare(unchanged: Sequence[float], changed: Sequence[Sequence[float]]) -> list[Speedup]:
-    """One speed-up for each change. `unchanged` has a run before each round and one after the last; `changed` a row per change, by round."""
+def compare(unchanged: Sequence[float], changed: Sequence[Sequence[float]]) -> list[Interval]:
+    """One speed-up for each change, times faster with a 95 % interval. `unchanged` has a run before each round and one after the last; `changed` a row per change, by round."""
     logs = [math.log(each) for each in unchanged]
     count = len(changed)
     rows = [
@@ -67,9 +58,9 @@ def _spread(logs: Sequence[float], rows: Sequence[Sequence[float]]) -> tuple[flo
     return math.sqrt(squares / freedom) if freedom else 0.0, freedom
 
 
-def _interval(row: Sequence[float], spread: float, freedom: int) -> Speedup:
+def _interval(row: Sequence[float], spread: float, freedom: int) -> Interval:
     count = len(row)
     mean = sum(row) / count
     error = max(spread, _LEAST_SPREAD) * math.sqrt(1 / count + (count - 0.5) / count**2)
     half = quantile(TRIAL_ALPHA, freedom) * error
-    return Speedup(math.exp(mean - half), math.exp(mean), math.exp(mean + half))
+    return Interval(math.exp(mean - half), math.exp(mean), math.exp(mean + half))

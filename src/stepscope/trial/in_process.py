@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from stepscope.analysis.findings.finding import Interval
 from stepscope.capture.backends.waits import wait_for_devices
-from stepscope.trial.estimate import Speedup, compare, unchanged_difference
+from stepscope.trial.estimate import compare, unchanged_difference
 from stepscope.trial.text import interval_words
 
 Step = Callable[[], object]
@@ -21,7 +21,7 @@ class Compared:
 
     step_ns: float
     unchanged: float
-    changes: dict[str, Speedup]
+    changes: dict[str, Interval]
 
     def __str__(self) -> str:
         width = max(map(len, self.changes), default=0)
@@ -56,11 +56,10 @@ def try_(
 
 def _run(step: Step, steps: int, least_s: float) -> float:
     """The mean length of a call, in ns."""
-    names = tuple(name for name in _FRAMEWORKS if name in sys.modules)
-    wait_for_devices(names)
+    wait_for_devices(_FRAMEWORKS)
     began, count = time.perf_counter_ns(), 0
     while count < steps or time.perf_counter_ns() - began < 1e9 * least_s:
         step()
         count += 1
-    wait_for_devices(names)
+    wait_for_devices(_FRAMEWORKS)
     return (time.perf_counter_ns() - began) / count

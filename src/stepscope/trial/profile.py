@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,8 @@ from pathlib import Path
 from stepscope.capture.launch.environment import END, Plan, environment
 from stepscope.errors import StepscopeError
 from stepscope.reports.model.report import Finding
-from stepscope.trial.run import job_environment
+from stepscope.safe import safe
+from stepscope.trial.run import job_environment, wait_for
 
 _FIRST, _LAST = 10, 15
 _FRAMEWORKS = {"pytorch": "torch", "torch": "torch", "tensorflow": "tensorflow", "jax": "jax"}
@@ -20,7 +20,7 @@ _FRAMEWORKS = {"pytorch": "torch", "torch": "torch", "tensorflow": "tensorflow",
 def record_findings(
     command: Sequence[str], folder: Path, timeout_s: float
 ) -> tuple[list[Finding], list[str]]:
-    """Findings of the job, and its frameworks; none where nothing could be recorded."""
+    """Findings of the job, and its frameworks; an error where nothing could be recorded."""
     from stepscope.profiles.load import load
 
     with tempfile.TemporaryDirectory(prefix="stepscope-try-") as place:
@@ -29,19 +29,13 @@ def record_findings(
         env = environment(plan, job_environment(os.environ, Path(place))) | {
             END: str(Path(place) / "scratch")
         }
+        code, tail = wait_for(command, env, timeout_s, folder)
+        last = "\n".join(f"  {safe(line)}" for line in tail)
+        if code:
+            raise StepscopeError(f"The job ended with exit code {code}.", fix=last or None)
         try:
-            subprocess.run(
-                command,
-                env=env,
-                cwd=folder,
-                timeout=timeout_s,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                check=False,
-            )
             report = load(str(logs), cache=False).report()
-        except (subprocess.TimeoutExpired, StepscopeError):
-            return [], []
+        except StepscopeError as error:
+            raise StepscopeError(f"Nothing was recorded. {error.what}", fix=last or error.fix) from None
     framework = _FRAMEWORKS.get((report.profile.framework or "").lower())
     return list(report.findings), [framework] if framework else []

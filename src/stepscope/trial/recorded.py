@@ -11,7 +11,7 @@ import msgspec
 from stepscope.errors import StepscopeError
 from stepscope.reports.model.report import Interval
 from stepscope.trial.conduct import Outcome
-from stepscope.trial.estimate import Speedup
+from stepscope.trial.text import interval_words
 
 ENDING = ".trial.jsonl"
 
@@ -37,7 +37,7 @@ class Row(msgspec.Struct):
 def record(path: Path, outcome: Outcome, job: str) -> int:
     """Append what was promised and measured; how many rows that were."""
     rows = [
-        Row(each.code, each.name, each.promised, _interval(each.measured), job, int(time.time()))
+        Row(each.code, each.name, each.promised, each.measured, job, int(time.time()))
         for each in outcome.tried
         if each.promised is not None and each.measured is not None
     ]
@@ -69,17 +69,9 @@ def trust_table(rows: Iterable[Row]) -> str:
             f"`{code}`",
             str(len(found)),
             str(sum(row.is_right for row in found)),
-            ", ".join(f"{_words(row.promised)} → {_words(row.measured)}" for row in found),
+            ", ".join(f"{interval_words(row.promised)} → {interval_words(row.measured)}" for row in found),
         ]
         for code, found in sorted(by_code.items())
     ]
     head = ["| finding | trials | held | promised → measured |", "|---|---|---|---|"]
     return "".join(f"{line}\n" for line in [*head, *(f"| {' | '.join(cells)} |" for cells in lines)])
-
-
-def _words(interval: Interval) -> str:
-    return f"{interval.mid:.2f} ({interval.low:.2f}–{interval.high:.2f})"
-
-
-def _interval(measured: Speedup) -> Interval:
-    return Interval(measured.low, measured.mid, measured.high)

@@ -80,7 +80,7 @@ def run_once(
             **limits,  # type: ignore[arg-type]
         )
         env = job_environment(os.environ, Path(place)) | trial.variables()
-        code, tail = _wait_for(command, env, timeout_s, folder)
+        code, tail = wait_for(command, env, timeout_s, folder)
         return _judge(tuple(changes), _read(Path(trial.result)), code, tail, timeout_s)
 
 
@@ -90,7 +90,7 @@ def job_environment(before: Mapping[str, str], place: Path) -> dict[str, str]:
     return {**before, **_TRACKERS_OFF, "MLFLOW_TRACKING_URI": (place / "mlflow").as_uri(), "PYTHONPATH": path}
 
 
-def _wait_for(
+def wait_for(
     command: Sequence[str], env: Mapping[str, str], timeout_s: float, folder: Path
 ) -> tuple[int | None, tuple[str, ...]]:
     """The exit code, None for a job that was ended, and its last lines."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stepscope import units
+from stepscope.analysis.findings.finding import Interval
 from stepscope.reports.render.text_grid import fold
 from stepscope.safe import safe
 from stepscope.trial.conduct import Outcome, Tried
@@ -50,10 +51,9 @@ def _change(tried: Tried, outcome: Outcome, width: int) -> Iterator[str]:
     )
 
 
-def interval_words(speedup: object) -> str:
+def interval_words(speedup: Interval | None) -> str:
     """The middle and the bounds of a speed-up."""
-    low, mid, high = (getattr(speedup, name, None) for name in ("low", "mid", "high"))
-    return "-" if low is None or mid is None else f"{mid:.2f} ({low:.2f}–{high:.2f})"
+    return "-" if speedup is None else f"{speedup.mid:.2f} ({speedup.low:.2f}–{speedup.high:.2f})"
 
 
 def _memory(tried: Tried, outcome: Outcome) -> str:

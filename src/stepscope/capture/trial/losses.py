@@ -21,10 +21,6 @@ class Losses:
         after_import("torch", self._watch_torch)
         after_import("keras", self._watch_keras)
 
-    def note(self, loss: Any) -> None:
-        """A loss that something else found."""
-        self._found.append(loss)
-
     def values(self) -> list[float]:
         """In the order of the steps; whatever is not a number is left out."""
         numbers = []

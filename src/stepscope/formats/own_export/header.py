@@ -80,7 +80,9 @@ class Header(msgspec.Struct):
         return found
 
     def track_table(self) -> pl.DataFrame:
-        """The tracks; a device kind or use that is not known becomes null."""
+        """The tracks; a device kind or use that is not known becomes null. A job that ended at once has none."""
+        if not self.tracks:
+            return pl.DataFrame(schema=TABLES["tracks"])
         rows = pl.DataFrame(
             [msgspec.structs.asdict(track) for track in self.tracks], infer_schema_length=None
         )

@@ -26,7 +26,7 @@ async function render(root, context) {
       fill(
         machine,
         h("h2", {}, "The machine that serves this page"),
-        ...told(await context.api.get("api/doctor"), "this machine", () => null),
+        ...listed(await context.api.get("api/doctor"), "this machine", () => null),
       );
     } catch (error) {
       if (!isLeft(error)) fill(machine, failure(error, examine));
@@ -36,7 +36,7 @@ async function render(root, context) {
     root,
     pageHead("Doctor", "page/doctor"),
     h("p", { class: "sub mono" }, found.subject),
-    ...told(found, "the profile", (code) => (found.with_events?.includes(code) ? eventsLink(context, "problem", code) : null)),
+    ...listed(found, "the profile", (code) => (found.with_events?.includes(code) ? eventsLink(context, "problem", code) : null)),
     machine,
   );
 }
@@ -47,7 +47,7 @@ function toEvents(address) {
 }
 
 /** @param {any} found @param {string} what @param {(code: string) => string | null} eventsOf */
-function told(found, what, eventsOf) {
+function listed(found, what, eventsOf) {
   const results = [...found.results].sort((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity));
   const serious = results.filter((each) => each.severity !== "info").length;
   const verdict = serious

@@ -55,7 +55,7 @@ export function steps(both) {
   const all = [...both.a, ...both.b];
   if (!all.length) return empty("No steps.", "Neither run has steps.");
   const { scale, unit } = timeAxis(Math.max(...all.map((each) => each.ns)));
-  const told = (/** @type {string} */ side, /** @type {StepOfAll} */ each, /** @type {number} */ at) =>
+  const words = (/** @type {string} */ side, /** @type {StepOfAll} */ each, /** @type {number} */ at) =>
     `${side}, step ${at + 1}: ${duration(each.ns)}${each.ranks > 1 ? `, mean of ${each.ranks} ranks; rank ${each.slowest} takes ${duration(each.slowest_ns)}` : ""}`;
   return figure({
     title: all.some((each) => each.ranks > 1) ? "Step times of both, mean over ranks" : "Step times of both",
@@ -74,7 +74,7 @@ export function steps(both) {
         y: both[side].map((each) => each.ns / scale),
         line: { color: colour(tint), width: 1.5 },
         marker: { size: 5 },
-        text: both[side].map((each, at) => told(name, each, at)),
+        text: both[side].map((each, at) => words(name, each, at)),
         hoverinfo: "text",
       })),
       layout: {
