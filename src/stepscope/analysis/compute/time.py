@@ -39,12 +39,25 @@ def _shared(own: pl.DataFrame, together: pl.DataFrame) -> pl.DataFrame:
         together.select("event", "group", "dur_ns"), on="event", how="left", maintain_order="left"
     )
     alone = rows.filter(pl.col("group").is_null()).select(own.columns)
-    keys = ["group", "device", "step"]
-    weight = pl.col("dur_ns").clip(lower_bound=1).cast(pl.Float64)
-    until = (weight.cum_sum() / weight.sum() * pl.col("ns").sum()).round().cast(pl.Int64)
-    shared = (
-        rows.filter(pl.col("group").is_not_null())
-        .sort("group", "step", "event")
-        .with_columns(ns=(until - until.shift(1, fill_value=0)).over(keys))
+    return pl.concat([alone, _split(rows.filter(pl.col("group").is_not_null())).select(own.columns)]).filter(
+        pl.col("ns") > 0
     )
-    return pl.concat([alone, shared.select(own.columns)]).filter(pl.col("ns") > 0)
+
+
+def _split(rows: pl.DataFrame) -> pl.DataFrame:
+    """The time of each group, device and step among its kernels, by their lengths; rounded so that it adds up."""
+    rows = rows.sort("group", "step", "event")
+    weight = pl.col("dur_ns").clip(lower_bound=1).cast(pl.Float64)
+    begins = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in ("group", "device", "step"))
+    begins = begins | (pl.int_range(pl.len()) == 0)
+    # One number for the three keys: windows over several are several times slower.
+    rows = rows.with_columns(weight=weight, part=begins.cum_sum())
+    of_part = rows.group_by("part", maintain_order=True).agg(
+        pl.col("weight").sum().alias("weights"), pl.col("ns").sum().alias("total")
+    )
+    place = rows["part"] - 1
+    weights, total = (of_part[name].gather(place) for name in ("weights", "total"))
+    before = (of_part["weights"].cum_sum() - of_part["weights"]).gather(place)
+    until = ((rows["weight"].cum_sum() - before) / weights * total).round().cast(pl.Int64)
+    earlier = pl.when(pl.col("part") == pl.col("part").shift(1)).then(pl.col("until").shift(1)).otherwise(0)
+    return rows.with_columns(until=until).with_columns(ns=pl.col("until") - earlier.fill_null(0))

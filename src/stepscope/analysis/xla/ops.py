@@ -226,15 +226,16 @@ def _by_order(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
         .unique()
         .iter_rows()
     )
-    known: dict[tuple[int, ...], list[str | None]] = {}
-    found = []
-    for codes in runs["codes"]:
-        key = tuple(codes)
-        if key not in known:
-            known[key] = program.of_run([texts[code] for code in key])
-        found.append(known[key])
-    told = runs.select("event").with_columns(instruction=pl.Series(found, dtype=pl.List(pl.String)))
-    return told.explode("event", "instruction")
+    # A program runs alike thousands of times: each order of kernels is aligned once.
+    orders = runs.select(pl.col("codes").unique(maintain_order=True))["codes"]
+    told = [program.of_run([texts[code] for code in codes]) for codes in orders.to_list()]
+    names = sorted({name for order in told for name in order if name is not None})
+    numbers = {name: number for number, name in enumerate(names)}
+    known = [[None if name is None else numbers[name] for name in order] for order in told]
+    answers = pl.DataFrame({"codes": orders, "number": pl.Series(known, dtype=pl.List(pl.UInt32))})
+    rows = runs.join(answers, on="codes", how="left", maintain_order="left").select("event", "number")
+    rows = rows.explode("event", "number")
+    return rows.select("event", instruction=pl.Series(names, dtype=pl.String).gather(rows["number"]))
 
 
 def in_whole_runs(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
