@@ -17,6 +17,7 @@ from stepscope.server.http.request import Refused
 
 WEB = Path(__file__).resolve().parents[2] / "web"
 MAIN = "shell/main.js"
+FIRST_PAGE = "pages/overview/overview.js"  # loaded by its name, which no import shows
 THEME = "style/theme.css"  # no file: the report has the same colours
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -57,7 +58,8 @@ def page(token: str) -> StaticFile:
 @cache
 def _module_links() -> bytes:
     """Without them the browser finds each module only after it has read the one that imports it."""
-    names, todo = [MAIN], [MAIN]
+    names = [MAIN, FIRST_PAGE]
+    todo = list(names)
     while todo:
         name = todo.pop()
         found = _IMPORTED.findall((WEB / name).read_text(encoding="utf-8"))

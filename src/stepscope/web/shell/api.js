@@ -1,6 +1,7 @@
 // Requests. Every address is relative to the page, so that it works behind any prefix.
 
 const POLL_MS = 350;
+const FIRST_POLL_MS = 40; // most answers that are not there at once are there a moment later
 const BUSY = 429; // the server has much to do, and will have time again
 const PATIENCE = 8;
 
@@ -86,7 +87,7 @@ export function token() {
 export function makeApi(signal, onProgress = () => {}) {
   /** @param {string} url @param {RequestInit} [options] */
   const answered = async (url, options = {}) => {
-    for (let refused = 0; ;) {
+    for (let refused = 0, wait = FIRST_POLL_MS; ;) {
       const response = await asked(url, { signal, ...options });
       if (response.status === BUSY && ++refused < PATIENCE) {
         await pause(2 * POLL_MS, signal);
@@ -96,7 +97,8 @@ export function makeApi(signal, onProgress = () => {}) {
       if (response.status !== 202) return response;
       const body = await response.json();
       onProgress(body.progress ?? null);
-      await pause(POLL_MS, signal);
+      await pause(wait, signal);
+      wait = Math.min(POLL_MS, 2 * wait);
     }
   };
   return {

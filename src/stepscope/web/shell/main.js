@@ -19,17 +19,23 @@ async function start(root) {
   theme.start();
   tip.start();
   try {
+    const watch = watchRuns();
+    const listed = watch.refresh();
     const state = await makeApi(new AbortController().signal).get("api/state");
-    await run(root, state);
+    await run(root, state, watch, listed);
   } catch (error) {
     const again = () => location.reload();
     fill(root, h("div", { class: "view" }, failure(error, again)));
   }
 }
 
-/** @param {HTMLElement} root @param {import("../types").State} state */
-async function run(root, state) {
-  const watch = watchRuns();
+/**
+ * @param {HTMLElement} root
+ * @param {import("../types").State} state
+ * @param {import("./watch.js").Watch} watch
+ * @param {Promise<void>} listed  the first look for runs, which began before this
+ */
+async function run(root, state, watch, listed) {
   // What is shown: its hash, its run as it was then, whether that run is missing, and whether nobody asked for this page.
   let shown = {
     hash: "",
@@ -141,7 +147,7 @@ async function run(root, state) {
   watchLeaving();
   addEventListener("hashchange", follow);
   addEventListener("popstate", follow);
-  await watch.refresh();
+  await listed;
   if (state.in_tensorboard && !location.hash) {
     const place = recall((id) => watch.all().scanning || watch.find(id) !== null);
     if (place) history.replaceState(null, "", place);

@@ -2,6 +2,7 @@
 
 import { isLeft, makeApi } from "./api.js";
 
+const FIRST_MS = 100; // a server that has just started finds its first runs within moments
 const OFTEN_MS = 1200;
 const SELDOM_MS = 5000;
 
@@ -24,6 +25,7 @@ export function watchRuns() {
   /** @type {Set<() => void>} */
   const listeners = new Set();
   let timer = 0;
+  let soon = FIRST_MS;
   let asked = 0;
   let told = 0; // which of the questions was answered last
   const api = makeApi(new AbortController().signal);
@@ -46,7 +48,8 @@ export function watchRuns() {
     clearTimeout(timer);
     for (const listener of [...listeners]) listener();
     const isMoving = known.scanning || known.runs.some((run) => run.state === "loading");
-    timer = window.setTimeout(next, isMoving || trouble ? OFTEN_MS : SELDOM_MS);
+    timer = window.setTimeout(next, isMoving || trouble ? soon : SELDOM_MS);
+    soon = isMoving ? Math.min(OFTEN_MS, 2 * soon) : OFTEN_MS;
   };
   const next = () => {
     if (!document.hidden) void refresh();
