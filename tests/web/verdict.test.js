@@ -42,6 +42,12 @@ test("the first figures leave out what is not known", () => {
   );
 });
 
+test("the card of the top finding has its bounds, and below them what is most likely", () => {
+  assert.deepEqual(headlines(report({})).at(-1), ["speed-up of the top finding, most likely 4.3×", "3.5–6.0×"]);
+  const sure = { ...finding, speedup: { low: 120, mid: 130, high: 150 } };
+  assert.deepEqual(headlines(report({ findings: [sure] })).at(-1), ["speed-up of the top finding", "more than 100×"]);
+});
+
 test("evidence in words", () => {
   const words = evidence({
     ...finding,

@@ -106,10 +106,22 @@ const MOST_TIMES = 100;
 
 /** A speed-up within bounds: `1.40–2.10× (most likely 1.70×)`. @param {import("../types").Interval} found */
 export function speedup(found) {
+  const likely = likeliest(found);
+  return likely ? `${bounds(found)} (most likely ${likely})` : bounds(found);
+}
+
+/** Its bounds alone, where there is little room: `1.40–2.10×`. @param {import("../types").Interval} found */
+export function bounds(found) {
   if (found.low >= MOST_TIMES) return `more than ${MOST_TIMES}×`;
+  const [low, high] = [found.low, found.high].map(rounded);
+  if (low === high) return `${low}×`;
+  return found.high >= MOST_TIMES ? `${low}–more than ${high}×` : `${low}–${high}×`;
+}
+
+/** What is most likely within them, or nothing where that is an end. @param {import("../types").Interval} found */
+export function likeliest(found) {
   const [low, mid, high] = [found.low, found.mid, found.high].map(rounded);
-  const bounds = low === high ? low : found.high >= MOST_TIMES ? `${low}–more than ${high}` : `${low}–${high}`;
-  return mid === low || mid === high ? `${bounds}×` : `${bounds}× (most likely ${mid}×)`;
+  return found.low >= MOST_TIMES || mid === low || mid === high ? "" : `${mid}×`;
 }
 
 /** @param {number} value */

@@ -1,6 +1,6 @@
 // What a run comes down to: the report's own sentence, and the figures that people look for first.
 
-import { duration, many, share, speedup } from "../../text/format.js";
+import { bounds, duration, likeliest, many, share } from "../../text/format.js";
 import { inOrder, part } from "../../text/parts.js";
 
 /** The sentence that opens every rendering of the report. @param {import("../../types").Report} report */
@@ -29,7 +29,9 @@ export function headlines(report) {
     ]);
   if (device.mfu !== null) found.push(["model FLOPs utilisation (MFU)", share(device.mfu)]);
   const first = report.findings[0];
-  if (first && first.speedup.mid > 1 && first.class !== "advice")
-    found.push(["potential speed-up (top finding)", speedup(first.speedup)]);
+  if (first && first.speedup.mid > 1 && first.class !== "advice") {
+    const likely = likeliest(first.speedup);
+    found.push([`speed-up of the top finding${likely ? `, most likely ${likely}` : ""}`, bounds(first.speedup)]);
+  }
   return found;
 }
