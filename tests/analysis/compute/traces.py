@@ -40,11 +40,22 @@ def compute_trace(text: str, device: dict[str, object] | None = None) -> Trace:
             "shapes": [found[n]["shapes"] for n in shaped],
             "dtypes": [_types(found[n].get("dtypes")) for n in shaped],
             "concrete_inputs": [found[n].get("inputs") for n in shaped],
+            "sequence": [_number(found[n].get("sequence")) for n in shaped],
         },
-        schema={"event": pl.UInt32, "shapes": pl.String, "dtypes": pl.String, "concrete_inputs": pl.String},
+        schema={
+            "event": pl.UInt32,
+            "shapes": pl.String,
+            "dtypes": pl.String,
+            "concrete_inputs": pl.String,
+            "sequence": pl.Int64,
+        },
     )
     made.events = made.events.with_columns(pl.col("start_ns") * US, pl.col("dur_ns") * US)
     return finish(made)
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None else int(text)
 
 
 def _types(text: str | None) -> str | None:

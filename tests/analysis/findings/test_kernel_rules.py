@@ -176,6 +176,14 @@ def test_fused_attention_stays_in_the_format_of_its_products() -> None:
     assert tf32 is None or tf32.speedup.high < half.speedup.low
 
 
+def test_attention_in_float64_has_no_fused_kernel() -> None:
+    """What comes first is another precision; then there is one."""
+    double = "void cutlass::Kernel<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>"
+    found = found_in(*attention("[64,1,2048]", double, "double,double"))
+    assert "unfused-attention" not in found
+    assert "double-precision" in found
+
+
 def test_copies_of_the_operands_go_with_the_products() -> None:
     """A product of views copies them first, inside its own op."""
     inside = [

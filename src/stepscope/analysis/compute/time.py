@@ -48,7 +48,9 @@ def _split(rows: pl.DataFrame) -> pl.DataFrame:
     """The time of each group, device and step among its kernels, by their lengths; rounded so that it adds up."""
     rows = rows.sort("group", "step", "event")
     weight = pl.col("dur_ns").clip(lower_bound=1).cast(pl.Float64)
-    begins = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in ("group", "device", "step"))
+    begins = pl.any_horizontal(
+        pl.col(key).ne_missing(pl.col(key).shift(1)) for key in ("group", "device", "step")
+    )
     begins = begins | (pl.int_range(pl.len()) == 0)
     # One number for the three keys: windows over several are several times slower.
     rows = rows.with_columns(weight=weight, part=begins.cum_sum())

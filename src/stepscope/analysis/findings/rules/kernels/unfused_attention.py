@@ -48,7 +48,7 @@ def find(case: Case) -> Finding | None:
     work = found.with_columns(dur_ns=case.trace.events["dur_ns"].gather(found["event"]))
     total = int(work["dur_ns"].sum())
     products = work.filter(pl.col("flops").is_not_null())
-    if not total or products.is_empty():
+    if not total or products.is_empty() or _is_double(case, products):
         return None
     least, most = (min(1.0, ns / total) for ns in _fused_ns(case, products))
     owned = case.free(
@@ -62,6 +62,13 @@ def find(case: Case) -> Finding | None:
     # The call of the fused kernel costs the host about what the products do.
     others = at_or_below(case.trace.events, scores.filter(~pl.col("product"))["event"])
     return timed(case, RULE, owned, without_dispatch(shorten_kernels(case, chosen), others), detail)
+
+
+def _is_double(case: Case, products: pl.DataFrame) -> bool:
+    """No library fuses attention in float64: that is a finding of its own, and comes first."""
+    rows = case.kernels.filter(pl.col("event").is_in(products["event"].implode()))
+    double = rows.filter(pl.col("precision") == "fp64")
+    return int(double["dur_ns"].sum()) > MAJORITY * int(rows["dur_ns"].sum())
 
 
 def _work(case: Case, scores: pl.DataFrame) -> pl.DataFrame:

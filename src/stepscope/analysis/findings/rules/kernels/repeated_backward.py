@@ -1,0 +1,68 @@
+"""The backward pass runs more than once through the same layers of one step."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.registers.policy.findings import WORTH_A_FINDING
+
+_ENGINE = r"^autograd::engine::evaluate_function: "
+_SUMS_UP = "AccumulateGrad"  # all of them have the same number
+# A gradient of gradients (a penalty on them) needs both passes.
+_SECOND_ORDER = r"BackwardBackward|DoubleBackward"
+
+
+def find(case: Case) -> Finding | None:
+    """Gradients of the same forward op that are computed several times."""
+    nodes = _nodes(case)
+    if nodes.is_empty() or nodes["name"].str.contains(_SECOND_ORDER).any():
+        return None
+    key = ["step", "sequence", "name"]
+    # Which of them is needed is not known: all but one can go, and they do the same work.
+    again = nodes.sort("start_ns").filter(pl.int_range(pl.len()).over(key) < pl.len().over(key) - 1)["event"]
+    if again.is_empty():
+        return None
+    inside = at_or_below(case.trace.events, again)
+    kernels = case.trace.kernels.filter(pl.col("op").is_in(inside.implode()))["event"]
+    owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(kernels.implode()))
+    ns = case.per_step(owned)
+    if ns < WORTH_A_FINDING * case.step_ns:
+        return None
+    passes = int(nodes.group_by(key).agg(pl.len())["len"].max() or 0)  # type: ignore[arg-type]
+    detail = f"{case.of_step(ns)} computes gradients of ops whose gradients the step has already computed or computes again later ({passes} backward passes through them)."
+    gone = case.plan.with_device(pl.col("event").is_in(kernels.implode()))
+    change = without_dispatch(Change(gone, gone), inside)
+    return timed(case, RULE, owned, Change(gone, change.largest), detail, {"passes": passes})
+
+
+def _nodes(case: Case) -> pl.DataFrame:
+    """event, name, step, sequence, start_ns of the ops of the backward pass in the steps."""
+    names = case.trace.events["name"].unique().drop_nulls()
+    text = names.cast(pl.String)
+    wanted = names.filter(text.str.contains(_ENGINE) & ~text.str.contains(_SUMS_UP, literal=True))
+    events = case.trace.events.filter(
+        pl.col("name").is_in(wanted.implode()), pl.col("step").is_not_null()
+    ).select("step", "start_ns", event="id", name=pl.col("name").cast(pl.String))
+    numbers = case.trace.ops.select("event", "sequence").drop_nulls()
+    return events.join(numbers, on="event", how="inner")
+
+
+RULE: Rule[Case] = Rule(
+    code="repeated-backward",
+    title="The backward pass runs twice through the same layers",
+    turn=174,
+    page="ops",
+    owns="kernels of backward ops that run more than once in a step for the same forward op",
+    change="all passes through those ops but one do not run; at most, they are not launched either",
+    fix={
+        "pytorch": "Call backward() once on the sum of the losses instead of once per loss with retain_graph=True; detach() what a loss must not reach (in a GAN: discriminator(fake.detach())).",
+        ANY: "Compute the gradient of the sum of the losses once, and stop gradients where a loss must not reach.",
+    },
+    find=find,
+)

@@ -1,0 +1,51 @@
+"""A backward pass that runs several times through the same layers of one step."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepscope.analysis.findings.apply import apply_rules
+from stepscope.analysis.findings.finding import Finding
+from tests.analysis.compute.traces import compute_trace
+from tests.builders.cases import case_of
+
+GEMM = "nvjet_sm90_tst_128x128_64x6_2x1_v_bz_TNT"
+ENGINE = "autograd::engine::evaluate_function:"
+
+
+def found_in(first: int, second: int, node: str = "MmBackward0") -> dict[str, Finding]:
+    """Findings of steps of a forward product and two backward ones of the forward ops with these numbers."""
+    lines = ["track  start  dur  name  kind  launches  shapes  dtypes  inputs  sequence"]
+    for step in range(3):
+        at = 1000 * step
+        lines.append(f"main  {at}  1000  ProfilerStep#{step}  annotation  -  -  -  -  -")
+        lines += product(at + 10, "main", "aten::mm", 10 * step + 1, at + 20, 300)
+        for begin, number, kernel_at in ((50, first, 330), (90, second, 640)):
+            name = f"{ENGINE} {node}"
+            lines.append(
+                f"autograd  {at + begin}  30  {name}  op  -  [[8,8]]  float  -  {10 * step + number}"
+            )
+            lines += product(at + begin + 2, "autograd", "aten::mm", 10 * step + 9, at + kernel_at, 300)
+        lines.append(f"main  {at + 140}  850  cudaDeviceSynchronize  runtime  -  -  -  -  -")
+    return {each.code: each for each in apply_rules(case_of(compute_trace("\n".join(lines))))}
+
+
+def product(at: int, track: str, name: str, sequence: int, kernel_at: int, length: int) -> list[str]:
+    """An op that launches one kernel."""
+    return [
+        f"{track}  {at}  8  {name}  op  -  [[4096,4096],[4096,4096]]  c10::BFloat16,c10::BFloat16  -  {sequence}",
+        f"{track}  {at + 1}  5  cudaLaunchKernel  runtime  {GEMM}  -  -  -  -",
+        f"stream 7  {kernel_at}  {length}  {GEMM}  kernel  -  -  -  -  -",
+    ]
+
+
+def test_a_graph_that_two_losses_walk_through() -> None:
+    found = found_in(1, 1)["repeated-backward"]
+    assert 1.3 < found.speedup.mid < 1.6
+    assert found.evidence["passes"] == 2
+    assert "retain_graph" in found.fix
+
+
+@pytest.mark.parametrize(("second", "node"), [(2, "MmBackward0"), (1, "MmBackwardBackward0")])
+def test_other_layers_and_gradients_of_gradients_are_needed(second: int, node: str) -> None:
+    assert "repeated-backward" not in found_in(1, second, node)
