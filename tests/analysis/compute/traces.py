@@ -24,11 +24,11 @@ from tests.builders.tables import draft, rows
 H200 = {"id": 0, "name": "NVIDIA H200", "numSms": 132}
 
 
-def compute_trace(text: str, device: dict[str, object] | None = None) -> Trace:
+def compute_trace(text: str, device: dict[str, object] | None = None, framework: str = "pytorch") -> Trace:
     """The trace that the table describes; ops have shapes and types."""
     found = rows(text)
     made = draft(text, links=_launches(found))
-    made.info = replace(made.info, framework="pytorch", devices=[device or H200])
+    made.info = replace(made.info, framework=framework, devices=[device or H200])
     places = range(len(found))
     made.kernels = pl.DataFrame(
         {"event": [n for n in places if found[n]["kind"] == "kernel"]}, schema={"event": pl.UInt32}

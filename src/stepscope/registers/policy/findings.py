@@ -342,6 +342,18 @@ ACCOUNT_SAVES = policy(
 FUSING_GAIN_LEAST = policy(
     "FUSING_GAIN_LEAST", 0.05, unit="share of the step", why="that fusing formulas must save"
 )
+LOOP_ADVICE_LEAST = policy(
+    "LOOP_ADVICE_LEAST",
+    0.3,
+    unit="share of the step",
+    why="that small kernels of a loop inside a program must take: below that, what can leave the loop hardly changes the step",
+)
+TURNS_OF_LOOP = policy(
+    "TURNS_OF_LOOP",
+    64,
+    unit="calls of one kernel in a step",
+    why="layers of deep networks share a kernel some tens of times; sequences and rollouts have hundreds of turns",
+)
 FUSING_ADVICE_LEAST = policy(
     "FUSING_ADVICE_LEAST",
     0.1,
