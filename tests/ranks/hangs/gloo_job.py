@@ -69,7 +69,9 @@ def train(case: str, rank: int, half: dist.ProcessGroup) -> None:
             if case == "size":
                 tensor = torch.ones(512)
         elif step == STEP and case == "size":
-            time.sleep(LASTS / 2)  # gloo aborts the rank with the smaller tensor: it comes first, and has dumped by then
+            time.sleep(
+                LASTS / 2
+            )  # gloo aborts the rank with the smaller tensor: it comes first, and has dumped by then
         reduce_gradients(tensor)
         if rank < WORLD // 2:
             dist.broadcast(tensor, 0, group=half)

@@ -81,7 +81,7 @@ def decode(source: Source) -> Dump:
     path, is_pickle = source.path, source.head(1) == b"\x80"
     found, is_cut = (read_pickle(source), False) if is_pickle else _decode_json(bytes(source.content()), path)
     if not isinstance(found, dict):
-        raise UnreadableFile(f"{path} is not a dump of the flight recorder: its content is no dict.")
+        raise UnreadableFile(f"{path} is not a dump of the flight recorder: it holds something else.")
     _check_version(found.get("version"), path)
     records, damaged = _convert_records(found.get("entries"))
     return Dump(
@@ -145,7 +145,9 @@ def _list_groups(config: object, status: object) -> Iterator[Group]:
             name=_text(about.get("name")) or _text(key),
             desc=_text(about.get("desc")),
             ranks=_ranks(about.get("ranks")),
-            last={_text(name): number for name, value in last.items() if (number := _whole(value)) is not None}
+            last={
+                _text(name): number for name, value in last.items() if (number := _whole(value)) is not None
+            }
             if isinstance(last, dict)
             else {},
         )

@@ -74,7 +74,9 @@ def _describe(record: Record) -> tuple[Any, ...]:
     group, desc = _group_of(record)
     is_p2p = record.is_p2p or origin is not None
     wanted = record.p2p_seq_id if is_p2p else record.collective_seq_id
-    sequence = next((each for each in (wanted, record.seq_id, record.op_id) if each is not None), record.record_id)
+    sequence = next(
+        (each for each in (wanted, record.seq_id, record.op_id) if each is not None), record.record_id
+    )
     own = own_frame(record.frames)
     return (
         group,
@@ -169,7 +171,9 @@ def _make_draft(rows: pl.DataFrame, dump: Dump, path: str) -> Draft:
     rows = _with_lanes(rows)
     tracks = rows.select("group", "title", "lane").unique(["group", "lane"], maintain_order=True)
     tracks = tracks.with_row_index("id")
-    rows = rows.join(tracks.select("id", "group", "lane"), on=["group", "lane"], how="left", maintain_order="left")
+    rows = rows.join(
+        tracks.select("id", "group", "lane"), on=["group", "lane"], how="left", maintain_order="left"
+    )
     members = {group.name: str(group.ranks) for group in dump.groups if group.ranks}
     sizes = {group.name: len(group.ranks) for group in dump.groups if group.ranks}
     return Draft(
@@ -199,7 +203,9 @@ def _make_draft(rows: pl.DataFrame, dump: Dump, path: str) -> Draft:
             elements_out="elements_out",
             group=pl.col("group").cast(Text),
             group_size=pl.col("group").replace_strict(sizes, default=None, return_dtype=pl.Int32),
-            group_ranks=pl.col("group").replace_strict(members, default=None, return_dtype=pl.String).cast(Text),
+            group_ranks=pl.col("group")
+            .replace_strict(members, default=None, return_dtype=pl.String)
+            .cast(Text),
             sequence="sequence",
         ).select(name for name in TABLES["collectives"] if name != "bytes"),
         cold={DETAILS: rows.select(pl.col("row").alias("event"), *_KEPT)},
@@ -236,7 +242,9 @@ def _make_info(dump: Dump, path: str, zero: int) -> TraceInfo:
 def _note_problems(problems: Problems, dump: Dump) -> None:
     if dump.is_cut:
         problems.add(
-            problem("truncated", f"The dump ends early; its first {len(dump.records):,} collectives are kept.")
+            problem(
+                "truncated", f"The dump ends early; its first {len(dump.records):,} collectives are kept."
+            )
         )
     if dump.damaged:
         problems.add(

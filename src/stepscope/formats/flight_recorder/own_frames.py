@@ -12,7 +12,7 @@ _FRAMEWORK = re.compile(r"(^|[/\\])torch[/\\]|\.(cpp|cc|h|hpp|so)$|^<|^$|^\?\?")
 
 
 def own_frame(frames: Sequence[Frame]) -> Frame | None:
-    """The innermost that is no installed package; else the innermost that is not PyTorch; else the innermost."""
+    """The innermost outside of installed packages; else the innermost that is not PyTorch; else the innermost."""
     for foreign in (_INSTALLED, _FRAMEWORK):
         found = next((each for each in frames if not _is_foreign(each, foreign)), None)
         if found is not None:

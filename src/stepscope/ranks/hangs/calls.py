@@ -63,7 +63,9 @@ def list_calls(trace: Trace, rank: int) -> RankCalls:
         return RankCalls(rank, pl.DataFrame(schema=_SCHEMA), members, info.world_size)
     names = trace.events.select(event="id", op=pl.col("name").cast(pl.String), track="track")
     tracks = trace.tracks.select(track="id", title=pl.col("thread").str.strip_prefix("group "))
-    joined = details.join(names, on="event", maintain_order="left").join(tracks, on="track", maintain_order="left")
+    joined = details.join(names, on="event", maintain_order="left").join(
+        tracks, on="track", maintain_order="left"
+    )
     calls = joined.with_columns(
         rank=pl.lit(rank, dtype=pl.Int64),
         created_ns=pl.coalesce("created", "started"),

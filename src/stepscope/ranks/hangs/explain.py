@@ -40,7 +40,7 @@ def explain(dumps: Sequence[RankCalls]) -> Explained:
     ranks = sorted({rank for group in groups for rank in group.members} | {dump.rank for dump in dumps})
     by_rank = {dump.rank: dump for dump in dumps}
     has_calls = any(not dump.calls.is_empty() for dump in dumps)
-    waiting = {rank for each in verdicts for rank in each.waiting}
+    waiting = {rank for each in verdicts for rank in _list_inside(each)}
     stands = [_find_stand(rank, by_rank.get(rank), rank in waiting) for rank in ranks]
     return Explained(verdicts, root, is_deadlock, stands, has_calls)
 
@@ -54,7 +54,9 @@ def _find_root(verdicts: Sequence[Verdict]) -> tuple[Verdict | None, bool]:
     """The verdict whose culprits wait in no other group; of several the one with most waiting, then the oldest."""
     if not verdicts:
         return None, False
-    ordered = sorted(verdicts, key=lambda each: (each.kind == "stuck", -len(each.waiting), each.began_ns or 0))
+    ordered = sorted(
+        verdicts, key=lambda each: (each.kind == "stuck", -len(each.waiting), each.began_ns or 0)
+    )
     roots = [each for each in ordered if not _waits_elsewhere(each, verdicts)]
     return (roots[0], False) if roots else (ordered[0], True)
 
@@ -65,6 +67,11 @@ def _waits_elsewhere(verdict: Verdict, verdicts: Sequence[Verdict]) -> bool:
         return False
     others = {rank for each in verdicts if each is not verdict for rank in each.waiting}
     return any(rank in others for rank in verdict.culprits)
+
+
+def _list_inside(verdict: Verdict) -> tuple[int, ...]:
+    """The ranks that are in the call, or in another one instead of it."""
+    return verdict.waiting if verdict.kind == "absent" else (*verdict.waiting, *verdict.culprits)
 
 
 def _find_stand(rank: int, dump: RankCalls | None, is_waiting: bool) -> Stand:

@@ -29,7 +29,9 @@ class Verdict:
 
 def judge(group: Group) -> Verdict | None:
     """None where nothing is pending, and nothing has failed."""
-    calls = group.calls.filter(~pl.col("is_p2p")).unique(["rank", "sequence"], keep="first", maintain_order=True)
+    calls = group.calls.filter(~pl.col("is_p2p")).unique(
+        ["rank", "sequence"], keep="first", maintain_order=True
+    )
     calls = calls.with_columns(is_last=pl.col("sequence") == pl.col("sequence").max().over("rank"))
     pending = calls.filter("is_pending")
     # A call of gloo that failed because another rank is gone is retired, too.
@@ -67,7 +69,9 @@ def _find_differing(calls: pl.DataFrame) -> tuple[int, str, list[int]] | None:
     uneven = pl.col("op").str.contains(f"^(?:{_UNEVEN})")
     signs = {
         "op": pl.col("op"),
-        "size": pl.when(~uneven).then(pl.concat_str("input_sizes", pl.lit(" to "), "output_sizes")).otherwise(pl.lit("")),
+        "size": pl.when(~uneven)
+        .then(pl.concat_str("input_sizes", pl.lit(" to "), "output_sizes"))
+        .otherwise(pl.lit("")),
         "dtype": pl.col("dtypes"),
     }
     signed = calls.with_columns(**signs)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from stepscope.names import shorten_place
 from stepscope.profiles.ranks import spans
 from stepscope.ranks.hangs.explain import Explained, Stand
 from stepscope.ranks.hangs.verdict import Verdict
@@ -34,7 +35,9 @@ def write_answer(found: Explained) -> str:
     return f"{write_verdict(root, found.stands)}."
 
 
-_NOTHING = "No collective is pending in these dumps: the ranks hang outside of collectives, or they do not hang."
+_NOTHING = (
+    "No collective is pending in these dumps: the ranks hang outside of collectives, or they do not hang."
+)
 _EMPTY = "The dumps hold no collectives."
 
 
@@ -113,7 +116,11 @@ def describe_calls(calls: pl.DataFrame, ranks: Sequence[int]) -> str:
     rows = calls.filter(pl.col("rank").is_in(list(ranks)))
     if rows.is_empty():
         return "a collective"
-    most = rows.group_by("op", "place", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
+    most = (
+        rows.group_by("op", "place", maintain_order=True)
+        .len()
+        .sort("len", descending=True, maintain_order=True)
+    )
     return describe_call(most.row(0, named=True))
 
 
@@ -125,11 +132,6 @@ def describe_call(call: dict[str, object]) -> str:
 def _at(call: dict[str, object]) -> str:
     place = call.get("place")
     return f" at {shorten_place(str(place))}" if place else ""
-
-
-def shorten_place(place: str) -> str:
-    """Without folders: one sentence has no room for them, and the stack has all."""
-    return place.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def _raise(text: str) -> str:
