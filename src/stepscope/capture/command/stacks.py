@@ -142,7 +142,7 @@ def _spans(numbers: Sequence[int]) -> str:
 
 
 def _note(processes: Sequence[ProcessStacks]) -> str:
-    """Whoever did not answer holds Python's lock."""
+    """A process that did not answer holds Python's lock."""
     silent = [each for each in processes if each.how == "signal"]
     return " (inside C: it did not answer, its signal did)" if len(silent) == len(processes) else ""
 

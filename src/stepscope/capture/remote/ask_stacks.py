@@ -1,4 +1,4 @@
-"""Ask listening processes for the stacks of their threads: through the socket, or by their signal where nobody answers."""
+"""Ask listening processes for the stacks of their threads: through the socket, or by their signal where no answer comes."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def parse_dump(text: str) -> tuple[ThreadStack, ...]:
 
 
 def _name_main(thread: ThreadStack) -> ThreadStack:
-    """As Python names it: faulthandler of most versions knows no names."""
+    """As Python names it: faulthandler of most versions writes no names."""
     return (
         replace(thread, name="MainThread")
         if thread.is_main and thread.name.startswith("thread 0x")

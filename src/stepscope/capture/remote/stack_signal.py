@@ -1,7 +1,7 @@
 """Stacks of a job that hangs inside C: on a signal that it does not use, faulthandler writes them without Python's lock.
 
-The file beside the socket is named after the process, the signal and the start of the process: whoever sends the signal can be sure that it
-is caught, since one that nobody catches would end the job.
+The file beside the socket is named after the process, the signal and the start of the process: the sender can be sure that it is
+caught, since one that is not caught would end the job.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class StackSignal:
         self._number = 0
 
     def open(self, folder: Path) -> None:
-        """Choose a signal and catch it. Nothing happens where the system does not say which signals are in use."""
+        """Choose a signal and catch it. Nothing happens where the system does not show the signals in use."""
         number = choose_signal()
         if number is None:
             return

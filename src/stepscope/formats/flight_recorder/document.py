@@ -111,14 +111,22 @@ def _decode_json(raw: bytes, path: str) -> tuple[Any, bool]:
         return msgspec.json.decode(raw), False
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         why = str(error)
-    end = raw.rfind(b"},{")
-    start = re.search(rb'"entries"\s*:\s*\[', raw)
-    if start is not None and end > start.end():
+    kept = _cut_to_records(raw)
+    if kept is not None:
         try:
-            return msgspec.json.decode(raw[: end + 1] + b"]}"), True
+            return msgspec.json.decode(kept), True
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             pass
     raise UnreadableFile(f"{path} is cut or damaged: {why}.", fix=_AGAIN)
+
+
+def _cut_to_records(raw: bytes) -> bytes | None:
+    """The document up to its last complete record. All begin with the same member, unlike the frames inside."""
+    first = re.search(rb'"entries"\s*:\s*\[\s*\{\s*("\w+")', raw)
+    if first is None:
+        return None
+    ends = [found.start() for found in re.finditer(rb"\}\s*,\s*\{\s*" + first[1], raw)]
+    return raw[: ends[-1] + 1] + b"]}" if ends else None
 
 
 def _convert_records(entries: object) -> tuple[list[Record], int]:
