@@ -183,7 +183,8 @@ def chosen_sections(names: Collection[str] | None, several: bool = True) -> Sequ
 
 
 def _chosen_ranks(profile: Profile, rank: int | Collection[int] | None) -> list[int]:
-    if rank is None:
+    # Of a hang, one rank alone says nothing: all others would seem to be missing.
+    if rank is None or all(map(is_dump, profile.traces)):
         return profile.ranks
     wanted = sorted({rank} if isinstance(rank, int) else set(rank))
     for number in wanted:
