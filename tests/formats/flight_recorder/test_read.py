@@ -86,7 +86,12 @@ def test_without_stacks(tmp_path: Path) -> None:
 
 
 def test_a_bad_entry_costs_itself(tmp_path: Path) -> None:
-    bad: list[Any] = [{"profiling_name": 5}, 7, None, {"time_created_ns": "x", "profiling_name": "nccl:all_reduce"}]
+    bad: list[Any] = [
+        {"profiling_name": 5},
+        7,
+        None,
+        {"time_created_ns": "x", "profiling_name": "nccl:all_reduce"},
+    ]
     trace = read_dump(tmp_path, dump([*usual(3), *bad]))
     assert len(trace.events) == 2
     assert trace.problems.select("code", "count").rows() == [("damaged-events", 4)]
@@ -176,6 +181,31 @@ def test_gzipped(tmp_path: Path) -> None:
 def test_files_of_a_folder_are_the_ranks_of_one_run(tmp_path: Path) -> None:
     found = load(str(put_dumps(tmp_path / "dumps", hang())))
     assert found.ranks == [0, 1, 2, 3]
+
+
+def test_the_last_number_of_a_name_is_the_rank(tmp_path: Path) -> None:
+    """PyTorch appends it to any prefix."""
+    put_dumps(tmp_path / "dumps", hang())
+    for rank in range(4):
+        (tmp_path / "dumps" / f"nccl_trace_rank_{rank}").rename(tmp_path / "dumps" / f"run7_fr{rank}")
+    found = load(str(tmp_path / "dumps"))
+    assert found.ranks == [0, 1, 2, 3]
+    assert [trace.info.path[-1] for trace in found.traces] == list("0123")
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_pickles_of_every_protocol(tmp_path: Path, protocol: int) -> None:
+    path = tmp_path / "nccl_trace_rank_0"
+    path.write_bytes(pickle.dumps(dump(usual()), protocol=protocol))
+    assert len(read(Source(str(path))).events) == 4
+
+
+def test_other_pickles_are_others(tmp_path: Path) -> None:
+    frames = [{"name": "pg_config", "filename": "a.py", "line": 1}]
+    path = tmp_path / "snapshot"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [frames]}, protocol=4))
+    with pytest.raises(UnreadableFile):
+        detect(Source(str(path)))
 
 
 def test_the_line_that_matters_is_the_users() -> None:

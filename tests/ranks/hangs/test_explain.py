@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+import stepscope
+from stepscope.errors import StepscopeError
 from stepscope.reports.build import report
 from stepscope.reports.model.report import Hang
 from stepscope.reports.report import Report
@@ -206,3 +208,9 @@ def test_many_ranks_are_few_rows(tmp_path: Path) -> None:
         "Ranks 0–16, 18–23 wait in all_reduce at train.py:88; rank 17 has not called it"
     )
     assert len(found.ranks) == 2
+
+
+def test_dumps_have_no_steps_to_compare(tmp_path: Path) -> None:
+    paths = [str(put_dumps(tmp_path / name, hang())) for name in ("a", "b")]
+    with pytest.raises(StepscopeError, match="no steps to compare"):
+        stepscope.diff(*paths)

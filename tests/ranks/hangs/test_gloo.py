@@ -13,6 +13,7 @@ import pytest
 
 from stepscope.doctor.diagnose import diagnose
 from stepscope.reports.build import report
+from tests.builders.dumps import hang, pending, put_dumps, usual
 
 JOB = Path(__file__).with_name("gloo_job.py")
 CASES = ("missing", "size", "order", "loop", "dead")
@@ -69,3 +70,25 @@ def test_the_doctor_says_the_same(dumps: Path) -> None:
     found = diagnose(str(dumps / "loop"))
     assert [result.code for result in found.failures] == ["hang"]
     assert re.search(r"rank 2 has not called it", found.failures[0].evidence)
+
+
+ANALYZER = """
+import sys
+from torch.distributed.flight_recorder.fr_trace import main
+for folder in sys.argv[1:]:
+    main(["-p", "nccl_trace_rank_", folder])
+"""
+
+
+def test_the_analyzer_of_pytorch_agrees(tmp_path: Path) -> None:
+    """On dumps as NCCL writes them, which tests make themselves."""
+    calls = (pending("nccl:broadcast", 5), pending("nccl:all_reduce", 5, input_sizes=((8,),)))
+    cases = [hang(), *(hang(entries=[*usual(), call]) for call in calls)]
+    folders = [str(put_dumps(tmp_path / str(place), case)) for place, case in enumerate(cases)]
+    command = [sys.executable, "-c", ANALYZER, *folders]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+    said = done.stdout + done.stderr
+    assert re.search(r"missing ranks: \{2\}", said)
+    assert "Culprit rank 2; Error type: COLLECTIVE_TYPE_MISMATCH" in said
+    assert "Culprit rank 2; Error type: SIZE_OR_SYNTAX_MISMATCH" in said
+    assert [report(folder).hang.culprits for folder in folders] == [[2], [2], [2]]

@@ -11,10 +11,12 @@ from stepscope.formats.source import Source
 if TYPE_CHECKING:
     from stepscope.trace.draft import Draft
 
-_JSON = re.compile(
-    rb'\s*\{\s*"(comm_lib_version|entries|nccl_comm_state|nccl_version|pg_config|pg_status|rank|version)"\s*:'
+_KEYS = (
+    rb"(?:comm_lib_version|entries|host_name|nccl_comm_state|nccl_version|pg_config|pg_status|rank|version)"
 )
-_PICKLE = re.compile(rb"\x80[\x02-\x05]")
+_JSON = re.compile(rb'\s*\{\s*"' + _KEYS + rb'"\s*:')
+# The first key of the dict; texts have their length before them, and a frame or a memo may come first.
+_PICKLE = re.compile(rb"\x80[\x02-\x05](?:\x95.{8})?\}(?:q.|\x94)?\(?(?:X.\0\0\0|\x8c.)" + _KEYS, re.DOTALL)
 # What no other file has.
 _SIGNS = (b"pg_config", b"pg_status", b"profiling_name", b"nccl_comm_state")
 
