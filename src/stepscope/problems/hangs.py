@@ -36,6 +36,11 @@ ENTRIES = (
                 "A collective that every rank called does not complete",
                 "Look at the network and the devices: NCCL_DEBUG=INFO in the logs, `dmesg` and `nvidia-smi` of the hosts for Xid errors.",
             ),
+            "device": Case(
+                "The device of a rank does not reach the collective",
+                "Look for a kernel on that rank that does not end, or a stream that waits for an event: run it with CUDA_LAUNCH_BLOCKING=1, and its stack "
+                "shows the launch.",
+            ),
             "deadlock": Case(
                 "Process groups wait for each other",
                 "Make all ranks use their groups in the same order, or wait for the collectives of one group before those of another are called.",

@@ -96,6 +96,16 @@ def test_sizes_that_may_differ(tmp_path: Path) -> None:
     )
 
 
+def test_a_device_that_has_not_begun(tmp_path: Path) -> None:
+    """All called it; on rank 2 something before it does not end."""
+    found = explained(tmp_path, hang(entries=[*usual(), pending("nccl:all_reduce", 5, state="scheduled")]))
+    assert (found.kind, found.culprits) == ("device", [2])
+    assert found.sentence == (
+        "Ranks 0–1, 3 wait in all_reduce at train.py:88; rank 2 called it, too, but its device has not begun it: "
+        "work before it does not end."
+    )
+
+
 def test_nothing_is_pending(tmp_path: Path) -> None:
     found = report_of(tmp_path, {rank: dump(usual()) for rank in range(4)})
     assert found.hang.kind == "none"

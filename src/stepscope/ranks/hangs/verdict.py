@@ -15,7 +15,7 @@ _UNEVEN = r"_?(all_?to_?all|gatherv?|scatterv?|all_?gather_v|reduce_scatter_v)|c
 
 @dataclass(frozen=True)
 class Verdict:
-    """`kind`: absent, op, size, dtype or stuck. `culprits` did not come, or came with another call; `waiting` wait for them."""
+    """`kind`: absent, op, size, dtype, device or stuck. `culprits` did not come, or came with another call; `waiting` wait for them."""
 
     group: Group
     kind: str
@@ -43,7 +43,17 @@ def judge(group: Group) -> Verdict | None:
         return _describe(group, calls, *differing)
     if absent is not None:
         return _describe(group, calls, absent[0], "absent", absent[1])
-    return None if pending.is_empty() else _describe(group, calls, int(numbers[0]), "stuck", ())
+    if pending.is_empty():
+        return None
+    number = int(numbers[0])
+    idle = _find_not_started(calls.filter(pl.col("sequence") == number))
+    return _describe(group, calls, number, "device" if idle else "stuck", idle)
+
+
+def _find_not_started(calls: pl.DataFrame) -> list[int]:
+    """Ranks whose device has not begun what those of others have: something before it does not end."""
+    has_begun = calls["state"].is_in(["started", "completed"])
+    return [] if has_begun.all() or not has_begun.any() else calls.filter(~has_begun)["rank"].to_list()
 
 
 def _describe(

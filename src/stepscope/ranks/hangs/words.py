@@ -48,6 +48,8 @@ def write_verdict(verdict: Verdict, stands: Sequence[Stand]) -> str:
         return f"{_raise(_write_waiting(verdict))}; {_write_absent(verdict.culprits, missing)}"
     if verdict.kind == "stuck":
         return _write_stuck(verdict)
+    if verdict.kind == "device":
+        return _write_not_started(verdict)
     return _write_difference(verdict)
 
 
@@ -88,6 +90,12 @@ def _write_stuck(verdict: Verdict) -> str:
         return f"{who} called {what}, and it does not complete: the transfer itself hangs"
     who = _raise(name_ranks(verdict.waiting))
     return f"{who} called {what}, and it does not complete: a rank without a dump is missing, or the transfer hangs"
+
+
+def _write_not_started(verdict: Verdict) -> str:
+    devices = "its device has" if len(verdict.culprits) == 1 else "their devices have"
+    late = f"{name_ranks(verdict.culprits)} called it, too, but {devices} not begun it"
+    return f"{_raise(_write_waiting(verdict))}; {late}: work before it does not end"
 
 
 def _write_difference(verdict: Verdict) -> str:

@@ -26,7 +26,7 @@ class HangGroup(msgspec.Struct, kw_only=True):
 
     name: str
     ranks: list[int]
-    kind: str  # absent, op, size, dtype or stuck
+    kind: str  # absent, op, size, dtype, device or stuck
     sequence: int
     waiting: list[int]
     culprits: list[int]
@@ -38,7 +38,7 @@ class Hang(msgspec.Struct, kw_only=True):
     """Why the ranks hang, of flight-recorder dumps. `ranks` says where each is, those alike together."""
 
     kind: str | None = (
-        None  # absent, dead, op, size, dtype, stuck, deadlock or none; null where there is no dump
+        None  # absent, dead, op, size, dtype, device, stuck, deadlock or none; null where there is no dump
     )
     sentence: str = ""
     culprits: list[int] = []

@@ -23,6 +23,7 @@ _CASES = {
     "size": "size",
     "dtype": "dtype",
     "stuck": "stuck",
+    "device": "device",
     "dead": "dead",
     "deadlock": "deadlock",
 }
