@@ -12,7 +12,9 @@ from stepscope.capture.remote.ask_stacks import ProcessStacks, ThreadStack, ask_
 
 ALL = "all"
 Frame = tuple[str, str, int]
-_INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]|[/\\]lib[/\\]python3\.\d+[/\\]|^<|[/\\]torch[/\\]")
+_INSTALLED = re.compile(
+    r"[/\\](site|dist)-packages[/\\]|[/\\]lib[/\\]python3\.\d+[/\\]|^<|[/\\]torch[/\\]|[/\\]stepscope[/\\]capture[/\\]"
+)
 # Decorators of libraries: what was called is the function that they wrap.
 _WRAPPERS = re.compile(
     r"(^|\.)(_?wrapper|_?wrapped\w*|inner|decorate_\w+|_fn|__call__|_call_impl|_wrapped_call_impl)$"

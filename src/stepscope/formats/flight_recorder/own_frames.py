@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from stepscope.formats.flight_recorder.document import Frame
 
-_INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]|[/\\]lib[/\\]python3\.\d+[/\\]|^<")
+_INSTALLED = re.compile(
+    r"[/\\](site|dist)-packages[/\\]|[/\\]lib[/\\]python3\.\d+[/\\]|^<|[/\\]stepscope[/\\]capture[/\\]"
+)
 _FRAMEWORK = re.compile(r"(^|[/\\])torch[/\\]|\.(cpp|cc|h|hpp|so)$|^<|^$|^\?\?")
 
 
