@@ -94,7 +94,7 @@ def test_a_handler_of_the_job_stays(place: Path) -> None:
     with job("wait", 0, own=usual) as (process, address):
         kept = next(place.glob(f"{process.pid}.*{ENDING}"))
         assert int(kept.name.split(".")[1]) != usual
-        assert ask_one(address).how == "socket"
+        assert ask_one(address).threads
         os.kill(process.pid, usual)
         assert process.stdout is not None
         assert process.stdout.readline() == "mine\n"
