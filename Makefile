@@ -144,7 +144,7 @@ endif
 
 capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, TensorFlow, JAX and others
 	$(call TRIED,PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile \
-	  tests/ranks/test_processes.py tests/capture/test_run.py tests/capture/test_docs.py tests/capture \
+	  tests/ranks/test_processes.py tests/ranks/hangs tests/capture/test_run.py tests/capture/test_docs.py tests/capture \
 	  tests/benchmarks/test_trial_record.py)
 
 native: $(VENV)/.hot ## only the tests of the hot loops

@@ -47,6 +47,11 @@ def name_place(function: str, file: str, line: int) -> str:
     return f"{function} ({cut_path(file)}:{line})"
 
 
+def shorten_place(place: str) -> str:
+    """`train.py:12`, without folders."""
+    return place.replace("\\", "/").rsplit("/", 1)[-1]
+
+
 def cut_middle(text: str, width: int) -> str:
     """At most `width` characters: long names that begin alike differ at their ends."""
     if len(text) <= width:

@@ -7,6 +7,7 @@ import json
 import shutil
 from pathlib import Path
 
+from tests.builders.dumps import hang, put_dumps
 from tests.builders.hostile import MARKUP, hostile_document
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +35,7 @@ def lay_out(folder: Path) -> Path:
         "two_ranks": FIXTURES / "capture_gpu/torch_ddp",
     }.items():
         shutil.copytree(source, folder / name)
+    put_dumps(folder / "dumps", hang())
     (folder / "broken").mkdir()
     (folder / "broken" / "broken.pt.trace.json.gz").write_bytes(b"\x1f\x8b\x08 this is no gzip at all")
     (folder / "hostile").mkdir()

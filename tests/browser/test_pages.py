@@ -23,7 +23,7 @@ PAGES = {
     "doctor": "Doctor",
     "sql": "SQL",
 }
-PROFILES = ("kineto_gpu", "xplane_jax", "xplane_tf", "chrome", "tf1_events", "two_ranks")
+PROFILES = ("kineto_gpu", "xplane_jax", "xplane_tf", "chrome", "tf1_events", "two_ranks", "dumps")
 # What JavaScript writes where a value is missing.
 SLIPS = re.compile(r"\b(undefined|NaN|Infinity|\[object)\b|\bnull\b")
 
@@ -178,3 +178,12 @@ def test_memory_is_brushed_and_asked(show: Callable[..., Any]) -> None:
     page.get_by_role("button", name="Back to the peak").wait_for()
     page.get_by_role("button", name="host").click()
     page.get_by_role("heading", name="Memory of host").wait_for()
+
+
+def test_dumps_say_why_the_ranks_hang(show: Callable[..., Any]) -> None:
+    page = show("overview", "dumps")
+    verdict = page.locator(".verdict").inner_text()
+    assert verdict.startswith("Ranks 0–1, 3 wait in all_reduce at train.py:88; rank 2 has not called it")
+    assert page.locator("table").first.locator("tbody tr").count() == 2
+    assert "/job/train.py:88" in page.locator("details pre").first.inner_text()
+    assert "No account" not in page.locator(".view").inner_text()

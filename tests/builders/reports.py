@@ -13,6 +13,9 @@ from stepscope.reports.model.report import (
     Device,
     Finding,
     Gap,
+    Hang,
+    HangCall,
+    HangGroup,
     Input,
     InputStage,
     Interval,
@@ -53,6 +56,7 @@ def report(name: str = "job", hostile: str = "load_images") -> Report:
     return Report(
         profile=_profile(name),
         problems=_problems(hostile),
+        hang=_hang(hostile),
         steps=_steps(hostile),
         breakdown=_breakdown(hostile),
         phases=_phases(hostile),
@@ -70,6 +74,33 @@ def report(name: str = "job", hostile: str = "load_images") -> Report:
         collectives=_collectives(hostile),
         coverage=Coverage(runtime=1.0, device_time=0.98, shapes=None, stacks=0.4, step_time=0.99, gaps=[Gap(what="stacks", share=0.6, reason=hostile, fix="with_stack=True")]),
     )  # fmt: skip
+
+
+def _hang(hostile: str) -> Hang:
+    waits = HangCall(
+        ranks=[0],
+        state="waits",
+        group="default_pg (0)",
+        op=hostile,
+        sequence=11,
+        sizes="[1024]",
+        dtype="Float",
+        function=hostile,
+        place=f"{hostile}:88",
+        stack=[f"{hostile} (train.py:88)"],
+    )
+    group = HangGroup(
+        name="default_pg (0)",
+        ranks=[0, 1],
+        kind="absent",
+        sequence=11,
+        waiting=[0],
+        culprits=[1],
+        sentence=f"Rank 0 waits in {hostile}.",
+        calls=[waits],
+    )
+    absent = HangCall(ranks=[1], state="no dump")
+    return Hang(kind="dead", sentence=group.sentence, culprits=[1], groups=[group], ranks=[waits, absent])
 
 
 def _roofline(hostile: str) -> Roofline:

@@ -14,6 +14,7 @@ from stepscope.capture.process.troubles import Troubles
 from stepscope.capture.ring.ring import open_ring
 from tests.builders import documents
 from tests.builders.documents import Event, half
+from tests.builders.dumps import CREATED_NS, dump, entry, hang, pending, put_dumps, usual
 from tests.builders.kineto_steps import document, good, kernel, launch, on_host, op, step
 from tests.builders.protobuf import message, number, packed
 from tests.builders.tf_wire import CPU, VERSION, event, node, traced
@@ -200,6 +201,17 @@ _COMPILING = [
     )
 ]
 
+
+def dumps_of(ranks: dict[int, dict[str, Any]]) -> Way:
+    """Flight-recorder dumps of these ranks."""
+    return lambda folder: put_dumps(folder / "dumps", ranks)
+
+
+def aged(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same of a run before."""
+    return [{**each, "time_created_ns": CREATED_NS - 10**13} for each in entries]
+
+
 WRONG: dict[str, list[Way]] = {
     "nothing-found": [several(("train/events.out.tfevents.1.h.v2", VERSION)), several(("notes.txt", b"hello"))],
     "not-a-profile": [
@@ -251,6 +263,15 @@ WRONG: dict[str, list[Way]] = {
             ("plugins/profile/2026_01_01_00_00_01/b.xplane.pb", space(host_plane())),
         ),
     ],
+    "hang": [
+        dumps_of(hang()),
+        dumps_of(hang(entries=[*usual(), pending("nccl:broadcast", 5)])),
+        dumps_of({rank: each for rank, each in hang().items() if rank != 2}),
+    ],
+    "nothing-pending": [dumps_of({rank: dump(usual()) for rank in range(4)})],
+    "empty-dump": [dumps_of({rank: dump([]) for rank in range(4)})],
+    "dump-without-stacks": [dumps_of({0: dump([entry("gloo:all_reduce", 1, frames=[])], range(1))})],
+    "mixed-dumps": [dumps_of({0: dump(usual(), range(2)), 1: dump(aged(usual()), range(2))})],
     "ranks-apart": [several(("rank0.pt.trace.json", ranked(0, 2)), ("rank1.pt.trace.json", ranked(1, 2, 5e6)))],
     "two-workers": [kineto(*[{**each, "pid": 8} for each in good() if each["cat"] != "kernel"])],
     "other-runs": [several(("a.json", document(good())), ("b.json", document(good())))],

@@ -18,6 +18,7 @@ def capture(
     folder: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the profile.")] = Path("stepscope-out"),
     remote: Annotated[str | None, typer.Option("--remote", metavar="DIR", help="Let profiler servers write to this folder on their own machine instead of sending the profile.")] = None,
     timeout: Annotated[float, typer.Option("--timeout", metavar="S", min=0.1, help="Maximum seconds to wait for the steps.")] = 300.0,
+    stacks: Annotated[bool, typer.Option("--stacks", help="Show the Python stacks of all threads now, also of jobs that hang, instead of recording; the target `all` stands for every listening process.")] = False,
     no_stacks: Annotated[bool, typer.Option("--no-stacks", help="Do not record Python functions.")] = False,
     quiet: QuietOption = False,
     color: ColorOption = Color.auto,
@@ -28,5 +29,5 @@ def capture(
     with session(quiet, False, color) as talk:
         from stepscope.capture.command.capture import Wish, capture_from
 
-        wish = Wish(steps, seconds, folder, remote, timeout, not no_stacks)
+        wish = Wish(steps, seconds, folder, remote, timeout, not no_stacks, stacks)
         raise typer.Exit(capture_from(targets or [], wish, talk))

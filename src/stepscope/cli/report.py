@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from stepscope.reports.report import Report
 
 
-SECTIONS = "problems, findings, breakdown, regions, phases, serving, steps, critical_path, input, ops, kernels, precision, roofline, device, memory, collectives, coverage"
+SECTIONS = "problems, hang, findings, breakdown, regions, phases, serving, steps, critical_path, input, ops, kernels, precision, roofline, device, memory, collectives, coverage"
 
 
 class By(str, Enum):

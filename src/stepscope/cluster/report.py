@@ -16,6 +16,7 @@ from stepscope.cluster.place import Here, Place, Progress
 from stepscope.cluster.processes import Processes
 from stepscope.cluster.work import COLLECTIVES, Answer, Task
 from stepscope.errors import StepscopeError, UnreadableFile
+from stepscope.formats import flight_recorder
 from stepscope.profiles.find.catalog import Catalog, Places, choose, scan
 from stepscope.profiles.find.nothing_found import nothing_found
 from stepscope.profiles.find.runs import Entry, Run
@@ -117,6 +118,8 @@ def worth_processes(path: Places, run: str | None = None) -> bool:
         chosen = choose(catalog, run)
     except StepscopeError:
         return False  # which is told where it is read
+    if all(entry.format_hint == flight_recorder.FORMAT.name for entry in chosen.entries):
+        return False  # dumps are small, and read by processes of their own
     local = all(entry.filesystem is None for entry in chosen.entries)
     return (
         local and len(chosen.entries) > 1 and sum(e.size + LIKE_BYTES for e in chosen.entries) >= WORTH_BYTES

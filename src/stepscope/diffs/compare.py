@@ -18,11 +18,13 @@ from stepscope.diffs.figures import note_other_peaks
 from stepscope.diffs.findings import compare_findings
 from stepscope.diffs.flame import build_flame
 from stepscope.diffs.verdict import write_verdict
+from stepscope.errors import StepscopeError
 from stepscope.registers.policy.diffs import DIFF_ROWS
 
 
 def compare(a: Side, b: Side, limit: int = DIFF_ROWS) -> Diff:
     """B against A; lists of rows have at most `limit`, 0 for all."""
+    _refuse_dumps(a, b)
     case = Case(a, b)
     rows = judge_families(case)
     evidence = _gather_evidence(case, rows)
@@ -49,6 +51,15 @@ def compare(a: Side, b: Side, limit: int = DIFF_ROWS) -> Diff:
     lone = "" if diff.step.significant else describe_lone_kernel(diff.a, diff.b, diff.step, rows.kernels)
     diff.verdict = " ".join(filter(None, (lone, write_verdict(diff))))
     return diff
+
+
+def _refuse_dumps(*sides: Side) -> None:
+    for side in sides:
+        if side.report.hang.kind is not None:
+            raise StepscopeError(
+                f"{side.report.profile.path} holds flight-recorder dumps, which have no steps to compare.",
+                fix="`stepscope report` explains each hang by itself.",
+            )
 
 
 def _gather_evidence(case: Case, rows: JudgedRows) -> Evidence:

@@ -7,6 +7,7 @@ from stepscope.problems import (
     device,
     file,
     folder,
+    hangs,
     machine,
     ranks,
     recording,
@@ -16,7 +17,19 @@ from stepscope.problems import (
 )
 from stepscope.problems.entry import Entry, Words
 
-_MODULES = (file, recording, ranks, compared, folder, machine, device, tensorboard, script, script_output)
+_MODULES = (
+    file,
+    recording,
+    ranks,
+    hangs,
+    compared,
+    folder,
+    machine,
+    device,
+    tensorboard,
+    script,
+    script_output,
+)
 CATALOGUE: dict[str, Entry] = {entry.code: entry for module in _MODULES for entry in module.ENTRIES}
 
 

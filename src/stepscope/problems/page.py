@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterator
 
 from stepscope.markdown import write_page
-from stepscope.problems import compared, file, ranks, recording
+from stepscope.problems import compared, file, hangs, ranks, recording
 from stepscope.problems.entry import Entry, Words
 
 # What a report can show; the doctor's own checks of a machine, a script or a folder are in docs/troubleshooting.md.
-_REPORTED = (recording, file, ranks, compared)
+_REPORTED = (recording, file, ranks, hangs, compared)
 _INTRODUCTION = """# Problems
 
 A problem is a defect of the capture itself. A problem never stops stepscope from reading a profile: `stepscope info`, the report, the page

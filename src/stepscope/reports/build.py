@@ -18,13 +18,14 @@ from stepscope.profiles.find.catalog import Places
 from stepscope.profiles.load import load
 from stepscope.profiles.profile import Profile
 from stepscope.profiles.ranks import spans
+from stepscope.ranks.hangs.calls import is_dump
 from stepscope.registers.policy.tables import REPORT_ROWS
 from stepscope.reports.about import about
 from stepscope.reports.model.report import Problem, Steps
 from stepscope.reports.problems import problems_of, reported
 from stepscope.reports.ranks.straggler_finding import with_straggler, with_waits
 from stepscope.reports.report import Report
-from stepscope.reports.sections import SECTIONS
+from stepscope.reports.sections import SECTIONS, hang
 from stepscope.reports.sections.section import Section
 from stepscope.reports.wording.sentence import write_sentence
 from stepscope.trace.problems import problem
@@ -32,7 +33,7 @@ from stepscope.trace.problems import problem
 RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of problems
 AT_ONCE = 4
 # Told in every report: what the others are measured by.
-ALWAYS = ("problems", "steps")
+ALWAYS = ("problems", "hang", "steps")
 SECTION_NAMES = tuple(section.name for section in SECTIONS)
 
 T = TypeVar("T")
@@ -72,7 +73,7 @@ def build(
     """The report, rank by rank: what one rank needed is let go before the next one is looked at, and after `also` saw it."""
     ranks = _chosen_ranks(profile, rank)
     options = _of_one_region(profile, ranks, options)
-    wanted = chosen_sections(sections, several=len(ranks) > 1)
+    wanted = _fitting(profile, chosen_sections(sections, several=len(ranks) > 1))
     failures = Failures()
     found: dict[str, list[Any]] = {section.name: [] for section in wanted}
     with ThreadPoolExecutor(_threads(), thread_name_prefix="stepscope-report") as pool:
@@ -106,6 +107,7 @@ def put_together(
 ) -> Report:
     """The report of what each section found on each rank; `ready` are sections that were put together elsewhere."""
     fields: dict[str, Any] = {}
+    wanted = _fitting(profile, wanted)
     for name in ready or {}:
         fields.update((ready or {})[name])
     for section in (section for section in wanted if section.name not in (ready or {})):
@@ -120,8 +122,16 @@ def put_together(
     failed = [*failures.problems(len(profile.ranks)), *fields.pop("rank_problems", ())]
     told = problems_of(profile, ranks, fields.pop("problems", ()), failed)
     made = Report(profile=about(profile, traces), problems=told, **fields)
-    made.sentence = write_sentence(made) if "findings" in fields and "breakdown" in fields else ""
+    has_account = "findings" in fields and "breakdown" in fields
+    made.sentence = write_sentence(made) if has_account else made.hang.sentence
     return made
+
+
+def _fitting(profile: Profile, sections: Sequence[Section]) -> Sequence[Section]:
+    """Of flight-recorder dumps only those that have something to say: they have collectives, but no steps."""
+    if all(map(is_dump, profile.traces)):
+        return [section for section in sections if section.name == hang.NAME]
+    return sections
 
 
 def _check_steps(options: Options, steps: Steps | None) -> None:
@@ -173,7 +183,8 @@ def chosen_sections(names: Collection[str] | None, several: bool = True) -> Sequ
 
 
 def _chosen_ranks(profile: Profile, rank: int | Collection[int] | None) -> list[int]:
-    if rank is None:
+    # Of a hang, one rank alone says nothing: all others would seem to be missing.
+    if rank is None or all(map(is_dump, profile.traces)):
         return profile.ranks
     wanted = sorted({rank} if isinstance(rank, int) else set(rank))
     for number in wanted:

@@ -11,6 +11,7 @@ from stepscope.profiles.apart import ranks_apart
 from stepscope.profiles.overview import ProblemTold, problems_told
 from stepscope.profiles.profile import Profile
 from stepscope.profiles.ranks import spans
+from stepscope.ranks.hangs.calls import is_dump
 from stepscope.reports.model.report import Problem
 from stepscope.trace import problems
 from stepscope.trace.problems import Problems
@@ -33,7 +34,9 @@ def problems_of(
 def _between(profile: Profile, ranks: Collection[int]) -> pl.DataFrame:
     """What only a comparison of the ranks shows."""
     found = Problems()
-    apart = ranks_apart([(rank, profile.trace(rank)) for rank in ranks])
+    # Dumps are compared by their calls: the spans of one rank may well end before those of another begin.
+    traces = [(rank, profile.trace(rank)) for rank in ranks]
+    apart = ranks_apart([(rank, trace) for rank, trace in traces if not is_dump(trace)])
     if apart is not None:
         found.add(apart)
     return found.frame()

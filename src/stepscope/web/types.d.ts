@@ -89,6 +89,11 @@ export interface MemoryDevice {
 }
 
 /** stepscope.report/2, as far as the pages read it; docs/report/schema.json has all of it. */
+export interface HangCall {
+  ranks: number[]; state: string; group: string | null; op: string | null; sequence: number | null; sizes: string | null;
+  dtype: string | null; function: string | null; place: string | null; stack: string[];
+}
+
 export interface Report {
   schema: string;
   profile: {
@@ -97,6 +102,10 @@ export interface Report {
     versions: Record<string, any>; hosts: string[]; capture_options: Record<string, any>; recorded_unix_ns: number | null;
   };
   problems: Problem[];
+  hang: {
+    kind: string | null; sentence: string; culprits: number[]; ranks: HangCall[];
+    groups: { name: string; ranks: number[]; kind: string; sequence: number; waiting: number[]; culprits: number[]; sentence: string; calls: HangCall[] }[];
+  };
   steps: {
     source: string; name: string | null; count: number; median_ns: number | null; mean_ns: number | null;
     p10_ns: number | null; p90_ns: number | null; min_ns: number | null; max_ns: number | null;

@@ -28,7 +28,7 @@ def test_a_folder_without_profiles(tmp_path: Path) -> None:
         "  data.json: JSON without traceEvents, not a trace\n"
         "  notes.md: not a profile, by its name (.md)\n"
         "Supported: Chrome trace JSON, Nsight Systems (*.sqlite, by nsys export), PyTorch (*.pt.trace.json[.gz]), TensorFlow and JAX (*.xplane.pb), "
-        "TensorFlow event files with RunMetadata, rocprofv3 (*_results.json)."
+        "TensorFlow event files with RunMetadata, dumps of PyTorch's flight recorder (nccl_trace_rank_*), rocprofv3 (*_results.json)."
     )
 
 

@@ -132,6 +132,7 @@ def capture_parser() -> argparse.ArgumentParser:
     add("--remote", metavar="DIR", help="let profiler servers write to this folder on their own machine")
     add("--timeout", metavar="S", type=_least(0.1), default=DEFAULT_TIMEOUT, help="maximum seconds to wait")
     add("--no-stacks", action="store_true", help="do not record Python functions")
+    add("--stacks", action="store_true", help="show where all threads are now; `all` for every process")
     return _with_common(parser)
 
 
@@ -183,7 +184,13 @@ def _run(arguments: Sequence[str]) -> int:
 def _capture(arguments: Sequence[str]) -> int:
     given = capture_parser().parse_args(arguments)
     wish = Wish(
-        given.steps, given.seconds, given.output, given.remote, given.timeout, stacks=not given.no_stacks
+        given.steps,
+        given.seconds,
+        given.output,
+        given.remote,
+        given.timeout,
+        stacks=not given.no_stacks,
+        only_stacks=given.stacks,
     )
     return _guarded(lambda talk: capture_from(given.targets, wish, talk), given.quiet)
 

@@ -27,10 +27,15 @@ class Wish:
     remote: str | None = None
     timeout: float = DEFAULT_TIMEOUT
     stacks: bool = True
+    only_stacks: bool = False
 
 
 def capture_from(targets: Sequence[str], wish: Wish, talk: Talk) -> int:
     """The exit code. Without targets, the listening processes are listed."""
+    if wish.only_stacks:
+        from stepscope.capture.command.stacks import ALL, show_stacks
+
+        return 0 if show_stacks(targets or [ALL], talk) else NOTHING
     if not targets:
         return 0 if show_listening(talk) else NOTHING
     servers = [target for target in targets if _is_server(target)]

@@ -34,7 +34,8 @@ def listening() -> list[Path]:
                 continue
             pid = path.name.removesuffix(sockets.ENDING)
             if pid.isdigit() and not Path("/proc", pid).exists() and Path("/proc").is_dir():
-                path.unlink(missing_ok=True)
+                for left in (path, *folder.glob(f"{pid}.*.stacks")):
+                    left.unlink(missing_ok=True)
             else:
                 found.append(path)
     return found

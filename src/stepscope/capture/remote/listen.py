@@ -21,9 +21,11 @@ from stepscope.capture.loop.loop import Loop
 from stepscope.capture.loop.sources import watch
 from stepscope.capture.process import active
 from stepscope.capture.process.guarded import guarded_thread
+from stepscope.capture.process.threads import list_stacks
 from stepscope.capture.process.troubles import tell
 from stepscope.capture.remote import sockets
 from stepscope.capture.remote.orders import Order
+from stepscope.capture.remote.stack_signal import StackSignal
 
 # Options of a Profiler that may come from outside.
 _OPTIONS = ("memory", "shapes", "stacks", "flops")
@@ -67,6 +69,7 @@ class Listener:
         self._lock = threading.Lock()
         self._first_step: Callable[[], None] | None = None
         self._faults: list[str] = []
+        self._signal = StackSignal()
 
     def open(self) -> str | None:
         """Listen from now on."""
@@ -82,10 +85,18 @@ class Listener:
             tell(f"`stepscope capture` will not reach this process: {type(error).__name__}: {error}")
             self._path = None
             return None
+        self._catch_signal(self._path.parent)
         if active.first_step != self._first_call:
             self._first_step, active.first_step = active.first_step, self._first_call
         atexit.register(self.close)
         return str(self._path)
+
+    def _catch_signal(self, folder: Path) -> None:
+        """For a job that hangs inside C. Without it the socket alone answers."""
+        try:
+            self._signal.open(folder)
+        except Exception as error:  # never the job's concern
+            self._failed(error)
 
     def close(self) -> None:
         """The process ends: so does an order, and the socket goes away."""
@@ -97,6 +108,7 @@ class Listener:
                     order.end()
             if self._path is not None:
                 self._path.unlink(missing_ok=True)
+            self._signal.close()
         except Exception as error:  # Python would print it at exit
             self._failed(error)
 
@@ -104,6 +116,7 @@ class Listener:
         """A forked child has none of our threads; if it turns out to train, it opens a socket of its own."""
         if self._socket is not None:
             self._socket.close()
+        self._signal.forget_in_child()
         for order in (self._order, self._past):
             if order is not None:
                 order.become_inert()
@@ -185,6 +198,8 @@ class Listener:
                 for request in sockets.lines(connection):
                     if request.get("verb") == "capture":
                         self._capture(connection, request)
+                    elif request.get("verb") == "stacks":
+                        sockets.send(connection, rank=os.environ.get("RANK"), threads=list_stacks())
                     else:
                         sockets.send(connection, **self._status())
             except OSError:  # whoever called has hung up

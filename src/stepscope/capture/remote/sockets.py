@@ -112,7 +112,7 @@ def send(connection: socket.socket, **message: Any) -> None:
     connection.sendall(json.dumps(message, default=str).encode() + b"\n")
 
 
-def lines(connection: socket.socket) -> Iterator[dict[str, Any]]:
+def lines(connection: socket.socket, longest: int = _LONGEST_LINE) -> Iterator[dict[str, Any]]:
     """What the other end says, until it hangs up. Anything but objects is left out."""
     waiting = b""
     while True:
@@ -127,6 +127,6 @@ def lines(connection: socket.socket) -> Iterator[dict[str, Any]]:
                 yield message
             continue
         part = connection.recv(1 << 16)
-        if not part or len(waiting) > _LONGEST_LINE:
+        if not part or len(waiting) > longest:
             return
         waiting += part

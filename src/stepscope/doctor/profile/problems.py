@@ -7,14 +7,14 @@ from typing import get_args
 
 from stepscope.doctor.check import Check, Checks, Quote, Sign, always
 from stepscope.doctor.profile.subject import Examined, needs_profile
-from stepscope.problems import file, ranks, recording
+from stepscope.problems import file, hangs, ranks, recording
 from stepscope.problems.catalogue import CATALOGUE
 from stepscope.problems.entry import Severity, Words
 from stepscope.reports.model.report import Problem
 
 # Also reported for folders without a profile.
 _OF_FOLDERS = ("leftover-files", "never-stopped")
-KNOWN = tuple(entry.code for module in (recording, file, ranks) for entry in module.ENTRIES)
+KNOWN = tuple(entry.code for module in (recording, file, ranks, hangs) for entry in module.ENTRIES)
 
 
 def words_of(problem: Problem) -> Words:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
+from stepscope.formats import flight_recorder
 from stepscope.profiles.find.alike import join_alike
 from stepscope.profiles.find.duplicates import rank_in, without_copies
 from stepscope.profiles.find.file_names import pattern
@@ -114,8 +115,18 @@ def _entries(walk: Walk, location: Location) -> tuple[list[Entry], list[str]]:
         if verdict.reason:
             walk.skipped.append(Skipped(file.path, verdict.reason))
         else:
-            found.append(replace(item, format_hint=verdict.format_hint))
+            found.append(_with_number(replace(item, format_hint=verdict.format_hint)))
     return found, sidecars
+
+
+def _with_number(item: Entry) -> Entry:
+    """PyTorch appends the rank to whatever prefix a user gives dumps of the flight recorder: the last number is the rank."""
+    number = re.search(r"(\d{1,6})(\.json)?(\.gz)?$", item.name)
+    if item.format_hint != flight_recorder.FORMAT.name or item.who or number is None:
+        return item
+    rank = int(number[1])
+    prefix = item.path.removesuffix(number[0])
+    return replace(item, rank=rank, who=(rank,), template=f"{prefix}*")
 
 
 _too_many = Verdict(

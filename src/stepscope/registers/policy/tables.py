@@ -95,6 +95,12 @@ REPORT_WIDTH = policy(
     "REPORT_WIDTH", 100, unit="columns", why="of the short report where the terminal's width is unknown"
 )
 FINDINGS_FIRST = policy("FINDINGS_FIRST", 3, unit="findings", why="that the short report shows")
+HANG_ROWS = policy(
+    "HANG_ROWS",
+    8,
+    unit="rows",
+    why="of ranks in equal calls that the short report of a hang shows, the fewest ranks first",
+)
 ACCOUNT_ROWS_LEAST = policy(
     "ACCOUNT_ROWS_LEAST",
     3,

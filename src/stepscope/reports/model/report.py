@@ -12,6 +12,7 @@ import msgspec
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.host.place import Place
 from stepscope.reports.model.critical_path import CriticalPath, PathRow
+from stepscope.reports.model.hang import Hang, HangCall, HangGroup
 from stepscope.reports.model.ranks import (
     Arrival,
     CollectiveRow,
@@ -54,6 +55,9 @@ __all__ = [
     "Gap",
     "GraphKernel",
     "GraphRow",
+    "Hang",
+    "HangCall",
+    "HangGroup",
     "Input",
     "InputStage",
     "Interval",
@@ -327,6 +331,7 @@ class Report(msgspec.Struct, kw_only=True):
     profile: Profile
     sentence: str = ""  # opens every rendering: the verdict, how long a step takes, what to change
     problems: list[Problem] = []
+    hang: Hang = msgspec.field(default_factory=Hang)
     steps: Steps = msgspec.field(default_factory=Steps)
     breakdown: list[BreakdownRow] = []
     phases: list[PhaseRow] = []

@@ -14,12 +14,15 @@ from stepscope.registers.policy.tables import (
     ACCOUNT_ROW_SHARE,
     ACCOUNT_ROWS_LEAST,
     FINDINGS_FIRST,
+    HANG_ROWS,
     REPORT_LINES,
     REPORT_WIDTH,
 )
 from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Report
+from stepscope.reports.render.terminal import drawn as draw_table
 from stepscope.reports.render.text_grid import GAP, INDENT, bar, fold, lines
-from stepscope.reports.wording.headline import about_line
+from stepscope.reports.tables.tables import tables_of
+from stepscope.reports.wording.headline import about_line, is_of_dumps
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.sentence import opening
 from stepscope.reports.wording.summary import basis, in_order, longest_names, own_steps, speedup, together
@@ -49,6 +52,7 @@ def as_brief(report: Report, *, width: int = REPORT_WIDTH) -> str:
 def brief_lines(report: Report, width: int = REPORT_WIDTH, path: str | None = None) -> list[Text]:
     """At most 25 lines: the account sums up in its last row what there is no room for, then findings are left out."""
     top = [*_title(report, width), *_wrapped(opening(report), width), *_problems(report, width)]
+    top += _hang(report, width)
     end = [*_unknown(report, width), *_commands(path or report.profile.path, width)]
     for most in range(FINDINGS_FIRST, 0, -1):
         found = _findings(report, width, most, 1)
@@ -93,7 +97,7 @@ def _cut_end(text: str, width: int) -> str:
 
 
 def _problem_words(problem: Problem, said: str) -> str:
-    if problem.fix and problem.title in said:
+    if problem.fix and (problem.title in said or problem.detail == said):
         return problem.fix
     rank = f" (rank {problem.rank})" if problem.rank is not None else ""
     return f"{problem.title}{rank}"
@@ -103,6 +107,14 @@ def _heading(title: str, detail: str, width: int) -> Iterator[Text]:
     yield Text()
     room = width - len(title) - 2
     yield Text.assemble((title, "bold"), (f"  {cut_middle(safe(detail), room)}" if detail else "", "dim"))
+
+
+def _hang(report: Report, width: int) -> list[Text]:
+    """Where the ranks are, those alike together."""
+    places = next(iter(tables_of(report, "hang")), None)
+    if places is None or not is_of_dumps(report):
+        return []
+    return [*_heading("where the ranks are", "", width), *draw_table(places.head(HANG_ROWS), width)]
 
 
 def _account(report: Report, width: int, most: int) -> list[Text]:

@@ -9,6 +9,7 @@ from stepscope.reports.sections import (
     critical_path,
     device,
     findings,
+    hang,
     input_pipeline,
     kernels,
     memory,
@@ -25,6 +26,7 @@ from stepscope.reports.sections.section import Section
 
 SECTIONS: tuple[Section, ...] = (
     problems.SECTION,
+    hang.SECTION,
     findings.SECTION,
     breakdown.SECTION,
     regions.SECTION,

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from stepscope.reports.model.report import BreakdownRow, OpRow, PhaseRow, RegionRow, Report, StepRow
+from stepscope.reports.tables.hang import hang_tables
 from stepscope.reports.tables.ranks import rank_tables
 from stepscope.reports.tables.roofline import roofline_tables
 from stepscope.reports.tables.table import Column, Table, table
@@ -215,6 +216,7 @@ _UNKNOWN = (
 UNKNOWN_PRECISION = "unknown_precision"
 TITLES = {
     "problems": "Problems of the capture",
+    "hang": "Why the ranks hang",
     "findings": "What to change",
     "breakdown": "Where the time goes",
     "regions": "Regions",
@@ -477,6 +479,7 @@ def _coverage(report: Report) -> list[Table]:
 
 _WAYS: dict[str, Callable[[Report], list[Table]]] = {
     "problems": _problems,
+    "hang": hang_tables,
     "findings": _findings,
     "breakdown": _breakdown,
     "regions": _regions,

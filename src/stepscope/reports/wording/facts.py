@@ -66,6 +66,10 @@ def inflation(report: Report) -> str:
     return f"{found.inflation:.2f}× ({found.inflation_source or 'measured'})"
 
 
+def _hang(report: Report) -> Iterator[Fact]:
+    yield VERDICT, report.hang.sentence
+
+
 def _critical_path(report: Report) -> Iterator[Fact]:
     found = report.critical_path
     for kind, part in found.kinds.items():
@@ -151,6 +155,7 @@ def _collectives(report: Report) -> Iterator[Fact]:
 
 
 _WAYS: dict[str, Callable[[Report], Iterator[Fact]]] = {
+    "hang": _hang,
     "steps": _steps,
     "critical_path": _critical_path,
     "input": _input,

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from stepscope import units
+from stepscope.formats.flight_recorder import FORMAT as DUMPS
 from stepscope.names import cut_middle
 from stepscope.profiles.ranks import spans
 from stepscope.reports.model.report import Report
@@ -57,8 +58,15 @@ def figures(report: Report) -> list[str]:
     return [piece for piece in (ranks(report), steps(report), _busy(report), _mfu(report)) if piece]
 
 
+def is_of_dumps(report: Report) -> bool:
+    """Whether flight-recorder dumps were read, which have neither steps nor devices."""
+    return report.profile.format == DUMPS.name
+
+
 def devices(report: Report) -> str:
     """How many of which."""
+    if is_of_dumps(report):
+        return ""
     return ", ".join(map(_in_use, report.profile.devices)) or "no device"
 
 
@@ -93,6 +101,8 @@ def ranks(report: Report) -> str:
 def steps(report: Report) -> str:
     """How many, and how they were found; how long one takes is the sentence that follows."""
     found = report.steps
+    if is_of_dumps(report):
+        return "flight-recorder dumps"
     if not found.count:
         return "no steps"
     if found.source == "whole":

@@ -21,6 +21,7 @@ const FORMATS = /** @type {Record<string, string>} */ ({
   xplane: "XPlane",
   chrome: "Chrome trace",
   "tf-events": "TF event file",
+  flight_recorder: "flight-recorder dump",
 });
 
 /** @param {number} value */

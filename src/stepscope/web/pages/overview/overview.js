@@ -4,6 +4,7 @@ import { oneBar, partList, stepBars } from "../../ui/account.js";
 import { fill, h } from "../../ui/dom.js";
 import { label, words } from "../../text/evidence.js";
 import { findings } from "./findings.js";
+import { hang } from "./hang.js";
 import { count, duration, format, framework, moment, share, shown, spans, times, version } from "../../text/format.js";
 import { helpLink } from "../../shell/help.js";
 import { empty, problem } from "../../shell/notice.js";
@@ -18,6 +19,18 @@ export const page = { name: "overview", title: "Overview", render };
 /** @param {HTMLElement} root @param {import("../../types").Context} context */
 async function render(root, context) {
   const report = await context.report();
+  if (report.hang.kind !== null) {
+    fill(
+      root,
+      header(report),
+      problems(report),
+      h("p", { class: "verdict" }, verdict(report)),
+      hang(report),
+      heading("About these dumps", "formats/flight_recorder"),
+      h("div", { class: "panels" }, environment(report)),
+    );
+    return;
+  }
   fill(
     root,
     header(report),
@@ -48,7 +61,7 @@ function header(report) {
     .join(", ");
   const about = [
     framework(profile.framework),
-    devices || "no device",
+    devices || (report.hang.kind === null ? "no device" : "flight-recorder dumps"),
     profile.ranks.length > 1 || (profile.world_size ?? 1) > 1
       ? `rank${profile.ranks.length > 1 ? "s" : ""} ${spans(profile.ranks)}${profile.world_size ? ` of ${profile.world_size}` : ""}`
       : "",
@@ -211,12 +224,7 @@ function environment(report) {
     ["format", format(profile.format)],
     ["files", count(profile.files.length)],
     ["recorded", duration(profile.duration_ns)],
-    [
-      "steps",
-      steps.count
-        ? stepsFound(steps)
-        : "none found",
-    ],
+    ["steps", steps.count ? stepsFound(steps) : report.hang.kind === null ? "none found" : ""],
     ["with profiler", inflation],
     ["hosts", profile.hosts.join(", ")],
     ...Object.entries(profile.versions).map(([name, value]) => version(name, value)),

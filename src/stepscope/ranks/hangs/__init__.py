@@ -1,0 +1,1 @@
+"""Why the ranks of a job hang: flight-recorder dumps compared."""
