@@ -31,6 +31,7 @@ from stepscope.formats.xplane.programs import modules
 from stepscope.formats.xplane.scopes import scopes
 from stepscope.formats.xplane.stats import Stats
 from stepscope.formats.xplane.tables import collectives, copies, counters, kernels, memory, ops
+from stepscope.formats.xplane.tpu import instruction_classes, moves, with_classes, with_roles
 from stepscope.formats.xplane.tracks import tracks, with_lanes
 from stepscope.native.checks import ROW_LIMIT
 from stepscope.trace.draft import Draft
@@ -68,6 +69,7 @@ def _draft(space: Index, path: str) -> Draft:
     shown, packed = unpack_names(space.event_names)
     name_stats = decode_stats(space, names, space.name_stats).with_rows(packed)
     meaning = _meaning(space, names, shown, line_classes)
+    meaning.name_class = with_classes(meaning.name_class, instruction_classes(space, shown, name_stats))
     decoded = decode(space, names, meaning)
     known, events = _named_events(decoded, shown, line_tracks, line_classes, name_stats)
     plane_of = pl.Series([space.planes[plane].name for plane in space.lines["plane"]], dtype=Text)
@@ -75,6 +77,8 @@ def _draft(space: Index, path: str) -> Draft:
     with ThreadPoolExecutor(1) as pool:  # the links need no names: they are found meanwhile
         found = pool.submit(links, decoded, line_tracks)
         events = with_annotations(with_markers(events, known), known)
+        events = with_roles(events, known, meaning.name_class)
+        moved = moves(events, known, meaning.name_class)
         events, all_tracks = with_lanes(events, line_tracks, line_classes)
         scope = scopes(events, known, meaning.name_class)
         draft = Draft(
@@ -83,7 +87,7 @@ def _draft(space: Index, path: str) -> Draft:
             tracks=all_tracks,
             ops=ops(events, scope),
             kernels=kernels(events, decoded.stats),
-            copies=copies(events, decoded.stats),
+            copies=copies(events, decoded.stats, moved),
             memory=memory(events, decoded.stats),
             collectives=collectives(events, decoded.stats),
             counters=counters(events, line_tracks, decoded.stats),
