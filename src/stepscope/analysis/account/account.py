@@ -17,7 +17,7 @@ from stepscope.trace.trace import Trace
 
 __all__ = ["BUSY_PARTS", "IDLE_PARTS", "PARTS", "Account", "account"]
 
-_LOOP, _COPY, _COLLECTIVE, _COMPUTE = 1, 2, 3, 4
+_COPY, _COLLECTIVE, _COMPUTE, _LOOP = 2, 3, 4, 1  # a loop last
 _BUSY = {_COMPUTE: "compute", _COLLECTIVE: "collective", _COPY: "copy", _LOOP: "compute"}
 
 

@@ -31,8 +31,8 @@ from stepscope.formats.xplane.programs import modules
 from stepscope.formats.xplane.scopes import scopes
 from stepscope.formats.xplane.stats import Stats
 from stepscope.formats.xplane.tables import collectives, copies, counters, kernels, memory, ops
-from stepscope.formats.xplane.tpu import instruction_classes, moves, with_classes, with_roles
-from stepscope.formats.xplane.tracks import tracks, with_lanes
+from stepscope.formats.xplane.tpu import instruction_classes, lines_of, moves, with_classes, with_roles
+from stepscope.formats.xplane.tracks import ASYNC_OPS, CORE_OPS, tracks, with_lanes
 from stepscope.native.checks import ROW_LIMIT
 from stepscope.trace.draft import Draft
 from stepscope.trace.schema import KINDS, Kind, Text
@@ -80,12 +80,13 @@ def _draft(space: Index, path: str) -> Draft:
         events = with_roles(events, known, meaning.name_class)
         moved = moves(events, known, meaning.name_class)
         events, all_tracks = with_lanes(events, line_tracks, line_classes)
+        lanes = pl.concat([lines_of(known, ASYNC_OPS), all_tracks["id"][len(line_tracks) :]])
         scope = scopes(events, known, meaning.name_class)
         draft = Draft(
             info=info(space, path),
             events=events,
             tracks=all_tracks,
-            ops=ops(events, scope),
+            ops=ops(events, scope, lines_of(known, CORE_OPS), lanes),
             kernels=kernels(events, decoded.stats),
             copies=copies(events, decoded.stats, moved),
             memory=memory(events, decoded.stats),

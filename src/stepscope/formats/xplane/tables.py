@@ -164,10 +164,17 @@ def counters(events: pl.DataFrame, tracks: pl.DataFrame, stats: Stats) -> pl.Dat
     ).drop_nulls()
 
 
-def ops(events: pl.DataFrame, scopes: pl.DataFrame) -> pl.DataFrame:
-    """Ops, and the work on devices that is known by its op, each with its scope."""
+def ops(events: pl.DataFrame, scopes: pl.DataFrame, core: pl.Series, overlaps: pl.Series) -> pl.DataFrame:
+    """Ops, and the work on devices that is known by its op, each with its scope.
+
+    What the tracks `core` show are instructions, each of them an op; those of `overlaps` show the same ones once more.
+    """
+    scopes = scopes.filter(~events["track"].gather(scopes["event"]).is_in(overlaps.implode()))
     known = pl.repeat(False, len(events), eager=True).scatter(scopes["event"], True)
-    rest = _rows((events["kind"] == "op") & ~known)
+    is_op = (events["kind"] == "op") | (
+        events["kind"].is_in(["kernel", "copy"]) & events["track"].is_in(core.implode())
+    )
+    rest = _rows(is_op & ~known)
     return pl.concat([scopes, pl.DataFrame({"event": rest})], how="diagonal") if len(rest) else scopes
 
 

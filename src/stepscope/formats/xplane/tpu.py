@@ -28,6 +28,7 @@ _OPEN_CATEGORY = r"^(async-(start|done|update)|custom-call)$"
 _NUMBER = r"([._]\d+|\.clone|\.remat\d*)+$"
 _HOST_TRANSFER = "is_host_transfer=true"
 _HOST_MEMORY = "S(5)"
+_STARTS = r"-start\("
 _OPCODE = r"(?:[a-z]+-)*(?:start|done|update)"
 _PLACES = (
     {"HtoD": "host", "DtoH": "device", "DtoD": "device"},
@@ -67,7 +68,7 @@ def with_roles(events: pl.DataFrame, known: Events, name_class: bytes) -> pl.Dat
     if not {COLLECTIVE, CONTAINER} & set(name_class):
         return events
     of_event = _by_name(known, name_class).gather(known.name_rows)
-    on_core = events["track"].is_in(_lines(known, CORE_OPS, ASYNC_OPS).implode())
+    on_core = events["track"].is_in(lines_of(known, CORE_OPS, ASYNC_OPS).implode())
     talks = (on_core & (of_event == COLLECTIVE)).arg_true()
     none = pl.repeat(None, len(events), dtype=Role, eager=True)
     role = events["role"] if "role" in events.columns else none
@@ -82,7 +83,8 @@ def _by_name(known: Events, name_class: bytes) -> pl.Series:
     return pl.Series([*name_class, *bytes(len(known.names) - len(name_class))], dtype=pl.UInt8)
 
 
-def _lines(known: Events, *wanted: int) -> pl.Series:
+def lines_of(known: Events, *wanted: int) -> pl.Series:
+    """The tracks of lines of these classes."""
     return pl.Series([i for i, line in enumerate(known.line_classes) if line in wanted], dtype=pl.UInt32)
 
 
@@ -106,11 +108,15 @@ def moves(events: pl.DataFrame, known: Events, name_class: bytes) -> pl.DataFram
     if names.is_empty():
         return pl.DataFrame()
     size = known.name_stats.numbers("bytes_accessed").rename({"owner": "row", "value": "bytes"})
-    described = names.select("row", direction=_direction(pl.col("raw"))).join(size, on="row", how="left")
+    described = names.select(
+        "row", direction=_direction(pl.col("raw")), starts=pl.col("raw").str.contains(_STARTS)
+    ).join(size, on="row", how="left")
     rows = pl.DataFrame({"row": known.name_rows, "track": events["track"]}).with_row_index("event")
+    shown = rows.filter(pl.col("track").is_in(lines_of(known, ASYNC_OPS).implode()))["track"].unique()
     rows = rows.filter((events["kind"] == "copy") & pl.col("row").is_in(names["row"].implode()))
-    shown = _lines(known, ASYNC_OPS)
-    counts = pl.col("track").is_in(shown.implode()) | shown.is_empty()
+    plane = known.tracks["process"]
+    has_both = plane.gather(rows["track"]).is_in(plane.gather(shown).implode())
+    counts = pl.col("track").is_in(shown.implode()) | (~has_both & ~pl.col("starts"))
     ends = (
         pl.col("direction").replace_strict(_PLACES[end], return_dtype=pl.String).cast(Text) for end in (0, 1)
     )
@@ -127,7 +133,7 @@ def _direction(raw: pl.Expr) -> pl.Expr:
     """By the memories in the layouts of what an instruction gives and what it takes."""
     given, taken = raw.str.extract(rf"^(.*?) {_OPCODE}\("), raw.str.extract(rf" {_OPCODE}\((.*)$", 1)
     on_host = raw.str.contains(_HOST_MEMORY, literal=True)
-    starts = raw.str.contains(r"-start\(")
+    starts = raw.str.contains(_STARTS)
     # A start gives both of its ends and takes the source; a done takes both and gives the target.
     up = (
         pl.when(starts)
