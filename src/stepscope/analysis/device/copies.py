@@ -51,7 +51,7 @@ def copies_table(trace: Trace | None, account: Account | None) -> pl.DataFrame:
 
 
 def _waits(trace: Trace) -> pl.Series:
-    """Waits of TPUs' cores for copies that the trace shows beside them."""
+    """Waits of TPUs' cores for copies that the trace also shows."""
     waits = core_copies(trace)
     moving = trace.copies.filter(pl.col("bytes").is_not_null())["event"]
     return waits.filter(~waits.is_in(moving.implode())) if len(moving) else waits.clear()
