@@ -23,6 +23,7 @@ _DEVICE = re.compile(r"^/device:([A-Za-z_]+)(?::([A-Za-z_]+))?:?(\d+)?")
 _KINDS = {"gpu": "gpu", "tpu": "tpu", "cpu": "cpu", "xpu": "xpu", "mtia": "mtia", "hpu": "hpu"}
 # What other runtimes add, such as `Megascale Trace`: what is sent between slices, which the cores wait for.
 _CUSTOM = "/device:CUSTOM:"
+_SPARSE_CORE = " SparseCore "
 _STREAM = re.compile(r"^Stream #(\d+)")
 # Lines that XProf derives have ids from here on.
 _FIRST_DERIVED_ID = 0xDEADBEEF
@@ -74,6 +75,12 @@ def device_of(plane: str) -> Device:
         return Device("other") if plane.startswith("/virtualdevice:") else Device()
     kind = _KINDS.get(found[1].lower(), "other")
     return Device(kind, int(found[3]) if found[3] and len(found[3]) < 9 else None)
+
+
+def is_device(plane: str) -> bool:
+    """Whether a plane is one of a device, and not of a part of one, or of what a runtime adds."""
+    is_part = plane.startswith(("#Chip", _CUSTOM)) or _SPARSE_CORE in plane
+    return device_of(plane).kind is not None and not is_part
 
 
 def tracks(space: Index) -> tuple[pl.DataFrame, list[int]]:
