@@ -22,6 +22,7 @@ from stepscope.formats.xplane.decode import (
     name_unnamed,
 )
 from stepscope.formats.xplane.derived_lines import derive
+from stepscope.formats.xplane.device_clock import by_device_clock
 from stepscope.formats.xplane.index import Index, index
 from stepscope.formats.xplane.info import info, line_times
 from stepscope.formats.xplane.kinds import kind_table, name_classes, stat_tables, unpack_names
@@ -72,6 +73,7 @@ def _draft(space: Index, path: str) -> Draft:
     meaning.name_class = with_classes(meaning.name_class, instruction_classes(space, shown, name_stats))
     decoded = decode(space, names, meaning)
     known, events = _named_events(decoded, shown, line_tracks, line_classes, name_stats)
+    events = by_device_clock(events, known, decoded.stats)
     plane_of = pl.Series([space.planes[plane].name for plane in space.lines["plane"]], dtype=Text)
     events = events.with_columns(source_category=plane_of.gather(events["track"]))
     with ThreadPoolExecutor(1) as pool:  # the links need no names: they are found meanwhile
