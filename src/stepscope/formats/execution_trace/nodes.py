@@ -84,7 +84,7 @@ def process_of(head: bytes) -> int | None:
 
 
 def read_nodes(source: Source) -> ExecutionTrace | None:
-    """The nodes of the file; None if it is no execution trace, or larger than can be read."""
+    """The nodes of the file; None if it is something else, or larger than can be read."""
     if source.size() > _MOST_BYTES:
         return None
     data = b"".join(source.pieces())
