@@ -62,7 +62,7 @@ def test_every_event_of_a_tpu() -> None:
                     duration = rounded_ns(begin + stats["device_duration_ps"]) - rounded_ns(begin)
                     expected[plane.name, event.name, duration] += 1
                 elif plane.name.startswith("/host:"):
-                    expected[(plane.name, event.name, *span_ns(line, event))] += 1
+                    expected.update([(plane.name, event.name, *span_ns(line, event))])
                 else:
                     expected[plane.name, event.name] += 1
     found: Counter[tuple[object, ...]] = Counter()
@@ -71,7 +71,7 @@ def test_every_event_of_a_tpu() -> None:
         own_events(TPU).select("source_category", "name", "track", "start_ns", "dur_ns").iter_rows()
     ):
         key = (duration,) if track in core else (start, duration) if plane.startswith("/host:") else ()
-        found[(plane, name, *key)] += 1
+        found.update([(plane, name, *key)])
     assert found == expected
 
 

@@ -1,4 +1,4 @@
-"""Binary files that went through a text decoder, which puts U+FFFD in place of every byte that is no text."""
+"""Binary files that went through a text decoder, which puts U+FFFD in place of bytes that are not text."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def _decoded(head: bytes) -> str | None:
 def refuse(path: str) -> UnreadableFile:
     """What happened to it, and what to do."""
     return UnreadableFile(
-        f"{path} was decoded as text on its way here: what was no text is now U+FFFD (EF BF BD), and cannot be restored.",
+        f"{path} was decoded as text on its way here: other bytes are now U+FFFD (EF BF BD), and cannot be restored.",
         fix="Copy the original again as binary: open(…, 'rb'), response.content instead of response.text, scp or curl --output.",
     )

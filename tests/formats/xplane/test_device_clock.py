@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -54,6 +55,6 @@ def test_clocks_that_disagree_on_the_order_are_left_alone(tmp_path: Path) -> Non
 
 def test_absurd_times_are_left_alone(tmp_path: Path) -> None:
     tpu = PlaneBytes("/device:TPU:0")
-    stats = {"device_offset_ps": -5, "device_duration_ps": 2**63 - 1}
+    stats: dict[str, Any] = {"device_offset_ps": -5, "device_duration_ps": 2**63 - 1}
     tpu.line("XLA Ops", [tpu.event("fusion.1", 5_000, 7_000, **stats)], 3)
     assert rows(load(space(tpu), tmp_path).events, "start_ns", "dur_ns") == [(5, 7)]

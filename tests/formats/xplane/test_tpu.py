@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -114,7 +115,7 @@ def test_parts_of_a_device_are_no_devices(tmp_path: Path) -> None:
 
 def test_memory_of_a_tpu(tmp_path: Path) -> None:
     host = PlaneBytes("/host:CPU")
-    stats = {
+    stats: dict[str, Any] = {
         "index_on_host": 2,
         "allocation_bytes": 64,
         "requested_bytes": 60,
