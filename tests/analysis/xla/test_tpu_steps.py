@@ -11,6 +11,7 @@ import pytest
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.host.place import Place
 from stepscope.analysis.kernels.mfu import matrix_products, utilisation
 from stepscope.analysis.options import Options
 from stepscope.analysis.xla.file_work import instruction_facts
@@ -92,7 +93,7 @@ def test_findings_by_class(tmp_path: Path, ops: list[Op], code: str | None) -> N
 
 def test_an_offload_names_its_lines_and_promises_what_computation_can_hide(tmp_path: Path) -> None:
     (found,) = findings(context(tmp_path, [wait(0, 800), fusion(800, 200)]))
-    assert [(place.file, place.line) for place in found.where] == [("train.py", 29)]
+    assert found.where == [Place("train.py", 29, "add")]
     assert found.share == pytest.approx(0.8)
     assert found.speedup.low < 1.25 < found.speedup.mid < 5 < found.speedup.high
     assert "4.00 KiB" in found.detail

@@ -53,14 +53,18 @@ def sources(trace: Trace, events: pl.Series) -> list[Place]:
 
     The compiler writes none for the copies that it adds: they are for the next instruction of their core that has one.
     """
-    facts = instruction_facts(trace).select("event", "source")
-    track = trace.events["track"].gather(facts["event"])
+    facts = instruction_facts(trace).select("event", "source", "op").sort("event")
     # Events are in the order of their tracks and times.
-    following = pl.col("source").backward_fill().over("track")
-    facts = facts.with_columns(track=track).sort("event").select("event", source=following).drop_nulls()
-    wanted = pl.DataFrame({"event": events.cast(pl.UInt32)}).join(facts, on="event", maintain_order="left")
-    lines = map(_LINE.match, wanted["source"].unique(maintain_order=True))
-    return [Place(line[1], int(line[2]), "") for line in lines if line]
+    place = pl.when(pl.col("source").is_not_null()).then(pl.struct("source", "op"))
+    following = place.backward_fill().over(trace.events["track"].gather(facts["event"])).alias("place")
+    told = facts.select("event", following).drop_nulls()
+    wanted = pl.DataFrame({"event": events.cast(pl.UInt32)}).join(told, on="event", maintain_order="left")
+    distinct = wanted["place"].struct.unnest().unique("source", keep="first", maintain_order=True)
+    return [
+        Place(line[1], int(line[2]), op or "")
+        for source, op in distinct.iter_rows()
+        if (line := _LINE.match(source))
+    ]
 
 
 def core_copies(trace: Trace) -> pl.Series:
