@@ -41,7 +41,7 @@ class _Kernel:
 
     @property
     def is_noise(self) -> bool:
-        """Whether calls of this spread differ so much by chance (Welch's test)."""
+        """Whether the difference is within noise, by the spread of the calls (Welch's test)."""
         spread = self.a.error + self.b.error
         if not spread:
             return False
