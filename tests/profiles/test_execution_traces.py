@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 
 import stepscope
+from stepscope.profiles.answers import identify_run
+from stepscope.profiles.find.catalog import scan
 from stepscope.trace.trace import Trace
 
 REAL = Path(__file__).parents[1] / "fixtures" / "execution_trace"
@@ -77,3 +79,17 @@ def test_shapes_of_the_profiler_stay(folder: Path) -> None:
     trace = load(folder)
     names = trace.events["name"].gather(trace.ops["event"]).cast(pl.String)
     assert set(trace.ops.filter(names == "aten::addmm")["shapes"].cast(pl.String)) == {"[[1]]"}
+
+
+def test_one_that_comes_later_counts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kept tables and answers are those of the profile alone."""
+    monkeypatch.setenv("STEPSCOPE_CACHE", str(folder.parent / "cache"))
+    kept = folder / EXECUTION
+    data = kept.read_bytes()
+    kept.unlink()
+    catalog = scan(folder)
+    before = identify_run(catalog.runs[0])
+    assert stepscope.load(folder).traces[0].ops["shapes"].count() == 0
+    kept.write_bytes(data)
+    assert stepscope.load(folder).traces[0].ops["shapes"].null_count() == 0
+    assert identify_run(catalog.runs[0]) != before

@@ -5,8 +5,9 @@ Both number the calls of the process in the same way (`rf_id`, "Record function 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import polars as pl
@@ -22,6 +23,7 @@ from stepscope.trace.trace import Trace
 _MOST_FILES = 1024  # of a folder, one for each rank
 _HEAD = 512
 _ENDINGS = (".json", ".json.gz", ".et")
+_PROFILE = ".pt.trace.json"
 _RECORD = "record_function_id"
 _SAME = 0.9  # of the joined calls must have the same name: else the ids are those of another run
 
@@ -31,7 +33,10 @@ def with_execution_trace(trace: Trace, entry: Entry) -> Trace:
     calls = _recorded_calls(trace)
     if entry.filesystem is not None or calls.is_empty() or not _lacks(trace):
         return trace
-    for file in _files(Path(entry.path), set(trace.tracks["pid"].drop_nulls())):
+    processes = set(trace.tracks["pid"].drop_nulls())
+    for process, file in execution_files(entry):
+        if process not in processes:
+            continue
         try:
             found = read_nodes(Source(str(file)))
         except (StepscopeError, OSError):
@@ -58,16 +63,31 @@ def _lacks(trace: Trace) -> bool:
     return trace.ops["shapes"].null_count() == len(trace.ops) or (talks and trace.collectives.is_empty())
 
 
-def _files(path: Path, processes: set[str]) -> Iterator[Path]:
-    """Execution traces of these processes beside the file."""
+def execution_files(entry: Entry) -> list[tuple[str, Path]]:
+    """Execution traces in the folder of the file, each with its process."""
+    folder = Path(entry.path).parent
+    if entry.filesystem is not None:
+        return []
     try:
-        beside = sorted(file for file in path.parent.iterdir() if file.name.endswith(_ENDINGS))[:_MOST_FILES]
-        for file in beside:
-            process = process_of(Source(str(file)).head(_HEAD)) if file != path and file.is_file() else None
-            if process is not None and str(process) in processes:
-                yield file
+        return list(_listed(str(folder), folder.stat().st_mtime_ns))
+    except OSError:
+        return []
+
+
+@lru_cache(maxsize=64)
+def _listed(folder: str, changed: int) -> tuple[tuple[str, Path], ...]:
+    """All ranks of a folder ask for the same list."""
+    names = sorted(each.name for each in os.scandir(folder) if each.name.endswith(_ENDINGS))
+    paths = [Path(folder, name) for name in names if _PROFILE not in name][:_MOST_FILES]
+    found = ((_process(path), path) for path in paths)
+    return tuple((str(process), path) for process, path in found if process is not None)
+
+
+def _process(path: Path) -> int | None:
+    try:
+        return process_of(Source(str(path)).head(_HEAD)) if path.is_file() else None
     except (OSError, StepscopeError):
-        return
+        return None
 
 
 def _joined(trace: Trace, calls: pl.DataFrame, found: ExecutionTrace) -> pl.DataFrame | None:
