@@ -76,8 +76,11 @@ def _list_kernels(a: pl.DataFrame, b: pl.DataFrame) -> Iterator[_Kernel]:
         .join(sums[1], on="name", suffix="_b")
         .filter(pl.col("ns") >= max(least, 1.0), pl.col("ns_b") > 0)
     )
-    for name, *figures in both.sort("ns", "name", descending=True).iter_rows():
-        yield _Kernel(name, _summed(*figures[:3]), _summed(*figures[3:]))
+    ordered = both.sort("ns", "name", descending=True).select(
+        "name", "ns", "calls", "squares", "ns_b", "calls_b", "squares_b"
+    )
+    for name, ns, calls, squares, *of_b in ordered.iter_rows():
+        yield _Kernel(name, _summed(ns, calls, squares), _summed(*of_b))
 
 
 def _summed(ns: int, calls: int, squares: float) -> _Calls:
