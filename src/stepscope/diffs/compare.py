@@ -48,7 +48,9 @@ def compare(a: Side, b: Side, limit: int = DIFF_ROWS) -> Diff:
     )
     _fill_rows(diff, rows, limit)
     diff.gained, diff.lost, diff.kept = compare_findings(a.report, b.report, diff.significant)
-    lone = "" if diff.step.significant else describe_lone_kernel(diff.a, diff.b, diff.step, rows.kernels)
+    lone = (
+        "" if diff.step.significant else describe_lone_kernel(diff.a, diff.b, a.samples.clip, b.samples.clip)
+    )
     diff.verdict = " ".join(filter(None, (lone, write_verdict(diff))))
     return diff
 

@@ -194,6 +194,15 @@ def _collect_functions(context: RankContext) -> pl.DataFrame:
     )
 
 
+def _collect_clip(context: RankContext) -> pl.DataFrame:
+    """All kernels of the recording by name."""
+    kernels = context.trace.events.filter(pl.col("kind") == "kernel")
+    length = pl.col("dur_ns").cast(pl.Float64)
+    return kernels.group_by(pl.col("name").cast(pl.String)).agg(
+        ns=pl.col("dur_ns").sum(), calls=pl.len().cast(pl.Int64), squares=(length * length).sum()
+    )
+
+
 def _collect_memory(context: RankContext) -> pl.DataFrame:
     rows = [
         {"name": name_memory(each.device_kind, each.device, each.source), "peak_bytes": each.peak_bytes, "reserved_bytes": each.reserved_peak}
@@ -218,6 +227,7 @@ _COLLECTORS: dict[TableName, Callable[[RankContext], pl.DataFrame]] = {
     "products": _collect_products,
     "collectives": _collect_collectives,
     "memory": _collect_memory,
+    "clip": _collect_clip,
     "waits": _collect_waits,
     "functions": _collect_functions,
 }

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
 def detect(source: Source) -> Format:
     """The format of the file, by its first bytes."""
+    from stepscope.formats.mangled import is_mangled, refuse
     from stepscope.formats.not_a_profile import describe, suggest_export
     from stepscope.formats.registry import describe_supported, find_formats
 
     head = source.head()
+    if is_mangled(head):
+        raise refuse(source.path)
     for candidate in find_formats():
         if candidate.matches(head, source.name):
             return candidate

@@ -100,7 +100,7 @@ def describe_json(found: JsonEvents) -> str:
     header = found.header
     problems = {problem.code: problem for problem in found.problems.all()}
     if "nodes" in header and ("schema" in header or "pid" in header):
-        return "it is a PyTorch execution trace, which has no times; record a profile with torch.profiler"
+        return "it is a PyTorch execution trace, which has no times; put it beside a profile of the same process by torch.profiler"
     if "segments" in header and "device_traces" in header:
         return "it is a CUDA memory snapshot; open it with PyTorch's memory_viz"
     if "speedscope" in str(header.get("$schema", "")):

@@ -8,6 +8,7 @@ from stepscope.formats.source import Source
 from stepscope.profiles.cache.answers import Answers
 from stepscope.profiles.cache.place import Identity, state_of
 from stepscope.profiles.cache.sources import sources_digest
+from stepscope.profiles.execution_traces import execution_files
 from stepscope.profiles.find.captures import capture_files
 from stepscope.profiles.find.catalog import Catalog
 from stepscope.profiles.find.leftovers import empty_beside
@@ -46,11 +47,12 @@ def _state(entry: Entry) -> str:
 
 
 def _beside(entry: Entry) -> str:
-    """The state of the notes beside a trace: its sidecar, its light window, and recordings of graph captures."""
+    """The state of the notes beside a trace: its sidecar, its light window, recordings of graph captures, and execution traces."""
     paths = [sidecar_path(entry.path), light_path(entry.path)]
     noted = [Source(path, entry.filesystem) for path in paths if path is not None]
-    captures = [Source(str(path)) for path in capture_files(entry)]
-    return " ".join(_or_nothing(state_of(each)) for each in [*noted, *captures])
+    beside = [*capture_files(entry), *(path for _, path in execution_files(entry))]
+    others = [Source(str(path)) for path in beside]
+    return " ".join(_or_nothing(state_of(each)) for each in [*noted, *others])
 
 
 def _or_nothing(found: Identity | None) -> str:

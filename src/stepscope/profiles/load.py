@@ -14,6 +14,7 @@ from stepscope.formats.reader import no_progress
 from stepscope.formats.source import Source
 from stepscope.profiles.cache.cache import Cache, identify
 from stepscope.profiles.cache.place import Identity
+from stepscope.profiles.execution_traces import with_execution_trace
 from stepscope.profiles.find.catalog import Catalog, Places, choose, scan
 from stepscope.profiles.find.leftovers import problems_around
 from stepscope.profiles.find.nothing_found import nothing_found
@@ -202,7 +203,8 @@ class _Reader:
     def attempt(self, entry: Entry) -> Trace | UnreadableFile:
         """The trace, or why it cannot be read."""
         try:
-            return with_names(attach(self.read(entry), entry), entry, self.read)
+            whole = with_execution_trace(attach(self.read(entry), entry), entry)
+            return with_names(whole, entry, self.read)
         except UnreadableFile as error:
             return error
         except MemoryError:

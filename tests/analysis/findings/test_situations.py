@@ -22,7 +22,10 @@ def case(workload: str | None, framework: str = "pytorch", device: str = "NVIDIA
     """As much of a case as is asked for."""
     info = SimpleNamespace(framework=framework)
     known: Any = SimpleNamespace(
-        workload=workload, trace=SimpleNamespace(info=info), peaks=peaks({"name": device})
+        workload=workload,
+        trace=SimpleNamespace(info=info),
+        peaks=peaks({"name": device}),
+        is_tpu="TPU" in device,
     )
     return cast("Case", known)
 

@@ -2,52 +2,63 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
-from stepscope.diffs.data.model import Row, Run
+from stepscope.diffs.data.model import Run
+from stepscope.diffs.data.samples import conform_table
 from stepscope.diffs.explain.per_call import describe_lone_kernel
 
-STEP = Row(name="step", a=1e6, b=1e6, difference=0.0)
-
-
-def kernel(name: str, a: float, b: float, a_calls: float = 10, b_calls: float = 8, op: str = "") -> Row:
-    return Row(name=name, a=a, b=b, difference=b - a, a_calls=a_calls, b_calls=b_calls, op=op, noise=1.0)
-
-
+Calls = dict[str, list[int]]
 # Eight calls instead of ten: less of everything, but equally long.
-SAME = [kernel(f"same {number}", 1e5, 0.8e5) for number in range(4)]
+SAME = {f"same {number}": [100, 101] for number in range(4)}
 
 
-def describe(rows: list[Row], source: str = "inferred") -> str:
+def clip(calls: Calls, times: int) -> pl.DataFrame:
+    """The calls of each kernel, so many times."""
+    rows = [
+        (name, times * sum(each), times * len(each), times * float(sum(ns * ns for ns in each)))
+        for name, each in calls.items()
+    ]
+    frame = pl.DataFrame(rows, schema=["name", "ns", "calls", "squares"], orient="row")
+    return conform_table("clip", frame.with_columns(recording=0, rank=0))
+
+
+def describe(a: Calls, b: Calls, source: str = "inferred") -> str:
     run = Run(path="a", step_source=source)
-    return describe_lone_kernel(run, run, STEP, rows)
+    return describe_lone_kernel(run, run, clip(SAME | a, 5), clip(SAME | b, 4))
 
 
 def test_the_one_that_differs() -> None:
-    found = describe([*SAME, kernel("ncclSend", 1e5, 1.2e5)])
+    found = describe({"ncclSend": [100, 102]}, {"ncclSend": [150, 153]})
     assert found == (
-        "Per call, one kernel differs: ncclSend, 10.0 µs → 15.0 µs (+50 %, within noise); all others are within 0 %."
+        "Per call, one kernel differs: ncclSend, 101 ns → 152 ns (+50 %); all others are within 0 %."
     )
 
 
+def test_calls_that_scatter_as_much_are_noise() -> None:
+    found = describe({"ncclSend": [10, 300]}, {"ncclSend": [20, 350]})
+    assert "(+19 %, within noise)" in found
+
+
 @pytest.mark.parametrize(
-    "rows",
+    ("a", "b"),
     [
-        SAME,
-        [*SAME, kernel("x", 1e5, 1.2e5), kernel("y", 1e5, 0.4e5)],
-        [*SAME[:2], kernel("x", 1e5, 1.2e5)],
-        [*SAME, kernel("too small", 1e2, 5e2)],
-        [*SAME, kernel("only in A", 1e5, 0, b_calls=0)],
+        ({}, {}),
+        ({"x": [100], "y": [100]}, {"x": [150], "y": [50]}),
+        ({"too small": [1]}, {"too small": [5]}),
+        ({"only in A": [100]}, {}),
+        ({"without length": [0]}, {"without length": [0]}),
     ],
 )
-def test_nothing_is_said_otherwise(rows: list[Row]) -> None:
-    assert describe(rows) == ""
+def test_nothing_is_said_otherwise(a: Calls, b: Calls) -> None:
+    assert describe(a, b) == ""
+
+
+def test_few_kernels_are_not_enough() -> None:
+    run = Run(path="a", step_source="inferred")
+    assert describe_lone_kernel(run, run, clip({"x": [100]}, 5), clip({"x": [150]}, 5)) == ""
 
 
 def test_steps_that_are_marked_are_compared_instead() -> None:
-    assert describe([*SAME, kernel("x", 1e5, 1.2e5)], "annotation") == ""
-
-
-def test_the_same_kernel_of_several_ops_counts_once() -> None:
-    split = [kernel("x", 1e5, 1.2e5, op="a"), kernel("x", 1e5, 1.2e5, op="b")]
-    assert "x, 10.0 µs → 15.0 µs" in describe([*SAME, *split])
+    assert describe({"x": [100]}, {"x": [150]}, "annotation") == ""

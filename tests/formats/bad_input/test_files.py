@@ -121,7 +121,7 @@ DOCUMENTS: list[tuple[str, Any, str]] = [
             "start_ts": 1,
             "nodes": [{"id": 1, "ctrl_deps": 0}],
         },
-        "it is a PyTorch execution trace, which has no times; record a profile with torch.profiler",
+        "it is a PyTorch execution trace, which has no times; put it beside a profile of the same process by torch.profiler",
     ),
     ("memory snapshot", SNAPSHOT, "it is a CUDA memory snapshot; open it with PyTorch's memory_viz"),
     (

@@ -24,7 +24,7 @@ LIST: dict[str, list[tuple[str, str, str]]] = {
         ("cli/test_main.py", "test_an_empty_folder_says_what_was_looked_at", "1 file in 1 folder examined"),
     ],
     "JSON that is not a trace": [
-        ("formats/bad_input/test_files.py", "test_json_that_is_no_trace", "it is a PyTorch execution trace, which has no times; record a profile with torch.profiler"),
+        ("formats/bad_input/test_files.py", "test_json_that_is_no_trace", "it is a PyTorch execution trace, which has no times; put it beside a profile of the same process by torch.profiler"),
         ("formats/bad_input/test_files.py", "test_json_that_is_no_trace", "it is a CUDA memory snapshot; open it with PyTorch's memory_viz"),
         ("formats/bad_input/test_files.py", "test_json_that_is_no_trace", "its members are 'loss', 'lr'"),
     ],

@@ -246,7 +246,7 @@ def test_a_tpu_core_is_busy_once(tmp_path: Path) -> None:
     assert kinds[:4] == [
         (0, "0", "annotation", 0),
         (1, "jit_f(1)", "module", 0),
-        (2, "while.1", "kernel", 0),
+        (2, "while.1", "scope", 0),
         (2, "fusion.2", "kernel", 1),
     ]
     lanes = [(track, name, kind) for track, name, kind, _ in kinds if track in (3, 5, 6)]

@@ -17,8 +17,8 @@ from stepscope.trace.trace import Trace
 
 __all__ = ["BUSY_PARTS", "IDLE_PARTS", "PARTS", "Account", "account"]
 
-_COPY, _COLLECTIVE, _COMPUTE = 1, 2, 3
-_BUSY = {_COMPUTE: "compute", _COLLECTIVE: "collective", _COPY: "copy"}
+_COPY, _COLLECTIVE, _COMPUTE, _LOOP = 2, 3, 4, 1  # a loop last
+_BUSY = {_COMPUTE: "compute", _COLLECTIVE: "collective", _COPY: "copy", _LOOP: "compute"}
 
 
 _COLUMNS = ["start_ns", "end_ns", "part", "named_by", "detail", "thread"]
@@ -65,13 +65,17 @@ def _of_device(trace: Trace, steps: Steps, device: int | None) -> pl.DataFrame:
 
 
 def _work(trace: Trace, device: int | None) -> pl.DataFrame:
-    """The device's own work in time order, with the priority by which it claims a moment."""
+    """The device's own work in time order, with the priority by which it claims a moment.
+
+    A loop on the core of a TPU has the moments that nothing inside it has.
+    """
     streams = trace.tracks.filter((pl.col("what") == "device") & pl.col("device").eq_missing(device))["id"]
     work = trace.events.filter(
-        pl.col("kind").is_in(["kernel", "copy", "memset"]) & pl.col("track").is_in(streams.implode())
+        pl.col("kind").is_in(["kernel", "copy", "memset", "scope"]) & pl.col("track").is_in(streams.implode())
     )
     priority = (
-        pl.when(pl.col("kind") != "kernel").then(_COPY)
+        pl.when(pl.col("kind") == "scope").then(_LOOP)
+        .when(pl.col("kind") != "kernel").then(_COPY)
         .when((pl.col("role") == "collective").fill_null(False)).then(_COLLECTIVE)
         .otherwise(_COMPUTE)
     )  # fmt: skip

@@ -75,8 +75,10 @@ def _graphs(trace: Trace) -> Iterator[Problem]:
 
 
 def _kernel_facts(trace: Trace) -> Iterator[Problem]:
-    """Kernels of which no occupancy, registers or extents are known."""
+    """Kernels of which no occupancy, registers or extents are known; the cores of TPUs have none."""
     kernels = trace.kernels
+    if any(device.get("kind") == "tpu" for device in trace.info.devices):
+        return
     facts = kernels.select("occupancy", "registers", "blocks_per_sm")
     if trace.info.devices and len(kernels) and all(facts[name].count() == 0 for name in facts.columns):
         yield problem(

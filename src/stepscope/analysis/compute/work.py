@@ -149,6 +149,7 @@ def _of_programs(
             "sizes": op_calls["shapes"].gather(row).to_physical(),
             "kernel": kernels["name"].to_physical(),
             "own": is_own.fill_null(False),
+            "alone": trace.tracks["device_kind"].gather(kernels["track"]) == "tpu",
         }
     )
     both = rows.hstack(told)
@@ -166,7 +167,7 @@ def _of_programs(
 def _in_runs(ordered: pl.DataFrame) -> pl.DataFrame:
     """`run`: kernels of one instruction that follow each other; `turn`: which time it runs.
 
-    A kernel that comes again begins another turn; in a product only the kernels that multiply count, the others help them.
+    On a TPU an instruction is one event. Elsewhere a kernel that comes again begins another turn; in a product only the kernels that multiply count, the others help them.
     """
     changed = pl.any_horizontal(
         (pl.col(name) != pl.col(name).shift(1)).fill_null(True) for name in ("told", "scope", "sizes")
@@ -174,7 +175,7 @@ def _in_runs(ordered: pl.DataFrame) -> pl.DataFrame:
     multiplies = pl.col("class").is_in(PRODUCTS)
     helps = multiplies.any().over("run") & ~multiplies
     again = pl.int_range(pl.len()).over("run", "kernel")
-    return ordered.with_columns(run=(changed | ~pl.col("own")).cum_sum()).with_columns(
+    return ordered.with_columns(run=(changed | ~pl.col("own") | pl.col("alone")).cum_sum()).with_columns(
         turn=pl.when(helps).then(0).otherwise(again)
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.account.account import Account
+from stepscope.analysis.xla.file_work import core_copies
 from stepscope.trace.frames import conform
 from stepscope.trace.trace import Trace
 
@@ -29,18 +30,31 @@ def copies_table(trace: Trace | None, account: Account | None) -> pl.DataFrame:
     """Rows of the report's copies, the longest in total first."""
     if trace is None:
         return pl.DataFrame(schema=_ROWS)
-    rows = copy_calls(trace).join(_exposed(account), on="event", how="left", maintain_order="left")
+    rows = (
+        copy_calls(trace)
+        .with_columns(waits=pl.col("event").is_in(_waits(trace).implode()))
+        .join(_exposed(account), on="event", how="left", maintain_order="left")
+    )
     exposed = pl.col("exposed_ns").sum() if account is not None else pl.lit(None, dtype=pl.Int64)
-    moved = pl.col("bytes").is_not_null() & (pl.col("dur_ns") > 0)
+    # What a core waits is less than what the copy takes.
+    waits = pl.col("event").is_in(core_copies(trace).implode())
+    moved = pl.col("bytes").is_not_null() & (pl.col("dur_ns") > 0) & ~waits
     grouped = rows.group_by(_PLACES, maintain_order=True).agg(
-        pl.len().alias("calls"),
+        (~pl.col("waits")).sum().cast(pl.UInt32).alias("calls"),
         pl.when(pl.col("bytes").count() > 0).then(pl.col("bytes").sum()).alias("bytes"),
-        pl.col("dur_ns").sum().alias("total_ns"),
+        pl.col("dur_ns").filter(~pl.col("waits")).sum().alias("total_ns"),
         exposed.alias("exposed_ns"),
         (pl.col("bytes").filter(moved).sum() / pl.col("dur_ns").filter(moved).sum()).alias("gb_per_s"),
     )
     told = pl.when(pl.col("gb_per_s").is_finite()).then("gb_per_s").alias("gb_per_s")
     return conform(grouped.with_columns(told), _ROWS).sort("total_ns", descending=True, maintain_order=True)
+
+
+def _waits(trace: Trace) -> pl.Series:
+    """Waits of TPUs' cores for copies that the trace also shows."""
+    waits = core_copies(trace)
+    moving = trace.copies.filter(pl.col("bytes").is_not_null())["event"]
+    return waits.filter(~waits.is_in(moving.implode())) if len(moving) else waits.clear()
 
 
 def copy_calls(trace: Trace) -> pl.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
+import msgspec
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
@@ -13,6 +14,9 @@ from stepscope.analysis.findings.finding import Finding, Interval, order
 from stepscope.analysis.findings.promise import left_by_replay
 from stepscope.analysis.findings.registry import find_rules
 from stepscope.analysis.findings.situations import fitted
+from stepscope.analysis.parts import BUSY_PARTS
+from stepscope.analysis.xla.file_work import sources
+from stepscope.registers.policy.findings import TOP_NAMES
 
 
 def apply_rules(case: Case) -> list[Finding]:
@@ -30,9 +34,18 @@ def judge(case: Case) -> dict[str, list[pl.Series]]:
         for rule in find_rules():
             before = len(case.claims)
             mine = rule.findings(case)
-            case.earlier += mine
+            case.earlier += [_placed(case, finding, case.claims[before:]) for finding in mine]
             case.owned |= {finding.code: case.claims[before:] for finding in mine}
     return case.owned
+
+
+def _placed(case: Case, finding: Finding, claims: Sequence[pl.Series]) -> Finding:
+    """With the lines of the program, where the file says them of its instructions and the rule knows none."""
+    if finding.where or not claims or "of_name" not in case.trace.cold:
+        return finding
+    owned = case.all_slices[pl.concat(claims).sort()].filter(pl.col("part").is_in(BUSY_PARTS))
+    longest = owned.group_by("named_by").agg(pl.col("ns").sum()).sort("ns", "named_by", descending=True)
+    return msgspec.structs.replace(finding, where=sources(case.trace, longest["named_by"])[:TOP_NAMES])
 
 
 def replay_together(case: Case, found: Sequence[Finding]) -> Interval | None:

@@ -25,6 +25,7 @@ from stepscope.analysis.memory import DeviceMemory
 from stepscope.analysis.replay.plan import SPEEDS, USUAL, Plan
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.usual import outliers, usual
+from stepscope.native.host import replay as native
 from stepscope.registers.calibration.profiler import (
     REPLAY_ERROR,
     REPLAY_ERROR_OF_DEVICE,
@@ -81,6 +82,11 @@ class Case:
     def has_device(self) -> bool:
         """Whether there is one beside the host, recorded or only named."""
         return self.device is not None or bool(self.trace.info.devices)
+
+    @property
+    def is_tpu(self) -> bool:
+        """Whether the devices are TPUs, which run programs as a whole."""
+        return any(device.get("kind") == "tpu" for device in self.trace.info.devices)
 
     @property
     def runs_programs(self) -> bool:
@@ -212,8 +218,11 @@ class Case:
     def replay_fits(self) -> bool:
         """Whether the replayed steps are about as long as the recorded ones: else no promise can rest on them.
 
-        They are not where other threads or processes decide, as in a profile without a device.
+        They are not where other threads or processes decide, as in a profile without a device, nor where the launches of
+        the device's work are not in the profile, as on a TPU.
         """
+        if not (self.plan.items["kind"] == native.WORK).any():
+            return False
         fits = self.played_ns > 0 and abs(self.recorded_ns / self.step_ns - 1) <= REPLAY_FITS
         return fits and self.device is not None
 

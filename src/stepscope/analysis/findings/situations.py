@@ -1,4 +1,4 @@
-"""What findings say in situations that their usual words do not fit: inference, and devices with tensor cores for fp16 alone.
+"""What findings say in situations that their usual words do not fit: inference, TPUs, and devices with tensor cores for fp16 alone.
 
 In inference nothing trains: findings about optimizers are left out, and no advice mentions one, a loss or a learning rate.
 """
@@ -60,11 +60,20 @@ _FP16_ONLY: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 
+# Programs of TPUs: nothing is launched, staged or pinned, all is in what the compiler was given.
+_TPU: dict[str, dict[str, str]] = {
+    "exposed-copy": {_ANY: "Give the compiler room to fetch ahead: larger blocks of work between uses, a larger --xla_tpu_scoped_vmem_limit_kib, and fewer arrays that a loop slices or updates in place."},
+    "exposed-collective": {_ANY: "Hide communication behind computation: async collectives (--xla_tpu_enable_async_collective_fusion=true), a scan over layers that gathers the next layer's weights early, or sharding that communicates less; over DCN, larger and fewer transfers."},
+    "layout-conversion": {_ANY: "Keep one layout: avoid transposes and reshapes between products, put the dimension that is contracted or a multiple of 128 last, and donate arguments that come back changed (donate_argnums)."},
+}  # fmt: skip
+
 
 def fitted(case: Case, found: Iterable[Finding]) -> Iterator[Finding]:
     """The findings that the situation can have, with advice that fits it."""
     inference = case.workload == INFERENCE
     texts = _INFERENCE if inference else _FP16_ONLY if _has_fp16_alone(case) else {}
+    if case.is_tpu:
+        texts = {**texts, **_TPU}
     for finding in found:
         if inference and finding.code in TRAINING_ONLY:
             continue

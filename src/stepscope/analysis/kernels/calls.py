@@ -190,8 +190,9 @@ def _labels(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
     framework = trace.info.framework
     devices = [capability(device) for device in trace.info.devices]
     known = devices[0] if devices else None
+    kind = next((device.get("kind") for device in trace.info.devices), None)
     found = [
-        label(name or "", Context(op, dtypes, framework, known, compiled.get(name or "")))
+        label(name or "", Context(op, dtypes, framework, known, compiled.get(name or ""), kind))
         for name, op, dtypes in distinct.iter_rows()
     ]
     columns = {name: [getattr(one, name) for one in found] for name in _LABEL}

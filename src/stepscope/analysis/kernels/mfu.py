@@ -6,7 +6,7 @@ The best peak is that of 16-bit numbers, or of the format itself where that is h
 the peak of the format that was used. fp32 near its own peak is far from what the device can do.
 
 Matrix products are the ops with a formula (`flops`) that launched a kernel which is one, and the instructions of compiled
-programs that are one; their format is that of the kernel that took longest. Work that is done twice (recomputed activations) counts twice, since it was done. Where formula
+programs that are one; on a TPU, whose file gives the FLOPs of all instructions and its own peak, all of them count, as in XProf; their format is that of the kernel that took longest. Work that is done twice (recomputed activations) counts twice, since it was done. Where formula
 or peak is known for less than 90 % of the time of such kernels, nothing is claimed.
 """
 
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from stepscope.analysis.kernels.device_peaks import listed_peaks
+from stepscope.analysis.xla.file_work import instruction_facts
 from stepscope.registers.policy.findings import KNOWN_ENOUGH
 from stepscope.trace.frames import conform
 from stepscope.trace.lookup import rows_by_event
@@ -28,7 +29,10 @@ PRODUCTS = {"device": pl.Int32, "precision": pl.String, "flops": pl.Int64, "ns":
 
 def matrix_products(trace: Trace, op_calls: pl.DataFrame, kernel_calls: pl.DataFrame) -> pl.DataFrame:
     """device, precision, flops, ns of the matrix products in the steps; flops are null where no formula fits."""
-    kernels = kernel_calls.filter(pl.col("eligible").fill_null(False))
+    told = pl.col("event").is_in(instruction_facts(trace)["event"].implode())
+    kernels = kernel_calls.filter(pl.col("eligible").fill_null(False) | told)
+    # The one peak that such a file gives is that of bf16.
+    kernels = kernels.with_columns(precision=pl.when(told).then(pl.lit("bf16")).otherwise("precision"))
     owner = _owners(trace, op_calls, kernels["event"])
     mine = kernels.select("device", "precision", "dur_ns").with_columns(owner=owner)
     longest = pl.col("precision").get(pl.col("dur_ns").arg_max())

@@ -15,6 +15,7 @@ from itertools import groupby
 
 import polars as pl
 
+from stepscope.analysis.xla.file_work import instruction_facts
 from stepscope.analysis.xla.hlo_module import Instruction, Module, name_of
 from stepscope.analysis.xla.instruction_cost import SILENT, Work, Worker
 from stepscope.trace.frames import conform
@@ -28,17 +29,19 @@ _NUMBER = re.compile(r"(_\d+)+$")
 
 
 def program_ops(trace: Trace) -> pl.DataFrame:
-    """event, op, scope, flops, bytes, shapes of all work of compiled programs whose code is in the profile."""
+    """event, op, scope, flops, bytes, shapes of all work of compiled programs that the profile describes, or has the code of."""
+    described = instruction_facts(trace).select(*WORK)
     modules = trace.modules.drop_nulls("hlo")
     rows = _program_work(trace, modules) if len(modules) else pl.DataFrame()
     if rows.is_empty():
-        return pl.DataFrame(schema=WORK)
-    found = []
+        return described
+    rows = rows.join(described, on="event", how="anti", maintain_order="left")
+    found = [described]
     for (module, program), work in rows.group_by("module", "program", maintain_order=True):
         hlo = _code(modules, str(module), program)
         if hlo is not None:
             found.append(_of_program(Program(hlo, str(module)), work))
-    return pl.concat(found) if found else pl.DataFrame(schema=WORK)
+    return pl.concat(found)
 
 
 def programs_that_ran(trace: Trace) -> list[tuple[str, int | None, bytes]]:

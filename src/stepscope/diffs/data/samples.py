@@ -15,7 +15,17 @@ from stepscope.trace.frames import Schema, conform, empty
 # `recording` distinguishes the recordings of one side, where it has several.
 CELL = {"recording": pl.Int32, "rank": pl.Int32, "step": pl.Int32}
 TableName = Literal[
-    "cells", "parts", "names", "ops", "kernels", "products", "waits", "functions", "collectives", "memory"
+    "cells",
+    "parts",
+    "names",
+    "ops",
+    "kernels",
+    "products",
+    "waits",
+    "functions",
+    "collectives",
+    "memory",
+    "clip",
 ]
 SCHEMAS: dict[TableName, Schema] = {
     "cells": {**CELL, "ns": pl.Int64},
@@ -33,6 +43,7 @@ SCHEMAS: dict[TableName, Schema] = {
     "waits": {**CELL, "name": pl.String, "ns": pl.Int64, "calls": pl.Int64},
     "functions": {**CELL, "name": pl.String, "inside": pl.String, "ns": pl.Int64, "calls": pl.Int64},
     "collectives": {**CELL, "name": pl.String, "dtype": pl.String, "bytes": pl.Int64, "ns": pl.Int64, "exposed_ns": pl.Int64, "calls": pl.Int64},
+    "clip": {"recording": pl.Int32, "rank": pl.Int32, "name": pl.String, "ns": pl.Int64, "calls": pl.Int64, "squares": pl.Float64},
     "memory": {"recording": pl.Int32, "rank": pl.Int32, "name": pl.String, "peak_bytes": pl.Int64, "reserved_bytes": pl.Int64},
 }  # fmt: skip
 
@@ -44,6 +55,7 @@ class Samples:
     `cells` are the steps that count. Ops and kernels belong to the step that launched them; `launch` is a kernel's grid.
     `link_ns` and `link_bytes`: the part of an op's device time spent in copies between host and device, and the bytes they moved.
     `functions` are Python functions without line numbers; `inside` is the caller.
+    `clip` has all kernels of the recording, in a step or not, with the sum of their squared durations.
     `waits` are host calls that wait for the device. `products` are matrix products and convolutions: on the device, or on the
     host where there is no device.
     """
@@ -58,6 +70,7 @@ class Samples:
     memory: pl.DataFrame
     waits: pl.DataFrame = field(default_factory=lambda: empty(SCHEMAS["waits"]))
     functions: pl.DataFrame = field(default_factory=lambda: empty(SCHEMAS["functions"]))
+    clip: pl.DataFrame = field(default_factory=lambda: empty(SCHEMAS["clip"]))
 
     def table(self, name: TableName) -> pl.DataFrame:
         """The table of that name."""

@@ -26,7 +26,7 @@ FORMAT = Format(
     suffixes=(SUFFIX,),
     is_inside=is_inside,
     turn=30,  # before JSON: a plane of 123 bytes begins with a newline and a brace
-    written_by="TensorFlow 2.2 and later, JAX, torch_xla (`*.xplane.pb`)",
+    written_by="TensorFlow 2.2 and later, JAX, torch_xla (`*.xplane.pb`); see [TPU](formats/tpu.md)",
     versions="XSpace as of TensorFlow 2.21 and JAX 0.11; older line names included",
-    verified="counts and sums equal a decoder that shares no code, over recordings of TensorFlow on CPU and JAX on GPU",
+    verified="every event equals a decoder that shares no code, over recordings of TensorFlow on CPU and V100, JAX on H200, MI300X and TPU v6e",
 )

@@ -22,6 +22,7 @@ from stepscope.formats.xplane.decode import (
     name_unnamed,
 )
 from stepscope.formats.xplane.derived_lines import derive
+from stepscope.formats.xplane.device_clock import by_device_clock
 from stepscope.formats.xplane.index import Index, index
 from stepscope.formats.xplane.info import info, line_times
 from stepscope.formats.xplane.kinds import kind_table, name_classes, stat_tables, unpack_names
@@ -31,7 +32,8 @@ from stepscope.formats.xplane.programs import modules
 from stepscope.formats.xplane.scopes import scopes
 from stepscope.formats.xplane.stats import Stats
 from stepscope.formats.xplane.tables import collectives, copies, counters, kernels, memory, ops
-from stepscope.formats.xplane.tracks import tracks, with_lanes
+from stepscope.formats.xplane.tpu import instruction_classes, lines_of, moves, with_classes, with_roles
+from stepscope.formats.xplane.tracks import ASYNC_OPS, CORE_OPS, tracks, with_lanes
 from stepscope.native.checks import ROW_LIMIT
 from stepscope.trace.draft import Draft
 from stepscope.trace.schema import KINDS, Kind, Text
@@ -68,22 +70,27 @@ def _draft(space: Index, path: str) -> Draft:
     shown, packed = unpack_names(space.event_names)
     name_stats = decode_stats(space, names, space.name_stats).with_rows(packed)
     meaning = _meaning(space, names, shown, line_classes)
+    meaning.name_class = with_classes(meaning.name_class, instruction_classes(space, shown, name_stats))
     decoded = decode(space, names, meaning)
     known, events = _named_events(decoded, shown, line_tracks, line_classes, name_stats)
+    events = by_device_clock(events, known, decoded.stats)
     plane_of = pl.Series([space.planes[plane].name for plane in space.lines["plane"]], dtype=Text)
     events = events.with_columns(source_category=plane_of.gather(events["track"]))
     with ThreadPoolExecutor(1) as pool:  # the links need no names: they are found meanwhile
         found = pool.submit(links, decoded, line_tracks)
         events = with_annotations(with_markers(events, known), known)
+        events = with_roles(events, known, meaning.name_class)
+        moved = moves(events, known, meaning.name_class)
         events, all_tracks = with_lanes(events, line_tracks, line_classes)
+        lanes = pl.concat([lines_of(known, ASYNC_OPS), all_tracks["id"][len(line_tracks) :]])
         scope = scopes(events, known, meaning.name_class)
         draft = Draft(
             info=info(space, path),
             events=events,
             tracks=all_tracks,
-            ops=ops(events, scope),
+            ops=ops(events, scope, lines_of(known, CORE_OPS), lanes),
             kernels=kernels(events, decoded.stats),
-            copies=copies(events, decoded.stats),
+            copies=copies(events, decoded.stats, moved),
             memory=memory(events, decoded.stats),
             collectives=collectives(events, decoded.stats),
             counters=counters(events, line_tracks, decoded.stats),

@@ -6,7 +6,7 @@ from typing import Any
 
 from stepscope.formats.protobuf import fields, signed, text
 from stepscope.formats.xplane.index import Index, Plane
-from stepscope.formats.xplane.tracks import device_of
+from stepscope.formats.xplane.tracks import device_of, is_device
 from stepscope.trace.problems import Problems
 from stepscope.trace.trace import TraceInfo
 
@@ -48,7 +48,7 @@ def info(space: Index, path: str) -> TraceInfo:
         framework=_framework(space),
         host=space.hostnames[0] if space.hostnames else None,
         base_unix_ns=_base(space),
-        devices=[_device(plane) for plane in space.planes if device_of(plane.name).kind],
+        devices=[_device(plane) for plane in space.planes if is_device(plane.name)],
         versions=_versions(space),
         capture_options=_options(space),
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.formats.xplane import tracks
+from stepscope.formats.xplane import tpu, tracks
 from stepscope.native.protobuf import xspace
 from stepscope.trace.schema import KINDS
 
@@ -105,8 +105,8 @@ def kind_table() -> bytes:
 
 def _kinds(line_class: int, name_class: int) -> bytes:
     rule = _RULES.get(line_class, "span")
-    if isinstance(rule, str) or name_class > FILL_KERNEL:
-        kinds = [rule if isinstance(rule, str) else "span"] * xspace.AGGREGATE
+    if isinstance(rule, str):
+        kinds = [rule] * xspace.AGGREGATE
     else:
         kinds = [rule(name_class, flags) for flags in range(xspace.AGGREGATE)]
     return bytes(map(_CODES.__getitem__, kinds)) + bytes([_CODES["instant"]]) * (256 - xspace.AGGREGATE)
@@ -140,14 +140,19 @@ def _stream(name_class: int, flags: int) -> str:
     )
 
 
+def _core(name_class: int, _: int) -> str:
+    """What waits for a copy is a copy as far as the core is concerned: nothing is computed."""
+    return "copy" if name_class == tpu.TRANSFER else "kernel"
+
+
 def _async(name_class: int, _: int) -> str:
-    return "copy" if name_class == ASYNC_COPY else "kernel"
+    return "copy" if name_class in (ASYNC_COPY, tpu.TRANSFER) else "kernel"
 
 
 _RULES: dict[int, str | Callable[[int, int], str]] = {
     tracks.HOST: _host,
     tracks.STREAM: _stream,
-    tracks.CORE_OPS: "kernel",
+    tracks.CORE_OPS: _core,
     tracks.ASYNC_OPS: _async,
     tracks.MODULES: "module",
     tracks.STEPS: "annotation",

@@ -11,7 +11,7 @@ from stepscope.formats.protobuf import fields, text
 from stepscope.trace.problems import Problems
 from stepscope.trace.schema import empty
 
-_NUMBERED = re.compile(r"^(.*)\((-?\d{1,18})\)$", re.DOTALL)
+_NUMBERED = re.compile(r"^(.*)\((-?\d{1,20})\)$", re.DOTALL)
 _HLO_STATS = ("hlo_proto", "hlo proto")
 
 
@@ -26,7 +26,7 @@ def modules(names: list[tuple[str, int]], stats: dict[int, dict[str, Any]]) -> p
             rows.append(
                 {
                     "name": name or module_name(hlo),
-                    "program_id": given if _is_int64(given) else number,
+                    "program_id": as_signed(given) if isinstance(given, int) else number,
                     "hlo": hlo,
                 }
             )
@@ -36,7 +36,13 @@ def modules(names: list[tuple[str, int]], stats: dict[int, dict[str, Any]]) -> p
 def program(label: str, ident: int) -> tuple[str, int]:
     """Name and id of a program that is listed as `jit_step(12)`; without a number there, it is known by `ident`."""
     found = _NUMBERED.match(label)
-    return (found[1], int(found[2])) if found else (label, ident)
+    return (found[1], as_signed(int(found[2]))) if found else (label, ident)
+
+
+def as_signed(number: int) -> int:
+    """TPUs write ids as unsigned numbers of 64 bits, the table has signed ones."""
+    wrapped = number & 0xFFFFFFFFFFFFFFFF
+    return wrapped - (1 << 64) if wrapped >> 63 else wrapped
 
 
 def module_name(hlo: bytes) -> str:
@@ -45,7 +51,3 @@ def module_name(hlo: bytes) -> str:
         if number == 1 and not isinstance(module, int):
             return next((text(value) for field, value in fields(module, Problems()) if field == 1), "")
     return ""
-
-
-def _is_int64(value: Any) -> bool:
-    return isinstance(value, int) and -(1 << 63) <= value < 1 << 63

@@ -48,11 +48,13 @@ def kernels(events: pl.DataFrame, stats: Stats) -> pl.DataFrame:
     )
 
 
-def copies(events: pl.DataFrame, stats: Stats) -> pl.DataFrame:
-    """Copies and fills: how many bytes, from where to where."""
+def copies(events: pl.DataFrame, stats: Stats, moved: pl.DataFrame) -> pl.DataFrame:
+    """Copies and fills: how many bytes, from where to where; those of TPUs are in `moved`."""
     rows = _rows(events["kind"].is_in(["copy", "memset"]))
+    if len(moved):
+        rows = rows.filter(~rows.is_in(moved["event"].implode()))
     if rows.is_empty():
-        return pl.DataFrame()
+        return moved
     details = _parsed(values_at(rows, stats.texts_of("memcpy_details", "memset_details")), _COPY)
     ends = _parsed(events["name"].gather(rows), {"first": _ENDS}, second={"second": _ENDS})
     by_name = pl.concat_str(
@@ -62,18 +64,20 @@ def copies(events: pl.DataFrame, stats: Stats) -> pl.DataFrame:
         pl.col(side).replace_strict(list(_SIDE), list(_SIDE.values()), default=None)
         for side in ("source", "target")
     ]
-    return details.select(
+    described = details.select(
         event=rows,
         bytes=_whole("bytes", pl.Int64),
         direction=pl.coalesce(by_name, sides[0] + "to" + sides[1]).cast(Text),
         source=pl.col("source").cast(Text),
         target=pl.coalesce("target", "memory").cast(Text),
     )
+    return pl.concat([described, moved]) if len(moved) else described
 
 
 def memory(events: pl.DataFrame, stats: Stats) -> pl.DataFrame:
     """Allocations and releases: those that allocators report, and those that drivers were asked for."""
-    found = [frame for frame in (_allocator_rows(events, stats), _driver_rows(events, stats)) if len(frame)]
+    sources = (_allocator_rows, _tpu_rows, _driver_rows)
+    found = [frame for rows in sources if len(frame := rows(events, stats))]
     return pl.concat(found, how="diagonal") if found else pl.DataFrame()
 
 
@@ -93,6 +97,32 @@ def _allocator_rows(events: pl.DataFrame, stats: Stats) -> pl.DataFrame:
         device_kind=pl.coalesce(pl.col("kind").str.to_lowercase(), pl.lit("cpu")).cast(DeviceKind),
         time_ns=events["start_ns"].gather(rows),
         bytes=pl.when(sign).then(-size).otherwise(size),
+        requested=values_at(rows, stats.numbers("requested_bytes")),
+        address=values_at(rows, stats.words_of("addr")),
+        total_allocated=values_at(rows, stats.numbers("bytes_allocated")),
+        total_reserved=values_at(rows, stats.numbers("bytes_reserved")),
+    )
+
+
+def _tpu_rows(events: pl.DataFrame, stats: Stats) -> pl.DataFrame:
+    """TPUs name no allocator: the number of the device on its host says whose memory it is."""
+    told = stats.numbers("index_on_host")
+    named = stats.texts_of("allocator_name")["owner"]
+    told = told.filter(
+        (events["kind"].gather(told["owner"]) == "memory") & ~told["owner"].is_in(named.implode())
+    )
+    if told.is_empty():
+        return pl.DataFrame()
+    rows = told["owner"]
+    released = events["name"].gather(rows).cast(pl.String).str.contains("(?i)dealloc|free")
+    size = values_at(rows, stats.numbers("allocation_bytes"))
+    return pl.DataFrame({"event": rows, "device": told["value"]}).select(
+        "event",
+        pl.col("device").cast(pl.Int32, strict=False),
+        allocator=pl.lit("HBM", dtype=Text),
+        device_kind=pl.lit("tpu", dtype=DeviceKind),
+        time_ns=events["start_ns"].gather(rows),
+        bytes=pl.when(released).then(-size).otherwise(size),
         requested=values_at(rows, stats.numbers("requested_bytes")),
         address=values_at(rows, stats.words_of("addr")),
         total_allocated=values_at(rows, stats.numbers("bytes_allocated")),
@@ -134,10 +164,17 @@ def counters(events: pl.DataFrame, tracks: pl.DataFrame, stats: Stats) -> pl.Dat
     ).drop_nulls()
 
 
-def ops(events: pl.DataFrame, scopes: pl.DataFrame) -> pl.DataFrame:
-    """Ops, and the work on devices that is known by its op, each with its scope."""
+def ops(events: pl.DataFrame, scopes: pl.DataFrame, core: pl.Series, overlaps: pl.Series) -> pl.DataFrame:
+    """Ops, and the work on devices that is known by its op, each with its scope.
+
+    What the tracks `core` show are instructions, each of them an op; those of `overlaps` show the same ones once more.
+    """
+    scopes = scopes.filter(~events["track"].gather(scopes["event"]).is_in(overlaps.implode()))
     known = pl.repeat(False, len(events), eager=True).scatter(scopes["event"], True)
-    rest = _rows((events["kind"] == "op") & ~known)
+    is_op = (events["kind"] == "op") | (
+        events["kind"].is_in(["kernel", "copy"]) & events["track"].is_in(core.implode())
+    )
+    rest = _rows(is_op & ~known)
     return pl.concat([scopes, pl.DataFrame({"event": rest})], how="diagonal") if len(rest) else scopes
 
 

@@ -21,6 +21,9 @@ HOST, STREAM, CORE_OPS, ASYNC_OPS, MODULES, STEPS, SCOPES, COUNTERS, OTHER = ran
 
 _DEVICE = re.compile(r"^/device:([A-Za-z_]+)(?::([A-Za-z_]+))?:?(\d+)?")
 _KINDS = {"gpu": "gpu", "tpu": "tpu", "cpu": "cpu", "xpu": "xpu", "mtia": "mtia", "hpu": "hpu"}
+# What other runtimes add, such as `Megascale Trace`: what is sent between slices, which the cores wait for.
+_CUSTOM = "/device:CUSTOM:"
+_SPARSE_CORE = " SparseCore "
 _STREAM = re.compile(r"^Stream #(\d+)")
 # Lines that XProf derives have ids from here on.
 _FIRST_DERIVED_ID = 0xDEADBEEF
@@ -29,9 +32,9 @@ _DERIVED_IDS = 400
 _CORE_LINES = {"XLA Ops": CORE_OPS, "Sparse Core Ops": CORE_OPS, "Async XLA Ops": ASYNC_OPS}
 _DERIVED_LINES = {
     "Steps": STEPS,
-    "Sparse Core Steps": STEPS,
+    "Sparse Core Steps": SCOPES,
     "XLA Modules": MODULES,
-    "Sparse Core Modules": MODULES,
+    "Sparse Core Modules": SCOPES,  # parts of the programs that the core beside it runs
     "XLA Ops": SCOPES,
     "Framework Ops": SCOPES,
     "TensorFlow Ops": SCOPES,
@@ -74,6 +77,12 @@ def device_of(plane: str) -> Device:
     return Device(kind, int(found[3]) if found[3] and len(found[3]) < 9 else None)
 
 
+def is_device(plane: str) -> bool:
+    """Whether a plane is one of a device, and not of a part of one, or of what a runtime adds."""
+    is_part = plane.startswith(("#Chip", _CUSTOM)) or _SPARSE_CORE in plane
+    return device_of(plane).kind is not None and not is_part
+
+
 def tracks(space: Index) -> tuple[pl.DataFrame, list[int]]:
     """One track per line, in the order of the file, and the class of each line."""
     lines = space.lines.to_dicts()
@@ -109,6 +118,8 @@ def process_name(plane: Plane) -> str:
 
 def classify(plane: str, device: Device, line: str, line_id: int, has_streams: bool) -> Line:
     """The class and use of a line. Work that the plane shows a second time is derived, never busy twice."""
+    if plane.startswith(_CUSTOM):
+        return Line(OTHER, "derived")
     if device.kind is None:
         return Line(OTHER, "derived") if plane in ("Host CPUs", "Syscalls") else Line(HOST, "host")
     if line == "_counters_":
@@ -117,7 +128,7 @@ def classify(plane: str, device: Device, line: str, line_id: int, has_streams: b
         return Line(_CORE_LINES[line], "device")
     if line in _DERIVED_LINES:
         return Line(_DERIVED_LINES[line], "derived")
-    if plane.startswith("#Chip") or 0 <= line_id - _FIRST_DERIVED_ID < _DERIVED_IDS:
+    if device.kind == "tpu" or 0 <= line_id - _FIRST_DERIVED_ID < _DERIVED_IDS:
         return Line(OTHER, "derived")
     return Line(STREAM, "device")
 

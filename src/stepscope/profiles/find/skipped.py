@@ -12,7 +12,7 @@ from stepscope.formats.reader import Format
 from stepscope.formats.registry import find_formats
 
 PICKLE = "a pickle, perhaps a memory snapshot: pickles can run code, so it is never opened"
-EXECUTION_TRACE = "an execution trace (operators and tensors, no times), not a profile"
+EXECUTION_TRACE = "an execution trace (operators and tensors, no times): it only completes the profile of the same process in its folder"
 FROM_XPLANE = "made by XProf or TensorBoard from the xplane.pb"
 NSYS_REPORT = "a report of Nsight Systems: export it with `nsys export --type sqlite FILE`"
 HEAD_BYTES = 1 << 16

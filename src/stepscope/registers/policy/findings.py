@@ -483,3 +483,15 @@ DOMINANT_FUNCTION = policy(
     unit="share of the step",
     why="in one function or op of a job without a device: making anything else faster gains less",
 )
+MXU_REACHED_LEAST = policy(
+    "MXU_REACHED_LEAST",
+    0.4,
+    unit="share of the peak",
+    why="that large products of a TPU reach at least in well-tuned models; below it tiles are padded or small",
+)
+MXU_REACHED_MOST = policy(
+    "MXU_REACHED_MOST",
+    0.7,
+    unit="share of the peak",
+    why="that large products of a TPU reach in the best of models",
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from stepscope.names import short_name
+from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.tables import (
     IDLE_HOLDS_UP,
     IDLE_NAMED,
@@ -56,6 +57,12 @@ def idle_rows(report: Report) -> list[BreakdownRow]:
 def is_kernel_bound(report: Report) -> bool:
     """Whether nothing outside the kernels (of a CPU job: the ops) holds the step up."""
     return bool(report.breakdown) and _busy(report) >= 1 - IDLE_HOLDS_UP
+
+
+def _mostly_computes(report: Report) -> bool:
+    """Whether the busy time is not mostly copies or communication that nothing hides."""
+    computing = sum(row.share for row in report.breakdown if row.part in ("compute", "host_compute"))
+    return computing >= MAJORITY * _busy(report)
 
 
 def raised(text: str) -> str:
@@ -144,7 +151,7 @@ def _waits(row: BreakdownRow, whole: bool) -> str:
 
 def _kernels(report: Report) -> str:
     """What the time goes to where only kernels are left to improve."""
-    if not is_kernel_bound(report):
+    if not is_kernel_bound(report) or not _mostly_computes(report):
         return ""
     work, largest = _work(report), _largest(report)
     outside = "" if best_finding(report) is None else f", and nothing outside the {work} holds it up"

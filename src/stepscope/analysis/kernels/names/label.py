@@ -40,6 +40,7 @@ class Context:
     framework: str | None = None
     compute_capability: tuple[int, int] | None = None
     compiled: Compiled | None = None
+    device_kind: str | None = None
 
     @property
     def precision(self) -> str | None:
@@ -58,6 +59,9 @@ def product_of(context: Context, family: str) -> Label:
     if precision in ("fp16", "bf16", "fp8", "fp4", "int8", "tf32"):
         return Label(precision, True, family)
     if compiled and precision == "fp32":
+        if context.device_kind == "tpu":
+            # The matrix unit multiplies bf16: once by default, several times where all digits are asked for.
+            return Label("fp32" if compiled.exact else "bf16", True, family)
         if compiled.exact:
             return Label(
                 "fp32", False, family

@@ -13,6 +13,7 @@ from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.staging import is_staging, over_bus, uploads
 from stepscope.analysis.replay.plan import Plan
+from stepscope.analysis.xla.file_work import core_copies
 from stepscope.registers.calibration.launches import (
     LARGE_COPY_BYTES,
     PINNED_RATE_BEST,
@@ -28,11 +29,21 @@ from stepscope.registers.policy.findings import (
 def find(case: Case) -> Finding | None:
     """Copies that nothing hides."""
     moving = copy_items(case).filter(pl.col("direction").is_in(["HtoD", "DtoH"]))
+    waits = core_copies(case.trace)
+    if len(waits):
+        return _in_program(case, waits)
     copying = pl.col("part").is_in(["copy", "sync"]) & pl.col("named_by").is_in(over_bus(case).implode())
     owned = case.free(copying | ((pl.col("part") == "dispatch") & is_staging(case)))
     if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
         return None
     return of_part(case, RULE, owned, lambda: _copied_beside(case, moving))
+
+
+def _in_program(case: Case, waits: pl.Series) -> Finding | None:
+    """What cores of TPUs wait for inside a program, from wherever; replayed, it comes in time."""
+    mine = waits.implode()
+    owned = case.free(pl.col("part") == "copy", pl.col("named_by").is_in(mine))
+    return of_part(case, RULE, owned, lambda: case.plan.with_device(pl.col("event").is_in(mine)))
 
 
 def _copied_beside(case: Case, moving: pl.DataFrame) -> Change:
@@ -99,7 +110,7 @@ RULE: Rule[Case] = Rule(
     title_without_device="The step waits for copies",
     turn=160,
     page="device",
-    owns="`copy` between host and device, waits for such copies, and the staging of host arrays",
+    owns="`copy` between host and device, waits for such copies, and the staging of host arrays; on a TPU, all that programs wait for",
     change="copies run beside the rest, from pinned memory, and are staged in the background; at most, host arrays that are sent again and again stay on the device; surely so where a step sends more arrays than a batch has",
     fix={
         "pytorch": "Copy while the device computes: pin_memory=True in the DataLoader, .to(device, non_blocking=True), and fetch the next batch on a side stream.",

@@ -8,6 +8,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.xla.file_work import instruction_facts
 from stepscope.registers.calibration.kernels import (
     NORM_CHANNELS_LAST_LEAST,
     NORM_CHANNELS_LAST_MOST,
@@ -17,6 +18,8 @@ from stepscope.registers.policy.findings import (
 )
 
 _TURNS_LAYOUT = r"(?i)nchwToNhwc|nhwcToNchw|nhwcAddPadding|transpose_readWrite"
+# XLA's categories of instructions that change where numbers are, and not the numbers.
+_MOVES = ("copy", "data formatting", "transpose")
 _NORMALISES = r"batch_norm_(backward|collect_statistics|transform_input)"
 
 
@@ -27,7 +30,8 @@ def find(case: Case) -> Finding | None:
     chosen = case.kernels.filter(pl.col("name").is_in(turning.implode())).select(
         "event", least=pl.lit(0.0), most=pl.lit(0.0)
     )
-    if len(chosen):
+    chosen = pl.concat([chosen, _of_programs(case)]).unique("event", maintain_order=True)
+    if len(turning):
         # Normalisation in the other layout reads memory in a slower order.
         slower = names.filter(names.cast(pl.String).str.contains(_NORMALISES))
         slower = slower.filter(~slower.cast(pl.String).str.contains("channels_last"))
@@ -46,6 +50,15 @@ def find(case: Case) -> Finding | None:
         chosen,
         "only converts tensors from one memory layout to another.",
         WORTH_SHOWING,
+    )
+
+
+def _of_programs(case: Case) -> pl.DataFrame:
+    """Instructions of TPUs that only copy or reorder what is in the device's memory."""
+    facts = instruction_facts(case.trace)
+    moving = facts.filter(pl.col("category").is_in(_MOVES))["event"]
+    return case.kernels.filter(pl.col("event").is_in(moving.implode())).select(
+        "event", least=pl.lit(0.0), most=pl.lit(0.0)
     )
 
 
