@@ -28,26 +28,28 @@ from stepscope.cli.try_ import try_
 app = typer.Typer(
     name="stepscope",
     help="Where every microsecond and every byte of a training step went, and what to change.",
+    epilog="Start with: stepscope run -- python train.py, then stepscope report stepscope-out. Without a job: stepscope demo.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+# As people need them: record, read, look, compare; then what is for special cases.
+app.command(context_settings=RUN_SETTINGS)(run)
+app.command()(report)
+app.command()(serve)
+app.command()(diff)
+app.command()(check)
+app.command("try", context_settings=TRY_SETTINGS)(try_)
+app.command()(doctor)
+app.command()(capture)
 app.command()(info)
 app.command()(query)
 app.command()(export)
-app.command()(report)
-app.command()(diff)
-app.command()(check)
-app.command()(doctor)
 app.command()(calibrate)
-app.command(context_settings=RUN_SETTINGS)(run)
-app.command("try", context_settings=TRY_SETTINGS)(try_)
-app.command()(capture)
-app.command()(serve)
+app.command()(demo)
 app.command()(mcp)
 app.command()(skill)
-app.command()(demo)
 
 
 def _show_version(wanted: bool) -> None:

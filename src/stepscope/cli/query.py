@@ -62,7 +62,7 @@ def query(
     verbose: VerboseOption = False,
     color: ColorOption = Color.auto,
 ) -> None:  # fmt: skip
-    """Ask the tables of a profile with SQL.
+    """Query the tables of a profile with SQL.
 
     The tables are events, links, tracks, ops, kernels, copies, memory, collectives, counters, modules, traces and
     problems; with several ranks each has a column rank. One SELECT in DuckDB's SQL, in a process that can open neither

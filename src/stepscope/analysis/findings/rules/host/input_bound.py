@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
@@ -44,10 +46,17 @@ def _advised(found: Finding, facts: InputFacts) -> Finding:
         place = facts.slow
         found.where = [place]
         found.detail += f" The slowest function{' of the workers' if facts.slow_in_worker else ''} is {place.function} ({place.file}:{place.line})."
+    if facts.cores:
+        found.fix = _fit_workers(found.fix, facts.cores)
     if facts.workers:
         of = f" of {facts.cores} cores" if facts.cores else ""
         found.detail += f" {facts.workers} worker{'s' if facts.workers > 1 else ''}{of} make batches already."
     return found
+
+
+def _fit_workers(fix: str, cores: int) -> str:
+    """The advice with no more workers than the machine has cores."""
+    return re.sub(r"num_workers=(\d+)", lambda found: f"num_workers={min(int(found[1]), cores)}", fix)
 
 
 def loaded_beside(case: Case, facts: InputFacts) -> Change:
@@ -81,6 +90,8 @@ def _by_workers(case: Case, facts: InputFacts) -> Change:
     # With workers already, a batch costs as much of theirs as all of them together have in a step.
     batch = making if workers == 1 else workers * (making + rest)
     fewest = max(MORE_WORKERS_LEAST, workers * 2)
+    if facts.cores:  # without a device, the step itself wants one
+        fewest = max(1, min(fewest, facts.cores - (0 if case.has_device else 1)))
     # Batches that others make can be pinned and sent while the device computes.
     return Change(
         _waiting(case, batch / fewest - rest, making),
@@ -100,7 +111,7 @@ RULE: Rule[Case] = Rule(
     turn=70,
     page="input",
     owns="`input`",
-    change="a loader gets six workers at least, or twice as many as there are; what they cannot make in time is waited for. At most, no batch is waited for, and batches are sent while the device computes. A function of the job that makes batches takes no time, with what joins the samples; at most, a quarter of the bytes is sent",
+    change="a loader gets six workers at least, or twice as many as there are, but no more than there are cores; what they cannot make in time is waited for. At most, no batch is waited for, and batches are sent while the device computes. A function of the job that makes batches takes no time, with what joins the samples; at most, a quarter of the bytes is sent",
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",
