@@ -63,7 +63,13 @@ def _judge_parts(case: Case) -> list[Row]:
     rows = measure_rows(
         case.ground,
         Measure(
-            "parts", ["part"], "ns", EXACT, lambda key: find_clock(str(key[0])), make_part_noise(case.ground)
+            "parts",
+            ["part"],
+            "ns",
+            EXACT,
+            lambda key: find_clock(str(key[0])),
+            make_part_noise(case.ground),
+            has_limits=True,
         ),
     )
     if case.compares_steps:
