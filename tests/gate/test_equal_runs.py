@@ -35,7 +35,9 @@ def _fails(job: Job, dice: Random, recordings: int, longer: float) -> bool:
 
 def _job(ranks: int, by_run: float = 0.005) -> Job:
     """Of many ranks fewer steps, which take the time of this test."""
-    return Job(ranks, steps=10 if ranks < 64 else 4, by_run=by_run, by_step=0.01, by_rank=0.002, by_cell=0.003)
+    return Job(
+        ranks, steps=10 if ranks < 64 else 4, by_run=by_run, by_step=0.01, by_rank=0.002, by_cell=0.003
+    )
 
 
 @pytest.mark.parametrize(("ranks", "runs"), [(1, 300), (2, 200), (8, 200), (64, 150)])
