@@ -20,7 +20,7 @@ from stepscope.diffs.explain.call_counts import find_sporadic_ops
 from stepscope.diffs.explain.programs import measure_overlap
 from stepscope.diffs.noise.judge import Ground, Measured, measure_step
 from stepscope.diffs.noise.machine_speed import DEVICE, HOST, Speeds, estimate_speeds, find_clock
-from stepscope.diffs.noise.same_recording import began_apart, is_one_recording
+from stepscope.diffs.noise.same_recording import is_same_recording
 from stepscope.registers.policy.diffs import SAME_CODE
 
 
@@ -82,7 +82,7 @@ class Case:
     def ground(self) -> Ground:
         """In one recording host and device were equally fast on both sides; two programs do not show the speed of the machine."""
         a, b = self.a.samples, self.b.samples
-        is_exact = not began_apart(self.a.report, self.b.report) and is_one_recording(a, b)
+        is_exact = is_same_recording(self.a, self.b)
         speeds = (
             Speeds()
             if is_exact or self.are_two_programs

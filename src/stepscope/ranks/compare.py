@@ -183,7 +183,7 @@ def wait(calls: Calls, plan: Plan, found: pl.DataFrame) -> Waited:
     return Waited(
         rank=calls.rank,
         matched=len(rows),
-        last=int(mine.sum()),
+        last=int((mine & (rows["late_ns"] > 0)).sum()),
         late_ns=int(rows["late_ns"].sum()),
         wait_ns=int(rows["wait_ns"].sum()),
         waits=conform(summed, WAITS),

@@ -3,22 +3,30 @@
 Two recordings of a job hardly ever agree to the nanosecond. A copy does wherever it was not modified, or is longer by the same factor
 everywhere. So the time of each op in each step is compared with the other run. In real pairs, of three frameworks on H200s and
 CPUs, at most a twentieth of the long times agree; in a copy with one modification, most do. Times in whole microseconds coincide
-more often, so short ones do not count; nor do those that are the same in all steps, as simulated or rounded ones are, unless
-there is only one step. Recordings that say that they began at other times are not one.
+more often, so short ones do not count; nor do those that are the same in all steps, as simulated or rounded ones are. A
+single step does not show that: there, recordings that say that they began at other times are not one.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
-from stepscope.diffs.data.samples import CELL, Samples
+from stepscope.diffs.data.samples import CELL, Samples, Side
 from stepscope.registers.calibration.runs import ROUNDED_NS, ROUNDED_SHARE
 from stepscope.registers.levels import FEWEST_SAME_TIMES
 from stepscope.registers.policy.diffs import SAME_TIMES_NS, SAME_TIMES_SHARE
 from stepscope.reports.model.report import Report
 
 
-def began_apart(a: Report, b: Report) -> bool:
+def is_same_recording(a: Side, b: Side) -> bool:
+    """Whether both sides are one recording."""
+    has_one_step = max(len(a.samples.cells), len(b.samples.cells)) < 2
+    if has_one_step and _began_apart(a.report, b.report):
+        return False
+    return is_one_recording(a.samples, b.samples)
+
+
+def _began_apart(a: Report, b: Report) -> bool:
     """Whether both say when they were recorded, and that is not the same moment."""
     times = a.profile.recorded_unix_ns, b.profile.recorded_unix_ns
     return None not in times and times[0] != times[1]

@@ -1,6 +1,6 @@
 """What the kernels of ranks have to do: the same kernels compared launch by launch, and how many are launched, apart.
 
-Where the host computes, ops stand for kernels, and their FLOPs for blocks.
+Where the host computes, ops stand for kernels, and their FLOPs for blocks; without shapes, each call counts alike.
 """
 
 from __future__ import annotations
@@ -41,9 +41,11 @@ def shaped(trace: Trace) -> pl.DataFrame:
 
 
 def shaped_ops(calls: pl.DataFrame) -> pl.DataFrame:
-    """The same of `op_calls`, for a job without kernels: what ops had to compute, where shapes are known."""
-    known = calls.filter(pl.col("step").is_not_null(), pl.col("flops") > 0)
-    return known.select(pl.col("name").cast(pl.String), "step", blocks=pl.col("flops").cast(pl.Float64))
+    """The same of `op_calls`, for a job without kernels: what ops had to compute, where shapes are known, else that they were called."""
+    within = calls.filter(pl.col("step").is_not_null())
+    known = within.filter(pl.col("flops") > 0)
+    rows, blocks = (known, pl.col("flops")) if len(known) else (within, pl.lit(1))
+    return rows.select(pl.col("name").cast(pl.String), "step", blocks=blocks.cast(pl.Float64))
 
 
 def kernel_work(rows: pl.DataFrame, rank: int) -> pl.DataFrame:

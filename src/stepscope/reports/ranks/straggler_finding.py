@@ -191,7 +191,9 @@ def _more_work(found: Straggler) -> Iterator[str]:
     """Larger launches and more of them are distinguished; where neither is known, or others run, all blocks together."""
     larger, more = found.blocks_per_launch_ratio or 0, found.launches_ratio or 0
     if "host_compute" in found.parts:
-        if (found.work_ratio or 0) >= _MORE_WORK:
+        if more >= _MORE_WORK:
+            yield f"It calls {more:.1f} times as many ops as they do."
+        elif (found.work_ratio or 0) >= _MORE_WORK:
             yield f"Its ops have {found.work_ratio:.1f} times as much to compute as those of the other ranks."
         return
     if larger >= _MORE_WORK:
