@@ -18,6 +18,7 @@ from stepscope.diffs.data.samples import Side
 from stepscope.diffs.explain.batch import detect_batch
 from stepscope.diffs.explain.call_counts import find_sporadic_ops
 from stepscope.diffs.explain.programs import measure_overlap
+from stepscope.diffs.noise.crossed import Layout
 from stepscope.diffs.noise.judge import Ground, Measured, measure_step
 from stepscope.diffs.noise.machine_speed import DEVICE, HOST, Speeds, estimate_speeds, find_clock
 from stepscope.diffs.noise.same_recording import is_same_recording
@@ -80,14 +81,12 @@ class Case:
 
     @cached_property
     def ground(self) -> Ground:
-        """In one recording host and device were equally fast on both sides; two programs do not show the speed of the machine."""
+        """In one recording host and device were equally fast on both sides; two programs, and a single step, do not show the speed of the machine."""
         a, b = self.a.samples, self.b.samples
         is_exact = is_same_recording(self.a, self.b)
-        speeds = (
-            Speeds()
-            if is_exact or self.are_two_programs
-            else estimate_speeds(a, b, same_work=self.batch is None)
-        )
+        has_steps = all(Layout(side.cells).shows_noise for side in (a, b))
+        shows_speed = has_steps and not (is_exact or self.are_two_programs)
+        speeds = estimate_speeds(a, b, same_work=self.batch is None) if shows_speed else Speeds()
         return Ground(a, b, speeds, is_exact)
 
     @cached_property

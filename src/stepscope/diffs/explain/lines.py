@@ -109,9 +109,9 @@ def _share_change(lines: Sequence[Line], step: Row) -> None:
         share = line.difference / step.difference
         if line.kind == "batch":
             share = min(share, left)
-        if share <= left + WHOLE_CHANGE - 1:
-            line.share = round(min(share, left), 4) if left > 0 else None
-            left -= max(0.0, line.share or 0.0)
+        if share < 0 or share <= left + WHOLE_CHANGE - 1:
+            line.share = round(min(share, left), 4) or None
+            left = max(0.0, left - max(0.0, share))
 
 
 def _explain_batch(evidence: Evidence) -> Iterator[Line]:

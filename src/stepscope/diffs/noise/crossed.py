@@ -52,6 +52,11 @@ class Layout:
         """Degrees of freedom of the spread of steps within recordings."""
         return len(self.steps) - self.recordings
 
+    @property
+    def shows_noise(self) -> bool:
+        """Whether there are two steps of one recording, or two recordings."""
+        return self.freedom > 0 or self.recordings > 1
+
     def split(self, values: Sequence[float]) -> Split:
         """The figures of all cells, by step and by rank."""
         rows = self.cells.select(*CELL).with_columns(value=pl.Series(values, dtype=pl.Float64))

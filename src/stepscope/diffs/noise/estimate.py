@@ -47,7 +47,7 @@ class RunNoise:
 
 def estimate_noise(a: Sequence[float], b: Sequence[float], layouts: Layouts, run: RunNoise) -> Noise | None:
     """Of mean(b) − mean(a). None where a side has a single step, and no other recording."""
-    if any(layout.freedom < 1 and layout.recordings < 2 for layout in layouts):
+    if not all(layout.shows_noise for layout in layouts):
         return None
     parts = _find_within(a, b, layouts)
     means = _mean(a), _mean(b)
