@@ -250,6 +250,14 @@ _FIXES = {
 def _fix(found: Straggler) -> str:
     if found.kind == "sometimes" and found.cause == "work":
         return f"Find what only rank {found.rank} computes in those steps, such as an evaluation: share it between ranks, or do it less often."
+    calls = found.launches_ratio or 0
+    if (
+        len(found.ranks) == 1
+        and found.cause == "work"
+        and "host_compute" in found.parts
+        and calls >= _MORE_WORK
+    ):
+        return f"Find what only rank {found.rank} computes: more passes, an evaluation, longer loops. It makes more calls than the others."
     if len(found.ranks) == 1 and (found.work_ratio or 0) >= _MORE_WORK:
         return _FIXES["work"].format(rank=found.rank)
     if found.kind == "data-dependent":
