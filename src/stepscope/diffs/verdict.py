@@ -69,12 +69,12 @@ def _lead_with_device(diff: Diff) -> str:
     """What one step on a side shows: the time that the device computed, which is steady, before that of the step, which is not."""
     compute = next((row for row in diff.parts if row.name == "compute"), None)
     if compute is None or not compute.a or compute.b is None or compute.relative is None:
-        return "Cannot tell from one step whether it changed"
+        return "Cannot say from one step whether it changed"
     device = (
         f"{units.duration(compute.a)} → {units.duration(compute.b)} ({format_share_change(compute.relative)})"
     )
     judged = "" if compute.significant else ", which may be noise"
-    return f"The device computed {device}{judged}. Cannot tell from one step whether the step changed"
+    return f"The device computed {device}{judged}. Cannot say from one step whether the step changed"
 
 
 def _judge_insignificant_step(step: Row, change: str, relative: float) -> str:

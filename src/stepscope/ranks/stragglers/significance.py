@@ -3,7 +3,7 @@
 Three questions with three bounds. *Clearly late* in a step: by more than any of the healthy ranks would be once in twenty
 steps; *late*: by more than a given healthy rank would be once in twenty steps; both by at least what is worth showing. *More
 often than random*: if the clearly late rank were drawn anew in each step, no rank would be drawn so often, but once in ten jobs.
-Nobody is named for less than the job's own jitter: what the mean step is uncertain by, without the lateness itself.
+No rank is named for less than the job's own jitter: what the mean step is uncertain by, without the lateness itself.
 """
 
 from __future__ import annotations

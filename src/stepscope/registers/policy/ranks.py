@@ -29,7 +29,7 @@ SAME_ARRIVAL_NS = policy(
     "SAME_ARRIVAL_NS",
     1_000,
     unit="ns",
-    why="arrivals this close are at the same time, and nobody is the last: Kineto writes microseconds",
+    why="arrivals this close are at the same time, and no rank is the last: Kineto writes microseconds",
 )
 ALWAYS_LATE = policy(
     "ALWAYS_LATE",
