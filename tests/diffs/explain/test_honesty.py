@@ -45,9 +45,7 @@ def test_one_step_cannot_tell_and_leads_with_the_device() -> None:
     found = compared(layers(), layers(us=590), steps=1)
     assert not found.step.significant
     assert found.step.noise is None
-    assert found.verdict.startswith(
-        "The device computed 45.0 ms → 26.6 ms (−41 %). Cannot say from one step"
-    )
+    assert found.verdict.startswith("The device computed 45.0 ms → 26.6 ms (−41 %). Cannot say from one step")
     assert "within noise" not in found.verdict and "Nothing else" not in found.verdict
 
 
