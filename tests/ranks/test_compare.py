@@ -12,9 +12,16 @@ from stepscope.ranks.arrivals import finished, joined_meetings
 from stepscope.ranks.calls.matching import SYMMETRIC, keyed
 from stepscope.ranks.compare import Calls, Compared, calls_of, compare, look, meet, plan
 from stepscope.ranks.stragglers.pace import PARTS, STEPS, Pace
+from stepscope.registers.policy.ranks import SAME_ARRIVAL_NS
 from tests.sample import SOAKS
 
 NO_PACE = Pace(pl.DataFrame(schema=STEPS), pl.DataFrame(schema=PARTS))
+
+
+@pytest.fixture(autouse=True)
+def _small_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times of these tables are small numbers: there even one nanosecond is a difference."""
+    monkeypatch.setattr("stepscope.ranks.arrivals.SAME_ARRIVAL_NS", 0)
 
 
 def calls(*rows: tuple[int, str, int, int], **more: object) -> pl.DataFrame:
@@ -51,6 +58,15 @@ def test_waits_by_a_common_clock() -> None:
         40,
     )
     assert found.ranks[0].waits.rows() == [(0, 1, "all_reduce", 120, 2)]
+
+
+@pytest.mark.parametrize(("later_ns", "last", "late_ns"), [(1_000, 0, 0), (1_001, 1, 1_001)])
+def test_within_a_microsecond_nobody_is_the_last(
+    later_ns: int, last: int, late_ns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stepscope.ranks.arrivals.SAME_ARRIVAL_NS", SAME_ARRIVAL_NS)
+    found = compared(calls((1, "all_gather", 0, 50_000)), calls((1, "all_gather", 0, 50_000 - later_ns)))
+    assert [(rank.last, rank.late_ns) for rank in found.ranks] == [(0, 0), (last, late_ns)]
 
 
 @pytest.mark.parametrize("name", ["all_reduce", "all_gather"])

@@ -17,9 +17,12 @@ from stepscope.diffs.data.model import Batch, Run
 from stepscope.diffs.data.samples import Side
 from stepscope.diffs.explain.batch import detect_batch
 from stepscope.diffs.explain.call_counts import find_sporadic_ops
+from stepscope.diffs.explain.programs import measure_overlap
+from stepscope.diffs.noise.crossed import Layout
 from stepscope.diffs.noise.judge import Ground, Measured, measure_step
 from stepscope.diffs.noise.machine_speed import DEVICE, HOST, Speeds, estimate_speeds, find_clock
-from stepscope.diffs.noise.same_recording import is_one_recording
+from stepscope.diffs.noise.same_recording import is_same_recording
+from stepscope.registers.policy.diffs import SAME_CODE
 
 
 @dataclass(frozen=True)
@@ -65,11 +68,25 @@ class Case:
         return detect_batch(self.a, self.b) if self.compares_ops else None
 
     @cached_property
+    def common_calls(self) -> float | None:
+        """The share of calls that both runs make; None where that is unknown, or ops cannot be matched."""
+        if not self.compares_ops:
+            return None
+        return measure_overlap(self.a.samples, self.b.samples, same_batch=self.batch is None)
+
+    @property
+    def are_two_programs(self) -> bool:
+        """Whether most of what one run does, the other does not."""
+        return self.common_calls is not None and self.common_calls < SAME_CODE
+
+    @cached_property
     def ground(self) -> Ground:
-        """In one recording host and device were equally fast on both sides."""
+        """In one recording host and device were equally fast on both sides; two programs, and a single step, do not show the speed of the machine."""
         a, b = self.a.samples, self.b.samples
-        is_exact = is_one_recording(a, b)
-        speeds = Speeds() if is_exact else estimate_speeds(a, b, same_work=self.batch is None)
+        is_exact = is_same_recording(self.a, self.b)
+        has_steps = all(Layout(side.cells).shows_noise for side in (a, b))
+        shows_speed = has_steps and not (is_exact or self.are_two_programs)
+        speeds = estimate_speeds(a, b, same_work=self.batch is None) if shows_speed else Speeds()
         return Ground(a, b, speeds, is_exact)
 
     @cached_property

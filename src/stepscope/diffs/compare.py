@@ -13,6 +13,7 @@ from stepscope.diffs.explain.lines import Evidence, explain, find_precision_chan
 from stepscope.diffs.explain.per_call import describe_lone_kernel
 from stepscope.diffs.explain.ranks import find_rank_changes
 from stepscope.diffs.explain.slow_steps import find_tail
+from stepscope.diffs.explain.wording import TWO_PROGRAMS, describe_two_programs
 from stepscope.diffs.families import judge_families
 from stepscope.diffs.figures import note_other_peaks
 from stepscope.diffs.findings import compare_findings
@@ -37,7 +38,7 @@ def compare(a: Side, b: Side, limit: int = DIFF_ROWS) -> Diff:
         step=case.step.row,
         lines=lines,
         explained_share=_measure_explained(case.step.row, lines),
-        not_comparable=list(list_caveats(*case.runs, a, b)),
+        not_comparable=[*_note_two_programs(case), *list_caveats(*case.runs, a, b)],
         one_recording=case.ground.is_exact,
         speed=case.ground.speeds.changes,
         batch=case.batch,
@@ -51,7 +52,8 @@ def compare(a: Side, b: Side, limit: int = DIFF_ROWS) -> Diff:
     lone = (
         "" if diff.step.significant else describe_lone_kernel(diff.a, diff.b, a.samples.clip, b.samples.clip)
     )
-    diff.verdict = " ".join(filter(None, (lone, write_verdict(diff))))
+    two = TWO_PROGRAMS if case.are_two_programs else ""
+    diff.verdict = " ".join(filter(None, (two, lone, write_verdict(diff))))
     return diff
 
 
@@ -62,6 +64,14 @@ def _refuse_dumps(*sides: Side) -> None:
                 f"{side.report.profile.path} holds flight-recorder dumps, which have no steps to compare.",
                 fix="`stepscope report` explains each hang by itself.",
             )
+
+
+def _note_two_programs(case: Case) -> list[str]:
+    return (
+        [describe_two_programs(case.common_calls)]
+        if case.are_two_programs and case.common_calls is not None
+        else []
+    )
 
 
 def _gather_evidence(case: Case, rows: JudgedRows) -> Evidence:
@@ -99,9 +109,6 @@ def _is_any_significant(step: Row, rows: JudgedRows, lines: Sequence[Line]) -> b
 
 
 def _measure_explained(step: Row, lines: Sequence[Line]) -> float | None:
-    """The share of the step's change in the most general lines; None where nothing can be said."""
-    timed = [line for line in lines if line.unit == "ns"]
-    if not timed or not step.difference:
-        return None
-    first = [line for line in timed if line.kind in ("batch", "precision") or line.ranks] or timed
-    return round(sum(line.difference for line in first) / step.difference, 4)
+    """The share of the step's change that the lines explain in its own direction, at most 1; None where nothing can be said."""
+    shares = [line.share for line in lines if line.share is not None and line.share > 0]
+    return round(min(1.0, sum(shares)), 4) if shares and step.difference else None

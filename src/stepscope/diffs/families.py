@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import polars as pl
 
 from stepscope.diffs.case import Case
 from stepscope.diffs.data.judged import JudgedRows
@@ -25,6 +27,7 @@ from stepscope.diffs.noise.judge import (
     sum_vectors,
 )
 from stepscope.diffs.noise.machine_speed import DEVICE, HOST, NEITHER, find_clock
+from stepscope.registers.policy.diffs import DIFF_SCOPES
 
 _OP = ("name", "scope", "shapes")
 _KERNEL = ("name", "op", "precision")
@@ -63,7 +66,13 @@ def _judge_parts(case: Case) -> list[Row]:
     rows = measure_rows(
         case.ground,
         Measure(
-            "parts", ["part"], "ns", EXACT, lambda key: find_clock(str(key[0])), make_part_noise(case.ground)
+            "parts",
+            ["part"],
+            "ns",
+            EXACT,
+            lambda key: find_clock(str(key[0])),
+            make_part_noise(case.ground),
+            has_limits=True,
         ),
     )
     if case.compares_steps:
@@ -92,7 +101,7 @@ def _judge_names(case: Case) -> list[Row]:
 
 
 def _judge_ops(case: Case) -> list[Row]:
-    ground, measure = case.ground, case.measure
+    ground, measure = _merge_scopes(case.ground), case.measure
     noise = make_op_noise(ground, _OP, measure)
     rows = measure_rows(ground, Measure("ops", _OP, f"{measure}_ns", OPS, lambda _: measure, noise))
     judge_rows(ground, _skip_sporadic(case, rows))
@@ -104,6 +113,17 @@ def _judge_ops(case: Case) -> list[Row]:
         each.row.shapes = shapes if is_alone or "shapes" in each.pair.by else None
         _count_calls(each.row, each.pair, calls, ground)
     return _list_rows(rows)
+
+
+def _merge_scopes(ground: Ground) -> Ground:
+    """The same with one scope for ops that have more than DIFF_SCOPES of them."""
+    both = pl.concat([side.ops.select("name", "scope") for side in (ground.a, ground.b)])
+    many = both.group_by("name").agg(pl.col("scope").n_unique()).filter(pl.col("scope") > DIFF_SCOPES)
+    if many.is_empty():
+        return ground
+    scope = pl.when(~pl.col("name").is_in(many["name"].implode())).then("scope").alias("scope")
+    a, b = (replace(side, ops=side.ops.with_columns(scope)) for side in (ground.a, ground.b))
+    return replace(ground, a=a, b=b)
 
 
 def _judge_ops_by_name(case: Case) -> list[Row]:

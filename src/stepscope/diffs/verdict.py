@@ -25,7 +25,7 @@ def write_verdict(diff: Diff) -> str:
         sentences.append("Both are the same recording: every difference is real.")
     elif diff.one_recording:
         sentences.append("Both are the same recording, without any difference.")
-    elif not diff.significant:
+    elif not diff.significant and _has_noise(diff):
         sentences.append("Nothing else differs significantly.")
     return " ".join(sentences)
 
@@ -49,6 +49,8 @@ def _judge_step(diff: Diff) -> str:
     if step.a is None or step.b is None or step.relative is None:
         return "Steps cannot be compared."
     change = f"{units.duration(step.a)} → {units.duration(step.b)} ({format_share_change(step.relative)})"
+    if not _has_noise(diff):
+        return f"{_lead_with_device(diff)}: {change}."
     if step.significant:
         return f"The step is {_compare_pace(step)}: {change}{_append_noise(step)}."
     if diff.tail is not None and diff.tail.significant:
@@ -56,6 +58,23 @@ def _judge_step(diff: Diff) -> str:
     if diff.one_recording:
         return f"The step is unchanged: {change}."
     return _judge_insignificant_step(step, f"{change}{_append_noise(step)}", step.relative)
+
+
+def _has_noise(diff: Diff) -> bool:
+    """Whether steps show their noise: one step on a side does not."""
+    return diff.one_recording or diff.step.noise is not None
+
+
+def _lead_with_device(diff: Diff) -> str:
+    """What one step on a side shows: the time that the device computed, which is steady, before that of the step, which is not."""
+    compute = next((row for row in diff.parts if row.name == "compute"), None)
+    if compute is None or not compute.a or compute.b is None or compute.relative is None:
+        return "Cannot say from one step whether it changed"
+    device = (
+        f"{units.duration(compute.a)} → {units.duration(compute.b)} ({format_share_change(compute.relative)})"
+    )
+    judged = "" if compute.significant else ", which may be noise"
+    return f"The device computed {device}{judged}. Cannot say from one step whether the step changed"
 
 
 def _judge_insignificant_step(step: Row, change: str, relative: float) -> str:

@@ -19,7 +19,8 @@ from stepscope.diffs.build import diff_sides
 from stepscope.diffs.comparable import do_both_have_steps, have_same_framework, list_losses
 from stepscope.diffs.data.model import Diff, Row
 from stepscope.diffs.data.samples import Side, combine_recordings
-from stepscope.diffs.noise.bootstrap import draw_cells, estimate_noise_of_one
+from stepscope.diffs.noise.crossed import Layout
+from stepscope.diffs.noise.estimate import estimate_noise_of_one
 from stepscope.diffs.noise.judge import Ground, collect_vectors
 from stepscope.diffs.noise.machine_speed import Speeds, find_clock
 from stepscope.diffs.side import read_side
@@ -227,7 +228,7 @@ def _estimate_step_noise(side: Side, *, of_median: bool = False) -> float | None
         sizes[clock] = sizes.get(clock, 0.0) + sum(values)
     share = ground.runs.of_step(sizes).share / 2 if sizes else 0.0
     steps: list[float] = cells["ns"].to_list()
-    noise = estimate_noise_of_one(steps, draw_cells(cells), share, of_median=of_median)
+    noise = estimate_noise_of_one(steps, Layout(cells), share, of_median=of_median)
     if noise is None:
         return None
     is_one = cells.select("recording", "rank").n_unique() == 1  # ranks are slow together
@@ -254,7 +255,7 @@ def _check_part(side: Side, part: str, limit: Limit) -> Check:
     values = collect_vectors(side.samples.parts, ["part"], "ns", cells).get((part,), [0.0] * len(cells))
     if limit.unit == "share":
         values = [value / whole if whole else 0.0 for value, whole in zip(values, cells["ns"], strict=True)]
-    noise = estimate_noise_of_one(values, draw_cells(cells), 0.0)
+    noise = estimate_noise_of_one(values, Layout(cells), 0.0)
     is_seen = has_steps(side.report) and not lacks_device(side.report)
     value = sum(values) / len(values) if values and is_seen else None
     missing = wording.NO_DEVICE if has_steps(side.report) else wording.NO_STEPS
@@ -319,17 +320,37 @@ def _check_row(name: str, row: Row | None, limit: Limit, diff: Diff) -> Check:
         unit = "bytes" if "memory" in name else "ns"
         return Check(name=name, limit=None, value=None, unit=unit, verdict=UNKNOWN, message=missing)
     allowed = limit.amount * row.a if limit.unit == "share" else limit.amount
-    verdict, message = _judge_growth(row, allowed, limit, diff)
+    by_recordings = _choose_growth_noise(row)
+    judge = _judge_growth if by_recordings is None else _judge_by_recordings
+    verdict, message = judge(row, allowed, limit, diff)
     return Check(
         name=name,
         limit=allowed,
         value=row.difference,
         unit=row.unit,
-        noise=row.noise,
+        noise=row.noise if by_recordings is None else by_recordings,
         verdict=verdict,
         message=message,
         said=limit.said if limit.unit != "share" else "",
     )
+
+
+def _choose_growth_noise(row: Row) -> float | None:
+    """What recordings of the baseline differ by, where that is a sharper measure than what runs of jobs in general differ by."""
+    own, usual = row.growth_noise, row.noise
+    return own if own is not None and (usual is None or own < usual) else None
+
+
+def _judge_by_recordings(row: Row, allowed: float, limit: Limit, diff: Diff) -> tuple[str, str]:
+    """The verdict by the recordings of the baseline: they show how much the speed of its machine varies, too."""
+    excess = row.difference - allowed
+    verdict = _judge_excess(excess, row.growth_noise)
+    over = wording.describe_excess(excess, row.unit, limit.said)
+    if verdict == NOISY:
+        return NOISY, wording.describe_within_noise(over, row, row.growth_noise)
+    if verdict == OVER and row.at_equal_speed is not None and row.at_equal_speed <= allowed:
+        return OVER, f"{wording.describe_machine(over, diff)}, {wording.BEYOND_RECORDINGS}"
+    return verdict, over if verdict == OVER else ""
 
 
 def _judge_growth(row: Row, allowed: float, limit: Limit, diff: Diff) -> tuple[str, str]:
@@ -338,6 +359,8 @@ def _judge_growth(row: Row, allowed: float, limit: Limit, diff: Diff) -> tuple[s
     if excess <= 0:
         return OK, ""
     over = wording.describe_excess(excess, row.unit, limit.said)
+    if row.noise is None and row.unit == "ns":
+        return UNKNOWN, f"{over}, {wording.ONE_STEP}"
     even = row.difference if row.at_equal_speed is None else row.at_equal_speed
     verdict = _judge_excess(min(excess, even - allowed), row.noise)
     cause = _find_certain_cause(diff) if row.unit == "ns" else None

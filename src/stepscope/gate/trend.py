@@ -13,7 +13,8 @@ import msgspec
 import polars as pl
 
 from stepscope.diffs.data.samples import SCHEMAS, Samples, conform_table
-from stepscope.diffs.noise.bootstrap import bootstrap_error, draw_cells
+from stepscope.diffs.noise.crossed import Layout
+from stepscope.diffs.noise.estimate import estimate_noise_of_one
 from stepscope.diffs.noise.judge import Ground
 from stepscope.diffs.noise.machine_speed import Speeds, find_clock
 from stepscope.gate.evidence import has_steps
@@ -48,15 +49,14 @@ def measure_steps(report: Report) -> StepNoise | None:
     if samples is None or samples.cells.is_empty():
         return None
     steps: list[float] = samples.cells["ns"].to_list()
-    drawn = draw_cells(samples.cells)
-    error = bootstrap_error(steps, drawn)
-    if error is None:
+    own = estimate_noise_of_one(steps, Layout(samples.cells), 0.0)
+    if own is None:
         return None
     run = Ground(samples, samples, Speeds()).runs.of_step(_sizes(samples))
     return StepNoise(
         mean_ns=sum(steps) / len(steps),
-        error_ns=error,
-        freedom=drawn.clusters - 1,
+        error_ns=own.error,
+        freedom=own.df,
         run_share=run.share,
         run_least_ns=run.least,
     )

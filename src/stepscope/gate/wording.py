@@ -9,7 +9,7 @@ from stepscope.diffs.data.model import Diff, Row
 from stepscope.diffs.explain.wording import format_share_change
 from stepscope.diffs.render.cells import format_amount
 from stepscope.gate.budget import SIZES
-from stepscope.registers.policy.diffs import NOTABLE_SPEED
+from stepscope.registers.policy.diffs import NOTABLE_CHANGE, NOTABLE_SPEED
 
 OVER, NOISY, UNKNOWN, OK = "over", "noisy", "unknown", "ok"
 TITLES = {OK: "met", OVER: "exceeded", NOISY: "inconclusive", UNKNOWN: "unknown"}
@@ -21,6 +21,8 @@ NO_MEMORY_IN_BOTH = "Memory was not recorded in both profiles."
 NO_FIGURE = "One of the two profiles does not have this figure."
 NO_DEVICE = "The job has a device, but no device events were recorded."
 NO_FINDINGS = "The findings could not be computed."
+ONE_STEP = "and one step on a side shows no noise: record at least five"
+BEYOND_RECORDINGS = "more than the baseline's recordings vary by"
 ONE_RANK = "Only one rank of the job was loaded."
 
 
@@ -35,13 +37,14 @@ def describe_excess(excess: float, unit: str, written: str) -> str:
     return f"{format_limit(excess, unit, written)} over the limit"
 
 
-def describe_within_noise(over: str, row: Row | None = None) -> str:
-    """An excess that may be noise, with the figures of the comparison where there is one."""
-    if row is None or row.relative is None or not row.noise or not row.a:
+def describe_within_noise(over: str, row: Row | None = None, growth: float | None = None) -> str:
+    """An excess that may be noise, with the figures of the comparison where there is one; `growth` by the recordings alone."""
+    noise = growth or (row.noise if row is not None else None)
+    if row is None or row.relative is None or not noise or not row.a:
         return f"{over}, within noise"
-    return (
-        f"{over}, within noise ({format_share_change(row.relative)}, noise ± {100 * row.noise / row.a:.0f} %)"
-    )
+    amount = f"{100 * noise / row.a:.{0 if noise >= NOTABLE_CHANGE * row.a else 1}f} %"
+    sign = "+" if growth else "±"
+    return f"{over}, within noise ({format_share_change(row.relative)}, noise {sign} {amount})"
 
 
 def describe_machine(over: str, diff: Diff) -> str:

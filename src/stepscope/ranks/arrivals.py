@@ -13,6 +13,7 @@ import polars as pl
 
 from stepscope.ranks.calls.matching import KEY
 from stepscope.ranks.clocks.offsets import Clock
+from stepscope.registers.policy.ranks import SAME_ARRIVAL_NS
 from stepscope.trace.frames import conform
 
 MEETINGS = {
@@ -89,10 +90,15 @@ def finished(found: pl.DataFrame) -> pl.DataFrame:
     told = pl.col("group_size").is_null() | (pl.col("ranks") <= pl.col("group_size"))
     mean = pl.col("last_ns") - pl.col("origin_ns") - pl.col("sum_ns") / pl.col("ranks")
     return found.filter((pl.col("ranks") > 1) & told).with_columns(
-        late_ns=pl.col("last_ns") - pl.col("second_ns"),
+        late_ns=_by_more_than_rounding(pl.col("last_ns") - pl.col("second_ns")),
         skew_ns=pl.col("last_ns") - pl.col("first_ns"),
         mean_wait_ns=mean.round().cast(pl.Int64),
     )
+
+
+def _by_more_than_rounding(ns: pl.Expr) -> pl.Expr:
+    """Arrivals, and waits that end, within a microsecond are at the same time: profilers round to it, and clocks agree no better."""
+    return pl.when(ns > SAME_ARRIVAL_NS).then(ns).otherwise(0)
 
 
 def ambiguous(found: pl.DataFrame) -> pl.DataFrame:

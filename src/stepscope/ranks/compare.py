@@ -38,7 +38,7 @@ from stepscope.ranks.calls.unnamed_groups import Leaders, by_group, told_apart
 from stepscope.ranks.clocks.offsets import ANCHORS, Clock, anchors, fit_clocks
 from stepscope.ranks.clocks.shared import Machine
 from stepscope.ranks.stragglers.find import Straggler, straggler
-from stepscope.ranks.stragglers.kernel_work import ratios
+from stepscope.ranks.stragglers.kernel_work import calls_more, ratios
 from stepscope.ranks.stragglers.lateness import lateness
 from stepscope.ranks.stragglers.pace import Pace
 from stepscope.registers.policy.ranks import SAME_MOMENT, WORST_COLLECTIVES
@@ -183,7 +183,7 @@ def wait(calls: Calls, plan: Plan, found: pl.DataFrame) -> Waited:
     return Waited(
         rank=calls.rank,
         matched=len(rows),
-        last=int(mine.sum()),
+        last=int((mine & (rows["late_ns"] > 0)).sum()),
         late_ns=int(rows["late_ns"].sum()),
         wait_ns=int(rows["wait_ns"].sum()),
         waits=conform(summed, WAITS),
@@ -226,6 +226,9 @@ def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequ
     if waited_for is not None:
         kernels = pl.concat([each.pace.kernels for each in looks])
         waited_for = replace(waited_for, kernels=ratios(kernels, waited_for.rank))
+        called = pl.concat([each.pace.called for each in looks])
+        if waited_for.cause == "host_compute" and calls_more(called, waited_for.rank):
+            waited_for = replace(waited_for, cause="work")
     lost = len(ambiguous(found))
     return Compared(plan.clocks, done, lost, plan.unusual, list(ranks), late, waited_for, looks)
 

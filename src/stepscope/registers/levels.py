@@ -66,9 +66,6 @@ PRIOR_FREEDOM = level(
     why="what is known of runs in general counts as this many more recordings",
 )
 BOOTSTRAP_SEED = level("BOOTSTRAP_SEED", 20_261_115, unit="seed", why="fixed, so that a diff repeats itself")
-BOOTSTRAP_SECOND_SEED = level(
-    "BOOTSTRAP_SECOND_SEED", 7, unit="seed", why="of the other run: its steps are drawn independently"
-)
 BOOTSTRAP_RESAMPLES = level(
     "BOOTSTRAP_RESAMPLES", 400, unit="resamples", why="standard errors are then off by 1/√800, about 4 %"
 )
@@ -84,11 +81,11 @@ BOOTSTRAP_MOST_DRAWN = level(
     unit="values",
     why="drawn for one figure: with more steps than 1,000 the resamples are fewer, and need not be many",
 )
-BOOTSTRAP_FEW_RANKS = level(
-    "BOOTSTRAP_FEW_RANKS",
+FEW_RANKS = level(
+    "FEW_RANKS",
     3,
     unit="ranks",
-    why="of more than these, ranks are the independent units; up to these, steps are",
+    why="up to these, the differences of the same ranks of two runs agree by coincidence: then what ranks of one run differ by counts as noise, too (false alarms of simulated equal runs of 2 ranks: 7 % instead of 15 %)",
 )
 
 # Significance: see stepscope.statistics.significance.

@@ -27,6 +27,11 @@ class Noise:
         """Shown as ±: noise alone exceeds it with the probability SIGNIFICANCE."""
         return quantile(SIGNIFICANCE, round(self.df, 2)) * self.error
 
+    @property
+    def margin_above(self) -> float:
+        """The one-sided margin, where only growth counts: noise alone exceeds it upwards with the probability SIGNIFICANCE."""
+        return quantile(2 * SIGNIFICANCE, round(self.df, 2)) * self.error
+
     def p_value(self, difference: float) -> float:
         """The probability of a difference at least as large in noise alone."""
         if not self.error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.ranks.stragglers.find import Straggler, straggler
-from stepscope.ranks.stragglers.kernel_work import shaped_ops
+from stepscope.ranks.stragglers.kernel_work import calls_more, count_calls, shaped_ops
 from stepscope.ranks.stragglers.lateness import lateness
 from stepscope.ranks.stragglers.pace import PARTS, STEPS
 from stepscope.reports.model.report import Finding, Interval
@@ -54,6 +54,11 @@ def test_recorders_that_begin_one_after_the_other_make_nobody_late() -> None:
     assert found is not None and (found.rank, found.late_ns, found.late_in) == (2, 1000, (4, 9))
 
 
+def test_nobody_is_named_for_one_late_step_of_a_healthy_job() -> None:
+    assert judged({(0, 5): 500}) is None
+    assert judged({(0, step): 20 * (step % 2) for step in range(STEP_COUNT)} | {(0, 5): 300}) is None
+
+
 def test_the_first_step_of_who_is_always_late_counts_as_the_others_do() -> None:
     late = {(1, step): 300 for step in range(STEP_COUNT)}
     found = judged(late | {(1, 0): 9000}, python=late)
@@ -85,6 +90,31 @@ def test_ops_stand_for_kernels() -> None:
         {"name": ["mm", "mm", "view", "mm"], "step": [1, 2, 1, None], "flops": [8, 16, None, 8]}
     )
     assert shaped_ops(calls).rows() == [("mm", 1, 8.0), ("mm", 2, 16.0)]
+
+
+def test_without_shapes_calls_count() -> None:
+    calls = pl.DataFrame({"name": ["mm", "add", "mm"], "step": [1, 1, None], "flops": [None, None, None]})
+    assert shaped_ops(calls).rows() == [("mm", 1, 1.0), ("add", 1, 1.0)]
+
+
+def called(passes: dict[int, int], ns: dict[int, int]) -> pl.DataFrame:
+    """By rank how often it calls a long op, and how long a call takes; there are many short ones, and waits."""
+    frames = []
+    for rank in range(RANKS):
+        names = ["mm"] * passes.get(rank, 4) + ["view"] * 50 + ["gloo:all_reduce"]
+        took = [ns.get(rank, 1000)] * passes.get(rank, 4) + [1] * 50 + [9_000]
+        frames.append(count_calls(pl.DataFrame({"name": names, "step": 1, "host_self_ns": took}), rank))
+    return pl.concat(frames)
+
+
+def test_calls_are_counted_before_their_speed_is_blamed() -> None:
+    """Seven times the passes are more work though most calls are short ones; the same calls that take longer are not."""
+    assert calls_more(called({1: 28}, {}), 1)
+    assert calls_more(called({1: 28}, {1: 1_300}), 1)
+    assert not calls_more(called({}, {1: 7_000}), 1)
+    assert not calls_more(called({1: 5}, {1: 7_000}), 1)
+    assert not calls_more(called({1: 28}, {}), 0)
+    assert not calls_more(called({}, {}).clear(), 1)
 
 
 def finding(code: str, saves: int, **evidence: object) -> Finding:

@@ -33,7 +33,8 @@ class Row(msgspec.Struct, kw_only=True):
     """One figure of both runs.
 
     `noise`: the 95 % margin of the difference; null where there is only one sample.
-    `at_equal_speed`: the difference had host and device been equally fast in both runs; this is what is judged.
+    `growth_noise`: of the step and its parts, where a side has several recordings: growth by noise is larger in 5 % of runs, by what
+    those recordings differ by. `at_equal_speed`: the difference had host and device been equally fast in both runs; this is what is judged.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Row(msgspec.Struct, kw_only=True):
     relative: float | None = None  # difference / a
     at_equal_speed: float | None = None
     noise: float | None = None
+    growth_noise: float | None = None
     significant: bool = False
     unit: str = "ns"
     part: str | None = None

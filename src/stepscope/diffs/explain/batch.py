@@ -14,6 +14,7 @@ import polars as pl
 from stepscope.diffs.data.model import Batch
 from stepscope.diffs.data.samples import Samples, Side
 from stepscope.registers.policy.diffs import (
+    BATCH_FEWEST_OPS,
     BATCH_FEWEST_SAMPLES,
     BATCH_LARGEST,
     BATCH_OF_ALL_CALLS,
@@ -72,6 +73,7 @@ def _detect_by_shapes(a: Samples, b: Samples) -> Batch | None:
     """The factor that most of the ops with other shapes have in common, or None."""
     ours, theirs = _collect_shapes(a), _collect_shapes(b)
     votes: Counter[Fraction] = Counter()
+    names: dict[Fraction, set[str]] = defaultdict(set)
     examples: dict[Fraction, str] = {}
     all_weight = 0
     for name in sorted(ours.keys() & theirs.keys()):
@@ -84,22 +86,23 @@ def _detect_by_shapes(a: Samples, b: Samples) -> Batch | None:
             }
             for factor, other in factors.items():
                 votes[factor] += weight
+                names[factor].add(name)
                 examples.setdefault(factor, f"{name} {shape} → {other}")
     if not votes:
         return None
     factor, weight = max(votes.items(), key=lambda item: (item[1], item[0]))
     calls = sum(weight for shapes in ours.values() for weight in shapes.values())
-    if not _is_enough(factor, weight, all_weight, calls):
+    if not _is_in_most(factor, weight, all_weight):
+        return None
+    if weight < BATCH_OF_ALL_CALLS * calls and len(names[factor]) < BATCH_FEWEST_OPS:
         return None
     return Batch(ratio=float(factor), share=round(weight / all_weight, 4), example=examples[factor])
 
 
-def _is_enough(factor: Fraction, weight: int, all_weight: int, calls: int) -> bool:
-    """Whether a factor of that weight is the batch's: it is in most ops whose shapes differ, and in many of all calls."""
+def _is_in_most(factor: Fraction, weight: int, all_weight: int) -> bool:
+    """Whether a factor of that weight is in most ops whose shapes differ."""
     is_simple = min(factor.numerator, factor.denominator) <= BATCH_SIMPLE
-    return weight >= max(
-        (BATCH_SHARE if is_simple else BATCH_SHARE_ODD) * all_weight, BATCH_OF_ALL_CALLS * calls
-    )
+    return weight >= (BATCH_SHARE if is_simple else BATCH_SHARE_ODD) * all_weight
 
 
 def _collect_shapes(samples: Samples) -> dict[str, dict[str, int]]:

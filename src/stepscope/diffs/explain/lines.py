@@ -68,9 +68,8 @@ def explain(evidence: Evidence) -> list[Line]:
         timed = _explain_largest_parts(evidence)
     if by_rank:
         _note_waiting_ranks(timed)
-    lines = [*general, *by_rank, *timed]
-    for line in lines:
-        line.share = _measure_share(line, evidence.step)
+    lines = _order_by_direction([*general, *by_rank, *timed], evidence.step)
+    _share_change(lines, evidence.step)
     rows = evidence.rows
     changes = CallChanges(rows.waits, rows.scopes, rows.functions, rows.calls)
     return [*lines, *explain_call_counts(changes, lines), *_explain_memory(rows)][:DIFF_LINES]
@@ -90,12 +89,29 @@ def _explain_times(evidence: Evidence) -> list[Line]:
     return _put_new_wait_first(evidence, lines)
 
 
-def _measure_share(line: Line, step: Row) -> float | None:
-    """Of the step's change, where that is significant."""
-    if not step.significant or not step.difference or line.unit != "ns":
-        return None
-    share = line.difference / step.difference
-    return round(min(share, 1.0), 4) if share <= WHOLE_CHANGE else None
+def _order_by_direction(lines: Sequence[Line], step: Row) -> list[Line]:
+    """What explains the change before what is against it, where the step changed significantly; else as they are."""
+    if not step.significant:
+        return list(lines)
+    return sorted(lines, key=lambda line: line.unit == "ns" and line.difference * step.difference < 0)
+
+
+def _share_change(lines: Sequence[Line], step: Row) -> None:
+    """Give lines their share of the step's change, where that is significant: together no more than all of it.
+
+    One that exceeds what the lines before leave is at least in part the same time as theirs, or concurrent, and gets none. Another
+    batch is certain, and all of the change where it makes more than that.
+    """
+    left = 1.0
+    for line in lines:
+        if not step.significant or not step.difference or line.unit != "ns":
+            continue
+        share = line.difference / step.difference
+        if line.kind == "batch":
+            share = min(share, left)
+        if share < 0 or share <= left + WHOLE_CHANGE - 1:
+            line.share = round(min(share, left), 4) or None
+            left = max(0.0, left - max(0.0, share))
 
 
 def _explain_batch(evidence: Evidence) -> Iterator[Line]:

@@ -41,9 +41,14 @@ class SlowSteps:
     times: float  # duration relative to the usual step, on average
 
     @property
+    def count(self) -> int:
+        """Slow steps. Ranks wait for each other: a step that is slow on several of them is one."""
+        return _count_steps(self.slow)
+
+    @property
     def steps(self) -> int:
         """All that count."""
-        return len(self.slow) + len(self.usual)
+        return _count_steps(pl.concat([self.slow, self.usual]))
 
 
 def find_tail(a: Samples, b: Samples) -> Tail | None:
@@ -54,12 +59,12 @@ def find_tail(a: Samples, b: Samples) -> Tail | None:
     more = 1 if sides[1].excess_ns >= sides[0].excess_ns else 0
     samples, other = (a, b)[more], (b, a)[more]
     part, name = _find_cause(samples, sides[more])
-    p_value = fisher_p_value(*((len(side.slow), side.steps) for side in sides))
+    p_value = fisher_p_value(*((side.count, side.steps) for side in sides))
     only_one = not len(sides[1 - more].slow)
     acts_differently = only_one and _do_slow_steps_act_differently(samples, sides[more], other)
     return Tail(
-        a_slow=len(sides[0].slow),
-        b_slow=len(sides[1].slow),
+        a_slow=sides[0].count,
+        b_slow=sides[1].count,
         a_steps=sides[0].steps,
         b_steps=sides[1].steps,
         a_excess_ns=round(sides[0].excess_ns, 1),
@@ -69,6 +74,10 @@ def find_tail(a: Samples, b: Samples) -> Tail | None:
         name=name,
         significant=p_value < OF_FAMILY or acts_differently,
     )
+
+
+def _count_steps(rows: pl.DataFrame) -> int:
+    return rows.select("recording", "step").n_unique()
 
 
 def _split_steps(samples: Samples) -> SlowSteps:

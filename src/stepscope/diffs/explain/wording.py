@@ -14,6 +14,7 @@ from stepscope.registers.policy.diffs import (
     SHARE_WITHOUT_DIGITS,
 )
 
+TWO_PROGRAMS = "A and B are two programs."
 NOT_SIGNIFICANT_ALONE = "not significant by itself"
 QUEUE_IS_EMPTY = "the queue is empty after the wait"
 OTHERS_WAIT = "the other ranks are waiting"
@@ -115,6 +116,14 @@ def describe_tail_cause(tail: Tail) -> str:
     if tail.part is None:
         return ""
     return f"mostly {describe_named(tail.part, tail.name) if tail.name else describe_part(tail.part)}"
+
+
+def describe_two_programs(common: float) -> str:
+    """That most of what is called is not the same."""
+    return (
+        f"A and B are two programs: they have {100 * common:.0f} % of their calls in common, so the speed of the machine "
+        "is unknown, and rows by name compare different work."
+    )
 
 
 def describe_ranks(ranks: Sequence[int]) -> str:

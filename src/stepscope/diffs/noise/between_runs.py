@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from stepscope.diffs.noise.bootstrap import RunNoise
+from stepscope.diffs.noise.estimate import RunNoise
 from stepscope.diffs.noise.machine_speed import DEVICE, HOST, NEITHER, Speeds, find_clock
 from stepscope.diffs.noise.scatter import Scatter
 from stepscope.registers.calibration.runs import (

@@ -13,15 +13,10 @@ from stepscope.diffs.data.match import Key, Level, Pair, match
 from stepscope.diffs.data.model import Row
 from stepscope.diffs.data.samples import CELL, Samples, TableName
 from stepscope.diffs.noise.between_runs import LAGGING, RUN_NOISE_UNKNOWN, Runs
-from stepscope.diffs.noise.bootstrap import (
-    Draws,
-    RunNoise,
-    draw_cells,
-    estimate_noise,
-)
-from stepscope.diffs.noise.machine_speed import HOST, Speeds
+from stepscope.diffs.noise.crossed import Layout
+from stepscope.diffs.noise.estimate import RunNoise, estimate_between, estimate_noise
+from stepscope.diffs.noise.machine_speed import DEVICE, HOST, Speeds
 from stepscope.registers.calibration.runs import EXACT_ERRORS, EXACT_LEAST, EXACT_SHARE
-from stepscope.registers.levels import BOOTSTRAP_SECOND_SEED
 from stepscope.registers.policy.diffs import LEAST_DIFFERENCE, SLIVER
 from stepscope.statistics.noise import Noise
 from stepscope.statistics.significance import OF_FAMILY, select_significant
@@ -46,7 +41,12 @@ class Ground:
         if self.is_exact:
             rounded = EXACT_SHARE * max(abs(average(a)), abs(average(b)))
             return Noise(math.hypot(rounded, EXACT_LEAST * self.step_ns / EXACT_ERRORS), MANY)
-        return estimate_noise(a, b, *self.draws, run)
+        return estimate_noise(a, b, self.layouts, run)
+
+    def find_growth_noise(self, a: Sequence[float], b: Sequence[float]) -> float | None:
+        """The margin of a growth by what recordings of one side differ by; None where neither has several."""
+        noise = None if self.is_exact else estimate_between(a, b, self.layouts)
+        return noise.margin_above if noise else None
 
     def find_margin(self, noise: Noise | None) -> float | None:
         """The margin to show: rounding is not noise."""
@@ -63,9 +63,9 @@ class Ground:
         return (EXACT_LEAST if self.is_exact else LEAST_DIFFERENCE) * self.step_ns
 
     @cached_property
-    def draws(self) -> tuple[Draws, Draws]:
-        """The resamples of both runs: the same for all figures, so that sums stay sums."""
-        return draw_cells(self.a.cells), draw_cells(self.b.cells, seed=BOOTSTRAP_SECOND_SEED)
+    def layouts(self) -> tuple[Layout, Layout]:
+        """Which step and rank each figure of both runs is of."""
+        return Layout(self.a.cells), Layout(self.b.cells)
 
     @cached_property
     def step_ns(self) -> float:
@@ -117,6 +117,7 @@ class Measure:
     levels: Sequence[Level]
     clock_of: ClockOf
     noise_of: NoiseOf | None = None
+    has_limits: bool = False  # a gate may limit their growth
 
 
 def collect_vectors(frame: pl.DataFrame, key: Sequence[str], value: str, cells: pl.DataFrame) -> Vectors:
@@ -167,6 +168,7 @@ def _measure_pair(ground: Ground, pair: Pair, a: Vectors, b: Vectors, what: Meas
     run = what.noise_of(pair.key, larger) if what.noise_of else ground.runs.of_op(clock)
     noise = ground.estimate_noise(*even, run) if larger >= ground.small_ns else None
     row.noise = ground.find_margin(noise)
+    row.growth_noise = ground.find_growth_noise(ours, theirs) if what.has_limits else None
     return Measured(row, pair, noise, clock)
 
 
@@ -194,10 +196,12 @@ def judge_rows(ground: Ground, rows: Sequence[Measured], level: float = OF_FAMIL
 
 
 def _find_p_value(each: Measured) -> float:
-    """With a single step on a side, the difference is judged by the usual run-to-run noise only."""
+    """With a single step on a side only the device's time is judged, by the usual run-to-run noise: one step of a host shows nothing."""
     difference = each.row.at_equal_speed or 0.0
     if each.noise is not None:
         return each.noise.p_value(difference)
+    if each.clock != DEVICE:
+        return 1.0
     larger = max(abs(each.row.a or 0), abs(each.row.b or 0))
     error = 2 * RUN_NOISE_UNKNOWN[each.clock] * larger
     return math.erfc(abs(difference) / error / math.sqrt(2)) if error else 1.0
@@ -205,7 +209,9 @@ def _find_p_value(each: Measured) -> float:
 
 def measure_step(ground: Ground, parts: Mapping[str, str]) -> Measured:
     """The mean step. At equal speed it is the sum of its parts, each by its own clock (`parts`: part to clock)."""
-    row = make_row("step", ground.a.cells["ns"].to_list(), ground.b.cells["ns"].to_list())
+    durations = ground.a.cells["ns"].to_list(), ground.b.cells["ns"].to_list()
+    row = make_row("step", *durations)
+    row.growth_noise = ground.find_growth_noise(*durations)
     sums = []
     sizes: dict[str, float] = {}
     for name, side in (("a", ground.a), ("b", ground.b)):

@@ -1,6 +1,6 @@
 """Which ranks the others wait for, how often, and what makes them late.
 
-No rank is named for noise (see `late_steps`), nor for less than is worth showing. What a rank
+No rank is named for noise or for less than a significant share of steps (see `late_steps`), nor for less than is worth showing. What a rank
 costs is what the steps would have saved had it come with the next one. Three kinds:
 always: late in four of five steps, or with more work in as many, which is a slower worker or a larger share; sometimes: late
 now and then, while the work is the same; data-dependent: the late ones had more to compute in just those steps, most often in turn.
@@ -89,7 +89,8 @@ def _one(found: LateSteps, behind: Behind) -> Straggler | None:
         return _told(found, behind, worst, [worst], ALWAYS, saved, cause="work")
     if saved < found.worth_ns:
         return None
-    if not (found.steadily(worst) or found.more_often_than_chance(worst) or _of_few(found, worst, saved)):
+    is_steady = found.steadily(worst) and found.often_last(worst)
+    if not (is_steady or found.more_often_than_chance(worst) or _of_few(found, worst, saved)):
         return None
     at = {(step, worst) for step in found.late_in(worst)}
     kind = DATA if behind.had_more_work(at) else SOMETIMES

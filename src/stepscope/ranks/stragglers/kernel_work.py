@@ -1,6 +1,6 @@
 """What the kernels of ranks have to do: the same kernels compared launch by launch, and how many are launched, apart.
 
-Where the host computes, ops stand for kernels, and their FLOPs for blocks.
+Where the host computes, ops stand for kernels, and their FLOPs for blocks; without shapes, each call counts alike.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from hashlib import blake2b
 
 import polars as pl
 
+from stepscope.registers.policy.ranks import GREW_WITH, MORE_WORK
 from stepscope.trace.frames import conform, take_median
 from stepscope.trace.trace import Trace
 
@@ -19,6 +20,14 @@ KERNELS = {
     "launches": pl.Float64,  # per step
     "blocks": pl.Float64,  # per launch
 }
+CALLED = {
+    "rank": pl.Int32,
+    "kernel": pl.UInt64,
+    "launches": pl.Float64,
+    "ns": pl.Float64,
+}  # per step, and per call
+# Their time is waiting.
+_OF_COLLECTIVES = r"^(record_param_comms|c10d::|(nccl|gloo|mpi|ucc|xccl):)"
 
 
 @dataclass(frozen=True)
@@ -41,9 +50,11 @@ def shaped(trace: Trace) -> pl.DataFrame:
 
 
 def shaped_ops(calls: pl.DataFrame) -> pl.DataFrame:
-    """The same of `op_calls`, for a job without kernels: what ops had to compute, where shapes are known."""
-    known = calls.filter(pl.col("step").is_not_null(), pl.col("flops") > 0)
-    return known.select(pl.col("name").cast(pl.String), "step", blocks=pl.col("flops").cast(pl.Float64))
+    """The same of `op_calls`, for a job without kernels: what ops had to compute, where shapes are known, else that they were called."""
+    within = calls.filter(pl.col("step").is_not_null())
+    known = within.filter(pl.col("flops") > 0)
+    rows, blocks = (known, pl.col("flops")) if len(known) else (within, pl.lit(1))
+    return rows.select(pl.col("name").cast(pl.String), "step", blocks=blocks.cast(pl.Float64))
 
 
 def kernel_work(rows: pl.DataFrame, rank: int) -> pl.DataFrame:
@@ -54,6 +65,32 @@ def kernel_work(rows: pl.DataFrame, rank: int) -> pl.DataFrame:
     kernel = pl.Series("kernel", numbers, dtype=pl.UInt64)
     told = found.select(kernel, pl.lit(rank).alias("rank"), "launches", "blocks")
     return conform(told, KERNELS).sort("kernel")
+
+
+def count_calls(ops: pl.DataFrame, rank: int) -> pl.DataFrame:
+    """CALLED of `op_calls`, where the host computes: how often a rank calls each op, and how long a call takes."""
+    name = pl.col("name").cast(pl.String)
+    rows = ops.filter(pl.col("step").is_not_null(), ~name.str.contains(_OF_COLLECTIVES))
+    steps = max(1, rows["step"].n_unique())
+    found = rows.group_by(name).agg(launches=pl.len() / steps, ns=pl.col("host_self_ns").mean())
+    numbers = pl.Series("kernel", [_number(each) for each in found["name"]], dtype=pl.UInt64)
+    return conform(found.select(numbers, pl.lit(rank).alias("rank"), "launches", "ns"), CALLED).sort("kernel")
+
+
+def calls_more(called: pl.DataFrame, rank: int) -> bool:
+    """Whether what the rank computes longer is that it calls more: its calls would have taken the others as long, or half of that.
+
+    Each call counts by the time that it takes the others, so that a rank whose every call is slow does not seem to call more.
+    """
+    mine, others = called.filter(pl.col("rank") == rank), called.filter(pl.col("rank") != rank)
+    usual = others.group_by("kernel").agg(n=pl.col("launches").median(), usual_ns=pl.col("ns").median())
+    both = mine.join(usual, on="kernel")
+    took, would, typical = both.select(
+        (pl.col("launches") * pl.col("ns")).sum().alias("took"),
+        (pl.col("launches") * pl.col("usual_ns")).sum().alias("would"),
+        (pl.col("n") * pl.col("usual_ns")).sum().alias("typical"),
+    ).row(0)
+    return bool(would >= MORE_WORK * typical > 0 and would - typical >= GREW_WITH * (took - typical))
 
 
 def _number(name: str) -> int:

@@ -10,7 +10,14 @@ import polars as pl
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.account.charge import Charger
 from stepscope.analysis.steps.find import Steps
-from stepscope.ranks.stragglers.kernel_work import KERNELS, kernel_work, shaped, shaped_ops
+from stepscope.ranks.stragglers.kernel_work import (
+    CALLED,
+    KERNELS,
+    count_calls,
+    kernel_work,
+    shaped,
+    shaped_ops,
+)
 from stepscope.trace.frames import conform
 from stepscope.trace.trace import Trace
 
@@ -39,6 +46,9 @@ class Pace:
     celsius: float | None = None
     kernels: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=KERNELS))
     did: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PARTS))
+    called: pl.DataFrame = field(
+        default_factory=lambda: pl.DataFrame(schema=CALLED)
+    )  # where the host computes
 
 
 def pace(
@@ -68,6 +78,7 @@ def pace(
         heat,
         kernel_work(work, rank),
         conform(_did(trace, found, device).with_columns(number), PARTS),
+        pl.DataFrame(schema=CALLED) if ops is None else count_calls(ops, rank),
     )
 
 

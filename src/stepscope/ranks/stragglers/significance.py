@@ -3,6 +3,7 @@
 Three questions with three bounds. *Clearly late* in a step: by more than any of the healthy ranks would be once in twenty
 steps; *late*: by more than a given healthy rank would be once in twenty steps; both by at least what is worth showing. *More
 often than random*: if the clearly late rank were drawn anew in each step, no rank would be drawn so often, but once in ten jobs.
+No rank is named for less than the job's own jitter: what the mean step is uncertain by, without the lateness itself.
 """
 
 from __future__ import annotations
@@ -16,8 +17,15 @@ from statistics import median
 import polars as pl
 
 from stepscope.ranks.stragglers.lateness import spread_ns
-from stepscope.registers.levels import AS_LATE, MEDIAN_ERROR, TURNS_SIGNIFICANCE
+from stepscope.registers.levels import (
+    AS_LATE,
+    FEWEST_STEPS,
+    MEDIAN_ERROR,
+    SIGNIFICANCE,
+    TURNS_SIGNIFICANCE,
+)
 from stepscope.registers.policy.findings import WORTH_SHOWING
+from stepscope.statistics.noise import sigma_of
 from stepscope.statistics.significance import sigmas_above
 from stepscope.trace.frames import take_median
 
@@ -33,6 +41,7 @@ class LateSteps:
         float  # of a step: one that takes long for another reason must not hide what is lost in the others
     )
     noise_ns: float
+    jitter_ns: float = 0.0  # of the mean step
 
     @property
     def steps(self) -> int:
@@ -41,8 +50,8 @@ class LateSteps:
 
     @property
     def worth_ns(self) -> float:
-        """What must be lost, over all steps, to be worth showing."""
-        return WORTH_SHOWING * self.typical_ns * self.steps
+        """What must be lost, over all steps, to be worth showing: more than a small share, and more than the job varies by anyway."""
+        return max(WORTH_SHOWING * self.typical_ns, self.jitter_ns) * self.steps
 
     @cached_property
     def late_ns(self) -> float:
@@ -117,6 +126,11 @@ class LateSteps:
         error = MEDIAN_ERROR * self.noise_ns / sqrt(len(mine))
         return median(mine) > sigmas_above(len(self.by_rank)) * error
 
+    def often_last(self, rank: int) -> bool:
+        """Whether it was the last in more steps than any rank would be if that were drawn anew in each."""
+        often = sum(last == rank for last in self.last.values())
+        return self._chance_of(often, [1] * self.steps) < SIGNIFICANCE
+
     def more_often_than_chance(self, rank: int) -> bool:
         """Whether it was late in more steps than noise explains for any rank; only steps in which a rank was as late count."""
         mine = [self.by_step[step][rank] for step in self.clearly_in(rank)]
@@ -155,4 +169,13 @@ def late_steps(late: pl.DataFrame) -> LateSteps:
         if ns > 0:
             by_step[step][rank] = ns
     middle = take_median(typical)
-    return LateSteps(by_step, by_rank, int(typical.sum()), middle, spread_ns(late))
+    return LateSteps(by_step, by_rank, int(typical.sum()), middle, spread_ns(late), _find_jitter(late))
+
+
+def _find_jitter(late: pl.DataFrame) -> float:
+    """What noise alone makes the mean step longer by, in one job of twenty: by the steps as they were without their last rank's lateness."""
+    own = late.group_by("step").agg(ns=pl.col("dur_ns").median() - pl.col("late_ns").max().clip(0))["ns"]
+    if len(own) < FEWEST_STEPS:
+        return 0.0
+    middle = take_median(own)
+    return sigmas_above(1) * sigma_of([abs(each - middle) for each in own]) / sqrt(len(own))

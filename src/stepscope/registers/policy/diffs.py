@@ -52,6 +52,12 @@ DIFF_NAMES_PER_PART = policy(
     unit="names",
     why="of the account, by rank: what is left out is far too small to explain anything",
 )
+DIFF_SCOPES = policy(
+    "DIFF_SCOPES",
+    200,
+    unit="scopes",
+    why="of one op with rows of their own: an op in thousands of scopes is a loop, and one row",
+)
 DIFF_FLAME_NODES = policy(
     "DIFF_FLAME_NODES", 2_000, unit="nodes", why="of the flame graph of a diff: the largest"
 )
@@ -179,6 +185,12 @@ SAME_CODE = policy(
     unit="share of what a run does in every step",
     why="that the other must do as well, before what only one does is listed",
 )
+STEADY_SHAPES = policy(
+    "STEADY_SHAPES",
+    0.25,
+    unit="share of all calls",
+    why="that have the same shapes in all steps, before other shapes show another program: inputs of all lengths show nothing",
+)
 SAME_GRIDS = policy(
     "SAME_GRIDS",
     0.5,
@@ -233,6 +245,12 @@ BATCH_LARGEST = policy(
 )
 BATCH_OF_ALL_CALLS = policy(
     "BATCH_OF_ALL_CALLS", 0.2, unit="share of all calls", why="a batch is in every activation"
+)
+BATCH_FEWEST_OPS = policy(
+    "BATCH_FEWEST_OPS",
+    5,
+    unit="names of ops",
+    why="whose shapes differ by the factor are a batch however many calls an optimizer makes, whose shapes stay",
 )
 BATCH_STAGES_OFF = policy(
     "BATCH_STAGES_OFF",

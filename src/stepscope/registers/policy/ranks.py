@@ -25,6 +25,12 @@ SAME_MOMENT = policy(
     unit="share of the shorter wait",
     why="by which two waits may overlap and still be one after the other: clocks of ranks agree no better",
 )
+SAME_ARRIVAL_NS = policy(
+    "SAME_ARRIVAL_NS",
+    1_000,
+    unit="ns",
+    why="arrivals this close are at the same time, and no rank is the last: Kineto writes microseconds",
+)
 ALWAYS_LATE = policy(
     "ALWAYS_LATE",
     0.8,

@@ -191,7 +191,9 @@ def _more_work(found: Straggler) -> Iterator[str]:
     """Larger launches and more of them are distinguished; where neither is known, or others run, all blocks together."""
     larger, more = found.blocks_per_launch_ratio or 0, found.launches_ratio or 0
     if "host_compute" in found.parts:
-        if (found.work_ratio or 0) >= _MORE_WORK:
+        if more >= _MORE_WORK:
+            yield f"It calls {more:.1f} times as many ops as they do."
+        elif (found.work_ratio or 0) >= _MORE_WORK:
             yield f"Its ops have {found.work_ratio:.1f} times as much to compute as those of the other ranks."
         return
     if larger >= _MORE_WORK:
@@ -248,6 +250,14 @@ _FIXES = {
 def _fix(found: Straggler) -> str:
     if found.kind == "sometimes" and found.cause == "work":
         return f"Find what only rank {found.rank} computes in those steps, such as an evaluation: share it between ranks, or do it less often."
+    calls = found.launches_ratio or 0
+    if (
+        len(found.ranks) == 1
+        and found.cause == "work"
+        and "host_compute" in found.parts
+        and calls >= _MORE_WORK
+    ):
+        return f"Find what only rank {found.rank} computes: more passes, an evaluation, longer loops. It makes more calls than the others."
     if len(found.ranks) == 1 and (found.work_ratio or 0) >= _MORE_WORK:
         return _FIXES["work"].format(rank=found.rank)
     if found.kind == "data-dependent":

@@ -1,0 +1,1 @@
+"""Real jobs of four processes over gloo, each slow in a known way."""

@@ -1,0 +1,192 @@
+"""One of the processes of a gloo job: steps without a recorder, healthy and slow in turns, then recorded slow ones.
+
+python job.py OUT INIT_FILE RANK WORLD WAY SLOW_RANK RECORDER DELAY_MS STEPS
+
+RECORDER is stepscope or torch (plain torch.profiler). Rank 0 prints the mean unrecorded step of both, in ns, as JSON.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+
+WIDTH, BATCH, TURNS, WARMUP = 256, 64, 3, 3
+EVERY = 4  # what is slow now and then is so in one of this number of steps
+
+
+@dataclass
+class Slowness:
+    """How this rank is slow, and whether it is now."""
+
+    way: str
+    seconds: float
+    is_on: bool = False
+    step: int = 0
+
+    def is_by(self, way: str) -> bool:
+        """Whether it is slow now, in this way."""
+        return self.is_on and self.way == way
+
+
+class Batches:
+    """More than a run needs; where input is slow, each is waited for."""
+
+    def __init__(self, slow: Slowness) -> None:
+        self._slow = slow
+
+    def __len__(self) -> int:
+        return 1_000_000
+
+    def __getitem__(self, _: int) -> torch.Tensor:
+        if self._slow.is_by("input"):
+            time.sleep(self._slow.seconds)
+        return torch.randn(BATCH * (4 if self._slow.is_by("batch") else 1), WIDTH)
+
+
+@contextmanager
+def beside_a_hog(slow: Slowness, core: int) -> Iterator[Callable[[], None]]:
+    """A neighbour that burns this core whenever the rank is slow by one: what to call after a change. Nothing on other ranks."""
+    if slow.way != "hog":
+        yield lambda: None
+        return
+    hog = subprocess.Popen([sys.executable, "-c", "while True: sum(range(10_000))"])
+    os.sched_setaffinity(hog.pid, {core})
+    try:
+        yield lambda: hog.send_signal(signal.SIGCONT if slow.is_on else signal.SIGSTOP)
+    finally:
+        hog.kill()
+
+
+def burn(seconds: float) -> None:
+    """Python code that takes this long."""
+    end, total = time.perf_counter() + seconds, 0
+    while time.perf_counter() < end:
+        total += sum(range(100))
+
+
+def collect_garbage(seconds: float) -> None:
+    """Collections over many objects, for this long at least."""
+    objects = [[number] for number in range(100_000)]
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        gc.collect()
+    del objects
+
+
+def write_checkpoint(net: nn.Module, seconds: float) -> None:
+    """Write the parameters to a file and to its disk, for this long at least."""
+    end = time.perf_counter() + seconds
+    with tempfile.NamedTemporaryFile() as file:
+        while time.perf_counter() < end:
+            file.seek(0)
+            torch.save(net.state_dict(), file)
+            os.fsync(file.fileno())
+
+
+def do_between(slow: Slowness, net: nn.Module, dice: Random) -> None:
+    """What only the slow rank does in a step beside training."""
+    is_turn = slow.step % EVERY == 0
+    if slow.is_by("python"):
+        burn(slow.seconds)
+    elif slow.is_by("collection") and is_turn:
+        collect_garbage(EVERY * slow.seconds)
+    elif slow.is_by("checkpoint") and is_turn:
+        write_checkpoint(net, EVERY * slow.seconds)
+    elif slow.is_by("jitter") and dice.random() < 1 / EVERY:
+        time.sleep(EVERY * slow.seconds)
+
+
+def make_step(net: nn.Module, slow: Slowness) -> Callable[[torch.Tensor], None]:
+    """One step of training."""
+    optimizer, dice = torch.optim.SGD(net.parameters(), lr=1e-3), Random(7)
+
+    def step(batch: torch.Tensor) -> None:
+        slow.step += 1
+        do_between(slow, net, dice)
+        for _ in range(6 if slow.is_by("passes") else 0):
+            with torch.no_grad():
+                net(batch)
+        net(batch).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+def time_steps(run: Callable[[int], None], count: int) -> int:
+    """The mean step between two barriers."""
+    dist.barrier()
+    start = time.perf_counter_ns()
+    run(count)
+    dist.barrier()
+    return (time.perf_counter_ns() - start) // count
+
+
+def open_recorder(name: str, out: str, rank: str, steps: int) -> AbstractContextManager[Any]:
+    """Ours, or torch's own."""
+    if name == "stepscope":
+        import stepscope
+
+        return stepscope.profile(out, schedule=stepscope.schedule(warmup=WARMUP, active=steps))
+    handler = torch.profiler.tensorboard_trace_handler(out, worker_name=f"rank{rank}")
+    schedule = torch.profiler.schedule(wait=0, warmup=WARMUP, active=steps, repeat=1)
+    cpu = [torch.profiler.ProfilerActivity.CPU]
+    recorder: AbstractContextManager[Any] = torch.profiler.profile(
+        activities=cpu, schedule=schedule, on_trace_ready=handler
+    )
+    return recorder
+
+
+def main() -> None:
+    """Time, then record."""
+    out, init, rank, world, way, slow_rank, recorder, delay_ms, steps = sys.argv[1:]
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{init}", rank=int(rank), world_size=int(world))
+    slow = Slowness(way if rank == slow_rank else "", float(delay_ms) / 1e3)
+    net = DistributedDataParallel(nn.Sequential(*(nn.Linear(WIDTH, WIDTH) for _ in range(6))))
+    train, batches = make_step(net, slow), iter(DataLoader(Batches(slow), batch_size=None))
+    if (os.cpu_count() or 1) > int(world):
+        os.sched_setaffinity(0, {int(rank)})
+
+    def run(count: int) -> None:
+        for batch in islice(batches, count):
+            train(batch)
+
+    count = int(steps)
+    run(WARMUP)
+    times: dict[bool, list[int]] = {False: [], True: []}
+    with beside_a_hog(slow, int(rank)) as change:
+        for _ in range(TURNS):
+            for slow.is_on in (False, True):
+                change()
+                times[slow.is_on].append(time_steps(run, count))
+        with open_recorder(recorder, out, rank, count) as recording:
+            for batch in islice(batches, WARMUP + count):
+                train(batch)
+                recording.step()
+    if rank == "0":
+        print(json.dumps({"healthy": times[False], "slow": times[True]}), flush=True)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

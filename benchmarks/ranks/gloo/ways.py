@@ -1,0 +1,36 @@
+"""The ways of being slow: who, how, and what a report may call it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WORLD = 4
+# Without Python frames a profile does not show what ran between its operations.
+_OWN_CODE = ("python", "unexplained")
+
+
+@dataclass(frozen=True)
+class Way:
+    """`rank` is the slow one, None where none is. `kinds` and `causes`: as in the straggler of a report.
+
+    `least_cores`: with fewer, all ranks share a core with what slows one of them.
+    """
+
+    name: str
+    rank: int | None = None
+    kinds: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
+    least_cores: int = 1
+
+
+WAYS = (
+    Way("healthy"),
+    Way("input", 2, ("always",), ("input",)),
+    Way("passes", 1, ("always",), ("work",)),
+    Way("python", 1, ("always",), _OWN_CODE),
+    Way("collection", 3, ("sometimes",), _OWN_CODE),
+    Way("hog", 2, ("always", "sometimes"), ("host_compute",), WORLD + 1),
+    Way("batch", 1, ("always",), ("work",)),
+    Way("checkpoint", 0, ("sometimes",), ("io", *_OWN_CODE)),
+    Way("jitter", 3, ("sometimes",), _OWN_CODE),
+)
