@@ -23,6 +23,7 @@ from stepscope.analysis.host.place import Place
 from stepscope.analysis.kernels.device_peaks import Peaks, peaks
 from stepscope.analysis.memory import DeviceMemory
 from stepscope.analysis.replay.plan import SPEEDS, USUAL, Plan
+from stepscope.analysis.snapshot.explain import Explained
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.usual import outliers, usual
 from stepscope.registers.calibration.profiler import (
@@ -67,6 +68,7 @@ class Case:
     ops: pl.DataFrame  # ops.op_calls
     whole_plan: Plan
     compute_of: Callable[[], ComputeAccount]
+    snapshots: list[Explained] = field(default_factory=list)  # each device of a memory snapshot
     workload: str | None = None  # inference or training, where that is known
     earlier: list[Finding] = field(
         default_factory=list

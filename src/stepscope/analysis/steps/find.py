@@ -80,6 +80,8 @@ def find_steps(
 
     `agreed` is the region that the ranks agreed on.
     """
+    if len(trace.blocks):  # a memory snapshot has no work that takes time
+        return Steps("none", None, NO_STEPS, pl.DataFrame(schema=WINDOWS))
     region = None if whole else _region_steps(trace, step_name, agreed)
     if region is not None:
         return region

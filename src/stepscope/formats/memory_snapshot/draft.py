@@ -195,7 +195,7 @@ def _make_events(memory: pl.DataFrame, spans: pl.DataFrame, devices: list[int]) 
         track=2 * pl.col("device").cast(pl.UInt32) + 1,
         device=pl.col("device").cast(pl.Int32),
         name="name",
-        kind=pl.lit("annotation"),
+        kind=pl.lit("span"),
         start_ns="start_ns",
         dur_ns="dur_ns",
     )

@@ -231,5 +231,3 @@ def _number(value: Any, within: tuple[int, int]) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool):
         return None
     return value if within[0] <= value <= within[1] else None
-
-

@@ -12,6 +12,7 @@ import msgspec
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.host.place import Place
 from stepscope.reports.model.critical_path import CriticalPath, PathRow
+from stepscope.reports.model.memory_snapshot import MemorySnapshot
 from stepscope.reports.model.ranks import (
     Arrival,
     CollectiveRow,
@@ -293,9 +294,10 @@ class MemoryDevice(msgspec.Struct, kw_only=True):
 
 
 class Memory(msgspec.Struct, kw_only=True):
-    """Memory, a row per device."""
+    """Memory, a row per device; `snapshot` explains a memory snapshot, a row per device too."""
 
     devices: list[MemoryDevice] = []
+    snapshot: list[MemorySnapshot] = []
 
 
 class Gap(msgspec.Struct, kw_only=True):

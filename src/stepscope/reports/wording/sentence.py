@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from stepscope.analysis.snapshot.culprit import call
 from stepscope.names import short_name
 from stepscope.registers.policy.tables import (
     IDLE_HOLDS_UP,
@@ -12,10 +13,12 @@ from stepscope.registers.policy.tables import (
     WORTH_BLAMING,
     WORTH_PROMISING,
 )
+from stepscope.reports.model.memory_snapshot import MemorySnapshot
 from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Report
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.summary import in_order, longest_names, speedup
 from stepscope.reports.wording.values import share
+from stepscope.units import size
 
 _LEAST_SHARE = 1e-6  # an MFU that was rounded to zero is not zero
 _CLASSES = 3  # of kernels, or ops, that are named
@@ -73,7 +76,21 @@ def _without_account(report: Report) -> str:
     error = _first_error(report)
     if error is not None:
         return f"{error.title}."
+    threat = next((found for found in report.findings if found.class_ == "memory"), None)
+    if threat is not None:
+        return f"{threat.title}. {threat.detail}"
+    if report.memory.snapshot:
+        return _held(report.memory.snapshot)
     return "The profile has no steps, and no work that could be accounted for."
+
+
+def _held(devices: list[MemorySnapshot]) -> str:
+    """What the device that holds most holds, by kind."""
+    most = max(devices, key=lambda each: each.allocated_bytes)
+    kinds = ", ".join(
+        f"{size(row.bytes)} {call(row.kind)}" for row in most.kinds[:_CLASSES] if row.kind != "cached"
+    )
+    return f"{size(most.allocated_bytes)} are in use on device {most.device}: {kinds}."
 
 
 def _first_error(report: Report) -> Problem | None:
