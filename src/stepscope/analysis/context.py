@@ -167,7 +167,7 @@ class RankContext:
             snapshots=self.snapshots,
             kernels=self.kernel_calls,
             ops=self.op_calls,
-            whole_plan=self.plan,
+            plan_of=lambda: cast("RankContext", context()).plan,
             compute_of=lambda: cast("RankContext", context()).compute,
             workload=self.workload.kind,
         )

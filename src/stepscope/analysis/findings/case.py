@@ -66,7 +66,7 @@ class Case:
     memory: list[DeviceMemory]
     kernels: pl.DataFrame  # kernels.kernel_calls
     ops: pl.DataFrame  # ops.op_calls
-    whole_plan: Plan
+    plan_of: Callable[[], Plan]
     compute_of: Callable[[], ComputeAccount]
     snapshots: list[Explained] = field(default_factory=list)  # each device of a memory snapshot
     workload: str | None = None  # inference or training, where that is known
@@ -142,7 +142,7 @@ class Case:
     def plan(self) -> Plan:
         """The usual steps, ready to be replayed without the profiler's share."""
         usual = self.lengths["step"].is_in(self.outliers["step"].implode())
-        return self.whole_plan.counting([place for place, out in enumerate(usual) if not out])
+        return self.plan_of().counting([place for place, out in enumerate(usual) if not out])
 
     @cached_property
     def played(self) -> dict[str, float]:

@@ -18,7 +18,6 @@ _WORDS = {
     "activation": "activations",
     "input": "input",
     "temporary": "temporary tensors",
-    "unknown": "tensors",
 }
 
 
@@ -36,7 +35,7 @@ def name_culprits(found: Explained) -> list[Culprit]:
     """The causes, the first one first."""
     kept = [_kept(found, place) for place in range(len(found.kept))]
     first = [each for each in kept if each.bytes >= KEPT_FIRST * found.fragments.reserved]
-    pieces = [_pieces(found)] if is_fragmented(found) else []
+    pieces = [describe_pieces(found)] if is_fragmented(found) else []
     others = sorted([*_by_size(found), *kept[len(first) :]], key=lambda each: -each.bytes)
     return [*first, *pieces, *others]
 
@@ -64,17 +63,22 @@ def at(place: Place) -> str:
     )
 
 
+def _in_prose(kind: str) -> str:
+    return "tensors" if kind == "unknown" else call(kind)
+
+
 def _kept(found: Explained, number: int) -> Culprit:
     each = found.kept[number]
     place = Place(each.file, each.line, each.function)
     text = (
-        f"{at(place)} keeps {size(each.bytes)} of {call(each.kind)} alive from {count(each.passes)} earlier passes, "
+        f"{at(place)} keeps {size(each.bytes)} of {_in_prose(each.kind)} alive from {count(each.passes)} earlier passes, "
         f"{size(each.bytes_per_pass)} each."
     )
     return Culprit("kept", each.bytes, text, [place])
 
 
-def _pieces(found: Explained) -> Culprit:
+def describe_pieces(found: Explained) -> Culprit:
+    """What is free and cannot be used, and which lines are in the way."""
     pieces = found.fragments
     pins = [
         (Place(file, int(line), function), segments)
@@ -100,5 +104,5 @@ def _by_size(found: Explained) -> list[Culprit]:
         left = held - kept.get((file, line, kind), 0)
         places = [] if file is None else [Place(file, int(line or 0), function or "")]
         where = f" at {at(places[0])}" if places else ", of which no line is known"
-        rows.append(Culprit(kind, left, f"{size(left)} are {call(kind)}{where}.", places))
+        rows.append(Culprit(kind, left, f"{size(left)} are {_in_prose(kind)}{where}.", places))
     return [row for row in rows if row.bytes > 0]

@@ -19,7 +19,7 @@ def memory_of_snapshot(trace: Trace, found: Explained) -> DeviceMemory:
     peak_at = rows["time_ns"][rows["allocated"].arg_max() or 0] if len(rows) else None
     reserved = max(found.fragments.reserved, int(rows["reserved"].max() or 0) if len(rows) else 0)  # type: ignore[arg-type]
     place = pl.format("{}:{}", pl.col("site_file").str.extract(r"([^/\\\\]+)$"), "site_line")
-    known = found.at_peak.filter(pl.col("kind") != "unknown")["bytes"].sum()
+    known = int(found.at_peak.filter(pl.col("kind") != "unknown")["bytes"].sum())
     return DeviceMemory(
         device=found.device,
         device_kind="gpu",
@@ -30,7 +30,7 @@ def memory_of_snapshot(trace: Trace, found: Explained) -> DeviceMemory:
         capacity_bytes=None,
         timeline=timeline(rows),
         at_peak=found.at_peak.select("kind", op=place, scope="site_function", bytes="bytes"),
-        growth_bytes_per_step=sum(each.bytes_per_pass for each in found.kept) or None,
+        growth_bytes_per_step=None,
         never_freed_bytes=None,
         fragmentation=round(1 - found.allocated / found.fragments.reserved, 4)
         if found.fragments.reserved >= found.allocated > 0

@@ -14,6 +14,7 @@ from stepscope.analysis.snapshot.growth import SITE, Kept, find_kept
 from stepscope.analysis.snapshot.kinds import with_kinds
 from stepscope.analysis.snapshot.lives import list_allocations, list_live, live_at
 from stepscope.analysis.snapshot.stacks import describe_stacks
+from stepscope.trace.snapshot import is_snapshot
 from stepscope.trace.trace import Trace
 
 _INNER = ("inner_file", "inner_line", "inner_function")
@@ -40,13 +41,13 @@ class Explained:
 
 def explain(trace: Trace) -> list[Explained]:
     """Each device of the snapshot; none where the trace is none."""
-    if trace.blocks.is_empty():
+    if not is_snapshot(trace):
         return []
     stacks = describe_stacks(trace)
     failures = trace.info.capture_options.get("out_of_memory")
     return [
         _explain_device(trace, int(device), stacks, _last_failure(failures, int(device)))
-        for device in trace.blocks["device"].unique().sort()
+        for device in pl.concat([trace.blocks["device"], trace.memory["device"]]).unique().sort()
     ]
 
 

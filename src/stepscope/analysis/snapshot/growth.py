@@ -82,9 +82,10 @@ def find_passes(stack: pl.Series) -> pl.Series:
     fewest = int(marks["count"].min())  # type: ignore[arg-type]
     mark = marks.filter(pl.col("count") <= fewest + 1).sort("first").row(0, named=True)
     places = rows.filter(pl.col("stack") == mark["stack"])["row"].cast(pl.Int64)
-    starts = (places - min(mark["first"], round(mark["period"]) - 1)).clip(lower_bound=0)
+    starts: pl.Series = (places - min(mark["first"], round(mark["period"]) - 1)).clip(lower_bound=0)
     following = int(starts[-1]) + round(mark["period"])
-    return pl.concat([starts, pl.Series([following], dtype=pl.Int64)]) if following < len(stack) else starts
+    more = [following] if following < len(stack) else []
+    return pl.concat([starts, pl.Series(more, dtype=pl.Int64)])
 
 
 def _usual_life(history: pl.DataFrame, begins: pl.Series) -> float:

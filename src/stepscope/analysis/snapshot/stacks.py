@@ -6,6 +6,8 @@ model, for weights the line that makes it, for optimizer state the line of `step
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from stepscope.trace.trace import Trace
@@ -57,7 +59,7 @@ def _innermost(frames: pl.DataFrame, prefix: str) -> pl.DataFrame:
 
 def _empty() -> pl.DataFrame:
     flags = ("optimizer", "makes_state", "updates", "calls", "makes", "backward", "functional", "loads")
-    places = {f"{prefix}_{part}": pl.String for prefix in ("site", "inner") for part in _SITE}
+    places: dict[str, Any] = {f"{prefix}_{part}": pl.String for prefix in ("site", "inner") for part in _SITE}
     places |= {f"{prefix}_line": pl.Int32 for prefix in ("site", "inner")}
     return pl.DataFrame(schema={"stack": pl.UInt32, **dict.fromkeys(flags, pl.Boolean), **places})
 

@@ -58,3 +58,9 @@ SHARDED_OVER = policy(
     unit="ranks",
     why="of the usual node, over which sharding of the optimizer's state is promised",
 )
+FRAGMENTED = policy(
+    "FRAGMENTED",
+    0.25,
+    unit="share of what is reserved",
+    why="free in segments that hold something else, from which on fragmentation is worth a finding where nothing failed",
+)

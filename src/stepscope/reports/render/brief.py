@@ -18,6 +18,7 @@ from stepscope.registers.policy.tables import (
     REPORT_WIDTH,
 )
 from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Report
+from stepscope.reports.render.brief_memory import memory_lines
 from stepscope.reports.render.text_grid import GAP, INDENT, bar, fold, lines
 from stepscope.reports.wording.headline import about_line
 from stepscope.reports.wording.parts import part
@@ -106,6 +107,8 @@ def _heading(title: str, detail: str, width: int) -> Iterator[Text]:
 
 
 def _account(report: Report, width: int, most: int) -> list[Text]:
+    if report.memory.snapshot:
+        return memory_lines(report, width, most)
     if not report.breakdown:
         return []
     steps = own_steps(report)

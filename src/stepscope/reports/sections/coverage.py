@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -28,6 +28,8 @@ class RankCoverage:
 def of_rank(context: RankContext) -> RankCoverage:
     """The rank's shares and gaps."""
     found = analysis.coverage(context.trace, context.op_calls, context.account)
+    if context.snapshots:  # nobody asked it for times
+        found = replace(found, gaps=[])
     return RankCoverage(found, context.trace.info.world_size)
 
 

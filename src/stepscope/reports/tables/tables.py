@@ -10,6 +10,7 @@ import msgspec
 from stepscope.reports.model.report import BreakdownRow, OpRow, PhaseRow, RegionRow, Report, StepRow
 from stepscope.reports.tables.ranks import rank_tables
 from stepscope.reports.tables.roofline import roofline_tables
+from stepscope.reports.tables.snapshot import snapshot_tables
 from stepscope.reports.tables.table import Column, Table, table
 from stepscope.reports.wording.memory import fullness, where
 from stepscope.reports.wording.parts import part
@@ -438,6 +439,7 @@ def _memory(report: Report) -> list[Table]:
     return [
         table("memory", "memory", _MEMORY, rows),
         table("memory_at_peak", "live at the peak", _LIVE, live, total=total),
+        *snapshot_tables(report),
     ]
 
 

@@ -28,6 +28,8 @@ _HEAD = re.compile(r"^.*?(?=: |; |\. | \(|\.?$)")
 def write_sentence(report: Report) -> str:
     """The verdict and the figures behind it, for people who read nothing else."""
     basis = report.steps.sentence
+    if report.memory.snapshot:
+        return _without_account(report)
     if not report.breakdown:
         return " ".join(piece for piece in (_without_account(report), basis) if piece)
     use = f"{raised(_use(report))}{_kernels(report)}."
