@@ -20,7 +20,7 @@ from stepscope.capture.files.published import Published
 from stepscope.capture.files.retention import Keep, Retention, limits
 from stepscope.capture.light import DECIDED_AFTER, NO_GPU, WARMED_UP, LightSteps, unrecorded
 from stepscope.capture.loop.input import Batch, Input, Waits
-from stepscope.capture.process import active
+from stepscope.capture.process import active, out_of_memory
 from stepscope.capture.process.exits import Exits
 from stepscope.capture.process.framework_use import forget, when_in_use
 from stepscope.capture.process.guarded import guarded_method
@@ -120,6 +120,8 @@ class Profiler:
         self._is_running = True
         active.profiler = self
         look_for_torch()
+        if self._settings.options.memory:
+            out_of_memory.watch.start(self._settings.folder)
         if self._nvtx:
             active.nvtx = ranges(self._troubles)
         self._exits.watch()
@@ -152,6 +154,7 @@ class Profiler:
             self._leave()
             self._note_after()
         finally:
+            out_of_memory.watch.stop()
             self._ring.close()
             self._waits.forget()
             if active.profiler is self:
