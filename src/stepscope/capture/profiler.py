@@ -13,14 +13,14 @@ from typing import Any
 
 from stepscope.capture.annotate.annotate import Annotation, Function, look_for_torch
 from stepscope.capture.annotate.nvtx import ranges
-from stepscope.capture.backends import detect, exclusive, light_of
+from stepscope.capture.backends import detect, exclusive, light_of, out_of_memory
 from stepscope.capture.backends.base import Options
 from stepscope.capture.backends.waits import wait_for_devices
 from stepscope.capture.files.published import Published
 from stepscope.capture.files.retention import Keep, Retention, limits
 from stepscope.capture.light import DECIDED_AFTER, NO_GPU, WARMED_UP, LightSteps, unrecorded
 from stepscope.capture.loop.input import Batch, Input, Waits
-from stepscope.capture.process import active, out_of_memory
+from stepscope.capture.process import active
 from stepscope.capture.process.exits import Exits
 from stepscope.capture.process.framework_use import forget, when_in_use
 from stepscope.capture.process.guarded import guarded_method

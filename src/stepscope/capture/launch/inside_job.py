@@ -96,7 +96,7 @@ class Launched:
 
     def watch_memory(self, _module: Any) -> None:
         """An out-of-memory error leaves a snapshot, whenever it comes."""
-        from stepscope.capture.process.out_of_memory import watch as memory
+        from stepscope.capture.backends.out_of_memory import watch as memory
 
         memory.start(Path(self._plan.folder).absolute(), for_good=True)
 

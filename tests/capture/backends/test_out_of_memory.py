@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stepscope.capture.process.out_of_memory import FOLDER, SWITCH, Watch
+from stepscope.capture.backends.out_of_memory import FOLDER, SWITCH, Watch
 
 
 class FakeTorch(types.ModuleType):
@@ -24,7 +24,7 @@ class FakeTorch(types.ModuleType):
         self.waiting: list[Any] = []
         self.observer: Any = None
         self.broken = False
-        self.cuda: Any = types.ModuleType("torch.cuda")
+        self.cuda: Any = types.SimpleNamespace()
         self.cuda.is_available = lambda: available
         self.cuda._lazy_call = self.waiting.append
         self.cuda.memory = types.SimpleNamespace(
