@@ -112,6 +112,7 @@ TABLES: dict[str, Columns] = {
         "total_reserved": pl.Int64,
         "action": Text,
         "stack": pl.UInt32,
+        "kind": Text,
     },
     # The state of an allocator at one moment: every block of every segment.
     "blocks": {

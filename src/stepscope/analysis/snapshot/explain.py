@@ -41,7 +41,7 @@ class Explained:
 
 def explain(trace: Trace) -> list[Explained]:
     """Each device of the snapshot; none where the trace is none."""
-    if not is_snapshot(trace):
+    if not is_snapshot(trace) or trace.memory["kind"].count():  # a timeline has kinds, and no addresses
         return []
     stacks = describe_stacks(trace)
     failures = trace.info.capture_options.get("out_of_memory")

@@ -13,6 +13,7 @@ from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.reports.model.report import Coverage, Gap
 from stepscope.reports.sections.section import Section
+from stepscope.trace.snapshot import is_snapshot
 
 _FIGURES = ("runtime", "device_time", "memory", "shapes", "stacks", "step_time")
 
@@ -28,7 +29,7 @@ class RankCoverage:
 def of_rank(context: RankContext) -> RankCoverage:
     """The rank's shares and gaps."""
     found = analysis.coverage(context.trace, context.op_calls, context.account)
-    if context.snapshots:  # nobody asked it for times
+    if is_snapshot(context.whole_trace):  # nobody asked it for times
         found = replace(found, gaps=[])
     return RankCoverage(found, context.trace.info.world_size)
 

@@ -14,7 +14,7 @@ from stepscope.registers.policy.tables import (
     WORTH_PROMISING,
 )
 from stepscope.reports.model.memory_snapshot import MemorySnapshot
-from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Report
+from stepscope.reports.model.report import BreakdownRow, Finding, MemoryDevice, Problem, Report
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.summary import in_order, longest_names, speedup
 from stepscope.reports.wording.values import share
@@ -28,7 +28,7 @@ _HEAD = re.compile(r"^.*?(?=: |; |\. | \(|\.?$)")
 def write_sentence(report: Report) -> str:
     """The verdict and the figures behind it, for people who read nothing else."""
     basis = report.steps.sentence
-    if report.memory.snapshot:
+    if report.memory.snapshot or report.profile.format == "memory_timeline":
         return _without_account(report)
     if not report.breakdown:
         return " ".join(piece for piece in (_without_account(report), basis) if piece)
@@ -83,6 +83,9 @@ def _without_account(report: Report) -> str:
         return f"{threat.title}. {threat.detail}"
     if report.memory.snapshot:
         return _held(report.memory.snapshot)
+    peaks = [each for each in report.memory.devices if each.peak_bytes and each.device_kind != "cpu"]
+    if peaks and report.profile.format == "memory_timeline":
+        return _peak(max(peaks, key=lambda each: each.peak_bytes or 0))
     return "The profile has no steps, and no work that could be accounted for."
 
 
@@ -93,6 +96,11 @@ def _held(devices: list[MemorySnapshot]) -> str:
         f"{size(row.bytes)} {call(row.kind)}" for row in most.kinds[:_CLASSES] if row.kind != "cached"
     )
     return f"{size(most.allocated_bytes)} are in use on device {most.device}: {kinds}."
+
+
+def _peak(device: MemoryDevice) -> str:
+    kinds = ", ".join(f"{size(row.bytes)} {call(row.kind)}" for row in device.at_peak[:_CLASSES])
+    return f"The peak is {size(device.peak_bytes or 0)}: {kinds}."
 
 
 def _first_error(report: Report) -> Problem | None:
