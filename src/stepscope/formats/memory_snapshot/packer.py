@@ -12,6 +12,7 @@ from typing import Any
 
 NO_STACK = 0xFFFFFFFF
 _MOST_DEVICES = 1024
+_AT_ONCE = 1 << 16  # events
 _MOST_FRAMES = 512  # of a stack; deeper ones are cut at the outer end
 _LONGEST_TEXT = 4096
 _SIGNED = (-(1 << 62), 1 << 62)
@@ -35,23 +36,30 @@ class Columns:
 
 
 class Stacks:
-    """Lists of frames as numbers. Frames are told apart by identity first, which is quick, then by content."""
+    """Lists of frames as numbers. Frames are found by identity first, which is quick, then by content."""
 
     def __init__(self, out: Columns) -> None:
         self.out = out
-        self.by_identity: dict[tuple[int, ...], int] = {}
+        self.seen: dict[tuple[int, int, int], list[tuple[list[Any], int]]] = {}
         self.by_content: dict[tuple[int, ...], int] = {}
         self.frames: dict[tuple[int, int, int], int] = {}
         self.known: dict[int, int] = {}
+        self.alive: list[
+            Any
+        ] = []  # the frames in `known`: another object must not get the identity of one that is gone
 
     def number(self, frames: Any) -> int:
         if not frames or not isinstance(frames, list):
             return NO_STACK
-        identity = tuple(map(id, frames))
-        found = self.by_identity.get(identity)
-        if found is None:
-            found = self.by_identity[identity] = self._add(frames[:_MOST_FRAMES])
-        return found
+        count = len(frames)
+        alike = self.seen.setdefault((id(frames[0]), id(frames[count // 2]), count), [])
+        for known, number in alike:
+            if known == frames:  # quick: the frames of equal lists are the same objects
+                return number
+        number = self._add(frames[:_MOST_FRAMES])
+        self.alive += (frames[0], frames[count // 2])
+        alike.append((frames, number))
+        return number
 
     def _add(self, frames: list[Any]) -> int:
         content = tuple(self._frame(frame) for frame in frames)
@@ -65,6 +73,7 @@ class Stacks:
     def _frame(self, frame: Any) -> int:
         known = self.known.get(id(frame))
         if known is None:
+            self.alive.append(frame)
             known = self.known[id(frame)] = self._new_frame(frame if isinstance(frame, dict) else {})
         return known
 
@@ -115,14 +124,23 @@ def _pack_traces(traces: Any, out: Columns, stacks: Stacks) -> list[int]:
     """The events of each device, and how many each has."""
     counts = []
     for device, events in enumerate(traces[:_MOST_DEVICES] if isinstance(traces, list) else []):
-        rows = events if isinstance(events, list) else []
-        try:
-            _pack_whole(rows, out, stacks)
-            counts.append(len(rows))
-        except (KeyError, TypeError, OverflowError, AttributeError):
-            counts.append(_pack_careful(rows, out, stacks))
+        counts.append(_pack_device(events if isinstance(events, list) else [], out, stacks))
         out.column("event_device", "I").extend(array("I", [device]) * counts[-1])
     return counts
+
+
+def _pack_device(events: list[Any], out: Columns, stacks: Stacks) -> int:
+    """In pieces, each let go when it is packed: columns must not come on top of all objects."""
+    count = 0
+    for begin in range(0, len(events), _AT_ONCE):
+        rows = events[begin : begin + _AT_ONCE]
+        events[begin : begin + _AT_ONCE] = [None] * len(rows)
+        try:
+            _pack_whole(rows, out, stacks)
+            count += len(rows)
+        except (KeyError, TypeError, OverflowError, AttributeError):
+            count += _pack_careful(rows, out, stacks)
+    return count
 
 
 def _pack_whole(rows: list[Any], out: Columns, stacks: Stacks) -> None:
@@ -136,7 +154,9 @@ def _pack_whole(rows: list[Any], out: Columns, stacks: Stacks) -> None:
         "event_stream": array("Q", [row["stream"] for row in rows]),
         "event_time": array("q", [row["time_us"] for row in rows]),
     }
-    made["event_stack"] = array("I", [number(row["frames"]) for row in rows])
+    made["event_stack"] = array(
+        "I", [NO_STACK if row["action"] == "free_requested" else number(row["frames"]) for row in rows]
+    )
     for name, column in made.items():
         if name in out.columns:
             out.columns[name].extend(column)
