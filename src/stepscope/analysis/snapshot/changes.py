@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
 import polars as pl
 
 from stepscope.analysis.host.place import Place
+from stepscope.analysis.snapshot.change import Change
 from stepscope.analysis.snapshot.fragments import Fragments
 from stepscope.analysis.snapshot.growth import Kept
 from stepscope.registers.policy.snapshot import EIGHT_BIT, RECOMPUTED, SHARDED_OVER, SITE_SHARE
-
-
-class Change(msgspec.Struct, frozen=True):
-    """`bytes` is what it frees, `fits` whether that is enough for the request that failed."""
-
-    code: str
-    text: str
-    bytes: int
-    fits: bool
-    where: Place | None = None
 
 
 def list_changes(

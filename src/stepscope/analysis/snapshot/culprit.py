@@ -1,4 +1,4 @@
-"""Who holds the memory, in the order in which to look: what is kept, what lies in pieces, and then by size."""
+"""Who holds the memory, in the order in which to look: what is kept, what is free in pieces, and then by size."""
 
 from __future__ import annotations
 
@@ -9,16 +9,9 @@ import polars as pl
 from stepscope.analysis.host.place import Place
 from stepscope.analysis.snapshot.explain import Explained
 from stepscope.analysis.snapshot.growth import SITE
+from stepscope.analysis.snapshot.words import at, call
 from stepscope.registers.policy.snapshot import KEPT_FIRST, STRANDED
 from stepscope.units import count, size
-
-_WORDS = {
-    "parameter": "weights",
-    "gradient": "gradients",
-    "activation": "activations",
-    "input": "input",
-    "temporary": "temporary tensors",
-}
 
 
 @dataclass(frozen=True)
@@ -47,19 +40,6 @@ def is_fragmented(found: Explained) -> bool:
         found.asked is not None
         and pieces.pinned_free >= STRANDED * pieces.reserved
         and pieces.largest_free < found.asked <= pieces.cached
-    )
-
-
-def call(kind: str) -> str:
-    """The kind in words."""
-    return _WORDS.get(kind, kind)
-
-
-def at(place: Place) -> str:
-    """train.py:16 in body."""
-    file = place.file.replace("\\", "/").rsplit("/", 1)[-1]
-    return f"{file}:{place.line}" + (
-        f" in {place.function}" if place.function and place.function != "<module>" else ""
     )
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 
 from stepscope.analysis.host.place import Place
-from stepscope.analysis.snapshot.changes import Change, list_changes
+from stepscope.analysis.snapshot.change import Change
+from stepscope.analysis.snapshot.changes import list_changes
 from stepscope.analysis.snapshot.fragments import Fragments, find_fragments
 from stepscope.analysis.snapshot.growth import SITE, Kept, find_kept
 from stepscope.analysis.snapshot.kinds import with_kinds

@@ -32,7 +32,7 @@ def with_kinds(live: pl.DataFrame, allocations: pl.DataFrame, stacks: pl.DataFra
 
 
 def _habits(allocations: pl.DataFrame, stacks: pl.DataFrame) -> pl.DataFrame:
-    """For each stack the share of its allocations that were released, and by whom."""
+    """For each stack the share of its allocations that were released, and in which pass."""
     backward = stacks.filter("backward")["stack"].implode()
     by_itself = pl.col("freed_stack") == pl.col(
         "stack"

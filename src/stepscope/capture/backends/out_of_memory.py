@@ -25,7 +25,7 @@ _LEAST_FREE_BYTES = 1 << 30
 
 
 class Watch:
-    """Snapshots of this process; `folder` is where they go, None while nobody wants them."""
+    """Snapshots of this process; `folder` is where they go, None while none are wanted."""
 
     def __init__(self) -> None:
         self.folder: Path | None = None

@@ -33,7 +33,6 @@ FORMAT = Format(
     summary="PyTorch memory snapshots (*.pickle)",
     matches=_matches,
     read=_read,
-    suffixes=(".pickle", ".pkl"),
     written_by="`torch.cuda.memory._dump_snapshot`, with or without history; see [memory snapshots](formats/memory-snapshot.md)",
     versions="PyTorch 2.0 and newer",
     verified="bytes by kind and line equal what jobs with a planted cause measured themselves",

@@ -165,7 +165,7 @@ def _pack_whole(rows: list[Any], out: Columns, stacks: Stacks) -> None:
 
 
 def _pack_careful(rows: list[Any], out: Columns, stacks: Stacks) -> int:
-    """Row by row: what is missing is 0, what is no event is counted and left out."""
+    """Row by row: what is missing is 0, what is not an event is counted and left out."""
     count = 0
     for row in rows:
         if not isinstance(row, dict) or not isinstance(row.get("action"), str):

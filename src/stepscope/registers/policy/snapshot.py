@@ -20,7 +20,7 @@ KEPT_BEYOND = policy(
     "KEPT_BEYOND",
     2,
     unit="times the usual life",
-    why="as many passes must be live as nine of ten released allocations of the line lived: a queue or a cache of fixed length is no growth",
+    why="as many passes must be live as nine of ten released allocations of the line lived: a queue or a cache of fixed length does not grow",
 )
 SITE_SHARE = policy(
     "SITE_SHARE",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from stepscope.analysis.host.place import Place
-from stepscope.analysis.snapshot.changes import Change
+from stepscope.analysis.snapshot.change import Change
 
 
 class HeldRow(msgspec.Struct, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from stepscope import units
-from stepscope.analysis.snapshot.culprit import at, call
+from stepscope.analysis.snapshot.words import at, call
 from stepscope.names import cut_middle
 from stepscope.reports.model.memory_snapshot import MemorySnapshot
 from stepscope.reports.model.report import Report

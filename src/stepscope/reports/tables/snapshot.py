@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from stepscope.analysis.host.place import Place
-from stepscope.analysis.snapshot.culprit import at, call
+from stepscope.analysis.snapshot.words import at, call
 from stepscope.reports.model.memory_snapshot import MemorySnapshot
 from stepscope.reports.model.report import Report
 from stepscope.reports.tables.table import Column, Table, table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stepscope.analysis.snapshot.culprit import call
+from stepscope.analysis.snapshot.words import call
 from stepscope.names import short_name
 from stepscope.registers.policy.tables import (
     IDLE_HOLDS_UP,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.snapshot.culprit import Culprit, at, call, name_culprits
+from stepscope.analysis.snapshot.culprit import Culprit, name_culprits
 from stepscope.analysis.snapshot.explain import Explained
+from stepscope.analysis.snapshot.words import at, call
 from stepscope.units import size
 
 _NAMED = 3
