@@ -119,3 +119,36 @@ def test_without_history(tmp_path: Path) -> None:
 @pytest.mark.parametrize("steps", [3, 5, 30])
 def test_healthy_loops_keep_nothing(tmp_path: Path, steps: int) -> None:
     assert explained(training(steps), tmp_path).kept == []
+
+
+def test_a_cache_that_grows_with_every_token(tmp_path: Path) -> None:
+    job, held = Job(), dict[tuple[int, int], int]()
+    for token in range(1, 40):
+        for layer in range(4):
+            for line in (13, 14):
+                new = job.take(token * MIB, script(line, "attend"))
+                if token > 1:
+                    job.free(held[layer, line], frames=script(line, "attend"))
+                held[layer, line] = new
+    job.fail(40 * MIB, script(13, "attend"))
+    found = first(job, tmp_path)
+    assert (found.cause, found.bytes) == ("growing", 8 * 39 * MIB)
+    assert [place.line for place in found.where] == [13, 14]
+
+
+def test_a_workspace_of_cublas_is_not_kept(tmp_path: Path) -> None:
+    job = training(4, leak=True)
+    job.events.insert(5, {**job.events[4], "addr": 1 << 21, "size": 32 * MIB})
+    job.live[1 << 21] = {**job.live[job.events[4]["addr"]], "address": 1 << 21, "size": 32 * MIB}
+    kinds = dict(explained(job, tmp_path).by_kind.select("kind", "bytes").iter_rows())
+    assert kinds["workspace"] == 32 * MIB
+    assert kinds["activation"] == 4 * 64 * MIB
+
+
+def test_frames_of_cpp_are_not_lines(tmp_path: Path) -> None:
+    job = Job()
+    engine = {"name": "torch::autograd::Engine::thread_main()", "filename": "??", "line": 0}
+    job.take(8 * MIB, [engine])
+    job.take(8 * MIB, [engine, *script(7)])
+    found = explained(job, tmp_path)
+    assert found.by_line["site_line"].to_list() == [7, None]

@@ -8,7 +8,7 @@ import polars as pl
 
 from stepscope.analysis.host.place import Place
 from stepscope.analysis.snapshot.explain import Explained
-from stepscope.analysis.snapshot.growth import SITE
+from stepscope.analysis.snapshot.growth import SITE, Growing
 from stepscope.analysis.snapshot.words import at, call
 from stepscope.registers.policy.snapshot import KEPT_FIRST, STRANDED
 from stepscope.units import count, size
@@ -29,7 +29,9 @@ def name_culprits(found: Explained) -> list[Culprit]:
     kept = [_kept(found, place) for place in range(len(found.kept))]
     first = [each for each in kept if each.bytes >= KEPT_FIRST * found.fragments.reserved]
     pieces = [describe_pieces(found)] if is_fragmented(found) else []
-    others = sorted([*_by_size(found), *kept[len(first) :]], key=lambda each: -each.bytes)
+    others = sorted(
+        [*_by_size(found), *map(_grows, found.growing), *kept[len(first) :]], key=lambda each: -each.bytes
+    )
     return [*first, *pieces, *others]
 
 
@@ -57,6 +59,16 @@ def _kept(found: Explained, number: int) -> Culprit:
     return Culprit("kept", each.bytes, text, [place])
 
 
+def _grows(each: Growing) -> Culprit:
+    places = [Place(*line) for line in each.lines]
+    lines = " and ".join([at(places[0]), *(f"line {place.line}" for place in places[1:])])
+    text = (
+        f"{size(each.bytes)} of {_in_prose(each.kind)} are held by {lines}: allocations there become larger, "
+        f"from {size(each.first_bytes)} to {size(each.last_bytes)}."
+    )
+    return Culprit("growing", each.bytes, text, places)
+
+
 def describe_pieces(found: Explained) -> Culprit:
     """What is free and cannot be used, and which lines are in the way."""
     pieces = found.fragments
@@ -79,9 +91,10 @@ def _by_size(found: Explained) -> list[Culprit]:
     """What each line holds for each purpose, less what it is already named for."""
     lines = found.by_line.group_by("kind", *SITE).agg(pl.col("bytes").sum())
     kept = {(each.file, each.line, each.kind): each.bytes for each in found.kept}
+    grown = {(*line[:2], each.kind) for each in found.growing for line in each.lines}
     rows = []
     for kind, file, line, function, held in lines.sort("bytes", descending=True).iter_rows():
-        left = held - kept.get((file, line, kind), 0)
+        left = 0 if (file, line, kind) in grown else held - kept.get((file, line, kind), 0)
         places = [] if file is None else [Place(file, int(line or 0), function or "")]
         where = f" at {at(places[0])}" if places else ", of which no line is known"
         rows.append(Culprit(kind, left, f"{size(left)} are {_in_prose(kind)}{where}.", places))

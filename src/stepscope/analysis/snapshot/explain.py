@@ -11,7 +11,7 @@ from stepscope.analysis.host.place import Place
 from stepscope.analysis.snapshot.change import Change
 from stepscope.analysis.snapshot.changes import list_changes
 from stepscope.analysis.snapshot.fragments import Fragments, find_fragments
-from stepscope.analysis.snapshot.growth import SITE, Kept, find_kept
+from stepscope.analysis.snapshot.growth import SITE, Growing, Kept, find_growing, find_kept
 from stepscope.analysis.snapshot.kinds import with_kinds
 from stepscope.analysis.snapshot.lives import list_allocations, list_live, live_at
 from stepscope.analysis.snapshot.stacks import describe_stacks
@@ -35,6 +35,7 @@ class Explained:
     by_kind: pl.DataFrame
     by_line: pl.DataFrame
     kept: list[Kept]
+    growing: list[Growing]
     fragments: Fragments
     changes: list[Change]
     known_share: float
@@ -87,6 +88,7 @@ def _explain_device(
         by_kind=_summed(named, ["kind"]),
         by_line=_summed(named, ["kind", *SITE, *_INNER]),
         kept=kept,
+        growing=find_growing(named, allocations, stacks),
         fragments=fragments,
         changes=list_changes(named, kept, fragments, asked or 0, expandable),
         known_share=int(named.filter(pl.col("site_file").is_not_null())["bytes"].sum()) / max(1, allocated),

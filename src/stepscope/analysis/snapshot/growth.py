@@ -10,9 +10,16 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from stepscope.registers.policy.snapshot import FEWEST_PASSES, KEPT_BEYOND, SITE_SHARE
+from stepscope.registers.policy.snapshot import (
+    FEWEST_GROWING,
+    FEWEST_PASSES,
+    GROWN,
+    KEPT_BEYOND,
+    SITE_SHARE,
+)
 
 SITE = ("site_file", "site_line", "site_function")
+_LASTING = ["parameter", "optimizer state", "gradient", "workspace"]  # they stay by design
 
 
 @dataclass(frozen=True)
@@ -36,9 +43,9 @@ class Kept:
 def find_kept(live: pl.DataFrame, allocations: pl.DataFrame, stacks: pl.DataFrame) -> list[Kept]:
     """The lines that keep memory from pass to pass, the largest first."""
     total = int(live["bytes"].sum())
-    lasting = live.filter(
-        pl.col("place").is_not_null(), ~pl.col("kind").is_in(["parameter", "optimizer state", "gradient"])
-    ).drop_nulls("site_file")
+    lasting = live.filter(pl.col("place").is_not_null(), ~pl.col("kind").is_in(_LASTING)).drop_nulls(
+        "site_file"
+    )
     groups = lasting.group_by(SITE).agg(pl.col("bytes").sum(), pl.len())
     large = groups.filter(pl.col("bytes") >= SITE_SHARE * total, pl.col("len") >= FEWEST_PASSES)
     named = allocations.join(stacks.select("stack", *SITE), on="stack")
@@ -49,6 +56,56 @@ def find_kept(live: pl.DataFrame, allocations: pl.DataFrame, stacks: pl.DataFram
         if kept is not None and kept.bytes >= SITE_SHARE * total:
             found.append(kept)
     return sorted(found, key=lambda each: -each.bytes)
+
+
+_QUARTERS = ("first", "second", "third", "last")
+
+
+@dataclass(frozen=True)
+class Growing:
+    """Lines of one function whose allocations become larger and larger, such as a cache of keys and values."""
+
+    lines: tuple[tuple[str, int, str], ...]
+    kind: str
+    bytes: int
+    first_bytes: int
+    last_bytes: int
+
+
+def find_growing(live: pl.DataFrame, allocations: pl.DataFrame, stacks: pl.DataFrame) -> list[Growing]:
+    """The functions with such lines, the one that holds most first."""
+    total = int(live["bytes"].sum())
+    groups = (
+        live.drop_nulls("site_file")
+        .group_by("kind", *SITE)
+        .agg(pl.col("bytes").sum())
+        .filter(pl.col("bytes") >= SITE_SHARE * total, ~pl.col("kind").is_in(_LASTING))
+    )
+    sizes = (
+        allocations.join(stacks.select("stack", *SITE), on="stack")
+        .sort("place")
+        .group_by(SITE, maintain_order=True)
+        .agg(
+            pl.len().alias("count"),
+            *(_quarter(number).alias(name) for number, name in enumerate(_QUARTERS)),
+        )
+        .filter(pl.col("count") >= FEWEST_GROWING, pl.col("last") >= GROWN * pl.col("first"))
+        # One jump is another batch; what grows does so all the time.
+        .filter(pl.col("second") > pl.col("first"), pl.col("third") > pl.col("second"))
+    )
+    grown = groups.join(sizes, on=SITE).sort("site_line")
+    by_function = grown.group_by("kind", "site_file", "site_function", maintain_order=True)
+    return sorted((_grown(rows) for _, rows in by_function), key=lambda each: -each.bytes)
+
+
+def _quarter(number: int) -> pl.Expr:
+    return pl.col("bytes").slice(number * pl.len() // 4, pl.len() // 4).median()
+
+
+def _grown(rows: pl.DataFrame) -> Growing:
+    lines = tuple((file, int(line), function) for file, line, function in rows.select(SITE).iter_rows())
+    first, last = (int(rows[name].sum()) for name in ("first", "last"))
+    return Growing(lines, rows["kind"][0], int(rows["bytes"].sum()), first, last)
 
 
 def _kept_at(site: tuple[str, int, str], live: pl.DataFrame, history: pl.DataFrame) -> Kept | None:

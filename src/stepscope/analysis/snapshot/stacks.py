@@ -14,6 +14,7 @@ from stepscope.trace.trace import Trace
 
 _LIBRARY = r"site-packages|dist-packages|/lib/python3|^<|^$|^\?\?|/torch/(nn|optim|autograd|utils|cuda|distributed|profiler|_)|\.(cpp|cc|cu|cuh|h|hpp|c|so)(:|\.|$)"
 _NATIVE = "::"  # names of C++
+_COMPILED = r"^$|^\?\?|\.(cpp|cc|cu|cuh|h|hpp|c|so)(:|\.|$)"
 _OPTIMIZER = r"torch/optim/|/optimizers?/|bitsandbytes/optim"
 _MAKES_STATE = r"^(\w+\.)*(_?init_group|_?init_state|_lazy_init)$"
 _UPDATES = r"_(multi|single)_tensor_|_fused_|_foreach_"
@@ -25,7 +26,19 @@ _PARAMETERS = r"torch/nn/(parameter|init)\.py$"
 _BACKWARD = r"torch::autograd::Engine|^(\w+\.)*(_engine_run_backward|backward)$"
 _FUNCTIONAL = r"torch/(nn/functional|_refs)"
 _LOADS = r"torch/utils/data/"
+_WORKSPACE = r"getNewWorkspace|BlasLtWorkspace|getCurrentCUDABlasHandle"
 _SITE = ("file", "line", "function")
+FLAGS = (
+    "optimizer",
+    "makes_state",
+    "updates",
+    "calls",
+    "makes",
+    "backward",
+    "functional",
+    "loads",
+    "workspace",
+)
 
 
 def describe_stacks(trace: Trace) -> pl.DataFrame:
@@ -38,12 +51,8 @@ def describe_stacks(trace: Trace) -> pl.DataFrame:
     outside = users.filter(pl.col("entered").is_null() | (pl.col("depth") > pl.col("entered")))
     sites = _innermost(outside, "site")
     inner = _innermost(users, "inner")
-    facts = frames.group_by("stack").agg(
-        pl.col(
-            "optimizer", "makes_state", "updates", "calls", "makes", "backward", "functional", "loads"
-        ).any()
-    )
-    fallback = _innermost(frames, "any")
+    facts = frames.group_by("stack").agg(pl.col(FLAGS).any())
+    fallback = _innermost(frames.filter(~pl.col("is_native")), "any")
     joined = facts
     for each in (sites, inner, fallback):
         joined = joined.join(each, on="stack", how="left")
@@ -58,14 +67,14 @@ def _innermost(frames: pl.DataFrame, prefix: str) -> pl.DataFrame:
 
 
 def _empty() -> pl.DataFrame:
-    flags = ("optimizer", "makes_state", "updates", "calls", "makes", "backward", "functional", "loads")
     places: dict[str, Any] = {f"{prefix}_{part}": pl.String for prefix in ("site", "inner") for part in _SITE}
     places |= {f"{prefix}_line": pl.Int32 for prefix in ("site", "inner")}
-    return pl.DataFrame(schema={"stack": pl.UInt32, **dict.fromkeys(flags, pl.Boolean), **places})
+    return pl.DataFrame(schema={"stack": pl.UInt32, **dict.fromkeys(FLAGS, pl.Boolean), **places})
 
 
 _function, _file = pl.col("function"), pl.col("file")
 _TESTS = {
+    "is_native": _file.str.contains(_COMPILED) | _function.str.contains(_NATIVE, literal=True),
     "is_user": ~(_file.str.contains(_LIBRARY) | _function.str.contains(_NATIVE, literal=True)),
     "optimizer": _file.str.contains(_OPTIMIZER),
     "makes_state": _function.str.contains(_MAKES_STATE),
@@ -78,5 +87,6 @@ _TESTS = {
     "backward": _function.str.contains(_BACKWARD),
     "functional": _file.str.contains(_FUNCTIONAL),
     "loads": _file.str.contains(_LOADS),
+    "workspace": _function.str.contains(_WORKSPACE),
 }
 _FLAGS = [test.fill_null(False).alias(name) for name, test in _TESTS.items()]

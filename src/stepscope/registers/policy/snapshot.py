@@ -64,3 +64,21 @@ FRAGMENTED = policy(
     unit="share of what is reserved",
     why="free in segments that hold something else, from which on fragmentation is worth a finding where nothing failed",
 )
+SHORT_LIFE = policy(
+    "SHORT_LIFE",
+    24,
+    unit="allocations and releases",
+    why="a tensor that is usually released after so few is temporary; one that lives longer is held by something",
+)
+GROWN = policy(
+    "GROWN",
+    2,
+    unit="times",
+    why="the last quarter of a line's allocations must be larger than the first quarter for it to grow",
+)
+FEWEST_GROWING = policy(
+    "FEWEST_GROWING",
+    12,
+    unit="allocations",
+    why="of a line before a trend of their sizes is believed",
+)

@@ -27,7 +27,7 @@ class KindRow(msgspec.Struct, kw_only=True):
 
 
 class CulpritRow(msgspec.Struct, kw_only=True):
-    """Who holds the memory, in the order in which to look. `cause`: kept, fragmentation, or a kind."""
+    """Who holds the memory, in the order in which to look. `cause`: kept, growing, fragmentation, or a kind."""
 
     cause: str
     bytes: int

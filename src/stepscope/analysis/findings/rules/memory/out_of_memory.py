@@ -42,6 +42,8 @@ def _title(culprit: Culprit) -> str:
     where = f" at {at(culprit.where[0])}" if culprit.where else ""
     if culprit.cause == "kept":
         return f"{size(culprit.bytes)} kept{where}"
+    if culprit.cause == "growing":
+        return f"{size(culprit.bytes)} grown{where}"
     if culprit.cause == "fragmentation":
         return f"{size(culprit.bytes)} free, but in pieces"
     return f"{size(culprit.bytes)} of {call(culprit.cause)}{where}"
