@@ -9,18 +9,23 @@ import polars as pl
 from stepscope.analysis.host.place import Place
 from stepscope.analysis.snapshot.change import Change
 from stepscope.analysis.snapshot.fragments import Fragments
-from stepscope.analysis.snapshot.growth import Kept
+from stepscope.analysis.snapshot.growth import Growing, Kept
 from stepscope.registers.policy.snapshot import EIGHT_BIT, RECOMPUTED, SHARDED_OVER, SITE_SHARE
 
 
 def list_changes(
-    live: pl.DataFrame, kept: list[Kept], fragments: Fragments, asked: int, expandable: bool
+    live: pl.DataFrame,
+    kept: list[Kept],
+    growing: list[Growing],
+    fragments: Fragments,
+    asked: int,
+    expandable: bool,
 ) -> list[Change]:
     """The cheapest that suffice first, then the others."""
     total = int(live["bytes"].sum())
     found = [
         Change(code, text, size, asked > 0 and size >= asked, where)
-        for code, text, size, where in _offers(live, kept, fragments, asked, expandable)
+        for code, text, size, where in _offers(live, kept, growing, fragments, asked, expandable)
         if size >= SITE_SHARE * total
     ]
     return sorted(found, key=lambda change: not change.fits)
@@ -30,11 +35,23 @@ _Offer = tuple[str, str, int, Place | None]
 
 
 def _offers(
-    live: pl.DataFrame, kept: list[Kept], fragments: Fragments, asked: int, expandable: bool
+    live: pl.DataFrame,
+    kept: list[Kept],
+    growing: list[Growing],
+    fragments: Fragments,
+    asked: int,
+    expandable: bool,
 ) -> Iterator[_Offer]:
     """In the order of the effort that they take."""
     for each in kept:
         yield "release-kept", _release(each), each.bytes, Place(each.file, each.line, each.function)
+    for grown in growing:
+        yield (
+            "bound-growing",
+            "Bound what grows: a fixed length, a window, or fewer sequences at once.",
+            grown.bytes // 2,
+            Place(*grown.lines[0]),
+        )
     if fragments.pinned_free and not expandable:
         yield (
             "expandable-segments",

@@ -71,6 +71,7 @@ def _explain_device(
         live = live if place == len(history) - 1 else live_at(at_end, allocations, place)
     named = with_kinds(live, allocations, stacks)
     kept = find_kept(named, allocations, stacks)
+    growing = find_growing(named, allocations, stacks)
     blocks = trace.blocks.filter(pl.col("device") == device)
     fragments = find_fragments(blocks, with_kinds(at_end, allocations, stacks))
     asked = int(failure["asked"]) if failure is not None else None
@@ -88,9 +89,9 @@ def _explain_device(
         by_kind=_summed(named, ["kind"]),
         by_line=_summed(named, ["kind", *SITE, *_INNER]),
         kept=kept,
-        growing=find_growing(named, allocations, stacks),
+        growing=growing,
         fragments=fragments,
-        changes=list_changes(named, kept, fragments, asked or 0, expandable),
+        changes=list_changes(named, kept, growing, fragments, asked or 0, expandable),
         known_share=int(named.filter(pl.col("site_file").is_not_null())["bytes"].sum()) / max(1, allocated),
     )
 

@@ -20,7 +20,11 @@ def call(kind: str) -> str:
 
 def at(place: Place) -> str:
     """train.py:16 in body."""
-    file = place.file.replace("\\", "/").rsplit("/", 1)[-1]
-    return f"{file}:{place.line}" + (
+    return f"{name_file(place.file)}:{place.line}" + (
         f" in {place.function}" if place.function and place.function != "<module>" else ""
     )
+
+
+def name_file(path: str) -> str:
+    """The name of a file without its folders."""
+    return path.replace("\\", "/").rsplit("/", 1)[-1]

@@ -17,6 +17,7 @@ CELL = {"recording": pl.Int32, "rank": pl.Int32, "step": pl.Int32}
 TableName = Literal[
     "cells", "parts", "names", "ops", "kernels", "products", "waits", "functions", "collectives", "memory"
 ]
+HELD = " at "  # between what is held and the function that holds it, in names of memory
 SCHEMAS: dict[TableName, Schema] = {
     "cells": {**CELL, "ns": pl.Int64},
     "parts": {**CELL, "part": pl.String, "ns": pl.Int64},

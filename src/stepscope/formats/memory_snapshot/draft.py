@@ -24,6 +24,7 @@ from stepscope.trace.trace import TraceInfo
 
 OUT_OF_MEMORY = "out of memory"
 SNAPSHOT = "snapshot"
+_USUAL = (0, 0.0, -1, 1, False, "", "{}")  # values of settings that are the default
 ROUNDED_TO = 512  # bytes of every block of the CUDA caching allocator
 _LATEST_US = 2**62 // 1000
 _CHANGES_RESERVED = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
@@ -289,7 +290,11 @@ def _make_info(
         base_unix_ns=base,
         devices=[{"id": each} for each in devices],
         capture_options={
-            "allocator_settings": packed.header.get("settings", {}),
+            "allocator_settings": {
+                name: value
+                for name, value in packed.header.get("settings", {}).items()
+                if value not in _USUAL
+            },
             "out_of_memory": failed.select(
                 "device", "time_ns", "stack", asked="requested", device_free="address"
             ).to_dicts(),
