@@ -15,4 +15,4 @@ def test_what_is_kept_is_the_first_difference(tmp_path: Path) -> None:
     found = {row.name: row.difference for row in diff.memory}
     assert found["activations at train.py"] == 8 * 4 * (16 << 20)
     assert found["optimizer state at train.py"] == 0
-    assert [line.title for line in diff.others][:1] == ["activations at train.py"]
+    assert [line.title for line in diff.lines][:1] == ["activations at train.py"]
