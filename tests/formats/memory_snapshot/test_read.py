@@ -86,6 +86,7 @@ def test_segments_alone(tmp_path: Path) -> None:
         {"stream": 1.5},
         {"frames": 7},
         {"frames": [7, None, {}]},
+        {"frames": [{"name": "\ud800", "filename": "\ud800", "line": 1}]},
         {"action": "something new"},
     ],
 )

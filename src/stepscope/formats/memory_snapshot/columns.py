@@ -57,12 +57,17 @@ def _decode(file: IO[bytes], path: str) -> Packed:
             fix="Write one with: torch.cuda.memory._dump_snapshot('snapshot.pickle')",
         )
     columns: dict[str, dict[str, pl.Series]] = {}
-    texts = pl.Series("text", header["texts"], dtype=pl.String)
+    texts = pl.Series("text", list(map(_writable, header["texts"])), dtype=pl.String)
     for name, typecode, count in header["columns"]:
         table, column = name.split("_", 1)
         found = _column(file, column, typecode, count)
         columns.setdefault(table, {})[column] = texts.gather(found) if column in _TEXTS else found
     return Packed(header, {name: _frame(name, made) for name, made in columns.items()})
+
+
+def _writable(text: str) -> str:
+    """Halves of characters, which no table can hold, as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 _TEXTS = ("action", "kind", "state", "name", "file")
