@@ -30,7 +30,7 @@ def case_of(trace: Trace) -> Case:
         memory=memory_use(trace, steps),
         kernels=kernels,
         ops=ops,
-        whole_plan=plan(trace, steps, 0),
+        plan_of=lambda: plan(trace, steps, 0),
         compute_of=lambda: compute_account(trace, made, kernels, ops),
     )
 

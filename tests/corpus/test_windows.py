@@ -25,7 +25,7 @@ from tests.sample import spread
 CORPORA = [Path(os.environ.get(name, "/nonexistent")) for name in ("STEPSCOPE_CORPUS", "STEPSCOPE_CORPUS_2")]
 KINETO, XPLANE = "*.json.gz", "*.xplane.pb*"
 # Formats that later versions read.
-REFUSED = ("snapshot.pickle", "memory_timeline.raw.gz", ".parquet")
+REFUSED = (".parquet",)
 EVERYTHING = [path for corpus in CORPORA for path in sorted(corpus.rglob("*")) if path.is_file()]
 FILES = [
     path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tests.builders.documents import Event, half
 from tests.builders.dumps import CREATED_NS, dump, entry, hang, pending, put_dumps, usual
 from tests.builders.kineto_steps import document, good, kernel, launch, on_host, op, step
 from tests.builders.protobuf import message, number, packed
+from tests.builders.snapshots import Job, script
 from tests.builders.tf_wire import CPU, VERSION, event, node, traced
 from tests.builders.xspace_bytes import PlaneBytes, space
 
@@ -29,6 +31,16 @@ def put(folder: Path, data: bytes, name: str = "a.pt.trace.json") -> Path:
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(data)
     return folder / name
+
+
+def snapshot(history: bool = True, stacks: bool = True) -> bytes:
+    """A memory snapshot, perhaps without its history or without stacks."""
+    job = Job()
+    for _ in range(4):
+        job.take(1 << 20, script(5) if stacks else [])
+    if not history:
+        job.events.clear()
+    return pickle.dumps(job.snapshot())
 
 
 def kineto(*events: Event, **header: Any) -> Way:
@@ -219,6 +231,8 @@ WRONG: dict[str, list[Way]] = {
         lambda folder: put(folder, b'{"schema": "1.0.3", "pid": 5, "nodes": []}', "observer_0.json"),
         lambda folder: put(folder, b"", "a.pt.trace.json"),
     ],
+    "no-history": [lambda folder: put(folder, snapshot(history=False), "snapshot.pickle")],
+    "no-allocation-stacks": [lambda folder: put(folder, snapshot(stacks=False), "snapshot.pickle")],
     "wrong-logdir": [
         xplane(space(host_plane()), "h.xplane.pb"),
         lambda folder: xplane(space(host_plane()))(folder) / "plugins" / "profile",

@@ -24,6 +24,8 @@ from stepscope.analysis.replay.light import LightHost, NotJoined, join_light
 from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.replay.unprofiled_host import plan
 from stepscope.analysis.serving.workload import Workload, workload
+from stepscope.analysis.snapshot.device_memory import memory_of_snapshot
+from stepscope.analysis.snapshot.explain import Explained, explain
 from stepscope.analysis.steps.find import Steps, find_steps, steps_of_events
 from stepscope.analysis.steps.inside import cut_to_windows
 from stepscope.profiles.light import read_light
@@ -162,9 +164,10 @@ class RankContext:
             account=self.account,
             device=self.critical_device,
             memory=self.memory,
+            snapshots=self.snapshots,
             kernels=self.kernel_calls,
             ops=self.op_calls,
-            whole_plan=self.plan,
+            plan_of=lambda: cast("RankContext", context()).plan,
             compute_of=lambda: cast("RankContext", context()).compute,
             workload=self.workload.kind,
         )
@@ -177,7 +180,14 @@ class RankContext:
     @shared
     def memory(self) -> list[DeviceMemory]:
         """The memory of each device."""
+        if self.snapshots:
+            return [memory_of_snapshot(self.whole_trace, found) for found in self.snapshots]
         return memory_use(self.trace, self.steps)
+
+    @shared
+    def snapshots(self) -> list[Explained]:
+        """Each device of a memory snapshot, explained; none of any other profile."""
+        return explain(self.whole_trace)
 
     @shared
     def thread_names(self) -> pl.Series:

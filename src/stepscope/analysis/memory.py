@@ -105,11 +105,29 @@ class Recorded:
 
     def live_at(self, time_ns: int, total: int | None) -> pl.DataFrame:
         """What was live then: kind, op, scope, bytes; together they are the total."""
+        if self.has_kinds:
+            return self._by_recorded_kind(time_ns)
         return _by_kind(self._live(time_ns), total) if self.has_addresses else _nothing_live(total)
 
     def known_at(self, time_ns: int) -> int:
         """Bytes of what was live then and whose allocation was recorded."""
+        if self.has_kinds:
+            return int(self._by_recorded_kind(time_ns).filter(pl.col("kind") != "unknown")["bytes"].sum())
         return int(self._live(time_ns)["bytes"].sum())
+
+    @property
+    def has_kinds(self) -> bool:
+        """Whether the recorder itself says what each allocation is."""
+        return self.rows["kind"].count() > 0
+
+    def _by_recorded_kind(self, time_ns: int) -> pl.DataFrame:
+        """What was live then, by the kinds of a recorder that follows every change."""
+        before = self.rows.filter(pl.col("time_ns") <= time_ns).with_columns(pl.col("kind").cast(pl.String))
+        summed = before.group_by("kind").agg(pl.col("bytes").sum()).filter(pl.col("bytes") > 0)
+        nothing = pl.lit(None, dtype=pl.String)
+        return summed.select("kind", op=nothing, scope=nothing, bytes="bytes").sort(
+            "bytes", "kind", descending=[True, False]
+        )
 
     @property
     def has_addresses(self) -> bool:
@@ -159,7 +177,7 @@ def _of_device(trace: Trace, steps: Steps, found: Recorded) -> DeviceMemory:
     peak_row = rows.row(int(rows["allocated"].arg_max() or 0), named=True)
     peak, at = peak_row["allocated"], peak_row["time_ns"]
     known = found.known_at(at)
-    has_addresses = found.has_addresses
+    has_addresses = found.has_addresses or found.has_kinds
     reserved = peak_row["reserved"]
     return DeviceMemory(
         device=device,
@@ -172,7 +190,7 @@ def _of_device(trace: Trace, steps: Steps, found: Recorded) -> DeviceMemory:
         timeline=timeline(rows),
         at_peak=found.live_at(at, peak),
         growth_bytes_per_step=_growth(rows, steps),
-        never_freed_bytes=_never_freed(lives, steps) if has_addresses else None,
+        never_freed_bytes=_never_freed(lives, steps) if found.has_addresses else None,
         fragmentation=round(1 - peak / reserved, 4)
         if reserved and peak is not None and reserved >= peak
         else None,

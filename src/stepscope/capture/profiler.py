@@ -13,7 +13,7 @@ from typing import Any
 
 from stepscope.capture.annotate.annotate import Annotation, Function, look_for_torch
 from stepscope.capture.annotate.nvtx import ranges
-from stepscope.capture.backends import detect, exclusive, light_of
+from stepscope.capture.backends import detect, exclusive, light_of, out_of_memory
 from stepscope.capture.backends.base import Options
 from stepscope.capture.backends.waits import wait_for_devices
 from stepscope.capture.files.published import Published
@@ -120,6 +120,8 @@ class Profiler:
         self._is_running = True
         active.profiler = self
         look_for_torch()
+        if self._settings.options.memory:
+            out_of_memory.watch.start(self._settings.folder)
         if self._nvtx:
             active.nvtx = ranges(self._troubles)
         self._exits.watch()
@@ -152,6 +154,7 @@ class Profiler:
             self._leave()
             self._note_after()
         finally:
+            out_of_memory.watch.stop()
             self._ring.close()
             self._waits.forget()
             if active.profiler is self:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import polars as pl
 
 from stepscope.diffs.data.model import Batch, Row
-from stepscope.diffs.data.samples import Samples
+from stepscope.diffs.data.samples import HELD, Samples
 from stepscope.diffs.explain.lines import PrecisionChange
 from stepscope.diffs.explain.wording import describe_formats
 from stepscope.diffs.noise.machine_speed import HOST
@@ -87,12 +87,19 @@ def compare_memory(a: Samples, b: Samples) -> list[Row]:
         if count > DIFF_DEVICES
     }
     ours, theirs = (_keep_fullest(each, crowded) for each in both)
+    if any(HELD in name for name in ours) and any(HELD in name for name in theirs):
+        ours, theirs = _with_absent(ours, theirs), _with_absent(theirs, ours)
     rows = [make_plain_row(name, ours.get(name), theirs.get(name), "bytes") for name in {**ours, **theirs}]
     for row in rows:
         share = HOST_MEMORY_NOISE if row.name == HOST else DEVICE_MEMORY_NOISE
         least = max(MEMORY_NOISE_BYTES, share * max(row.a or 0, row.b or 0))
         row.significant = row.a is not None and row.b is not None and abs(row.difference) > least
     return sorted(rows, key=lambda row: (-abs(row.difference), row.name))
+
+
+def _with_absent(ours: Mapping[str, int], theirs: Mapping[str, int]) -> dict[str, int]:
+    """What only the other snapshot holds is 0 in this one."""
+    return {**{name: 0 for name in theirs if HELD in name}, **ours}
 
 
 def _find_kind(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
@@ -11,9 +11,11 @@ from stepscope.analysis.context import RankContext
 from stepscope.analysis.kernels.names.dtypes import of_op
 from stepscope.analysis.ops.calls import launched_work
 from stepscope.analysis.options import Options
+from stepscope.analysis.snapshot.explain import Explained
+from stepscope.analysis.snapshot.words import call, name_file
 from stepscope.analysis.steps.find import WHOLE
 from stepscope.diffs.data.match import LINE_OF_FUNCTION
-from stepscope.diffs.data.samples import Samples, Side, TableName, combine_ranks, conform_table
+from stepscope.diffs.data.samples import HELD, Samples, Side, TableName, combine_ranks, conform_table
 from stepscope.profiles.cache import background
 from stepscope.profiles.profile import Profile
 from stepscope.registers.policy.diffs import DIFF_NAMES_PER_PART
@@ -209,7 +211,24 @@ def _collect_memory(context: RankContext) -> pl.DataFrame:
         for each in context.memory
     ]  # fmt: skip
     schema = {"name": pl.String, "peak_bytes": pl.Int64, "reserved_bytes": pl.Int64}
-    return pl.DataFrame(rows, schema=schema)
+    held = [
+        pl.DataFrame(list(_name_holders(each)), schema=schema, orient="row") for each in context.snapshots
+    ]
+    return pl.concat([pl.DataFrame(rows, schema=schema), *held])
+
+
+def _name_holders(found: Explained) -> Iterator[tuple[str, int, None]]:
+    """What each function of a snapshot holds, by kind. Lines are left out: they move with every edit."""
+    held: dict[str, int] = {}
+    for kind, file, function, size in found.by_line.select(
+        "kind", "site_file", "site_function", "bytes"
+    ).iter_rows():
+        where = (
+            f"{name_file(file)}{'' if function == '<module>' else f' in {function}'}" if file else "no line"
+        )
+        name = f"{call(kind)}{HELD}{where}"
+        held[name] = held.get(name, 0) + size
+    yield from ((name, size, None) for name, size in held.items())
 
 
 def name_memory(kind: str, device: int | None, source: str) -> str:

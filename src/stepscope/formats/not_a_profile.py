@@ -72,19 +72,13 @@ def describe_bytes(head: bytes) -> str:
             f"it is {inside}; unpack it first if it holds a profile" if "zip" in inside else f"it is {inside}"
         )
     if head.startswith(_PICKLES):
-        return _pickle(head)
+        return "it is a Python pickle, which is never opened here: pickles can run code"
     for magic, what in _MAGIC:
         if head.startswith(magic):
             return f"it is {what}"
     if b"\0" in head[:1024]:
         return "it is binary, and of no format that is known here"
     return "it is JSON, but a single value" if _is_json(head) else "it is text, but not JSON"
-
-
-def _pickle(head: bytes) -> str:
-    if b"segments" in head or b"device_traces" in head:
-        return "it is a CUDA memory snapshot, a pickle, which is never opened here; open it with PyTorch's memory_viz"
-    return "it is a Python pickle, which is never opened here: pickles can run code"
 
 
 def _is_json(text: bytes) -> bool:
@@ -102,7 +96,7 @@ def describe_json(found: JsonEvents) -> str:
     if "nodes" in header and ("schema" in header or "pid" in header):
         return "it is a PyTorch execution trace, which has no times; put it beside a profile of the same process by torch.profiler"
     if "segments" in header and "device_traces" in header:
-        return "it is a CUDA memory snapshot; open it with PyTorch's memory_viz"
+        return "it is a CUDA memory snapshot as JSON; stepscope reads the pickle that torch.cuda.memory._dump_snapshot writes"
     if "speedscope" in str(header.get("$schema", "")):
         return "it is a speedscope profile"
     if "nbformat" in header:

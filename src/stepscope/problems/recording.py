@@ -9,6 +9,20 @@ _WRITABLE = "Use a folder that has free space and that this user can write to."
 
 ENTRIES = (
     Entry(
+        "no-history",
+        "warning",
+        "The memory snapshot has no history",
+        "Recording of the history was not switched on before the snapshot, so the peak, the order of allocations and growth are unknown.",
+        "Call torch.cuda.memory._record_memory_history() at the start of the job.",
+    ),
+    Entry(
+        "no-allocation-stacks",
+        "warning",
+        "The memory snapshot names no lines",
+        "No allocation has a Python stack: stacks were switched off, or recording began after everything had been allocated.",
+        "Call torch.cuda.memory._record_memory_history(stacks='python') at the start of the job, before the model is made.",
+    ),
+    Entry(
         "no-device-events",
         "error",
         "Work was launched on a device, but none of it was recorded",

@@ -28,6 +28,7 @@ MODULES = (
     "policy.capture",
     "policy.steps",
     "policy.tables",
+    "policy.snapshot",
     "policy.graphs",
     "policy.ranks",
     "policy.diffs",

@@ -34,6 +34,8 @@ class Draft:
     kernels: pl.DataFrame = field(default_factory=_no_rows)
     copies: pl.DataFrame = field(default_factory=_no_rows)
     memory: pl.DataFrame = field(default_factory=_no_rows)
+    blocks: pl.DataFrame = field(default_factory=_no_rows)
+    frames: pl.DataFrame = field(default_factory=_no_rows)
     collectives: pl.DataFrame = field(default_factory=_no_rows)
     counters: pl.DataFrame = field(default_factory=_no_rows)
     modules: pl.DataFrame = field(default_factory=_no_rows)

@@ -49,6 +49,7 @@ def finish(draft: Draft) -> Trace:
     tables["ops"] = with_module_scopes(_with_python_parent(tables["ops"], events), events)
     tables["kernels"] = _with_launching_op(tables["kernels"], tables["links"], events)
     tables |= {"events": events, "tracks": tracks, "counters": draft.counters, "modules": draft.modules}
+    tables |= {"blocks": draft.blocks, "frames": draft.frames}
     info = _with_devices(checked(draft.info, draft.problems), tracks, events)
     tables["memory"] = renumbered_memory(tables["memory"], info.devices)
     tables |= {"traces": info.frame(), "problems": draft.problems.frame()}

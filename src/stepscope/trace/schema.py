@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 # Names repeat by the thousand, so they are held once. One set of categories for all columns and all traces lets
 # the traces of many ranks be put together without translating them.
@@ -110,6 +110,31 @@ TABLES: dict[str, Columns] = {
         "address": pl.UInt64,
         "total_allocated": pl.Int64,
         "total_reserved": pl.Int64,
+        "action": Text,
+        "stack": pl.UInt32,
+        "kind": Text,
+    },
+    # The state of an allocator at one moment: every block of every segment.
+    "blocks": {
+        "device": pl.Int32,
+        "stream": pl.Int64,
+        "segment": pl.UInt64,
+        "segment_bytes": pl.Int64,
+        "segment_kind": Text,
+        "address": pl.UInt64,
+        "bytes": pl.Int64,
+        "requested": pl.Int64,
+        "state": Text,
+        "stack": pl.UInt32,
+        "time_ns": pl.Int64,
+    },
+    # The frames of the stacks that `memory` and `blocks` name, the innermost first.
+    "frames": {
+        "stack": pl.UInt32,
+        "depth": pl.UInt16,
+        "function": Text,
+        "file": Text,
+        "line": pl.Int32,
     },
     "collectives": {
         "event": pl.UInt32,

@@ -75,11 +75,6 @@ BINARY: list[tuple[str, bytes, str]] = [
         pickle.dumps({"a": 1}, 4),
         "it is a Python pickle, which is never opened here: pickles can run code",
     ),
-    (
-        "snapshot",
-        pickle.dumps(SNAPSHOT, 4),
-        "it is a CUDA memory snapshot, a pickle, which is never opened here; open it with PyTorch's memory_viz",
-    ),
     ("numpy", b"\x93NUMPY\x01\0", "it is a NumPy array"),
     ("parquet", b"PAR1\x15\0", "it is a Parquet file"),
     ("zstd", b"\x28\xb5\x2f\xfd\0", "it is packed with Zstandard; unpack it first: zstd -d"),
@@ -123,7 +118,11 @@ DOCUMENTS: list[tuple[str, Any, str]] = [
         },
         "it is a PyTorch execution trace, which has no times; put it beside a profile of the same process by torch.profiler",
     ),
-    ("memory snapshot", SNAPSHOT, "it is a CUDA memory snapshot; open it with PyTorch's memory_viz"),
+    (
+        "memory snapshot",
+        SNAPSHOT,
+        "it is a CUDA memory snapshot as JSON; stepscope reads the pickle that torch.cuda.memory._dump_snapshot writes",
+    ),
     (
         "speedscope",
         {

@@ -25,7 +25,7 @@ LIST: dict[str, list[tuple[str, str, str]]] = {
     ],
     "JSON that is not a trace": [
         ("formats/bad_input/test_files.py", "test_json_that_is_no_trace", "it is a PyTorch execution trace, which has no times; put it beside a profile of the same process by torch.profiler"),
-        ("formats/bad_input/test_files.py", "test_json_that_is_no_trace", "it is a CUDA memory snapshot; open it with PyTorch's memory_viz"),
+        ("formats/bad_input/test_files.py", "test_json_that_is_no_trace", "it is a CUDA memory snapshot as JSON; stepscope reads the pickle that torch.cuda.memory._dump_snapshot writes"),
         ("formats/bad_input/test_files.py", "test_json_that_is_no_trace", "its members are 'loss', 'lr'"),
     ],
     "other files: Excel, pickles, databases": [

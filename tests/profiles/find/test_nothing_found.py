@@ -27,7 +27,8 @@ def test_a_folder_without_profiles(tmp_path: Path) -> None:
         "  a.py, b.py, c.py and 1 more: not a profile, by its name (.py)\n"
         "  data.json: JSON without traceEvents, not a trace\n"
         "  notes.md: not a profile, by its name (.md)\n"
-        "Supported: Chrome trace JSON, Nsight Systems (*.sqlite, by nsys export), PyTorch (*.pt.trace.json[.gz]), TensorFlow and JAX (*.xplane.pb), "
+        "Supported: Chrome trace JSON, JAX device memory profiles (*.prof), Nsight Systems (*.sqlite, by nsys export), "
+        "PyTorch (*.pt.trace.json[.gz]), PyTorch memory snapshots (*.pickle), PyTorch memory timelines (*.raw.json.gz), TensorFlow and JAX (*.xplane.pb), "
         "TensorFlow event files with RunMetadata, dumps of PyTorch's flight recorder (nccl_trace_rank_*), rocprofv3 (*_results.json)."
     )
 

@@ -27,7 +27,16 @@ def test_names_of_profiles(name: str, hint: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["trace.json", "a.json.gz", "events.out.tfevents.1794703456.vm", "model.pb", "noending"]
+    "name",
+    [
+        "trace.json",
+        "a.json.gz",
+        "events.out.tfevents.1794703456.vm",
+        "model.pb",
+        "noending",
+        "snapshot.pickle",
+        "mem.pkl",
+    ],
 )
 def test_names_that_do_not_tell(name: str) -> None:
     assert skipped.by_name(name) == skipped.LOOK_INSIDE
@@ -43,8 +52,6 @@ def test_names_that_do_not_tell(name: str) -> None:
         ("vm.memory_profile.json.gz", "made by XProf"),
         ("x.pt.trace.json.tmp", "a writer that died"),
         (".hidden.json", "hidden"),
-        ("snapshot.pickle", "never opened"),
-        ("mem.pkl", "never opened"),
         ("execution_trace_0.json", "execution trace"),
         ("report.nsys-rep", "Nsight"),
         ("torch.pftrace", "Perfetto"),

@@ -18,6 +18,7 @@ from stepscope.registers.calibration.launches import HOST_DEVICE_CLOCK_NS
 from stepscope.registers.policy.capture import DEFECT_SHOWN, DEFECT_WARNS
 from stepscope.trace.graphs import captured_calls
 from stepscope.trace.problems import Problem, problem
+from stepscope.trace.snapshot import is_snapshot
 from stepscope.trace.trace import Trace
 from stepscope.units import duration
 
@@ -25,7 +26,9 @@ _LAUNCHES = r"(?i)launch(cooperative)?kernel|moduleLaunch"
 
 
 def capture_problems(trace: Trace, steps: Steps) -> list[Problem]:
-    """The problems of one rank's capture."""
+    """The problems of one rank's capture; of a memory snapshot its reader has said all."""
+    if is_snapshot(trace):
+        return []
     return [
         *_steps(steps),
         *_launches(trace),

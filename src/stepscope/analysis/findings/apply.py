@@ -27,6 +27,11 @@ def apply_rules(case: Case) -> list[Finding]:
     return sorted(fitted(case, case.earlier), key=order)
 
 
+def apply_memory_rules(case: Case) -> list[Finding]:
+    """What threatens the run, of a recording that has no time to account for."""
+    return [found for rule in find_rules() if rule.class_ == "memory" for found in rule.findings(case)]
+
+
 def judge(case: Case) -> dict[str, list[pl.Series]]:
     """Apply the rules in their turn, once for the case: the slices that each finding claimed, by its code."""
     if case.owned is None:

@@ -23,6 +23,7 @@ from stepscope.analysis.host.place import Place
 from stepscope.analysis.kernels.device_peaks import Peaks, peaks
 from stepscope.analysis.memory import DeviceMemory
 from stepscope.analysis.replay.plan import SPEEDS, USUAL, Plan
+from stepscope.analysis.snapshot.explain import Explained
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.usual import outliers, usual
 from stepscope.native.host import replay as native
@@ -66,8 +67,9 @@ class Case:
     memory: list[DeviceMemory]
     kernels: pl.DataFrame  # kernels.kernel_calls
     ops: pl.DataFrame  # ops.op_calls
-    whole_plan: Plan
+    plan_of: Callable[[], Plan]
     compute_of: Callable[[], ComputeAccount]
+    snapshots: list[Explained] = field(default_factory=list)  # each device of a memory snapshot
     workload: str | None = None  # inference or training, where that is known
     earlier: list[Finding] = field(
         default_factory=list
@@ -146,7 +148,7 @@ class Case:
     def plan(self) -> Plan:
         """The usual steps, ready to be replayed without the profiler's share."""
         usual = self.lengths["step"].is_in(self.outliers["step"].implode())
-        return self.whole_plan.counting([place for place, out in enumerate(usual) if not out])
+        return self.plan_of().counting([place for place, out in enumerate(usual) if not out])
 
     @cached_property
     def played(self) -> dict[str, float]:

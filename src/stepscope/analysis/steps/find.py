@@ -30,6 +30,7 @@ from stepscope.analysis.steps.windows import (
 )
 from stepscope.analysis.steps.work import DEVICE_WORK, place_in
 from stepscope.trace.frames import take_largest, take_smallest
+from stepscope.trace.snapshot import is_snapshot
 from stepscope.trace.trace import Trace
 
 __all__ = ["WHOLE", "Steps", "devices_with_work", "find_steps", "steps_of_events"]
@@ -80,6 +81,8 @@ def find_steps(
 
     `agreed` is the region that the ranks agreed on.
     """
+    if is_snapshot(trace):  # a memory snapshot has no work that takes time
+        return Steps("none", None, NO_STEPS, pl.DataFrame(schema=WINDOWS))
     region = None if whole else _region_steps(trace, step_name, agreed)
     if region is not None:
         return region

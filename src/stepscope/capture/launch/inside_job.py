@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stepscope.capture.launch.environment import END, LISTEN, MAIN, PLAN, plan_of, write_note
@@ -45,6 +46,7 @@ def begin() -> None:
         from stepscope.capture.trial.scratch import Scratch
 
         Scratch(os.environ[END]).watch()
+    after_import("torch.cuda", _launched.watch_memory)
     watch(_loop)
     for name in _FRAMEWORKS:
         after_import(name, _watch_turns)
@@ -91,6 +93,12 @@ class Launched:
         self._whole: Whole | None = None
         self._records_itself: str | None = None
         self.start_over()
+
+    def watch_memory(self, _module: Any) -> None:
+        """An out-of-memory error leaves a snapshot, whenever it comes."""
+        from stepscope.capture.backends.out_of_memory import watch as memory
+
+        memory.start(Path(self._plan.folder).absolute(), for_good=True)
 
     def record_whole(self) -> None:
         """Record the process lightly until it shows a loop: it may have none."""

@@ -27,6 +27,7 @@ TableName = Literal[
     "memory",
     "clip",
 ]
+HELD = " at "  # between what is held and the function that holds it, in names of memory
 SCHEMAS: dict[TableName, Schema] = {
     "cells": {**CELL, "ns": pl.Int64},
     "parts": {**CELL, "part": pl.String, "ns": pl.Int64},

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from stepscope.diffs.data.judged import JudgedRows
 from stepscope.diffs.data.model import Batch, Line, Row, Tail
+from stepscope.diffs.data.samples import HELD
 from stepscope.diffs.explain import wording
 from stepscope.diffs.explain.call_counts import CallChanges, explain_call_counts
 from stepscope.diffs.explain.ranks import WAITS, RankChange
@@ -271,7 +272,10 @@ def _explain_collectives(rows: JudgedRows) -> list[Line]:
 
 def _explain_memory(rows: JudgedRows) -> list[Line]:
     changed = [row for row in rows.memory if row.significant]
-    return [_make_line(row, "memory", f"peak memory of {row.name}") for row in changed]
+    return [
+        _make_line(row, "memory", row.name if HELD in row.name else f"peak memory of {row.name}")
+        for row in changed
+    ]
 
 
 def _explain_unnamed_parts(evidence: Evidence, lines: Sequence[Line]) -> list[Line]:

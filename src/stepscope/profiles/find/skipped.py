@@ -11,7 +11,6 @@ from stepscope.formats.not_a_profile import describe_bytes
 from stepscope.formats.reader import Format
 from stepscope.formats.registry import find_formats
 
-PICKLE = "a pickle, perhaps a memory snapshot: pickles can run code, so it is never opened"
 EXECUTION_TRACE = "an execution trace (operators and tensors, no times): it only completes the profile of the same process in its folder"
 FROM_XPLANE = "made by XProf or TensorBoard from the xplane.pb"
 NSYS_REPORT = "a report of Nsight Systems: export it with `nsys export --type sqlite FILE`"
@@ -51,7 +50,6 @@ _NEVER = (
 )
 # Unless a format, which may come from a plug-in, has this suffix.
 _OTHERS = (
-    (re.compile(r"\.(pkl|pickle)(\.gz)?$"), PICKLE),
     (re.compile(r"\.(nsys-rep|qdrep)$"), NSYS_REPORT),
     (re.compile(r"\.qdstrm$"), "a raw recording of Nsight Systems: open it there first, then export it"),
     (re.compile(r"\.ncu-rep$"), "a report of Nsight Compute, which is not read"),

@@ -13,6 +13,7 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.host.place import Place
 from stepscope.reports.model.critical_path import CriticalPath, PathRow
 from stepscope.reports.model.hang import Hang, HangCall, HangGroup
+from stepscope.reports.model.memory_snapshot import MemorySnapshot
 from stepscope.reports.model.ranks import (
     Arrival,
     CollectiveRow,
@@ -297,9 +298,10 @@ class MemoryDevice(msgspec.Struct, kw_only=True):
 
 
 class Memory(msgspec.Struct, kw_only=True):
-    """Memory, a row per device."""
+    """Memory, a row per device; `snapshot` explains a memory snapshot, a row per device too."""
 
     devices: list[MemoryDevice] = []
+    snapshot: list[MemorySnapshot] = []
 
 
 class Gap(msgspec.Struct, kw_only=True):

@@ -19,6 +19,7 @@ from stepscope.registers.policy.tables import (
     REPORT_WIDTH,
 )
 from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Report
+from stepscope.reports.render.brief_memory import memory_lines
 from stepscope.reports.render.terminal import drawn as draw_table
 from stepscope.reports.render.text_grid import GAP, INDENT, bar, fold, lines
 from stepscope.reports.tables.tables import tables_of
@@ -118,6 +119,8 @@ def _hang(report: Report, width: int) -> list[Text]:
 
 
 def _account(report: Report, width: int, most: int) -> list[Text]:
+    if report.memory.snapshot:
+        return memory_lines(report, width, most)
     if not report.breakdown:
         return []
     steps = own_steps(report)

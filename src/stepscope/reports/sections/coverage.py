@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.reports.model.report import Coverage, Gap
 from stepscope.reports.sections.section import Section
+from stepscope.trace.snapshot import is_snapshot
 
 _FIGURES = ("runtime", "device_time", "memory", "shapes", "stacks", "step_time")
 
@@ -28,6 +29,8 @@ class RankCoverage:
 def of_rank(context: RankContext) -> RankCoverage:
     """The rank's shares and gaps."""
     found = analysis.coverage(context.trace, context.op_calls, context.account)
+    if is_snapshot(context.whole_trace):  # nobody asked it for times
+        found = replace(found, gaps=[])
     return RankCoverage(found, context.trace.info.world_size)
 
 

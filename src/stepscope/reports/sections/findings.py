@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.findings.apply import apply_rules, replay_together
+from stepscope.analysis.findings.apply import apply_memory_rules, apply_rules, replay_together
 from stepscope.analysis.findings.finding import Finding, Interval, order
 from stepscope.analysis.options import Options
 from stepscope.profiles.ranks import spans
@@ -26,7 +26,7 @@ class OfRank:
 def of_rank(context: RankContext) -> OfRank:
     """The findings on the rank's critical device."""
     if context.steps.windows.is_empty():
-        return OfRank(context.rank, [], None)
+        return OfRank(context.rank, apply_memory_rules(context.case) if context.snapshots else [], None)
     case = context.case
     found = apply_rules(case)
     if context.steps.is_whole:

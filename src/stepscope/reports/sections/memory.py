@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -11,18 +12,33 @@ from stepscope.analysis.context import RankContext
 from stepscope.analysis.memory import DeviceMemory
 from stepscope.analysis.options import Options
 from stepscope.reports.columns import capped
+from stepscope.reports.model.memory_snapshot import MemorySnapshot
 from stepscope.reports.model.report import LiveRow, Memory, MemoryDevice
 from stepscope.reports.sections.section import Section
+from stepscope.reports.snapshot import describe_snapshot
 
 
-def of_rank(context: RankContext) -> list[MemoryDevice]:
-    """The devices whose memory the rank recorded."""
-    return [_device(found, context) for found in context.memory]
+@dataclass(frozen=True)
+class OfRank:
+    """The devices whose memory the rank recorded, and those of its snapshot."""
+
+    devices: list[MemoryDevice]
+    snapshot: list[MemorySnapshot]
 
 
-def joined(ranks: Sequence[list[MemoryDevice]], options: Options) -> Mapping[str, Any]:
+def of_rank(context: RankContext) -> OfRank:
+    """The devices of one rank."""
+    return OfRank(
+        [_device(found, context) for found in context.memory],
+        [describe_snapshot(found, context.rank, context.options.limit) for found in context.snapshots],
+    )
+
+
+def joined(ranks: Sequence[OfRank], options: Options) -> Mapping[str, Any]:
     """All devices of all ranks."""
-    return {"memory": Memory(devices=[device for rank in ranks for device in rank])}
+    devices = [device for rank in ranks for device in rank.devices]
+    snapshots = [device for rank in ranks for device in rank.snapshot]
+    return {"memory": Memory(devices=devices, snapshot=snapshots)}
 
 
 def _device(found: DeviceMemory, context: RankContext) -> MemoryDevice:

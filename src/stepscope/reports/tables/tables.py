@@ -11,6 +11,7 @@ from stepscope.reports.model.report import BreakdownRow, OpRow, PhaseRow, Region
 from stepscope.reports.tables.hang import hang_tables
 from stepscope.reports.tables.ranks import rank_tables
 from stepscope.reports.tables.roofline import roofline_tables
+from stepscope.reports.tables.snapshot import snapshot_tables
 from stepscope.reports.tables.table import Column, Table, table
 from stepscope.reports.wording.memory import fullness, where
 from stepscope.reports.wording.parts import part
@@ -440,6 +441,7 @@ def _memory(report: Report) -> list[Table]:
     return [
         table("memory", "memory", _MEMORY, rows),
         table("memory_at_peak", "live at the peak", _LIVE, live, total=total),
+        *snapshot_tables(report),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from stepscope.analysis.snapshot.words import call
 from stepscope.names import short_name
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.tables import (
@@ -13,10 +14,12 @@ from stepscope.registers.policy.tables import (
     WORTH_BLAMING,
     WORTH_PROMISING,
 )
-from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Report
+from stepscope.reports.model.memory_snapshot import MemorySnapshot
+from stepscope.reports.model.report import BreakdownRow, Finding, MemoryDevice, Problem, Report
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.summary import in_order, longest_names, speedup
 from stepscope.reports.wording.values import share
+from stepscope.units import size
 
 _LEAST_SHARE = 1e-6  # an MFU that was rounded to zero is not zero
 _CLASSES = 3  # of kernels, or ops, that are named
@@ -26,6 +29,8 @@ _HEAD = re.compile(r"^.*?(?=: |; |\. | \(|\.?$)")
 def write_sentence(report: Report) -> str:
     """The verdict and the figures behind it, for people who read nothing else."""
     basis = report.steps.sentence
+    if report.memory.snapshot or report.profile.format == "memory_timeline":
+        return _without_account(report)
     if not report.breakdown:
         return " ".join(piece for piece in (_without_account(report), basis) if piece)
     use = f"{raised(_use(report))}{_kernels(report)}."
@@ -80,7 +85,29 @@ def _without_account(report: Report) -> str:
     error = _first_error(report)
     if error is not None:
         return f"{error.title}."
+    threat = next((found for found in report.findings if found.class_ == "memory"), None)
+    if threat is not None:
+        return f"{threat.title}. {threat.detail}"
+    if report.memory.snapshot:
+        return _held(report.memory.snapshot)
+    peaks = [each for each in report.memory.devices if each.peak_bytes and each.device_kind != "cpu"]
+    if peaks and report.profile.format == "memory_timeline":
+        return _peak(max(peaks, key=lambda each: each.peak_bytes or 0))
     return "The profile has no steps, and no work that could be accounted for."
+
+
+def _held(devices: list[MemorySnapshot]) -> str:
+    """What the device that holds most holds, by kind."""
+    most = max(devices, key=lambda each: each.allocated_bytes)
+    kinds = ", ".join(
+        f"{size(row.bytes)} {call(row.kind)}" for row in most.kinds[:_CLASSES] if row.kind != "cached"
+    )
+    return f"{size(most.allocated_bytes)} are in use on device {most.device}: {kinds}."
+
+
+def _peak(device: MemoryDevice) -> str:
+    kinds = ", ".join(f"{size(row.bytes)} {call(row.kind)}" for row in device.at_peak[:_CLASSES])
+    return f"The peak is {size(device.peak_bytes or 0)}: {kinds}."
 
 
 def _first_error(report: Report) -> Problem | None:

@@ -1,0 +1,127 @@
+"""A memory snapshot explained: what was live when the allocator gave up (or when the snapshot was taken), by kind and by line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from stepscope.analysis.host.place import Place
+from stepscope.analysis.snapshot.change import Change
+from stepscope.analysis.snapshot.changes import list_changes
+from stepscope.analysis.snapshot.fragments import Fragments, find_fragments
+from stepscope.analysis.snapshot.growth import SITE, Growing, Kept, find_growing, find_kept
+from stepscope.analysis.snapshot.kinds import with_kinds
+from stepscope.analysis.snapshot.lives import list_allocations, list_live, live_at
+from stepscope.analysis.snapshot.stacks import describe_stacks
+from stepscope.trace.snapshot import is_snapshot
+from stepscope.trace.trace import Trace
+
+_INNER = ("inner_file", "inner_line", "inner_function")
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One device. `by_kind`: kind, bytes, blocks. `by_line`: kind, site_*, inner_*, bytes, blocks; both the largest first."""
+
+    device: int
+    failed: bool
+    asked: int | None
+    failed_at: Place | None
+    allocated: int
+    at_peak: pl.DataFrame
+    peak_bytes: int
+    by_kind: pl.DataFrame
+    by_line: pl.DataFrame
+    kept: list[Kept]
+    growing: list[Growing]
+    fragments: Fragments
+    changes: list[Change]
+    known_share: float
+
+
+def explain(trace: Trace) -> list[Explained]:
+    """Each device of the snapshot; none where the trace is none."""
+    if not is_snapshot(trace) or trace.memory["kind"].count():  # a timeline has kinds, and no addresses
+        return []
+    stacks = describe_stacks(trace)
+    failures = trace.info.capture_options.get("out_of_memory")
+    return [
+        _explain_device(trace, int(device), stacks, _last_failure(failures, int(device)))
+        for device in pl.concat([trace.blocks["device"], trace.memory["device"]]).unique().sort()
+    ]
+
+
+def _last_failure(failures: Any, device: int) -> dict[str, Any] | None:
+    rows = failures if isinstance(failures, list) else []
+    mine = [row for row in rows if isinstance(row, dict) and row.get("device") == device]
+    return mine[-1] if mine else None
+
+
+def _explain_device(
+    trace: Trace, device: int, stacks: pl.DataFrame, failure: dict[str, Any] | None
+) -> Explained:
+    allocations = list_allocations(trace, device)
+    history = trace.memory.filter(pl.col("device") == device)
+    at_end = list_live(trace, device, allocations)
+    live = at_end.select("stack", "bytes", "place", "requested")
+    if failure is not None:
+        place = int(history["time_ns"].search_sorted(failure["time_ns"], side="right")) - 1
+        live = live if place == len(history) - 1 else live_at(at_end, allocations, place)
+    named = with_kinds(live, allocations, stacks)
+    kept = find_kept(named, allocations, stacks)
+    growing = find_growing(named, allocations, stacks)
+    blocks = trace.blocks.filter(pl.col("device") == device)
+    fragments = find_fragments(blocks, with_kinds(at_end, allocations, stacks))
+    asked = int(failure["asked"]) if failure is not None else None
+    expandable = bool((blocks["segment_kind"].cast(pl.String) == "expandable").any())
+    allocated = int(named["bytes"].sum())
+    at_peak, peak = _peak(history, at_end, allocations, stacks, named, allocated)
+    return Explained(
+        device=device,
+        failed=failure is not None,
+        asked=asked,
+        failed_at=_place_of(stacks, failure),
+        allocated=allocated,
+        at_peak=at_peak,
+        peak_bytes=peak,
+        by_kind=_summed(named, ["kind"]),
+        by_line=_summed(named, ["kind", *SITE, *_INNER]),
+        kept=kept,
+        growing=growing,
+        fragments=fragments,
+        changes=list_changes(named, kept, growing, fragments, asked or 0, expandable),
+        known_share=int(named.filter(pl.col("site_file").is_not_null())["bytes"].sum()) / max(1, allocated),
+    )
+
+
+def _peak(
+    history: pl.DataFrame,
+    at_end: pl.DataFrame,
+    allocations: pl.DataFrame,
+    stacks: pl.DataFrame,
+    named: pl.DataFrame,
+    allocated: int,
+) -> tuple[pl.DataFrame, int]:
+    """kind, site_*, bytes of what was live at the highest total, and that total."""
+    place = history["total_allocated"].arg_max()
+    top = int(history["total_allocated"][place]) if place is not None else 0
+    if place is None or top <= allocated:
+        return _summed(named, ["kind", *SITE]), allocated
+    rows = with_kinds(live_at(at_end, allocations, place), allocations, stacks)
+    return _summed(rows, ["kind", *SITE]), top
+
+
+def _place_of(stacks: pl.DataFrame, failure: dict[str, Any] | None) -> Place | None:
+    if failure is None or failure.get("stack") is None:
+        return None
+    found = stacks.filter(pl.col("stack") == failure["stack"])
+    if found.is_empty() or found["site_file"][0] is None:
+        return None
+    return Place(found["site_file"][0], int(found["site_line"][0] or 0), found["site_function"][0] or "")
+
+
+def _summed(rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    summed = rows.group_by(by).agg(pl.col("bytes").sum(), blocks=pl.len())
+    return summed.sort("bytes", *by, descending=[True, *(False for _ in by)], nulls_last=True)

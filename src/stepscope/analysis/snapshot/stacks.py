@@ -1,0 +1,92 @@
+"""What the stack of an allocation says: the line of the program that asked for it, and what it is likely for.
+
+The site of an allocation is the innermost frame of the user's own code outside all modules: for activations the line that calls the
+model, for weights the line that makes it, for optimizer state the line of `step()`. The frames further in are its `inner` place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from stepscope.trace.trace import Trace
+
+_LIBRARY = r"site-packages|dist-packages|/lib/python3|^<|^$|^\?\?|/torch/(nn|optim|autograd|utils|cuda|distributed|profiler|_)|\.(cpp|cc|cu|cuh|h|hpp|c|so)(:|\.|$)"
+_NATIVE = "::"  # names of C++
+_COMPILED = r"^$|^\?\?|\.(cpp|cc|cu|cuh|h|hpp|c|so)(:|\.|$)"
+_OPTIMIZER = r"torch/optim/|/optimizers?/|bitsandbytes/optim"
+_MAKES_STATE = r"^(\w+\.)*(_?init_group|_?init_state|_lazy_init)$"
+_UPDATES = r"_(multi|single)_tensor_|_fused_|_foreach_"
+_CALLS_MODULE = r"^(\w+\.)*(_call_impl|_wrapped_call_impl)$"
+_MAKES_MODULE = r"^(\w+\.)*(_apply|to_empty|_?load_state_dict|_load_from_state_dict|from_pretrained|reset_parameters|_init_weights)$"
+_INIT = r"^(\w+\.)*__init__$"
+_IN_INIT = r"(^|\.)(__init__|<listcomp>|<genexpr>|<dictcomp>)$"
+_PARAMETERS = r"torch/nn/(parameter|init)\.py$"
+_BACKWARD = r"torch::autograd::Engine|^(\w+\.)*(_engine_run_backward|backward)$"
+_FUNCTIONAL = r"torch/(nn/functional|_refs)"
+_LOADS = r"torch/utils/data/"
+_WORKSPACE = r"getNewWorkspace|BlasLtWorkspace|getCurrentCUDABlasHandle"
+_SITE = ("file", "line", "function")
+FLAGS = (
+    "optimizer",
+    "makes_state",
+    "updates",
+    "calls",
+    "makes",
+    "backward",
+    "functional",
+    "loads",
+    "workspace",
+)
+
+
+def describe_stacks(trace: Trace) -> pl.DataFrame:
+    """A row for each stack: site_*, inner_* (null where it is the site), and what its frames reveal."""
+    frames = trace.frames.with_columns(pl.col("function", "file").cast(pl.String)).with_columns(_FLAGS)
+    if frames.is_empty():
+        return _empty()
+    entered = pl.when(pl.col("enters")).then("depth").max().over("stack")
+    users = frames.with_columns(entered=entered).filter("is_user")
+    outside = users.filter(pl.col("entered").is_null() | (pl.col("depth") > pl.col("entered")))
+    sites = _innermost(outside, "site")
+    inner = _innermost(users, "inner")
+    facts = frames.group_by("stack").agg(pl.col(FLAGS).any())
+    fallback = _innermost(frames.filter(~pl.col("is_native")), "any")
+    joined = facts
+    for each in (sites, inner, fallback):
+        joined = joined.join(each, on="stack", how="left")
+    return joined.with_columns(
+        pl.coalesce(f"site_{part}", f"inner_{part}", f"any_{part}").alias(f"site_{part}") for part in _SITE
+    ).drop([f"any_{part}" for part in _SITE])
+
+
+def _innermost(frames: pl.DataFrame, prefix: str) -> pl.DataFrame:
+    first = frames.sort("stack", "depth").unique("stack", keep="first", maintain_order=True)
+    return first.select("stack", *(pl.col(part).alias(f"{prefix}_{part}") for part in _SITE))
+
+
+def _empty() -> pl.DataFrame:
+    places: dict[str, Any] = {f"{prefix}_{part}": pl.String for prefix in ("site", "inner") for part in _SITE}
+    places |= {f"{prefix}_line": pl.Int32 for prefix in ("site", "inner")}
+    return pl.DataFrame(schema={"stack": pl.UInt32, **dict.fromkeys(FLAGS, pl.Boolean), **places})
+
+
+_function, _file = pl.col("function"), pl.col("file")
+_TESTS = {
+    "is_native": _file.str.contains(_COMPILED) | _function.str.contains(_NATIVE, literal=True),
+    "is_user": ~(_file.str.contains(_LIBRARY) | _function.str.contains(_NATIVE, literal=True)),
+    "optimizer": _file.str.contains(_OPTIMIZER),
+    "makes_state": _function.str.contains(_MAKES_STATE),
+    "updates": _function.str.contains(_UPDATES),
+    "calls": _function.str.contains(_CALLS_MODULE),
+    "makes": _function.str.contains(_MAKES_MODULE)
+    | _function.str.contains(_INIT)
+    | _file.str.contains(_PARAMETERS),
+    "enters": _function.str.contains(_CALLS_MODULE) | _function.str.contains(_IN_INIT),
+    "backward": _function.str.contains(_BACKWARD),
+    "functional": _file.str.contains(_FUNCTIONAL),
+    "loads": _file.str.contains(_LOADS),
+    "workspace": _function.str.contains(_WORKSPACE),
+}
+_FLAGS = [test.fill_null(False).alias(name) for name, test in _TESTS.items()]

@@ -1,0 +1,110 @@
+"""Write a memory snapshot when PyTorch's CUDA allocator gives up, before anything unwinds. The error itself stays as it is.
+
+The history of allocations is switched on with the stacks of allocations alone, and bounded; one that the job records itself is left
+as it is. CUDA is never initialised from here: PyTorch calls back once the job has done that.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from stepscope.capture.files.identity import identify
+from stepscope.capture.process.on_import import after_import
+from stepscope.capture.process.troubles import tell
+
+SWITCH = "STEPSCOPE_SNAPSHOT"  # in the environment: 0 to do without
+FOLDER = "out-of-memory"
+_ENTRIES = 100_000
+_MOST_SNAPSHOTS = 2  # of a process: a job that catches the error and tries again fails many times
+_LEAST_FREE_BYTES = 1 << 30
+
+
+class Watch:
+    """Snapshots of this process; `folder` is where they go, None while none are wanted."""
+
+    def __init__(self) -> None:
+        self.folder: Path | None = None
+        self.files: list[Path] = []
+        self._stays = False
+        self._is_attached = False
+        self._history_is_ours = False
+        self._cuda: Any = None
+
+    def start(self, folder: Path, for_good: bool = False) -> None:
+        """From now on, or `for_good`; as soon as the job uses CUDA. Nothing that fails here reaches the job."""
+        if self._stays or os.environ.get(SWITCH, "1") == "0":
+            return
+        self.folder, self._stays = folder, for_good
+        after_import("torch.cuda", self._wait_for_cuda)
+
+    def stop(self) -> None:
+        """No more; PyTorch keeps the observer, which then does nothing."""
+        if self._stays:
+            return
+        self.folder = None
+        if self._history_is_ours:
+            self._history_is_ours = False
+            _quietly(lambda: self._cuda.memory._record_memory_history(enabled=None))
+
+    def _wait_for_cuda(self, cuda: Any) -> None:
+        self._cuda = cuda
+        if cuda.is_available():
+            cuda._lazy_call(lambda: _quietly(self._attach))
+
+    def _attach(self) -> None:
+        if self.folder is None:
+            return
+        import torch
+
+        internal: Any = torch._C
+        is_on = getattr(internal, "_cuda_isHistoryEnabled", None)
+        if is_on is None or not is_on():
+            self._cuda.memory._record_memory_history(
+                enabled="all", context="alloc", stacks="python", max_entries=_ENTRIES
+            )
+            self._history_is_ours = True
+        if not self._is_attached:
+            internal._cuda_attach_out_of_memory_observer(self.observe)
+            self._is_attached = True
+
+    def observe(self, device: int, asked: int, *_: int) -> None:
+        """The allocator has given up; called with the interpreter's lock, before the error is raised."""
+        try:
+            self._write(device, asked)
+        except BaseException as error:  # the job's own error is the one that counts
+            tell(f"The memory snapshot could not be written: {type(error).__name__}: {error}.")
+
+    def _write(self, device: int, asked: int) -> None:
+        if self.folder is None or len(self.files) >= _MOST_SNAPSHOTS:
+            return
+        target = self.folder / FOLDER / time.strftime("%Y_%m_%d_%H_%M_%S")
+        target.mkdir(parents=True, exist_ok=True)
+        if shutil.disk_usage(target).free < _LEAST_FREE_BYTES:
+            tell("Out of memory; no snapshot was written, since the disk is almost full.")
+            return
+        who = identify()
+        rank = "" if who.rank is None else f".rank{who.rank}"
+        path = target / f"{who.worker}{rank}.{len(self.files)}.pickle"
+        draft = path.with_suffix(".draft")
+        with draft.open("wb") as file:
+            pickle.dump(self._cuda.memory._snapshot(), file)
+        draft.replace(path)
+        self.files.append(path)
+        tell(
+            f"Out of memory on device {device}, asked for {asked:,} bytes. What held it: stepscope report {path}"
+        )
+
+
+def _quietly(act: Any) -> None:
+    try:
+        act()
+    except Exception:  # a version with other names: there is no snapshot then
+        return
+
+
+watch = Watch()

@@ -1,0 +1,84 @@
+"""Memory snapshots and out-of-memory errors."""
+
+from __future__ import annotations
+
+from stepscope.registers.entry import policy
+
+MOSTLY = policy(
+    "MOSTLY",
+    0.5,
+    unit="share of a stack's allocations",
+    why="that must have ended in one way for the stack to be judged by it",
+)
+FEWEST_PASSES = policy(
+    "FEWEST_PASSES",
+    3,
+    unit="passes over a line",
+    why="whose memory is still there before a line is said to keep it; two may be a double buffer",
+)
+KEPT_BEYOND = policy(
+    "KEPT_BEYOND",
+    2,
+    unit="times the usual life",
+    why="as many passes must be live as nine of ten released allocations of the line lived: a queue or a cache of fixed length does not grow",
+)
+SITE_SHARE = policy(
+    "SITE_SHARE",
+    0.02,
+    unit="share of what is live",
+    why="below it a line decides nothing",
+)
+KEPT_FIRST = policy(
+    "KEPT_FIRST",
+    0.2,
+    unit="share of what is reserved",
+    why="from which on memory that is kept from pass to pass is named before all else: it only grows, so no other change helps for long",
+)
+STRANDED = policy(
+    "STRANDED",
+    0.1,
+    unit="share of what is reserved",
+    why="that must be free in pieces too small for the request before fragmentation is blamed",
+)
+RECOMPUTED = policy(
+    "RECOMPUTED",
+    0.6,
+    unit="share of a model's activations",
+    why="expected to go with gradient checkpointing of each block: the inputs of blocks stay, and one block at a time is computed again",
+)
+EIGHT_BIT = policy(
+    "EIGHT_BIT",
+    0.75,
+    unit="share of the optimizer's state",
+    why="saved by 8-bit state instead of 32-bit; scales take about 1 % more",
+)
+SHARDED_OVER = policy(
+    "SHARDED_OVER",
+    8,
+    unit="ranks",
+    why="of the usual node, over which sharding of the optimizer's state is promised",
+)
+FRAGMENTED = policy(
+    "FRAGMENTED",
+    0.25,
+    unit="share of what is reserved",
+    why="free in segments that hold something else, from which on fragmentation is worth a finding where nothing failed",
+)
+SHORT_LIFE = policy(
+    "SHORT_LIFE",
+    24,
+    unit="allocations and releases",
+    why="a tensor that is usually released after so few is temporary; one that lives longer is held by something",
+)
+GROWN = policy(
+    "GROWN",
+    2,
+    unit="times",
+    why="the last quarter of a line's allocations must be larger than the first quarter for it to grow",
+)
+FEWEST_GROWING = policy(
+    "FEWEST_GROWING",
+    12,
+    unit="allocations",
+    why="of a line before a trend of their sizes is believed",
+)

@@ -1,0 +1,10 @@
+"""Whether a trace is the snapshot of an allocator: a history of requests and the state at its end, without work that takes time."""
+
+from __future__ import annotations
+
+from stepscope.trace.trace import Trace
+
+
+def is_snapshot(trace: Trace) -> bool:
+    """By its tables: only snapshots say what each row of `memory` did."""
+    return len(trace.blocks) > 0 or trace.memory["action"].count() > 0
