@@ -30,6 +30,7 @@ MODULES = (
     "policy.tables",
     "policy.graphs",
     "policy.ranks",
+    "policy.job",
     "policy.diffs",
     "policy.assistant",
 )

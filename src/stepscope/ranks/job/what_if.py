@@ -1,0 +1,244 @@
+"""What makes the job slow, each cause with what the job would gain without it: replays of all ranks with one change each.
+
+Causes compete: the one that gains most is taken, and the others are asked again about what is left. Ranks are compared with
+their peers, the ranks of the same stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import sqrt
+from statistics import mean, median, stdev
+from typing import Any
+
+import polars as pl
+
+from stepscope.ranks.job.changes import (
+    Change,
+    as_peers,
+    changed,
+    expert_work,
+    with_even_experts,
+    with_even_stages,
+    without_jitter,
+    work_of,
+)
+from stepscope.ranks.job.course import TIMES
+from stepscope.ranks.job.links import slow_links
+from stepscope.ranks.job.model import JobModel, mean_ns
+from stepscope.ranks.stragglers.lateness import others_median
+from stepscope.registers.levels import FEWEST_STEPS
+from stepscope.registers.policy.findings import WORTH_SHOWING
+from stepscope.registers.policy.job import (
+    AS_SLOW,
+    IN_EXPERTS,
+    MOST_JOB_CAUSES,
+    MOST_LATE_PEERS,
+    REPLAY_SAVES_LEAST,
+    UNEVEN_STAGES,
+)
+
+RANK, LINK, STAGES, EXPERTS, JITTER, BUBBLE = "rank", "link", "stages", "experts", "jitter", "bubble"
+_Z = 1.2816  # eight of ten
+
+
+@dataclass(frozen=True)
+class Cause:
+    """`saves_ns` of the mean step (low, expected, high); `since` is the step from which on it is there, if not from the first."""
+
+    kind: str
+    ranks: tuple[int, ...]
+    saves_ns: tuple[float, float, float]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    since: int | None = None
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    kind: str
+    ranks: tuple[int, ...]
+    change: Change
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    since: int | None = None
+
+
+@dataclass(frozen=True)
+class Bubble:
+    """Shares of the mean step in which ranks of a pipeline have nothing to do: in all, and with stages that are even."""
+
+    share: float
+    even_share: float
+    micro_batches: int | None
+
+
+def causes_of(model: JobModel) -> list[Cause]:
+    """The causes that are worth showing, the costliest first."""
+    if not model.is_faithful:
+        return []
+    candidates = list(_candidates(model))
+    base, now = model.base, model.nodes["ns"]
+    before = base
+    found: list[Cause] = []
+    while candidates and len(found) < MOST_JOB_CAUSES:
+        left = [model.lengths(changed(now, each.change)) for each in candidates]
+        at = min(range(len(left)), key=lambda place: mean_ns(left[place]))
+        if not _is_worth(before, left[at]):
+            break
+        best = candidates.pop(at)
+        alone = model.lengths(changed(model.nodes["ns"], best.change))
+        found.append(Cause(best.kind, best.ranks, _saved(base, alone), best.facts, best.since))
+        now, before = changed(now, best.change), left[at]
+        # What a rank, its stage or its experts cost is one time.
+        candidates = [
+            each for each in candidates if not set(each.ranks) & set(best.ranks) or each.kind == LINK
+        ]
+    return found
+
+
+def bubble_of(model: JobModel) -> Bubble | None:
+    """How much of the step the stages of a pipeline wait for each other."""
+    if model.roles.stages < 2 or not model.is_faithful:
+        return None
+    even = changed(model.nodes["ns"], with_even_stages(model))
+    ranks, steps = model.nodes["rank"].n_unique(), max(1, model.nodes["step"].n_unique())
+    collective = model.nodes["name"].is_not_null() & ~model.nodes["name"].is_in(
+        ["send", "recv", "send_recv"]
+    ).fill_null(False)
+
+    def idle(ns: pl.Series, step_ns: float) -> float:
+        paired = model.nodes["name"].is_not_null() & ~collective
+        busy = float(ns.filter(~paired).sum()) / (ranks * steps)
+        return max(0.0, 1 - busy / step_ns) if step_ns else 0.0
+
+    share = idle(model.nodes["ns"], mean_ns(model.base))
+    return Bubble(share, idle(even, mean_ns(model.lengths(even))), _micro_batches(model))
+
+
+def _micro_batches(model: JobModel) -> int | None:
+    """What the first stage sends in a step."""
+    sends = model.nodes.filter((pl.col("name") == "send") & (pl.col("stage") == 0))
+    counts = sends.group_by("rank", "step").len()["len"]
+    return int(counts.median() or 0) or None  # type: ignore[arg-type]
+
+
+def _is_worth(before: pl.DataFrame, after: pl.DataFrame) -> bool:
+    low, mid, _ = _saved(before, after)
+    return mid >= WORTH_SHOWING * mean_ns(before) and low > 0
+
+
+def _saved(before: pl.DataFrame, after: pl.DataFrame) -> tuple[float, float, float]:
+    """Of the mean step; the steps show how well it is known."""
+    gains = [float(a - b) for a, b in zip(before["ns"], after["ns"], strict=True)]
+    mid = mean(gains)
+    error = _Z * stdev(gains) / sqrt(len(gains)) if len(gains) > 1 else 0.0
+    return REPLAY_SAVES_LEAST * mid - error, mid, mid + error
+
+
+def _candidates(model: JobModel) -> Iterator[_Candidate]:
+    yield from _slow_ranks(model)
+    links = slow_links(model)
+    if links is not None:
+        facts = {"groups": links.groups, "ratio": links.ratio}
+        yield _Candidate(LINK, links.ranks, links.change, facts)
+    stages = _stage_times(model)
+    if len(stages) > 1 and max(stages.values()) > (1 + UNEVEN_STAGES) * mean(stages.values()):
+        slowest = max(stages, key=lambda stage: stages[stage])
+        ranks = tuple(rank for rank, stage in model.roles.stage.items() if stage == slowest)
+        yield _Candidate(STAGES, ranks, with_even_stages(model), {"stage": slowest, "stages": stages})
+    if (model.nodes["name"] == "all_to_all").any():
+        yield _Candidate(EXPERTS, tuple(model.roles.stage), with_even_experts(model))
+    if len(model.base) >= FEWEST_STEPS:
+        yield _Candidate(JITTER, tuple(model.roles.stage), without_jitter(model))
+
+
+def _stage_times(model: JobModel) -> dict[int, float]:
+    """What the median rank of each stage computes in a step."""
+    totals = work_of(model).group_by("stage", "step", "rank").agg(pl.col("compute_ns").sum())
+    rows = totals.group_by("stage").agg(pl.col("compute_ns").median()).sort("stage")
+    return {stage: float(ns) for stage, ns in rows.iter_rows()}
+
+
+def _slow_ranks(model: JobModel) -> Iterator[_Candidate]:
+    """Those that take longer than their peers: the slowest alone, and all that are about as slow together."""
+    excess = _excess(model)
+    means = {
+        rank: float(total)
+        for rank, total in excess.group_by("rank").agg(pl.col("ns").mean()).sort("rank").iter_rows()
+    }
+    slowest = max(means, key=lambda rank: means[rank], default=None)
+    if slowest is None or means[slowest] <= 0:
+        return
+    together = [rank for rank, ns in means.items() if ns >= AS_SLOW * means[slowest]]
+    sets = {(slowest,), tuple(together)} if _is_minority(model, together) else {(slowest,)}
+    for ranks in sorted(sets):
+        change = as_peers(model, ranks)
+        if len(change):
+            rows = excess.filter(pl.col("rank").is_in(ranks))
+            kind = EXPERTS if _in_experts(model, ranks) else RANK
+            facts = {
+                "longer_ns": _by_time(rows),
+                "hosts": sorted({model.hosts.get(r) or "" for r in ranks} - {""}),
+            }
+            yield _Candidate(kind, ranks, change, facts, _onset(rows))
+
+
+def _is_minority(model: JobModel, ranks: Sequence[int]) -> bool:
+    stage = model.roles.stage
+    peers = {rank: sum(other == stage[rank] for other in stage.values()) for rank in ranks}
+    mine = {rank: sum(stage[other] == stage[rank] for other in ranks) for rank in ranks}
+    return all(
+        mine[rank] < MOST_LATE_PEERS * peers[rank] or (mine[rank] == 1 and peers[rank] > 1) for rank in ranks
+    )
+
+
+def _excess(model: JobModel) -> pl.DataFrame:
+    """rank, step, ns and TIMES: how much longer each rank works in each step than its peers; by their medians."""
+    totals = work_of(model).group_by("stage", "step", "rank").agg(pl.col(*TIMES).sum())
+    totals = totals.with_columns(ns=pl.sum_horizontal(*TIMES)).sort("stage", "step", "rank")
+    frames = []
+    for group in totals.partition_by("stage", "step", maintain_order=True):
+        if len(group) > 1:
+            more = {
+                name: group[name] - pl.Series(others_median(group[name].to_list())) for name in ("ns", *TIMES)
+            }
+            frames.append(group.select("rank", "step").with_columns(**more))
+    schema = {"rank": pl.Int32, "step": pl.Int32, **dict.fromkeys(("ns", *TIMES), pl.Float64)}
+    return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
+
+
+def _by_time(rows: pl.DataFrame) -> dict[str, int]:
+    return {name: round(float(rows[name].mean() or 0.0)) for name in TIMES}  # type: ignore[arg-type]
+
+
+def _in_experts(model: JobModel, ranks: Sequence[int]) -> bool:
+    """Whether these ranks are slower than their peers between exchanges of tokens, and hardly elsewhere."""
+    if not (model.nodes["name"] == "all_to_all").any():
+        return False
+    inside = expert_work(model).group_by("rank", "step").agg(inside=pl.col("compute_ns").sum())
+    whole = work_of(model).group_by("rank", "step").agg(whole=pl.sum_horizontal(*TIMES).sum())
+    sums = whole.join(inside, on=["rank", "step"], how="left").with_columns(pl.col("inside").fill_null(0))
+    late = pl.col("rank").is_in(list(ranks))
+    mine = sums.filter(late).select(pl.col("inside", "whole").mean()).row(0)
+    others = sums.filter(~late).select(pl.col("inside", "whole").median()).row(0)
+    more = (mine[1] or 0) - (others[1] or 0)
+    return more > 0 and (mine[0] or 0) - (others[0] or 0) >= IN_EXPERTS * more
+
+
+def _onset(rows: pl.DataFrame) -> int | None:
+    """The step from which on these ranks are slow, if there are steps before in which they are not."""
+    by_step = rows.group_by("step").agg(pl.col("ns").mean()).sort("step")
+    steps, ns = by_step["step"].to_list(), by_step["ns"].to_list()
+    best, at = 0.0, None
+    for place in range(2, len(ns) - 1):
+        before, after = ns[:place], ns[place:]
+        gap = mean(after) - mean(before)
+        weight = gap * sqrt(place * (len(ns) - place) / len(ns))
+        if weight > best and abs(median(before)) < AS_SLOW * median(after):
+            best, at = weight, place
+    if at is None:
+        return None
+    inside = [abs(a - b) for part in (ns[:at], ns[at:]) for a, b in pairwise(part)]
+    gap = mean(ns[at:]) - mean(ns[:at])
+    return steps[at] if not inside or gap > 2 * median(inside) else None

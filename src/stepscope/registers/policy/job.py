@@ -1,0 +1,66 @@
+"""The whole job: what is replayed, and when ranks, stages and links are called uneven."""
+
+from __future__ import annotations
+
+from stepscope.registers.entry import policy
+
+MOST_REPLAYED_CALLS = policy(
+    "MOST_REPLAYED_CALLS",
+    4_000,
+    unit="calls of a rank",
+    why="what a job of a thousand ranks can send and hold; of jobs with more calls the last steps are replayed",
+)
+SAME_END_NS = policy(
+    "SAME_END_NS",
+    1_000,
+    unit="ns",
+    why="moments within a microsecond of each other are one: clocks of devices are no finer",
+)
+REPLAY_ERROR = policy(
+    "REPLAY_ERROR",
+    0.1,
+    unit="share of the step",
+    why="by which the replay of the unchanged job may differ from the recording; beyond, nothing is concluded from it",
+)
+MOST_LATE_PEERS = policy(
+    "MOST_LATE_PEERS",
+    0.5,
+    unit="share of a role's ranks",
+    why="that may be slower than their peers: of more than half, the others are the unusual ones",
+)
+AS_SLOW = policy(
+    "AS_SLOW",
+    0.5,
+    unit="× the excess of the slowest rank",
+    why="from here on ranks are slow together, as those of one machine are",
+)
+UNEVEN_STAGES = policy(
+    "UNEVEN_STAGES",
+    0.05,
+    unit="× the mean stage",
+    why="by which the slowest stage must exceed it: layers cannot be divided any finer",
+)
+SLOWER_LINK = policy(
+    "SLOWER_LINK",
+    1.25,
+    unit="× the transfer of equal groups",
+    why="below, links of one kind differ by placement and traffic",
+)
+FEWEST_LINKS = policy(
+    "FEWEST_LINKS", 3, unit="groups", why="with the same operation and size, to know which one is unusual"
+)
+IN_EXPERTS = policy(
+    "IN_EXPERTS",
+    0.6,
+    unit="share of a rank's excess",
+    why="between the exchanges of tokens, from which on it is uneven experts and no slow rank",
+)
+REPLAY_SAVES_LEAST = policy(
+    "REPLAY_SAVES_LEAST",
+    0.85,
+    unit="× the replayed saving",
+    why="the lower bound of a promise about the whole job: hosts that waited hide work that shows afterwards",
+)
+MOST_JOB_CAUSES = policy(
+    "MOST_JOB_CAUSES", 3, unit="findings", why="what comes after is small, and mixed with noise"
+)
