@@ -15,7 +15,7 @@ Change = pl.DataFrame  # row, ns
 
 def changed(ns: pl.Series, change: Change) -> pl.Series:
     """The durations with those of the change."""
-    return ns.scatter(change["row"], change["ns"])
+    return ns.clone().scatter(change["row"], change["ns"])  # in place
 
 
 def work_of(model: JobModel) -> pl.DataFrame:
@@ -53,11 +53,14 @@ def with_even_stages(model: JobModel) -> Change:
 
 
 def without_jitter(model: JobModel) -> Change:
-    """Each rank takes in each step what it takes in its median step."""
+    """Every segment takes the median of its role over ranks and steps, times what is lasting of the rank."""
     work = work_of(model)
     sums = work.group_by("rank", *_SEGMENT).agg(pl.col(*TIMES).sum())
-    usual = sums.with_columns(pl.col(*TIMES).median().over("rank", "stage", "segment").name.suffix("_usual"))
-    factors = usual.select("rank", *_SEGMENT, *(_factor(name, True) for name in TIMES))
+    whole = pl.sum_horizontal(*TIMES).sum().over("rank", "step")
+    lasting = (whole.median().over("rank", "stage") / whole.median().over("stage")).fill_nan(1.0)
+    usual = pl.col(*TIMES).median().over("stage", "segment") * lasting
+    factors = sums.with_columns(usual.name.suffix("_usual"))
+    factors = factors.select("rank", *_SEGMENT, *(_factor(name, True) for name in TIMES))
     return _scaled(work.join(factors, on=["rank", *_SEGMENT], maintain_order="left"))
 
 

@@ -37,6 +37,7 @@ CALLS = {name: KEYED[name] for name in KEY} | {
     "after": pl.Int64,  # the work that is over when the rank arrives
     "resumes": pl.Int64,  # the work that waits for the call; null where the rank works on meanwhile
     "behind": pl.Int64,  # the call before it on its stream
+    "follows": pl.Int64,  # a call that the rank waited for until the very moment at which it made this one
 }
 TIMES = ("compute_ns", "input_ns", "host_ns")
 _ON_DEVICE = ("compute", "host_compute", "copy")
@@ -133,5 +134,7 @@ def _calls(
         call=pl.int_range(pl.len()),
     )
     rows = rows.with_columns(behind=pl.col("call").shift(1).over("device", "stream", "on_host"))
+    ended = rows.filter("waited").select(at="end_ns", follows="call").unique("at", keep="last")
+    rows = rows.join(ended, on="at", how="left", maintain_order="left")
     rows = rows.drop("stream").join(keys, on="event", how="left", maintain_order="left")
     return conform(rows, CALLS)

@@ -14,7 +14,7 @@ from stepscope.ranks.calls.unnamed_groups import Leaders, by_group
 from stepscope.ranks.job.course import TIMES, Course
 from stepscope.ranks.job.graph import JobGraph
 from stepscope.ranks.job.roles import Roles, roles_of, with_partners
-from stepscope.registers.policy.job import REPLAY_ERROR
+from stepscope.registers.policy.job import JOB_REPLAY_ERROR
 
 NODES = {
     "rank": pl.Int32,
@@ -57,7 +57,7 @@ class JobModel:
         """Whether the replay of the unchanged job takes as long as the job did; else its other answers are worth nothing."""
         if not self.graph.is_complete or not self.recorded_ns or self.base.is_empty():
             return False
-        return abs(mean_ns(self.base) / self.recorded_ns - 1) <= REPLAY_ERROR
+        return abs(mean_ns(self.base) / self.recorded_ns - 1) <= JOB_REPLAY_ERROR
 
     def lengths(self, ns: pl.Series | None = None) -> pl.DataFrame:
         """step, ns: from the end of one step to that of the next, on the last rank of each."""
@@ -118,7 +118,8 @@ def _edges(course: Course, first_work: int, first_call: int) -> pl.DataFrame:
     arrivals = calls.select(before=pl.col("after") + first_work, after=call)
     resumed = calls.select(before=call, after=pl.col("resumes") + first_work)
     streams = calls.select(before=pl.col("behind") + first_call, after=call)
-    return pl.concat([chain.head(len(chain) - 1), arrivals, resumed, streams]).drop_nulls()
+    followed = calls.select(before=pl.col("follows") + first_call, after=call)
+    return pl.concat([chain.head(len(chain) - 1), arrivals, resumed, streams, followed]).drop_nulls()
 
 
 def _with_meetings(calls: pl.DataFrame) -> pl.DataFrame:

@@ -72,7 +72,7 @@ def members(group_ranks: str | None, group_size: int | None, ranks: Sequence[int
 
 def _groups(calls: pl.DataFrame, ranks: Sequence[int]) -> Iterable[Group]:
     collective = calls.filter(~pl.col("name").is_in(_PAIRED))
-    rows = collective.group_by("group_ranks", "group_size").agg(
+    rows = collective.group_by("group", "group_ranks", "group_size").agg(
         pl.col("name").unique(),
         pl.col("bytes").median(),
         per_step=pl.len() / (pl.col("rank").n_unique() * pl.col("step").n_unique()),
@@ -82,7 +82,8 @@ def _groups(calls: pl.DataFrame, ranks: Sequence[int]) -> Iterable[Group]:
         who = members(row["group_ranks"], row["group_size"], ranks)
         if len(who) > 1:
             found.append((who, row["name"], row["per_step"], row["bytes"]))
-    splits = _tensor_groups([(who, often) for who, _, often, _ in found], len(ranks))
+    reduced = [(who, often) for who, names, often, _ in found if "all_to_all" not in names]
+    splits = _tensor_groups(reduced, len(ranks))
     for who, names, often, size in sorted(found, key=lambda each: each[0]):
         kind = EXPERT if "all_to_all" in names else TENSOR if who in splits else DATA
         yield Group(kind, who, float(often), None if size is None else int(size))

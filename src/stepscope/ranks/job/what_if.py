@@ -77,24 +77,38 @@ def causes_of(model: JobModel) -> list[Cause]:
     """The causes that are worth showing, the costliest first."""
     if not model.is_faithful:
         return []
-    candidates = list(_candidates(model))
-    base, now = model.base, model.nodes["ns"]
-    before = base
-    found: list[Cause] = []
-    while candidates and len(found) < MOST_JOB_CAUSES:
-        left = [model.lengths(changed(now, each.change)) for each in candidates]
-        at = min(range(len(left)), key=lambda place: mean_ns(left[place]))
-        if not _is_worth(before, left[at]):
-            break
-        best = candidates.pop(at)
-        alone = model.lengths(changed(model.nodes["ns"], best.change))
-        found.append(Cause(best.kind, best.ranks, _saved(base, alone), best.facts, best.since))
-        now, before = changed(now, best.change), left[at]
-        # What a rank, its stage or its experts cost is one time.
-        candidates = [
-            each for each in candidates if not set(each.ranks) & set(best.ranks) or each.kind == LINK
-        ]
-    return found
+    search = _Search(model)
+    search.take(list(_specific(model)))
+    # Jitter is whatever varies: it also holds what the others explain, and is asked for what they leave.
+    search.take(list(_general(model)))
+    return search.found
+
+
+class _Search:
+    """Takes candidates one after the other, each time the one that gains most of what is left."""
+
+    def __init__(self, model: JobModel) -> None:
+        self._model = model
+        self._ns, self._left = model.nodes["ns"], model.base
+        self.found: list[Cause] = []
+
+    def take(self, candidates: list[_Candidate]) -> None:
+        """Those that are worth it; what a rank, its stage or its experts cost is one time."""
+        while candidates and len(self.found) < MOST_JOB_CAUSES:
+            left = [self._model.lengths(changed(self._ns, each.change)) for each in candidates]
+            at = min(range(len(left)), key=lambda place: mean_ns(left[place]))
+            if not _is_worth(self._left, left[at]):
+                return
+            best = candidates.pop(at)
+            self._add(best, left[at])
+            mine = set(best.ranks)
+            candidates = [each for each in candidates if not set(each.ranks) & mine or each.kind == LINK]
+
+    def _add(self, best: _Candidate, left: pl.DataFrame) -> None:
+        alone = self._model.lengths(changed(self._model.nodes["ns"], best.change))
+        saved = _saved(self._model.base, alone)
+        self.found.append(Cause(best.kind, best.ranks, saved, best.facts, best.since))
+        self._ns, self._left = changed(self._ns, best.change), left
 
 
 def bubble_of(model: JobModel) -> Bubble | None:
@@ -136,7 +150,7 @@ def _saved(before: pl.DataFrame, after: pl.DataFrame) -> tuple[float, float, flo
     return REPLAY_SAVES_LEAST * mid - error, mid, mid + error
 
 
-def _candidates(model: JobModel) -> Iterator[_Candidate]:
+def _specific(model: JobModel) -> Iterator[_Candidate]:
     yield from _slow_ranks(model)
     links = slow_links(model)
     if links is not None:
@@ -149,6 +163,9 @@ def _candidates(model: JobModel) -> Iterator[_Candidate]:
         yield _Candidate(STAGES, ranks, with_even_stages(model), {"stage": slowest, "stages": stages})
     if (model.nodes["name"] == "all_to_all").any():
         yield _Candidate(EXPERTS, tuple(model.roles.stage), with_even_experts(model))
+
+
+def _general(model: JobModel) -> Iterator[_Candidate]:
     if len(model.base) >= FEWEST_STEPS:
         yield _Candidate(JITTER, tuple(model.roles.stage), without_jitter(model))
 

@@ -16,8 +16,8 @@ SAME_END_NS = policy(
     unit="ns",
     why="moments within a microsecond of each other are one: clocks of devices are no finer",
 )
-REPLAY_ERROR = policy(
-    "REPLAY_ERROR",
+JOB_REPLAY_ERROR = policy(
+    "JOB_REPLAY_ERROR",
     0.1,
     unit="share of the step",
     why="by which the replay of the unchanged job may differ from the recording; beyond, nothing is concluded from it",
