@@ -37,6 +37,9 @@ from stepscope.ranks.calls.matching import (
 from stepscope.ranks.calls.unnamed_groups import Leaders, by_group, told_apart
 from stepscope.ranks.clocks.offsets import ANCHORS, Clock, anchors, fit_clocks
 from stepscope.ranks.clocks.shared import Machine
+from stepscope.ranks.job.answers import JobAnswers, answers
+from stepscope.ranks.job.course import Course
+from stepscope.ranks.stragglers.by_role import straggler_by_role
 from stepscope.ranks.stragglers.find import Straggler, straggler
 from stepscope.ranks.stragglers.kernel_work import ratios
 from stepscope.ranks.stragglers.lateness import lateness
@@ -63,6 +66,7 @@ class Calls:
     rows: pl.DataFrame
     pace: Pace
     machine: Machine | None = None
+    course: Course | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,7 @@ class Look:
     lanes: pl.DataFrame
     pace: Pace
     machine: Machine | None = None
+    course: Course | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,7 @@ class Compared:
     late: pl.DataFrame
     straggler: Straggler | None
     looks: Sequence[Look] = ()
+    job: JobAnswers | None = None
 
 
 def calls_of(
@@ -124,6 +130,7 @@ def calls_of(
     shift_ns: int = 0,
     drift: float = 0.0,
     machine: Machine | None = None,
+    course: Course | None = None,
 ) -> Calls:
     """The rank's calls, moved to common time by what was recorded of its clock."""
     rows = keyed(calls, rank, shift_ns)
@@ -132,13 +139,15 @@ def calls_of(
         rows = rows.with_columns(
             start_ns=pl.col("start_ns") + (first.cast(pl.Float64) * drift).round().cast(pl.Int64)
         )
-    return Calls(rank, rows, pace, machine)
+    return Calls(rank, rows, pace, machine, course)
 
 
 def look(calls: Calls) -> Look:
     """Stage 1."""
     lanes = calls.rows.select("rank", "lane", "stream").unique("lane").sort("lane")
-    return Look(calls.rank, counts(calls.rows), anchors(calls.rows), lanes, calls.pace, calls.machine)
+    return Look(
+        calls.rank, counts(calls.rows), anchors(calls.rows), lanes, calls.pace, calls.machine, calls.course
+    )
 
 
 def plan(looks: Sequence[Look]) -> Plan:
@@ -221,13 +230,18 @@ def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequ
     margins = pl.concat([pl.DataFrame(schema=MARGINS), *(each.margins for each in ranks)])
     late = lateness(steps, parts, margins)
     clocks_mhz = {each.rank: each.pace.clock_mhz for each in looks}
-    # Who shares no collective with anybody keeps nobody waiting.
-    waited_for = straggler(late, steps, parts, clocks_mhz, did) if len(done) else None
+    job = answers([each.course for each in looks if each.course is not None], plan.leaders)
+    waited_for = None
+    if job is not None and job.is_faithful and job.roles.stages > 1:
+        # Stages do different work at different times: only ranks of one stage can be compared.
+        waited_for = straggler_by_role(job, steps, parts, clocks_mhz, did)
+    elif len(done):  # a rank that shares no collective keeps none waiting
+        waited_for = straggler(late, steps, parts, clocks_mhz, did)
     if waited_for is not None:
         kernels = pl.concat([each.pace.kernels for each in looks])
         waited_for = replace(waited_for, kernels=ratios(kernels, waited_for.rank))
     lost = len(ambiguous(found))
-    return Compared(plan.clocks, done, lost, plan.unusual, list(ranks), late, waited_for, looks)
+    return Compared(plan.clocks, done, lost, plan.unusual, list(ranks), late, waited_for, looks, job)
 
 
 def compare(ranks: Mapping[int, Calls]) -> Compared:

@@ -22,6 +22,7 @@ from stepscope.registers.policy.tables import REPORT_ROWS
 from stepscope.reports.about import about
 from stepscope.reports.model.report import Problem, Steps
 from stepscope.reports.problems import problems_of, reported
+from stepscope.reports.ranks.job_findings import with_job
 from stepscope.reports.ranks.straggler_finding import with_straggler, with_waits
 from stepscope.reports.report import Report
 from stepscope.reports.sections import SECTIONS
@@ -116,6 +117,7 @@ def put_together(
         told, step_ns = fields["collectives"], fields["steps"].mean_ns
         with_waits(fields["findings"], told)
         fields["findings"] = with_straggler(fields["findings"], told.straggler, step_ns)
+        fields["findings"] = with_job(fields["findings"], fields.get("job"), step_ns)
     traces = {number: profile.trace(number) for number in ranks}
     failed = [*failures.problems(len(profile.ranks)), *fields.pop("rank_problems", ())]
     told = problems_of(profile, ranks, fields.pop("problems", ()), failed)

@@ -15,7 +15,8 @@ Change = pl.DataFrame  # row, ns
 
 def changed(ns: pl.Series, change: Change) -> pl.Series:
     """The durations with those of the change."""
-    return ns.clone().scatter(change["row"], change["ns"])  # in place
+    fresh: pl.Series = ns.clone().scatter(change["row"], change["ns"])  # which works in place
+    return fresh
 
 
 def work_of(model: JobModel) -> pl.DataFrame:

@@ -42,6 +42,7 @@ from stepscope.registers.policy.job import (
 
 RANK, LINK, STAGES, EXPERTS, JITTER, BUBBLE = "rank", "link", "stages", "experts", "jitter", "bubble"
 _Z = 1.2816  # eight of ten
+_PAIRED = ("send", "recv", "send_recv")
 
 
 @dataclass(frozen=True)
@@ -73,15 +74,22 @@ class Bubble:
     micro_batches: int | None
 
 
-def causes_of(model: JobModel) -> list[Cause]:
-    """The causes that are worth showing, the costliest first."""
-    if not model.is_faithful:
-        return []
+@dataclass(frozen=True)
+class Explained:
+    """The causes that are worth showing, the costliest first, and the bubble of a pipeline."""
+
+    causes: list[Cause]
+    bubble: Bubble | None
+
+
+def explain(model: JobModel) -> Explained:
+    """Of a model whose unchanged replay takes as long as the job did."""
     search = _Search(model)
     search.take(list(_specific(model)))
     # Jitter is whatever varies: it also holds what the others explain, and is asked for what they leave.
     search.take(list(_general(model)))
-    return search.found
+    is_even = any(each.kind == STAGES for each in search.found)
+    return Explained(search.found, _bubble(model, search.left_over, is_even))
 
 
 class _Search:
@@ -104,6 +112,11 @@ class _Search:
             mine = set(best.ranks)
             candidates = [each for each in candidates if not set(each.ranks) & mine or each.kind == LINK]
 
+    @property
+    def left_over(self) -> pl.Series:
+        """The durations without all causes."""
+        return self._ns
+
     def _add(self, best: _Candidate, left: pl.DataFrame) -> None:
         alone = self._model.lengths(changed(self._model.nodes["ns"], best.change))
         saved = _saved(self._model.base, alone)
@@ -111,23 +124,28 @@ class _Search:
         self._ns, self._left = changed(self._ns, best.change), left
 
 
-def bubble_of(model: JobModel) -> Bubble | None:
-    """How much of the step the stages of a pipeline wait for each other."""
-    if model.roles.stages < 2 or not model.is_faithful:
+def _bubble(model: JobModel, rest: pl.Series, is_even: bool) -> Bubble | None:
+    """How much of the step the stages of a pipeline wait for each other; by the schedule alone, once all else is even."""
+    if model.roles.stages < 2:
         return None
+    even = rest if is_even else _evened(model, rest)
+    share = _idle_share(model, model.nodes["ns"], mean_ns(model.base))
+    return Bubble(share, _idle_share(model, even, mean_ns(model.lengths(even))), _micro_batches(model))
+
+
+def _evened(model: JobModel, ns: pl.Series) -> pl.Series:
+    """The durations, each longer or shorter by what its stage would be."""
     even = changed(model.nodes["ns"], with_even_stages(model))
-    ranks, steps = model.nodes["rank"].n_unique(), max(1, model.nodes["step"].n_unique())
-    collective = model.nodes["name"].is_not_null() & ~model.nodes["name"].is_in(
-        ["send", "recv", "send_recv"]
-    ).fill_null(False)
+    factor = (even / model.nodes["ns"]).fill_nan(1.0)
+    return (ns * factor.set(factor.is_infinite(), 1.0).fill_null(1.0)).round().cast(pl.Int64)
 
-    def idle(ns: pl.Series, step_ns: float) -> float:
-        paired = model.nodes["name"].is_not_null() & ~collective
-        busy = float(ns.filter(~paired).sum()) / (ranks * steps)
-        return max(0.0, 1 - busy / step_ns) if step_ns else 0.0
 
-    share = idle(model.nodes["ns"], mean_ns(model.base))
-    return Bubble(share, idle(even, mean_ns(model.lengths(even))), _micro_batches(model))
+def _idle_share(model: JobModel, ns: pl.Series, step_ns: float) -> float:
+    """Of the step, what the mean rank neither works nor takes part in collectives."""
+    times = model.nodes.select("name", "rank", "step").with_columns(ns)
+    busy = times.filter(~pl.col("name").is_in(_PAIRED).fill_null(False))["ns"].sum()
+    steps = times["rank"].n_unique() * max(1, times["step"].n_unique())
+    return max(0.0, 1 - float(busy) / steps / step_ns) if step_ns else 0.0
 
 
 def _micro_batches(model: JobModel) -> int | None:

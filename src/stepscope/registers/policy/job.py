@@ -64,3 +64,15 @@ REPLAY_SAVES_LEAST = policy(
 MOST_JOB_CAUSES = policy(
     "MOST_JOB_CAUSES", 3, unit="findings", why="what comes after is small, and mixed with noise"
 )
+WORTH_A_BUBBLE = policy(
+    "WORTH_A_BUBBLE",
+    0.2,
+    unit="share of the step",
+    why="by the schedule alone: with four micro-batches for each stage, as is usual, less is left",
+)
+BUBBLE_CERTAINTY = policy(
+    "BUBBLE_CERTAINTY",
+    0.5,
+    unit="of the saving",
+    why="more micro-batches need memory or smaller matrices; what is broken comes first",
+)
