@@ -23,6 +23,7 @@ from stepscope.ranks.arrivals import (
     meetings,
     waits,
 )
+from stepscope.ranks.by_role import straggler_by_role
 from stepscope.ranks.calls.matching import (
     KEY,
     KEYED,
@@ -39,7 +40,6 @@ from stepscope.ranks.clocks.offsets import ANCHORS, Clock, anchors, fit_clocks
 from stepscope.ranks.clocks.shared import Machine
 from stepscope.ranks.job.answers import JobAnswers, answers
 from stepscope.ranks.job.course import Course
-from stepscope.ranks.stragglers.by_role import straggler_by_role
 from stepscope.ranks.stragglers.find import Straggler, straggler
 from stepscope.ranks.stragglers.kernel_work import ratios
 from stepscope.ranks.stragglers.lateness import lateness

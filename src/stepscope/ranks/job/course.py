@@ -1,7 +1,7 @@
 """What one rank does between its communications: the part of a job's graph that only the rank itself knows.
 
 The time of a rank on its critical device is cut wherever a call begins, and wherever the rank had waited for one that ends.
-Between two cuts it works; time in which it only waits for communication is no work, and comes back when the job is replayed.
+Between two cuts it works; time in which it only waits for communication does not count, and follows again when the job is replayed.
 """
 
 from __future__ import annotations

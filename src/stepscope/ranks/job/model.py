@@ -123,9 +123,9 @@ def _edges(course: Course, first_work: int, first_call: int) -> pl.DataFrame:
 
 
 def _with_meetings(calls: pl.DataFrame) -> pl.DataFrame:
-    """The calls with the number of their meeting, null for those that met nobody, and the time of its transfer.
+    """The calls with the number of their meeting, null for those that met no other, and the time of its transfer.
 
-    Whoever comes last does not wait: its time in the call is that of the transfer, and the shortest of all.
+    The last to come does not wait: its time in the call is that of the transfer, and the shortest of all.
     """
     rows = calls.with_row_index("row")
     met = pl.concat([_collective(rows), _paired(rows)])

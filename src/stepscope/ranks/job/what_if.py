@@ -29,7 +29,7 @@ from stepscope.ranks.job.course import TIMES
 from stepscope.ranks.job.links import slow_links
 from stepscope.ranks.job.model import JobModel, mean_ns
 from stepscope.ranks.stragglers.lateness import others_median
-from stepscope.registers.levels import FEWEST_STEPS
+from stepscope.registers.levels import FEWEST_STEPS, JOB_GAIN_SIGMAS
 from stepscope.registers.policy.findings import WORTH_SHOWING
 from stepscope.registers.policy.job import (
     AS_SLOW,
@@ -41,7 +41,6 @@ from stepscope.registers.policy.job import (
 )
 
 RANK, LINK, STAGES, EXPERTS, JITTER, BUBBLE = "rank", "link", "stages", "experts", "jitter", "bubble"
-_Z = 1.2816  # eight of ten
 _PAIRED = ("send", "recv", "send_recv")
 
 
@@ -137,7 +136,9 @@ def _evened(model: JobModel, ns: pl.Series) -> pl.Series:
     """The durations, each longer or shorter by what its stage would be."""
     even = changed(model.nodes["ns"], with_even_stages(model))
     factor = (even / model.nodes["ns"]).fill_nan(1.0)
-    return (ns * factor.set(factor.is_infinite(), 1.0).fill_null(1.0)).round().cast(pl.Int64)
+    scaled: pl.Series = ns * factor.set(factor.is_infinite(), 1.0).fill_null(1.0)
+    whole: pl.Series = scaled.round().cast(pl.Int64)
+    return whole
 
 
 def _idle_share(model: JobModel, ns: pl.Series, step_ns: float) -> float:
@@ -164,7 +165,7 @@ def _saved(before: pl.DataFrame, after: pl.DataFrame) -> tuple[float, float, flo
     """Of the mean step; the steps show how well it is known."""
     gains = [float(a - b) for a, b in zip(before["ns"], after["ns"], strict=True)]
     mid = mean(gains)
-    error = _Z * stdev(gains) / sqrt(len(gains)) if len(gains) > 1 else 0.0
+    error = JOB_GAIN_SIGMAS * stdev(gains) / sqrt(len(gains)) if len(gains) > 1 else 0.0
     return REPLAY_SAVES_LEAST * mid - error, mid, mid + error
 
 

@@ -14,7 +14,7 @@ SAME_END_NS = policy(
     "SAME_END_NS",
     1_000,
     unit="ns",
-    why="moments within a microsecond of each other are one: clocks of devices are no finer",
+    why="moments within a microsecond of each other are one: the clock of a device cannot resolve less",
 )
 JOB_REPLAY_ERROR = policy(
     "JOB_REPLAY_ERROR",
