@@ -14,6 +14,8 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.analysis.collectives.calls import CALLS, operation
+from stepscope.ranks.job.course import Course, course_of
 from stepscope.ranks.job.graph import JobGraph
 from tests.builders.documents import kineto_document, span
 
@@ -49,7 +51,6 @@ class Job:
     experts: Factor | None = None
     jitter: float = 0.003
     seed: int = 1
-    chance: Random = field(default_factory=lambda: Random(1))
 
     @property
     def world(self) -> int:
@@ -84,6 +85,44 @@ def write(job: Job, folder: Path) -> Path:
         mine = [(n, s, e) for n, s, e in zip(nodes, start, end, strict=True) if n.rank == rank]
         (folder / f"rank{rank}.pt.trace.json").write_text(json.dumps(_document(job, rank, mine)))
     return folder
+
+
+def courses(job: Job) -> list[Course]:
+    """What `course_of` makes of the ranks, without files."""
+    nodes, start, end = run(job)
+    by_rank: dict[int, list[tuple[_Node, int, int]]] = {}
+    for node, s, e in zip(nodes, start, end, strict=True):
+        by_rank.setdefault(node.rank, []).append((node, round(1000 * s), round(1000 * e)))
+    return [_course(job, rank, mine) for rank, mine in by_rank.items()]
+
+
+_PARTS = {"gemm": "compute", "loader": "input", "host": "python"}
+
+
+def _course(job: Job, rank: int, mine: list[tuple[_Node, int, int]]) -> Course:
+    waited = [each for each in mine if each[0].what != "send"]
+    slices = [(s, e, _PARTS.get(node.what, "collective"), node.step) for node, s, e in waited]
+    begins = [min(s for node, s, _ in waited if node.step == step) for step in range(job.steps)]
+    ends = [*begins[1:], max(e for _, _, e in waited)]
+    frame = pl.DataFrame(slices, schema=["start_ns", "end_ns", "part", "step"], orient="row")
+    windows = pl.DataFrame({"step": range(job.steps), "start_ns": begins, "end_ns": ends}).cast(
+        {"step": pl.Int32}
+    )
+    calls = [_call(at, *each) for at, each in enumerate(mine) if each[0].meeting is not None]
+    did = frame.filter(pl.col("part").is_in(["input", "python"])).select(
+        pl.col("step").cast(pl.Int32), "part", ns=pl.col("end_ns") - pl.col("start_ns")
+    )
+    return course_of(pl.DataFrame(calls, schema=CALLS), frame, windows, rank, None, did)
+
+
+def _call(event: int, node: _Node, start: int, end: int) -> dict[str, Any]:
+    args = node.args
+    return {
+        "event": event, "name": operation(node.what), "group": args["Process Group Name"], "group_size": args["Group size"],
+        "dtype": "bfloat16", "bytes": 2 * args["In msg nelems"], "dur_ns": end - start, "start_ns": start, "step": node.step,
+        "group_ranks": args["Process Group Ranks"], "sequence": args.get("Seq"), "device": 0, "on_host": False,
+        "stream": sum(map(ord, args["lane"])), "peer": args.get("Dst Rank", args.get("Src Rank")),
+    }  # fmt: skip
 
 
 def step_us(job: Job) -> float:
@@ -170,7 +209,12 @@ class _Rank:
         key = f"{group} {ranks}"
         number = self.counts[key] = self.counts.get(key, -1) + 1
         slow = max(self.job.link(rank, self.step) for rank in ranks) if group != "tp" else 1.0
-        args = {"Group size": len(ranks), "Process Group Ranks": str(ranks), "Process Group Name": key, "Seq": number}
+        args = {
+            "Group size": len(ranks),
+            "Process Group Ranks": str(ranks),
+            "Process Group Name": key,
+            "Seq": number,
+        }
         self.add(name, us * slow, f"{key} {number}", {**args, **_sized(name, size)}, group)
 
     def pair(self, name: str, stage: int, way: str) -> None:
@@ -189,8 +233,10 @@ class _Rank:
         self, what: str, us: float, meeting: str | None = None, args: dict[str, Any] | None = None,
         stream: str = "compute", waits: bool = True,
     ) -> None:  # fmt: skip
-        before = {self.last, self.streams.get(stream)} - {None}
-        self.nodes.append(_Node(self.rank, self.step, what, us, meeting, {**(args or {}), "lane": stream}, sorted(before)))  # type: ignore[type-var]
+        places = {self.last, self.streams.get(stream)}
+        before = sorted(place for place in places if place is not None)
+        args = {**(args or {}), "lane": stream}
+        self.nodes.append(_Node(self.rank, self.step, what, us, meeting, args, before))
         self.streams[stream] = len(self.nodes) - 1
         if waits:
             self.last = len(self.nodes) - 1
@@ -218,12 +264,22 @@ def _document(job: Job, rank: int, mine: list[tuple[_Node, float, float]]) -> di
     for number, (node, start, end) in enumerate(mine):
         at = 5e6 + start
         if node.what in ("loader", "host"):
-            name, kind = (LOADER, "user_annotation") if node.what == "loader" else ("train.py(7): log", "python_function")
+            name, kind = (
+                (LOADER, "user_annotation")
+                if node.what == "loader"
+                else ("train.py(7): log", "python_function")
+            )
             events.append(span(kind, name, at + 1, end - start - 8))
             continue
         stream = lanes.setdefault(node.args["lane"], 7 + 4 * len(lanes))
         args = {name: value for name, value in node.args.items() if name != "lane"}
-        place = {"device": 0, "stream": stream, "correlation": 100 + number, "grid": [64, 1, 1], "block": [128, 1, 1]}
+        place = {
+            "device": 0,
+            "stream": stream,
+            "correlation": 100 + number,
+            "grid": [64, 1, 1],
+            "block": [128, 1, 1],
+        }
         events.append(span("cuda_runtime", "cudaLaunchKernel", at - 5, 2, correlation=100 + number))
         name = KERNELS.get(node.what, node.what)
         events.append(span("kernel", name, at, max(end - start, 0.5), pid=0, tid=stream, **place, **args))

@@ -40,6 +40,7 @@ from stepscope.ranks.clocks.offsets import ANCHORS, Clock, anchors, fit_clocks
 from stepscope.ranks.clocks.shared import Machine
 from stepscope.ranks.job.answers import JobAnswers, answers
 from stepscope.ranks.job.course import Course
+from stepscope.ranks.job.what_if import EXPERTS
 from stepscope.ranks.stragglers.find import Straggler, straggler
 from stepscope.ranks.stragglers.kernel_work import ratios
 from stepscope.ranks.stragglers.lateness import lateness
@@ -235,13 +236,18 @@ def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequ
     if job is not None and job.is_faithful and job.roles.stages > 1:
         # Stages do different work at different times: only ranks of one stage can be compared.
         waited_for = straggler_by_role(job, steps, parts, clocks_mhz, did)
-    elif len(done):  # a rank that shares no collective keeps none waiting
+    elif len(done) and not _of_experts(job):  # a rank that shares no collective keeps none waiting
         waited_for = straggler(late, steps, parts, clocks_mhz, did)
     if waited_for is not None:
         kernels = pl.concat([each.pace.kernels for each in looks])
         waited_for = replace(waited_for, kernels=ratios(kernels, waited_for.rank))
     lost = len(ambiguous(found))
     return Compared(plan.clocks, done, lost, plan.unusual, list(ranks), late, waited_for, looks, job)
+
+
+def _of_experts(job: JobAnswers | None) -> bool:
+    """Whether ranks are late because of their experts, which is a finding of its own."""
+    return job is not None and any(cause.kind == EXPERTS for cause in job.causes)
 
 
 def compare(ranks: Mapping[int, Calls]) -> Compared:

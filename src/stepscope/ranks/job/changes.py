@@ -6,10 +6,11 @@ from collections.abc import Collection
 
 import polars as pl
 
-from stepscope.ranks.job.course import TIMES
+from stepscope.ranks.job.course import BY_HOST, TIMES
 from stepscope.ranks.job.model import JobModel
 
 _SEGMENT = ("stage", "step", "segment")
+_LONGEST = 1e6  # of a factor: what took no time has none
 Change = pl.DataFrame  # row, ns
 
 
@@ -29,16 +30,39 @@ def work_of(model: JobModel) -> pl.DataFrame:
     return marked.with_columns(segment=segment).drop("uneven").sort("row")
 
 
-def as_peers(model: JobModel, ranks: Collection[int], times: Collection[str] = TIMES) -> Change:
+def as_peers(model: JobModel, ranks: Collection[int]) -> Change:
     """The work of these ranks takes as long as that of the other ranks of their stage; empty where there is no other."""
     work = work_of(model)
     late = pl.col("rank").is_in(list(ranks))
     sums = work.group_by("rank", *_SEGMENT).agg(pl.col(*TIMES).sum())
     usual = sums.filter(~late).group_by(_SEGMENT).agg(pl.col(*TIMES).median().name.suffix("_usual"))
     own = sums.filter(late).join(usual, on=_SEGMENT)
-    factors = own.select("rank", *_SEGMENT, *(_factor(name, name in times) for name in TIMES))
+    factors = own.select("rank", *_SEGMENT, *(_factor(name) for name in TIMES))
+    peers = (
+        model.did.filter(~late).group_by("stage", "step").agg(pl.col(*BY_HOST).median().name.suffix("_usual"))
+    )
+    excess = model.did.filter(late).join(peers, on=["stage", "step"])
     mine = work.filter(late).join(factors, on=["rank", *_SEGMENT], maintain_order="left")
-    return _scaled(mine)
+    return _scaled(_by_what_hosts_did(mine, excess))
+
+
+def _by_what_hosts_did(work: pl.DataFrame, did: pl.DataFrame) -> pl.DataFrame:
+    """The work with the factors of the host's time by what hosts did, where that is known.
+
+    Ranks that wait for a late one hide what their hosts do meanwhile, and the late one does not: gaps alone show too much.
+    `did`: rank, step, what the host did and what is usual.
+    """
+    more = did.select(
+        "rank", "step", *((pl.col(name) - pl.col(f"{name}_usual")).alias(f"{name}_more") for name in BY_HOST)
+    )
+    known = work.join(more, on=["rank", "step"], how="left", maintain_order="left")
+    return known.with_columns(
+        pl.when(pl.col(f"{name}_more").is_null())
+        .then(f"{name}_factor")
+        .otherwise((1 - pl.col(f"{name}_more") / pl.col(name).sum().over("rank", "step")).clip(0))
+        .alias(f"{name}_factor")
+        for name in BY_HOST
+    )
 
 
 def with_even_stages(model: JobModel) -> Change:
@@ -54,15 +78,26 @@ def with_even_stages(model: JobModel) -> Change:
 
 
 def without_jitter(model: JobModel) -> Change:
-    """Every segment takes the median of its role over ranks and steps, times what is lasting of the rank."""
+    """Every segment takes the median of its role, times what is lasting of the rank and common to the step."""
     work = work_of(model)
     sums = work.group_by("rank", *_SEGMENT).agg(pl.col(*TIMES).sum())
-    whole = pl.sum_horizontal(*TIMES).sum().over("rank", "step")
-    lasting = (whole.median().over("rank", "stage") / whole.median().over("stage")).fill_nan(1.0)
-    usual = pl.col(*TIMES).median().over("stage", "segment") * lasting
+    whole = pl.col("compute_ns").sum().over("rank", "step")
+    usual = pl.col(*TIMES).median().over("stage", "segment") * _levels(whole)
     factors = sums.with_columns(usual.name.suffix("_usual"))
-    factors = factors.select("rank", *_SEGMENT, *(_factor(name, True) for name in TIMES))
-    return _scaled(work.join(factors, on=["rank", *_SEGMENT], maintain_order="left"))
+    factors = factors.select("rank", *_SEGMENT, *(_factor(name) for name in TIMES))
+    mine = work.join(factors, on=["rank", *_SEGMENT], maintain_order="left")
+    did = model.did.with_columns(
+        (pl.col(name).median().over("stage") * _levels(pl.col(name))).alias(f"{name}_usual")
+        for name in BY_HOST
+    )
+    return _scaled(_by_what_hosts_did(mine, did))
+
+
+def _levels(times: pl.Expr) -> pl.Expr:
+    """How the rank compares with its role over all steps, and the step with the others over all ranks."""
+    typical = times.median().over("stage")
+    level = times.median().over("rank", "stage") * times.median().over("stage", "step") / typical**2
+    return pl.when(typical > 0).then(level).otherwise(1.0)
 
 
 def with_even_experts(model: JobModel) -> Change:
@@ -92,12 +127,11 @@ def expert_work(model: JobModel) -> pl.DataFrame:
     )
 
 
-def _factor(name: str, wanted: bool) -> pl.Expr:
+def _factor(name: str) -> pl.Expr:
     usual = pl.col(f"{name}_usual") / pl.col(name)
-    known = pl.when(pl.col(name) > 0).then(usual).otherwise(1.0)
-    return (known if wanted else pl.lit(1.0)).alias(f"{name}_factor")
+    return pl.when(pl.col(name) > 0).then(usual).otherwise(1.0).alias(f"{name}_factor")
 
 
 def _scaled(rows: pl.DataFrame) -> Change:
-    ns = pl.sum_horizontal(*(pl.col(name) * pl.col(f"{name}_factor") for name in TIMES))
-    return rows.select("row", ns=ns.fill_nan(0).round().cast(pl.Int64)).drop_nulls()
+    parts = (pl.col(name) * pl.col(f"{name}_factor").fill_nan(1.0).clip(0, _LONGEST) for name in TIMES)
+    return rows.select("row", ns=pl.sum_horizontal(*parts).round().cast(pl.Int64)).drop_nulls()

@@ -40,25 +40,37 @@ CALLS = {name: KEYED[name] for name in KEY} | {
     "follows": pl.Int64,  # a call that the rank waited for until the very moment at which it made this one
 }
 TIMES = ("compute_ns", "input_ns", "host_ns")
+BY_HOST = ("input_ns", "host_ns")
+DID = {"step": pl.Int32, **dict.fromkeys(BY_HOST, pl.Int64)}
 _ON_DEVICE = ("compute", "host_compute", "copy")
 _INPUT = "input"
+BUSY_HOST = (_INPUT, "python", "dispatch", "allocator", "io", "compile", "unexplained")
 
 
 @dataclass(frozen=True)
 class Course:
-    """`work`: WORK, one row after the other; `calls`: CALLS, in the order of their arrivals. `host` is the machine's name."""
+    """`work`: WORK, one row after the other; `calls`: CALLS, in the order of their arrivals. `host` is the machine's name.
+
+    `did`: DID, what the host did in each step, whether the device waited for it or not; empty where that is not known.
+    """
 
     rank: int
     work: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=WORK))
     calls: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=CALLS))
     host: str | None = None
+    did: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=DID))
     step_ns: float = 0.0  # the mean of the steps that `work` is of
 
 
 def course_of(
-    calls: pl.DataFrame, slices: pl.DataFrame, windows: pl.DataFrame, rank: int, host: str | None = None
+    calls: pl.DataFrame,
+    slices: pl.DataFrame,
+    windows: pl.DataFrame,
+    rank: int,
+    host: str | None = None,
+    did: pl.DataFrame | None = None,
 ) -> Course:
-    """Of `collective_calls`, and the account's slices and the windows of the rank's critical device."""
+    """Of `collective_calls`, what the host `did` (see `pace`), and the account's slices and the windows of the rank's critical device."""
     windows = _last_steps(windows.select("step", "start_ns", "end_ns").drop_nulls().sort("start_ns"), calls)
     if windows.is_empty():
         return Course(rank, host=host)
@@ -71,7 +83,20 @@ def course_of(
     ends = made.filter(pl.col("waited") & (pl.col("end_ns") < high))["end_ns"]
     cuts = pl.concat([windows["start_ns"], made["at"], ends]).unique().sort()
     work = _work(cuts, slices, windows, made["at"])
-    return Course(rank, work, _calls(made, cuts, windows, calls, rank), host, (high - low) / len(windows))
+    placed = _calls(made, cuts, windows, calls, rank)
+    return Course(rank, work, placed, host, _did(did, windows), (high - low) / len(windows))
+
+
+def _did(did: pl.DataFrame | None, windows: pl.DataFrame) -> pl.DataFrame:
+    """What the host did in the steps, by whether it is input."""
+    if did is None:
+        return pl.DataFrame(schema=DID)
+    rows = did.filter(pl.col("part").is_in(BUSY_HOST)).join(windows, on="step", how="semi")
+    is_input = pl.col("part") == _INPUT
+    sums = rows.group_by("step").agg(
+        input_ns=pl.col("ns").filter(is_input).sum(), host_ns=pl.col("ns").filter(~is_input).sum()
+    )
+    return conform(sums.sort("step"), DID)
 
 
 def _last_steps(windows: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:

@@ -41,6 +41,7 @@ class JobModel:
     roles: Roles
     hosts: dict[int, str | None]
     recorded_ns: float
+    did: pl.DataFrame  # rank, stage, step, input_ns, host_ns: what hosts did, seen or not
 
     @property
     def nodes(self) -> pl.DataFrame:
@@ -95,7 +96,12 @@ def job_model(courses: Sequence[Course], leaders: Leaders | None = None) -> JobM
     nodes = pl.concat([_of_work(pl.concat(works)), meetings.select(_of_schema(meetings))])
     graph = JobGraph(nodes, pl.concat(edges))
     recorded = sum(course.step_ns for course in known) / len(known)
-    return JobModel(graph, roles, {course.rank: course.host for course in known}, recorded)
+    did = pl.concat([_did(course, roles.stage.get(course.rank, 0)) for course in known])
+    return JobModel(graph, roles, {course.rank: course.host for course in known}, recorded, did)
+
+
+def _did(course: Course, stage: int) -> pl.DataFrame:
+    return course.did.with_columns(rank=pl.lit(course.rank, pl.Int32), stage=pl.lit(stage, pl.Int32))
 
 
 def _of_work(work: pl.DataFrame) -> pl.DataFrame:

@@ -25,7 +25,7 @@ from stepscope.ranks.job.changes import (
     without_jitter,
     work_of,
 )
-from stepscope.ranks.job.course import TIMES
+from stepscope.ranks.job.course import BY_HOST, TIMES
 from stepscope.ranks.job.links import slow_links
 from stepscope.ranks.job.model import JobModel, mean_ns
 from stepscope.ranks.stragglers.lateness import others_median
@@ -38,6 +38,7 @@ from stepscope.registers.policy.job import (
     MOST_LATE_PEERS,
     REPLAY_SAVES_LEAST,
     UNEVEN_STAGES,
+    WORTH_JITTER,
 )
 
 RANK, LINK, STAGES, EXPERTS, JITTER, BUBBLE = "rank", "link", "stages", "experts", "jitter", "bubble"
@@ -104,7 +105,8 @@ class _Search:
         while candidates and len(self.found) < MOST_JOB_CAUSES:
             left = [self._model.lengths(changed(self._ns, each.change)) for each in candidates]
             at = min(range(len(left)), key=lambda place: mean_ns(left[place]))
-            if not _is_worth(self._left, left[at]):
+            worth = WORTH_JITTER if candidates[at].kind == JITTER else WORTH_SHOWING
+            if not _is_worth(self._left, left[at], worth):
                 return
             best = candidates.pop(at)
             self._add(best, left[at])
@@ -156,9 +158,9 @@ def _micro_batches(model: JobModel) -> int | None:
     return int(counts.median() or 0) or None  # type: ignore[arg-type]
 
 
-def _is_worth(before: pl.DataFrame, after: pl.DataFrame) -> bool:
+def _is_worth(before: pl.DataFrame, after: pl.DataFrame, share: float) -> bool:
     low, mid, _ = _saved(before, after)
-    return mid >= WORTH_SHOWING * mean_ns(before) and low > 0
+    return mid >= share * mean_ns(before) and low > 0
 
 
 def _saved(before: pl.DataFrame, after: pl.DataFrame) -> tuple[float, float, float]:
@@ -232,7 +234,8 @@ def _is_minority(model: JobModel, ranks: Sequence[int]) -> bool:
 def _excess(model: JobModel) -> pl.DataFrame:
     """rank, step, ns and TIMES: how much longer each rank works in each step than its peers; by their medians."""
     totals = work_of(model).group_by("stage", "step", "rank").agg(pl.col(*TIMES).sum())
-    totals = totals.with_columns(ns=pl.sum_horizontal(*TIMES)).sort("stage", "step", "rank")
+    totals = _with_what_hosts_did(totals, model).sort("stage", "step", "rank")
+    totals = totals.with_columns(ns=pl.sum_horizontal(*TIMES))
     frames = []
     for group in totals.partition_by("stage", "step", maintain_order=True):
         if len(group) > 1:
@@ -242,6 +245,14 @@ def _excess(model: JobModel) -> pl.DataFrame:
             frames.append(group.select("rank", "step").with_columns(**more))
     schema = {"rank": pl.Int32, "step": pl.Int32, **dict.fromkeys(("ns", *TIMES), pl.Float64)}
     return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
+
+
+def _with_what_hosts_did(totals: pl.DataFrame, model: JobModel) -> pl.DataFrame:
+    """With what hosts did instead of the gaps that show, where that is known of all ranks."""
+    joined = totals.join(model.did, on=["stage", "step", "rank"], how="left", suffix="_did")
+    if joined["host_ns_did"].null_count():
+        return totals
+    return joined.with_columns(pl.col(f"{name}_did").alias(name) for name in BY_HOST).select(totals.columns)
 
 
 def _by_time(rows: pl.DataFrame) -> dict[str, int]:

@@ -76,3 +76,9 @@ BUBBLE_CERTAINTY = policy(
     unit="of the saving",
     why="more micro-batches need memory or smaller matrices; what is broken comes first",
 )
+WORTH_JITTER = policy(
+    "WORTH_JITTER",
+    0.06,
+    unit="share of the step",
+    why="the slowest of many healthy ranks, which vary by 2 % each, costs a job half of it; chosen with benchmarks/ranks",
+)

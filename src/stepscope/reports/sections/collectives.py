@@ -61,6 +61,7 @@ def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
         context.windows.windows.filter(mine & ~pl.col("partial").fill_null(False)),
         context.rank,
         info.host,
+        steps.did if device is not None else None,
     )
     return calls_of(calls, context.rank, steps, began, info.clock_drift, machine, course)
 
