@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from stepscope.ranks.calls.unnamed_groups import Leaders
 from stepscope.ranks.job.course import Course
-from stepscope.ranks.job.model import job_model, mean_ns
+from stepscope.ranks.job.model import JobModel, job_model, mean_ns
 from stepscope.ranks.job.roles import Roles
 from stepscope.ranks.job.what_if import Bubble, Cause, explain
 
@@ -22,6 +22,7 @@ class JobAnswers:
     is_faithful: bool
     causes: tuple[Cause, ...] = ()
     bubble: Bubble | None = None
+    model: JobModel | None = None  # for further questions; only where it is faithful
 
 
 def answers(courses: Sequence[Course], leaders: Leaders | None = None) -> JobAnswers | None:
@@ -37,4 +38,5 @@ def answers(courses: Sequence[Course], leaders: Leaders | None = None) -> JobAns
         found is not None,
         tuple(found.causes) if found is not None else (),
         found.bubble if found is not None else None,
+        model if found is not None else None,
     )

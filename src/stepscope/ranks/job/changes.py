@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import polars as pl
 
@@ -10,7 +10,6 @@ from stepscope.ranks.job.course import BY_HOST, TIMES
 from stepscope.ranks.job.model import JobModel
 
 _SEGMENT = ("stage", "step", "segment")
-_LONGEST = 1e6  # of a factor: what took no time has none
 Change = pl.DataFrame  # row, ns
 
 
@@ -133,5 +132,26 @@ def _factor(name: str) -> pl.Expr:
 
 
 def _scaled(rows: pl.DataFrame) -> Change:
-    parts = (pl.col(name) * pl.col(f"{name}_factor").fill_nan(1.0).clip(0, _LONGEST) for name in TIMES)
+    parts = (pl.col(name) * _finite(f"{name}_factor") for name in TIMES)
     return rows.select("row", ns=pl.sum_horizontal(*parts).round().cast(pl.Int64)).drop_nulls()
+
+
+def _finite(factor: str) -> pl.Expr:
+    """What took no time has no factor."""
+    return pl.when(pl.col(factor).is_finite()).then(pl.col(factor).clip(0)).otherwise(1.0)
+
+
+def with_less(model: JobModel, saved_ns: Mapping[int, float], times: Collection[str]) -> Change:
+    """By rank so much less work of these kinds in each step; of all kinds on ranks that have less of them."""
+    saved = pl.DataFrame(
+        [(rank, float(ns)) for rank, ns in saved_ns.items()],
+        schema={"rank": pl.Int32, "saved": pl.Float64},
+        orient="row",
+    )
+    work = work_of(model).join(saved, on="rank", maintain_order="left")
+    chosen = pl.sum_horizontal(*times)
+    whole, part = pl.col("ns").sum().over("rank", "step"), chosen.sum().over("rank", "step")
+    of_part = chosen * (pl.col("saved") / part)
+    of_whole = pl.col("ns") * (pl.col("saved") / whole).clip(0, 1)
+    less = pl.when(part >= pl.col("saved")).then(of_part).otherwise(of_whole).fill_nan(0)
+    return work.select("row", ns=(pl.col("ns") - less).clip(0).round().cast(pl.Int64)).drop_nulls()

@@ -82,3 +82,9 @@ WORTH_JITTER = policy(
     unit="share of the step",
     why="the slowest of many healthy ranks, which vary by 2 % each, costs a job half of it; chosen with benchmarks/ranks",
 )
+SAME_GAIN = policy(
+    "SAME_GAIN",
+    0.8,
+    unit="× the saving on the rank",
+    why="from here on the job gains as much as the rank; the replay of the job is no more exact than that",
+)

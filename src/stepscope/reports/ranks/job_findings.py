@@ -45,7 +45,7 @@ def _of_kind(
             share=round(cause.saves_ns_per_step / job.replayed_ns, 4),
             saves_ns_per_step=cause.saves_ns_per_step,
             speedup=cause.speedup,
-            fix=rule().fix[ANY].format(ranks=spans(cause.ranks), **_named(cause)),
+            fix=rule().fix[ANY].format(ranks=_ranks(cause), **_named(cause)),
         )
 
     return find
@@ -60,6 +60,10 @@ def _evidence(cause: JobCause) -> dict[str, Any]:
     return evidence if cause.since is None else {**evidence, "since_step": cause.since}
 
 
+def _ranks(cause: JobCause) -> str:
+    return f"rank{'s' if len(cause.ranks) > 1 else ''} {spans(cause.ranks)}"
+
+
 def _saves(job: Job, cause: JobCause) -> str:
     share = cause.saves_ns_per_step / job.replayed_ns if job.replayed_ns else 0.0
     return f"Replayed without it, the whole job takes {duration(cause.saves_ns_per_step)} less per step ({share:.0%})."
@@ -70,7 +74,7 @@ def _say_stages(job: Job, cause: JobCause) -> str:
     stage = str(cause.facts["stage"])
     usual = sum(times.values()) / len(times)
     return (
-        f"Stage {stage} of {len(times)} (ranks {spans(cause.ranks)}) computes {duration(times[stage])} per step, the mean stage "
+        f"Stage {stage} of {len(times)} ({_ranks(cause)}) computes {duration(times[stage])} per step, the mean stage "
         f"{duration(round(usual))}: the others wait for it. With even stages the job takes "
         f"{duration(cause.saves_ns_per_step)} less per step."
     )
@@ -79,14 +83,14 @@ def _say_stages(job: Job, cause: JobCause) -> str:
 def _say_link(job: Job, cause: JobCause) -> str:
     groups = cause.facts["groups"]
     return (
-        f"Transfers of ranks {spans(cause.ranks)} take {cause.facts['ratio']:.1f} times as long as transfers of the same size between "
+        f"Transfers of {_ranks(cause)} take {cause.facts['ratio']:.1f} times as long as transfers of the same size between "
         f"other ranks, in {len(groups)} group{'s' if len(groups) > 1 else ''}. {_saves(job, cause)}"
     )
 
 
 def _say_experts(job: Job, cause: JobCause) -> str:
     return (
-        f"Between the exchanges of tokens, ranks {spans(cause.ranks)} compute longer than the other ranks of their groups, which wait. "
+        f"Between the exchanges of tokens, {_ranks(cause)} compute{'s' if len(cause.ranks) == 1 else ''} longer than the other ranks of the group, which wait. "
         f"{_saves(job, cause)}"
     )
 
@@ -147,7 +151,7 @@ LINK_RULE: Rule[Job] = Rule(
     owns="transfers that take longer than equal ones of other groups",
     change="they take as long as those of the other groups",
     fix={
-        ANY: "Test the links of ranks {ranks} with nccl-tests: their network cards, cables and switch ports, PCIe width and NVLink state (nvidia-smi nvlink -s), and NCCL_IB_HCA."
+        ANY: "Test the links of {ranks} with nccl-tests: their network cards, cables and switch ports, PCIe width and NVLink state (nvidia-smi nvlink -s), and NCCL_IB_HCA."
     },
     find=_of_kind(LINK, lambda: LINK_RULE, _say_link),
 )

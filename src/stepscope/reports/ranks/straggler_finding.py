@@ -116,7 +116,8 @@ def find(ranks: LateRank) -> Finding | None:
             "names": found.names,
             "parts": found.parts,
         }
-        | {name: getattr(found, name) for name in _RATIOS if getattr(found, name) is not None},
+        | {name: getattr(found, name) for name in _RATIOS if getattr(found, name) is not None}
+        | ({} if found.since is None else {"since_step": found.since}),
         share=round(late / step_ns, 4),
         saves_ns_per_step=late,
         speedup=speedup,
@@ -163,6 +164,8 @@ def _late(found: Straggler) -> str:
 def _now_and_then(found: Straggler) -> str:
     """The rank that comes last nearly always, and is seldom late by much, is not late now and then."""
     steps = f"{found.steps_late} of {found.steps} steps"
+    if found.since is not None:
+        return f"from step {found.since} on, in {steps}"
     if found.last < ALWAYS_LATE * found.matched or found.steps_late >= ALWAYS_LATE * found.steps:
         return f"now and then, in {steps}"
     return (

@@ -94,6 +94,7 @@ def told_of(ranks: Sequence[RankPart], found: Compared | None, options: Options)
     return {
         "collectives": told,
         "job": None if job is None else job_of(job),
+        "job_model": None if job is None else job.model,
         "rank_problems": unequal(found) if found is not None else silent,
     }
 
