@@ -82,7 +82,7 @@ def course_of(
     made = made.with_columns(waited=_waited(made, slices))
     ends = made.filter(pl.col("waited") & (pl.col("end_ns") < high))["end_ns"]
     cuts = pl.concat([windows["start_ns"], made["at"], ends]).unique().sort()
-    work = _work(cuts, slices, windows, made["at"])
+    work = _work(cuts, slices, windows, made)
     placed = _calls(made, cuts, windows, calls, rank)
     return Course(rank, work, placed, host, _did(did, windows), (high - low) / len(windows))
 
@@ -107,22 +107,33 @@ def _last_steps(windows: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 def _waited(calls: pl.DataFrame, slices: pl.DataFrame) -> pl.Series:
     """Whether nothing but communication went on when the call ended."""
-    ends = (
-        slices.filter(pl.col("part").cast(pl.String).is_in(COLLECTIVE))
-        .select(exposed="end_ns")
-        .sort("exposed")
-    )
-    rows = calls.select("end_ns").with_row_index("call").sort("end_ns")
-    met = rows.join_asof(
-        ends, left_on="end_ns", right_on="exposed", strategy="nearest", tolerance=SAME_END_NS, coalesce=False
-    )
-    return met.sort("call")["exposed"].is_not_null()
+    exposed = slices.filter(_is_exposed()).sort("start_ns")
+    at = exposed["start_ns"].search_sorted(calls["end_ns"], side="left").cast(pl.Int64) - 1
+    if exposed.is_empty() or calls.is_empty():
+        return pl.repeat(False, len(calls), dtype=pl.Boolean, eager=True)
+    waited: pl.Series = (at >= 0) & (exposed["end_ns"].gather(at.clip(0)) >= calls["end_ns"] - SAME_END_NS)
+    return waited
 
 
-def _work(cuts: pl.Series, slices: pl.DataFrame, windows: pl.DataFrame, arrivals: pl.Series) -> pl.DataFrame:
+def _is_exposed() -> pl.Expr:
+    return pl.col("part").cast(pl.String).is_in(COLLECTIVE)
+
+
+def _outside_calls(exposed: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Communication in which no call runs: a host that asks for one, or has not noticed its end."""
+    if calls.is_empty():
+        return exposed
+    middle = exposed["start_ns"] + (exposed["end_ns"] - exposed["start_ns"]) // 2
+    ordered = calls.sort("start_ns")
+    at = ordered["start_ns"].search_sorted(middle, side="right").cast(pl.Int64) - 1
+    return exposed.filter((at < 0) | (ordered["end_ns"].cum_max().gather(at.clip(0)) < middle))
+
+
+def _work(cuts: pl.Series, slices: pl.DataFrame, windows: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """The work between cuts, by what it is."""
     part = pl.col("part").cast(pl.String)
-    rows = slices.filter(~part.is_in(COLLECTIVE)).select(
+    alone = _outside_calls(slices.filter(_is_exposed()), calls)
+    rows = pl.concat([slices.filter(~_is_exposed()), alone]).select(
         middle=(pl.col("start_ns") + pl.col("end_ns")) // 2,
         ns=pl.col("end_ns") - pl.col("start_ns"),
         kind=pl.when(part.is_in(_ON_DEVICE)).then(pl.lit("compute_ns")).when(part == _INPUT).then(pl.lit("input_ns")).otherwise(pl.lit("host_ns")),
@@ -134,7 +145,7 @@ def _work(cuts: pl.Series, slices: pl.DataFrame, windows: pl.DataFrame, arrivals
         .agg(*(pl.col("ns").filter(pl.col("kind") == name).sum().alias(name) for name in TIMES))
     )
     steps = windows["start_ns"].search_sorted(cuts, side="right").cast(pl.Int64) - 1
-    begun = arrivals.search_sorted(cuts, side="right").cast(pl.Int64)
+    begun = calls["at"].search_sorted(cuts, side="right").cast(pl.Int64)
     frame = pl.DataFrame({"node": pl.int_range(len(cuts), eager=True), "begun": begun})
     frame = frame.with_columns(step=windows["step"].gather(steps.clip(0)))
     frame = frame.with_columns(segment=pl.col("begun") - pl.col("begun").min().over("step"))
