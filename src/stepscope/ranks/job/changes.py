@@ -142,16 +142,13 @@ def _finite(factor: str) -> pl.Expr:
 
 
 def with_less(model: JobModel, saved_ns: Mapping[int, float], times: Collection[str]) -> Change:
-    """By rank so much less work of these kinds in each step; of all kinds on ranks that have less of them."""
-    saved = pl.DataFrame(
-        [(rank, float(ns)) for rank, ns in saved_ns.items()],
-        schema={"rank": pl.Int32, "saved": pl.Float64},
-        orient="row",
-    )
+    """By rank so much less work of these kinds in each step, if it has as much; of all kinds where it has none of them."""
+    rows = [(rank, float(ns)) for rank, ns in saved_ns.items()]
+    saved = pl.DataFrame(rows, schema={"rank": pl.Int32, "saved": pl.Float64}, orient="row")
     work = work_of(model).join(saved, on="rank", maintain_order="left")
     chosen = pl.sum_horizontal(*times)
-    whole, part = pl.col("ns").sum().over("rank", "step"), chosen.sum().over("rank", "step")
-    of_part = chosen * (pl.col("saved") / part)
-    of_whole = pl.col("ns") * (pl.col("saved") / whole).clip(0, 1)
-    less = pl.when(part >= pl.col("saved")).then(of_part).otherwise(of_whole).fill_nan(0)
-    return work.select("row", ns=(pl.col("ns") - less).clip(0).round().cast(pl.Int64)).drop_nulls()
+    has_some = chosen.sum().over("rank") > 0
+    kind = pl.when(has_some).then(chosen).otherwise("ns")
+    share = (pl.col("saved") / kind.sum().over("rank", "step")).clip(0, 1)
+    less = (kind * share).fill_nan(0)
+    return work.select("row", ns=(pl.col("ns") - less).round().cast(pl.Int64)).drop_nulls()

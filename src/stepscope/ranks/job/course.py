@@ -69,9 +69,11 @@ def course_of(
     rank: int,
     host: str | None = None,
     did: pl.DataFrame | None = None,
+    world: int | None = None,
 ) -> Course:
     """Of `collective_calls`, what the host `did` (see `pace`), and the account's slices and the windows of the rank's critical device."""
-    windows = _last_steps(windows.select("step", "start_ns", "end_ns").drop_nulls().sort("start_ns"), calls)
+    ordered = windows.select("step", "start_ns", "end_ns").drop_nulls().sort("start_ns")
+    windows = _last_steps(ordered, calls, world or 1)
     if windows.is_empty():
         return Course(rank, host=host)
     low, high = windows["start_ns"][0], windows["end_ns"][-1]
@@ -99,10 +101,10 @@ def _did(did: pl.DataFrame | None, windows: pl.DataFrame) -> pl.DataFrame:
     return conform(sums.sort("step"), DID)
 
 
-def _last_steps(windows: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+def _last_steps(windows: pl.DataFrame, calls: pl.DataFrame, world: int) -> pl.DataFrame:
     """As many as can be replayed: a typical step of a job with many calls shows as much as all of them."""
     per_step = max(1, len(calls) // max(1, len(windows)))
-    return windows.tail(max(1, MOST_REPLAYED_CALLS // per_step))
+    return windows.tail(max(1, MOST_REPLAYED_CALLS // (per_step * world)))
 
 
 def _waited(calls: pl.DataFrame, slices: pl.DataFrame) -> pl.Series:

@@ -6,9 +6,9 @@ from stepscope.registers.entry import policy
 
 MOST_REPLAYED_CALLS = policy(
     "MOST_REPLAYED_CALLS",
-    4_000,
-    unit="calls of a rank",
-    why="what a job of a thousand ranks can send and hold; of jobs with more calls the last steps are replayed",
+    1_000_000,
+    unit="calls of all ranks",
+    why="what one process can hold, some 300 MB; of jobs with more the last steps are replayed, at least one",
 )
 SAME_END_NS = policy(
     "SAME_END_NS",

@@ -62,6 +62,7 @@ def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
         context.rank,
         info.host,
         steps.did if device is not None else None,
+        info.world_size,
     )
     return calls_of(calls, context.rank, steps, began, info.clock_drift, machine, course)
 
