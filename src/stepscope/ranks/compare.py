@@ -229,9 +229,9 @@ def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequ
     )
     done = finished(found)
     margins = pl.concat([pl.DataFrame(schema=MARGINS), *(each.margins for each in ranks)])
-    late = lateness(steps, parts, margins)
     clocks_mhz = {each.rank: each.pace.clock_mhz for each in looks}
     job = answers([each.course for each in looks if each.course is not None], plan.leaders)
+    late = _late_by_role(steps, parts, margins, job)
     waited_for = None
     if job is not None and job.is_faithful and job.roles.stages > 1:
         # Stages do different work at different times: only ranks of one stage can be compared.
@@ -243,6 +243,21 @@ def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequ
         waited_for = replace(waited_for, kernels=ratios(kernels, waited_for.rank))
     lost = len(ambiguous(found))
     return Compared(plan.clocks, done, lost, plan.unusual, list(ranks), late, waited_for, looks, job)
+
+
+def _late_by_role(
+    steps: pl.DataFrame, parts: pl.DataFrame, margins: pl.DataFrame, job: JobAnswers | None
+) -> pl.DataFrame:
+    """`lateness` of each rank against those of its stage; against all where there are no stages."""
+    if job is None or job.roles.stages < 2:
+        return lateness(steps, parts, margins)
+    stages: dict[int, list[int]] = {}
+    for rank, stage in job.roles.stage.items():
+        stages.setdefault(stage, []).append(rank)
+    return pl.concat(
+        lateness(*(table.filter(pl.col("rank").is_in(ranks)) for table in (steps, parts, margins)))
+        for ranks in stages.values()
+    )
 
 
 def _of_experts(job: JobAnswers | None) -> bool:

@@ -8,10 +8,10 @@ import polars as pl
 
 from stepscope.ranks.job.model import JobModel
 from stepscope.ranks.job.roles import members
-from stepscope.registers.policy.job import FEWEST_LINKS, SLOWER_LINK
+from stepscope.registers.policy.job import FEWEST_LINKS, RANKS_OF_A_NODE, SLOWER_LINK
 from stepscope.trace.frames import take_median
 
-_ALIKE = ("name", "group_size", "size")
+_ALIKE = ("name", "group_size", "size", "apart")
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,12 @@ def slow_links(model: JobModel) -> SlowLinks | None:
     who = _members(calls, list(model.roles.stage))
     size = pl.col("bytes").log(2).round().cast(pl.Int32)
     calls = calls.with_columns(who=who, size=size, per_byte=pl.col("ns") / pl.col("bytes"))
+    calls = calls.with_columns(apart=_are_apart(calls["who"], model))
     calls = calls.with_columns(pl.col("name").replace({"recv": "send"}))
     typical = calls.group_by(*_ALIKE, "who").agg(pl.col("per_byte").median())
-    usual = typical.with_columns(usual=pl.col("per_byte").median().over(_ALIKE), groups=pl.len().over(_ALIKE))
+    usual = typical.with_columns(
+        usual=pl.col("per_byte").quantile(0.5, "lower").over(_ALIKE), groups=pl.len().over(_ALIKE)
+    )
     slow = usual.filter(pl.col("groups") >= FEWEST_LINKS, pl.col("per_byte") > SLOWER_LINK * pl.col("usual"))
     if slow.is_empty():
         return None
@@ -43,6 +46,16 @@ def slow_links(model: JobModel) -> SlowLinks | None:
     others = [tuple(map(int, text.split())) for text in alike["who"].unique().sort()]
     ratio = take_median(slow.select(pl.col("per_byte") / pl.col("usual")).to_series())
     return SlowLinks(tuple(groups), _common(groups, others), float(ratio), mine.select("row", ns=ns))
+
+
+def _are_apart(who: pl.Series, model: JobModel) -> pl.Series:
+    """Whether a group spans machines: links inside of one are faster, and no measure for those between them."""
+    known = all(model.hosts.values())
+    node = {rank: host if known else str(rank // RANKS_OF_A_NODE) for rank, host in model.hosts.items()}
+    texts = who.unique().to_list()
+    spans = [len({node.get(int(rank)) for rank in text.split()}) > 1 for text in texts]
+    apart: pl.Series = who.replace_strict(texts, spans, return_dtype=pl.Boolean)
+    return apart
 
 
 def _members(calls: pl.DataFrame, ranks: list[int]) -> pl.Series:

@@ -88,3 +88,9 @@ SAME_GAIN = policy(
     unit="× the saving on the rank",
     why="from here on the job gains as much as the rank; the replay of the job is no more exact than that",
 )
+RANKS_OF_A_NODE = policy(
+    "RANKS_OF_A_NODE",
+    8,
+    unit="ranks",
+    why="of one machine, where the profile does not name machines: the usual number of GPUs",
+)
