@@ -23,6 +23,7 @@ from stepscope.ranks.arrivals import (
     meetings,
     waits,
 )
+from stepscope.ranks.by_role import straggler_by_role
 from stepscope.ranks.calls.matching import (
     KEY,
     KEYED,
@@ -37,6 +38,9 @@ from stepscope.ranks.calls.matching import (
 from stepscope.ranks.calls.unnamed_groups import Leaders, by_group, told_apart
 from stepscope.ranks.clocks.offsets import ANCHORS, Clock, anchors, fit_clocks
 from stepscope.ranks.clocks.shared import Machine
+from stepscope.ranks.job.answers import JobAnswers, answers
+from stepscope.ranks.job.course import Course
+from stepscope.ranks.job.what_if import EXPERTS
 from stepscope.ranks.stragglers.find import Straggler, straggler
 from stepscope.ranks.stragglers.kernel_work import calls_more, ratios
 from stepscope.ranks.stragglers.lateness import lateness
@@ -63,6 +67,7 @@ class Calls:
     rows: pl.DataFrame
     pace: Pace
     machine: Machine | None = None
+    course: Course | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,7 @@ class Look:
     lanes: pl.DataFrame
     pace: Pace
     machine: Machine | None = None
+    course: Course | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,7 @@ class Compared:
     late: pl.DataFrame
     straggler: Straggler | None
     looks: Sequence[Look] = ()
+    job: JobAnswers | None = None
 
 
 def calls_of(
@@ -124,6 +131,7 @@ def calls_of(
     shift_ns: int = 0,
     drift: float = 0.0,
     machine: Machine | None = None,
+    course: Course | None = None,
 ) -> Calls:
     """The rank's calls, moved to common time by what was recorded of its clock."""
     rows = keyed(calls, rank, shift_ns)
@@ -132,13 +140,15 @@ def calls_of(
         rows = rows.with_columns(
             start_ns=pl.col("start_ns") + (first.cast(pl.Float64) * drift).round().cast(pl.Int64)
         )
-    return Calls(rank, rows, pace, machine)
+    return Calls(rank, rows, pace, machine, course)
 
 
 def look(calls: Calls) -> Look:
     """Stage 1."""
     lanes = calls.rows.select("rank", "lane", "stream").unique("lane").sort("lane")
-    return Look(calls.rank, counts(calls.rows), anchors(calls.rows), lanes, calls.pace, calls.machine)
+    return Look(
+        calls.rank, counts(calls.rows), anchors(calls.rows), lanes, calls.pace, calls.machine, calls.course
+    )
 
 
 def plan(looks: Sequence[Look]) -> Plan:
@@ -219,10 +229,15 @@ def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequ
     )
     done = finished(found)
     margins = pl.concat([pl.DataFrame(schema=MARGINS), *(each.margins for each in ranks)])
-    late = lateness(steps, parts, margins)
     clocks_mhz = {each.rank: each.pace.clock_mhz for each in looks}
-    # Who shares no collective with anybody keeps nobody waiting.
-    waited_for = straggler(late, steps, parts, clocks_mhz, did) if len(done) else None
+    job = answers([each.course for each in looks if each.course is not None], plan.leaders)
+    late = _late_by_role(steps, parts, margins, job)
+    waited_for = None
+    if job is not None and job.is_faithful and job.roles.stages > 1:
+        # Stages do different work at different times: only ranks of one stage can be compared.
+        waited_for = straggler_by_role(job, steps, parts, clocks_mhz, did)
+    elif len(done) and not _of_experts(job):  # a rank that shares no collective keeps none waiting
+        waited_for = straggler(late, steps, parts, clocks_mhz, did)
     if waited_for is not None:
         kernels = pl.concat([each.pace.kernels for each in looks])
         waited_for = replace(waited_for, kernels=ratios(kernels, waited_for.rank))
@@ -230,7 +245,27 @@ def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequ
         if waited_for.cause == "host_compute" and calls_more(called, waited_for.rank):
             waited_for = replace(waited_for, cause="work")
     lost = len(ambiguous(found))
-    return Compared(plan.clocks, done, lost, plan.unusual, list(ranks), late, waited_for, looks)
+    return Compared(plan.clocks, done, lost, plan.unusual, list(ranks), late, waited_for, looks, job)
+
+
+def _late_by_role(
+    steps: pl.DataFrame, parts: pl.DataFrame, margins: pl.DataFrame, job: JobAnswers | None
+) -> pl.DataFrame:
+    """`lateness` of each rank against those of its stage; against all where there are no stages."""
+    if job is None or job.roles.stages < 2:
+        return lateness(steps, parts, margins)
+    stages: dict[int, list[int]] = {}
+    for rank, stage in job.roles.stage.items():
+        stages.setdefault(stage, []).append(rank)
+    return pl.concat(
+        lateness(*(table.filter(pl.col("rank").is_in(ranks)) for table in (steps, parts, margins)))
+        for ranks in stages.values()
+    )
+
+
+def _of_experts(job: JobAnswers | None) -> bool:
+    """Whether ranks are late because of their experts, which is a finding of its own."""
+    return job is not None and any(cause.kind == EXPERTS for cause in job.causes)
 
 
 def compare(ranks: Mapping[int, Calls]) -> Compared:

@@ -243,3 +243,11 @@ TRIAL_ALPHA = level(
     unit="two-sided",
     why="the interval of a trial without a change contains 1 in 19 of 20",
 )
+
+# The whole job: see stepscope.ranks.job.what_if.
+JOB_GAIN_SIGMAS = level(
+    "JOB_GAIN_SIGMAS",
+    1.28,
+    unit="standard errors",
+    why="of the gain over steps, to each side: eight of ten, as for every promise",
+)

@@ -31,6 +31,7 @@ MODULES = (
     "policy.snapshot",
     "policy.graphs",
     "policy.ranks",
+    "policy.job",
     "policy.diffs",
     "policy.assistant",
 )

@@ -23,6 +23,8 @@ from stepscope.registers.policy.tables import REPORT_ROWS
 from stepscope.reports.about import about
 from stepscope.reports.model.report import Problem, Steps
 from stepscope.reports.problems import problems_of, reported
+from stepscope.reports.ranks.job_findings import with_job
+from stepscope.reports.ranks.job_speedups import with_job_speedups
 from stepscope.reports.ranks.straggler_finding import with_straggler, with_waits
 from stepscope.reports.report import Report
 from stepscope.reports.sections import SECTIONS, hang
@@ -116,8 +118,13 @@ def put_together(
     _check_steps(options, fields.get("steps"))
     if "findings" in fields and "collectives" in fields and "steps" in fields:
         told, step_ns = fields["collectives"], fields["steps"].mean_ns
+        by_rank = {each.rank: each.found for each in found.get("findings", ())}
+        model = fields.pop("job_model", None)
+        fields["findings"] = with_job_speedups(fields["findings"], by_rank, model)
         with_waits(fields["findings"], told)
         fields["findings"] = with_straggler(fields["findings"], told.straggler, step_ns)
+        fields["findings"] = with_job(fields["findings"], fields.get("job"), step_ns)
+    fields.pop("job_model", None)
     traces = {number: profile.trace(number) for number in ranks}
     failed = [*failures.problems(len(profile.ranks)), *fields.pop("rank_problems", ())]
     told = problems_of(profile, ranks, fields.pop("problems", ()), failed)

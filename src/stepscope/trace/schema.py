@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 # Names repeat by the thousand, so they are held once. One set of categories for all columns and all traces lets
 # the traces of many ranks be put together without translating them.
@@ -147,6 +147,7 @@ TABLES: dict[str, Columns] = {
         "group_size": pl.Int32,
         "group_ranks": Text,
         "sequence": pl.Int64,
+        "peer": pl.Int32,
     },
     "counters": {"track": pl.UInt32, "time_ns": pl.Int64, "value": pl.Float64},
     "modules": {"name": pl.String, "program_id": pl.Int64, "hlo": pl.Binary},

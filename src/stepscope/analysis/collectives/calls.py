@@ -33,6 +33,7 @@ CALLS = {
     "stream": pl.Int32,  # which of its streams that have collectives; 0 for the host
     "label": pl.String,  # the instruction of a compiled program, which is the same on every rank
     "on_host": pl.Boolean,
+    "peer": pl.Int32,  # the other end of a send or a receive, where it is known
 }
 # The first that the name contains, underscores and case aside.
 _OPERATIONS = (
@@ -84,7 +85,7 @@ _FOUND = (
     pl.lit(None, dtype=pl.Int64).alias("run"),
 )
 _STARTS, _ENDS = r"-start([.\d]|$)", r"-done([.\d]|$)"
-_NAMED = ("name", "group", "group_size", "group_ranks", "sequence")
+_NAMED = ("name", "group", "group_size", "group_ranks", "sequence", "peer")
 # What the code of a compiled program says about collectives.
 _PROGRAM = {
     "group": ("program_group",),
@@ -200,6 +201,7 @@ def _described(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
         "bytes",
         "group_size",
         "sequence",
+        "peer",
     )
     of_op = table.rename({column: f"op_{column}" for column in table.columns})
     rows = calls.join(table, on="event", how="left", maintain_order="left")

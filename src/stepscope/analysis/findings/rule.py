@@ -9,7 +9,15 @@ from typing import Any, Generic, TypeVar
 from stepscope.analysis.findings.finding import Finding
 
 ANY = "any"  # framework
-RESERVED = ("straggler",)  # codes of the rules over ranks (reports/ranks), which a plug-in may not take
+# Codes of the rules over ranks (reports/ranks), which a plug-in may not take.
+RESERVED = (
+    "straggler",
+    "stage-imbalance",
+    "slow-link",
+    "expert-imbalance",
+    "rank-jitter",
+    "pipeline-bubble",
+)
 Subject = TypeVar("Subject")
 Found = Finding | list[Finding] | None
 

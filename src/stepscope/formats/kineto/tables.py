@@ -33,6 +33,7 @@ _IN_TABLES = {
     "memory": ("total_allocated", "total_reserved", "address", "memory_bytes", "device_id", "device_type"),
     "collective": (
         "collective", "dtype", "elements", "elements_out", "group_size", "group", "group_ranks", "collective_sequence",
+        "peer",
     ),
 }  # fmt: skip
 
@@ -155,6 +156,7 @@ def _collectives(layout: pl.DataFrame) -> pl.DataFrame:
         bytes=pl.max_horizontal("elements", "elements_out") * item,
         group_size=pl.col("group_size").cast(pl.Int32, strict=False),
         sequence="collective_sequence",
+        peer=pl.col("peer").cast(pl.Int32, strict=False),
     )
 
 

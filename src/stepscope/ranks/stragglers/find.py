@@ -44,6 +44,7 @@ class Straggler:
     late_in: tuple[int, ...] = ()
     work_ratio: float | None = None
     kernels: Ratios = field(default_factory=Ratios)
+    since: int | None = None  # the step from which on it is late, if not from the first
 
     @property
     def always(self) -> bool:

@@ -117,6 +117,7 @@ class Straggler(msgspec.Struct, kw_only=True):
     )
     blocks_per_launch_ratio: float | None = None  # of each launch of the kernels that others have, too
     launches_ratio: float | None = None  # kernels that it launches / those of the other ranks
+    since: int | None = None  # the step from which on it is late, where it was not before
 
 
 class Collectives(msgspec.Struct, kw_only=True):

@@ -14,6 +14,7 @@ from stepscope.analysis.host.place import Place
 from stepscope.reports.model.critical_path import CriticalPath, PathRow
 from stepscope.reports.model.hang import Hang, HangCall, HangGroup
 from stepscope.reports.model.memory_snapshot import MemorySnapshot
+from stepscope.reports.model.job import Job
 from stepscope.reports.model.ranks import (
     Arrival,
     CollectiveRow,
@@ -351,3 +352,4 @@ class Report(msgspec.Struct, kw_only=True):
     memory: Memory = msgspec.field(default_factory=Memory)
     collectives: Collectives = msgspec.field(default_factory=Collectives)
     coverage: Coverage = msgspec.field(default_factory=Coverage)
+    job: Job | None = None  # of several ranks that meet

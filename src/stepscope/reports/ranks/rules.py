@@ -7,8 +7,9 @@ from typing import Any
 from stepscope.analysis.findings.registry import built_in_rules, find_rules
 from stepscope.analysis.findings.rule import Rule
 from stepscope.reports.ranks import straggler_finding
+from stepscope.reports.ranks.job_findings import JOB_RULES
 
-RANK_RULES: tuple[Rule[Any], ...] = (straggler_finding.RULE,)
+RANK_RULES: tuple[Rule[Any], ...] = (straggler_finding.RULE, *JOB_RULES)
 
 
 def all_rules(with_plugins: bool = True) -> list[Rule[Any]]:

@@ -50,7 +50,9 @@ def with_straggler(
         same = finding.saves_ns_per_step if finding in explained else _same_cause(finding, found)
         _say_the_same(finding, mine, same)
     rest = [
-        _without(finding, mine, step_ns) if finding.code == EXPOSED_COLLECTIVE.code else finding
+        without(finding, mine, step_ns, f"the wait for rank {mine.evidence['rank']}")
+        if finding.code == EXPOSED_COLLECTIVE.code
+        else finding
         for finding in findings
     ]
     ranked = sorted((mine, *(finding for finding in rest if finding is not None)), key=order)
@@ -114,7 +116,8 @@ def find(ranks: LateRank) -> Finding | None:
             "names": found.names,
             "parts": found.parts,
         }
-        | {name: getattr(found, name) for name in _RATIOS if getattr(found, name) is not None},
+        | {name: getattr(found, name) for name in _RATIOS if getattr(found, name) is not None}
+        | ({} if found.since is None else {"since_step": found.since}),
         share=round(late / step_ns, 4),
         saves_ns_per_step=late,
         speedup=speedup,
@@ -161,6 +164,8 @@ def _late(found: Straggler) -> str:
 def _now_and_then(found: Straggler) -> str:
     """The rank that comes last nearly always, and is seldom late by much, is not late now and then."""
     steps = f"{found.steps_late} of {found.steps} steps"
+    if found.since is not None:
+        return f"from step {found.since} on, in {steps}"
     if found.last < ALWAYS_LATE * found.matched or found.steps_late >= ALWAYS_LATE * found.steps:
         return f"now and then, in {steps}"
     return (
@@ -265,8 +270,8 @@ def _fix(found: Straggler) -> str:
     return _FIXES.get(found.cause or "", RULE.fix[ANY]).format(rank=found.rank)
 
 
-def _without(finding: Finding, mine: Finding, step_ns: int) -> Finding | None:
-    """What is left of the communication itself; nothing, if all of it was waiting."""
+def without(finding: Finding, mine: Finding, step_ns: int, called: str) -> Finding | None:
+    """What is left of the communication without a finding of its own, as it is called; nothing, if all of it was waiting."""
     share = finding.share - mine.share
     if share <= 0:
         return None
@@ -278,7 +283,7 @@ def _without(finding: Finding, mine: Finding, step_ns: int) -> Finding | None:
     before = finding.speedup
     finding.speedup = Interval(*(_less(gain, left) for gain in (before.low, before.mid, before.high)))
     finding.left_ns_per_step = None
-    finding.detail += f" Without the wait for rank {mine.evidence['rank']}, which is a finding of its own, {share:.0%} is left."
+    finding.detail += f" Without {called}, which is a finding of its own, {share:.0%} is left."
     return finding
 
 

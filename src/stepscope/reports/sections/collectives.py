@@ -16,10 +16,12 @@ from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.ranks.clocks.shared import machine_of
 from stepscope.ranks.compare import Calls, Compared, calls_of, compare
+from stepscope.ranks.job.course import course_of
 from stepscope.ranks.stragglers.pace import pace
 from stepscope.reports.columns import capped
 from stepscope.reports.model import report as model
 from stepscope.reports.ranks.compare import between_ranks, rank_figures, transfers
+from stepscope.reports.ranks.job import job_of
 from stepscope.reports.ranks.unequal import nothing_recorded, unequal
 from stepscope.reports.sections.section import Section
 
@@ -52,7 +54,17 @@ def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
     info = context.whole_trace.info
     began = info.base_unix_ns + info.clock_offset_ns
     machine = machine_of(info.host, info.capture)
-    return calls_of(calls, context.rank, steps, began, info.clock_drift, machine)
+    mine = pl.col("device").eq_missing(device)
+    course = course_of(
+        calls,
+        context.account.slices.filter(mine),
+        context.windows.windows.filter(mine & ~pl.col("partial").fill_null(False)),
+        context.rank,
+        info.host,
+        steps.did if device is not None else None,
+        info.world_size,
+    )
+    return calls_of(calls, context.rank, steps, began, info.clock_drift, machine, course)
 
 
 def joined(ranks: Sequence[RankPart], options: Options) -> Mapping[str, Any]:
@@ -79,7 +91,13 @@ def told_of(ranks: Sequence[RankPart], found: Compared | None, options: Options)
         told.ranks = _rank_rows(ranks, found)
         between_ranks(told, found, world, options)
     silent = [nothing_recorded(len(ranks), world)] if len(ranks) > 1 and rows.is_empty() else []
-    return {"collectives": told, "rank_problems": unequal(found) if found is not None else silent}
+    job = found.job if found is not None else None
+    return {
+        "collectives": told,
+        "job": None if job is None else job_of(job),
+        "job_model": None if job is None else job.model,
+        "rank_problems": unequal(found) if found is not None else silent,
+    }
 
 
 def _told(ranks: Sequence[RankPart], rows: pl.DataFrame, options: Options) -> model.Collectives:

@@ -1,0 +1,1 @@
+"""Loops over the work of many ranks."""

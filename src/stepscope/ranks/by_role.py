@@ -1,0 +1,59 @@
+"""The straggler of a job whose ranks have different roles: by the replay of all ranks, and against ranks of its own role."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from stepscope.ranks.job.answers import JobAnswers
+from stepscope.ranks.job.what_if import RANK, Cause
+from stepscope.ranks.stragglers.causes import Behind
+from stepscope.ranks.stragglers.find import ALWAYS, SOMETIMES, UNCLEAR, Straggler
+from stepscope.registers.levels import FEWEST_STEPS
+
+
+def straggler_by_role(
+    job: JobAnswers,
+    steps: pl.DataFrame,
+    parts: pl.DataFrame,
+    clocks_mhz: Mapping[int, float | None],
+    did: pl.DataFrame,
+) -> Straggler | None:
+    """The rank that costs the job most, if one does; the tables are those of `pace`."""
+    cause = next((each for each in job.causes if each.kind == RANK), None)
+    if cause is None:
+        return None
+    worst = cause.ranks[0]
+    peers = _peers(job, cause, worst)
+    steps, parts, did = (frame.filter(pl.col("rank").is_in(peers)) for frame in (steps, parts, did))
+    behind = Behind(steps, parts, {rank: clocks_mhz.get(rank) for rank in peers}, did)
+    every = sorted(steps["step"].unique().to_list())
+    late = [step for step in every if cause.since is None or step >= cause.since]
+    at = {(step, worst) for step in late}
+    longer = behind.did_longer(at) or behind.longer(at)
+    saved = max(0, round(cause.saves_ns[1]))
+    kind = ALWAYS if cause.since is None else SOMETIMES
+    return Straggler(
+        rank=worst,
+        ranks=cause.ranks,
+        kind=kind if len(every) >= FEWEST_STEPS else UNCLEAR,
+        late_ns=saved * len(every),
+        late_ns_per_step=saved,
+        share=saved / job.replayed_ns if job.replayed_ns else 0.0,
+        steps_late=len(late),
+        steps=len(every),
+        cause=behind.cause(longer, at, worst),
+        parts=longer,
+        late_in=tuple(late),
+        work_ratio=behind.work_ratio(worst),
+        since=cause.since,
+    )
+
+
+def _peers(job: JobAnswers, cause: Cause, worst: int) -> list[int]:
+    """The rank and those of its role that are not as slow."""
+    stage = job.roles.stage
+    return [
+        rank for rank in stage if stage[rank] == stage[worst] and (rank == worst or rank not in cause.ranks)
+    ]

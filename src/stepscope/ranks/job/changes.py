@@ -1,0 +1,154 @@
+"""Changes of a job: which nodes take another time, and which. Each is a table of row, ns; the rest stays as it was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import polars as pl
+
+from stepscope.ranks.job.course import BY_HOST, TIMES
+from stepscope.ranks.job.model import JobModel
+
+_SEGMENT = ("stage", "step", "segment")
+Change = pl.DataFrame  # row, ns
+
+
+def changed(ns: pl.Series, change: Change) -> pl.Series:
+    """The durations with those of the change."""
+    fresh: pl.Series = ns.clone().scatter(change["row"], change["ns"])  # which works in place
+    return fresh
+
+
+def work_of(model: JobModel) -> pl.DataFrame:
+    """The work with its row in the graph. Where ranks of a stage differ in their calls, a step is one segment."""
+    rows = model.nodes.with_row_index("row").filter(pl.col("name").is_null())
+    per_rank = rows.group_by("stage", "step", "rank").agg(last=pl.col("segment").max())
+    uneven = per_rank.group_by("stage", "step").agg(pl.col("last").n_unique()).filter(pl.col("last") > 1)
+    marked = rows.join(uneven.select("stage", "step", uneven=pl.lit(True)), on=["stage", "step"], how="left")
+    segment = pl.when(pl.col("uneven").fill_null(False)).then(0).otherwise("segment").cast(pl.Int32)
+    return marked.with_columns(segment=segment).drop("uneven").sort("row")
+
+
+def as_peers(model: JobModel, ranks: Collection[int]) -> Change:
+    """The work of these ranks takes as long as that of the other ranks of their stage; empty where there is no other."""
+    work = work_of(model)
+    late = pl.col("rank").is_in(list(ranks))
+    sums = work.group_by("rank", *_SEGMENT).agg(pl.col(*TIMES).sum())
+    usual = sums.filter(~late).group_by(_SEGMENT).agg(pl.col(*TIMES).median().name.suffix("_usual"))
+    own = sums.filter(late).join(usual, on=_SEGMENT)
+    factors = own.select("rank", *_SEGMENT, *(_factor(name) for name in TIMES))
+    peers = (
+        model.did.filter(~late).group_by("stage", "step").agg(pl.col(*BY_HOST).median().name.suffix("_usual"))
+    )
+    excess = model.did.filter(late).join(peers, on=["stage", "step"])
+    mine = work.filter(late).join(factors, on=["rank", *_SEGMENT], maintain_order="left")
+    return _scaled(_by_what_hosts_did(mine, excess))
+
+
+def _by_what_hosts_did(work: pl.DataFrame, did: pl.DataFrame) -> pl.DataFrame:
+    """The work with the factors of the host's time by what hosts did, where that is known.
+
+    Ranks that wait for a late one hide what their hosts do meanwhile, and the late one does not: gaps alone show too much.
+    `did`: rank, step, what the host did and what is usual.
+    """
+    more = did.select(
+        "rank", "step", *((pl.col(name) - pl.col(f"{name}_usual")).alias(f"{name}_more") for name in BY_HOST)
+    )
+    known = work.join(more, on=["rank", "step"], how="left", maintain_order="left")
+    return known.with_columns(
+        pl.when(pl.col(f"{name}_more").is_null())
+        .then(f"{name}_factor")
+        .otherwise((1 - pl.col(f"{name}_more") / pl.col(name).sum().over("rank", "step")).clip(0))
+        .alias(f"{name}_factor")
+        for name in BY_HOST
+    )
+
+
+def with_even_stages(model: JobModel) -> Change:
+    """Every stage computes as long as the mean of all."""
+    work = work_of(model)
+    totals = work.group_by("stage", "step", "rank").agg(pl.col(*TIMES).sum())
+    typical = totals.group_by("stage", "step").agg(pl.col("compute_ns").median())
+    mean = pl.col("compute_ns").mean().over("step")
+    factors = typical.select("stage", "step", (mean / pl.col("compute_ns")).alias("compute_ns_factor"))
+    mine = work.join(factors, on=["stage", "step"], maintain_order="left")
+    mine = mine.with_columns(input_ns_factor=pl.lit(1.0), host_ns_factor=pl.lit(1.0))
+    return _scaled(mine)
+
+
+def without_jitter(model: JobModel) -> Change:
+    """Every segment takes the median of its role, times what is lasting of the rank and common to the step."""
+    work = work_of(model)
+    sums = work.group_by("rank", *_SEGMENT).agg(pl.col(*TIMES).sum())
+    whole = pl.col("compute_ns").sum().over("rank", "step")
+    usual = pl.col(*TIMES).median().over("stage", "segment") * _levels(whole)
+    factors = sums.with_columns(usual.name.suffix("_usual"))
+    factors = factors.select("rank", *_SEGMENT, *(_factor(name) for name in TIMES))
+    mine = work.join(factors, on=["rank", *_SEGMENT], maintain_order="left")
+    did = model.did.with_columns(
+        (pl.col(name).median().over("stage") * _levels(pl.col(name))).alias(f"{name}_usual")
+        for name in BY_HOST
+    )
+    return _scaled(_by_what_hosts_did(mine, did))
+
+
+def _levels(times: pl.Expr) -> pl.Expr:
+    """How the rank compares with its role over all steps, and the step with the others over all ranks."""
+    typical = times.median().over("stage")
+    level = times.median().over("rank", "stage") * times.median().over("stage", "step") / typical**2
+    return pl.when(typical > 0).then(level).otherwise(1.0)
+
+
+def with_even_experts(model: JobModel) -> Change:
+    """Work between two exchanges of tokens takes the mean of the ranks that exchange them."""
+    experts = expert_work(model)
+    sums = experts.group_by("group_ranks", "rank", *_SEGMENT).agg(pl.col("compute_ns").sum())
+    even = sums.with_columns(mean=pl.col("compute_ns").mean().over("group_ranks", *_SEGMENT))
+    factors = even.select(
+        "rank", *_SEGMENT, (pl.col("mean") / pl.col("compute_ns")).alias("compute_ns_factor")
+    )
+    mine = experts.join(factors, on=["rank", *_SEGMENT], maintain_order="left")
+    return _scaled(mine.with_columns(input_ns_factor=pl.lit(1.0), host_ns_factor=pl.lit(1.0)))
+
+
+def expert_work(model: JobModel) -> pl.DataFrame:
+    """The work that begins after one all-to-all of a rank and ends at its next one, with the group that exchanges."""
+    calls = model.nodes.filter(pl.col("name").is_not_null()).with_columns(
+        turn=pl.int_range(1, pl.len() + 1).over("rank", "step").cast(pl.Int32)
+    )
+    following = pl.col("name").shift(-1).over("rank", "step")
+    exchanged = calls.filter((pl.col("name") == "all_to_all") & (following == "all_to_all"))
+    between = exchanged.select("rank", "step", "group_ranks", segment="turn")
+    return (
+        work_of(model)
+        .drop("group_ranks")
+        .join(between, on=["rank", "step", "segment"], maintain_order="left")
+    )
+
+
+def _factor(name: str) -> pl.Expr:
+    usual = pl.col(f"{name}_usual") / pl.col(name)
+    return pl.when(pl.col(name) > 0).then(usual).otherwise(1.0).alias(f"{name}_factor")
+
+
+def _scaled(rows: pl.DataFrame) -> Change:
+    parts = (pl.col(name) * _finite(f"{name}_factor") for name in TIMES)
+    return rows.select("row", ns=pl.sum_horizontal(*parts).round().cast(pl.Int64)).drop_nulls()
+
+
+def _finite(factor: str) -> pl.Expr:
+    """What took no time has no factor."""
+    return pl.when(pl.col(factor).is_finite()).then(pl.col(factor).clip(0)).otherwise(1.0)
+
+
+def with_less(model: JobModel, saved_ns: Mapping[int, float], times: Collection[str]) -> Change:
+    """By rank so much less work of these kinds in each step, if it has as much; of all kinds where it has none of them."""
+    rows = [(rank, float(ns)) for rank, ns in saved_ns.items()]
+    saved = pl.DataFrame(rows, schema={"rank": pl.Int32, "saved": pl.Float64}, orient="row")
+    work = work_of(model).join(saved, on="rank", maintain_order="left")
+    chosen = pl.sum_horizontal(*times)
+    has_some = chosen.sum().over("rank") > 0
+    kind = pl.when(has_some).then(chosen).otherwise("ns")
+    share = (pl.col("saved") / kind.sum().over("rank", "step")).clip(0, 1)
+    less = (kind * share).fill_nan(0)
+    return work.select("row", ns=(pl.col("ns") - less).round().cast(pl.Int64)).drop_nulls()

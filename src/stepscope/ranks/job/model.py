@@ -1,0 +1,180 @@
+"""The job of all ranks as one graph: their work, their calls, and which calls are one meeting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import polars as pl
+
+from stepscope.ranks.calls.matching import KEY
+from stepscope.ranks.calls.unnamed_groups import Leaders, by_group
+from stepscope.ranks.job.course import TIMES, Course
+from stepscope.ranks.job.graph import JobGraph
+from stepscope.ranks.job.roles import Roles, roles_of, with_partners
+from stepscope.registers.policy.job import JOB_REPLAY_ERROR
+
+NODES = {
+    "rank": pl.Int32,
+    "stage": pl.Int32,
+    "step": pl.Int32,
+    "segment": pl.Int32,
+    **dict.fromkeys(TIMES, pl.Int64),
+    "name": pl.String,  # of a call; null for work
+    "group_ranks": pl.String,
+    "group_size": pl.Int32,
+    "bytes": pl.Int64,
+    "dur_ns": pl.Int64,
+    "meeting": pl.Int64,
+    "ns": pl.Int64,
+}
+_PAIRED = ("send", "recv", "send_recv")
+
+
+@dataclass(frozen=True)
+class JobModel:
+    """`graph.nodes`: NODES; work first, then calls. `recorded_ns`: the mean step of the recordings."""
+
+    graph: JobGraph
+    roles: Roles
+    hosts: dict[int, str | None]
+    recorded_ns: float
+    did: pl.DataFrame  # rank, stage, step, input_ns, host_ns: what hosts did, seen or not
+
+    @property
+    def nodes(self) -> pl.DataFrame:
+        """All work and all calls."""
+        return self.graph.nodes
+
+    @cached_property
+    def base(self) -> pl.DataFrame:
+        """step, ns: the steps replayed as recorded."""
+        return self.lengths()
+
+    @property
+    def is_faithful(self) -> bool:
+        """Whether the replay of the unchanged job takes as long as the job did; else its other answers are worth nothing."""
+        if not self.graph.is_complete or not self.recorded_ns or self.base.is_empty():
+            return False
+        return abs(mean_ns(self.base) / self.recorded_ns - 1) <= JOB_REPLAY_ERROR
+
+    def lengths(self, ns: pl.Series | None = None) -> pl.DataFrame:
+        """step, ns: from the end of one step to that of the next, on the last rank of each."""
+        _, end = self.graph.play(ns)
+        ends = (
+            pl.DataFrame({"step": self.nodes["step"], "end": end}).group_by("step").agg(pl.col("end").max())
+        )
+        ends = ends.sort("step")
+        return ends.select("step", ns=pl.col("end") - pl.col("end").shift(1, fill_value=0))
+
+
+def mean_ns(lengths: pl.DataFrame) -> float:
+    """The mean of the steps."""
+    return cast("float", lengths["ns"].mean() or 0.0)
+
+
+def job_model(courses: Sequence[Course], leaders: Leaders | None = None) -> JobModel | None:
+    """The job of these ranks; None where none of them meets another."""
+    known = [course for course in courses if len(course.work)]
+    if len(known) < 2:
+        return None
+    roles = roles_of(known)
+    works, calls, edges = [], [], []
+    first_work, first_call = 0, sum(len(course.work) for course in known)
+    for course in known:
+        stage = pl.lit(roles.stage.get(course.rank, 0), pl.Int32).alias("stage")
+        works.append(course.work.with_columns(stage, rank=pl.lit(course.rank, pl.Int32)))
+        calls.append(course.calls.with_columns(stage))
+        edges.append(_edges(course, first_work, first_call))
+        first_work += len(course.work)
+        first_call += len(course.calls)
+    meetings = _with_meetings(by_group(pl.concat(calls), leaders or {}, "lane"))
+    if not meetings["meeting"].count():
+        return None
+    nodes = pl.concat([_of_work(pl.concat(works)), meetings.select(_of_schema(meetings))])
+    graph = JobGraph(nodes, pl.concat(edges))
+    recorded = sum(course.step_ns for course in known) / len(known)
+    did = pl.concat([_did(course, roles.stage.get(course.rank, 0)) for course in known])
+    return JobModel(graph, roles, {course.rank: course.host for course in known}, recorded, did)
+
+
+def _did(course: Course, stage: int) -> pl.DataFrame:
+    return course.did.with_columns(rank=pl.lit(course.rank, pl.Int32), stage=pl.lit(stage, pl.Int32))
+
+
+def _of_work(work: pl.DataFrame) -> pl.DataFrame:
+    work = work.with_columns(ns=pl.sum_horizontal(*TIMES))
+    return work.select(_of_schema(work))
+
+
+def _of_schema(frame: pl.DataFrame) -> list[pl.Expr]:
+    return [
+        (pl.col(name) if name in frame.columns else pl.lit(None)).cast(dtype).alias(name)
+        for name, dtype in NODES.items()
+    ]
+
+
+def _edges(course: Course, first_work: int, first_call: int) -> pl.DataFrame:
+    """before, after: work in a row, what a call comes after, what resumes after it, and calls of one stream."""
+    call = pl.int_range(pl.len(), dtype=pl.Int64) + first_call
+    chain = course.work.select(before=pl.col("node") + first_work).with_columns(after=pl.col("before") + 1)
+    calls = course.calls
+    arrivals = calls.select(before=pl.col("after") + first_work, after=call)
+    resumed = calls.select(before=call, after=pl.col("resumes") + first_work)
+    streams = calls.select(before=pl.col("behind") + first_call, after=call)
+    followed = calls.select(before=pl.col("follows") + first_call, after=call)
+    return pl.concat([chain.head(len(chain) - 1), arrivals, resumed, streams, followed]).drop_nulls()
+
+
+def _with_meetings(calls: pl.DataFrame) -> pl.DataFrame:
+    """The calls with the number of their meeting, null for those that met no other, and the time of its transfer.
+
+    The last to come does not wait: its time in the call is that of the transfer, and the shortest of all.
+    """
+    rows = calls.with_row_index("row")
+    met = pl.concat([_collective(rows), _paired(rows)])
+    numbered = met.with_columns(meeting=pl.col("key").rank("dense").cast(pl.Int64)).select("row", "meeting")
+    rows = rows.join(numbered, on="row", how="left", maintain_order="left")
+    shortest = pl.col("dur_ns").min().over("meeting")
+    ns = pl.when(pl.col("meeting").is_null()).then("dur_ns").otherwise(shortest)
+    return rows.with_columns(ns=ns)
+
+
+def _collective(rows: pl.DataFrame) -> pl.DataFrame:
+    """row, key: of calls that several ranks made, each of them once."""
+    known = rows.drop_nulls("lane").filter(~pl.col("name").is_in(_PAIRED))
+    several = (pl.col("rank").n_unique().over(KEY) > 1) & (
+        pl.len().over(KEY) == pl.col("rank").n_unique().over(KEY)
+    )
+    fits = pl.col("group_size").is_null() | (pl.len().over(KEY) <= pl.col("group_size"))
+    return known.filter(several & fits).select("row", key=pl.concat_str(pl.lit("c"), *KEY, separator=" "))
+
+
+def _paired(rows: pl.DataFrame) -> pl.DataFrame:
+    """row, key: of sends and receives, matched in order, in steps in which both ends have as many."""
+    paired = with_partners(rows.filter(pl.col("name").is_in(_PAIRED)))
+    sends, receives = pl.col("name") == "send", pl.col("name") == "recv"
+    source = (
+        pl.when(sends)
+        .then("rank")
+        .when(receives)
+        .then("partner")
+        .otherwise(pl.min_horizontal("rank", "partner"))
+    )
+    target = (
+        pl.when(sends)
+        .then("partner")
+        .when(receives)
+        .then("rank")
+        .otherwise(pl.max_horizontal("rank", "partner"))
+    )
+    paired = paired.with_columns(source=source, target=target, directed=sends | receives)
+    way = ["source", "target", "directed"]
+    paired = paired.with_columns(turn=pl.int_range(pl.len()).over(*way, "step", "rank"))
+    both = (pl.col("rank").n_unique().over(*way, "step", "turn") == 2) & (
+        (pl.len().over(*way, "step", "rank") * 2) == pl.len().over(*way, "step")
+    )
+    key = pl.concat_str(pl.lit("p"), *way, "step", "turn", separator=" ")
+    return paired.filter(both).select("row", key=key)

@@ -1,0 +1,291 @@
+"""What makes the job slow, each cause with what the job would gain without it: replays of all ranks with one change each.
+
+Causes compete: the one that gains most is taken, and the others are asked again about what is left. Ranks are compared with
+their peers, the ranks of the same stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import sqrt
+from statistics import mean, median, stdev
+from typing import Any
+
+import polars as pl
+
+from stepscope.ranks.job.changes import (
+    Change,
+    as_peers,
+    changed,
+    expert_work,
+    with_even_experts,
+    with_even_stages,
+    without_jitter,
+    work_of,
+)
+from stepscope.ranks.job.course import BY_HOST, TIMES
+from stepscope.ranks.job.links import slow_links
+from stepscope.ranks.job.model import JobModel, mean_ns
+from stepscope.ranks.stragglers.lateness import others_median
+from stepscope.registers.levels import FEWEST_STEPS, JOB_GAIN_SIGMAS
+from stepscope.registers.policy.findings import WORTH_SHOWING
+from stepscope.registers.policy.job import (
+    AS_SLOW,
+    IN_EXPERTS,
+    MOST_JOB_CAUSES,
+    MOST_LATE_PEERS,
+    REPLAY_SAVES_LEAST,
+    UNEVEN_STAGES,
+    WORTH_JITTER,
+)
+
+RANK, LINK, STAGES, EXPERTS, JITTER, BUBBLE = "rank", "link", "stages", "experts", "jitter", "bubble"
+_PAIRED = ("send", "recv", "send_recv")
+
+
+@dataclass(frozen=True)
+class Cause:
+    """`saves_ns` of the mean step (low, expected, high); `since` is the step from which on it is there, if not from the first."""
+
+    kind: str
+    ranks: tuple[int, ...]
+    saves_ns: tuple[float, float, float]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    since: int | None = None
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    kind: str
+    ranks: tuple[int, ...]
+    change: Change
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    since: int | None = None
+
+
+@dataclass(frozen=True)
+class Bubble:
+    """Shares of the mean step in which ranks of a pipeline have nothing to do: in all, and with stages that are even."""
+
+    share: float
+    even_share: float
+    micro_batches: int | None
+
+
+@dataclass(frozen=True)
+class Explained:
+    """The causes that are worth showing, the costliest first, and the bubble of a pipeline."""
+
+    causes: list[Cause]
+    bubble: Bubble | None
+
+
+def explain(model: JobModel) -> Explained:
+    """Of a model whose unchanged replay takes as long as the job did."""
+    search = _Search(model)
+    search.take(list(_specific(model)))
+    # Jitter is whatever varies: it also holds what the others explain, and is asked for what they leave.
+    search.take(list(_general(model)))
+    is_even = any(each.kind == STAGES for each in search.found)
+    return Explained(search.found, _bubble(model, search.left_over, is_even))
+
+
+class _Search:
+    """Takes candidates one after the other, each time the one that gains most of what is left."""
+
+    def __init__(self, model: JobModel) -> None:
+        self._model = model
+        self._ns, self._left = model.nodes["ns"], model.base
+        self.found: list[Cause] = []
+
+    def take(self, candidates: list[_Candidate]) -> None:
+        """Those that are worth it; what a rank, its stage or its experts cost is one time."""
+        while candidates and len(self.found) < MOST_JOB_CAUSES:
+            left = [self._model.lengths(changed(self._ns, each.change)) for each in candidates]
+            at = min(range(len(left)), key=lambda place: mean_ns(left[place]))
+            worth = WORTH_JITTER if candidates[at].kind == JITTER else WORTH_SHOWING
+            if not _is_worth(self._left, left[at], worth):
+                return
+            best = candidates.pop(at)
+            self._add(best, left[at])
+            mine = set(best.ranks)
+            candidates = [each for each in candidates if not set(each.ranks) & mine or each.kind == LINK]
+
+    @property
+    def left_over(self) -> pl.Series:
+        """The durations without all causes."""
+        return self._ns
+
+    def _add(self, best: _Candidate, left: pl.DataFrame) -> None:
+        alone = self._model.lengths(changed(self._model.nodes["ns"], best.change))
+        saved = _saved(self._model.base, alone)
+        self.found.append(Cause(best.kind, best.ranks, saved, best.facts, best.since))
+        self._ns, self._left = changed(self._ns, best.change), left
+
+
+def _bubble(model: JobModel, rest: pl.Series, is_even: bool) -> Bubble | None:
+    """How much of the step the stages of a pipeline wait for each other; by the schedule alone, once all else is even."""
+    if model.roles.stages < 2:
+        return None
+    even = rest if is_even else _evened(model, rest)
+    share = _idle_share(model, model.nodes["ns"], mean_ns(model.base))
+    return Bubble(share, _idle_share(model, even, mean_ns(model.lengths(even))), _micro_batches(model))
+
+
+def _evened(model: JobModel, ns: pl.Series) -> pl.Series:
+    """The durations, each longer or shorter by what its stage would be."""
+    even = changed(model.nodes["ns"], with_even_stages(model))
+    factor = (even / model.nodes["ns"]).fill_nan(1.0)
+    scaled: pl.Series = ns * factor.set(factor.is_infinite(), 1.0).fill_null(1.0)
+    whole: pl.Series = scaled.round().cast(pl.Int64)
+    return whole
+
+
+def _idle_share(model: JobModel, ns: pl.Series, step_ns: float) -> float:
+    """Of the step, what the mean rank neither works nor takes part in collectives."""
+    times = model.nodes.select("name", "rank", "step").with_columns(ns)
+    busy = times.filter(~pl.col("name").is_in(_PAIRED).fill_null(False))["ns"].sum()
+    steps = times["rank"].n_unique() * max(1, times["step"].n_unique())
+    return max(0.0, 1 - float(busy) / steps / step_ns) if step_ns else 0.0
+
+
+def _micro_batches(model: JobModel) -> int | None:
+    """What the first stage sends in a step."""
+    sends = model.nodes.filter((pl.col("name") == "send") & (pl.col("stage") == 0))
+    counts = sends.group_by("rank", "step").len()["len"]
+    return int(counts.median() or 0) or None  # type: ignore[arg-type]
+
+
+def _is_worth(before: pl.DataFrame, after: pl.DataFrame, share: float) -> bool:
+    low, mid, _ = _saved(before, after)
+    return mid >= share * mean_ns(before) and low > 0
+
+
+def _saved(before: pl.DataFrame, after: pl.DataFrame) -> tuple[float, float, float]:
+    """Of the mean step; the steps show how well it is known."""
+    gains = [float(a - b) for a, b in zip(before["ns"], after["ns"], strict=True)]
+    mid = mean(gains)
+    error = JOB_GAIN_SIGMAS * stdev(gains) / sqrt(len(gains)) if len(gains) > 1 else 0.0
+    return REPLAY_SAVES_LEAST * mid - error, mid, mid + error
+
+
+def _specific(model: JobModel) -> Iterator[_Candidate]:
+    yield from _slow_ranks(model)
+    links = slow_links(model)
+    if links is not None:
+        facts = {"groups": links.groups, "ratio": links.ratio}
+        yield _Candidate(LINK, links.ranks, links.change, facts)
+    stages = _stage_times(model)
+    if len(stages) > 1 and max(stages.values()) > (1 + UNEVEN_STAGES) * mean(stages.values()):
+        slowest = max(stages, key=lambda stage: stages[stage])
+        ranks = tuple(rank for rank, stage in model.roles.stage.items() if stage == slowest)
+        yield _Candidate(STAGES, ranks, with_even_stages(model), {"stage": slowest, "stages": stages})
+    if (model.nodes["name"] == "all_to_all").any():
+        yield _Candidate(EXPERTS, tuple(model.roles.stage), with_even_experts(model))
+
+
+def _general(model: JobModel) -> Iterator[_Candidate]:
+    if len(model.base) >= FEWEST_STEPS:
+        yield _Candidate(JITTER, tuple(model.roles.stage), without_jitter(model))
+
+
+def _stage_times(model: JobModel) -> dict[int, float]:
+    """What the median rank of each stage computes in a step."""
+    totals = work_of(model).group_by("stage", "step", "rank").agg(pl.col("compute_ns").sum())
+    rows = totals.group_by("stage").agg(pl.col("compute_ns").median()).sort("stage")
+    return {stage: float(ns) for stage, ns in rows.iter_rows()}
+
+
+def _slow_ranks(model: JobModel) -> Iterator[_Candidate]:
+    """Those that take longer than their peers: the slowest alone, and all that are about as slow together."""
+    excess = _excess(model)
+    means = {
+        rank: float(total)
+        for rank, total in excess.group_by("rank").agg(pl.col("ns").mean()).sort("rank").iter_rows()
+    }
+    slowest = max(means, key=lambda rank: means[rank], default=None)
+    if slowest is None or means[slowest] <= 0:
+        return
+    together = [rank for rank, ns in means.items() if ns >= AS_SLOW * means[slowest]]
+    sets = {(slowest,), tuple(together)} if _is_minority(model, together) else {(slowest,)}
+    for ranks in sorted(sets):
+        change = as_peers(model, ranks)
+        if len(change):
+            rows = excess.filter(pl.col("rank").is_in(ranks))
+            kind = EXPERTS if _in_experts(model, ranks) else RANK
+            facts = {
+                "longer_ns": _by_time(rows),
+                "hosts": sorted({model.hosts.get(r) or "" for r in ranks} - {""}),
+            }
+            yield _Candidate(kind, ranks, change, facts, _onset(rows))
+
+
+def _is_minority(model: JobModel, ranks: Sequence[int]) -> bool:
+    stage = model.roles.stage
+    peers = {rank: sum(other == stage[rank] for other in stage.values()) for rank in ranks}
+    mine = {rank: sum(stage[other] == stage[rank] for other in ranks) for rank in ranks}
+    return all(
+        mine[rank] < MOST_LATE_PEERS * peers[rank] or (mine[rank] == 1 and peers[rank] > 1) for rank in ranks
+    )
+
+
+def _excess(model: JobModel) -> pl.DataFrame:
+    """rank, step, ns and TIMES: how much longer each rank works in each step than its peers; by their medians."""
+    totals = work_of(model).group_by("stage", "step", "rank").agg(pl.col(*TIMES).sum())
+    totals = _with_what_hosts_did(totals, model).sort("stage", "step", "rank")
+    totals = totals.with_columns(ns=pl.sum_horizontal(*TIMES))
+    frames = []
+    for group in totals.partition_by("stage", "step", maintain_order=True):
+        if len(group) > 1:
+            more = {
+                name: group[name] - pl.Series(others_median(group[name].to_list())) for name in ("ns", *TIMES)
+            }
+            frames.append(group.select("rank", "step").with_columns(**more))
+    schema = {"rank": pl.Int32, "step": pl.Int32, **dict.fromkeys(("ns", *TIMES), pl.Float64)}
+    return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
+
+
+def _with_what_hosts_did(totals: pl.DataFrame, model: JobModel) -> pl.DataFrame:
+    """With what hosts did instead of the gaps that show, where that is known of all ranks."""
+    joined = totals.join(model.did, on=["stage", "step", "rank"], how="left", suffix="_did")
+    if joined["host_ns_did"].null_count():
+        return totals
+    return joined.with_columns(pl.col(f"{name}_did").alias(name) for name in BY_HOST).select(totals.columns)
+
+
+def _by_time(rows: pl.DataFrame) -> dict[str, int]:
+    return {name: round(float(rows[name].mean() or 0.0)) for name in TIMES}  # type: ignore[arg-type]
+
+
+def _in_experts(model: JobModel, ranks: Sequence[int]) -> bool:
+    """Whether these ranks are slower than their peers between exchanges of tokens, and hardly elsewhere."""
+    if not (model.nodes["name"] == "all_to_all").any():
+        return False
+    inside = expert_work(model).group_by("rank", "step").agg(inside=pl.col("compute_ns").sum())
+    whole = work_of(model).group_by("rank", "step").agg(whole=pl.sum_horizontal(*TIMES).sum())
+    sums = whole.join(inside, on=["rank", "step"], how="left").with_columns(pl.col("inside").fill_null(0))
+    late = pl.col("rank").is_in(list(ranks))
+    mine = sums.filter(late).select(pl.col("inside", "whole").mean()).row(0)
+    others = sums.filter(~late).select(pl.col("inside", "whole").median()).row(0)
+    more = (mine[1] or 0) - (others[1] or 0)
+    return more > 0 and (mine[0] or 0) - (others[0] or 0) >= IN_EXPERTS * more
+
+
+def _onset(rows: pl.DataFrame) -> int | None:
+    """The step from which on these ranks are slow, if there are steps before in which they are not."""
+    by_step = rows.group_by("step").agg(pl.col("ns").mean()).sort("step")
+    steps, ns = by_step["step"].to_list(), by_step["ns"].to_list()
+    best, at = 0.0, None
+    for place in range(2, len(ns) - 1):
+        before, after = ns[:place], ns[place:]
+        gap = mean(after) - mean(before)
+        weight = gap * sqrt(place * (len(ns) - place) / len(ns))
+        if weight > best and abs(median(before)) < AS_SLOW * median(after):
+            best, at = weight, place
+    if at is None:
+        return None
+    inside = [abs(a - b) for part in (ns[:at], ns[at:]) for a, b in pairwise(part)]
+    gap = mean(ns[at:]) - mean(ns[:at])
+    return steps[at] if not inside or gap > 2 * median(inside) else None

@@ -1,0 +1,96 @@
+"""The whole job: what is replayed, and when ranks, stages and links are called uneven."""
+
+from __future__ import annotations
+
+from stepscope.registers.entry import policy
+
+MOST_REPLAYED_CALLS = policy(
+    "MOST_REPLAYED_CALLS",
+    1_000_000,
+    unit="calls of all ranks",
+    why="what one process can hold, some 300 MB; of jobs with more the last steps are replayed, at least one",
+)
+SAME_END_NS = policy(
+    "SAME_END_NS",
+    1_000,
+    unit="ns",
+    why="moments within a microsecond of each other are one: the clock of a device cannot resolve less",
+)
+JOB_REPLAY_ERROR = policy(
+    "JOB_REPLAY_ERROR",
+    0.1,
+    unit="share of the step",
+    why="by which the replay of the unchanged job may differ from the recording; beyond, nothing is concluded from it",
+)
+MOST_LATE_PEERS = policy(
+    "MOST_LATE_PEERS",
+    0.5,
+    unit="share of a role's ranks",
+    why="that may be slower than their peers: of more than half, the others are the unusual ones",
+)
+AS_SLOW = policy(
+    "AS_SLOW",
+    0.5,
+    unit="× the excess of the slowest rank",
+    why="from here on ranks are slow together, as those of one machine are",
+)
+UNEVEN_STAGES = policy(
+    "UNEVEN_STAGES",
+    0.05,
+    unit="× the mean stage",
+    why="by which the slowest stage must exceed it: layers cannot be divided any finer",
+)
+SLOWER_LINK = policy(
+    "SLOWER_LINK",
+    1.25,
+    unit="× the transfer of equal groups",
+    why="below, links of one kind differ by placement and traffic",
+)
+FEWEST_LINKS = policy(
+    "FEWEST_LINKS", 3, unit="groups", why="with the same operation and size, to know which one is unusual"
+)
+IN_EXPERTS = policy(
+    "IN_EXPERTS",
+    0.6,
+    unit="share of a rank's excess",
+    why="between the exchanges of tokens, from which on it is uneven experts and no slow rank",
+)
+REPLAY_SAVES_LEAST = policy(
+    "REPLAY_SAVES_LEAST",
+    0.85,
+    unit="× the replayed saving",
+    why="the lower bound of a promise about the whole job: hosts that waited hide work that shows afterwards",
+)
+MOST_JOB_CAUSES = policy(
+    "MOST_JOB_CAUSES", 3, unit="findings", why="what comes after is small, and mixed with noise"
+)
+WORTH_A_BUBBLE = policy(
+    "WORTH_A_BUBBLE",
+    0.2,
+    unit="share of the step",
+    why="by the schedule alone: with four micro-batches for each stage, as is usual, less is left",
+)
+BUBBLE_CERTAINTY = policy(
+    "BUBBLE_CERTAINTY",
+    0.5,
+    unit="of the saving",
+    why="more micro-batches need memory or smaller matrices; what is broken comes first",
+)
+WORTH_JITTER = policy(
+    "WORTH_JITTER",
+    0.06,
+    unit="share of the step",
+    why="the slowest of many healthy ranks, which vary by 2 % each, costs a job half of it; chosen with benchmarks/ranks",
+)
+SAME_GAIN = policy(
+    "SAME_GAIN",
+    0.8,
+    unit="× the saving on the rank",
+    why="from here on the job gains as much as the rank; the replay of the job is no more exact than that",
+)
+RANKS_OF_A_NODE = policy(
+    "RANKS_OF_A_NODE",
+    8,
+    unit="ranks",
+    why="of one machine, where the profile does not name machines: the usual number of GPUs",
+)

@@ -1,0 +1,65 @@
+"""What findings about single ranks bring the whole job: their savings replayed on all ranks that have them.
+
+A rank that waits for others gains nothing for the job by waiting longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from stepscope.analysis.findings.finding import Finding, Interval, order
+from stepscope.analysis.findings.rules.copies.exposed_collective import RULE as EXPOSED_COLLECTIVE
+from stepscope.ranks.job.changes import changed, with_less
+from stepscope.ranks.job.course import BY_HOST
+from stepscope.ranks.job.model import JobModel, mean_ns
+from stepscope.registers.policy.job import SAME_GAIN
+from stepscope.reports.ranks.job import speedup
+
+_TIMES = {
+    "input-bound": ("input_ns",),
+    **dict.fromkeys(
+        ("host-python", "launch-bound", "eager-execution", "optimizer-loop", "device-sync", "recompilation", "retracing"),
+        BY_HOST,
+    ),
+}  # fmt: skip
+
+
+def with_job_speedups(
+    findings: Sequence[Finding], by_rank: Mapping[int, Sequence[Finding]], model: JobModel | None
+) -> list[Finding]:
+    """The findings of ranks, each with what it brings the job, ordered by that."""
+    if model is None:
+        return list(findings)
+    for finding in findings:
+        saved = {
+            rank: float(each.saves_ns_per_step)
+            for rank, mine in by_rank.items()
+            for each in mine
+            if each.code == finding.code and each.saves_ns_per_step > 0
+        }
+        if finding.class_ == "time" and saved and finding.code != EXPOSED_COLLECTIVE.code:
+            _promise_of_job(finding, saved, model)
+    return sorted(findings, key=order)
+
+
+def _promise_of_job(finding: Finding, saved: Mapping[int, float], model: JobModel) -> None:
+    """Where the job gains clearly less than the rank, its own gain is what counts."""
+    times = _TIMES.get(finding.code, ("compute_ns",))
+    change = with_less(model, saved, times)
+    step_ns = mean_ns(model.base)
+    gain = step_ns - mean_ns(model.lengths(changed(model.nodes["ns"], change)))
+    before = finding.saves_ns_per_step
+    if before <= 0 or gain >= SAME_GAIN * before:
+        return
+    left = max(0.0, gain) / before
+    old = finding.speedup
+    finding.evidence = {**finding.evidence, "rank_saves_ns_per_step": before, "rank_speedup": old.mid}
+    finding.saves_ns_per_step = max(0, round(gain))
+    finding.speedup = Interval(
+        *(
+            speedup(step_ns, left * step_ns * (1 - 1 / max(1.0, each)))
+            for each in (old.low, old.mid, old.high)
+        )
+    )
+    finding.left_ns_per_step = None
+    finding.detail += f" The whole job gains {speedup(step_ns, gain):.2f}×: other ranks, or other stages, take longer anyway."

@@ -1,0 +1,115 @@
+"""Small jobs with one planted cause: who is named, and what the replay says that the job would gain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stepscope.ranks.job.answers import JobAnswers, answers
+from tests.builders.parallel_job import Job, courses, step_us
+
+SEEDS = range(3)
+
+
+def asked(job: Job) -> JobAnswers:
+    found = answers(courses(job))
+    assert found is not None and found.is_faithful
+    return found
+
+
+def gain(found: JobAnswers) -> float:
+    return found.replayed_ns / (found.replayed_ns - found.causes[0].saves_ns[1])
+
+
+def test_the_unchanged_replay_is_the_job() -> None:
+    job = Job(jitter=0.1)
+    assert asked(job).replayed_ns == pytest.approx(1000 * step_us(job), rel=1e-3)
+
+
+def test_roles_come_from_groups_and_partners() -> None:
+    found = asked(Job(tensor=2, stages=4, replicas=2)).roles
+    assert found.stage == {rank: rank // 4 for rank in range(16)}
+    assert found.sizes() == {"tensor": 2, "data": 2, "pipeline": 4}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_healthy_pipeline_has_its_bubble_and_nothing_else(seed: int) -> None:
+    found = asked(Job(seed=seed))
+    assert found.causes == ()
+    assert found.bubble is not None and found.bubble.micro_batches == 8
+    assert found.bubble.even_share == pytest.approx(3 / (8 + 3), abs=0.03)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_slow_device_is_compared_with_its_stage(seed: int) -> None:
+    job = Job(seed=seed, device=lambda rank, _: 1.2 if rank == 5 else 1.0)
+    found = asked(job)
+    assert [(cause.kind, cause.ranks, cause.since) for cause in found.causes] == [("rank", (5,), None)]
+    assert gain(found) == pytest.approx(step_us(job) / step_us(Job(seed=seed)), rel=0.01)
+    # What a slow rank adds is not the schedule's.
+    assert found.bubble is not None and found.bubble.even_share == pytest.approx(0.27, abs=0.03)
+
+
+def test_a_device_that_slows_down_has_a_beginning() -> None:
+    found = asked(Job(steps=10, device=lambda rank, step: 1.3 if rank == 5 and step >= 6 else 1.0))
+    assert [(cause.kind, cause.ranks, cause.since) for cause in found.causes] == [("rank", (5,), 6)]
+
+
+@pytest.mark.parametrize("slow", ["loader", "host"])
+def test_late_input_and_a_slow_host(slow: str) -> None:
+    job = Job(micro_batches=4, **{slow: lambda rank, _: 100.0 if rank == 1 else 1.0})  # type: ignore[arg-type]
+    found = asked(job)
+    assert [(cause.kind, cause.ranks) for cause in found.causes] == [("rank", (1,))]
+    longer = found.causes[0].facts["longer_ns"]
+    assert longer["input_ns" if slow == "loader" else "host_ns"] > longer["compute_ns"]
+    assert gain(found) == pytest.approx(step_us(job) / step_us(Job(micro_batches=4)), rel=0.02)
+
+
+def test_ranks_of_one_machine_are_slow_together() -> None:
+    job = Job(tensor=4, replicas=4, micro_batches=4, device=lambda rank, _: 1.4 if 8 <= rank < 12 else 1.0)
+    found = asked(job)
+    assert [(cause.kind, cause.ranks) for cause in found.causes] == [("rank", (8, 9, 10, 11))]
+
+
+def test_slow_links_are_named_by_the_ranks_that_share_them() -> None:
+    job = Job(link=lambda rank, _: 8.0 if rank in (4, 5) else 1.0)
+    found = asked(job)
+    assert [(cause.kind, cause.ranks) for cause in found.causes] == [("link", (4, 5))]
+    assert found.causes[0].facts["ratio"] == pytest.approx(8, rel=0.05)
+    assert gain(found) == pytest.approx(step_us(job) / step_us(Job()), rel=0.01)
+
+
+def test_a_heavy_stage_and_what_even_stages_would_gain() -> None:
+    heavy = Job(device=lambda rank, _: 1.3 if rank >= 12 else 1.0)
+    even = Job(device=lambda rank, _: 1.075)
+    found = asked(heavy)
+    assert [(cause.kind, cause.facts["stage"]) for cause in found.causes] == [("stages", 3)]
+    assert gain(found) == pytest.approx(step_us(heavy) / step_us(even), rel=0.01)
+    assert found.bubble is not None and found.bubble.share > found.bubble.even_share + 0.05
+
+
+def test_uneven_experts() -> None:
+    job = Job(replicas=4, experts=lambda rank, _: 1.5 if rank == 5 else 1.0)
+    found = asked(job)
+    assert [(cause.kind, cause.ranks) for cause in found.causes] == [("experts", (5,))]
+    assert gain(found) == pytest.approx(
+        step_us(job) / step_us(replace(job, experts=lambda *_: 1.0)), rel=0.02
+    )
+
+
+def test_jitter_is_of_no_rank() -> None:
+    found = asked(Job(jitter=0.3, steps=8))
+    assert [cause.kind for cause in found.causes] == ["jitter"]
+
+
+def test_a_job_without_stages() -> None:
+    job = Job(tensor=1, stages=1, replicas=8, device=lambda rank, _: 1.3 if rank == 5 else 1.0)
+    found = asked(job)
+    assert found.roles.sizes() == {"data": 8} and found.bubble is None
+    assert [(cause.kind, cause.ranks) for cause in found.causes] == [("rank", (5,))]
+
+
+def test_ranks_that_never_meet_have_no_job() -> None:
+    assert answers(courses(Job(tensor=1, stages=1, replicas=1))) is None
+    assert answers([]) is None
