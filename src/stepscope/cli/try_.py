@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from stepscope.cli.console import Color, Talk, session
+from stepscope.cli.console import INTERRUPTED, Color, Talk, session
 from stepscope.cli.options import ColorOption, QuietOption
 from stepscope.cli.output import send
 from stepscope.errors import StepscopeError
+
+
+class Format(str, Enum):
+    """How to write it."""
+
+    text = "text"
+    json = "json"
+
 
 SETTINGS = {"allow_interspersed_args": False, "ignore_unknown_options": True}
 
@@ -29,6 +38,7 @@ def try_(
     apply: Annotated[Path | None, typer.Option("--apply", metavar="FILE", help="Write the changes that won; stepscope run --with FILE uses them.")] = None,
     record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help="Append promised and measured speed-ups to FILE.")] = None,
     yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask before the first run.")] = False,
+    output_format: Annotated[Format, typer.Option("--format", help="Output format: text, or JSON for programs.")] = Format.text,
     quiet: QuietOption = False,
     color: ColorOption = Color.auto,
 ) -> None:  # fmt: skip
@@ -43,17 +53,17 @@ def try_(
         from stepscope.trial.conduct import choose_changes, conduct, make_runner
         from stepscope.trial.profile import record_findings
         from stepscope.trial.recorded import record as keep
-        from stepscope.trial.text import outcome_lines
+        from stepscope.trial.text import outcome_json, outcome_lines
 
         try:
-            words = command_of(command or [])
+            job = command_of(command or [])
         except WrongUsage as error:
             raise typer.BadParameter(str(error)) from None
         folder = Path.cwd()
-        _ask(words, folder, yes)
+        _ask(job, folder, yes)
         talk.note("Recording a few steps")
         try:
-            findings, frameworks = record_findings(words, folder, timeout)
+            findings, frameworks = record_findings(job, folder, timeout)
         except StepscopeError as error:
             if not only:
                 raise
@@ -64,15 +74,19 @@ def try_(
             talk.warn("No finding has a change that can be made from outside; --all tries every one.")
             raise typer.Exit(0)
         run = make_runner(
-            words, folder, timeout, warmup=warmup, steps=steps, least_s=seconds, most_s=max(seconds, 20.0)
+            job, folder, timeout, warmup=warmup, steps=steps, least_s=seconds, most_s=max(seconds, 20.0)
         )
         outcome = conduct(wanted, run, rounds, _speak(talk, len(wanted), rounds), folder)
-        send("".join(f"{line}\n" for line in outcome_lines(outcome)), sys.stdout.buffer)
+        is_json = output_format is Format.json
+        words = outcome_json(outcome) if is_json else "".join(f"{line}\n" for line in outcome_lines(outcome))
+        send(words, sys.stdout.buffer)
         if record is not None:
-            talk.note(f"{keep(record, outcome, ' '.join(words))} rows added to {record}")
+            talk.note(f"{keep(record, outcome, ' '.join(job))} rows added to {record}")
         if apply is not None:
             write_settings(apply, outcome.winners)
             talk.note(f"Wrote {apply}: {', '.join(outcome.winners) or 'no change won'}")
+        if outcome.is_interrupted:
+            raise typer.Exit(INTERRUPTED)
 
 
 def _ask(words: list[str], folder: Path, yes: bool) -> None:

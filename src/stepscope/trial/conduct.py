@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,8 @@ class Outcome:
     loss: float | None = None
     files: list[str] = field(default_factory=list)
     redirected: int = 0
+    rounds: int = 0
+    is_interrupted: bool = False
 
     @property
     def winners(self) -> list[str]:
@@ -112,20 +114,30 @@ def _answering(code: str, frameworks: Sequence[str]) -> list[str]:
 
 
 def conduct(wanted: dict[str, Finding | None], run: Runner, rounds: int, say: Say, folder: Path) -> Outcome:
-    """Run the job unchanged and changed, in turns. A change that fails once is not run again; the others go on."""
+    """Run the job unchanged and changed, in turns. A change that fails once is not run again; the others go on.
+
+    Ctrl-C ends it with what the complete rounds show.
+    """
     before = snapshot(folder)
     say("unchanged")
     unchanged = [_must_work(run(()))]
     files = changed_files(before, snapshot(folder))
     runs: dict[str, list[Ran]] = {name: [] for name in wanted}
-    for _ in range(rounds):
-        for name in wanted:
-            if not any(each.failure for each in runs[name]):
-                say(name)
-                runs[name].append(run((name,)))
-        say("unchanged")
-        unchanged.append(_must_work(run(())))
-    return _outcome(wanted, runs, unchanged, files)
+    try:
+        for _ in range(rounds):
+            for name in wanted:
+                if not any(each.failure for each in runs[name]):
+                    say(name)
+                    runs[name].append(run((name,)))
+            say("unchanged")
+            unchanged.append(_must_work(run(())))
+    except KeyboardInterrupt:
+        if len(unchanged) < 2:  # no round is complete: there is nothing to compare
+            raise
+    complete = len(unchanged) - 1
+    whole = {name: each[:complete] for name, each in runs.items()}
+    outcome = _outcome(wanted, whole, unchanged, files)
+    return replace(outcome, rounds=complete, is_interrupted=complete < rounds)
 
 
 def _must_work(ran: Ran) -> Ran:

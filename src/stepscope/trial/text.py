@@ -1,8 +1,11 @@
-"""What a trial found, as lines of text."""
+"""What a trial found, as lines of text or as JSON."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
+
+import msgspec
 
 from stepscope import units
 from stepscope.analysis.findings.finding import Interval
@@ -13,6 +16,15 @@ from stepscope.trial.conduct import Outcome, Tried
 _NAME = 26
 _FIGURE = 20
 _FILES = 5
+SCHEMA = "stepscope.trial/1"
+
+
+def outcome_json(outcome: Outcome) -> str:
+    """For programs: the outcome as it is, with the verdicts that the text gives."""
+    fields = {field.name: getattr(outcome, field.name) for field in dataclasses.fields(outcome)}
+    verdicts = {each.name: each.verdict(outcome.unchanged) for each in outcome.tried}
+    plain = {"schema": SCHEMA, **fields, "verdicts": verdicts, "winners": outcome.winners}
+    return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode() + "\n"
 
 
 def outcome_lines(outcome: Outcome, width: int = 100) -> Iterator[str]:
@@ -23,6 +35,8 @@ def outcome_lines(outcome: Outcome, width: int = 100) -> Iterator[str]:
     for tried in outcome.tried:
         yield from _change(tried, outcome, width)
     yield ""
+    if outcome.is_interrupted:
+        yield f"Interrupted: this is what {outcome.rounds} complete {'round shows' if outcome.rounds == 1 else 'rounds show'}."
     yield f"Unchanged runs in a row differ by up to {100 * outcome.unchanged:.1f} %: nothing below that is a verdict."
     if outcome.files:
         more = f" and {len(outcome.files) - _FILES} more" if len(outcome.files) > _FILES else ""

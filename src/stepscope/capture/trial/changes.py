@@ -8,16 +8,21 @@ from dataclasses import dataclass
 from stepscope.capture.process.on_import import after_import
 from stepscope.capture.trial import jax, tensorflow, torch
 
+Check = Callable[[], str]
+
 
 @dataclass(frozen=True)
 class Change:
-    """`apply` gets the module when it has been imported. `codes` are the findings that it answers."""
+    """`apply` gets the module when it has been imported, and may return a check for the end of the run.
+
+    The check gives "" where the job was really changed, else why not. `codes` are the findings that the change answers.
+    """
 
     name: str
     framework: str
     title: str
     module: str
-    apply: Callable[..., None]
+    apply: Callable[..., Check | None]
     codes: tuple[str, ...] = ()
 
 
@@ -43,23 +48,32 @@ _ALL = (
 CHANGES = {change.name: change for change in _ALL}
 
 
-def apply_changes(names: Iterable[str], report: Callable[[str, str], None]) -> None:
-    """Make each change once its module is there; `report` hears which were made ("") and why others could not be."""
+def apply_changes(names: Iterable[str], report: Callable[[str, str], None]) -> dict[str, Check]:
+    """Make each change once its module is there; `report` hears which were made ("") and why others could not be.
+
+    What is returned fills with the checks of those that were made.
+    """
+    checks: dict[str, Check] = {}
     for name in names:
         change = CHANGES.get(name)
         if change is None:
             report(name, "There is no such change.")
         else:
-            after_import(change.module, _attempt(change, report))
+            after_import(change.module, _attempt(change, report, checks))
+    return checks
 
 
-def _attempt(change: Change, report: Callable[[str, str], None]) -> Callable[[object], None]:
+def _attempt(
+    change: Change, report: Callable[[str, str], None], checks: dict[str, Check]
+) -> Callable[[object], None]:
     def attempt(module: object) -> None:
         try:
-            change.apply(module)
+            check = change.apply(module)
         except Exception as error:  # another version of the framework, or a job that has done it its own way
             report(change.name, f"{type(error).__name__}: {error}")
         else:
             report(change.name, "")
+            if check is not None:
+                checks[change.name] = check
 
     return attempt

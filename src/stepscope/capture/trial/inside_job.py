@@ -14,7 +14,7 @@ from stepscope.capture.backends.waits import wait_for_devices
 from stepscope.capture.loop.loop import Loop
 from stepscope.capture.loop.sources import watch
 from stepscope.capture.process.on_import import after_import
-from stepscope.capture.trial.changes import apply_changes
+from stepscope.capture.trial.changes import Check, apply_changes
 from stepscope.capture.trial.losses import Losses
 from stepscope.capture.trial.plan import Trial, settings_of, trial_of
 from stepscope.capture.trial.scratch import Scratch
@@ -55,6 +55,7 @@ class InTrial:
         self._losses = Losses()
         self._scratch = Scratch(trial.scratch)
         self._applied: dict[str, str] = {}
+        self._checks: dict[str, Check] = {}
         self._number = 0
         self._began_ns = 0
         self._moments: list[int] = []
@@ -67,7 +68,7 @@ class InTrial:
         watch(lambda: None if self._is_over or os.getpid() != self._pid else self._loop)
         self._losses.watch()
         self._scratch.watch()
-        apply_changes(self._trial.changes, self._applied.__setitem__)
+        self._checks = apply_changes(self._trial.changes, self._applied.__setitem__)
         after_import("stepscope.capture.process.active", self._hear_calls)
         atexit.register(self._leave)
 
@@ -129,7 +130,7 @@ class InTrial:
             "source": self._loop.source,
             "losses": self._losses.values(),
             "peak_bytes": _peak_bytes(),
-            "changes": self._applied,
+            "changes": self._applied | _why_without_effect(self._checks),
             "redirected": self._scratch.redirected,
         }
         path = Path(self._trial.result)
@@ -149,6 +150,17 @@ def end_process() -> None:
         except Exception:  # closed by the job
             pass
     os._exit(0)
+
+
+def _why_without_effect(checks: dict[str, Check]) -> dict[str, str]:
+    """Of changes that were made but met nothing in the job that they could change."""
+    found = {}
+    for name, check in checks.items():
+        try:
+            found[name] = check()
+        except Exception as error:  # another version of the framework
+            found[name] = f"{type(error).__name__}: {error}"
+    return found
 
 
 def _is_worker() -> bool:

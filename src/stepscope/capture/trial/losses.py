@@ -1,11 +1,13 @@
-"""The losses of a job, kept without waiting for the device: the scalar on which backward() is called, or that a framework reports."""
+"""The losses of a job, kept without waiting for the device: the scalar on which backward() is called, or that Keras reports, or that a jitted function of JAX returns."""
 
 from __future__ import annotations
 
 from collections import deque
 from typing import Any
 
+from stepscope.capture.loop.sources import watch_results
 from stepscope.capture.process.on_import import after_import
+from stepscope.capture.trial.jax_losses import JaxLosses
 
 _KEPT = 200
 
@@ -15,16 +17,18 @@ class Losses:
 
     def __init__(self) -> None:
         self._found: deque[Any] = deque(maxlen=_KEPT)
+        self._of_jax = JaxLosses(_KEPT)
 
     def watch(self) -> None:
-        """Listen to PyTorch and Keras, once they are imported."""
+        """Listen to PyTorch and Keras, once they are imported, and to what jitted functions return."""
+        watch_results(self._of_jax.hear)
         after_import("torch", self._watch_torch)
         after_import("keras", self._watch_keras)
 
     def values(self) -> list[float]:
         """In the order of the steps; whatever is not a number is left out."""
         numbers = []
-        for loss in self._found:
+        for loss in self._found or self._of_jax.last():
             try:
                 numbers.append(float(loss))
             except Exception:  # deleted, freed with its device, or never a number
