@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from stepscope.capture.trial.changes import CHANGES
+from stepscope.capture.trial.changes import CHANGES, Change, is_tried_for
 from stepscope.errors import StepscopeError
 from stepscope.reports.model.report import Finding, Interval
 from stepscope.trial.estimate import compare, unchanged_difference
@@ -78,10 +78,10 @@ def choose_changes(
     if only:
         return _chosen(findings, frameworks, only)
     answered = {
-        change.name: finding
+        change.name: _asking(change, findings)
         for finding in findings
         for change in CHANGES.values()
-        if finding.code in change.codes and change.framework in frameworks
+        if is_tried_for(change, finding.code) and change.framework in frameworks
     }
     rest = {change.name: None for change in CHANGES.values() if every and change.framework in frameworks}
     return {**answered, **{name: answered.get(name) for name in rest}}
@@ -100,16 +100,37 @@ def _chosen(
                 fix=f"Changes: {', '.join(CHANGES)}; or the code of a finding.",
             )
         for name in names:
-            codes = CHANGES[name].codes
-            found[name] = next((each for each in findings if each.code in codes), None)
+            found[name] = _asking(CHANGES[name], findings)
     return found
+
+
+def _asking(change: Change, findings: Sequence[Finding]) -> Finding | None:
+    """The finding that asks for the change: the first that it answers, else the first of whose advice it is a part."""
+    in_part = (each for each in findings if each.code in change.helps)
+    return next((each for each in findings if each.code in change.codes), next(in_part, None))
+
+
+def _promised(name: str, finding: Finding | None) -> Interval | None:
+    """What the finding promises for this change; nothing where the change is only a part of its advice."""
+    change = CHANGES.get(name)
+    if (
+        change is None
+        or finding is None
+        or finding.saves_ns_per_step <= 0
+        or finding.code not in change.codes
+    ):
+        return None
+    if not change.figures:
+        return finding.speedup
+    figures = finding.evidence.get(change.figures)
+    return Interval(**figures) if isinstance(figures, dict) else None
 
 
 def _answering(code: str, frameworks: Sequence[str]) -> list[str]:
     return [
         change.name
         for change in CHANGES.values()
-        if code in change.codes and (not frameworks or change.framework in frameworks)
+        if is_tried_for(change, code) and (not frameworks or change.framework in frameworks)
     ]
 
 
@@ -187,8 +208,10 @@ def _tried(
     scatter: float,
 ) -> Tried:
     failed = next((ran for ran in runs if ran.failure), None)
-    promised = finding.speedup if finding is not None and finding.saves_ns_per_step > 0 else None
-    facts: dict[str, Any] = {"promised": promised, "code": finding.code if finding is not None else ""}
+    facts: dict[str, Any] = {
+        "promised": _promised(name, finding),
+        "code": finding.code if finding is not None else "",
+    }
     if failed is not None or speedup is None:
         why = failed.failure if failed is not None else "took no time"
         return Tried(name, failure=why, tail=failed.tail if failed is not None else (), **facts)
