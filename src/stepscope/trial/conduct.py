@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from stepscope.trial.run import Ran, run_once
 
 Say = Callable[[str], None]
 Runner = Callable[[Sequence[str]], Ran]
-_LOSS_TAIL = 4  # the last quarter of the losses is compared
+_LOSS_TAIL = 4  # the last quarter of the steps that all runs have is compared
 _LOSS_CLOSE = 0.05
 
 
@@ -32,6 +33,7 @@ class Tried:
     tail: tuple[str, ...] = ()
     peak_bytes: int | None = None
     loss: float | None = None
+    unchanged_loss: float | None = None  # at the same steps
     is_loss_close: bool | None = None
 
     def verdict(self, unchanged: float) -> str:
@@ -55,7 +57,6 @@ class Outcome:
     steps: int = 0
     source: str | None = None
     peak_bytes: int | None = None
-    loss: float | None = None
     files: list[str] = field(default_factory=list)
     redirected: int = 0
     rounds: int = 0
@@ -180,10 +181,8 @@ def _outcome(
             strict=True,
         )
     )
-    loss, scatter = _losses(unchanged)
     tried = [
-        _tried(name, finding, runs[name], speedups.get(name), loss, scatter)
-        for name, finding in wanted.items()
+        _tried(name, finding, runs[name], speedups.get(name), unchanged) for name, finding in wanted.items()
     ]
     first = unchanged[0].result
     return Outcome(
@@ -193,7 +192,6 @@ def _outcome(
         steps=first.steps,
         source=first.source,
         peak_bytes=_most(unchanged),
-        loss=loss,
         files=files,
         redirected=first.redirected,
     )
@@ -204,8 +202,7 @@ def _tried(
     finding: Finding | None,
     runs: list[Ran],
     speedup: Interval | None,
-    loss: float | None,
-    scatter: float,
+    unchanged: list[Ran],
 ) -> Tried:
     failed = next((ran for ran in runs if ran.failure), None)
     facts: dict[str, Any] = {
@@ -215,32 +212,32 @@ def _tried(
     if failed is not None or speedup is None:
         why = failed.failure if failed is not None else "took no time"
         return Tried(name, failure=why, tail=failed.tail if failed is not None else (), **facts)
-    own, _ = _losses(runs)
+    steps = min(len(ran.result.losses) for ran in [*unchanged, *runs])
+    before, scatter = _losses(unchanged, steps)
+    own, _ = _losses(runs, steps)
     return Tried(
         name,
         speedup,
         peak_bytes=_most(runs),
         loss=own,
-        is_loss_close=_is_close(loss, own, scatter),
+        unchanged_loss=before,
+        is_loss_close=_is_close(before, own, scatter),
         **facts,
     )
 
 
-def _losses(runs: Sequence[Ran]) -> tuple[float | None, float]:
-    """The mean loss at the end of the runs, and by how much the runs differ in it."""
-    ends = []
-    for ran in runs:
-        last = ran.result.losses[-max(1, len(ran.result.losses) // _LOSS_TAIL) :]
-        if last:
-            ends.append(sum(last) / len(last))
-    if not ends:
+def _losses(runs: Sequence[Ran], steps: int) -> tuple[float | None, float]:
+    """The mean loss at the end of so many steps, and by how much the runs differ in it."""
+    if not steps:
         return None, 0.0
+    lasts = [ran.result.losses[steps - max(1, steps // _LOSS_TAIL) : steps] for ran in runs]
+    ends = [sum(math.nan if each is None else each for each in last) / len(last) for last in lasts]
     return sum(ends) / len(ends), max(ends) - min(ends)
 
 
 def _is_close(unchanged: float | None, own: float | None, scatter: float) -> bool | None:
     """Whether the loss is where it was, as far as unchanged runs agree on it."""
-    if unchanged is None or own is None:
+    if unchanged is None or own is None or math.isnan(unchanged):
         return None
     return abs(own - unchanged) <= max(_LOSS_CLOSE * abs(unchanged), 2 * scatter)
 

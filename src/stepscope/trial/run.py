@@ -38,7 +38,7 @@ class Timed(msgspec.Struct):
     lengths_ns: list[int] = []
     whole_ns: int = 0
     source: str | None = None
-    losses: list[float] = []
+    losses: list[float | None] = []  # None: not finite
     peak_bytes: int | None = None
     changes: dict[str, str] = {}  # made: "", else why not
     redirected: int = 0

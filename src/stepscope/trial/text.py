@@ -61,7 +61,7 @@ def _change(tried: Tried, outcome: Outcome, width: int) -> Iterator[str]:
     verdict = tried.verdict(outcome.unchanged)
     yield (
         f"{tried.name:{_NAME}}{promised:{_FIGURE}}{interval_words(tried.measured):{_FIGURE}}"
-        f"{_memory(tried, outcome):>10}  {verdict}{_loss(tried, outcome)}"
+        f"{_memory(tried, outcome):>10}  {verdict}{_loss(tried)}"
     )
 
 
@@ -76,8 +76,8 @@ def _memory(tried: Tried, outcome: Outcome) -> str:
     return f"{100 * (tried.peak_bytes / outcome.peak_bytes - 1):+.0f} %"
 
 
-def _loss(tried: Tried, outcome: Outcome) -> str:
+def _loss(tried: Tried) -> str:
     if tried.is_loss_close is None:
         return ""
     word = "loss as before" if tried.is_loss_close else "the loss differs"
-    return f"; {word} ({outcome.loss:.4g} → {tried.loss:.4g})"
+    return f"; {word} ({tried.unchanged_loss:.4g} → {tried.loss:.4g})"

@@ -48,5 +48,5 @@ def test_the_function_that_is_called_most_is_the_step() -> None:
     for number in range(5):
         losses.hear(step, ({"w": WEIGHTS}, Metrics(LOSS, Array(dtype=f"float{number}"))))
     losses.hear(evaluate, LOSS)
-    assert [each.dtype for each in losses.last()] == ["float2", "float3", "float4"]
-    assert JaxLosses(3).last() == []
+    assert [each.dtype for each in losses.values()] == ["float0", "float1", "float2"]
+    assert JaxLosses(3).values() == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,21 +16,21 @@ class JaxLosses:
     def __init__(self, kept: int) -> None:
         self._kept = kept
         self._paths: dict[int, Path | None] = {}
-        self._found: dict[int, deque[Any]] = {}
+        self._found: dict[int, list[Any]] = {}
 
     def hear(self, function: Any, result: Any) -> None:
         """A call has returned; its loss is kept as it is, without waiting for the device."""
         key = id(function)
         if key not in self._paths:
             self._paths[key] = find_loss(result)
-            self._found[key] = deque(maxlen=self._kept)
+            self._found[key] = []
         path = self._paths[key]
-        if path is not None:
+        if path is not None and len(self._found[key]) < self._kept:
             self._found[key].append(_follow(result, path))
 
-    def last(self) -> list[Any]:
-        """The losses of the function that returned most of them."""
-        return list(max(self._found.values(), key=len, default=()))
+    def values(self) -> list[Any]:
+        """The first losses of the function that returned most of them."""
+        return max(self._found.values(), key=len, default=[])
 
 
 def find_loss(result: Any) -> Path | None:
