@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from enum import Enum
@@ -51,7 +52,7 @@ def try_(
         from stepscope.capture.command.run import WrongUsage, command_of
         from stepscope.capture.trial.settings import write_settings
         from stepscope.trial.conduct import choose_changes, conduct, make_runner
-        from stepscope.trial.profile import record_findings
+        from stepscope.trial.profile import Recorded, record_findings
         from stepscope.trial.recorded import record as keep
         from stepscope.trial.text import outcome_json, outcome_lines
 
@@ -63,13 +64,13 @@ def try_(
         _ask(job, folder, yes)
         talk.note("Recording a few steps")
         try:
-            findings, frameworks = record_findings(job, folder, timeout)
+            seen = record_findings(job, folder, timeout)
         except StepscopeError as error:
             if not only:
                 raise
             talk.warn(f"{error.what} What --only names is tried without a promise.")
-            findings, frameworks = [], []
-        wanted = choose_changes(findings, frameworks, only or (), every)
+            seen = Recorded()
+        wanted = choose_changes(seen.findings, seen.frameworks, only or (), every)
         if not wanted:
             talk.warn("No finding has a change that can be made from outside; --all tries every one.")
             raise typer.Exit(0)
@@ -81,7 +82,7 @@ def try_(
         words = outcome_json(outcome) if is_json else "".join(f"{line}\n" for line in outcome_lines(outcome))
         send(words, sys.stdout.buffer)
         if record is not None:
-            talk.note(f"{keep(record, outcome, ' '.join(job))} rows added to {record}")
+            talk.note(f"{keep(record, outcome, shlex.join(job), seen.device)} rows added to {record}")
         if apply is not None:
             write_settings(apply, outcome.winners)
             talk.note(f"Wrote {apply}: {', '.join(outcome.winners) or 'no change won'}")
@@ -92,7 +93,7 @@ def try_(
 def _ask(words: list[str], folder: Path, yes: bool) -> None:
     if yes:
         return
-    question = f"Run {' '.join(words)!r} several times in {folder}?"
+    question = f"Run {shlex.join(words)} several times in {folder}?"
     if not sys.stdin.isatty():
         raise typer.BadParameter("stdin is not a terminal: use --yes to run without asking")
     if not typer.confirm(question):

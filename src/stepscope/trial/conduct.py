@@ -227,7 +227,7 @@ def _tried(
 
 
 def _losses(runs: Sequence[Ran], steps: int) -> tuple[float | None, float]:
-    """The mean loss at the end of so many steps, and by how much the runs differ in it."""
+    """The mean loss at the end of the steps that all runs have, and by how much the runs differ in it."""
     if not steps:
         return None, 0.0
     lasts = [ran.result.losses[steps - max(1, steps // _LOSS_TAIL) : steps] for ran in runs]

@@ -71,12 +71,20 @@ class InTrial:
         self._checks = apply_changes(self._trial.changes, self._applied.__setitem__)
         after_import("stepscope.capture.process.active", self._hear_calls)
         atexit.register(self._leave)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._continue_in_child)
+
+    def _continue_in_child(self) -> None:
+        """A job may train in a process that it forks. Where the parent has steps already, the child is a worker."""
+        if self._number == 0 and not self._is_over:
+            self._pid = os.getpid()
+            self._loop = Loop(self._begin, self._step)
 
     def _hear_calls(self, active: Any) -> None:
         active.first_step = self._called
 
     def _called(self) -> None:
-        if not self._is_over and self._loop.called():
+        if not self._is_over and os.getpid() == self._pid and self._loop.called():
             self._step()
 
     def _begin(self) -> None:
@@ -134,8 +142,8 @@ class InTrial:
             "redirected": self._scratch.redirected,
         }
         path = Path(self._trial.result)
-        if count == 0 and path.exists():
-            return  # another process of the job has the loop
+        if path.exists() and (count == 0 or why == "ended"):
+            return  # another process of the job has the loop, or has had enough of it
         draft = path.with_suffix(f".{os.getpid()}")
         draft.write_text(json.dumps(result, default=str), encoding="utf-8")
         draft.replace(path)
