@@ -11,7 +11,7 @@ from stepscope.errors import StepscopeError
 from stepscope.reports.model.report import Finding, Interval
 from stepscope.trial.conduct import Runner, choose_changes, conduct
 from stepscope.trial.run import Ran, Timed
-from stepscope.trial.text import outcome_lines
+from stepscope.trial.text import outcome_lines, plan_words
 
 MS = 1_000_000
 
@@ -144,3 +144,12 @@ def test_a_part_of_the_advice_gets_no_promise(tmp_path: Path) -> None:
     assert tried["compile-reduce-overhead"].promised == Interval(1.8, 2.0, 2.2)
     assert tried["tf32"].promised == Interval(1.5, 1.6, 1.7)
     assert tried["bf16"].promised == Interval(1.8, 2.0, 2.2)
+
+
+def test_what_is_going_to_be_tried() -> None:
+    found = [finding("input-bound"), finding("device-sync")]
+    wanted = choose_changes(found, ["torch"], (), False)
+    assert plan_words(found, wanted) == "Trying workers. Findings without a change from outside: device-sync."
+    assert plan_words([], {"tf32": None}) == "Trying tf32."
+    assert "(device-sync)" in plan_words(found[1:], {})
+    assert plan_words([], {}).startswith("No findings")

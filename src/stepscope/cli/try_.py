@@ -54,7 +54,7 @@ def try_(
         from stepscope.trial.conduct import choose_changes, conduct, make_runner
         from stepscope.trial.profile import Recorded, record_findings
         from stepscope.trial.recorded import record as keep
-        from stepscope.trial.text import outcome_json, outcome_lines
+        from stepscope.trial.text import outcome_json, outcome_lines, plan_words
 
         try:
             job = command_of(command or [])
@@ -71,8 +71,8 @@ def try_(
             talk.warn(f"{error.what} What --only names is tried without a promise.")
             seen = Recorded()
         wanted = choose_changes(seen.findings, seen.frameworks, only or (), every)
+        talk.note(plan_words(seen.findings, wanted))
         if not wanted:
-            talk.warn("No finding has a change that can be made from outside; --all tries every one.")
             raise typer.Exit(0)
         run = make_runner(
             job, folder, timeout, warmup=warmup, steps=steps, least_s=seconds, most_s=max(seconds, 20.0)
@@ -82,7 +82,8 @@ def try_(
         words = outcome_json(outcome) if is_json else "".join(f"{line}\n" for line in outcome_lines(outcome))
         send(words, sys.stdout.buffer)
         if record is not None:
-            talk.note(f"{keep(record, outcome, shlex.join(job), seen.device)} rows added to {record}")
+            added = keep(record, outcome, shlex.join(job), seen.device)
+            talk.note(f"Kept {added} {'trial' if added == 1 else 'trials'} with a promise in {record}")
         if apply is not None:
             write_settings(apply, outcome.winners)
             talk.note(f"Wrote {apply}: {', '.join(outcome.winners) or 'no change won'}")

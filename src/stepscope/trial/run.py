@@ -169,9 +169,10 @@ def _judge(
         return Ran(changes, result or Timed(), f"ended with exit code {code}", tail)
     if result is None:
         return Ran(changes, Timed(), "no Python process of the job could be watched", tail)
-    refused = [f"{name}: {why}" for name, why in result.changes.items() if why]
-    missing = [name for name in changes if name not in result.changes]
-    if refused or missing:
-        why = "; ".join([*refused, *(f"{name}: its framework was not imported" for name in missing)])
-        return Ran(changes, result, f"could not be applied: {why}", tail)
+    missing = dict.fromkeys(changes, "its framework was not imported")
+    reasons = {name: why for name, why in (missing | result.changes).items() if why}
+    if reasons:
+        # The row has the name of a change that is alone.
+        words = reasons.values() if len(changes) == 1 else (f"{name}: {why}" for name, why in reasons.items())
+        return Ran(changes, result, f"could not be applied: {'; '.join(words)}", ())
     return Ran(changes, result, "", ())

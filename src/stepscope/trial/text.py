@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from stepscope import units
 from stepscope.analysis.findings.finding import Interval
+from stepscope.capture.trial.changes import CHANGES, is_tried_for
+from stepscope.reports.model.report import Finding
 from stepscope.reports.render.text_grid import fold
 from stepscope.safe import safe
 from stepscope.trial.conduct import Outcome, Tried
@@ -27,6 +29,18 @@ def outcome_json(outcome: Outcome) -> str:
     return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode() + "\n"
 
 
+def plan_words(findings: Sequence[Finding], wanted: Mapping[str, Finding | None]) -> str:
+    """What is going to be tried, and which findings have no change that can be made from outside."""
+    codes = dict.fromkeys(finding.code for finding in findings)
+    rest = [code for code in codes if not any(is_tried_for(change, code) for change in CHANGES.values())]
+    if wanted:
+        words = f"Trying {', '.join(wanted)}."
+        return f"{words} Findings without a change from outside: {', '.join(rest)}." if rest else words
+    if not codes:
+        return "No findings, so there is nothing to try. --all tries every change."
+    return f"No finding has a change that can be made from outside ({', '.join(codes)}). --all tries every change."
+
+
 def outcome_lines(outcome: Outcome, width: int = 100) -> Iterator[str]:
     """The unchanged job, a line per change, and what is to be known about the runs."""
     yield _about(outcome)
@@ -38,6 +52,8 @@ def outcome_lines(outcome: Outcome, width: int = 100) -> Iterator[str]:
     if outcome.is_interrupted:
         yield f"Interrupted: this is what {outcome.rounds} complete {'round shows' if outcome.rounds == 1 else 'rounds show'}."
     yield f"Unchanged runs in a row differ by up to {100 * outcome.unchanged:.1f} %: nothing below that is a verdict."
+    if any(each.verdict(outcome.unchanged) == "within noise" for each in outcome.tried):
+        yield "Within noise: more rounds (--rounds) or longer runs (--seconds) narrow an interval."
     if outcome.files:
         more = f" and {len(outcome.files) - _FILES} more" if len(outcome.files) > _FILES else ""
         yield f"The script changed {', '.join(map(safe, outcome.files[:_FILES]))}{more}."
@@ -73,7 +89,7 @@ def interval_words(speedup: Interval | None) -> str:
 def _memory(tried: Tried, outcome: Outcome) -> str:
     if not tried.peak_bytes or not outcome.peak_bytes:
         return "-"
-    return f"{100 * (tried.peak_bytes / outcome.peak_bytes - 1):+.0f} %"
+    return f"{round(100 * (tried.peak_bytes / outcome.peak_bytes - 1)):+} %"
 
 
 def _loss(tried: Tried) -> str:
