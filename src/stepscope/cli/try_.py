@@ -83,7 +83,7 @@ def try_(
         send(words, sys.stdout.buffer)
         if record is not None:
             added = keep(record, outcome, shlex.join(job), seen.device)
-            talk.note(f"Kept {added} {'trial' if added == 1 else 'trials'} with a promise in {record}")
+            talk.note(f"Kept {added} {'trial' if added == 1 else 'trials'} in {record}")
         if apply is not None:
             write_settings(apply, outcome.winners)
             talk.note(f"Wrote {apply}: {', '.join(outcome.winners) or 'no change won'}")

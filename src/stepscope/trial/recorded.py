@@ -20,30 +20,32 @@ ENDING = ".trial.jsonl"
 
 
 class Row(msgspec.Struct):
-    """One change of one trial."""
+    """One change of one trial; without a promise, `code` is the finding of whose advice the change is a part, if any."""
 
     code: str
     change: str
-    promised: Interval
+    promised: Interval | None
     measured: Interval
     job: str = ""
     unix_s: int = 0
     device: str = ""
 
     @property
-    def is_right(self) -> bool:
-        """Whether the measured middle is in the promise, or the ranges overlap and it is at most 15 % outside."""
+    def is_right(self) -> bool | None:
+        """Whether the measured middle is in the promise, or the ranges overlap and it is at most 15 % outside; None without a promise."""
+        if self.promised is None:
+            return None
         low, high, mid = self.promised.low, self.promised.high, self.measured.mid
         overlaps = self.measured.low <= high and low <= self.measured.high
         return low <= mid <= high or (overlaps and 0.85 * low <= mid <= 1.15 * high)
 
 
 def record(path: Path, outcome: Outcome, job: str, device: str = "") -> int:
-    """Append what was promised and measured; how many rows that were."""
+    """Append what was promised and measured; how many rows that were. Changes that failed are left out."""
     rows = [
         Row(each.code, each.name, each.promised, each.measured, job, int(time.time()), device)
         for each in outcome.tried
-        if each.promised is not None and each.measured is not None
+        if each.measured is not None
     ]
     try:
         with path.open("ab") as stream:
@@ -64,30 +66,36 @@ def read_rows(paths: Iterable[Path]) -> Iterator[Row]:
 
 
 def trust_table(rows: Iterable[Row]) -> str:
-    """Per finding: how many trials, how many promises held, and how far the measured speed-up was from the middle of the promise."""
-    lines = [
-        [f"`{code}`", str(len(found)), str(sum(row.is_right for row in found)), _off(found)]
-        for code, found in _by_code(rows).items()
-    ]
-    return _table(["finding", "trials", "held", "measured / promised, median (range)"], lines)
+    """Per finding: how many promises, how many of them held, and how far the measured speed-up was from the middle of the promise."""
+    lines = []
+    for code, found in _by_code(rows).items():
+        ratios = [row.measured.mid / row.promised.mid for row in found if row.promised is not None]
+        if ratios:
+            lines.append(
+                [f"`{code}`", str(len(ratios)), str(sum(row.is_right is True for row in found)), _off(ratios)]
+            )
+    return _table(["finding", "promises", "held", "measured / promised, median (range)"], lines)
 
 
 def trials_table(rows: Iterable[Row]) -> str:
     """Every trial."""
     lines = [
         [
-            f"`{code}`",
+            f"`{code}`" if code else "-",
             f"`{row.change}`",
             code_of(row.job),
             safe(row.device),
             interval_words(row.promised),
             interval_words(row.measured),
-            "yes" if row.is_right else "no",
+            _HELD[row.is_right],
         ]
         for code, found in _by_code(rows).items()
         for row in found
     ]
     return _table(["finding", "change", "job", "device", "promised", "measured", "held"], lines)
+
+
+_HELD = {True: "yes", False: "no", None: "-"}
 
 
 def _by_code(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -97,8 +105,7 @@ def _by_code(rows: Iterable[Row]) -> dict[str, list[Row]]:
     return dict(sorted(found.items()))
 
 
-def _off(rows: list[Row]) -> str:
-    ratios = [row.measured.mid / row.promised.mid for row in rows]
+def _off(ratios: list[float]) -> str:
     spread = f" ({min(ratios):.2f}–{max(ratios):.2f})" if len(ratios) > 1 else ""
     return f"{median(ratios):.2f}{spread}"
 

@@ -40,7 +40,7 @@ _ALL = (
     Change("compile-reduce-overhead", "torch", "torch.compile with CUDA graphs", "torch", torch.use_compiled_graphs, ("launch-bound",)),
     Change("channels-last", "torch", "channels_last convolutions", "torch", torch.use_channels_last, ("layout-conversion",)),
     Change("cudnn-benchmark", "torch", "cudnn.benchmark", "torch", torch.use_cudnn_benchmark, ()),
-    Change("no-empty-cache", "torch", "no empty_cache() and gc.collect() in the step", "torch", torch.skip_cleaning, ("allocator-churn",)),
+    Change("no-empty-cache", "torch", "no empty_cache() and gc.collect() in the step", "torch", torch.skip_cleaning, ("allocator-churn",), ("host-python",)),
     Change("no-checkpointing", "torch", "no activation checkpointing", "torch.utils.checkpoint", torch.skip_checkpointing, ("recomputation",)),
     Change("tf-prefetch", "tensorflow", "tf.data with prefetch and parallel map", "tensorflow", tensorflow.use_prefetch, ("input-bound",), ("host-python",)),
     Change("tf-xla", "tensorflow", "XLA for tf.function", "tensorflow", tensorflow.use_xla, ("launch-bound", "unfused-elementwise")),
