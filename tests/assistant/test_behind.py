@@ -53,9 +53,10 @@ def test_what_is_not_there_is_refused(profile: Profile, wanted: str) -> None:
 
 def test_the_page_opens_at_the_events(profile: Profile) -> None:
     report = profile.report()
-    page, _, query = page_link(report, "finding:1").partition("?")
+    page, _, query = page_link(report, "finding:1", "a1").partition("?")
     assert page == "#/trace"
     assert parse_qs(query)["events"] == [f"finding:{report.findings[0].code}"]
+    assert parse_qs(query)["run"] == ["a1"]
 
 
 def test_query_and_export_take_a_handle(tmp_path: Path) -> None:

@@ -83,10 +83,10 @@ def cut_step(behind: Behind) -> tuple[Trace, int | None]:
     return part_of(behind.context.trace, ids, start, end), step
 
 
-def page_link(report: Report, wanted: str) -> str:
+def page_link(report: Report, wanted: str, run: str) -> str:
     """The part of the page's address that shows the events in the trace viewer."""
     evidence, rank = _evidence(report, parse_handle(wanted))
-    named = {"events": f"{evidence.kind}:{evidence.name}"}
+    named = {"run": run, "events": f"{evidence.kind}:{evidence.name}"}
     return f"#/trace?{urlencode(named if rank is None else {**named, 'rank': rank})}"
 
 
