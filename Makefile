@@ -167,6 +167,8 @@ bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails
 	$(PY) -m benchmarks.viewer
 	$(PY) -m benchmarks.diagnosis.score
 	$(PY) -m benchmarks.assistant
+	$(PY) -m benchmarks.trying.same
+	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m benchmarks.trying
 	$(PY) -m benchmarks.diff
 	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m benchmarks.diff.beside_xprof
 	$(PY) -m benchmarks.ranks

@@ -28,7 +28,7 @@ def test_its_head_is_what_the_format_wants() -> None:
 
 
 def test_its_commands_exist() -> None:
-    verbs = {each.callback.__name__ for each in app.registered_commands if each.callback}
+    verbs = {each.name or each.callback.__name__ for each in app.registered_commands if each.callback}
     used = set(re.findall(r"^    stepscope (\w+)", skill_text(), re.MULTILINE))
     assert used and used <= verbs
 

@@ -24,3 +24,15 @@ def test_each_list_ends_with_the_count_of_what_is_left() -> None:
 
 def test_an_empty_block_is_not_there() -> None:
     assert fit_blocks([Block("none", []), Block("", ["here"])], 100) == "here\n"
+
+
+def test_lists_of_which_nothing_fits_are_counted() -> None:
+    blocks = [
+        Block("", ["verdict"]),
+        Block("ops, over all steps", ["x" * 400] * 2, left=5),
+        Block("steps", ["7"]),
+    ]
+    assert fit_blocks(blocks, 30) == "verdict\nsteps\n7\n… left out: ops (7)\n"
+    full = fit_blocks([Block("", ["a" * 60]), Block("long", ["b" * 52], 1), Block("ops", ["c" * 80])], 34)
+    assert count_tokens(full) <= 34
+    assert full.endswith("… left out: long (1), ops (1)\n")

@@ -21,6 +21,7 @@ from stepscope.reports.wording.values import share
 _DETAIL = 600
 _EVIDENCE = 160
 _KERNELS = 20
+_FACTS = 8
 
 
 def as_about(report: Report, wanted: str, budget: int = ANSWER_TOKENS) -> str:
@@ -76,7 +77,9 @@ def _value(value: Any) -> str:
     if isinstance(value, bool | int | float) or value is None:
         return str(value)
     if isinstance(value, dict):
-        return ", ".join(f"{clean(key, 40)} {_value(each)}" for key, each in list(value.items())[:8])
+        shown = [f"{clean(key, 40)} {_value(each)}" for key, each in list(value.items())[:_FACTS]]
+        left = len(value) - len(shown)
+        return ", ".join([*shown, *([f"… {left} more"] if left else [])])
     return quote(value, _EVIDENCE)
 
 
@@ -102,9 +105,9 @@ def _op(report: Report, wanted: Handle) -> Iterator[Block]:
         raise not_there(wanted)
     yield Block("", [quote(rows[0].name, _EVIDENCE)], 1)
     yield Block("rows of this op, over all steps", [describe_op(row) for row in rows], 3)
-    kernels = [row for row in report.kernels.rows if row.op == rows[0].name][:_KERNELS]
-    listed = [f"{named('kernel', row.name)}: {describe_kernel(row)}" for row in kernels]
-    yield Block("its kernels", listed, 3)
+    kernels = [row for row in report.kernels.rows if row.op == rows[0].name]
+    listed = [f"{named('kernel', row.name)}: {describe_kernel(row)}" for row in kernels[:_KERNELS]]
+    yield Block("its kernels", listed, 3, len(kernels) - len(listed))
 
 
 def _kernel(report: Report, wanted: Handle) -> Iterator[Block]:

@@ -52,6 +52,12 @@ def parse_handle(text: str) -> Handle:
     return Handle(kind, name)
 
 
+def is_handle(text: str) -> bool:
+    """Whether the text is meant as a handle, and not as SQL."""
+    kind, colon, name = text.strip().partition(":")
+    return bool(colon and name) and kind in KINDS
+
+
 def not_there(wanted: Handle) -> StepscopeError:
     """For a handle that means nothing here."""
     return StepscopeError(

@@ -34,18 +34,42 @@ class Block:
 
 
 def fit_blocks(blocks: Sequence[Block], budget: int) -> str:
-    """The blocks in their order with as many entries as there is room for: first what matters most of each, then the rest."""
+    """The blocks in their order with as many entries as there is room for: first what matters most of each, then the rest.
+
+    Lists of which nothing fits are counted in the last line.
+    """
     there = [block for block in blocks if block.entries]
+    _fill(there, budget)
+    for _ in there:
+        last = _left_out(there)
+        if count_tokens(text := _joined(there) + last) <= budget:
+            return text
+        _fill(there, budget - count_tokens(last))
+    return _joined(there)
+
+
+def _fill(blocks: Sequence[Block], budget: int) -> None:
+    for block in blocks:
+        block.shown = 0
     for rounds in (False, True):
-        for block in there:
+        for block in blocks:
             most = len(block.entries) if rounds else min(block.least, len(block.entries))
             while block.shown < most:
                 block.shown += 1
-                if count_tokens(_joined(there)) > budget:
+                if count_tokens(_joined(blocks)) > budget:
                     block.shown -= 1
                     break
-    return _joined(there)
 
 
 def _joined(blocks: Sequence[Block]) -> str:
     return "\n".join(block.text() for block in blocks if block.shown) + "\n"
+
+
+def _left_out(blocks: Sequence[Block]) -> str:
+    """A line for the lists of which nothing is shown."""
+    counts = [
+        f"{block.title.partition(',')[0]} ({len(block.entries) + block.left})"
+        for block in blocks
+        if block.title and not block.shown
+    ]
+    return f"… left out: {', '.join(counts)}\n" if counts else ""

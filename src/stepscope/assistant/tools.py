@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from stepscope import units
 from stepscope.assistant.about import as_about, find_finding
 from stepscope.assistant.folders import Folders
-from stepscope.assistant.handles import parse_handle
+from stepscope.assistant.handles import is_handle, parse_handle
 from stepscope.assistant.summary import as_findings, as_summary
 from stepscope.assistant.tokens import Block, fit_blocks
 from stepscope.assistant.untrusted import NOTE, Quoter, clean, quote
@@ -80,17 +80,19 @@ class Tools:
         return as_events(self._profile(path), self._report(path), handle, rank)
 
     def query(self, path: str, sql: str) -> str:
-        """One SELECT over the tables, in a process that can open neither files nor connections."""
+        """One SELECT over the tables, in a process that can open neither files nor connections; or a handle, for its events."""
+        if is_handle(sql):
+            return self.events(path, sql)
         from stepscope.profiles.sql.client import Workers
         from stepscope.profiles.sql.wire import Order
 
         profile = self._profile(path)
         self._workers = self._workers or Workers(1)
-        order = Order(sql, QUERY_SECONDS, _SQL_MEMORY, 1, ANSWER_ROWS + 1)
+        order = Order(sql, QUERY_SECONDS, _SQL_MEMORY, 1, ANSWER_ROWS)
         answer = self._workers.ask(str(profile.path), order, profile.table, QUERY_SECONDS)
         if answer is None:
             raise StepscopeError("Another query is still running.")
-        return _as_rows(answer.frame)
+        return _as_rows(answer.frame, answer.rows)
 
     def diff(self, a: str, b: str) -> str:
         """What changed from profile A to profile B, per step, and whether it is more than noise."""
@@ -156,16 +158,12 @@ def _code(folders: Sequence[Path], file: str, line: int) -> Iterator[str]:
         yield f"{'>' if number == line else ' '}{number} {quote(text, 120)}"
 
 
-def _as_rows(frame: pl.DataFrame) -> str:
-    shown = frame.head(ANSWER_ROWS)
-    lines = [" | ".join(_cell(value) for value in row) for row in shown.iter_rows()]
+def _as_rows(frame: pl.DataFrame, total: int) -> str:
+    lines = [" | ".join(_cell(value) for value in row) for row in frame.iter_rows()]
     title = " | ".join(clean(column, 60) for column in frame.columns)
     if not lines:
         return f"{title}\nno rows\n"
-    more = "" if len(frame) <= ANSWER_ROWS else " (the first ones; count with SQL)"
-    return fit_blocks(
-        [Block("", [NOTE], 1), Block(f"{title}{more}", lines, 1, len(frame) - len(shown))], ANSWER_TOKENS
-    )
+    return fit_blocks([Block("", [NOTE], 1), Block(title, lines, 1, total - len(frame))], ANSWER_TOKENS)
 
 
 def _cell(value: object) -> str:

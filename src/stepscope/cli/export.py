@@ -39,6 +39,7 @@ def export(
     to: Annotated[Target, typer.Option("--to", help="chrome: JSON for Perfetto. parquet: a folder with one file per table.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="OUT", help="Output file or folder; default: named after the profile, in the current folder. - is stdout. A name ending in .gz is compressed.")] = None,
     merge: Annotated[bool, typer.Option("--merge", help="Chrome: write one file with all ranks, with clocks aligned by the collectives.")] = False,
+    about: Annotated[str | None, typer.Option("--about", metavar="HANDLE", help="Chrome: only the step in which a handle of the report, such as finding:1 or kernel:NAME, costs most; step:7 is that step.")] = None,
     force: ForceOption = False,
     rank: RankOption = None,
     run: RunOption = None,
@@ -61,11 +62,18 @@ def export(
             raise StepscopeError(
                 "--merge applies to Chrome traces only.", fix="Parquet files always contain all ranks."
             )
+        if about is not None and (merge or to is Target.parquet):
+            raise StepscopeError(
+                "--about cuts a Chrome trace of one rank.", fix="Use --to chrome, without --merge."
+            )
         if to_stdout:
             _refuse_stdout(to)
         elif output is not None:
             writer.check_target(output, to.value, force)
         profile = opened(talk, paths, rank, run, no_cache)
+        if about is not None:
+            _step_of(talk, profile, about, None if to_stdout else output or Path(), force)
+            return
         several = to is Target.chrome and len(profile.traces) > 1
         one_file = merge or to_stdout or (output is not None and writer.is_one_file(output))
         if several and one_file:
@@ -78,7 +86,7 @@ def export(
             return
         if to_stdout:
             with talk.working("Writing"):
-                writer.chrome_to(profile, sys.stdout.buffer)
+                writer.chrome_to(profile.traces[0], sys.stdout.buffer)
             return
         target = output or writer.default_name(profile, to.value)
         with talk.working("Writing"):
@@ -86,6 +94,26 @@ def export(
         talk.note(f"Wrote {written}")
         if to is Target.chrome:
             talk.note("Open it at ui.perfetto.dev, or with stepscope.")
+
+
+def _step_of(talk: Talk, profile: Profile, about: str, target: Path | None, force: bool) -> None:
+    """The step in which a handle costs most; `target` is None for stdout, and no name for one after the profile."""
+    from stepscope.assistant.behind import cut_step, find_behind
+    from stepscope.profiles import export as writer
+
+    with talk.working("Looking for the events"):
+        behind = find_behind(profile, profile.report(), about)
+        trace, step = cut_step(behind)
+    place = f"rank {behind.rank}, " + ("around its worst event" if step is None else f"step {step}")
+    if target is None:
+        writer.chrome_to(trace, sys.stdout.buffer)
+    else:
+        named = writer.default_name(profile, "chrome", True)
+        part = named.with_name(
+            named.name.replace(".chrome.", f".{'part' if step is None else f'step{step}'}.chrome.")
+        )
+        written = writer.chrome_file(trace, target if target.name else part, force)
+        talk.note(f"Wrote {written}: {len(trace.events):,} events of {place}")
 
 
 def _merged(talk: Talk, profile: Profile, target: Path | None, force: bool) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
+from stepscope.assistant.handles import is_handle
 from stepscope.cli.console import Color, Talk, session
 from stepscope.cli.options import (
     ColorOption,
@@ -48,7 +50,7 @@ class Format(str, Enum):
 
 def query(
     paths: ProfilePaths,
-    sql: Annotated[str, typer.Argument(metavar="SQL", help='One SELECT over the tables, such as "SELECT name, dur_ns FROM events LIMIT 5".')],
+    sql: Annotated[str, typer.Argument(metavar="SQL", help='One SELECT over the tables, such as "SELECT name, dur_ns FROM events LIMIT 5"; or a handle of the report, such as finding:1 or step:7, for the events behind it.')],
     output_format: Annotated[Format | None, typer.Option("--format", help="How to write the rows; by the name of FILE, else table.")] = None,
     timeout: Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", min=0.001, help="End the query after that time; without it there is no limit.")] = None,
     limit: Annotated[int | None, typer.Option("-n", "--limit", metavar="N", min=0, help=f"Maximum number of rows, 0 for all; a table shows {ROWS_SHOWN} by default.")] = None,
@@ -62,7 +64,7 @@ def query(
     verbose: VerboseOption = False,
     color: ColorOption = Color.auto,
 ) -> None:  # fmt: skip
-    """Query the tables of a profile with SQL.
+    """Query the tables of a profile with SQL, or list the events behind a handle.
 
     The tables are events, links, tracks, ops, kernels, copies, memory, collectives, counters, modules, traces and
     problems; with several ranks each has a column rank. One SELECT in DuckDB's SQL, in a process that can open neither
@@ -71,7 +73,10 @@ def query(
     with session(quiet, verbose, color) as talk:
         chosen = output_format or _by_name(output)
         _check_destination(chosen, output, force)
-        found = _found(talk, Order(sql, timeout), lambda: opened(talk, paths, rank, run, no_cache))
+        profile = partial(opened, talk, paths, rank, run, no_cache)
+        found = (
+            _behind(talk, sql, profile()) if is_handle(sql) else _found(talk, Order(sql, timeout), profile)
+        )
         shown = _limited(talk, found, chosen, limit)
         with destination(output, force) as stream:
             _WRITERS[chosen](shown, stream, raw)
@@ -91,6 +96,14 @@ def _found(talk: Talk, order: Order, profile: Callable[[], Profile]) -> pl.DataF
         loaded = profile()
         with talk.working("Running the query"):
             return worker.finish(loaded.table).frame
+
+
+def _behind(talk: Talk, handle: str, profile: Profile) -> pl.DataFrame:
+    """The events that the handle means, the worst first."""
+    from stepscope.assistant.behind import as_frame, find_behind
+
+    with talk.working("Looking for the events"):
+        return as_frame(find_behind(profile, profile.report(), handle))
 
 
 def _by_name(output: Path | None) -> Format:

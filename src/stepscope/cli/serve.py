@@ -13,6 +13,7 @@ from stepscope.cli.options import ColorOption, QuietOption
 from stepscope.errors import StepscopeError
 
 if TYPE_CHECKING:
+    from stepscope.server.app import App
     from stepscope.server.http.guard import Guard
     from stepscope.server.http.sign_in import SignIn
 
@@ -31,6 +32,7 @@ def serve(
     no_capture: Annotated[bool, typer.Option("--no-capture", help="Do not offer to record from running jobs.")] = False,
     capture_server: Annotated[list[str] | None, typer.Option("--capture-server", metavar="HOST:PORT", help="A profiler server of TensorFlow or JAX that the page may record from; may be given several times.", show_default=False)] = None,
     source: Annotated[list[str] | None, typer.Option("--source", metavar="FOLDER", help="Show lines of code below this folder where stacks name them; may be given several times.", show_default=False)] = None,
+    about: Annotated[str | None, typer.Option("--about", metavar="HANDLE", help="Open the trace at the events behind a handle of the report, such as finding:1, of the newest profile.")] = None,
     quiet: QuietOption = False,
     color: ColorOption = Color.auto,
 ) -> None:  # fmt: skip
@@ -60,15 +62,16 @@ def serve(
             guard=_guard(host, host_names(allow_host or ()), sign_in),
         )
         app = make_app([Place(path) for path in wanted], settings)
+        part = "" if about is None else _part_of_page(app, about)
         serving = listen(app, host, port, path_prefix)
         shown = sign_in is not None and not is_given  # the user's own token is not to end up in a log
         link = f"{serving.address}?token={sign_in.token}" if sign_in and shown else serving.address
-        talk.out.print(f"stepscope serves {', '.join(wanted)} at {link}")
+        talk.out.print(f"stepscope serves {', '.join(wanted)} at {link}{part}")
         if is_given:
             talk.note("Sign in with the token of STEPSCOPE_TOKEN.")
         talk.note("Ctrl+C ends it.")
         if not no_open and _has_screen():
-            _open_browser(serving.address, sign_in)
+            _open_browser(serving.address, sign_in, part)
         open_ahead(app)
         serving.run()
 
@@ -80,11 +83,21 @@ def _has_screen() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _open_browser(address: str, sign_in: SignIn | None) -> None:
+def _part_of_page(app: App, about: str) -> str:
+    """Where on the page the events of the handle are: its report says which ones these are."""
+    from stepscope.assistant.behind import page_link
+    from stepscope.server.preload import open_newest
+
+    run, profile = open_newest(app)
+    return page_link(profile.report(), about, run)
+
+
+def _open_browser(address: str, sign_in: SignIn | None, part: str) -> None:
     """With a link that lets in once: every user of this machine can read the command line of the browser."""
     import webbrowser
 
-    webbrowser.open(address if sign_in is None else f"{address}?ticket={sign_in.new_ticket()}")
+    ticket = "" if sign_in is None else f"?ticket={sign_in.new_ticket()}"
+    webbrowser.open(f"{address}{ticket}{part}")
 
 
 def _guard(host: str, named: tuple[str, ...], sign_in: SignIn | None) -> Guard:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from stepscope.cli.console import Color, Talk, session
+from stepscope.cli.console import INTERRUPTED, Color, Talk, session
 from stepscope.cli.options import ColorOption, QuietOption
 from stepscope.cli.output import send
 from stepscope.errors import StepscopeError
+
+
+class Format(str, Enum):
+    """How to write it."""
+
+    text = "text"
+    json = "json"
+
 
 SETTINGS = {"allow_interspersed_args": False, "ignore_unknown_options": True}
 
@@ -29,6 +39,7 @@ def try_(
     apply: Annotated[Path | None, typer.Option("--apply", metavar="FILE", help="Write the changes that won; stepscope run --with FILE uses them.")] = None,
     record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help="Append promised and measured speed-ups to FILE.")] = None,
     yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask before the first run.")] = False,
+    output_format: Annotated[Format, typer.Option("--format", help="Output format: text, or JSON for programs.")] = Format.text,
     quiet: QuietOption = False,
     color: ColorOption = Color.auto,
 ) -> None:  # fmt: skip
@@ -41,44 +52,49 @@ def try_(
         from stepscope.capture.command.run import WrongUsage, command_of
         from stepscope.capture.trial.settings import write_settings
         from stepscope.trial.conduct import choose_changes, conduct, make_runner
-        from stepscope.trial.profile import record_findings
+        from stepscope.trial.profile import Recorded, record_findings
         from stepscope.trial.recorded import record as keep
-        from stepscope.trial.text import outcome_lines
+        from stepscope.trial.text import outcome_json, outcome_lines, plan_words
 
         try:
-            words = command_of(command or [])
+            job = command_of(command or [])
         except WrongUsage as error:
             raise typer.BadParameter(str(error)) from None
         folder = Path.cwd()
-        _ask(words, folder, yes)
+        _ask(job, folder, yes)
         talk.note("Recording a few steps")
         try:
-            findings, frameworks = record_findings(words, folder, timeout)
+            seen = record_findings(job, folder, timeout)
         except StepscopeError as error:
             if not only:
                 raise
             talk.warn(f"{error.what} What --only names is tried without a promise.")
-            findings, frameworks = [], []
-        wanted = choose_changes(findings, frameworks, only or (), every)
+            seen = Recorded()
+        wanted = choose_changes(seen.findings, seen.frameworks, only or (), every)
+        talk.note(plan_words(seen.findings, wanted))
         if not wanted:
-            talk.warn("No finding has a change that can be made from outside; --all tries every one.")
             raise typer.Exit(0)
         run = make_runner(
-            words, folder, timeout, warmup=warmup, steps=steps, least_s=seconds, most_s=max(seconds, 20.0)
+            job, folder, timeout, warmup=warmup, steps=steps, least_s=seconds, most_s=max(seconds, 20.0)
         )
         outcome = conduct(wanted, run, rounds, _speak(talk, len(wanted), rounds), folder)
-        send("".join(f"{line}\n" for line in outcome_lines(outcome)), sys.stdout.buffer)
+        is_json = output_format is Format.json
+        words = outcome_json(outcome) if is_json else "".join(f"{line}\n" for line in outcome_lines(outcome))
+        send(words, sys.stdout.buffer)
         if record is not None:
-            talk.note(f"{keep(record, outcome, ' '.join(words))} rows added to {record}")
+            added = keep(record, outcome, shlex.join(job), seen.device)
+            talk.note(f"Kept {added} {'trial' if added == 1 else 'trials'} in {record}")
         if apply is not None:
             write_settings(apply, outcome.winners)
             talk.note(f"Wrote {apply}: {', '.join(outcome.winners) or 'no change won'}")
+        if outcome.is_interrupted:
+            raise typer.Exit(INTERRUPTED)
 
 
 def _ask(words: list[str], folder: Path, yes: bool) -> None:
     if yes:
         return
-    question = f"Run {' '.join(words)!r} several times in {folder}?"
+    question = f"Run {shlex.join(words)} several times in {folder}?"
     if not sys.stdin.isatty():
         raise typer.BadParameter("stdin is not a terminal: use --yes to run without asking")
     if not typer.confirm(question):

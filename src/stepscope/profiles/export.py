@@ -29,16 +29,21 @@ _GZIP_LEVEL = 2
 def chrome(profile: Profile, target: Path, force: bool = False) -> Path:
     """Chrome trace JSON: a file, or with several ranks a folder with a file for each. Names in .gz are packed."""
     if len(profile.traces) == 1:
-        return _chrome_file(profile.traces[0], target, force)
+        return chrome_file(profile.traces[0], target, force)
     ready_folder(target, force)
     for rank, trace in zip(profile.ranks, profile.traces, strict=True):
-        _chrome_file(trace, target / f"rank{rank}.trace.json.gz", force)
+        chrome_file(trace, target / f"rank{rank}.trace.json.gz", force)
     return target
 
 
-def chrome_to(profile: Profile, stream: IO[bytes]) -> None:
+def chrome_to(trace: Trace, stream: IO[bytes]) -> None:
     """One rank's Chrome trace JSON, not packed."""
-    _send(chrome_text(profile.traces[0]), stream)
+    _send(chrome_text(trace), stream)
+
+
+def chrome_file(trace: Trace, path: Path, force: bool = False) -> Path:
+    """One rank's Chrome trace JSON. A name in .gz is packed."""
+    return _file(chrome_text(trace), path, force)
 
 
 def merged(
@@ -85,10 +90,6 @@ def check_target(target: Path, to: str, force: bool) -> None:
 def is_one_file(target: Path) -> bool:
     """Whether the name is that of a Chrome trace, and not of a folder."""
     return not target.is_dir() and bool(re.search(r"\.json(\.gz)?$", target.name))
-
-
-def _chrome_file(trace: Trace, path: Path, force: bool) -> Path:
-    return _file(chrome_text(trace), path, force)
 
 
 def _file(pieces: Iterable[str], path: Path, force: bool) -> Path:

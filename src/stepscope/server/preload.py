@@ -7,6 +7,7 @@ import threading
 import time
 
 from stepscope.errors import StepscopeError
+from stepscope.profiles.profile import Profile
 from stepscope.server.app import App
 from stepscope.server.runs.listed import ListedRun
 from stepscope.server.runs.opened import NotYet, OpenedRun
@@ -39,6 +40,17 @@ def _open_newest(app: App) -> None:
         pass
     except Exception:  # a guess that went wrong is no reason to end the server
         logging.getLogger(__name__).debug("stepscope could not open a run ahead", exc_info=True)
+
+
+def open_newest(app: App) -> tuple[str, Profile]:
+    """The newest run, as links name it, and its profile: for a link to a place in it."""
+    newest = next(iter(app.runs.found().runs.values()), None) if app.runs.has_any(PATIENCE_S) else None
+    run = None if newest is None else _opened(app, newest)
+    if newest is None or run is None:
+        raise StepscopeError(
+            "No profile could be read yet.", fix="Leave --about out, and choose it on the page."
+        )
+    return newest.id, run.profile
 
 
 def _is_worth_it(listed: ListedRun) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from stepscope.capture.trial.changes import CHANGES
+from stepscope.capture.trial.changes import CHANGES, Change, is_tried_for
 from stepscope.errors import StepscopeError
 from stepscope.reports.model.report import Finding, Interval
 from stepscope.trial.estimate import compare, unchanged_difference
@@ -16,7 +17,7 @@ from stepscope.trial.run import Ran, run_once
 
 Say = Callable[[str], None]
 Runner = Callable[[Sequence[str]], Ran]
-_LOSS_TAIL = 4  # the last quarter of the losses is compared
+_LOSS_TAIL = 4  # the last quarter of the steps that all runs have is compared
 _LOSS_CLOSE = 0.05
 
 
@@ -32,6 +33,7 @@ class Tried:
     tail: tuple[str, ...] = ()
     peak_bytes: int | None = None
     loss: float | None = None
+    unchanged_loss: float | None = None  # at the same steps
     is_loss_close: bool | None = None
 
     def verdict(self, unchanged: float) -> str:
@@ -55,9 +57,10 @@ class Outcome:
     steps: int = 0
     source: str | None = None
     peak_bytes: int | None = None
-    loss: float | None = None
     files: list[str] = field(default_factory=list)
     redirected: int = 0
+    rounds: int = 0
+    is_interrupted: bool = False
 
     @property
     def winners(self) -> list[str]:
@@ -76,10 +79,10 @@ def choose_changes(
     if only:
         return _chosen(findings, frameworks, only)
     answered = {
-        change.name: finding
+        change.name: _asking(change, findings)
         for finding in findings
         for change in CHANGES.values()
-        if finding.code in change.codes and change.framework in frameworks
+        if is_tried_for(change, finding.code) and change.framework in frameworks
     }
     rest = {change.name: None for change in CHANGES.values() if every and change.framework in frameworks}
     return {**answered, **{name: answered.get(name) for name in rest}}
@@ -98,34 +101,65 @@ def _chosen(
                 fix=f"Changes: {', '.join(CHANGES)}; or the code of a finding.",
             )
         for name in names:
-            codes = CHANGES[name].codes
-            found[name] = next((each for each in findings if each.code in codes), None)
+            found[name] = _asking(CHANGES[name], findings)
     return found
+
+
+def _asking(change: Change, findings: Sequence[Finding]) -> Finding | None:
+    """The finding that asks for the change: the first that it answers, else the first of whose advice it is a part."""
+    in_part = (each for each in findings if each.code in change.helps)
+    return next((each for each in findings if each.code in change.codes), next(in_part, None))
+
+
+def _promised(name: str, finding: Finding | None) -> Interval | None:
+    """What the finding promises for this change; nothing where the change is only a part of its advice."""
+    change = CHANGES.get(name)
+    if (
+        change is None
+        or finding is None
+        or finding.saves_ns_per_step <= 0
+        or finding.code not in change.codes
+    ):
+        return None
+    if not change.figures:
+        return finding.speedup
+    figures = finding.evidence.get(change.figures)
+    return Interval(**figures) if isinstance(figures, dict) else None
 
 
 def _answering(code: str, frameworks: Sequence[str]) -> list[str]:
     return [
         change.name
         for change in CHANGES.values()
-        if code in change.codes and (not frameworks or change.framework in frameworks)
+        if is_tried_for(change, code) and (not frameworks or change.framework in frameworks)
     ]
 
 
 def conduct(wanted: dict[str, Finding | None], run: Runner, rounds: int, say: Say, folder: Path) -> Outcome:
-    """Run the job unchanged and changed, in turns. A change that fails once is not run again; the others go on."""
+    """Run the job unchanged and changed, in turns. A change that fails once is not run again; the others go on.
+
+    Ctrl-C ends it with what the complete rounds show.
+    """
     before = snapshot(folder)
     say("unchanged")
     unchanged = [_must_work(run(()))]
     files = changed_files(before, snapshot(folder))
     runs: dict[str, list[Ran]] = {name: [] for name in wanted}
-    for _ in range(rounds):
-        for name in wanted:
-            if not any(each.failure for each in runs[name]):
-                say(name)
-                runs[name].append(run((name,)))
-        say("unchanged")
-        unchanged.append(_must_work(run(())))
-    return _outcome(wanted, runs, unchanged, files)
+    try:
+        for _ in range(rounds):
+            for name in wanted:
+                if not any(each.failure for each in runs[name]):
+                    say(name)
+                    runs[name].append(run((name,)))
+            say("unchanged")
+            unchanged.append(_must_work(run(())))
+    except KeyboardInterrupt:
+        if len(unchanged) < 2:  # no round is complete: there is nothing to compare
+            raise
+    complete = len(unchanged) - 1
+    whole = {name: each[:complete] for name, each in runs.items()}
+    outcome = _outcome(wanted, whole, unchanged, files)
+    return replace(outcome, rounds=complete, is_interrupted=complete < rounds)
 
 
 def _must_work(ran: Ran) -> Ran:
@@ -147,10 +181,8 @@ def _outcome(
             strict=True,
         )
     )
-    loss, scatter = _losses(unchanged)
     tried = [
-        _tried(name, finding, runs[name], speedups.get(name), loss, scatter)
-        for name, finding in wanted.items()
+        _tried(name, finding, runs[name], speedups.get(name), unchanged) for name, finding in wanted.items()
     ]
     first = unchanged[0].result
     return Outcome(
@@ -160,7 +192,6 @@ def _outcome(
         steps=first.steps,
         source=first.source,
         peak_bytes=_most(unchanged),
-        loss=loss,
         files=files,
         redirected=first.redirected,
     )
@@ -171,41 +202,42 @@ def _tried(
     finding: Finding | None,
     runs: list[Ran],
     speedup: Interval | None,
-    loss: float | None,
-    scatter: float,
+    unchanged: list[Ran],
 ) -> Tried:
     failed = next((ran for ran in runs if ran.failure), None)
-    promised = finding.speedup if finding is not None and finding.saves_ns_per_step > 0 else None
-    facts: dict[str, Any] = {"promised": promised, "code": finding.code if finding is not None else ""}
+    facts: dict[str, Any] = {
+        "promised": _promised(name, finding),
+        "code": finding.code if finding is not None else "",
+    }
     if failed is not None or speedup is None:
         why = failed.failure if failed is not None else "took no time"
         return Tried(name, failure=why, tail=failed.tail if failed is not None else (), **facts)
-    own, _ = _losses(runs)
+    steps = min(len(ran.result.losses) for ran in [*unchanged, *runs])
+    before, scatter = _losses(unchanged, steps)
+    own, _ = _losses(runs, steps)
     return Tried(
         name,
         speedup,
         peak_bytes=_most(runs),
         loss=own,
-        is_loss_close=_is_close(loss, own, scatter),
+        unchanged_loss=before,
+        is_loss_close=_is_close(before, own, scatter),
         **facts,
     )
 
 
-def _losses(runs: Sequence[Ran]) -> tuple[float | None, float]:
-    """The mean loss at the end of the runs, and by how much the runs differ in it."""
-    ends = []
-    for ran in runs:
-        last = ran.result.losses[-max(1, len(ran.result.losses) // _LOSS_TAIL) :]
-        if last:
-            ends.append(sum(last) / len(last))
-    if not ends:
+def _losses(runs: Sequence[Ran], steps: int) -> tuple[float | None, float]:
+    """The mean loss at the end of the steps that all runs have, and by how much the runs differ in it."""
+    if not steps:
         return None, 0.0
+    lasts = [ran.result.losses[steps - max(1, steps // _LOSS_TAIL) : steps] for ran in runs]
+    ends = [sum(math.nan if each is None else each for each in last) / len(last) for last in lasts]
     return sum(ends) / len(ends), max(ends) - min(ends)
 
 
 def _is_close(unchanged: float | None, own: float | None, scatter: float) -> bool | None:
     """Whether the loss is where it was, as far as unchanged runs agree on it."""
-    if unchanged is None or own is None:
+    if unchanged is None or own is None or math.isnan(unchanged):
         return None
     return abs(own - unchanged) <= max(_LOSS_CLOSE * abs(unchanged), 2 * scatter)
 

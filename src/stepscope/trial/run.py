@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from stepscope.capture.launch.environment import HOOK
 from stepscope.capture.trial.plan import Trial
 
 _LAST_LINES = 8
+_POLL_S = 0.02
+_GRACE_S = 5.0  # for the other processes of a job whose first one has had enough steps
 # Experiment trackers stay silent: a trial is no experiment of the user's.
 _TRACKERS_OFF = {
     "WANDB_MODE": "disabled",
@@ -38,7 +41,7 @@ class Timed(msgspec.Struct):
     lengths_ns: list[int] = []
     whole_ns: int = 0
     source: str | None = None
-    losses: list[float] = []
+    losses: list[float | None] = []  # None: not finite
     peak_bytes: int | None = None
     changes: dict[str, str] = {}  # made: "", else why not
     redirected: int = 0
@@ -80,8 +83,9 @@ def run_once(
             **limits,  # type: ignore[arg-type]
         )
         env = job_environment(os.environ, Path(place)) | trial.variables()
-        code, tail = wait_for(command, env, timeout_s, folder)
-        return _judge(tuple(changes), _read(Path(trial.result)), code, tail, timeout_s)
+        result = Path(trial.result)
+        code, tail = wait_for(command, env, timeout_s, folder, lambda: _has_enough(result))
+        return _judge(tuple(changes), _read(result), code, tail, timeout_s)
 
 
 def job_environment(before: Mapping[str, str], place: Path) -> dict[str, str]:
@@ -91,9 +95,16 @@ def job_environment(before: Mapping[str, str], place: Path) -> dict[str, str]:
 
 
 def wait_for(
-    command: Sequence[str], env: Mapping[str, str], timeout_s: float, folder: Path
+    command: Sequence[str],
+    env: Mapping[str, str],
+    timeout_s: float,
+    folder: Path,
+    is_done: Callable[[], bool] = bool,
 ) -> tuple[int | None, tuple[str, ...]]:
-    """The exit code, None for a job that was ended, and its last lines."""
+    """The exit code, None for a job that took too long, and its last lines.
+
+    A job that `is_done` may have processes that wait for the one that has ended: they are ended too, and the code is 0.
+    """
     with tempfile.TemporaryFile() as output:
         job = subprocess.Popen(
             command,
@@ -105,14 +116,31 @@ def wait_for(
             start_new_session=os.name == "posix",
         )
         try:
-            code: int | None = job.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            code = None
+            code = _wait(job, timeout_s, is_done)
         finally:
             _end_group(job)
         output.seek(0)
         lines = deque(output, maxlen=_LAST_LINES)
     return code, tuple(line.decode("utf-8", "replace").rstrip() for line in lines)
+
+
+def _wait(job: subprocess.Popen[bytes], timeout_s: float, is_done: Callable[[], bool]) -> int | None:
+    until = time.monotonic() + timeout_s
+    while time.monotonic() < until:
+        with suppress(subprocess.TimeoutExpired):
+            code = job.wait(_POLL_S)
+            return 0 if is_done() else code
+        if is_done():
+            with suppress(subprocess.TimeoutExpired):
+                job.wait(_GRACE_S)
+            return 0
+    return None
+
+
+def _has_enough(result: Path) -> bool:
+    """Whether a process of the job has timed its steps; what becomes of the others does not matter then."""
+    found = _read(result) if result.exists() else None
+    return found is not None and found.ended == "enough"
 
 
 def _end_group(job: subprocess.Popen[bytes]) -> None:
@@ -141,9 +169,10 @@ def _judge(
         return Ran(changes, result or Timed(), f"ended with exit code {code}", tail)
     if result is None:
         return Ran(changes, Timed(), "no Python process of the job could be watched", tail)
-    refused = [f"{name}: {why}" for name, why in result.changes.items() if why]
-    missing = [name for name in changes if name not in result.changes]
-    if refused or missing:
-        why = "; ".join([*refused, *(f"{name}: its framework was not imported" for name in missing)])
-        return Ran(changes, result, f"could not be applied: {why}", tail)
+    missing = dict.fromkeys(changes, "its framework was not imported")
+    reasons = {name: why for name, why in (missing | result.changes).items() if why}
+    if reasons:
+        # The row has the name of a change that is alone.
+        words = reasons.values() if len(changes) == 1 else (f"{name}: {why}" for name, why in reasons.items())
+        return Ran(changes, result, f"could not be applied: {'; '.join(words)}", ())
     return Ran(changes, result, "", ())

@@ -198,3 +198,73 @@ def test_it_asks_before_the_first_run(tmp_path: Path) -> None:
     )  # fmt: skip
     assert ended.returncode == 2
     assert "--yes" in ended.stderr
+
+
+FORKS = """
+    import multiprocessing, time
+
+    def train(place):
+        import stepscope
+        if place:
+            time.sleep(1_000)  # waits for a rank that has left
+        while True:
+            time.sleep(0.005)
+            stepscope.step()
+
+    if __name__ == "__main__":
+        ranks = [multiprocessing.get_context("METHOD").Process(target=train, args=(place,)) for place in range(2)]
+        for rank in ranks:
+            rank.start()
+        for rank in ranks:
+            rank.join()
+        raise SystemExit(1)
+"""
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_a_job_of_several_processes_ends_when_one_has_enough(tmp_path: Path, method: str) -> None:
+    found = run_once(write(tmp_path, FORKS.replace("METHOD", method)), (), timeout_s=60, folder=tmp_path, limits=LIMITS)  # fmt: skip
+    assert (found.failure, found.result.ended) == ("", "enough")
+    assert found.result.steps >= 8
+
+
+def test_a_change_that_meets_nothing_is_no_measurement(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    plain = """
+        import torch
+        torch.manual_seed(0)
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+        for _ in range(100_000):
+            loss = model(torch.ones(2, 4)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+    names = ["workers", "channels-last", "no-checkpointing"]
+    failures = {each.name: each.failure for each in tried(tmp_path, plain, names).tried}
+    assert "no DataLoader" in failures["workers"]
+    assert "2-D convolutions" in failures["channels-last"]
+    assert "checkpoints no activations" in failures["no-checkpointing"]
+
+
+def test_the_loss_that_a_jitted_function_returns(tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    source = """
+        import jax, jax.numpy as jnp
+        jax.config.update("jax_default_matmul_precision", "highest")
+        params, x = jnp.ones((8, 8)), jnp.ones((4, 8))
+        def loss_of(params, x):
+            return jnp.mean((x @ params) ** 2)
+        @jax.jit
+        def train_step(params, x):
+            loss, gradient = jax.value_and_grad(loss_of)(params, x)
+            return params - 0.001 * gradient, loss
+        while True:
+            params, loss = train_step(params, x)
+            loss.block_until_ready()
+    """
+    (found,) = tried(tmp_path, source, ["jax-tf32"]).tried
+    assert found.measured is not None, found.failure
+    assert found.is_loss_close
+    assert found.unchanged_loss is not None and 0 < found.unchanged_loss < 64

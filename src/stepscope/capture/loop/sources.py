@@ -27,6 +27,13 @@ _KERAS_LISTS = (
 
 Hearer = Callable[[], Loop | None]
 _hearers: list[Hearer] = []
+Returned = Callable[[Any, Any], None]
+_returned: list[Returned] = []
+
+
+def watch_results(hear: Returned) -> None:
+    """Call `hear` with a jitted function of JAX and what it returned, after each call that its cache answers; needs `watch`."""
+    _returned.append(hear)
 
 
 def watch(loop: Hearer) -> None:
@@ -193,10 +200,15 @@ def _watch_jit(module: Any) -> None:
         state.post_hook = _jit_called
 
 
-def _jit_called(function: Any, *_call: Any) -> None:
+def _jit_called(function: Any, *call: Any) -> None:
     module = getattr(function, "__module__", None)
     if isinstance(module, str) and module.startswith("jax.") and module != _PMAP:
         return  # an operation outside of jit, which is a program of its own
+    for hear in _returned if call else ():
+        try:
+            hear(function, call[-1])
+        except Exception:  # never an error for the job
+            pass
     _tell(lambda loop: loop.dispatching(id(function)))
 
 

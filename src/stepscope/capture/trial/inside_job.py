@@ -14,7 +14,7 @@ from stepscope.capture.backends.waits import wait_for_devices
 from stepscope.capture.loop.loop import Loop
 from stepscope.capture.loop.sources import watch
 from stepscope.capture.process.on_import import after_import
-from stepscope.capture.trial.changes import apply_changes
+from stepscope.capture.trial.changes import Check, apply_changes
 from stepscope.capture.trial.losses import Losses
 from stepscope.capture.trial.plan import Trial, settings_of, trial_of
 from stepscope.capture.trial.scratch import Scratch
@@ -55,6 +55,7 @@ class InTrial:
         self._losses = Losses()
         self._scratch = Scratch(trial.scratch)
         self._applied: dict[str, str] = {}
+        self._checks: dict[str, Check] = {}
         self._number = 0
         self._began_ns = 0
         self._moments: list[int] = []
@@ -67,15 +68,23 @@ class InTrial:
         watch(lambda: None if self._is_over or os.getpid() != self._pid else self._loop)
         self._losses.watch()
         self._scratch.watch()
-        apply_changes(self._trial.changes, self._applied.__setitem__)
+        self._checks = apply_changes(self._trial.changes, self._applied.__setitem__)
         after_import("stepscope.capture.process.active", self._hear_calls)
         atexit.register(self._leave)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._continue_in_child)
+
+    def _continue_in_child(self) -> None:
+        """A job may train in a process that it forks. Where the parent has steps already, the child is a worker."""
+        if self._number == 0 and not self._is_over:
+            self._pid = os.getpid()
+            self._loop = Loop(self._begin, self._step)
 
     def _hear_calls(self, active: Any) -> None:
         active.first_step = self._called
 
     def _called(self) -> None:
-        if not self._is_over and self._loop.called():
+        if not self._is_over and os.getpid() == self._pid and self._loop.called():
             self._step()
 
     def _begin(self) -> None:
@@ -129,12 +138,12 @@ class InTrial:
             "source": self._loop.source,
             "losses": self._losses.values(),
             "peak_bytes": _peak_bytes(),
-            "changes": self._applied,
+            "changes": self._applied | _why_without_effect(self._checks),
             "redirected": self._scratch.redirected,
         }
         path = Path(self._trial.result)
-        if count == 0 and path.exists():
-            return  # another process of the job has the loop
+        if path.exists() and (count == 0 or why == "ended"):
+            return  # another process of the job has the loop, or has had enough of it
         draft = path.with_suffix(f".{os.getpid()}")
         draft.write_text(json.dumps(result, default=str), encoding="utf-8")
         draft.replace(path)
@@ -149,6 +158,17 @@ def end_process() -> None:
         except Exception:  # closed by the job
             pass
     os._exit(0)
+
+
+def _why_without_effect(checks: dict[str, Check]) -> dict[str, str]:
+    """Of changes that were made but met nothing in the job that they could change."""
+    found = {}
+    for name, check in checks.items():
+        try:
+            found[name] = check()
+        except Exception as error:  # another version of the framework
+            found[name] = f"{type(error).__name__}: {error}"
+    return found
 
 
 def _is_worker() -> bool:
