@@ -13,8 +13,8 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.host.place import Place
 from stepscope.reports.model.critical_path import CriticalPath, PathRow
 from stepscope.reports.model.hang import Hang, HangCall, HangGroup
-from stepscope.reports.model.memory_snapshot import MemorySnapshot
 from stepscope.reports.model.job import Job
+from stepscope.reports.model.memory_snapshot import MemorySnapshot
 from stepscope.reports.model.ranks import (
     Arrival,
     CollectiveRow,
