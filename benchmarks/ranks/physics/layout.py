@@ -74,10 +74,8 @@ class Layout:
     def groups(self) -> dict[str, dict[int, Group]]:
         """By role, then by rank."""
         named: dict[str, dict[int, Group]] = {"world": {}}
-        count = 0
-        for role, description, members in self._members():
-            group = Group(str(count), description, members)
-            count += 1
+        for number, (role, description, members) in enumerate(self._members()):
+            group = Group(str(number), description, members)
             named.setdefault(role, {}).update(dict.fromkeys(members, group))
         return named
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from benchmarks.ranks.physics.layout import Group, Layout, Place
@@ -53,6 +53,7 @@ class Call:
     activations: bool = True  # whether its size depends on tokens
     source: int | None = None  # of a transfer, with its destination: positions in the group
     target: int | None = None
+    combine: bool = False  # of tokens that come back from experts
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +149,11 @@ class _Rank:
     def _feed_forward(self, *, backward: bool) -> Iterator[Action]:
         experts = self.layout.ep > 1
         if experts:
-            yield from self._exchange(backward)
+            yield from self._exchange(backward, combine=False)
         for part in self.work.feed_forward(backward=backward):
             yield Kernel(part, backward, expert=experts)
         if experts:
-            yield from self._exchange(backward)
+            yield from self._exchange(backward, combine=True)
         else:
             yield from self._tensor_reduce(backward=backward)
 
@@ -161,9 +162,10 @@ class _Rank:
             yield self._call("all_reduce", "tp", Stream.TENSOR, self.work.activations, backward=backward)
             yield Join(Stream.TENSOR)
 
-    def _exchange(self, backward: bool) -> Iterator[Action]:
+    def _exchange(self, backward: bool, *, combine: bool) -> Iterator[Action]:
         elements = self.work.activations // self.layout.tp
-        yield self._call("all_to_all", "ep", Stream.EXPERT, elements, backward=backward)
+        call = self._call("all_to_all", "ep", Stream.EXPERT, elements, backward=backward)
+        yield replace(call, combine=combine)
         yield Join(Stream.EXPERT)
 
     def _data_reduce(self) -> Iterator[Action]:

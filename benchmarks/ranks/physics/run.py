@@ -13,7 +13,7 @@ from zlib import crc32
 
 import numpy as np
 
-from benchmarks.ranks.physics.conditions import Conditions, Pause, Table
+from benchmarks.ranks.physics.conditions import Conditions, Pause
 from benchmarks.ranks.physics.job import WARM_UP, Job
 from benchmarks.ranks.physics.network import Network
 from benchmarks.ranks.physics.program import Action, Busy, Call, Join, Kernel, Stream, Sync
@@ -75,7 +75,9 @@ def simulate(job: Job, conditions: Conditions) -> Run:
         blocked = next(running[number], None)
         if blocked is not None:
             blocked.waiting.append(number)
-    return Run([rank.done for rank in ranks], [rank.host for rank in ranks], [rank.finished for rank in ranks])
+    return Run(
+        [rank.done for rank in ranks], [rank.host for rank in ranks], [rank.finished for rank in ranks]
+    )
 
 
 class _World:
@@ -130,26 +132,26 @@ class _Rank:
         self._free: dict[Stream, float | Meeting] = {Stream.COMPUTE: 0.0}
         self._begun: deque[float] = deque()
         self._counts: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._factors: dict[tuple[bool, bool, int], float] = {}
 
     def run(self) -> Waiting:
         """All steps."""
         program = self.job.programs[self.rank]
         for step in range(self.job.simulated):
             begin = self.now
-            noise = self._noise(step, len(program))
+            hosts, devices = self._noise(step, len(program))
             pauses = self._pauses(step, len(program))
             for at, action in enumerate(program):
-                yield from self._do(action, step, noise[:, at], pauses.get(at))
+                yield from self._do(action, step, hosts[at], devices[at], pauses.get(at))
             self.host.append((begin, self.now))
             self.finished.append((yield from self._end(Stream.COMPUTE)))
 
-    def _do(self, action: Action, step: int, noise: Table, pause: Pause | None) -> Waiting:
-        slow = float(self.conditions.host[self.rank, step] * noise[0])
+    def _do(self, action: Action, step: int, slow: float, noise: float, pause: Pause | None) -> Waiting:
         if pause is not None and pause.on_host:
             self.now += pause.ns
         if isinstance(action, Kernel):
             extra = pause.ns if pause is not None and not pause.on_host else 0.0
-            yield from self._compute(action, step, slow, float(noise[1]), extra)
+            yield from self._compute(action, step, slow, noise, extra)
         elif isinstance(action, Call):
             yield from self._communicate(action, step, slow)
         elif isinstance(action, Join):
@@ -225,22 +227,25 @@ class _Rank:
 
     def _factor(self, kernel: Kernel, step: int) -> float:
         conditions = self.conditions
-        factor = self._own * conditions.device[self.rank, step]
-        if kernel.tokens:
-            factor *= conditions.stages[self.place.pp] * conditions.tokens[self.place.dp, step]
-        if kernel.expert:
-            factor *= conditions.experts[self.place.pp, self.place.dp % self.job.layout.ep]
-        return float(factor)
+        key = (kernel.tokens, kernel.expert, step)
+        if key not in self._factors:
+            factor = self._own * conditions.device[self.rank, step]
+            if kernel.tokens:
+                factor *= conditions.stages[self.place.pp] * conditions.tokens[self.place.dp, step]
+            if kernel.expert:
+                factor *= conditions.experts[self.place.pp, self.place.dp % self.job.layout.ep]
+            self._factors[key] = float(factor)
+        return self._factors[key]
 
     def _lasting(self) -> float:
         chance = np.random.default_rng((self.job.seed, self.rank))
         return float(chance.lognormal(0, self.job.lasting))
 
-    def _noise(self, step: int, count: int) -> Table:
-        """Of the host and of the device."""
+    def _noise(self, step: int, count: int) -> tuple[list[float], list[float]]:
+        """How much longer each action takes on the host, which may be a slow one, and on the device."""
         chance = np.random.default_rng((self.job.seed, self.rank, step))
-        host = chance.lognormal(0, _HOST_NOISE, count)
-        return np.stack([host, chance.lognormal(0, self.job.noise, count)])
+        host = chance.lognormal(0, _HOST_NOISE, count) * self.conditions.host[self.rank, step]
+        return host.tolist(), chance.lognormal(0, self.job.noise, count).tolist()
 
     def _pauses(self, step: int, count: int) -> dict[int, Pause]:
         """By action; a pause of the device is moved to the next kernel."""
