@@ -18,7 +18,8 @@ from benchmarks.ranks.physics.job import WARM_UP, Job
 from benchmarks.ranks.physics.network import Network
 from benchmarks.ranks.physics.program import Action, Busy, Call, Join, Kernel, Stream, Sync
 
-LAUNCH_NS, LAUNCH_DELAY_NS, BETWEEN_KERNELS_NS, WAKE_NS = 4_500.0, 3_500.0, 900.0, 6_000.0
+LAUNCH_NS, RETURN_NS, BETWEEN_STEPS_NS = 4_500.0, 500.0, 20_000.0
+LAUNCH_DELAY_NS, BETWEEN_KERNELS_NS, WAKE_NS = 3_500.0, 900.0, 6_000.0
 OP_NS, CALL_NS = 14_000.0, 45_000.0
 _HOST_NOISE, _TRANSFER_NOISE = 0.2, 0.03
 _LONGEST_TAIL_NS = 1_500.0
@@ -58,7 +59,7 @@ class Run:
 
     def step_ns(self) -> float:
         """The mean recorded step of the job: from one moment when all devices have finished to another."""
-        ends = [max(of_step) for of_step in zip(*self.finished, strict=True)]
+        ends: list[float] = [max(of_step) for of_step in zip(*self.finished, strict=True)]
         return (ends[-1] - ends[WARM_UP - 1]) / (len(ends) - WARM_UP)
 
 
@@ -138,6 +139,7 @@ class _Rank:
         """All steps."""
         program = self.job.programs[self.rank]
         for step in range(self.job.simulated):
+            self.now += BETWEEN_STEPS_NS
             begin = self.now
             hosts, devices = self._noise(step, len(program))
             pauses = self._pauses(step, len(program))
@@ -172,8 +174,8 @@ class _Rank:
         end = start + kernel.part.ns * self._factor(kernel, step) * noise + extra
         self._begun.append(start)
         self._free[Stream.COMPUTE] = end
-        self.now = launch[1]
-        self.done.append(Done(kernel, step, begin, launch[1], launch, (start, end)))
+        self.now = launch[1] + RETURN_NS
+        self.done.append(Done(kernel, step, begin, self.now, launch, (start, end)))
 
     def _communicate(self, call: Call, step: int, slow: float) -> Waiting:
         """The stream of the collective waits for what is launched before, and only that."""

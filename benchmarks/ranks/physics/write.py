@@ -85,7 +85,7 @@ class _Profile:
     def document(self) -> dict[str, Any]:
         """The whole file."""
         for number, (begin, end) in enumerate(self._case.run.host[self._rank][WARM_UP:]):
-            self._host(f"ProfilerStep#{FIRST_STEP + number}", "user_annotation", begin, end - 200)
+            self._host(f"ProfilerStep#{FIRST_STEP + number}", "user_annotation", begin, end)
         for done in self._case.run.done[self._rank]:
             if done.step >= WARM_UP:
                 self._add(done)
@@ -107,10 +107,10 @@ class _Profile:
     def _add_kernel(self, done: Done, kernel: Kernel) -> None:
         part, thread = kernel.part, int(kernel.backward)
         if part.kernel == ADAM[0]:
-            self._host("Optimizer.step#FusedAdam.step", "user_annotation", done.begin - 500, done.end + 500)
+            self._host("Optimizer.step#FusedAdam.step", "user_annotation", done.begin - 500, done.end)
         copies = part.kernel == COPY_IN[0]
         external, correlation = self._next(), self._next()
-        self._host(part.op, "cpu_op", done.begin, done.end + 300, thread, **{"External id": external})
+        self._host(part.op, "cpu_op", done.begin, done.end, thread, **{"External id": external})
         runtime = "cudaMemcpyAsync" if copies else "cudaLaunchKernel"
         ids = {"External id": external, "correlation": correlation}
         self._host(runtime, "cuda_runtime", *done.launch, thread, cbid=211, **ids)
