@@ -10,7 +10,7 @@ from benchmarks.ranks.physics.conditions import Conditions, usual
 from benchmarks.ranks.physics.layout import Layout
 from benchmarks.ranks.physics.network import Network
 from benchmarks.ranks.physics.program import Action, Call, Kernel, step_of
-from benchmarks.ranks.physics.work import BACKWARD, Work
+from benchmarks.ranks.physics.work import Work
 
 WARM_UP = 1  # steps that are simulated and not recorded, so that a recording begins in the middle of a job
 MOST_EVENTS = 3_000  # of a rank
@@ -18,6 +18,12 @@ EVENTS_OF_KERNEL, EVENTS_OF_CALL = 3, 4
 _LEAST_LAYER_NS = 1_000_000.0
 _MICRO_BATCHES_PER_STAGE = 4
 _LARGEST_BATCH = 32
+_HIDDEN = {
+    1: (4096, 6144, 8192),
+    2: (4096, 8192),
+    4: (8192, 12288),
+    8: (8192, 12288, 16384),
+}  # by TP: wide enough to divide
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ def random_job(seed: int, kind: str, ranks: int) -> Job:
         seed=seed,
         layout=layout,
         work=_random_work(chance, layout),
-        micro_batches=_MICRO_BATCHES_PER_STAGE * layout.pp if layout.pp > 1 else chance.choice((2, 4)),
+        micro_batches=_MICRO_BATCHES_PER_STAGE * layout.pp if layout.pp > 1 else chance.choice((4, 8)),
         steps=6,
         sync=chance.random() < 0.7,
         host_share=chance.uniform(0.15, 0.45),
@@ -106,7 +112,7 @@ def _random_layout(chance: Random, kind: str, ranks: int) -> Layout:
 def _random_work(chance: Random, layout: Layout) -> Work:
     """A micro-batch is large enough to keep the device busy, and to hide most of the exchange of gradients."""
     work = Work(
-        hidden=chance.choice((4096, 6144, 8192)),
+        hidden=chance.choice(_HIDDEN[layout.tp]),
         sequence=chance.choice((2048, 4096)),
         batch=1,
         layers=chance.choice((1, 2)),
@@ -116,7 +122,7 @@ def _random_work(chance: Random, layout: Layout) -> Work:
     members = layout.groups["dp"][0].ranks
     network = Network(layout, usual(layout.world, 1, layout.dp, layout.pp, layout.ep))
     reduce_ns = network.transfer_ns("all_reduce", members, 2 * work.layer_parameters)
-    wanted = max(_LEAST_LAYER_NS, 0.8 * reduce_ns / BACKWARD)
+    wanted = max(_LEAST_LAYER_NS, reduce_ns)
     while work.layer_ns < wanted and work.batch < _LARGEST_BATCH:
         work = replace(work, batch=2 * work.batch)
     return work

@@ -9,8 +9,8 @@ from math import ceil, log2
 from benchmarks.ranks.physics.conditions import Conditions
 from benchmarks.ranks.physics.layout import Layout
 
-# Of an H100 with NVLink 4 and one card of 400 Gb/s, as nccl-tests measures them.
-NVLINK_BYTES_PER_NS, CARD_BYTES_PER_NS = 350.0, 45.0
+# Of an H100 with NVLink 4 and NVSwitch, and one card of 400 Gb/s, as nccl-tests measures them.
+NVLINK_BYTES_PER_NS, CARD_BYTES_PER_NS = 450.0, 45.0
 NVLINK_LATENCY_NS, CARD_LATENCY_NS = 1_500.0, 7_000.0
 BASE_NS = 8_000.0  # of any kernel of NCCL
 

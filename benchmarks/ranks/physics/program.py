@@ -139,10 +139,12 @@ class _Rank:
             yield Kernel(self.work.head(backward=True), backward=True)
         for _ in range(self.work.layers):
             yield from self._feed_forward(backward=True)
+            if reduce:
+                yield from self._reduce_feed_forward()
             yield from (Kernel(part, True) for part in self.work.attention(backward=True))
             yield from self._tensor_reduce(backward=True)
             if reduce:
-                yield from self._data_reduce()
+                yield from self._data_reduce("dp", Stream.DATA, self.work.layer_parameters // 3)
         if self.first:
             yield Kernel(self.work.head(backward=True), backward=True)
 
@@ -168,17 +170,18 @@ class _Rank:
         yield replace(call, combine=combine)
         yield Join(Stream.EXPERT)
 
-    def _data_reduce(self) -> Iterator[Action]:
-        """A bucket of gradients for each layer, beside what is left of backward."""
-        dense, experts = self.work.layer_parameters, 0
+    def _reduce_feed_forward(self) -> Iterator[Action]:
+        """Gradients of experts are shared by fewer ranks."""
+        elements = self.work.layer_parameters * 2 // 3
         if self.layout.ep > 1:
-            dense, experts = dense // 3, dense * 2 // 3
-        if self.layout.dp > 1:
-            yield self._call("all_reduce", "dp", Stream.DATA, dense, backward=True, activations=False)
-        if experts and self.layout.dp > self.layout.ep:
-            yield self._call(
-                "all_reduce", "edp", Stream.EXPERT_DATA, experts, backward=True, activations=False
-            )
+            yield from self._data_reduce("edp", Stream.EXPERT_DATA, elements)
+        else:
+            yield from self._data_reduce("dp", Stream.DATA, elements)
+
+    def _data_reduce(self, role: str, stream: Stream, elements: int) -> Iterator[Action]:
+        """A bucket of gradients, beside what is left of backward."""
+        if len(self.layout.groups[role][self.rank].ranks) > 1:
+            yield self._call("all_reduce", role, stream, elements, backward=True, activations=False)
 
     def _update(self) -> Iterator[Action]:
         """The norm of all gradients is clipped, so that ranks of a replica meet before the optimizer."""
