@@ -169,6 +169,20 @@ def test_a_profile_is_what_torch_writes(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_sharded_optimizer_scatters_gradients_and_gathers_parameters() -> None:
+    job = replace(SMALL, sharded=True)
+    calls = {call.operation: call for call in job.programs[0] if isinstance(call, Call)}
+    sizes = {
+        name: (known["In msg nelems"], known["Out msg nelems"])
+        for name in ("reduce_scatter", "all_gather")
+        for known in [facts(small_case(), 0, calls[name], 1)]
+    }
+    whole = job.work.layer_parameters
+    assert sizes["all_gather"] == (whole // 4, whole)
+    assert sizes["reduce_scatter"][0] == pytest.approx(4 * sizes["reduce_scatter"][1], abs=2)
+    assert simulate(job, job.conditions()).step_ns() == pytest.approx(healthy_run().step_ns(), rel=0.1)
+
+
 def test_longer_batches_are_seen_in_the_size_of_messages() -> None:
     calls = [done.action for done in small_case().run.done[2] if isinstance(done.action, Call)]
     call = next(call for call in calls if call.activations)

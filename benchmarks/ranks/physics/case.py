@@ -51,6 +51,7 @@ class Case:
             "seed": self.seed,
             "layout": {"tp": layout.tp, "pp": layout.pp, "dp": layout.dp, "ep": layout.ep},
             "world": layout.world,
+            "sharded": self.job.sharded,
             "micro_batches": self.job.micro_batches,
             "steps": self.job.steps,
         }

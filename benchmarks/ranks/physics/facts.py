@@ -10,14 +10,25 @@ from benchmarks.ranks.physics.program import Call, Stream
 _ARGUMENTS = "(ncclDevKernelArgsStorage<4096ul>)"
 _LONGEST_LIST = 30  # ranks; PyTorch cuts longer lists in the middle
 _DTYPES = {2: ("BFloat16", "bf16"), 4: ("Float", "f32")}
+_ANNOTATIONS = {"all_gather": "_all_gather_base", "reduce_scatter": "_reduce_scatter_base"}
+_NAMES = {
+    "all_reduce": "allreduce",
+    "all_to_all": "all_to_allv",
+    "all_gather": "_allgather_base",
+    "reduce_scatter": "_reduce_scatter_base",
+}
 _RECEIVING = (Stream.FORWARD_IN, Stream.BACKWARD_IN)
 
 
 def kernel_name(call: Call) -> str:
     """As NCCL calls it."""
-    if call.operation == "all_reduce":
-        return f"ncclDevKernel_AllReduce_Sum_{_DTYPES[call.width][1]}_RING_LL{_ARGUMENTS}"
-    return f"ncclDevKernel_SendRecv{_ARGUMENTS}"
+    number = _DTYPES[call.width][1]
+    names = {
+        "all_reduce": f"AllReduce_Sum_{number}_RING_LL",
+        "reduce_scatter": f"ReduceScatter_Sum_{number}_RING_LL",
+        "all_gather": "AllGather_RING_LL",
+    }
+    return f"ncclDevKernel_{names.get(call.operation, 'SendRecv')}{_ARGUMENTS}"
 
 
 def annotation(call: Call) -> str:
@@ -29,7 +40,7 @@ def annotation(call: Call) -> str:
             if receiving
             else f"nccl:send {call.source}->{call.target}"
         )
-    return f"nccl:{call.operation}"
+    return f"nccl:{_ANNOTATIONS.get(call.operation, call.operation)}"
 
 
 def facts(case: Case, rank: int, call: Call, step: int) -> dict[str, Any]:
@@ -54,7 +65,7 @@ def facts(case: Case, rank: int, call: Call, step: int) -> dict[str, Any]:
 def _collective(call: Call) -> str:
     if call.operation == "send_recv":
         return "recv" if call.stream in _RECEIVING else "send"
-    return {"all_reduce": "allreduce", "all_to_all": "all_to_allv"}[call.operation]
+    return _NAMES[call.operation]
 
 
 def _peer(call: Call) -> dict[str, str]:
@@ -70,8 +81,12 @@ def _splits(case: Case, rank: int, call: Call, step: int) -> tuple[list[int], li
     layout, conditions = case.job.layout, case.trouble.broken[1]
     place = layout.place(rank)
     own = call.elements * (conditions.tokens[place.dp, step] if call.activations else 1.0)
+    whole, share = [round(own)], [round(own / len(call.members))]
     if call.operation != "all_to_all":
-        return [round(own)], [round(own)]
+        return (
+            share if call.operation == "all_gather" else whole,
+            share if call.operation == "reduce_scatter" else whole,
+        )
     load, dps = conditions.experts[place.pp], [layout.place(member).dp for member in call.members]
     out = [round(own * load[dp % layout.ep] / layout.ep) for dp in dps]
     mine = load[place.dp % layout.ep] / layout.ep

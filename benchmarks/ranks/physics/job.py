@@ -9,7 +9,7 @@ from random import Random
 from benchmarks.ranks.physics.conditions import Conditions, usual
 from benchmarks.ranks.physics.layout import Layout
 from benchmarks.ranks.physics.network import Network
-from benchmarks.ranks.physics.program import Action, Call, Kernel, step_of
+from benchmarks.ranks.physics.program import Action, Call, Kernel, Plan, step_of
 from benchmarks.ranks.physics.work import Work
 
 WARM_UP = 1  # steps that are simulated and not recorded, so that a recording begins in the middle of a job
@@ -40,6 +40,7 @@ class Job:
     noise: float  # of kernels: sigma of a log-normal distribution
     lasting: float  # the same, between devices
     queue: int  # launches that a device takes before the host waits
+    sharded: bool = False
 
     @property
     def simulated(self) -> int:
@@ -49,10 +50,12 @@ class Job:
     @cached_property
     def programs(self) -> list[list[Action]]:
         """Of each rank, what it does in a step."""
-        return [
-            step_of(self.layout, self.work, self.micro_batches, rank, sync=self.sync)
-            for rank in range(self.layout.world)
-        ]
+        return [step_of(self.plan, rank) for rank in range(self.layout.world)]
+
+    @property
+    def plan(self) -> Plan:
+        """What all ranks agree on."""
+        return Plan(self.layout, self.work, self.micro_batches, self.sync, self.sharded)
 
     def conditions(self) -> Conditions:
         """Nothing is wrong."""
@@ -80,6 +83,7 @@ def random_job(seed: int, kind: str, ranks: int) -> Job:
         noise=chance.choice((0.005, 0.01, 0.02)),
         lasting=chance.choice((0.002, 0.005, 0.01)),
         queue=256,
+        sharded=layout.ep == 1 and chance.random() < 0.4,
     )
     return _within_budget(job)
 
@@ -88,8 +92,7 @@ def events_per_step(job: Job) -> int:
     """Of the rank that has most."""
     stages = range(job.layout.pp)
     firsts = (job.layout.of_stage(stage)[0] for stage in stages)
-    programs = (step_of(job.layout, job.work, job.micro_batches, rank, sync=True) for rank in firsts)
-    return max(_events(program) for program in programs)
+    return max(_events(step_of(job.plan, rank)) for rank in firsts)
 
 
 def _events(program: list[Action]) -> int:

@@ -80,9 +80,20 @@ class Sync:
 Action = Kernel | Call | Join | Busy | Sync
 
 
-def step_of(layout: Layout, work: Work, micro_batches: int, rank: int, *, sync: bool) -> list[Action]:
+@dataclass(frozen=True)
+class Plan:
+    """What all ranks agree on: `sync` has the host wait once a step, `sharded` divides the optimizer over replicas."""
+
+    layout: Layout
+    work: Work
+    micro_batches: int
+    sync: bool
+    sharded: bool
+
+
+def step_of(plan: Plan, rank: int) -> list[Action]:
     """The actions of this rank in each step."""
-    return list(_Rank(layout, work, micro_batches, rank, sync).step())
+    return list(_Rank(plan, rank).step())
 
 
 def one_forward_one_backward(stage: int, stages: int, count: int) -> Iterator[tuple[str, int]]:
@@ -98,10 +109,11 @@ def one_forward_one_backward(stage: int, stages: int, count: int) -> Iterator[tu
 class _Rank:
     """One rank of the job."""
 
-    def __init__(self, layout: Layout, work: Work, count: int, rank: int, sync: bool) -> None:
-        self.layout, self.work, self.count, self.rank, self.sync = layout, work, count, rank, sync
-        self.place: Place = layout.place(rank)
-        self.first, self.last = self.place.pp == 0, self.place.pp == layout.pp - 1
+    def __init__(self, plan: Plan, rank: int) -> None:
+        self.plan, self.rank = plan, rank
+        self.layout, self.work, self.count = plan.layout, plan.work, plan.micro_batches
+        self.place: Place = self.layout.place(rank)
+        self.first, self.last = self.place.pp == 0, self.place.pp == self.layout.pp - 1
 
     def step(self) -> Iterator[Action]:
         """All of it."""
@@ -181,7 +193,8 @@ class _Rank:
     def _data_reduce(self, role: str, stream: Stream, elements: int) -> Iterator[Action]:
         """A bucket of gradients, beside what is left of backward."""
         if len(self.layout.groups[role][self.rank].ranks) > 1:
-            yield self._call("all_reduce", role, stream, elements, backward=True, activations=False)
+            operation = "reduce_scatter" if self.plan.sharded else "all_reduce"
+            yield self._call(operation, role, stream, elements, backward=True, activations=False)
 
     def _update(self) -> Iterator[Action]:
         """The norm of all gradients is clipped, so that ranks of a replica meet before the optimizer."""
@@ -192,9 +205,14 @@ class _Rank:
         if self.layout.tp * self.layout.pp > 1:
             yield self._call("all_reduce", "mp", Stream.MODEL, 1, width=4, activations=False)
             yield Join(Stream.MODEL)
-        if self.sync:
+        if self.plan.sync:
             yield Sync()
-        yield Kernel(self.work.optimizer(), tokens=False)
+        shares = self.layout.dp if self.plan.sharded else 1
+        yield Kernel(self.work.optimizer(shares), tokens=False)
+        if self.plan.sharded:
+            elements = self.work.layers * self.work.layer_parameters
+            yield self._call("all_gather", "dp", Stream.DATA, elements, activations=False)
+            yield Join(Stream.DATA)
 
     def _call(
         self,

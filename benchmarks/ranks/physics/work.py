@@ -77,9 +77,9 @@ class Work:
         """Embedding, or head and loss."""
         return _part(GEMM_BACKWARD if backward else GEMM, HEAD_SHARE * self.layer_flops, backward)
 
-    def optimizer(self) -> Part:
-        """A step of Adam over the parameters of a rank."""
-        return Part(*ADAM, OPTIMIZER_BYTES * self.layers * self.layer_parameters / BYTES_PER_NS)
+    def optimizer(self, shares: int) -> Part:
+        """A step of Adam over the parameters of a rank, or its share of them."""
+        return Part(*ADAM, OPTIMIZER_BYTES * self.layers * self.layer_parameters / shares / BYTES_PER_NS)
 
     @property
     def layer_flops(self) -> float:
