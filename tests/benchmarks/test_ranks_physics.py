@@ -198,13 +198,14 @@ def test_verdicts() -> None:
     }  # fmt: skip
     said = said_by({"findings": [finding]})
     right = Verdict("case0", truth, said)
-    assert right.right_kind and right.right_ranks and right.right_gain
+    assert right.first and right.any_place and right.ranks and right.gain
+    second = Verdict("case0", truth, (Said("exposed-collective", (), 1, 1, 1, ""), *said))
+    assert not second.first and second.any_place and second.ranks and second.gain
     silent = Verdict("case0", truth, ())
-    assert not (silent.right_kind or silent.right_ranks or silent.right_gain)
-    assert not Verdict("case0", truth | {"kind": "healthy", "ranks": []}, said).right_kind
-    assert (
-        Verdict("case0", truth | {"ranks": [6]}, (Said("straggler", (7,), 1, 1, 1, ""),)).right_ranks is False
-    )
+    assert not (silent.first or silent.any_place or silent.ranks or silent.gain)
+    healthy = truth | {"kind": "healthy", "ranks": []}
+    assert Verdict("case0", healthy, ()).first and not Verdict("case0", healthy, said).first
+    assert Verdict("case0", truth | {"ranks": [6]}, said).ranks is False
 
 
 def test_ranks_are_shortened() -> None:
