@@ -58,7 +58,7 @@ def facts(case: Case, rank: int, call: Call, step: int) -> dict[str, Any]:
         "Process Group Name": group.name,
         "Process Group Description": group.description,
         "Process Group Ranks": _list(group.ranks),
-        **_peer(call),
+        **_peer(call, rank),
     }
 
 
@@ -68,12 +68,14 @@ def _collective(call: Call) -> str:
     return _NAMES[call.operation]
 
 
-def _peer(call: Call) -> dict[str, str]:
+def _peer(call: Call, rank: int) -> dict[str, int | None]:
+    """`Rank` is a position in the group, of the peer in a transfer; the other two are ranks of the job."""
+    source, target = call.members[0], call.members[1]
     if call.operation != "send_recv":
-        return {}
+        return {"Rank": call.group.ranks.index(rank)}
     if call.stream in _RECEIVING:
-        return {"Src Rank": str(call.source)}
-    return {"Dst Rank": str(call.target)}
+        return {"Rank": call.source, "Src Rank": source}
+    return {"Rank": call.target, "Dst Rank": target}
 
 
 def _splits(case: Case, rank: int, call: Call, step: int) -> tuple[list[int], list[int]]:
