@@ -202,6 +202,7 @@ def test_verdicts() -> None:
     assert right.first and right.any_place and right.ranks and right.gain
     second = Verdict("case0", truth, (Said("exposed-collective", (), 1, 1, 1, ""), *said))
     assert not second.first and second.any_place and second.ranks and second.gain
+    assert not Verdict("case0", truth, (Said("straggler", (7,), 1.02, 1.1, 1.2, ""),)).gain
     silent = Verdict("case0", truth, ())
     assert not (silent.first or silent.any_place or silent.ranks or silent.gain)
     healthy = truth | {"kind": "healthy", "ranks": []}

@@ -28,7 +28,10 @@ KINDS: dict[str, frozenset[str]] = {
     "step-outliers": frozenset({"jitter", "throttling"}),
 }
 ACCUSING = frozenset({"straggler", "step-outliers", "input-bound", "host-python"})  # nothing in a healthy job
-_NEAR = 0.15  # a promise may miss the simulated gain by this share
+_NEAR, _NOISE = (
+    0.25,
+    0.02,
+)  # a promise may miss what is gained by this share of it, and by this much of the step
 _SHOWN = 3
 _COLUMNS = {"first": "first", "any_place": "found", "ranks": "its ranks", "gain": "its gain"}
 
@@ -95,7 +98,8 @@ class Verdict:
         if self.found is None:
             return False
         gain: float = self.truth["gain"]
-        return self.found.low * (1 - _NEAR) <= gain <= self.found.high * (1 + _NEAR)
+        least = (self.found.low - 1) * (1 - _NEAR) - _NOISE
+        return least <= gain - 1 <= (self.found.high - 1) * (1 + _NEAR) + _NOISE
 
 
 def main() -> int:
