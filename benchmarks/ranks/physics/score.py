@@ -1,0 +1,197 @@
+"""What stepscope says of simulated jobs, beside the truth.
+
+python -m benchmarks.ranks.physics.score OUT [--reuse]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.promises import percent
+
+# Which trouble a code stands for, by the words of docs/report/findings.md alone. `exposed-collective` stands for none: jobs
+# without trouble have it, too. Nothing documented stands for slow links and nodes, or a bubble.
+KINDS: dict[str, frozenset[str]] = {
+    "straggler": frozenset(
+        {"slow-device", "slow-host", "late-input", "throttling", "imbalance", "heavy-stage"}
+    ),
+    "input-bound": frozenset({"late-input"}),
+    "host-python": frozenset({"slow-host"}),
+    "launch-bound": frozenset({"slow-host"}),
+    "step-outliers": frozenset({"jitter", "throttling"}),
+}
+ACCUSING = frozenset({"straggler", "step-outliers", "input-bound", "host-python"})  # nothing in a healthy job
+_NEAR, _NOISE = (
+    0.25,
+    0.02,
+)  # a promise may miss what is gained by this share of it, and by this much of the step
+_SHOWN = 3
+_COLUMNS = {"first": "first", "any_place": "found", "ranks": "its ranks", "gain": "its gain"}
+
+
+@dataclass(frozen=True)
+class Said:
+    """A finding: what it names, and what it promises."""
+
+    code: str
+    ranks: tuple[int, ...]
+    low: float
+    mid: float
+    high: float
+    title: str
+
+    def __str__(self) -> str:
+        named = f" ranks {shorten(self.ranks)}" if self.ranks else ""
+        return f"{self.code}{named} {self.low:.2f}–{self.mid:.2f}–{self.high:.2f}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A case and what was said of it."""
+
+    name: str
+    truth: dict[str, Any]
+    said: tuple[Said, ...]
+
+    @property
+    def kind(self) -> str:
+        """The true one."""
+        return str(self.truth["kind"])
+
+    @property
+    def first(self) -> bool:
+        """Whether the first finding stands for the trouble; of a healthy job, whether no rank or step is accused."""
+        if self.kind == "healthy":
+            return not any(said.code in ACCUSING for said in self.said)
+        return self.found is not None and self.found is self.said[0]
+
+    @property
+    def found(self) -> Said | None:
+        """The first finding that stands for the trouble."""
+        return next((said for said in self.said if self.kind in KINDS.get(said.code, ())), None)
+
+    @property
+    def any_place(self) -> bool | None:
+        """Whether one does at all; None of a healthy job."""
+        return None if self.kind == "healthy" else self.found is not None
+
+    @property
+    def ranks(self) -> bool | None:
+        """Whether it names some of the ranks concerned and no others; None where no ranks are to blame."""
+        blamed = set(self.truth["ranks"])
+        if not blamed or len(blamed) == self.truth["world"]:
+            return None
+        return self.found is not None and bool(self.found.ranks) and set(self.found.ranks) <= blamed
+
+    @property
+    def gain(self) -> bool | None:
+        """Whether its promise holds; None of a healthy job."""
+        if self.kind == "healthy":
+            return None
+        if self.found is None:
+            return False
+        gain: float = self.truth["gain"]
+        least = (self.found.low - 1) * (1 - _NEAR) - _NOISE
+        return least <= gain - 1 <= (self.found.high - 1) * (1 + _NEAR) + _NOISE
+
+
+def main() -> int:
+    """Read every case of a folder, print, count."""
+    options = _options()
+    folders = sorted((path.parent for path in options.out.glob("*/truth.json")), key=_number)
+    verdicts = []
+    for folder in folders:
+        verdict = judge(folder, reuse=options.reuse)
+        verdicts.append(verdict)
+        _print(verdict)
+    _print_summary(verdicts)
+    return 0 if verdicts else 1
+
+
+def judge(folder: Path, *, reuse: bool = False) -> Verdict:
+    """What the report of this folder says; it is kept beside the folder."""
+    kept = folder.with_suffix(".report.json")
+    if not (reuse and kept.is_file()):
+        command = [sys.executable, "-m", "stepscope", "report", str(folder), "--format", "json"]
+        options = ["--section", "findings", "--no-cache", "--quiet"]
+        kept.write_bytes(subprocess.run([*command, *options], check=True, stdout=subprocess.PIPE).stdout)
+    truth = json.loads((folder / "truth.json").read_text())
+    return Verdict(folder.name, truth, said_by(json.loads(kept.read_text())))
+
+
+def said_by(report: dict[str, Any]) -> tuple[Said, ...]:
+    """Its findings, in order."""
+    return tuple(_said(finding) for finding in report.get("findings", ()))
+
+
+def shorten(ranks: Sequence[int]) -> str:
+    """Ranges of ranks: 0–7, 12."""
+    runs: list[list[int]] = []
+    for rank in sorted(ranks):
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1][1:] = [rank]
+        else:
+            runs.append([rank])
+    shown = ["–".join(map(str, run)) for run in runs[:6]]
+    return ", ".join(shown) + (", …" if len(runs) > 6 else "")
+
+
+def _said(finding: dict[str, Any]) -> Said:
+    evidence, speedup = finding.get("evidence", {}), finding.get("speedup", {})
+    one = evidence.get("rank")
+    ranks = evidence.get("ranks") or ([] if one is None else [one])
+    low, mid, high = (float(speedup.get(key, 1.0)) for key in ("low", "mid", "high"))
+    return Said(finding["code"], tuple(ranks), low, mid, high, finding["title"])
+
+
+def _print(verdict: Verdict) -> None:
+    truth = verdict.truth
+    layout = "×".join(f"{key}{value}" for key, value in truth["layout"].items())
+    marks = [f"{name} {_mark(getattr(verdict, what))}" for what, name in _COLUMNS.items()]
+    print(
+        f"{verdict.name} {layout}: {truth['kind']} {truth['where']} from step {truth['first_step']}, gain {truth['gain']:.2f}"
+    )
+    print(f"    {', '.join(marks)}")
+    for said in verdict.said[:_SHOWN]:
+        print(f"    {said}: {said.title}")
+    sys.stdout.flush()
+
+
+def _mark(flag: bool | None) -> str:
+    return "n/a" if flag is None else "yes" if flag else "NO"
+
+
+def _print_summary(verdicts: Sequence[Verdict]) -> None:
+    print(f"\n{'kind':<12} cases" + "".join(f"{name:>11}" for name in _COLUMNS.values()))
+    for kind in dict.fromkeys(verdict.kind for verdict in verdicts):
+        of_kind = [verdict for verdict in verdicts if verdict.kind == kind]
+        shares = "".join(f"{_share(of_kind, what):>11}" for what in _COLUMNS)
+        print(f"{kind:<12} {len(of_kind):>5}{shares}")
+
+
+def _share(verdicts: Sequence[Verdict], what: str) -> str:
+    flags = [flag for flag in (getattr(verdict, what) for verdict in verdicts) if flag is not None]
+    return f"{percent(flags):.0f} %" if flags else "n/a"
+
+
+def _number(folder: Path) -> tuple[int, str]:
+    digits = "".join(filter(str.isdigit, folder.name))
+    return int(digits or 0), folder.name
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ranks.physics.score", description=__doc__)
+    parser.add_argument("out", type=Path, help="what `python -m benchmarks.ranks.physics` has written")
+    parser.add_argument("--reuse", action="store_true", help="take the reports of an earlier run")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
