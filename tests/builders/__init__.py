@@ -3,7 +3,7 @@
 Traces as tables: `tables` (text, or rows that a test computes), `inline` (with its account), `cases` (for rules), `gpu_trace`,
 `traces` (a row in every table), `graphs` (a CUDA graph and its capture).
 Files: `documents` (events and documents of Kineto and Chrome), `kineto_steps` (good steps to add a defect to), `files` (writes and reads
-them), `ranks` and `gloo_ranks` (several ranks), `hostile` (names that mean harm), `damage` (to be cut), `protobuf`, `tf_wire` and
+them), `ranks` and `jobs` (several ranks), `hostile` (names that mean harm), `damage` (to be cut), `protobuf`, `tf_wire` and
 `xspace_bytes` (messages of TensorFlow and JAX).
-Results: `reports`, `rank_samples`. `recordings` lists the real profiles among the fixtures.
+Results: `reports`, `jobs.rank_samples`. `recordings` lists the real profiles among the fixtures.
 """

@@ -12,7 +12,7 @@ from stepscope.diffs.noise.judge import Ground, measure_step
 from stepscope.diffs.noise.machine_speed import Speeds, find_clock
 from stepscope.gate.budget import Baseline, Limit
 from stepscope.gate.check import check_diff
-from tests.builders.simulated_runs import Job, simulate_run
+from tests.builders.jobs.simulated_runs import Job, simulate_run
 
 CLOCKS = {part: find_clock(part) for part in PARTS}
 LIMIT = Baseline(step_time=Limit(0.0, "share"))

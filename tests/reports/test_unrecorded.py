@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import stepscope
-from tests.builders.gloo_ranks import OFFSETS, recorded, recording
+from tests.builders.jobs.gloo_ranks import OFFSETS, recorded, recording
 
 
 def test_no_collectives_at_all(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from stepscope.diffs.data.samples import Samples, combine_ranks
 from stepscope.diffs.noise.machine_speed import DEVICE, Speeds, estimate_speeds
-from tests.builders.rank_samples import rank_samples
+from tests.builders.jobs.rank_samples import rank_samples
 
 OPTIMIZER = [f"aten::_foreach_{name}" for name in ("add_", "mul_", "sqrt", "div_", "lerp_")]
 LAYERS = ["aten::mm", "aten::gelu", "aten::softmax", "aten::layer_norm", "aten::sum"]

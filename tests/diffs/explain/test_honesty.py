@@ -15,7 +15,7 @@ from stepscope.diffs.noise.same_recording import is_one_recording
 from stepscope.gate.budget import Baseline, Limit
 from stepscope.gate.check import check_diff
 from stepscope.reports.model.report import Profile, Report, Steps
-from tests.builders.rank_samples import rank_samples
+from tests.builders.jobs.rank_samples import rank_samples
 
 LAYERS = ["mm", "gelu", "softmax", "layer_norm", "sum", "add", "mul", "dropout", "embedding"]
 Ops = dict[str, tuple[str, str, float]]

@@ -14,7 +14,7 @@ from stepscope.diffs.explain.call_counts import CallChanges, explain_call_counts
 from stepscope.diffs.explain.one_sided import find_one_sided_functions, find_one_sided_scopes
 from stepscope.diffs.noise.judge import Ground
 from stepscope.diffs.noise.machine_speed import Speeds
-from tests.builders.rank_samples import rank_samples
+from tests.builders.jobs.rank_samples import rank_samples
 
 STEPS = 4
 OPS = dict.fromkeys(("mm", "add", "tanh", "xor", "slice"), ("[[8,8]]", "1x1x1", 100_000.0))

@@ -9,7 +9,7 @@ import pytest
 from stepscope.diffs.build import diff_sides
 from stepscope.diffs.noise.crossed import Layout
 from stepscope.diffs.noise.estimate import RunNoise, estimate_noise
-from tests.builders.simulated_runs import Job, simulate_run
+from tests.builders.jobs.simulated_runs import Job, simulate_run
 
 MOST_FALSE = 0.08  # at a nominal 5 %
 PAIRS = 300  # 8 % of these is 2.4 standard errors above 5 %; of 64 ranks 1,200 other pairs gave 5.3 %

@@ -11,7 +11,7 @@ from stepscope.diffs.data.samples import Samples, conform_table
 from stepscope.diffs.explain.call_counts import compare_calls
 from stepscope.diffs.noise.judge import Ground
 from stepscope.diffs.noise.machine_speed import DEVICE, Speeds, estimate_speeds
-from tests.builders.rank_samples import rank_samples
+from tests.builders.jobs.rank_samples import rank_samples
 
 GEMM = "gemm"
 

@@ -12,7 +12,7 @@ import stepscope
 from stepscope.formats.own_export.write_merged import RankPart, merged_text
 from stepscope.ranks.common_time import rank_times, told
 from stepscope.trace.frames import take_smallest
-from tests.builders.gloo_ranks import BASE_NS, OFFSETS, recorded, recording
+from tests.builders.jobs.gloo_ranks import BASE_NS, OFFSETS, recorded, recording
 from tests.cli.inside import stepscope as command
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from stepscope.ranks.job.answers import JobAnswers, answers
-from tests.builders.parallel_job import Job, courses, step_us
+from tests.builders.jobs.parallel_job import Job, courses, step_us
 
 SEEDS = range(3)
 

@@ -8,7 +8,7 @@ import pytest
 
 from stepscope.reports.build import report
 from stepscope.reports.report import Report
-from tests.builders.parallel_job import Job, step_us, write
+from tests.builders.jobs.parallel_job import Job, step_us, write
 
 SMALL = Job(tensor=1, stages=2, replicas=4, micro_batches=4, steps=4)
 SECTIONS = ("findings", "collectives")

@@ -15,7 +15,7 @@ import stepscope
 from stepscope.server.app import make_app
 from stepscope.server.runs.watch import Place
 from stepscope.trace.trace import Trace
-from tests.builders.gloo_ranks import recorded
+from tests.builders.jobs.gloo_ranks import recorded
 from tests.server.conftest import PROFILES, Asking
 
 Item = tuple[int, int, int, int, int]  # start, duration, id, label, count

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.gloo_ranks import DRIFTS, OFFSETS, STEPS
+from tests.builders.jobs.gloo_ranks import DRIFTS, OFFSETS, STEPS
 from tests.formats.own_export.test_write_merged import ends_by_rank
 from tests.server.timeline.conftest import Viewer
 

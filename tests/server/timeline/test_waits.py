@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.builders.gloo_ranks import OFFSETS, STEPS
+from tests.builders.jobs.gloo_ranks import OFFSETS, STEPS
 from tests.server.timeline.conftest import Viewer
 
 Make = Callable[..., Viewer]

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from stepscope.reports.model.report import BreakdownRow, OpRow, PhaseRow, RegionRow, Report, StepRow
+from stepscope.reports.tables.coverage import coverage_tables
 from stepscope.reports.tables.hang import hang_tables
 from stepscope.reports.tables.ranks import rank_tables
 from stepscope.reports.tables.roofline import roofline_tables
@@ -199,13 +200,6 @@ _REGIONS = (
     Column("mostly", "mostly"),
     Column("finding", "first finding"),
 )
-_COVERAGE = (Column("what", "what"), Column("share", "covered", "share"))
-_GAPS = (
-    Column("what", "what"),
-    Column("share", "missing", "share"),
-    Column("reason", "why"),
-    Column("fix", "what closes it"),
-)
 _PRECISION = (Column("precision", "precision"), Column("share", "share of compute", "share"))
 _UNKNOWN = (
     Column("name", "kernel of unknown precision", "name"),
@@ -235,7 +229,6 @@ TITLES = {
     "collectives": "Communication",
     "coverage": "Coverage",
 }
-COVERED = ("runtime", "device_time", "memory", "shapes", "stacks", "step_time")
 
 
 def tables_of(report: Report, section: str) -> list[Table]:
@@ -466,19 +459,6 @@ def _kind(key: str) -> Kind:
     return "ns" if key.endswith("_ns") else "share" if key.endswith("share") else "text"
 
 
-def _coverage(report: Report) -> list[Table]:
-    rows = [
-        {"what": what.replace("_", " "), "share": getattr(report.coverage, what)}
-        for what in COVERED
-        if getattr(report.coverage, what) is not None
-    ]
-    gaps = [{**{key: getattr(gap, key) for key in ("share", "reason", "fix")}, "what": gap.what.replace("_", " ")} for gap in report.coverage.gaps]  # fmt: skip
-    return [
-        table("coverage", "coverage", _COVERAGE, rows, bar="share"),
-        table("coverage_gaps", "not covered", _GAPS, gaps),
-    ]
-
-
 _WAYS: dict[str, Callable[[Report], list[Table]]] = {
     "problems": _problems,
     "hang": hang_tables,
@@ -497,6 +477,6 @@ _WAYS: dict[str, Callable[[Report], list[Table]]] = {
     "device": _device,
     "memory": _memory,
     "collectives": _collectives,
-    "coverage": _coverage,
+    "coverage": coverage_tables,
 }
 ORDER = tuple(_WAYS)

@@ -1,0 +1,1 @@
+"""Jobs of several ranks, real and simulated."""
