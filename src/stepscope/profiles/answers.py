@@ -8,9 +8,9 @@ from stepscope.formats.source import Source
 from stepscope.profiles.cache.answers import Answers
 from stepscope.profiles.cache.place import Identity, state_of
 from stepscope.profiles.cache.sources import sources_digest
-from stepscope.profiles.execution_traces import execution_files
 from stepscope.profiles.find.captures import capture_files
 from stepscope.profiles.find.catalog import Catalog
+from stepscope.profiles.find.execution_files import execution_files
 from stepscope.profiles.find.leftovers import empty_beside
 from stepscope.profiles.find.runs import RING, Entry, Run
 from stepscope.profiles.find.sidecars import light_path, sidecar_path

@@ -5,38 +5,32 @@ Both number the calls of the process in the same way (`rf_id`, "Record function 
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from functools import lru_cache
-from pathlib import Path
 
 import polars as pl
 
 from stepscope.errors import StepscopeError
-from stepscope.formats.execution_trace.nodes import ExecutionTrace, process_of, read_nodes
+from stepscope.formats.execution_trace.nodes import ExecutionTrace, read_nodes
 from stepscope.formats.source import Source
 from stepscope.profiles.cache.stored import LazyFrames
+from stepscope.profiles.find.execution_files import execution_files
 from stepscope.profiles.find.runs import Entry
 from stepscope.trace.schema import TABLES, conform
 from stepscope.trace.trace import Trace
 
-_MOST_FILES = 1024  # of a folder, one for each rank
-_HEAD = 512
-_ENDINGS = (".json", ".json.gz", ".et")
-_PROFILE = ".pt.trace.json"
 _RECORD = "record_function_id"
 _SAME = 0.9  # of the joined calls must have the same name: else the ids are those of another run
 
 
 def with_execution_trace(trace: Trace, entry: Entry) -> Trace:
     """The trace with the shapes, types and process groups of its execution trace, if there is one."""
-    calls = _recorded_calls(trace)
-    if entry.filesystem is not None or calls.is_empty() or not _lacks(trace):
+    files = execution_files(entry)
+    processes = set(trace.tracks["pid"].drop_nulls()) if files else set()
+    mine = [file for process, file in files if process in processes]
+    # Arguments are unpacked to find the calls: only where there is something to join.
+    if not mine or not _lacks(trace) or (calls := _recorded_calls(trace)).is_empty():
         return trace
-    processes = set(trace.tracks["pid"].drop_nulls())
-    for process, file in execution_files(entry):
-        if process not in processes:
-            continue
+    for file in mine:
         try:
             found = read_nodes(Source(str(file)))
         except (StepscopeError, OSError):
@@ -61,33 +55,6 @@ def _lacks(trace: Trace) -> bool:
     """Whether shapes are missing, or communication whose size is not known."""
     talks = (trace.events["role"] == "collective").any()
     return trace.ops["shapes"].null_count() == len(trace.ops) or (talks and trace.collectives.is_empty())
-
-
-def execution_files(entry: Entry) -> list[tuple[str, Path]]:
-    """Execution traces in the folder of the file, each with its process."""
-    folder = Path(entry.path).parent
-    if entry.filesystem is not None:
-        return []
-    try:
-        return list(_listed(str(folder), folder.stat().st_mtime_ns))
-    except OSError:
-        return []
-
-
-@lru_cache(maxsize=64)
-def _listed(folder: str, changed: int) -> tuple[tuple[str, Path], ...]:
-    """All ranks of a folder ask for the same list."""
-    names = sorted(each.name for each in os.scandir(folder) if each.name.endswith(_ENDINGS))
-    paths = [Path(folder, name) for name in names if _PROFILE not in name][:_MOST_FILES]
-    found = ((_process(path), path) for path in paths)
-    return tuple((str(process), path) for process, path in found if process is not None)
-
-
-def _process(path: Path) -> int | None:
-    try:
-        return process_of(Source(str(path)).head(_HEAD)) if path.is_file() else None
-    except (OSError, StepscopeError):
-        return None
 
 
 def _joined(trace: Trace, calls: pl.DataFrame, found: ExecutionTrace) -> pl.DataFrame | None:

@@ -10,7 +10,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from stepscope.formats.execution_trace.nodes import ExecutionTrace, process_of, read_nodes
+from stepscope.formats.execution_trace.header import process_of
+from stepscope.formats.execution_trace.nodes import ExecutionTrace, read_nodes
 from stepscope.formats.source import Source
 
 REAL = Path(__file__).parents[2] / "fixtures" / "execution_trace" / "et_rank0.json.gz"

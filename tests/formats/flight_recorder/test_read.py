@@ -203,7 +203,7 @@ def test_pickles_of_every_protocol(tmp_path: Path, protocol: int) -> None:
 def test_other_pickles_are_others(tmp_path: Path) -> None:
     frames = [{"name": "pg_config", "filename": "a.py", "line": 1}]
     path = tmp_path / "snapshot"
-    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [frames]}, protocol=4))
+    path.write_bytes(pickle.dumps({"weights": [], "others": [frames]}, protocol=4))
     with pytest.raises(UnreadableFile):
         detect(Source(str(path)))
 

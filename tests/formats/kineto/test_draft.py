@@ -228,6 +228,7 @@ def test_memory(way: Way) -> None:
     assert row == {
         "event": 0, "device": 3, "device_kind": "gpu", "allocator": None, "stream": None, "time_ns": 5_000,
         "bytes": -512, "requested": None, "address": address, "total_allocated": 1 << 40, "total_reserved": 1 << 41,
+        "action": None, "kind": None, "stack": None,
     }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from stepscope.analysis.host.place import Place
 from stepscope.analysis.snapshot.explain import Explained
 from stepscope.analysis.snapshot.growth import SITE, Growing
 from stepscope.analysis.snapshot.words import at, call
-from stepscope.registers.policy.snapshot import KEPT_FIRST, STRANDED
+from stepscope.registers.policy.snapshot import KEPT_FIRST, NAMED_LINES, STRANDED
 from stepscope.units import count, size
 
 
@@ -76,7 +76,7 @@ def describe_pieces(found: Explained) -> Culprit:
         (Place(file, int(line), function), segments)
         for file, line, function, segments in pieces.pins.select(*SITE, "segments")
         .drop_nulls()
-        .head(3)
+        .head(NAMED_LINES)
         .iter_rows()
     ]
     held = f" {at(pins[0][0])} stays in {count(pins[0][1])} of them." if pins else ""

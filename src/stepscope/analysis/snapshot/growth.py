@@ -16,6 +16,7 @@ from stepscope.registers.policy.snapshot import (
     GROWN,
     KEPT_BEYOND,
     SITE_SHARE,
+    USUAL_LIFE,
 )
 
 SITE = ("site_file", "site_line", "site_function")
@@ -152,4 +153,4 @@ def _usual_life(history: pl.DataFrame, begins: pl.Series) -> float:
         return 0.0
     born = begins.search_sorted(released["place"], side="right").cast(pl.Int64)
     gone = begins.search_sorted(released["freed_place"], side="right").cast(pl.Int64)
-    return float((gone - born).quantile(0.9) or 0)
+    return float((gone - born).quantile(USUAL_LIFE) or 0)

@@ -29,7 +29,6 @@ NODES = {
     "item_bytes": pl.Int64,
 }
 _INIT = "## process_group:init ##"
-_HEADER = re.compile(rb'^\s*\{\s*"schema"\s*:\s*"[^"]{0,100}"\s*,\s*"pid"\s*:\s*(\d{1,18})\b')
 _MOST_BYTES = 1 << 30
 _TENSOR = re.compile(r"^Tensor\((.*)\)$")
 _SCALARS = ("Int", "Double", "Float", "Bool", "Number")
@@ -75,12 +74,6 @@ class _Node(msgspec.Struct):
 
 class _File(msgspec.Struct):
     nodes: list[msgspec.Raw] = []
-
-
-def process_of(head: bytes) -> int | None:
-    """The process that an execution trace which begins so was recorded in; None for any other file."""
-    found = _HEADER.match(head)
-    return int(found[1]) if found else None
 
 
 def read_nodes(source: Source) -> ExecutionTrace | None:

@@ -207,7 +207,7 @@ def _make_draft(rows: pl.DataFrame, dump: Dump, path: str) -> Draft:
             .replace_strict(members, default=None, return_dtype=pl.String)
             .cast(Text),
             sequence="sequence",
-        ).select(name for name in TABLES["collectives"] if name != "bytes"),
+        ).select(name for name in TABLES["collectives"] if name not in ("bytes", "peer")),
         cold={DETAILS: rows.select(pl.col("row").alias("event"), *_KEPT)},
     )
 

@@ -240,7 +240,8 @@ def _excess(model: JobModel) -> pl.DataFrame:
     for group in totals.partition_by("stage", "step", maintain_order=True):
         if len(group) > 1:
             more = {
-                name: group[name] - pl.Series(others_median(group[name].to_list())) for name in ("ns", *TIMES)
+                name: (group[name] - pl.Series(others_median(group[name].to_list()))).cast(pl.Float64)
+                for name in ("ns", *TIMES)
             }
             frames.append(group.select("rank", "step").with_columns(**more))
     schema = {"rank": pl.Int32, "step": pl.Int32, **dict.fromkeys(("ns", *TIMES), pl.Float64)}

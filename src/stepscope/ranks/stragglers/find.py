@@ -63,7 +63,7 @@ def straggler(
     if late.is_empty():
         return None
     found = late_steps(late)
-    if not found.typical_ns or found.lost() < found.worth_ns:
+    if not found.typical_ns or found.lost() < found.least_ns:
         return None
     behind = Behind(steps, parts, clocks_mhz or {}, did)
     return _always(found, behind) or _one(found, behind) or _uneven(found, behind) or _in_turn(found, behind)
@@ -85,7 +85,7 @@ def _one(found: LateSteps, behind: Behind) -> Straggler | None:
         return None
     saved, work = found.alone[worst], behind.more_work_ns(worst) * found.steps
     # Of a few steps waits alone are not exact enough; what there is more to do is, where half of it was waited for.
-    enough = saved >= found.worth_ns or (work >= found.worth_ns and 2 * saved >= work)
+    enough = saved >= found.least_ns or (work >= found.least_ns and 2 * saved >= work)
     if enough and 2 * work >= saved:
         return _told(found, behind, worst, [worst], ALWAYS, saved, cause="work")
     if saved < found.worth_ns:

@@ -49,9 +49,14 @@ class LateSteps:
         return len(self.by_step)
 
     @property
+    def least_ns(self) -> float:
+        """What must be lost, over all steps, where more work shows why."""
+        return WORTH_SHOWING * self.typical_ns * self.steps
+
+    @property
     def worth_ns(self) -> float:
-        """What must be lost, over all steps, to be worth showing: more than a small share, and more than the job varies by anyway."""
-        return max(WORTH_SHOWING * self.typical_ns, self.jitter_ns) * self.steps
+        """What must be lost where only time shows it: also more than the job varies by anyway."""
+        return max(self.least_ns, self.jitter_ns * self.steps)
 
     @cached_property
     def late_ns(self) -> float:

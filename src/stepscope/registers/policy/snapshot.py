@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from stepscope.registers.entry import policy
 
+NAMED_LINES = policy(
+    "NAMED_LINES",
+    3,
+    unit="lines",
+    why="that an out-of-memory finding names: more is for the table",
+)
+USUAL_LIFE = policy(
+    "USUAL_LIFE",
+    0.9,
+    unit="quantile",
+    why="of the lives of released allocations: one in ten may be an exception, such as an evaluation",
+)
 MOSTLY = policy(
     "MOSTLY",
     0.5,

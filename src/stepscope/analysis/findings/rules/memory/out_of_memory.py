@@ -8,9 +8,8 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.snapshot.culprit import Culprit, name_culprits
 from stepscope.analysis.snapshot.explain import Explained
 from stepscope.analysis.snapshot.words import at, call
+from stepscope.registers.policy.snapshot import NAMED_LINES
 from stepscope.units import size
-
-_NAMED = 3
 
 
 def find(case: Case) -> list[Finding]:
@@ -26,7 +25,7 @@ def _describe(one: Explained) -> Finding:
         one.changes[0].text if one.changes else RULE.fix[ANY],
         title=f"{RULE.title}: {_title(first)}" if first is not None else RULE.title,
         share=round(first.bytes / max(1, one.fragments.reserved), 4) if first is not None else 0.0,
-        where=[place for culprit in culprits[:_NAMED] for place in culprit.where][:_NAMED],
+        where=[place for culprit in culprits[:NAMED_LINES] for place in culprit.where][:NAMED_LINES],
         evidence={
             "device": one.device,
             "asked_bytes": one.asked,
