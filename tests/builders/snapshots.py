@@ -1,4 +1,4 @@
-"""Memory snapshots as PyTorch writes them, made by a small allocator: each request is a segment of its own unless told otherwise."""
+"""Memory snapshots as PyTorch writes them, made by a small allocator: each request is a segment of its own unless it says otherwise."""
 
 from __future__ import annotations
 

@@ -65,11 +65,11 @@ def tpu_job(ops: Sequence[Op], copies: Sequence[Op] = (), steps: int = 4) -> byt
 
 def fusion(at_ns: int, dur_ns: int, name: str = "fusion.1", **stats: Any) -> Op:
     """Computation."""
-    told = {
+    usual = {
         "hlo_category": "loop fusion", "tf_op": "jit(f)/add:", "flops": 1_000, "model_flops": 1_000,
         "bytes_accessed": 8_192, "source": "train.py:29", "shape_with_layout": ARRAY,
     }  # fmt: skip
-    return Op(name, at_ns, dur_ns, stats={**told, **stats})
+    return Op(name, at_ns, dur_ns, stats={**usual, **stats})
 
 
 def product(at_ns: int, dur_ns: int, flops: int) -> Op:

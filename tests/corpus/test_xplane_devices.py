@@ -161,9 +161,9 @@ def test_every_op_of_a_tpu_is_as_in_xprof() -> None:
         assert found[name][1] == pytest.approx(1_000 * total_us, abs=calls), name  # a nanosecond a call
     waiting = sum(total for name, (_, total) in found.items() if name.startswith("copy-done"))
     theirs = [row[3] for row in kept["rows"]]
-    told = sum(row[3] for row in kept["rows"] if row[1] == "copy-done") / sum(theirs)
-    assert told == pytest.approx(0.965, abs=5e-4)
-    assert waiting / sum(total for _, total in found.values()) == pytest.approx(told, abs=1e-6)
+    share = sum(row[3] for row in kept["rows"] if row[1] == "copy-done") / sum(theirs)
+    assert share == pytest.approx(0.965, abs=5e-4)
+    assert waiting / sum(total for _, total in found.values()) == pytest.approx(share, abs=1e-6)
 
 
 def test_rates_of_a_tpu_are_as_in_xprof() -> None:

@@ -84,10 +84,10 @@ def _completed(trace: Trace, joined: pl.DataFrame, found: ExecutionTrace, name: 
 
 def _with_shapes(ops: pl.DataFrame, joined: pl.DataFrame) -> pl.DataFrame:
     """What the profiler recorded itself stays."""
-    told = joined.select("event", told_shapes="shapes", told_dtypes="dtypes")
-    rows = ops.join(told, on="event", how="left", maintain_order="left")
+    given = joined.select("event", given_shapes="shapes", given_dtypes="dtypes")
+    rows = ops.join(given, on="event", how="left", maintain_order="left")
     filled = (
-        pl.coalesce(name, pl.col(f"told_{name}").cast(ops.schema[name])).alias(name)
+        pl.coalesce(name, pl.col(f"given_{name}").cast(ops.schema[name])).alias(name)
         for name in ("shapes", "dtypes")
     )
     return rows.with_columns(*filled).select(ops.columns)

@@ -70,13 +70,13 @@ def test_the_process_is_in_the_header() -> None:
 
 
 def test_nccl_calls_name_their_group(tmp_path: Path) -> None:
-    told = {
+    values = {
         "rf_id": 3, "collective_name": "allreduce", "dtype": "Float", "in_msg_nelems": 10, "out_msg_nelems": 10,
         "pg_name": "1", "pg_size": 4,
     }  # fmt: skip
     listed = node(
         name="record_param_comms",
-        attrs=[{"name": key, "type": "", "value": value} for key, value in told.items()],
+        attrs=[{"name": key, "type": "", "value": value} for key, value in values.items()],
     )
     groups = json.dumps([{"pg_name": "1", "ranks": [0, 2, 4, 6], "group_size": 4}])
     start = node(

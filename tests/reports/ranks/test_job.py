@@ -14,7 +14,7 @@ SMALL = Job(tensor=1, stages=2, replicas=4, micro_batches=4, steps=4)
 SECTIONS = ("findings", "collectives")
 
 
-def told(job: Job, folder: Path) -> Report:
+def report_of(job: Job, folder: Path) -> Report:
     return report(write(job, folder), sections=SECTIONS)
 
 
@@ -26,7 +26,7 @@ def slow_rank(factor: float) -> Job:
 
 
 def test_a_slow_rank_of_a_stage_costs_what_the_job_would_gain(tmp_path: Path) -> None:
-    made = told(slow_rank(1.3), tmp_path)
+    made = report_of(slow_rank(1.3), tmp_path)
     first = made.findings[0]
     assert (first.code, first.evidence["rank"], first.evidence["cause"]) == ("straggler", 5, "compute")
     assert first.speedup.mid == pytest.approx(step_us(slow_rank(1.3)) / step_us(SMALL), rel=0.02)
@@ -35,7 +35,7 @@ def test_a_slow_rank_of_a_stage_costs_what_the_job_would_gain(tmp_path: Path) ->
 
 
 def test_a_healthy_pipeline_is_calm(tmp_path: Path) -> None:
-    made = told(SMALL, tmp_path)
+    made = report_of(SMALL, tmp_path)
     assert made.job is not None and made.job.is_replayed and made.job.causes == []
     assert made.job.bubble is not None and made.job.bubble.by_schedule == pytest.approx(1 / 5, abs=0.04)
     assert made.collectives.straggler is None
@@ -47,7 +47,7 @@ def test_a_heavy_stage_is_no_slow_rank(tmp_path: Path) -> None:
         tensor=1, stages=2, replicas=4, micro_batches=4, steps=4,
         device=lambda rank, _: 1.4 if rank >= 4 else 1.0,
     )  # fmt: skip
-    made = told(job, tmp_path)
+    made = report_of(job, tmp_path)
     assert made.findings[0].code == "stage-imbalance" and made.findings[0].evidence["stage"] == 1
     assert "straggler" not in {finding.code for finding in made.findings}
 
@@ -62,7 +62,7 @@ def test_findings_of_one_rank_promise_what_the_job_gains(tmp_path: Path) -> None
         steps=4,
         loader=lambda rank, _: 40.0 if rank == 3 else 1.0,
     )
-    made = told(job, tmp_path)
+    made = report_of(job, tmp_path)
     found = next((finding for finding in made.findings if finding.code == "input-bound"), None)
     assert found is not None and found.evidence["rank_speedup"] > 1.04
     assert found.speedup.mid < 1.01

@@ -29,10 +29,10 @@ PRODUCTS = {"device": pl.Int32, "precision": pl.String, "flops": pl.Int64, "ns":
 
 def matrix_products(trace: Trace, op_calls: pl.DataFrame, kernel_calls: pl.DataFrame) -> pl.DataFrame:
     """device, precision, flops, ns of the matrix products in the steps; flops are null where no formula fits."""
-    told = pl.col("event").is_in(instruction_facts(trace)["event"].implode())
-    kernels = kernel_calls.filter(pl.col("eligible").fill_null(False) | told)
+    measured = pl.col("event").is_in(instruction_facts(trace)["event"].implode())
+    kernels = kernel_calls.filter(pl.col("eligible").fill_null(False) | measured)
     # The one peak that such a file gives is that of bf16.
-    kernels = kernels.with_columns(precision=pl.when(told).then(pl.lit("bf16")).otherwise("precision"))
+    kernels = kernels.with_columns(precision=pl.when(measured).then(pl.lit("bf16")).otherwise("precision"))
     owner = _owners(trace, op_calls, kernels["event"])
     mine = kernels.select("device", "precision", "dur_ns").with_columns(owner=owner)
     longest = pl.col("precision").get(pl.col("dur_ns").arg_max())

@@ -34,10 +34,10 @@ _TOLD = tuple(name for name in FACTS if name != "event")
 
 def instruction_facts(trace: Trace) -> pl.DataFrame:
     """FACTS of the work on the cores of devices that the file describes."""
-    told = trace.cold.get("of_name")
-    if told is None or told.is_empty():
+    stats = trace.cold.get("of_name")
+    if stats is None or stats.is_empty():
         return pl.DataFrame(schema=FACTS)
-    rows = told.select("event", pl.col("json").cast(Text)).filter(
+    rows = stats.select("event", pl.col("json").cast(Text)).filter(
         pl.col("event").is_in(_on_cores(trace, "kernel", "copy").implode())
     )
     texts = rows["json"].unique().drop_nulls()
@@ -57,8 +57,8 @@ def sources(trace: Trace, events: pl.Series) -> list[Place]:
     # Events are in the order of their tracks and times.
     place = pl.when(pl.col("source").is_not_null()).then(pl.struct("source", "op"))
     following = place.backward_fill().over(trace.events["track"].gather(facts["event"])).alias("place")
-    told = facts.select("event", following).drop_nulls()
-    wanted = pl.DataFrame({"event": events.cast(pl.UInt32)}).join(told, on="event", maintain_order="left")
+    known = facts.select("event", following).drop_nulls()
+    wanted = pl.DataFrame({"event": events.cast(pl.UInt32)}).join(known, on="event", maintain_order="left")
     distinct = wanted["place"].struct.unnest().unique("source", keep="first", maintain_order=True)
     return [
         Place(line[1], int(line[2]), op or "")

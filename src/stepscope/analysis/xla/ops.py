@@ -231,10 +231,10 @@ def _by_order(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
     )
     # A program runs alike thousands of times: each order of kernels is aligned once.
     orders = runs.select(pl.col("codes").unique(maintain_order=True))["codes"]
-    told = [program.of_run([texts[code] for code in codes]) for codes in orders.to_list()]
-    names = sorted({name for order in told for name in order if name is not None})
+    matched = [program.of_run([texts[code] for code in codes]) for codes in orders.to_list()]
+    names = sorted({name for order in matched for name in order if name is not None})
     numbers = {name: number for number, name in enumerate(names)}
-    known = [[None if name is None else numbers[name] for name in order] for order in told]
+    known = [[None if name is None else numbers[name] for name in order] for order in matched]
     answers = pl.DataFrame({"codes": orders, "number": pl.Series(known, dtype=pl.List(pl.UInt32))})
     rows = runs.join(answers, on="codes", how="left", maintain_order="left").select("event", "number")
     rows = rows.explode("event", "number")

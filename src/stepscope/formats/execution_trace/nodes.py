@@ -151,11 +151,11 @@ def _row(node: _Node) -> tuple[Any, ...] | None:
 
 def _communication(name: str, attributes: dict[str, Any], side: _Side) -> tuple[Any, ...]:
     """collective, group, group_size, dtype, elements, elements_out, item_bytes."""
-    told = attributes.get("collective_name")
-    if isinstance(told, str) and told:
+    collective = attributes.get("collective_name")
+    if isinstance(collective, str) and collective:
         numbers = [_whole(attributes.get(key)) for key in ("pg_size", "in_msg_nelems", "out_msg_nelems")]
         group, dtype = (str(attributes.get(key) or "") or None for key in ("pg_name", "dtype"))
-        return told, group, numbers[0], dtype, numbers[1], numbers[2], None
+        return collective, group, numbers[0], dtype, numbers[1], numbers[2], None
     on_host = _HOST_COLLECTIVE.match(name)
     if on_host is None or not side.types:
         return (None,) * 7

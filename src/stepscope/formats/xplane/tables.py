@@ -106,17 +106,17 @@ def _allocator_rows(events: pl.DataFrame, stats: Stats) -> pl.DataFrame:
 
 def _tpu_rows(events: pl.DataFrame, stats: Stats) -> pl.DataFrame:
     """TPUs name no allocator: the number of the device on its host says whose memory it is."""
-    told = stats.numbers("index_on_host")
+    indices = stats.numbers("index_on_host")
     named = stats.texts_of("allocator_name")["owner"]
-    told = told.filter(
-        (events["kind"].gather(told["owner"]) == "memory") & ~told["owner"].is_in(named.implode())
+    indices = indices.filter(
+        (events["kind"].gather(indices["owner"]) == "memory") & ~indices["owner"].is_in(named.implode())
     )
-    if told.is_empty():
+    if indices.is_empty():
         return pl.DataFrame()
-    rows = told["owner"]
+    rows = indices["owner"]
     released = events["name"].gather(rows).cast(pl.String).str.contains("(?i)dealloc|free")
     size = values_at(rows, stats.numbers("allocation_bytes"))
-    return pl.DataFrame({"event": rows, "device": told["value"]}).select(
+    return pl.DataFrame({"event": rows, "device": indices["value"]}).select(
         "event",
         pl.col("device").cast(pl.Int32, strict=False),
         allocator=pl.lit("HBM", dtype=Text),

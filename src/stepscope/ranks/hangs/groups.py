@@ -24,13 +24,13 @@ class Group:
 def list_groups(dumps: Sequence[RankCalls]) -> list[Group]:
     """Groups of one name with other members are others: a mesh splits the ranks under one name."""
     calls = pl.concat([dump.calls for dump in dumps])
-    told = {(dump.rank, name): tuple(ranks) for dump in dumps for name, ranks in dump.members.items()}
+    members_of = {(dump.rank, name): tuple(ranks) for dump in dumps for name, ranks in dump.members.items()}
     world = _world(dumps)
     found = []
     for (name,), part in calls.group_by("group", maintain_order=True):
         by_members: dict[tuple[int, ...], list[int]] = {}
         for rank in part["rank"].unique().sort():
-            by_members.setdefault(told.get((rank, str(name)), ()), []).append(rank)
+            by_members.setdefault(members_of.get((rank, str(name)), ()), []).append(rank)
         unclear = by_members.pop((), [])
         for members, ranks in by_members.items():
             # Ranks that do not know the members are in the only group of that name.

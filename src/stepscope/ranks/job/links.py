@@ -61,8 +61,8 @@ def _are_apart(who: pl.Series, model: JobModel) -> pl.Series:
 def _members(calls: pl.DataFrame, ranks: list[int]) -> pl.Series:
     """The ranks of each meeting, as text."""
     met = calls.group_by("meeting").agg(pl.col("rank").unique().sort())
-    told = calls.select("group_ranks", "group_size").unique().iter_rows()
-    known = {text: members(text, size, ranks) for text, size in told if text}
+    pairs = calls.select("group_ranks", "group_size").unique().iter_rows()
+    known = {text: members(text, size, ranks) for text, size in pairs if text}
     texts = met.select("meeting", who=pl.col("rank").cast(pl.List(pl.String)).list.join(" "))
     rows = calls.select("meeting", "group_ranks", "name").join(texts, on="meeting", maintain_order="left")
     spelled = {text: " ".join(map(str, who)) for text, who in known.items() if who}

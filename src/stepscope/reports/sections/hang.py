@@ -41,9 +41,9 @@ def joined(ranks: Sequence[RankCalls | None], options: Options) -> Mapping[str, 
     if not dumps:
         return {NAME: Hang()}
     found = explain(dumps)
-    told = _describe(found)
-    problems = [_make_problem(told)] if found.has_calls else []
-    return {NAME: told, "rank_problems": [*problems, *_mixed(dumps)]}
+    hang = _describe(found)
+    problems = [_make_problem(hang)] if found.has_calls else []
+    return {NAME: hang, "rank_problems": [*problems, *_mixed(dumps)]}
 
 
 def _describe(found: Explained) -> Hang:
@@ -85,10 +85,10 @@ def _mixed(dumps: Sequence[RankCalls]) -> list[Problem]:
     return [reported(problem("mixed-dumps", detail))]
 
 
-def _make_problem(told: Hang) -> Problem:
-    if told.kind == "none":
-        return reported(problem("nothing-pending", told.sentence))
-    return reported(problem("hang", told.sentence, case=_CASES.get(told.kind or "", "")))
+def _make_problem(hang: Hang) -> Problem:
+    if hang.kind == "none":
+        return reported(problem("nothing-pending", hang.sentence))
+    return reported(problem("hang", hang.sentence, case=_CASES.get(hang.kind or "", "")))
 
 
 def _describe_group(verdict: Verdict, stands: Sequence[Stand]) -> HangGroup:
