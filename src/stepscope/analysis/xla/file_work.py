@@ -29,12 +29,13 @@ FACTS = {
 }
 _OVERLAPS = "Async XLA Ops"
 _LINE = re.compile(r"^(.+):(\d{1,9})$", re.DOTALL)
-_TOLD = tuple(name for name in FACTS if name != "event")
+_FIGURES = tuple(name for name in FACTS if name != "event")
 
 
 def instruction_facts(trace: Trace) -> pl.DataFrame:
     """FACTS of the work on the cores of devices that the file describes."""
-    stats = trace.cold.get("of_name")
+    # Asked of every profile: what the file says is unpacked only where there are cores.
+    stats = trace.cold.get("of_name") if len(_cores(trace)) else None
     if stats is None or stats.is_empty():
         return pl.DataFrame(schema=FACTS)
     rows = stats.select("event", pl.col("json").cast(Text)).filter(
@@ -42,7 +43,7 @@ def instruction_facts(trace: Trace) -> pl.DataFrame:
     )
     texts = rows["json"].unique().drop_nulls()
     described = [_described(text) for text in texts.cast(pl.String)]
-    schema: dict[str, Any] = {name: FACTS[name] for name in _TOLD}
+    schema: dict[str, Any] = {name: FACTS[name] for name in _FIGURES}
     table = pl.DataFrame(described, schema=schema, orient="row").with_columns(json=texts)
     found = rows.join(table, on="json", maintain_order="left").drop("json")
     return found.drop_nulls("category").select(*FACTS)
@@ -73,13 +74,21 @@ def core_copies(trace: Trace) -> pl.Series:
 
 
 def _on_cores(trace: Trace, *kinds: str) -> pl.Series:
-    core = trace.tracks.filter(
+    cores = _cores(trace)
+    if cores.is_empty():
+        return trace.events["id"].clear()
+    wanted = pl.col("kind").is_in(kinds) & pl.col("track").is_in(cores.implode())
+    found: pl.Series = trace.events.filter(wanted)["id"]
+    return found
+
+
+def _cores(trace: Trace) -> pl.Series:
+    """The tracks on which TPUs compute."""
+    found: pl.Series = trace.tracks.filter(
         pl.col("what") == "device",
         pl.col("device_kind") == "tpu",
         ~pl.col("thread").str.starts_with(_OVERLAPS),
     )["id"]
-    wanted = pl.col("kind").is_in(kinds) & pl.col("track").is_in(core.implode())
-    found: pl.Series = trace.events.filter(wanted)["id"]
     return found
 
 
@@ -88,7 +97,7 @@ def _described(text: str) -> tuple[Any, ...]:
     try:
         stats = msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeError):
-        return tuple(None for _ in _TOLD)
+        return tuple(None for _ in _FIGURES)
     category, path = _text(stats.get("hlo_category")), _text(stats.get("tf_op"))
     scope, _, op = (path or "").rstrip(":").rpartition("/")
     return (
