@@ -86,12 +86,12 @@ demo: $(VENV)/.run ## record a small training loop, explain it, and show it with
 	@for sample in $(SAMPLES); do echo "$$ stepscope info $$sample"; $(STEPSCOPE) info $$sample || exit; echo; done
 	@echo '$$ stepscope query $(firstword $(SAMPLES)) "$(DEVICE_TIME)"'
 	@$(STEPSCOPE) query $(firstword $(SAMPLES)) "$(DEVICE_TIME)"
-	@echo && echo '$$ stepscope report $(firstword $(SAMPLES)) --limit 5'
-	@$(STEPSCOPE) report $(firstword $(SAMPLES)) --limit 5
+	@echo && echo '$$ stepscope report $(firstword $(SAMPLES))'
+	@$(STEPSCOPE) report $(firstword $(SAMPLES))
 	@echo && echo '$$ python examples/plain_training.py demo-out/logs'
 	@$(PY) examples/plain_training.py demo-out/logs
-	@echo && echo '$$ stepscope report demo-out/logs --limit 5'
-	@$(STEPSCOPE) report demo-out/logs --limit 5
+	@echo && echo '$$ stepscope report demo-out/logs'
+	@$(STEPSCOPE) report demo-out/logs
 	@echo && echo '$$ stepscope report demo-out/logs -o demo-out/report.html --force'
 	@$(STEPSCOPE) report demo-out/logs -o demo-out/report.html --force
 	@# A terminal gets the page, until Ctrl+C; whatever else reads this gets the command.

@@ -168,7 +168,7 @@ class Whole:
             self.seconds = WINDOW_S
             self._open(self._in_use or ("host",), self._settings.options)
         _say(
-            f"no training loop was found in {self._patience:.0f} s: recording {WINDOW_S:.0f} s of the job now. "
+            f"no training loop so far, after {self._patience:.0f} s: recording {WINDOW_S:.0f} s of the job now, and steps if one begins later. "
             "Call stepscope.step() at the end of the loop's body to record steps."
         )
 

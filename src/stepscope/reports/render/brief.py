@@ -264,10 +264,14 @@ _LABEL = "not known  "
 _MORE = "more       "
 
 
+def _full(where: str) -> str:
+    return f"{_MORE}stepscope report {where} --full"
+
+
 def _commands(path: str, width: int) -> Iterator[Text]:
-    """How to see more; a path that is too long is for the reader to fill in."""
-    quoted = shlex.quote(safe(path))
-    first = f"{_MORE}stepscope report {{}} --full  (or --section NAME)"
-    where = quoted if len(first.format(quoted)) <= width else "PATH"
-    yield Text(first.format(where), style="dim")
+    """How to see more; a path that is too long even without the hint is for the reader to fill in."""
+    quoted, hint = shlex.quote(safe(path)), "  (or --section NAME)"
+    where = quoted if len(_full(quoted)) <= width else "PATH"
+    first = _full(where) + hint
+    yield Text(first if len(first) <= width else _full(where), style="dim")
     yield Text(f"{' ' * len(_MORE)}stepscope serve {where}", style="dim")
