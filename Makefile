@@ -57,6 +57,9 @@ MAY_INSTALL := $(shell test "$$(id -u)" = 0 && command -v apt-get 2>/dev/null)
 
 # Most tables of tests are tiny: there a second thread of Polars costs more than it helps, and each core has its own worker.
 ONE_THREAD := POLARS_MAX_THREADS=1
+# Two at least, since many tests wait for other programs; not more than eight, since each needs up to a gigabyte.
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+WORKERS := $(shell test $(CORES) -le 2 && echo 2 || { test $(CORES) -le 8 && echo $(CORES) || echo 8; })
 
 # Browsers, clusters and frameworks are other people's programs, and now and then one of them stumbles: what failed is
 # tried once more, by itself, and said to be unsteady. What fails twice has failed.
@@ -115,7 +118,7 @@ all-parts:
 	wait $$page || status=$$?; wait $$recording || status=$$?; exit $$status
 
 unit: $(VENV)/.dev ## the quick tests, without other programs, browsers and frameworks (at most 3 minutes on two cores)
-	$(ONE_THREAD) $(PY) -m pytest -n 2 --dist worksteal -p tests.unit
+	$(ONE_THREAD) $(PY) -m pytest -n $(WORKERS) --dist worksteal -p tests.unit
 
 lint: $(VENV)/.dev ## ruff and mypy
 	$(PY) -m ruff check .
@@ -123,7 +126,7 @@ lint: $(VENV)/.dev ## ruff and mypy
 	$(PY) -m mypy
 
 pytest: $(VENV)/.dev
-	$(call TRIED,$(ONE_THREAD) STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS)))
+	$(call TRIED,$(ONE_THREAD) STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS)))
 
 web: $(VENV)/.dev web-tools ## only the page: its types, its modules, and every page of it in a real browser
 	@if test -x node_modules/.bin/tsc; then node_modules/.bin/tsc --project tsconfig.json; \
@@ -179,7 +182,7 @@ soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, damaged prof
 	$(ASAN) .venv-asan/bin/python -m benchmarks.fuzz --seconds $(FUZZ_SECONDS) --memory 4096
 	$(PY) -m benchmarks.fuzz --seconds 60
 	$(PY) -m benchmarks.fuzz.pipeline --count $(FUZZ_CASES) --upto 10000
-	STEPSCOPE_SOAK=1 $(PY) -m pytest -n 2 --dist worksteal --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS))
+	STEPSCOPE_SOAK=1 $(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS))
 	STEPSCOPE_SOAK=1 $(MAKE) capture
 	$(MAKE) web-tools && for seed in 1 2 3; do STEPSCOPE_SLOW_PAGE=$$seed STEPSCOPE_CHROMIUM=$(CHROMIUM) \
 	  $(PY) -m pytest $(wildcard $(BROWSER_TESTS)) || exit; done
