@@ -10,7 +10,18 @@ from stepscope.analysis.snapshot.culprit import Culprit, name_culprits
 from stepscope.analysis.snapshot.explain import Explained, explain
 from stepscope.formats import read
 from stepscope.formats.source import Source
-from tests.builders.snapshots import MIB, Job, in_model, making, script, stepping, training
+from tests.builders.snapshots import (
+    MIB,
+    MODEL,
+    SCRIPT,
+    Job,
+    frame,
+    in_model,
+    making,
+    script,
+    stepping,
+    training,
+)
 
 
 def explained(job: Job, folder: Path) -> Explained:
@@ -64,6 +75,55 @@ def test_a_second_model(tmp_path: Path) -> None:
     job.fail(64 * MIB, in_model(21, script(10)))
     found = first(job, tmp_path)
     assert (found.cause, found.bytes, found.where[0].line) == ("parameter", 800 * MIB, 7)
+
+
+def test_a_copy_that_a_constructor_makes_has_a_line_of_its_own(tmp_path: Path) -> None:
+    """The policy is built and its reference copied below the same line of the script."""
+    job = Job()
+    built = [frame("__init__", MODEL, 12), *script(9)]
+    copied = [frame("deepcopy", "/usr/lib/python3.12/copy.py", 1), frame("__init__", SCRIPT, 31), *script(9)]
+    for _ in range(4):
+        job.take(50 * MIB, built)
+        job.take(100 * MIB, copied)
+    job.fail(64 * MIB, in_model(21, script(10)))
+    found = first(job, tmp_path)
+    assert (found.cause, found.bytes, found.where[0].line) == ("parameter", 400 * MIB, 31)
+
+
+def test_data_that_was_loaded_once_is_not_kept_from_pass_to_pass(tmp_path: Path) -> None:
+    job = Job()
+    for _ in range(12):
+        job.take(32 * MIB, script(3, "load"))
+    held = [job.take(16 * MIB, in_model(21, script(10))) for _ in range(40)]
+    job.free(*held)
+    job.fail(64 * MIB, in_model(21, script(10)))
+    assert explained(job, tmp_path).kept == []
+
+
+def test_the_last_pass_counts_once_it_holds_what_the_others_hold(tmp_path: Path) -> None:
+    """The graph of the last pass is kept as well: the request that fails belongs to the next step."""
+    job = training(12, leak=True)
+    job.fail(64 * MIB, script(30, "rollout"))
+    assert first(job, tmp_path).bytes == 12 * (64 * MIB + 4096)
+
+
+def test_one_tensor_per_pass_is_named_where_it_is_allocated(tmp_path: Path) -> None:
+    job = Job()
+    for _ in range(12):
+        job.take(32 * MIB, in_model(44, script(10)))
+        job.free(*(job.take(16 * MIB, in_model(line, script(10))) for line in (21, 22)))
+    job.fail(64 * MIB, in_model(21, script(10)))
+    found = first(job, tmp_path)
+    assert found.cause == "kept"
+    assert [(place.file, place.line) for place in found.where] == [(MODEL, 44), (SCRIPT, 10)]
+
+
+def test_layers_of_different_sizes_are_no_growth(tmp_path: Path) -> None:
+    job = Job()
+    for size in (1, 2, 4, 8, 16, 32, 64, 128) * 3:
+        job.take(size * MIB, in_model(21, script(10)))
+    job.fail(64 * MIB, in_model(21, script(10)))
+    assert explained(job, tmp_path).growing == []
 
 
 def test_free_pieces_that_something_pins(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,13 @@ from stepscope.formats.source import Source
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "out_of_memory"
 TRUTH = json.loads((FOLDER / "truth.json").read_text("utf-8"))
-FAILED = [name for name in TRUTH if not name.startswith("healthy")]
+BLIND = {
+    "podcast_ctc": "fragmentation",
+    "pointcloud_ae": "activation",
+    "sage_nodes": "kept",
+    "volume_seg": "activation",
+}
+FAILED = [name for name in TRUTH if not name.startswith("healthy") and name not in BLIND]
 CAUSES = {
     "kept_outputs": "kept",
     "big_batch": "activation",
@@ -41,8 +48,20 @@ def test_the_planted_cause_comes_first(name: str) -> None:
     culprit = name_culprits(found)[0]
     assert found.failed
     assert culprit.cause == CAUSES[name]
-    assert culprit.where[0].line == TRUTH[name]["line"]
+    # A cache of a model's results: the line that allocates them is in the model, the planted one calls it.
+    assert culprit.where[name == "cache_dict"].line == TRUTH[name]["line"]
     assert culprit.bytes == pytest.approx(TRUTH[name]["bytes"], rel=0.001)
+
+
+@pytest.mark.parametrize("name", BLIND)
+def test_jobs_by_somebody_who_did_not_know_the_rules(name: str, tmp_path: Path) -> None:
+    file = tmp_path / f"{name}.pickle"
+    file.write_bytes(lzma.decompress((FOLDER / f"{name}.pickle.xz").read_bytes()))
+    (found,) = explain(read(Source(str(file))))
+    culprit = name_culprits(found)[0]
+    assert culprit.cause == BLIND[name]
+    assert culprit.where[0].line in TRUTH[name]["lines"]
+    assert culprit.bytes == pytest.approx(TRUTH[name]["bytes"], rel=0.02)
 
 
 @pytest.mark.parametrize("name", ["healthy_history", "healthy_expandable"])

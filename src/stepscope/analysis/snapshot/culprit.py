@@ -51,12 +51,14 @@ def _in_prose(kind: str) -> str:
 
 def _kept(found: Explained, number: int) -> Culprit:
     each = found.kept[number]
-    place = Place(each.file, each.line, each.function)
+    site = Place(each.file, each.line, each.function)
+    places = [site] if each.inner is None else [Place(*each.inner), site]
+    called = f", called from {at(site)}," if each.inner else ""
     text = (
-        f"{at(place)} keeps {size(each.bytes)} of {_in_prose(each.kind)} alive from {count(each.passes)} earlier passes, "
-        f"{size(each.bytes_per_pass)} each."
+        f"{at(places[0])}{called} allocates {size(each.bytes)} of {_in_prose(each.kind)} that stay alive from {count(each.passes)} "
+        f"earlier passes, {size(each.bytes_per_pass)} each."
     )
-    return Culprit("kept", each.bytes, text, [place])
+    return Culprit("kept", each.bytes, text, places)
 
 
 def _grows(each: Growing) -> Culprit:

@@ -11,14 +11,12 @@ from stepscope.analysis.host.place import Place
 from stepscope.analysis.snapshot.change import Change
 from stepscope.analysis.snapshot.changes import list_changes
 from stepscope.analysis.snapshot.fragments import Fragments, find_fragments
-from stepscope.analysis.snapshot.growth import SITE, Growing, Kept, find_growing, find_kept
+from stepscope.analysis.snapshot.growth import INNER, SITE, Growing, Kept, find_growing, find_kept
 from stepscope.analysis.snapshot.kinds import with_kinds
 from stepscope.analysis.snapshot.lives import list_allocations, list_live, live_at
 from stepscope.analysis.snapshot.stacks import describe_stacks
 from stepscope.trace.snapshot import is_snapshot
 from stepscope.trace.trace import Trace
-
-_INNER = ("inner_file", "inner_line", "inner_function")
 
 
 @dataclass(frozen=True)
@@ -66,11 +64,12 @@ def _explain_device(
     history = trace.memory.filter(pl.col("device") == device)
     at_end = list_live(trace, device, allocations)
     live = at_end.select("stack", "bytes", "place", "requested")
+    place = len(history) - 1
     if failure is not None:
         place = int(history["time_ns"].search_sorted(failure["time_ns"], side="right")) - 1
         live = live if place == len(history) - 1 else live_at(at_end, allocations, place)
     named = with_kinds(live, allocations, stacks)
-    kept = find_kept(named, allocations, stacks)
+    kept = find_kept(named, allocations, stacks, place)
     growing = find_growing(named, allocations, stacks)
     blocks = trace.blocks.filter(pl.col("device") == device)
     fragments = find_fragments(blocks, with_kinds(at_end, allocations, stacks))
@@ -87,7 +86,7 @@ def _explain_device(
         at_peak=at_peak,
         peak_bytes=peak,
         by_kind=_summed(named, ["kind"]),
-        by_line=_summed(named, ["kind", *SITE, *_INNER]),
+        by_line=_summed(named, ["kind", *SITE, *INNER]),
         kept=kept,
         growing=growing,
         fragments=fragments,

@@ -15,11 +15,14 @@ from stepscope.registers.policy.snapshot import (
     FEWEST_PASSES,
     GROWN,
     KEPT_BEYOND,
+    LOOP_ENDED,
+    ONE_LINE,
     SITE_SHARE,
     USUAL_LIFE,
 )
 
 SITE = ("site_file", "site_line", "site_function")
+INNER = ("inner_file", "inner_line", "inner_function")
 _LASTING = ["parameter", "optimizer state", "gradient", "workspace"]  # they stay by design
 
 
@@ -34,6 +37,7 @@ class Kept:
     bytes: int
     passes: int  # whose memory is still there
     blocks: int
+    inner: tuple[str, int, str] | None = None  # the line that allocates it, where that is one line further in
 
     @property
     def bytes_per_pass(self) -> int:
@@ -41,8 +45,8 @@ class Kept:
         return self.bytes // max(1, self.passes)
 
 
-def find_kept(live: pl.DataFrame, allocations: pl.DataFrame, stacks: pl.DataFrame) -> list[Kept]:
-    """The lines that keep memory from pass to pass, the largest first."""
+def find_kept(live: pl.DataFrame, allocations: pl.DataFrame, stacks: pl.DataFrame, end: int) -> list[Kept]:
+    """The lines that keep memory from pass to pass, the largest first; `end` is the place at which the history is looked at."""
     total = int(live["bytes"].sum())
     lasting = live.filter(pl.col("place").is_not_null(), ~pl.col("kind").is_in(_LASTING)).drop_nulls(
         "site_file"
@@ -53,7 +57,7 @@ def find_kept(live: pl.DataFrame, allocations: pl.DataFrame, stacks: pl.DataFram
     found = []
     for site in large.sort("bytes", descending=True).select(SITE).iter_rows():
         at_site = [pl.col(name) == value for name, value in zip(SITE, site, strict=True)]
-        kept = _kept_at(site, lasting.filter(at_site), named.filter(at_site).sort("place"))
+        kept = _kept_at(site, lasting.filter(at_site), named.filter(at_site).sort("place"), end)
         if kept is not None and kept.bytes >= SITE_SHARE * total:
             found.append(kept)
     return sorted(found, key=lambda each: -each.bytes)
@@ -82,10 +86,15 @@ def find_growing(live: pl.DataFrame, allocations: pl.DataFrame, stacks: pl.DataF
         .agg(pl.col("bytes").sum())
         .filter(pl.col("bytes") >= SITE_SHARE * total, ~pl.col("kind").is_in(_LASTING))
     )
+    named = allocations.join(stacks.select("stack", *SITE), on="stack").sort("place")
+    passed = pl.concat(
+        [
+            named.select(*SITE, "bytes").clear(),
+            *map(_size_passes, named.partition_by(SITE, maintain_order=True)),
+        ]
+    )
     sizes = (
-        allocations.join(stacks.select("stack", *SITE), on="stack")
-        .sort("place")
-        .group_by(SITE, maintain_order=True)
+        passed.group_by(SITE, maintain_order=True)
         .agg(
             pl.len().alias("count"),
             *(_quarter(number).alias(name) for number, name in enumerate(_QUARTERS)),
@@ -99,6 +108,16 @@ def find_growing(live: pl.DataFrame, allocations: pl.DataFrame, stacks: pl.DataF
     return sorted((_grown(rows) for _, rows in by_function), key=lambda each: -each.bytes)
 
 
+def _size_passes(history: pl.DataFrame) -> pl.DataFrame:
+    """The bytes of the largest allocation of each pass over a line. Layers differ in size; only passes show a trend."""
+    starts = find_passes(history["stack"])
+    number = starts.search_sorted(pl.int_range(len(history), eager=True), side="right")
+    sizes = history.with_columns(number=number).filter(pl.col("number").is_between(1, len(starts) - 1))
+    return (
+        sizes.group_by("number", *SITE, maintain_order=True).agg(pl.col("bytes").max()).select(*SITE, "bytes")
+    )
+
+
 def _quarter(number: int) -> pl.Expr:
     return pl.col("bytes").slice(number * pl.len() // 4, pl.len() // 4).median()
 
@@ -109,18 +128,43 @@ def _grown(rows: pl.DataFrame) -> Growing:
     return Growing(lines, rows["kind"][0], int(rows["bytes"].sum()), first, last)
 
 
-def _kept_at(site: tuple[str, int, str], live: pl.DataFrame, history: pl.DataFrame) -> Kept | None:
+def _kept_at(site: tuple[str, int, str], live: pl.DataFrame, history: pl.DataFrame, end: int) -> Kept | None:
     starts = find_passes(history["stack"])
     if len(starts) < FEWEST_PASSES:
         return None
     begins = history["place"].gather(starts)
+    if _has_ended(begins, end):
+        return None
     numbered = live.with_columns(number=begins.search_sorted(live["place"], side="right").cast(pl.Int64))
     older = numbered.filter(pl.col("number") < len(starts))
     passes = older["number"].n_unique()
     if passes < FEWEST_PASSES or passes < KEPT_BEYOND * _usual_life(history, begins):
         return None
-    kind = older.group_by("kind").agg(pl.col("bytes").sum()).sort("bytes", descending=True)["kind"][0]
-    return Kept(*site, kind, int(older["bytes"].sum()), passes, len(older))
+    kept = numbered if _is_complete(numbered, len(starts)) else older
+    kind = kept.group_by("kind").agg(pl.col("bytes").sum()).sort("bytes", descending=True)["kind"][0]
+    return Kept(
+        *site, kind, int(kept["bytes"].sum()), kept["number"].n_unique(), len(kept), _inner(kept, site)
+    )
+
+
+def _has_ended(begins: pl.Series, end: int) -> bool:
+    """Whether the loop over this line is over: data that was loaded before the training stays and does not grow."""
+    return end - int(begins[-1]) > LOOP_ENDED * int(begins.diff().max() or 0)  # type: ignore[arg-type]
+
+
+def _is_complete(numbered: pl.DataFrame, last: int) -> bool:
+    """Whether the last pass has released what it will: no more of it is live than of the one before, and no less."""
+    held = dict(numbered.group_by("number").agg(pl.col("bytes").sum()).iter_rows())
+    return bool(held.get(last)) and held.get(last) == held.get(last - 1)
+
+
+def _inner(kept: pl.DataFrame, site: tuple[str, int, str]) -> tuple[str, int, str] | None:
+    """The place further in that allocates nearly all of it by one call; several calls are a graph, and the site makes that."""
+    stacks = kept.group_by("stack", *INNER).agg(pl.col("bytes").sum()).sort("bytes", descending=True)
+    _, file, line, function, size = stacks.row(0)
+    if file is None or (file, line) == site[:2] or size < ONE_LINE * int(kept["bytes"].sum()):
+        return None
+    return file, int(line), function or ""
 
 
 def find_passes(stack: pl.Series) -> pl.Series:

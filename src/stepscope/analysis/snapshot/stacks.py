@@ -1,7 +1,7 @@
 """What the stack of an allocation says: the line of the program that asked for it, and what it is likely for.
 
 The site of an allocation is the innermost frame of the user's own code outside all modules: for activations the line that calls the
-model, for weights the line that makes it, for optimizer state the line of `step()`. The frames further in are its `inner` place.
+model, for weights the line that makes or copies it, for optimizer state the line of `step()`. The frames further in are its `inner` place.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ _MAKES_STATE = r"^(\w+\.)*(_?init_group|_?init_state|_lazy_init)$"
 _UPDATES = r"_(multi|single)_tensor_|_fused_|_foreach_"
 _CALLS_MODULE = r"^(\w+\.)*(_call_impl|_wrapped_call_impl)$"
 _MAKES_MODULE = r"^(\w+\.)*(_apply|to_empty|_?load_state_dict|_load_from_state_dict|from_pretrained|reset_parameters|_init_weights)$"
+_COPIES_MODULE = r"^(\w+\.)*(_apply|to_empty|_?load_state_dict|from_pretrained|deepcopy)$"
 _INIT = r"^(\w+\.)*__init__$"
 _IN_INIT = r"(^|\.)(__init__|<listcomp>|<genexpr>|<dictcomp>)$"
 _PARAMETERS = r"torch/nn/(parameter|init)\.py$"
@@ -46,7 +47,10 @@ def describe_stacks(trace: Trace) -> pl.DataFrame:
     frames = trace.frames.with_columns(pl.col("function", "file").cast(pl.String)).with_columns(_FLAGS)
     if frames.is_empty():
         return _empty()
-    entered = pl.when(pl.col("enters")).then("depth").max().over("stack")
+    # Of a copy, the line that makes it counts, also in a constructor: the two models of a trainer are made by different lines.
+    entered = pl.coalesce(
+        pl.when(pl.col(name)).then("depth").max().over("stack") for name in ("calls", "copies", "enters")
+    )
     users = frames.with_columns(entered=entered).filter("is_user")
     outside = users.filter(pl.col("entered").is_null() | (pl.col("depth") > pl.col("entered")))
     sites = _innermost(outside, "site")
@@ -83,7 +87,8 @@ _TESTS = {
     "makes": _function.str.contains(_MAKES_MODULE)
     | _function.str.contains(_INIT)
     | _file.str.contains(_PARAMETERS),
-    "enters": _function.str.contains(_CALLS_MODULE) | _function.str.contains(_IN_INIT),
+    "copies": _function.str.contains(_COPIES_MODULE) & _file.str.contains(_LIBRARY),
+    "enters": _function.str.contains(_IN_INIT),
     "backward": _function.str.contains(_BACKWARD),
     "functional": _file.str.contains(_FUNCTIONAL),
     "loads": _file.str.contains(_LOADS),

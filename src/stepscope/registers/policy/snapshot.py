@@ -34,6 +34,18 @@ KEPT_BEYOND = policy(
     unit="times the usual life",
     why="as many passes must be live as nine of ten released allocations of the line lived: a queue or a cache of fixed length does not grow",
 )
+LOOP_ENDED = policy(
+    "LOOP_ENDED",
+    2,
+    unit="times the longest time between two passes over a line",
+    why="after which its loop is taken to be over: a data set that was loaded once stays, but does not grow",
+)
+ONE_LINE = policy(
+    "ONE_LINE",
+    0.9,
+    unit="share of what is kept",
+    why="that one line further in must have allocated to be named before the line that calls the model",
+)
 SITE_SHARE = policy(
     "SITE_SHARE",
     0.02,
@@ -90,7 +102,7 @@ GROWN = policy(
 )
 FEWEST_GROWING = policy(
     "FEWEST_GROWING",
-    12,
-    unit="allocations",
-    why="of a line before a trend of their sizes is believed",
+    6,
+    unit="passes over a line",
+    why="before a trend of their sizes is believed",
 )

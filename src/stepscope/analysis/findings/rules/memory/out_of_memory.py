@@ -40,7 +40,8 @@ def _describe(one: Explained) -> Finding:
 def _title(culprit: Culprit) -> str:
     where = f" at {at(culprit.where[0])}" if culprit.where else ""
     if culprit.cause == "kept":
-        return f"{size(culprit.bytes)} kept{where}"
+        called = f", called from {at(culprit.where[1])}" if len(culprit.where) > 1 else ""
+        return f"{size(culprit.bytes)} kept{where}{called}"
     if culprit.cause == "growing":
         return f"{size(culprit.bytes)} grown{where}"
     if culprit.cause == "fragmentation":
