@@ -53,5 +53,5 @@ def test_an_unknown_handle_is_one_message() -> None:
     command = [sys.executable, "-m", "stepscope", "serve", str(SAMPLE), "--no-open", "--about", "finding:99"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert ended.returncode == 1
-    assert "finding:99" in ended.stderr
+    assert "no finding 99" in ended.stderr
     assert "Traceback" not in ended.stderr

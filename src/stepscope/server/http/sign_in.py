@@ -32,8 +32,8 @@ _TOKEN = re.compile(r"[!-~]{1,200}")  # visible ASCII: anything else does not su
 _FIX = "Open the link that stepscope serve printed, or open the page again and sign in."
 _HEAD = '<!doctype html><html lang="en"><meta charset="utf-8"><title>stepscope</title><link rel="icon" href="data:,">'
 # A navigation that our own page begins: a redirect would still count as coming from wherever the link was clicked, and
-# strict cookies are not sent along then.
-_LET_IN = f'{_HEAD}<meta http-equiv="refresh" content="0; url=./">'
+# strict cookies are not sent along then. A script, since a refresh loses the part of the address after #, which names a view.
+_LET_IN = f'{_HEAD}<script src="web/shell/enter.js"></script><noscript><meta http-equiv="refresh" content="0; url=./"></noscript>'
 _STYLE = (
     ":root { color-scheme: light dark } body { font: 16px/1.5 system-ui, sans-serif; max-width: 34em; margin: 12vh auto; "
     "padding: 0 1em } input { font: inherit; width: 100%; box-sizing: border-box; margin: .4em 0 } button { font: inherit }"
