@@ -407,3 +407,11 @@ def test_the_outcome_without_a_loop() -> None:
     assert "no training loop was detected in a job with jax" in told.text
     assert "stepscope.step()" in told.text
     assert not told.is_good
+
+
+def test_the_snapshot_of_an_out_of_memory_error_is_named_last() -> None:
+    """Behind the job's own traceback."""
+    note = {"steps": 5, "frameworks": ["torch"], "files": ["a.json"], "snapshots": ["out/my snapshot.pickle"]}
+    found = outcome(Plan("out", 1, 2), [note], "out", ["train"], 1)
+    assert found.is_good
+    assert found.text.endswith("Out of memory: stepscope report 'out/my snapshot.pickle'")

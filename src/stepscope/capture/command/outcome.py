@@ -26,6 +26,14 @@ class Outcome:
 
 def outcome(plan: Plan, notes: Sequence[Note], folder: str, command: Sequence[str], code: int = 0) -> Outcome:
     """The outcome, from the notes of the job's processes; `code` is its exit code, negative for a signal."""
+    found = _outcome(plan, notes, folder, command, code)
+    snapshots = [str(path) for note in notes for path in note.get("snapshots") or ()]
+    if not snapshots:
+        return found
+    return Outcome(f"{found.text}\nOut of memory: stepscope report {shlex.quote(snapshots[0])}", True)
+
+
+def _outcome(plan: Plan, notes: Sequence[Note], folder: str, command: Sequence[str], code: int) -> Outcome:
     recorded = [note for note in notes if note.get("files")]
     whole = [note for note in notes if note.get("whole_files")]
     if recorded:

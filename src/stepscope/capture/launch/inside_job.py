@@ -269,8 +269,15 @@ class Launched:
                 "records_itself": self._records_itself,
                 "whole_files": [] if whole is None else whole.files,
                 "whole_seconds": None if whole is None else whole.seconds,
+                "snapshots": _list_snapshots(),
             },
         )
+
+
+def _list_snapshots() -> list[str]:
+    """Of out-of-memory errors, where memory was watched at all."""
+    module = sys.modules.get("stepscope.capture.backends.out_of_memory")
+    return [] if module is None else [str(path) for path in module.watch.files]
 
 
 def _is_data_worker() -> bool:
