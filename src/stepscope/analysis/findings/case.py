@@ -31,6 +31,7 @@ from stepscope.registers.calibration.profiler import (
     REPLAY_ERROR,
     REPLAY_ERROR_OF_DEVICE,
     REPLAY_ERROR_UNKNOWN_STEP,
+    WORST_TOGETHER,
 )
 from stepscope.registers.policy.findings import (
     DECIDED_BY_DEVICE,
@@ -188,6 +189,8 @@ class Case:
             for share, factor in ((left.low, 1 - noise), (left.mid, 1.0), (left.high, 1 + noise))
         ]
         low, mid, high = (max(1 - MOST_SAVED, share) for share in shares)
+        # Change set, host and noise are hardly ever all at their worst.
+        high = mid * (high / mid) ** WORST_TOGETHER
         speedup = Interval(round(1 / high, 3), round(1 / mid, 3), round(1 / low, 3))
         ns = self.basis.ns
         return Gain(

@@ -34,3 +34,39 @@ UNSURE_ZEROS = policy(
     unit="certainty",
     why="a profile has no values: the matrix may be full after all",
 )
+WITHOUT_GRAPH_LEAST = policy(
+    "WITHOUT_GRAPH_LEAST",
+    0.7,
+    unit="share of the dispatch",
+    why="that inference needs at least without autograd: an op of 5 µs makes a node in about 1 µs, and holds what it saves",
+)
+WITHOUT_GRAPH_MOST = policy(
+    "WITHOUT_GRAPH_MOST",
+    0.92,
+    unit="share of the dispatch",
+    why="that it needs at most; not measured yet",
+)
+GROWING_PREFIXES = policy(
+    "GROWING_PREFIXES",
+    3,
+    unit="lengths of a sequence, each one longer by the same",
+    why="fewer may be chance",
+)
+PREFIX_LEAST = policy(
+    "PREFIX_LEAST",
+    16,
+    unit="tokens",
+    why="that are computed again: with fewer the weights, not the tokens, take the time",
+)
+TOKEN_OF_BOUND_LEAST = policy(
+    "TOKEN_OF_BOUND_LEAST",
+    0.4,
+    unit="share of the memory's bandwidth",
+    why="at which products with few rows read their weights at worst",
+)
+TOKEN_OF_BOUND_MOST = policy(
+    "TOKEN_OF_BOUND_MOST",
+    0.8,
+    unit="share of the memory's bandwidth",
+    why="at which they read them at best",
+)
