@@ -70,3 +70,27 @@ TOKEN_OF_BOUND_MOST = policy(
     unit="share of the memory's bandwidth",
     why="at which they read them at best",
 )
+OUTSIDE_LEAST = policy(
+    "OUTSIDE_LEAST",
+    0.05,
+    unit="share of the time",
+    why="that work of a loop's small kernels needs outside of the loop at least, in a few large kernels",
+)
+OUTSIDE_MOST = policy(
+    "OUTSIDE_MOST",
+    0.4,
+    unit="share of the time",
+    why="that it needs at most; one job of a blind trial needed about 0.2",
+)
+OUTSIDE_EFFICIENCY_LEAST = policy(
+    "OUTSIDE_EFFICIENCY_LEAST",
+    0.3,
+    unit="share of the peak",
+    why="that one large product reaches at worst in place of many small ones",
+)
+OUTSIDE_EFFICIENCY_MOST = policy(
+    "OUTSIDE_EFFICIENCY_MOST",
+    0.7,
+    unit="share of the peak",
+    why="that it reaches at best",
+)
