@@ -54,7 +54,8 @@ def _named(trace: Trace, pattern: str) -> pl.DataFrame:
 def _gradients(trace: Trace) -> pl.DataFrame:
     """id, track, start_ns, shape of each gradient, in their order."""
     found = _named(trace, rf"^{_GRADIENT}$")
-    shape = pl.col("shapes").cast(pl.String).str.strip_prefix("[").str.strip_suffix("]")
+    text = pl.col("shapes").cast(pl.String).str.replace_all(" ", "", literal=True)
+    shape = text.str.strip_prefix("[").str.strip_suffix("]")
     shapes = trace.ops.select(id="event", shape=shape)
     return found.join(shapes, on="id", maintain_order="left").drop_nulls("shape")
 
@@ -103,7 +104,7 @@ def _updated(shapes: str) -> list[str] | None:
     if not isinstance(first, list) or not first:
         return None
     found = first if isinstance(first[0], list) else [first]
-    return [json.dumps(one) for one in found]
+    return [json.dumps(one, separators=(",", ":")) for one in found]
 
 
 def _ends(gradients: pl.DataFrame, updates: pl.DataFrame) -> pl.DataFrame:
