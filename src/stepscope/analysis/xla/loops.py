@@ -11,13 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stepscope.analysis.xla.hlo_module import TUPLE, Instruction, Module, read_instruction
+from stepscope.registers.policy.useless_work import CALLS_DEEPEST, CALLS_MOST
 
 _KERNELS = ("fusion", "custom-call", "dot", "convolution", "copy", "add", "dynamic-update-slice")
 # A sum, or an output that is filled, goes through nothing but these.
 _FILLS = ("add", "dynamic-update-slice", "copy", "bitcast", "convert", "reshape", "parameter", "tuple")
 _GEMM = "gemm"
-_SUMMED_OPERAND = 2  # of a product that adds its result to a matrix
-_DEEPEST = 8
 _OPCODE = b"\x12\x05while"  # as the file writes it
 Taint = bool | list[bool]
 
@@ -107,6 +106,14 @@ class _Flow:
 
     def __init__(self, module: Module) -> None:
         self.module = module
+        self._calls_left = CALLS_MOST
+
+    def _enters(self, one: Instruction, depth: int) -> bool:
+        """Whether to look into what it calls: a file that lies may call without end."""
+        if one.opcode != "call" or not one.called or depth >= CALLS_DEEPEST or self._calls_left <= 0:
+            return False
+        self._calls_left -= 1
+        return True
 
     def forward(
         self, computation: int, given: dict[int, Taint], depth: int = 0
@@ -137,7 +144,7 @@ class _Flow:
             return whole[one.index] if isinstance(whole, list) and one.index < len(whole) else _any(whole)
         if one.opcode == "tuple":
             return [_any(each) for each in operands]
-        if one.opcode == "call" and one.called and depth < _DEEPEST:
+        if self._enters(one, depth):
             inner, out = self.forward(one.called[0], dict(enumerate(operands)), depth + 1)
             found |= inner
             return out
@@ -169,7 +176,7 @@ class _Flow:
             found.add((computation, number))
             if one.opcode == "parameter":
                 parameters.add(one.parameter)
-            elif one.opcode == "call" and one.called and depth < _DEEPEST:
+            elif self._enters(one, depth):
                 inner, needs = self._needed(one.called[0], self._all_wanted(one), depth + 1)
                 found |= inner
                 open_ += [o for place, o in enumerate(one.operands) if place in needs]
@@ -184,7 +191,7 @@ class _Flow:
     def comes_from(self, by_id: dict[int, Instruction], number: int, index: int) -> bool:
         """Whether a part of the result is that part of what the body was given."""
         one = by_id.get(number)
-        for _ in range(_DEEPEST):
+        for _ in range(CALLS_DEEPEST):
             if one is None:
                 return False
             if one.opcode == "get-tuple-element":
@@ -221,7 +228,7 @@ class _Flow:
         if one.opcode == "custom-call":
             computation = next((number for number, _ in reached if (number, one.id) in reached), -1)
             given = [(computation, operand) in reached for operand in one.operands]
-            return _GEMM in one.target and not any(given[:_SUMMED_OPERAND])
+            return _GEMM in one.target and not any(given[:2])  # the third is added to
         return one.opcode == "fusion" and self._fusion_fills(one, reached)
 
     def _fusion_fills(self, one: Instruction, reached: set[tuple[int, int]]) -> bool:
@@ -239,7 +246,7 @@ class _Flow:
         """The instructions that run as kernels, also in what is called."""
         found = []
         for one in self.module.instructions(computation):
-            if one.opcode == "call" and one.called and depth < _DEEPEST:
+            if self._enters(one, depth):
                 found += self.kernels(one.called[0], depth + 1)
             elif one.opcode in _KERNELS or one.opcode.startswith("all-"):
                 found.append(((computation, one.id), one))

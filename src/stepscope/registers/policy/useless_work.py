@@ -142,3 +142,15 @@ UNSURE_PADDING = policy(
     unit="certainty",
     why="how much is padding a profile does not show; of 28 jobs with attention three had a mask per sample, and all three were padded",
 )
+CALLS_DEEPEST = policy(
+    "CALLS_DEEPEST",
+    8,
+    unit="calls inside each other",
+    why="that are followed in a compiled program: a damaged one may call itself",
+)
+CALLS_MOST = policy(
+    "CALLS_MOST",
+    20_000,
+    unit="calls",
+    why="that are followed in a loop of a compiled program: a damaged one may call without end",
+)

@@ -14,8 +14,6 @@ from stepscope.registers.policy.findings import MAJORITY, UNSURE_KERNELS
 from stepscope.registers.policy.useless_work import WITHOUT_MASK_LEAST, WITHOUT_MASK_MOST
 
 _CALL = "aten::scaled_dot_product_attention"
-_MASK = 3  # place among the arguments
-_SIDES = 2
 
 
 def find(case: Case) -> Finding | None:
@@ -44,13 +42,12 @@ def find(case: Case) -> Finding | None:
 
 def _has_shared_mask(text: str) -> bool:
     try:
-        shapes = msgspec.json.decode(text, type=list[list[int]])
+        query, _, _, mask, *_ = msgspec.json.decode(text, type=list[list[int]])
+        *around, rows, columns = mask
+        *_, length, _ = query
     except (msgspec.DecodeError, ValueError):
         return False
-    if len(shapes) <= _MASK or len(shapes[0]) < _SIDES or len(shapes[_MASK]) < _SIDES:
-        return False
-    query, mask = shapes[0], shapes[_MASK]
-    return mask[-1] == mask[-2] == query[-2] > 1 and all(side == 1 for side in mask[:-2])
+    return rows == columns == length > 1 and all(side == 1 for side in around)
 
 
 RULE: Rule[Case] = Rule(

@@ -51,7 +51,7 @@ RULE: Rule[Case] = Rule(
     change="dispatch takes 70 to 92 % of its time",
     fix={
         "pytorch": "Run inference under torch.inference_mode() (or torch.no_grad()): no graph is kept, memory is freed at once, and fused paths of nn.Transformer are allowed.",
-        ANY: "Do not record gradients in inference.",
+        ANY: "Let the framework record nothing while it only infers.",
     },
     find=find,
 )

@@ -15,7 +15,6 @@ from stepscope.registers.policy.useless_work import NOT_PADDING_LEAST, NOT_PADDI
 
 _ATTENTION = "aten::scaled_dot_product_attention"
 _FILLS = ("aten::masked_fill", "aten::masked_fill_")
-_SCORES = 4  # sample, head, query, key
 
 
 def find(case: Case) -> Finding | None:
@@ -72,17 +71,15 @@ def _masked_length(name: str, text: str) -> int | None:
     """The length of sequences that attend to themselves, where each sample has a mask of its own."""
     try:
         shapes = msgspec.json.decode(text, type=list[list[int]])
+        if name == _ATTENTION:
+            (samples, _, queries, _), (_, _, keys, _), _, mask, *_ = shapes
+        else:
+            (samples, _, queries, keys), mask, *_ = shapes
+        masked, _, _, columns = mask
     except (msgspec.DecodeError, ValueError):
         return None
-    if name == _ATTENTION:
-        query, key, mask = (shapes[place] if len(shapes) > place else [] for place in (0, 1, 3))
-        scores = [*query[:-1], key[-2]] if len(query) == len(key) == _SCORES else []
-    else:
-        scores, mask = (shapes[place] if len(shapes) > place else [] for place in (0, 1))
-    if len(scores) != _SCORES or len(mask) != _SCORES or scores[-1] != scores[-2]:
-        return None
-    is_own = mask[0] == scores[0] > 1 and mask[-1] == scores[-1] > 1
-    return scores[-1] if is_own else None
+    is_own = masked == samples > 1 and columns == keys == queries > 1
+    return keys if is_own else None
 
 
 RULE: Rule[Case] = Rule(
