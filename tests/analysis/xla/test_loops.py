@@ -78,6 +78,7 @@ def test_what_no_later_turn_needs_may_leave() -> None:
     )
     assert found.staying == {"state"}
     assert {"gradient", "sums"} <= found.leaving
+    assert found.early == {"next"}
 
 
 def test_a_sum_that_a_turn_reads_must_stay() -> None:
@@ -91,7 +92,7 @@ def test_a_recurrence_of_one_kernel_is_no_sum() -> None:
 
 
 def test_programs_without_loops_or_that_call_themselves() -> None:
-    assert loop_work(Module(b"damaged")) == LoopWork(frozenset(), frozenset())
+    assert loop_work(Module(b"damaged")) == LoopWork(frozenset(), frozenset(), frozenset())
     calls = [made(f"call.{n}", "call", 10 + n, MATRIX, reads(4), field(38, 9)) for n in range(40)]
     found = work_in(*calls, kernel("state", 60, 4, 11), result=(8, 3, 60, 5, 6))
     assert found.staying == {"state"}

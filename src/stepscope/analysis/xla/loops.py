@@ -23,21 +23,28 @@ Taint = bool | list[bool]
 
 @dataclass(frozen=True)
 class LoopWork:
-    """Kernel names of a loop's body: those that may leave the loop, and those that must stay."""
+    """Kernel names of a loop's body: those that may leave the loop, and those that must stay.
+
+    Of those that may leave, `early` do not depend on the turn before, the others are what no later turn needs.
+    """
 
     leaving: frozenset[str]
     staying: frozenset[str]
+    early: frozenset[str]
 
 
 def loop_work(module: Module) -> LoopWork:
     """Over all loops of the program; a kernel of several loops leaves only if it may leave each."""
     leaving: set[str] = set()
     staying: set[str] = set()
+    late: set[str] = set()
     for loop in _loops(module):
-        free, bound = _of_loop(module, loop)
+        free, bound, after = _of_loop(module, loop)
         leaving |= free
         staying |= bound
-    return LoopWork(frozenset(leaving - staying), frozenset(staying))
+        late |= after
+    leaving -= staying
+    return LoopWork(frozenset(leaving), frozenset(staying), frozenset(leaving - late))
 
 
 def _loops(module: Module) -> Iterator[Instruction]:
@@ -50,17 +57,19 @@ def _loops(module: Module) -> Iterator[Instruction]:
                     yield found
 
 
-def _of_loop(module: Module, loop: Instruction) -> tuple[set[str], set[str]]:
+def _of_loop(module: Module, loop: Instruction) -> tuple[set[str], set[str], set[str]]:
+    """Kernels of the loop that may leave, that must stay, and that depend on the turn before."""
     body = _body(module, loop)
     flow, count = _Flow(module), len(loop.shape.parts)
     if body is None or not count:
-        return set(), set()
+        return set(), set(), set()
     carried = _carried(flow, body, count)
     inside, _ = flow.forward(body, {0: [index in carried for index in range(count)]})
     needed = flow.backward(body, carried, count)
     kernels = dict(flow.kernels(body))
     must = {one.kernel_name for key, one in kernels.items() if key in inside and key in needed}
-    return {one.kernel_name for one in kernels.values()} - must, must
+    dependent = {one.kernel_name for key, one in kernels.items() if key in inside}
+    return {one.kernel_name for one in kernels.values()} - must, must, dependent
 
 
 def _body(module: Module, loop: Instruction) -> int | None:

@@ -15,7 +15,7 @@ from stepscope.analysis.xla.hlo_module import Module
 from stepscope.analysis.xla.loops import loop_work
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.policy.compute import SMALL_KERNEL_NS
-from stepscope.registers.policy.findings import LOOP_LEAST
+from stepscope.registers.policy.findings import LOOP_LEAST, WORTH_SHOWING
 from stepscope.registers.policy.useless_work import (
     OUTSIDE_EFFICIENCY_LEAST,
     OUTSIDE_EFFICIENCY_MOST,
@@ -32,10 +32,12 @@ def find(case: Case) -> Finding | None:
     small = int(turning["dur_ns"].sum()) / max(1, len(case.lengths))
     if small < LOOP_LEAST * case.step_ns:
         return None
-    names = _leaving(case)
+    early, leaving = _leaving(case)
     name = case.trace.events["name"].gather(turning["event"]).cast(pl.String)
-    mine = turning.filter(name.is_in(list(names)))
-    if mine.is_empty():
+    mine = turning.filter(name.is_in(list(leaving)))
+    # Sums of gradients, which no later turn needs, every loop has: a mistake shows by what does not need the turn before.
+    before = int(turning.filter(name.is_in(list(early)))["dur_ns"].sum()) / max(1, len(case.lengths))
+    if mine.is_empty() or before < WORTH_SHOWING * case.step_ns:
         return None
     count = round(len(mine) / max(1, len(case.lengths)))
     why = (
@@ -60,11 +62,13 @@ def _outside(case: Case, mine: pl.DataFrame) -> Change:
     )
 
 
-def _leaving(case: Case) -> set[str]:
-    """Kernels that may leave their loops in all programs that ran."""
+def _leaving(case: Case) -> tuple[set[str], set[str]]:
+    """Kernels that do not need the turn before, and all that may leave their loops, in all programs that ran."""
     codes = {hlo for _, _, hlo in programs_that_ran(case.trace)}
     found = [loop_work(Module(hlo)) for hlo in codes]
-    return {name for one in found for name in one.leaving} - {name for one in found for name in one.staying}
+    staying = {name for one in found for name in one.staying}
+    leaving = {name for one in found for name in one.leaving} - staying
+    return {name for one in found for name in one.early} & leaving, leaving
 
 
 def _chosen(case: Case, mine: pl.DataFrame) -> pl.DataFrame:
