@@ -2,7 +2,7 @@
 
 Work must stay in the loop if it depends on what the turn before has computed, and the next turn depends on it. What does not
 depend on the turn before can be done for all turns at once before the loop; what no later turn asks for, after it. Sums and
-outputs that are filled turn by turn are no reason to stay.
+outputs that are filled turn by turn do not hold work back.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class _Flow:
         self._calls_left = CALLS_MOST
 
     def _enters(self, one: Instruction, depth: int) -> bool:
-        """Whether to look into what it calls: a file that lies may call without end."""
+        """Whether to look into what it calls: a damaged file may call without end."""
         if one.opcode != "call" or not one.called or depth >= CALLS_DEEPEST or self._calls_left <= 0:
             return False
         self._calls_left -= 1

@@ -20,13 +20,13 @@ NEIGHBOURS_LEAST = policy(
     "NEIGHBOURS_LEAST",
     8,
     unit="entries of a row that are not zero",
-    why="citations, molecules and meshes have so many edges for each node",
+    why="about the edges of a node in citations, molecules and meshes",
 )
 NEIGHBOURS_MOST = policy(
     "NEIGHBOURS_MOST",
     100,
     unit="entries of a row that are not zero",
-    why="social and retail graphs have so many; two jobs of a blind trial needed what 8 and 66 take",
+    why="about the edges of a node in social and retail graphs; two jobs of a blind trial needed what 8 and 66 take",
 )
 UNSURE_ZEROS = policy(
     "UNSURE_ZEROS",
@@ -50,7 +50,7 @@ GROWING_PREFIXES = policy(
     "GROWING_PREFIXES",
     3,
     unit="lengths of a sequence, each one longer by the same",
-    why="fewer may be chance",
+    why="two lengths of different requests may differ by one",
 )
 PREFIX_LEAST = policy(
     "PREFIX_LEAST",
@@ -116,7 +116,7 @@ WITHOUT_MASK_LEAST = policy(
     "WITHOUT_MASK_LEAST",
     0.25,
     unit="share of the time",
-    why="of attention that is left without its mask at least: half of the work, in kernels that are up to twice as fast",
+    why="of attention that is left without its mask at least: half of the work, in kernels with a speed-up of up to 2×",
 )
 WITHOUT_MASK_MOST = policy(
     "WITHOUT_MASK_MOST",

@@ -26,7 +26,7 @@ _LINEAR = ("aten::linear", "aten::mm", "aten::addmm")
 
 
 def find(case: Case) -> Finding | None:
-    """The same weights are multiplied by one row more per sequence, call by call."""
+    """The same weights are multiplied by one more row per sequence, call by call."""
     if case.workload != INFERENCE or case.trace.info.framework != "pytorch" or case.device is None:
         return None
     tokens = _tokens(case)
@@ -126,7 +126,7 @@ RULE: Rule[Case] = Rule(
     title="Every new token computes all tokens before it again",
     turn=179,
     page="ops",
-    owns="all kernels of a generation in which the products have one row more per sequence from call to call",
+    owns="all kernels of a generation in which the products have one more row per sequence from call to call",
     change="each kernel takes a share of its time, one over the number of tokens, but no less than half a small kernel, or than reading its weights at 40 to 80 % of the memory's bandwidth",
     fix={
         "pytorch": "Keep the keys and values of the tokens before (a cache, of a fixed size if possible), and give the model the new token alone.",
