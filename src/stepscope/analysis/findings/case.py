@@ -18,6 +18,7 @@ from stepscope.analysis.compute.account import ComputeAccount
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.host.functions import where
+from stepscope.analysis.host.loops import Loops, find_loops
 from stepscope.analysis.host.names import STAGES_COPY
 from stepscope.analysis.host.place import Place
 from stepscope.analysis.kernels.device_peaks import Peaks, peaks
@@ -107,6 +108,11 @@ class Case:
         names = self.trace.events["name"].unique().drop_nulls()
         wanted = names.filter(names.cast(pl.String).str.contains(STAGES_COPY))
         return self.trace.events.filter(pl.col("name").is_in(wanted.implode()))["id"]
+
+    @cached_property
+    def loops(self) -> Loops:
+        """Loops in Python that launch the same work again and again."""
+        return find_loops(self.trace)
 
     @cached_property
     def all_slices(self) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.unbatched_loop import batched, held_up, in_loops, reading
 from stepscope.analysis.findings.staging import uploads
 from stepscope.analysis.host.functions import where
-from stepscope.analysis.host.loops import Loops, find_loops
+from stepscope.analysis.host.loops import Loops
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.launches import SHORT_READ_NS
 from stepscope.registers.policy.findings import OPS_READ_WITH_A_WAIT, TOP_NAMES
@@ -22,7 +22,7 @@ def find(case: Case) -> Finding | None:
     """Waits that empty the queue, and what it takes to fill it again."""
     for_copies = pl.col("named_by").is_in(uploads(case).implode())  # of `exposed-copy`
     waits = case.free(pl.col("part") == "sync", ~for_copies)
-    loops = find_loops(case.trace) if case.device is not None and not case.runs_programs else None
+    loops = case.loops if case.device is not None and not case.runs_programs else None
     frames = reading(case, loops) if loops is not None and len(loops.found) else set()
     if loops is None or not frames:
         return of_part(case, RULE, waits, lambda: without_waits(case))

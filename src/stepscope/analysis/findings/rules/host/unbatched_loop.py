@@ -11,7 +11,7 @@ from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.host.functions import where
-from stepscope.analysis.host.loops import Loops, find_loops
+from stepscope.analysis.host.loops import Loops
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.policy.compute import SMALL_KERNEL_NS
 from stepscope.registers.policy.findings import (
@@ -24,7 +24,7 @@ from stepscope.registers.policy.findings import (
     OPS_READ_WITH_A_WAIT,
     TOP_NAMES,
 )
-from stepscope.trace.lookup import rows_by_event
+from stepscope.trace.lookup import distinct, rows_by_event
 
 _COMPILES = (
     "jax",
@@ -38,7 +38,7 @@ def find(case: Case) -> Finding | None:
     """The device waits for a loop that does the same for each expert, sample, parameter or time step."""
     if case.device is None or case.trace.info.framework in _COMPILES:
         return None
-    loops = find_loops(case.trace)
+    loops = case.loops
     if loops.found.is_empty():
         return None
     mine = in_loops(case, loops)
@@ -71,7 +71,9 @@ def held_up(case: Case, mine: pl.Series) -> pl.DataFrame:
 def reading(case: Case, loops: Loops) -> set[int]:
     """The frames of loops that read a value of the device in most turns, and launch hardly more than what makes it."""
     events = case.trace.events
-    ends = events["name"].cast(pl.String).is_in(_READS) & events["step"].is_not_null()
+    names = distinct(events["name"])
+    wanted = names.filter(names.cast(pl.String).is_in(_READS))
+    ends = events["name"].is_in(wanted.implode()) & events["step"].is_not_null()
     reads = (
         pl.DataFrame({"frame": loops.loop_of.filter(ends)}).drop_nulls().group_by("frame").agg(reads=pl.len())
     )

@@ -12,6 +12,7 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.policy.useless_work import LOOKED_UP_LEAST, LOOKED_UP_MOST, ONE_HOT_CLASSES_LEAST
+from stepscope.trace.lookup import distinct
 from stepscope.trace.scopes import ancestors
 
 _ONE_HOT = "aten::one_hot"
@@ -52,12 +53,20 @@ def _one_hot(case: Case) -> pl.DataFrame:
     """event, shapes of what makes one-hot matrices: the op that writes ones, or the work of a program in its scope."""
     events = case.trace.events
     ops = case.ops.select("event", "scope", shapes=pl.col("shapes").cast(pl.String)).drop_nulls("shapes")
-    named = (events["name"].cast(pl.String) == _ONE_HOT) & (events["kind"] == "op")
+    named = _is_named(case, rf"^{_ONE_HOT}$")
     if named.any():
         inside = ancestors(events, named).gather(ops["event"]).is_not_null()
         names = events["name"].gather(ops["event"]).cast(pl.String)
         return ops.filter(inside & (names == "aten::scatter_"))
     return ops.filter(pl.col("scope").cast(pl.String).str.contains(_SCOPE, literal=True).fill_null(False))
+
+
+def _is_named(case: Case, pattern: str) -> pl.Series:
+    """Which events are ops of such a name."""
+    events = case.trace.events
+    names = distinct(events["name"])
+    wanted = names.filter(names.cast(pl.String).str.contains(pattern))
+    return (events["name"].is_in(wanted.implode()) & (events["kind"] == "op")).fill_null(False)
 
 
 def _launched(case: Case, ops: pl.Series) -> pl.Series:
@@ -74,8 +83,7 @@ def _kernels(case: Case) -> pl.DataFrame:
     kernels = kernels.join(case.trace.kernels.select("event", op=op), on="event", how="left")
     kernels = kernels.with_columns(op=op)
     events = case.trace.events
-    nodes = events["name"].cast(pl.String).str.contains(r"Backward\d*$") & (events["kind"] == "op")
-    on_node = ancestors(events, nodes.fill_null(False)).gather(kernels["op"]).is_not_null()
+    on_node = ancestors(events, _is_named(case, r"Backward\d*$")).gather(kernels["op"]).is_not_null()
     calls = case.ops.select(
         op="event", shapes=pl.col("shapes").cast(pl.String), scope=pl.col("scope").cast(pl.String)
     )
