@@ -141,7 +141,7 @@ def test_a_part_of_the_advice_gets_no_promise(tmp_path: Path) -> None:
     chosen = choose_changes([finding("launch-bound"), products], ["torch"], ["compile", "compile-reduce-overhead", "tf32", "bf16"], False)  # fmt: skip
     tried = {each.name: each for each in conduct(chosen, run, 2, lambda _: None, tmp_path).tried}
     assert (tried["compile"].code, tried["compile"].promised) == ("launch-bound", None)
-    assert tried["compile-reduce-overhead"].promised == Interval(1.8, 2.0, 2.2)
+    assert tried["compile-reduce-overhead"].promised is None  # the optimizer and the loss stay eager
     assert tried["tf32"].promised == Interval(1.5, 1.6, 1.7)
     assert tried["bf16"].promised == Interval(1.8, 2.0, 2.2)
 

@@ -71,6 +71,20 @@ def test_a_loop_that_launches_piece_by_piece() -> None:
     assert "device-sync" not in {each.code for each in found}
 
 
+def test_a_loop_that_reads_values_one_by_one_is_a_matter_of_its_waits() -> None:
+    """Twelve norms, each read with .item(): what is promised is that they are made together and read once."""
+    rows = ["main  0  980  clip.py(3): total_norm  python  -"]
+    for k in range(12):
+        at = 80 * k
+        rows += [*gemm(at, 4, begin=at + 12), f"main  {at + 12}  40  aten::item  op  -"]
+        rows += [f"main  {at + 13}  38  aten::_local_scalar_dense  op  -"]
+        rows += [f"main  {at + 15}  30  cudaStreamSynchronize  runtime  -"]
+    found = {each.code: each for each in findings_of(steps(*rows))}
+    assert "unbatched-loop" not in found
+    assert found["device-sync"].speedup.mid > 2
+    assert [(place.file, place.line) for place in found["device-sync"].where] == [("clip.py", 3)]
+
+
 def test_what_is_left_without_compilation_holds_the_waits_for_results() -> None:
     """700 µs of compiling; then the host waits for 100 µs in which the device does nothing: that stays."""
     rows = [

@@ -18,6 +18,7 @@ from stepscope.analysis.compute.account import ComputeAccount
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.host.functions import where
+from stepscope.analysis.host.loops import Loops, find_loops
 from stepscope.analysis.host.names import STAGES_COPY
 from stepscope.analysis.host.place import Place
 from stepscope.analysis.kernels.device_peaks import Peaks, peaks
@@ -31,6 +32,7 @@ from stepscope.registers.calibration.profiler import (
     REPLAY_ERROR,
     REPLAY_ERROR_OF_DEVICE,
     REPLAY_ERROR_UNKNOWN_STEP,
+    WORST_TOGETHER,
 )
 from stepscope.registers.policy.findings import (
     DECIDED_BY_DEVICE,
@@ -106,6 +108,11 @@ class Case:
         names = self.trace.events["name"].unique().drop_nulls()
         wanted = names.filter(names.cast(pl.String).str.contains(STAGES_COPY))
         return self.trace.events.filter(pl.col("name").is_in(wanted.implode()))["id"]
+
+    @cached_property
+    def loops(self) -> Loops:
+        """Loops in Python that launch the same work again and again."""
+        return find_loops(self.trace)
 
     @cached_property
     def all_slices(self) -> pl.DataFrame:
@@ -188,6 +195,8 @@ class Case:
             for share, factor in ((left.low, 1 - noise), (left.mid, 1.0), (left.high, 1 + noise))
         ]
         low, mid, high = (max(1 - MOST_SAVED, share) for share in shares)
+        # Change set, host and noise are hardly ever all at their worst.
+        high = mid * (high / mid) ** WORST_TOGETHER
         speedup = Interval(round(1 / high, 3), round(1 / mid, 3), round(1 / low, 3))
         ns = self.basis.ns
         return Gain(

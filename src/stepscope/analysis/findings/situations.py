@@ -15,7 +15,13 @@ from stepscope.analysis.serving.workload import INFERENCE
 
 _ANY = "any"
 # Codes that only training can have.
-TRAINING_ONLY = ("optimizer-loop", "recomputation", "repeated-backward", "dense-embedding-gradient")
+TRAINING_ONLY = (
+    "optimizer-loop",
+    "recomputation",
+    "repeated-backward",
+    "useless-backward",
+    "dense-embedding-gradient",
+)
 _INFERENCE: dict[str, dict[str, str]] = {
     "input-bound": {_ANY: "Prepare the next request (decode, tokenise, resize) in other threads or processes while the device computes, or on the device itself."},
     "device-sync": {

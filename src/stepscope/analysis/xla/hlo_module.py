@@ -67,6 +67,7 @@ class Instruction:
     groups: int = 1
     batch_groups: int = 1
     parameter: int = 0
+    index: int = 0  # of a part of a tuple
     window: memoryview | None = None
     convolution: memoryview | None = None
     contraction: memoryview | None = None
@@ -229,7 +230,7 @@ def _flat_shape(message: memoryview) -> Shape:
 
 _TEXTS = {1: "name", 2: "opcode", 28: "target"}
 _MESSAGES = {15: "window", 16: "convolution", 30: "contraction"}
-_NUMBERS = {35: "id", 9: "parameter", 50: "groups", 52: "batch_groups"}
+_NUMBERS = {35: "id", 9: "parameter", 13: "index", 50: "groups", 52: "batch_groups"}
 
 
 def _number(made: Instruction, key: int, value: int) -> None:

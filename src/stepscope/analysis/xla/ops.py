@@ -97,7 +97,8 @@ class Program:
         found = aligned(kernels, [i for i in self.module.in_order if i.opcode not in SILENT])
         if found is None:
             return [self._kernels.get(kernel) for kernel in kernels]
-        return found
+        # Kernels of loops and branches are not in the order of the program itself.
+        return [name or self._kernels.get(kernel) for name, kernel in zip(found, kernels, strict=True)]
 
 
 def aligned(kernels: Sequence[str], instructions: Sequence[Instruction]) -> list[str | None] | None:

@@ -37,7 +37,7 @@ _ALL = (
     Change("fused-optimizer", "torch", "fused optimizer", "torch.optim", torch.use_fused_optimizer, ("optimizer-loop",), ("launch-bound",)),
     Change("foreach-optimizer", "torch", "optimizer with foreach", "torch.optim", torch.use_foreach_optimizer, ("optimizer-loop",)),
     Change("compile", "torch", "torch.compile", "torch", torch.use_compile, ("unfused-elementwise",), ("launch-bound",)),
-    Change("compile-reduce-overhead", "torch", "torch.compile with CUDA graphs", "torch", torch.use_compiled_graphs, ("launch-bound",)),
+    Change("compile-reduce-overhead", "torch", "torch.compile with CUDA graphs", "torch", torch.use_compiled_graphs, (), ("launch-bound",)),
     Change("channels-last", "torch", "channels_last convolutions", "torch", torch.use_channels_last, ("layout-conversion",)),
     Change("cudnn-benchmark", "torch", "cudnn.benchmark", "torch", torch.use_cudnn_benchmark, ()),
     Change("no-empty-cache", "torch", "no empty_cache() and gc.collect() in the step", "torch", torch.skip_cleaning, ("allocator-churn",), ("host-python",)),

@@ -319,3 +319,12 @@ REPLAY_ERROR_UNKNOWN_STEP = measured(
     when="2026-11-16",
     seen="0.13 and 0.14",
 )
+WORST_TOGETHER = measured(
+    "WORST_TOGETHER",
+    0.65,
+    unit="share of the distance to the low end, as a logarithm",
+    device=_H200,
+    how="gains of 56 jobs of three trials against the interval in which change set, host and noise are all at their worst: any value of 0.5 to 1 holds as many of them, as gains are mostly above the middle",
+    when="2026-11-16",
+    seen="48 of 56 inside with 0.65, 49 with 1",
+)

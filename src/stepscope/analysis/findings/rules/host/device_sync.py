@@ -9,16 +9,40 @@ from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.rules.host.unbatched_loop import batched, held_up, in_loops, reading
 from stepscope.analysis.findings.staging import uploads
+from stepscope.analysis.host.functions import where
+from stepscope.analysis.host.loops import Loops
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.launches import SHORT_READ_NS
-from stepscope.registers.policy.findings import OPS_READ_WITH_A_WAIT
+from stepscope.registers.policy.findings import OPS_READ_WITH_A_WAIT, TOP_NAMES
 
 
 def find(case: Case) -> Finding | None:
     """Waits that empty the queue, and what it takes to fill it again."""
     for_copies = pl.col("named_by").is_in(uploads(case).implode())  # of `exposed-copy`
-    return of_part(case, RULE, case.free(pl.col("part") == "sync", ~for_copies), lambda: without_waits(case))
+    waits = case.free(pl.col("part") == "sync", ~for_copies)
+    loops = case.loops if case.device is not None and not case.runs_programs else None
+    frames = reading(case, loops) if loops is not None and len(loops.found) else set()
+    if loops is None or not frames:
+        return of_part(case, RULE, waits, lambda: without_waits(case))
+    return _read_in_loops(case, waits, loops, frames)
+
+
+def _read_in_loops(case: Case, waits: pl.DataFrame, loops: Loops, frames: set[int]) -> Finding | None:
+    """Values that a loop reads one by one can be made together and read once: the loop goes with its waits."""
+    read = Loops(
+        loops.found.filter(pl.col("frame").is_in(list(frames))),
+        pl.select(pl.when(loops.loop_of.is_in(list(frames))).then(loops.loop_of)).to_series(),
+    )
+    owned = pl.concat([waits, held_up(case, in_loops(case, read))]).unique("slice", maintain_order=True)
+    together, apart = batched(case, read), without_waits(case)
+    change = Change(together.smallest.without_waits(), together.largest.combined(apart.largest))
+    found = of_part(case, RULE, owned, lambda: change)
+    if found is not None:
+        found.where = where(case.trace, read.found.sort("launches", descending=True)["frame"])[:TOP_NAMES]
+        found.detail += " A loop reads values one by one: make them together (torch._foreach_norm, torch.stack) and read them once."
+    return found
 
 
 def without_waits(case: Case) -> Change:
@@ -39,7 +63,7 @@ RULE: Rule[Case] = Rule(
     title="The host waits for the device inside the step",
     turn=100,
     owns="`sync`",
-    change="the host does not wait; at most, the ops that wait and up to three short ones that make the value go, too",
+    change="the host does not wait; at most, the ops that wait and up to three short ones that make the value go, too. Values that a loop reads one by one are made together and read once",
     fix={
         "pytorch": "Do not read values back in every step: drop .item(), .cpu(), print(loss) and torch.cuda.synchronize(), or do it every 100 steps; keep metrics on the device. Copies to the host: non_blocking=True into pinned memory.",
         "tensorflow": "Do not call .numpy() in every step; log every 100 steps.",

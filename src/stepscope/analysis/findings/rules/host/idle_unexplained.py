@@ -12,9 +12,13 @@ from stepscope.registers.policy.findings import (
     UNEXPLAINED_LEAST,
 )
 
+_CUT = ("truncated", "damaged", "damaged-gzip", "damaged-message")
+
 
 def find(case: Case) -> Finding | None:
     """Silences of the host that are longer than a framework's own pauses."""
+    if _is_cut(case):
+        return None
     owned = case.free(pl.col("part") == "unexplained")
     ns = case.per_step(owned)
     if ns < UNEXPLAINED_LEAST * case.step_ns:
@@ -25,13 +29,18 @@ def find(case: Case) -> Finding | None:
     return saving(case, RULE, ns, Interval(), detail, {"names": case.top_names(owned)})
 
 
+def _is_cut(case: Case) -> bool:
+    """Whether parts of the file are missing, and with them perhaps what explains the time."""
+    return bool(case.trace.problems["code"].cast(pl.String).is_in(_CUT).any())
+
+
 RULE: Rule[Case] = Rule(
     code="idle-unexplained",
     title="The device idles, and the profile does not say why",
     title_without_device="Nothing runs, and the profile does not say why",
     turn=220,
     class_="advice",  # what it is must be known before anyone can promise that it goes away
-    owns="`unexplained`",
+    owns="`unexplained`; nothing of a truncated or damaged file",
     change="nothing: time without a name promises nothing",
     fix={
         "pytorch": "Record with with_stack=True, or put record_function around the code between ops, so that this time gets a name.",

@@ -11,7 +11,7 @@ from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.host.functions import where
-from stepscope.analysis.host.loops import Loops, find_loops
+from stepscope.analysis.host.loops import Loops
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.policy.compute import SMALL_KERNEL_NS
 from stepscope.registers.policy.findings import (
@@ -20,14 +20,17 @@ from stepscope.registers.policy.findings import (
     BATCHED_OPS_MOST,
     LOOP_LEAST,
     LOOP_WORK_LEAST,
+    MAJORITY,
+    OPS_READ_WITH_A_WAIT,
     TOP_NAMES,
 )
-from stepscope.trace.lookup import rows_by_event
+from stepscope.trace.lookup import distinct, rows_by_event
 
 _COMPILES = (
     "jax",
     "tensorflow",
 )  # their loops are the findings eager-execution, device-sync and launch-bound
+_READS = ("aten::_local_scalar_dense",)  # .item(), float(), int(), bool()
 _HOLDS_UP = ("dispatch", "sync", "python", "unexplained")
 
 
@@ -35,22 +38,49 @@ def find(case: Case) -> Finding | None:
     """The device waits for a loop that does the same for each expert, sample, parameter or time step."""
     if case.device is None or case.trace.info.framework in _COMPILES:
         return None
-    loops = find_loops(case.trace)
+    loops = case.loops
     if loops.found.is_empty():
         return None
-    mine = loops.loop_of.is_not_null() & ~in_optimizer(case.trace.events)
-    owned = case.free(pl.col("part").is_in(_HOLDS_UP))
-    owned = owned.filter(mine.gather(owned["named_by"]).fill_null(False))
+    mine = in_loops(case, loops)
+    owned = held_up(case, mine)
     ns = case.per_step(owned)
     if ns < LOOP_LEAST * case.step_ns or not _works(case, mine):
         return None
     longest = _longest(loops, owned)
+    if len(longest) and longest["frame"][0] in reading(case, loops):
+        return None  # `device-sync` owns a loop that is there to read values
     times = float(loops.found.filter(pl.col("frame") == longest["frame"][0])["iterations"][0])
     detail = f"{case.of_step(ns)} passes while a loop launches the same work about {times:,.0f} times, piece by piece."
     evidence = {"iterations": round(times)}
-    found = timed(case, RULE, owned, _batched(case, loops), detail, evidence)
+    found = timed(case, RULE, owned, batched(case, loops), detail, evidence)
     found.where = where(case.trace, longest["frame"])[:TOP_NAMES]
     return found
+
+
+def in_loops(case: Case, loops: Loops) -> pl.Series:
+    """Which events of the host belong to a loop; that of an optimizer is a finding of its own."""
+    return loops.loop_of.is_not_null() & ~in_optimizer(case.trace.events)
+
+
+def held_up(case: Case, mine: pl.Series) -> pl.DataFrame:
+    """The free slices in which the device waits for these events."""
+    owned = case.free(pl.col("part").is_in(_HOLDS_UP))
+    return owned.filter(mine.gather(owned["named_by"]).fill_null(False))
+
+
+def reading(case: Case, loops: Loops) -> set[int]:
+    """The frames of loops that read a value of the device in most turns, and launch hardly more than what makes it."""
+    events = case.trace.events
+    names = distinct(events["name"])
+    wanted = names.filter(names.cast(pl.String).is_in(_READS))
+    ends = events["name"].is_in(wanted.implode()) & events["step"].is_not_null()
+    reads = (
+        pl.DataFrame({"frame": loops.loop_of.filter(ends)}).drop_nulls().group_by("frame").agg(reads=pl.len())
+    )
+    known = loops.found.join(reads, on="frame")
+    few = pl.col("launches") <= (OPS_READ_WITH_A_WAIT + 1) * pl.col("reads")
+    often = pl.col("reads") >= MAJORITY * pl.col("iterations")
+    return set(known.filter(few & often)["frame"].to_list())
 
 
 def _works(case: Case, mine: pl.Series) -> bool:
@@ -65,7 +95,7 @@ def _longest(loops: Loops, owned: pl.DataFrame) -> pl.DataFrame:
     return frames.group_by("frame").agg(pl.col("ns").sum()).sort(["ns", "frame"], descending=[True, False])
 
 
-def _batched(case: Case, loops: Loops) -> Change:
+def batched(case: Case, loops: Loops) -> Change:
     """The pieces are launched together, without waits between them, and their kernels come closer to the bound of their work."""
     less = _less_of_loop(case, loops)
     items = _kernels_of_loop(case, less)

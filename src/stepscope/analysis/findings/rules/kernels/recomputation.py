@@ -10,6 +10,7 @@ from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.policy.findings import MEMORY_TO_KEEP_ACTIVATIONS, WORTH_A_FINDING
 from stepscope.units import size
 
@@ -29,7 +30,7 @@ def find(case: Case) -> Finding | None:
 
 
 def _kept(case: Case, repeated: pl.DataFrame) -> Change:
-    """The kernels do not run; at most, the host does not launch them either.
+    """The kernels neither run nor are they launched.
 
     A fused kernel of a program that is named after rematerialised work may compute gradients as well: of programs only the
     products surely go.
@@ -37,9 +38,14 @@ def _kept(case: Case, repeated: pl.DataFrame) -> Change:
     in_part = (pl.col("how") == "program") & ~pl.col("class").is_in(PRODUCTS)
     sure = pl.col("event").is_in(repeated.filter(~in_part.fill_null(False))["event"].implode())
     mine = pl.col("event").is_in(repeated["event"].implode())
-    items = case.plan.items.filter(mine)["item"].implode()
-    dispatch = pl.col("item").is_in(items) & (pl.col("cause") == "dispatch")
-    return Change(case.plan.with_device(sure), case.plan.with_device(mine).with_host(dispatch))
+    return Change(
+        _not_launched(case.plan.with_device(sure), sure), _not_launched(case.plan.with_device(mine), mine)
+    )
+
+
+def _not_launched(plan: Plan, kernels: pl.Expr) -> Plan:
+    items = plan.items.filter(kernels)["item"].implode()
+    return plan.with_host(pl.col("item").is_in(items) & (pl.col("cause") == "dispatch"))
 
 
 def _free_bytes(case: Case) -> int | None:
@@ -57,7 +63,7 @@ RULE: Rule[Case] = Rule(
     turn=175,
     page="ops",
     owns="kernels below a checkpoint, or products and attention of the forward pass that run again on autograd's thread; in a compiled program, those of rematerialised ops",
-    change="they do not run (in a compiled program surely the products, at most all: a fused kernel may compute gradients as well); at most, they are not launched either",
+    change="they do not run (in a compiled program surely the products, at most all: a fused kernel may compute gradients as well), nor are they launched",
     fix={
         "pytorch": "Keep the activations: remove torch.utils.checkpoint (gradient_checkpointing), or checkpoint only some layers, as far as memory allows.",
         "jax": "Keep the activations: remove jax.checkpoint (jax.remat), or choose a policy that saves products (jax.checkpoint_policies.dots_saveable).",

@@ -38,7 +38,7 @@ def find(case: Case) -> Finding | None:
     detail = f"{case.of_step(ns)} computes gradients of ops whose gradients the step has already computed or computes again later ({passes} backward passes through them)."
     gone = case.plan.with_device(pl.col("event").is_in(kernels.implode()))
     change = without_dispatch(Change(gone, gone), inside)
-    return timed(case, RULE, owned, Change(gone, change.largest), detail, {"passes": passes})
+    return timed(case, RULE, owned, change, detail, {"passes": passes})
 
 
 def _nodes(case: Case) -> pl.DataFrame:
@@ -59,7 +59,7 @@ RULE: Rule[Case] = Rule(
     turn=174,
     page="ops",
     owns="kernels of backward ops that run more than once in a step for the same forward op",
-    change="all passes through those ops but one do not run; at most, they are not launched either",
+    change="all passes through those ops but one neither run nor are they launched",
     fix={
         "pytorch": "Call backward() once on the sum of the losses instead of once per loss with retain_graph=True; detach() what a loss must not reach (in a GAN: discriminator(fake.detach())).",
         ANY: "Compute the gradient of the sum of the losses once, and stop gradients where a loss must not reach.",

@@ -15,7 +15,7 @@ def find(case: Case) -> Finding | None:
     """Kernels that one step runs again and again, each too short to fill the device."""
     if not case.runs_programs or case.kernels.is_empty():
         return None
-    mine = _kernels(case)
+    mine = turning_kernels(case)
     owned = case.free(
         pl.col("part").is_in(["compute", "gap"]), pl.col("named_by").is_in(mine["event"].implode())
     )
@@ -38,7 +38,7 @@ def find(case: Case) -> Finding | None:
     return found
 
 
-def _kernels(case: Case) -> pl.DataFrame:
+def turning_kernels(case: Case) -> pl.DataFrame:
     """event, dur_ns of the kernels that run in many turns of a step and are mostly short."""
     steps = max(1, len(case.lengths))
     turns = pl.len().over("name") >= TURNS_OF_LOOP * steps

@@ -1,0 +1,130 @@
+"""Backward passes that go on after the last parameter of the optimizer has its gradient.
+
+The optimizer step after a pass says by the shapes of its tensors what it updates; PyTorch leaves out lists of more than 30, and of
+these nothing is said. A gradient is the optimizer's while fewer of its shape have come in the pass than the optimizer has. What
+runs after the last of these is useless where most of the matrices that follow have shapes that the optimizer does not have.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+
+from stepscope.registers.policy.findings import MAJORITY
+from stepscope.trace.lookup import distinct
+from stepscope.trace.scopes import ancestors
+from stepscope.trace.trace import Trace
+
+_GRADIENT = "torch::autograd::AccumulateGrad"
+_NODE = r"^autograd::engine::evaluate_function: "
+_OPTIMIZER = r"^Optimizer\.step#"
+_LISTS = r"^aten::_(fused|foreach)_"
+_UPDATES = rf"{_LISTS}|^aten::(addcdiv_|add_|lerp_|mul_|sub_)$"
+
+# Vectors, such as the scales of norms, are alike in all networks.
+_IS_MATRIX = pl.col("shape").str.contains(",", literal=True)
+
+
+def unused_nodes(trace: Trace) -> pl.Series:
+    """The events of autograd's nodes that compute gradients which the optimizer after them does not use."""
+    nothing = pl.Series("event", [], dtype=pl.UInt32)
+    gradients, updates = _gradients(trace), _updates(trace)
+    if gradients.is_empty() or updates.is_empty():
+        return nothing
+    others = _ops_beside(trace, gradients["track"].unique())
+    ends = _ends(_with_pass(gradients, others), updates)
+    nodes = _with_pass(_named(trace, _NODE), others)
+    after = nodes.join(ends, on=["track", "pass"], maintain_order="left")
+    found: pl.Series = after.filter(pl.col("start_ns") > pl.col("from_ns"))["id"].alias("event")
+    return found
+
+
+def _named(trace: Trace, pattern: str) -> pl.DataFrame:
+    """The events of steps with such names, by their start."""
+    names = distinct(trace.events["name"])
+    wanted = names.filter(names.cast(pl.String).str.contains(pattern))
+    found = trace.events.filter(pl.col("name").is_in(wanted.implode()), pl.col("step").is_not_null())
+    return found.select(
+        "id", "track", "start_ns", "dur_ns", "step", name=pl.col("name").cast(pl.String)
+    ).sort("start_ns")
+
+
+def _gradients(trace: Trace) -> pl.DataFrame:
+    """id, track, start_ns, shape of each gradient, in their order."""
+    found = _named(trace, rf"^{_GRADIENT}$")
+    text = pl.col("shapes").cast(pl.String).str.replace_all(" ", "", literal=True)
+    shape = text.str.strip_prefix("[").str.strip_suffix("]")
+    shapes = trace.ops.select(id="event", shape=shape)
+    return found.join(shapes, on="id", maintain_order="left").drop_nulls("shape")
+
+
+def _ops_beside(trace: Trace, tracks: pl.Series) -> pl.Series:
+    """When ops with a gradient are called on other threads than those of autograd, in order."""
+    numbered = trace.ops.filter(pl.col("sequence").is_not_null())["event"]
+    forward = pl.col("id").is_in(numbered.implode()) & ~pl.col("track").is_in(tracks.implode())
+    found: pl.Series = trace.events.filter(forward)["start_ns"].sort()
+    return found
+
+
+def _with_pass(rows: pl.DataFrame, others: pl.Series) -> pl.DataFrame:
+    """With `pass`: between two rows of one pass no other thread calls an op with a gradient."""
+    return rows.with_columns(others.search_sorted(rows["start_ns"]).cast(pl.Int64).alias("pass"))
+
+
+def _updates(trace: Trace) -> pl.DataFrame:
+    """start_ns of each optimizer step, with shape and count of what it updates; without a shape where lists were left out."""
+    steps, events = _named(trace, _OPTIMIZER), trace.events
+    hosts = events.filter(pl.col("kind") == "op")["track"].unique()  # devices repeat annotations
+    steps = steps.filter(pl.col("track").is_in(hosts.implode()))
+    if steps.is_empty():
+        return pl.DataFrame()
+    around = ancestors(events, events["id"].is_in(steps["id"].implode()))
+    ops = _named(trace, _UPDATES).select("id", op="name")
+    ops = ops.with_columns(optimizer=around.gather(ops["id"])).drop_nulls("optimizer")
+    ops = ops.join(trace.ops.select(id="event", shapes=pl.col("shapes").cast(pl.String)), on="id")
+    texts = ops["shapes"].unique().drop_nulls()
+    schema: dict[str, Any] = {"shapes": pl.String, "shape": pl.List(pl.String)}
+    first = pl.DataFrame({"shapes": texts, "shape": [_updated(text) for text in texts]}, schema=schema)
+    is_list = pl.col("op").str.contains(_LISTS)
+    known = ops.join(first, on="shapes").filter(is_list | pl.col("shape").is_not_null())
+    known = known.explode("shape").filter(pl.col("shape").ne_missing("[]"))
+    counted = known.group_by("optimizer", "op", "shape").agg(count=pl.len())
+    most = counted.group_by("optimizer", "shape").agg(pl.col("count").max())
+    return steps.select("start_ns", optimizer="id").join(most, on="optimizer", how="left")
+
+
+def _updated(shapes: str) -> list[str] | None:
+    """The shapes of the first argument: a tensor, or a list of them; None where the list was left out."""
+    try:
+        first = json.loads(shapes)[0]
+    except (ValueError, IndexError, TypeError):
+        return None
+    if not isinstance(first, list) or not first:
+        return None
+    found = first if isinstance(first[0], list) else [first]
+    return [json.dumps(one, separators=(",", ":")) for one in found]
+
+
+def _ends(gradients: pl.DataFrame, updates: pl.DataFrame) -> pl.DataFrame:
+    """track, pass, from_ns: the last gradient that is used, of passes that go on for nothing."""
+    # Optimizer steps with no gradient between them share the passes before them.
+    updates = updates.with_columns(
+        turn=gradients["start_ns"].search_sorted(updates["start_ns"]).cast(pl.Int64)
+    )
+    left_out = updates.filter(pl.col("shape").is_null())["turn"].unique()
+    turns = updates["turn"].unique().sort()
+    place = turns.search_sorted(pl.int_range(len(gradients), eager=True), side="right")
+    rows = gradients.with_columns(turn=turns.gather(place.set(place >= len(turns), None)))
+    rows = rows.filter(~pl.col("turn").is_in(left_out.implode()))
+    wanted = updates.group_by("turn", "shape").agg(pl.col("count").sum())
+    rows = rows.join(wanted, on=["turn", "shape"], how="left", maintain_order="left")
+    nth = pl.int_range(pl.len()).over("pass", "shape")
+    rows = rows.with_columns(used=(nth < pl.col("count")).fill_null(False))
+    last = pl.col("start_ns").filter("used").max().over("pass")
+    after = rows.with_columns(from_ns=last).filter(pl.col("start_ns") > pl.col("from_ns"))
+    ends = after.group_by("track", "pass").agg(
+        pl.col("from_ns").first(), unknown=pl.col("count").is_null().filter(_IS_MATRIX).mean()
+    )
+    return ends.filter(pl.col("unknown") > MAJORITY).drop("unknown")

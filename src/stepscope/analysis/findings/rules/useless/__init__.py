@@ -1,0 +1,1 @@
+"""Work that the result does not need."""

@@ -1,0 +1,57 @@
+"""Inference that records a graph for a backward pass which never comes."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.serving.workload import INFERENCE
+from stepscope.registers.policy.findings import MAJORITY, WORTH_SHOWING
+from stepscope.registers.policy.useless_work import WITHOUT_GRAPH_LEAST, WITHOUT_GRAPH_MOST
+
+
+def find(case: Case) -> Finding | None:
+    """Ops have a number for the backward pass only while autograd records."""
+    if case.workload != INFERENCE or case.trace.info.framework != "pytorch" or case.device is None:
+        return None
+    if not _records(case):
+        return None
+    owned = case.free(pl.col("part") == "dispatch")
+    ns = case.per_step(owned)
+    if ns < WORTH_SHOWING * case.step_ns:
+        return None
+    dispatch = pl.col("cause") == "dispatch"
+    change = Change(
+        *(case.plan.with_host(dispatch, left) for left in (WITHOUT_GRAPH_MOST, WITHOUT_GRAPH_LEAST))
+    )
+    detail = f"No backward pass was recorded, but autograd notes every op for one; dispatch takes {case.of_step(ns)}."
+    found = timed(case, RULE, owned.clear(), change, detail)
+    found.share = round(min(1.0, (1 - WITHOUT_GRAPH_MOST) * ns / case.step_ns), 4)
+    return found
+
+
+def _records(case: Case) -> bool:
+    """Whether most of the ops that launch something are numbered."""
+    launching = case.trace.kernels["op"].drop_nulls().unique()
+    numbered = case.trace.ops.filter(pl.col("sequence").is_not_null())["event"]
+    known = numbered.filter(case.trace.events["step"].gather(numbered).is_not_null())
+    return len(launching) > 0 and int(launching.is_in(known.implode()).sum()) > MAJORITY * len(launching)
+
+
+RULE: Rule[Case] = Rule(
+    code="grad-in-inference",
+    title="Inference records gradients",
+    turn=147,
+    page="ops",
+    owns="nothing: it is a part of `dispatch`",
+    change="dispatch takes 70 to 92 % of its time",
+    fix={
+        "pytorch": "Run inference under torch.inference_mode() (or torch.no_grad()): no graph is kept, memory is freed at once, and fused paths of nn.Transformer are allowed.",
+        ANY: "Let the framework record nothing while it only infers.",
+    },
+    find=find,
+)

@@ -1,0 +1,118 @@
+"""Rows of a table that are looked up with a product: a one-hot matrix times the table."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import of_kernels
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.registers.policy.useless_work import LOOKED_UP_LEAST, LOOKED_UP_MOST, ONE_HOT_CLASSES_LEAST
+from stepscope.trace.lookup import distinct
+from stepscope.trace.scopes import ancestors
+
+_ONE_HOT = "aten::one_hot"
+_SCOPE = "_one_hot"
+_BACKWARD = r"transpose\(|Backward"
+
+
+def find(case: Case) -> Finding | None:
+    """Products of the forward pass whose input has the shape of a one-hot matrix, their gradients, and what makes it."""
+    made = _one_hot(case)
+    if made.is_empty():
+        return None
+    sides = {each for text in made["shapes"].unique() for each in _matrices(text)[:1]}
+    sides = {(rows, classes) for rows, classes in sides if classes >= ONE_HOT_CLASSES_LEAST}
+    rows = _kernels(case)
+    inputs = {text: _matrices(text) for text in rows["shapes"].unique().drop_nulls()}
+    given = [text for text, found in inputs.items() if found and found[0] in sides]
+    forward = rows.filter(pl.col("shapes").is_in(given), pl.col("product"), ~pl.col("backward"))
+    if forward.is_empty():
+        return None
+    used = {inputs[text][0] for text in forward["shapes"].unique()}
+    turned = {(classes, count) for count, classes in used}
+    of_gradient = [text for text, found in inputs.items() if found and found[0] in turned]
+    is_gradient = pl.col("product") & pl.col("backward") & pl.col("shapes").is_in(of_gradient)
+    making = ~pl.col("product") & ~pl.col("backward") & pl.col("shapes").is_in(given)
+    events = pl.concat(
+        [forward["event"], rows.filter(is_gradient | making)["event"], _launched(case, made["event"])]
+    ).unique()
+    chosen = pl.DataFrame({"event": events}).with_columns(
+        least=pl.lit(LOOKED_UP_LEAST, pl.Float64), most=pl.lit(LOOKED_UP_MOST, pl.Float64)
+    )
+    classes = max(classes for _, classes in used)
+    why = f"makes one-hot matrices of {classes:,} classes and multiplies by them, which looks up rows of a table."
+    return of_kernels(case, RULE, chosen, why, evidence={"classes": classes})
+
+
+def _one_hot(case: Case) -> pl.DataFrame:
+    """event, shapes of what makes one-hot matrices: the op that writes ones, or the work of a program in its scope."""
+    events = case.trace.events
+    ops = case.ops.select("event", "scope", shapes=pl.col("shapes").cast(pl.String)).drop_nulls("shapes")
+    named = _is_named(case, rf"^{_ONE_HOT}$")
+    if named.any():
+        inside = ancestors(events, named).gather(ops["event"]).is_not_null()
+        names = events["name"].gather(ops["event"]).cast(pl.String)
+        return ops.filter(inside & (names == "aten::scatter_"))
+    return ops.filter(pl.col("scope").cast(pl.String).str.contains(_SCOPE, literal=True).fill_null(False))
+
+
+def _is_named(case: Case, pattern: str) -> pl.Series:
+    """Which events are ops of such a name."""
+    events = case.trace.events
+    names = distinct(events["name"])
+    wanted = names.filter(names.cast(pl.String).str.contains(pattern))
+    return (events["name"].is_in(wanted.implode()) & (events["kind"] == "op")).fill_null(False)
+
+
+def _launched(case: Case, ops: pl.Series) -> pl.Series:
+    """The kernels of these ops; work of a program is a kernel itself."""
+    mine = case.trace.kernels.filter(pl.col("op").is_in(ops.implode()) | pl.col("event").is_in(ops.implode()))
+    found: pl.Series = mine["event"]
+    return found
+
+
+def _kernels(case: Case) -> pl.DataFrame:
+    """event, shapes, product, backward of the kernels whose op has shapes."""
+    op = pl.coalesce(pl.col("op"), pl.col("event"))
+    kernels = case.compute.kernels.select("event", product=pl.col("class") == "matmul")
+    kernels = kernels.join(case.trace.kernels.select("event", op=op), on="event", how="left")
+    kernels = kernels.with_columns(op=op)
+    events = case.trace.events
+    on_node = ancestors(events, _is_named(case, r"Backward\d*$")).gather(kernels["op"]).is_not_null()
+    calls = case.ops.select(
+        op="event", shapes=pl.col("shapes").cast(pl.String), scope=pl.col("scope").cast(pl.String)
+    )
+    rows = kernels.with_columns(node=on_node).join(calls, on="op")
+    in_scope = pl.col("scope").str.contains(_BACKWARD).fill_null(False)
+    return rows.select("event", "shapes", "product", backward=pl.col("node") | in_scope)
+
+
+def _matrices(text: str) -> list[tuple[int, int]]:
+    """The operands as matrices of (rows, columns)."""
+    try:
+        shapes = msgspec.json.decode(text, type=list[list[int]])
+    except (msgspec.DecodeError, ValueError):
+        return []
+    return [(math.prod(shape[:-1]), shape[-1]) for shape in shapes if len(shape) > 1 and min(shape) > 0]
+
+
+RULE: Rule[Case] = Rule(
+    code="one-hot-product",
+    title="A product with a one-hot matrix looks up rows",
+    turn=181,
+    page="ops",
+    owns="products of the forward pass whose input is a one-hot matrix, their gradients, and the kernels that make it, from 256 classes on",
+    change="2 to 15 % of their time is left, as for a lookup",
+    fix={
+        "pytorch": "Look the rows up: nn.Embedding, F.embedding(index, table) or table[index] instead of F.one_hot(index).float() @ table.",
+        "jax": "Look the rows up: table[index] or jnp.take(table, index, axis=0) instead of jax.nn.one_hot(index) @ table.",
+        "tensorflow": "Look the rows up: tf.gather(table, index) instead of tf.one_hot(index) @ table.",
+        ANY: "Look the rows up by their index.",
+    },
+    find=find,
+)

@@ -1,0 +1,99 @@
+"""Batches that are padded to one length for all: attention gets a mask per sample, and every step has the same shape."""
+
+from __future__ import annotations
+
+import msgspec
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import shorten_kernels, timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.rules.kernels.unfused_attention import RULE as UNFUSED
+from stepscope.registers.policy.findings import MAJORITY, STEPS_TO_KNOW_WARM_UP, WORTH_A_FINDING
+from stepscope.registers.policy.useless_work import NOT_PADDING_LEAST, NOT_PADDING_MOST, UNSURE_PADDING
+
+_ATTENTION = "aten::scaled_dot_product_attention"
+_FILLS = ("aten::masked_fill", "aten::masked_fill_")
+
+
+def find(case: Case) -> Finding | None:
+    """A mask that differs between samples hides the padding; one length in all steps is that of the longest of all data."""
+    length = _padded_length(case)
+    if length is None:
+        return None
+    kernels = case.compute.kernels.filter(pl.col("class") != "optimizer", pl.col("time_ns") > 0)
+    owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(kernels["event"].implode()))
+    ns = case.per_step(owned)
+    if ns < WORTH_A_FINDING * case.step_ns:
+        return None
+    # The work of attention grows with the square of the length.
+    square = (pl.col("class") == "attention") | pl.col("event").is_in(_of_scores(case).implode())
+    power = pl.when(square).then(2).otherwise(1)
+    chosen = kernels.select(
+        "event",
+        least=pl.lit(NOT_PADDING_LEAST, pl.Float64) ** power,
+        most=pl.lit(NOT_PADDING_MOST, pl.Float64) ** power,
+    )
+    detail = (
+        f"Attention gets a mask per sample, and all steps have sequences of {length:,}: batches seem to be padded to the "
+        "longest sample of all, not of the batch. How much of them is padding a profile does not show."
+    )
+    return timed(case, RULE, owned, shorten_kernels(case, chosen), detail, {"length": length})
+
+
+def _of_scores(case: Case) -> pl.Series:
+    """Kernels that another finding knows to work on tables of attention scores."""
+    claims = [each for each in (case.owned or {}).get(UNFUSED.code, []) if len(each)]
+    named: pl.Series = case.all_slices["named_by"]
+    return named.gather(pl.concat(claims)).drop_nulls().unique() if claims else named.clear()
+
+
+def _padded_length(case: Case) -> int | None:
+    """The one length of all sequences with a mask of their own; None where there is none, or several."""
+    names = pl.col("name").cast(pl.String)
+    ops = case.ops.filter(names.is_in([_ATTENTION, *_FILLS]), pl.col("step").is_not_null())
+    if ops.is_empty() or ops["step"].n_unique() < STEPS_TO_KNOW_WARM_UP:
+        return None
+    calls = ops.select(name=names, shapes=pl.col("shapes").cast(pl.String))
+    distinct = calls.drop_nulls().unique()
+    found = [_masked_length(*each) for each in distinct.iter_rows()]
+    known = distinct.with_columns(length=pl.Series(found, dtype=pl.Int64))
+    lengths = calls.join(known, on=["name", "shapes"], how="left")
+    attention = lengths.filter(pl.col("name") == _ATTENTION)["length"]
+    masked = lengths["length"].drop_nulls()
+    if masked.n_unique() != 1 or attention.is_not_null().sum() < MAJORITY * len(attention):
+        return None
+    return int(masked[0])
+
+
+def _masked_length(name: str, text: str) -> int | None:
+    """The length of sequences that attend to themselves, where each sample has a mask of its own."""
+    try:
+        shapes = msgspec.json.decode(text, type=list[list[int]])
+        if name == _ATTENTION:
+            (samples, _, queries, _), (_, _, keys, _), _, mask, *_ = shapes
+        else:
+            (samples, _, queries, keys), mask, *_ = shapes
+        masked, _, _, columns = mask
+    except (msgspec.DecodeError, ValueError):
+        return None
+    is_own = masked == samples > 1 and columns == keys == queries > 1
+    return keys if is_own else None
+
+
+RULE: Rule[Case] = Rule(
+    code="padding",
+    title="Batches seem to be padded to the longest sample of all",
+    turn=212,
+    page="ops",
+    certainty=UNSURE_PADDING,
+    owns="`compute` that is left, where attention gets a mask per sample and all steps have sequences of the same length",
+    change="all kernels but the optimizer's take 45 to 75 % of their time, those of attention the square of that share, as of batches that are padded to their own longest sample",
+    fix={
+        "pytorch": "Pad each batch to its own longest sample (in collate_fn), and put samples of similar length together (a sampler by length); or pack samples into one sequence (torch.nested, varlen attention).",
+        "jax": "Pad batches to a few lengths (buckets), each compiled once, instead of to the longest sample of all.",
+        ANY: "Pad each batch to its own longest sample, and put samples of similar length together.",
+    },
+    find=find,
+)

@@ -1,0 +1,136 @@
+"""Generation that computes all tokens again for each new one, without a cache of keys and values."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import of_kernels
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.serving.workload import INFERENCE
+from stepscope.registers.policy.compute import SMALL_KERNEL_NS
+from stepscope.registers.policy.findings import MAJORITY
+from stepscope.registers.policy.useless_work import (
+    GROWING_PREFIXES,
+    PREFIX_LEAST,
+    TOKEN_OF_BOUND_LEAST,
+    TOKEN_OF_BOUND_MOST,
+)
+from stepscope.trace.frames import take_mean
+
+_LINEAR = ("aten::linear", "aten::mm", "aten::addmm")
+
+
+def find(case: Case) -> Finding | None:
+    """The same weights are multiplied by one more row per sequence, call by call."""
+    if case.workload != INFERENCE or case.trace.info.framework != "pytorch" or case.device is None:
+        return None
+    tokens = _tokens(case)
+    if tokens is None or not case.peaks or not case.peaks.bytes_per_s:
+        return None
+    why = f"computes all of about {tokens:,.0f} tokens again to get one more."
+    return of_kernels(case, RULE, _chosen(case, tokens), why, evidence={"tokens": round(tokens)})
+
+
+def _chosen(case: Case, tokens: float) -> pl.DataFrame:
+    """event, least, most: each kernel does the work of one token, but no faster than its weights are read or it starts."""
+    kernels = case.compute.kernels.filter(pl.col("time_ns") > 0)
+    start = SMALL_KERNEL_NS / pl.col("time_ns") / 2
+    one = pl.max_horizontal(pl.lit(1 / tokens), start)
+    weights = pl.col("weight_bytes").fill_null(0) / case.peaks.bytes_per_s * 1e9 / pl.col("time_ns")  # type: ignore[union-attr]
+    rows = kernels.join(_weights(case), on="event", how="left", maintain_order="left")
+    return rows.select(
+        "event",
+        least=pl.max_horizontal(one, weights / TOKEN_OF_BOUND_MOST).clip(upper_bound=1.0),
+        most=pl.max_horizontal(2 * one, weights / TOKEN_OF_BOUND_LEAST).clip(upper_bound=1.0),
+    )
+
+
+def _calls(case: Case) -> pl.DataFrame:
+    """event, start_ns, weight, rows, weight_bytes of the products with a weight, in the order in which they are called."""
+    ops = case.ops.filter(pl.col("name").cast(pl.String).is_in(_LINEAR), pl.col("step").is_not_null())
+    calls = ops.select("event", name=pl.col("name").cast(pl.String), shapes=pl.col("shapes").cast(pl.String))
+    distinct = calls.select("name", "shapes").drop_nulls().unique(maintain_order=True)
+    sides = [_sides(*each) for each in distinct.iter_rows()]
+    table = distinct.with_columns(
+        weight=pl.Series(
+            [
+                f"{name} {found[1:]}" if found else None
+                for name, found in zip(distinct["name"], sides, strict=True)
+            ],
+            dtype=pl.String,
+        ),
+        rows=pl.Series([found[0] if found else None for found in sides], dtype=pl.Int64),
+        weight_bytes=pl.Series(
+            [2 * found[1] * found[2] if found else None for found in sides], dtype=pl.Int64
+        ),
+    )
+    found = calls.join(table, on=["name", "shapes"]).drop_nulls("rows")
+    return found.with_columns(start_ns=case.trace.events["start_ns"].gather(found["event"])).sort("start_ns")
+
+
+def _sides(name: str, text: str) -> tuple[int, int, int] | None:
+    """Rows of the input, and the sides of the weight."""
+    try:
+        shapes = msgspec.json.decode(text, type=list[list[int]])
+    except (msgspec.DecodeError, ValueError):
+        return None
+    given = shapes[1:] if name == "aten::addmm" else shapes
+    if len(given) < 2 or len(given[0]) < 2 or len(given[1]) != 2 or min(given[0] + given[1]) <= 0:
+        return None
+    return math.prod(given[0][:-1]), given[1][0], given[1][1]
+
+
+def _tokens(case: Case) -> float | None:
+    """How many tokens a sequence has, if it grows by one from call to call; None if it does not."""
+    calls = _calls(case)
+    lengths = calls.unique(["weight", "rows"], keep="first", maintain_order=True)
+    grown = pl.col("rows").diff().drop_nulls()
+    growing = lengths.group_by("weight").agg(
+        times=pl.len(),
+        least=grown.min(),
+        most=grown.max(),
+        rows=pl.col("rows").mean(),
+        first=pl.col("rows").first(),
+    )
+    growing = growing.filter(
+        pl.col("times") >= GROWING_PREFIXES,
+        pl.col("least") == pl.col("most"),
+        pl.col("least") > 0,
+        pl.col("first") % pl.col("least") == 0,
+        pl.col("first") >= PREFIX_LEAST * pl.col("least"),
+    )
+    mine = calls["weight"].is_in(growing["weight"].implode())
+    if growing.is_empty() or int(mine.sum()) <= MAJORITY * len(calls):
+        return None
+    return take_mean(growing["rows"] / growing["least"])
+
+
+def _weights(case: Case) -> pl.DataFrame:
+    """event, weight_bytes of the kernels of such products."""
+    calls = _calls(case).select("weight_bytes", op="event")
+    return (
+        case.trace.kernels.select("event", "op")
+        .join(calls, on="op")
+        .select("event", "weight_bytes")
+        .unique("event")
+    )
+
+
+RULE: Rule[Case] = Rule(
+    code="recomputed-prefix",
+    title="Every new token computes all tokens before it again",
+    turn=179,
+    page="ops",
+    owns="all kernels of a generation in which the products have one more row per sequence from call to call",
+    change="each kernel takes a share of its time, one over the number of tokens, but no less than half a small kernel, or than reading its weights at 40 to 80 % of the memory's bandwidth",
+    fix={
+        "pytorch": "Keep the keys and values of the tokens before (a cache, of a fixed size if possible), and give the model the new token alone.",
+        ANY: "Keep the keys and values of the tokens before, and give the model the new token alone.",
+    },
+    find=find,
+)

@@ -1,0 +1,46 @@
+"""The backward pass goes on into layers whose gradients no optimizer uses."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.compute.unused_gradients import unused_nodes
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.registers.policy.findings import WORTH_A_FINDING
+
+
+def find(case: Case) -> Finding | None:
+    """Nodes of autograd that run after the last parameter of the optimizer has its gradient."""
+    nodes = unused_nodes(case.trace)
+    if nodes.is_empty():
+        return None
+    inside = at_or_below(case.trace.events, nodes)
+    kernels = case.trace.kernels.filter(pl.col("op").is_in(inside.implode()))["event"]
+    owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(kernels.implode()))
+    ns = case.per_step(owned)
+    if ns < WORTH_A_FINDING * case.step_ns:
+        return None
+    detail = f"{case.of_step(ns)} computes gradients of parameters that the optimizer which follows does not update."
+    gone = case.plan.with_device(pl.col("event").is_in(kernels.implode()))
+    return timed(case, RULE, owned, without_dispatch(Change(gone, gone), inside), detail)
+
+
+RULE: Rule[Case] = Rule(
+    code="useless-backward",
+    title="Gradients are computed that nothing uses",
+    turn=177,
+    page="ops",
+    owns="kernels of the backward pass after the last gradient that the next optimizer step uses",
+    change="they neither run nor are they launched",
+    fix={
+        "pytorch": "Stop the backward pass where training ends: requires_grad_(False) on frozen layers, torch.no_grad() around a teacher or target network, detach() on what a loss must not reach (in a GAN: discriminator(fake.detach())).",
+        "jax": "Differentiate only what is trained: jax.lax.stop_gradient on the rest, or gradients of the trained part of the parameters alone.",
+        ANY: "Compute gradients only of what is trained.",
+    },
+    find=find,
+)

@@ -1,0 +1,156 @@
+"""Work of the device that the result does not need."""
+
+from __future__ import annotations
+
+from stepscope.registers.entry import policy
+
+DENSE_ROWS_LEAST = policy(
+    "DENSE_ROWS_LEAST",
+    4096,
+    unit="rows of a square matrix",
+    why="that no step trains: below that a dense product costs little, and layers have such weights",
+)
+DENSE_TIMES_COLUMNS = policy(
+    "DENSE_TIMES_COLUMNS",
+    8,
+    unit="× the columns of the other matrix",
+    why="graphs have many more nodes than features",
+)
+NEIGHBOURS_LEAST = policy(
+    "NEIGHBOURS_LEAST",
+    8,
+    unit="entries of a row that are not zero",
+    why="about the edges of a node in citations, molecules and meshes",
+)
+NEIGHBOURS_MOST = policy(
+    "NEIGHBOURS_MOST",
+    100,
+    unit="entries of a row that are not zero",
+    why="about the edges of a node in social and retail graphs; two jobs of a blind trial needed what 8 and 66 take",
+)
+UNSURE_ZEROS = policy(
+    "UNSURE_ZEROS",
+    0.7,
+    unit="certainty",
+    why="a profile has no values: the matrix may be full after all",
+)
+WITHOUT_GRAPH_LEAST = policy(
+    "WITHOUT_GRAPH_LEAST",
+    0.7,
+    unit="share of the dispatch",
+    why="that inference needs at least without autograd: an op of 5 µs makes a node in about 1 µs, and holds what it saves",
+)
+WITHOUT_GRAPH_MOST = policy(
+    "WITHOUT_GRAPH_MOST",
+    0.92,
+    unit="share of the dispatch",
+    why="that it needs at most; not measured yet",
+)
+GROWING_PREFIXES = policy(
+    "GROWING_PREFIXES",
+    3,
+    unit="lengths of a sequence, each one longer by the same",
+    why="two lengths of different requests may differ by one",
+)
+PREFIX_LEAST = policy(
+    "PREFIX_LEAST",
+    16,
+    unit="tokens",
+    why="that are computed again: with fewer the weights, not the tokens, take the time",
+)
+TOKEN_OF_BOUND_LEAST = policy(
+    "TOKEN_OF_BOUND_LEAST",
+    0.4,
+    unit="share of the memory's bandwidth",
+    why="at which products with few rows read their weights at worst",
+)
+TOKEN_OF_BOUND_MOST = policy(
+    "TOKEN_OF_BOUND_MOST",
+    0.8,
+    unit="share of the memory's bandwidth",
+    why="at which they read them at best",
+)
+OUTSIDE_LEAST = policy(
+    "OUTSIDE_LEAST",
+    0.05,
+    unit="share of the time",
+    why="that work of a loop's small kernels needs outside of the loop at least, in a few large kernels",
+)
+OUTSIDE_MOST = policy(
+    "OUTSIDE_MOST",
+    0.4,
+    unit="share of the time",
+    why="that it needs at most; one job of a blind trial needed about 0.2",
+)
+OUTSIDE_EFFICIENCY_LEAST = policy(
+    "OUTSIDE_EFFICIENCY_LEAST",
+    0.3,
+    unit="share of the peak",
+    why="that one large product reaches at worst in place of many small ones",
+)
+OUTSIDE_EFFICIENCY_MOST = policy(
+    "OUTSIDE_EFFICIENCY_MOST",
+    0.7,
+    unit="share of the peak",
+    why="that it reaches at best",
+)
+ONE_HOT_CLASSES_LEAST = policy(
+    "ONE_HOT_CLASSES_LEAST",
+    256,
+    unit="classes",
+    why="with fewer the product costs little more than the lookup",
+)
+LOOKED_UP_LEAST = policy(
+    "LOOKED_UP_LEAST",
+    0.02,
+    unit="share of the time",
+    why="that a lookup needs of the product with a one-hot matrix at least",
+)
+LOOKED_UP_MOST = policy(
+    "LOOKED_UP_MOST",
+    0.15,
+    unit="share of the time",
+    why="that it needs at most, with the gradient that adds rows up; not measured yet",
+)
+WITHOUT_MASK_LEAST = policy(
+    "WITHOUT_MASK_LEAST",
+    0.25,
+    unit="share of the time",
+    why="of attention that is left without its mask at least: half of the work, in kernels with a speed-up of up to 2×",
+)
+WITHOUT_MASK_MOST = policy(
+    "WITHOUT_MASK_MOST",
+    0.6,
+    unit="share of the time",
+    why="that is left at most: half of the work, at the ends of rows not quite; not measured yet",
+)
+NOT_PADDING_LEAST = policy(
+    "NOT_PADDING_LEAST",
+    0.45,
+    unit="share of the time",
+    why="that is left without padding at least: texts and utterances are about half as long as the longest of thousands; four jobs of blind trials needed 0.5 to 0.8",
+)
+NOT_PADDING_MOST = policy(
+    "NOT_PADDING_MOST",
+    0.75,
+    unit="share of the time",
+    why="that is left at most: even a batch of random samples has one of three quarters of that length",
+)
+UNSURE_PADDING = policy(
+    "UNSURE_PADDING",
+    0.6,
+    unit="certainty",
+    why="how much is padding a profile does not show; of 28 jobs with attention three had a mask per sample, and all three were padded",
+)
+CALLS_DEEPEST = policy(
+    "CALLS_DEEPEST",
+    8,
+    unit="calls inside each other",
+    why="that are followed in a compiled program: a damaged one may call itself",
+)
+CALLS_MOST = policy(
+    "CALLS_MOST",
+    20_000,
+    unit="calls",
+    why="that are followed in a loop of a compiled program: a damaged one may call without end",
+)

@@ -1,0 +1,220 @@
+"""Work that the result does not need: gradients, zeros, padding, one-hot products, and what only training needs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.rules.kernels import masked_attention
+from stepscope.analysis.findings.rules.useless import (
+    dense_zeros,
+    dropout_in_inference,
+    grad_in_inference,
+    one_hot_product,
+    padding,
+    recomputed_prefix,
+    useless_backward,
+)
+from stepscope.analysis.serving.workload import INFERENCE, TRAINING
+from tests.analysis.compute.traces import compute_trace
+from tests.builders.cases import case_of
+
+HEAD = "track  start  dur  name  kind  launches  shapes  dtypes  inputs  sequence"
+GEMM = "nvjet_sm90_tst_128x128_64x6_2x1_v_bz_TNT"
+SINGLE = "sm90_xmma_gemm_f32f32_tf32f32_f32_nt_n_tilesize256x128x32"
+FLASH = "fmha_cutlassF_bf16_aligned_64x128_rf_sm80"
+DROP = "void at::native::fused_dropout_kernel_vec"
+ENGINE = "autograd::engine::evaluate_function:"
+HALF = "c10::BFloat16,c10::BFloat16"
+
+
+@dataclass(frozen=True)
+class Op:
+    """An op with, perhaps, a kernel of so many µs."""
+
+    name: str
+    shapes: str = "[]"
+    kernel: str = ""
+    length: int = 0
+    track: str = "main"
+    sequence: str = "-"
+    inside: tuple[Op, ...] = ()
+    kind: str = "op"
+    dtypes: str = HALF
+
+    def rows(self, at: int, kernel_at: int) -> tuple[list[str], int, int]:
+        """Its rows, when it ends and when its kernels do; it takes 8 µs, and what is inside of it."""
+        begin, rows = at + 1, []
+        if self.kernel:
+            rows += [f"{self.track}  {begin}  4  cudaLaunchKernel  runtime  {self.kernel}  -  -  -  -"]
+            rows += [f"stream 7  {kernel_at}  {self.length}  {self.kernel}  kernel  -  -  -  -  -"]
+            begin, kernel_at = begin + 5, kernel_at + self.length
+        for each in self.inside:
+            more, begin, kernel_at = each.rows(begin, kernel_at)
+            rows += more
+        end = max(at + 8, begin + 1)
+        shapes = self.shapes.replace(" ", "")
+        mine = f"{self.track}  {at}  {end - at}  {self.name}  {self.kind}  -  {shapes}  {self.dtypes}  -  {self.sequence}"
+        return [mine, *rows], end + 1, kernel_at
+
+
+def case(*by_step: Sequence[Op], workload: str = TRAINING) -> Case:
+    """Steps of 1000 µs."""
+    lines = [HEAD]
+    for number, ops in enumerate(by_step):
+        at, kernel_at = 1000 * number + 5, 1000 * number + 60
+        lines.append(f"main  {1000 * number}  1000  ProfilerStep#{number}  annotation  -  -  -  -  -")
+        for op in ops:
+            rows, at, kernel_at = op.rows(at, max(kernel_at, at))
+            lines += rows
+        lines.append(f"main  {at}  {1000 * number + 990 - at}  cudaDeviceSynchronize  runtime  -  -  -  -  -")
+    return dataclasses.replace(case_of(compute_trace("\n".join(lines))), workload=workload)
+
+
+def gradient(shape: str) -> Op:
+    """The node that adds a gradient up."""
+    node = Op("torch::autograd::AccumulateGrad", f"[{shape}]", track="autograd")
+    return Op(f"{ENGINE} torch::autograd::AccumulateGrad", track="autograd", inside=(node,))
+
+
+def backward(length: int) -> Op:
+    product = Op("aten::mm", "[[4096,4096],[4096,4096]]", GEMM, length, "autograd")
+    return Op(f"{ENGINE} MmBackward0", track="autograd", sequence="1", inside=(product,))
+
+
+def training(updated: str) -> list[Op]:
+    """A forward product, a backward pass through the head and then the rest, and an optimizer step."""
+    update = Op("aten::_fused_adamw_", updated, "multi_tensor_apply_kernel_adam", 10)
+    return [
+        Op("aten::mm", "[[4096,4096],[4096,4096]]", GEMM, 200, sequence="1"),
+        backward(100),
+        gradient("[1000,512]"),
+        backward(400),
+        gradient("[512,4096]"),
+        Op("Optimizer.step#AdamW.step", kind="annotation", dtypes="-", inside=(update,)),
+    ]
+
+
+def test_gradients_of_what_the_optimizer_does_not_update() -> None:
+    found = useless_backward.find(case(*[training("[[[1000,512]]]")] * 3))
+    assert found is not None
+    assert found.speedup.low > 1.3
+    assert "requires_grad_(False)" in found.fix
+
+
+@pytest.mark.parametrize("updated", ["[[[1000,512],[512,4096]]]", "[[],[]]", "damaged"])
+def test_gradients_that_are_used_or_whose_use_is_not_known(updated: str) -> None:
+    assert useless_backward.find(case(*[training(updated)] * 3)) is None
+
+
+def product(shapes: str, length: int = 400, kernel: str = SINGLE) -> Op:
+    return Op("aten::mm", shapes, kernel, length, dtypes="float,float")
+
+
+def test_a_product_with_a_huge_square_matrix() -> None:
+    found = dense_zeros.find(case(*[[product("[[16384,16384],[16384,128]]")]] * 3))
+    assert found is not None
+    assert found.evidence["side"] == 16384
+    assert found.speedup.mid > 1.3
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ["[[16384,128],[128,16384]]", "[[16384,16384],[16384,128]]"],  # a product makes it: similarities
+        ["[[256,4096],[4096,4096]]"],  # a layer
+        ["[[4096,4096],[4096,4096]]"],
+        ["damaged"],
+    ],
+)
+def test_square_matrices_that_are_full(shapes: list[str]) -> None:
+    assert dense_zeros.find(case(*[[product(each) for each in shapes]] * 3)) is None
+
+
+def lookup(classes: int, used: str = "aten::mm") -> list[Op]:
+    ones = Op("aten::scatter_", f"[[4096,{classes}],[],[4096,1],[]]", "scatter_kernel", 50)
+    return [
+        Op("aten::one_hot", "[[4096],[]]", inside=(ones,)),
+        Op(used, f"[[4096,{classes}],[{classes},512]]", GEMM, 500),
+    ]
+
+
+def test_a_one_hot_matrix_times_a_table() -> None:
+    found = one_hot_product.find(case(*[lookup(32000)] * 3))
+    assert found is not None
+    assert found.evidence["classes"] == 32000
+    assert found.speedup.mid > 1.5
+
+
+def test_few_classes_and_one_hot_labels_are_no_lookup() -> None:
+    assert one_hot_product.find(case(*[lookup(16)] * 3)) is None
+    labels = [lookup(32000)[0], product("[[4096,512],[512,32000]]")]
+    assert one_hot_product.find(case(*[labels] * 3)) is None
+
+
+def attention(mask: str, length: int = 512) -> Op:
+    qkv = f"[32,8,{length},64]"
+    inner = Op("aten::_efficient_attention_forward", f"[{qkv},{qkv},{qkv}]", FLASH, 500)
+    shapes = f"[{qkv},{qkv},{qkv},{mask},[],[],[],[]]"
+    return Op("aten::scaled_dot_product_attention", shapes, inside=(inner,))
+
+
+def test_a_mask_per_sample_and_one_length_is_padding() -> None:
+    found = padding.find(case(*[[attention("[32,1,1,512]")]] * 4))
+    assert found is not None
+    assert found.evidence["length"] == 512
+    assert 1.2 < found.speedup.mid < 4
+
+
+def test_batches_of_their_own_lengths_and_shared_masks_are_not_padded() -> None:
+    grown = [[attention(f"[32,1,1,{length}]", length)] for length in (512, 480, 300, 400)]
+    assert padding.find(case(*grown)) is None
+    assert padding.find(case(*[[attention("[512,512]")]] * 4)) is None
+
+
+def test_a_mask_that_all_samples_share_need_not_be_read() -> None:
+    found = masked_attention.find(case(*[[attention("[512,512]")]] * 3))
+    assert found is not None
+    assert found.speedup.mid > 1.2
+    for mask in ("[]", "[32,1,1,512]", "[32,8,512,512]"):
+        assert masked_attention.find(case(*[[attention(mask)]] * 3)) is None
+
+
+def inference(sequence: str) -> list[Op]:
+    """Many short kernels, so that the host decides."""
+    return [Op("aten::mm", "[[64,64],[64,64]]", GEMM, 2, sequence=sequence) for _ in range(80)]
+
+
+def test_inference_that_autograd_records() -> None:
+    found = grad_in_inference.find(case(*[inference("1")] * 3, workload=INFERENCE))
+    assert found is not None
+    assert 1 < found.speedup.mid < 1.4
+    assert "inference_mode" in found.fix
+    assert grad_in_inference.find(case(*[inference("-")] * 3, workload=INFERENCE)) is None
+    assert grad_in_inference.find(case(*[inference("1")] * 3, workload=TRAINING)) is None
+
+
+def test_dropout_in_inference() -> None:
+    ops = [Op("aten::native_dropout", "[[4096,4096]]", DROP, 300), Op("aten::mm", "[]", GEMM, 300)]
+    found = dropout_in_inference.find(case(*[ops] * 3, workload=INFERENCE))
+    assert found is not None
+    assert found.speedup.mid > 1.2
+    assert dropout_in_inference.find(case(*[ops] * 3, workload=TRAINING)) is None
+
+
+def test_a_prefix_that_is_computed_again_for_every_token() -> None:
+    def decoding(tokens: Sequence[int]) -> Case:
+        by_step = [[Op("aten::mm", f"[[{8 * each},1024],[1024,4096]]", GEMM, 400)] for each in tokens]
+        return case(*by_step, workload=INFERENCE)
+
+    found = recomputed_prefix.find(decoding((500, 501, 502, 503)))
+    assert found is not None
+    assert found.evidence["tokens"] == pytest.approx(501, abs=1)
+    assert found.speedup.mid > 1.2
+    assert recomputed_prefix.find(decoding((500, 500, 500, 500))) is None
+    assert recomputed_prefix.find(decoding((500, 730, 120, 64))) is None
+    assert recomputed_prefix.find(decoding((1, 2, 3, 4))) is None
