@@ -181,9 +181,9 @@ def _threads() -> int:
 
 
 def _slowest_first(sections: Sequence[Section]) -> list[Section]:
-    """Findings ask for all that the others ask for, and more, so they take longest. Steps begin with the
-    replay, which findings want after the account."""
-    first = ("findings", "steps")
+    """Findings ask for all that the others ask for, and more, so they take longest. Next those that do not want the account,
+    which is made meanwhile; steps begin with the replay, which findings want after the account."""
+    first = ("findings", "problems", "serving", "memory", "steps")
     return sorted(
         sections, key=lambda section: first.index(section.name) if section.name in first else len(first)
     )
