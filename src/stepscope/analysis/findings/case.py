@@ -68,14 +68,22 @@ class StepTimes:
     @cached_property
     def slices(self) -> pl.DataFrame:
         """The account of the device, with the length of each slice and the name that it is charged to."""
-        mine = self.account.slices.filter(pl.col("device").eq_missing(self.device))
+        return self._named(self.account.slices.filter(pl.col("device").eq_missing(self.device)))
+
+    def slices_in(self, steps: pl.Series) -> pl.DataFrame:
+        """Those of some steps."""
+        mine = pl.col("device").eq_missing(self.device) & pl.col("step").is_in(steps.implode())
+        return self._named(self.account.slices.filter(mine))
+
+    def _named(self, mine: pl.DataFrame) -> pl.DataFrame:
         names = self.trace.events["name"].gather(mine["named_by"])
         return mine.with_columns(ns=pl.col("end_ns") - pl.col("start_ns"), name=names).with_row_index("slice")
 
     @cached_property
     def lengths(self) -> pl.DataFrame:
         """step, ns of all steps, in order."""
-        return self.slices.group_by("step").agg(pl.col("ns").sum()).sort("step")
+        mine = self.account.parts.filter(pl.col("device").eq_missing(self.device))
+        return mine.group_by("step").agg(pl.col("ns").sum()).sort("step")
 
     @cached_property
     def outliers(self) -> pl.DataFrame:

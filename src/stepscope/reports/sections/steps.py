@@ -144,9 +144,11 @@ def _set_basis(steps: Steps, found: Sequence[Basis]) -> None:
 
 
 def _rows(context: RankContext) -> list[StepRow]:
-    parts: dict[tuple[int | None, int], dict[str, int]] = {}
-    for device, step, part, ns in context.parts.select("device", "step", "part", "ns").iter_rows():
-        parts.setdefault((device, step), {})[part] = ns
+    by_step = context.parts.group_by("device", "step").agg("part", "ns").cast({"part": pl.List(pl.String)})
+    parts: dict[tuple[int | None, int], dict[str, int]] = {
+        (device, step): dict(zip(names, times, strict=True))
+        for device, step, names, times in by_step.iter_rows()
+    }
     columns = context.steps.windows.select(
         "device", "step", "start_ns", pl.col("end_ns") - pl.col("start_ns"), "partial"
     )

@@ -38,9 +38,7 @@ def slow_steps(case: Case) -> Finding | None:
     extra = int((slow["ns"] - int(median)).sum() / max(1, len(steps.lengths))) if len(slow) else 0
     if not mean or extra < WORTH_A_FINDING * mean:
         return None
-    inside = steps.slices.filter(
-        pl.col("step").is_in(slow["step"].implode()), ~pl.col("part").is_in(["compute"])
-    )
+    inside = steps.slices_in(slow["step"]).filter(~pl.col("part").is_in(["compute"]))
     names = case.top_names(inside, steps=steps.usual_count)
     called = _called_in_slow_steps(steps)
     mostly = f", mostly in {short_name(names[0]['name'])}" if names and names[0]["name"] else ""
