@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from stepscope.analysis.context import RankContext
+from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.options import Options, parse_steps
 from stepscope.analysis.steps.find import times_in_regions
 from stepscope.analysis.steps.regions import agree_on_region
@@ -90,6 +91,7 @@ def build(
     with ThreadPoolExecutor(_threads(), thread_name_prefix="stepscope-report") as pool:
         for number in ranks:
             context = RankContext(number, profile.trace(number), options, alone=len(ranks) == 1)
+            pool.submit(host_causes, context.whole_trace)  # the account wants them; meanwhile steps are found
             # Side by side: Polars and the native loops leave the interpreter to others while they work.
             asked = [(section, pool.submit(_ask, section, context)) for section in _slowest_first(wanted)]
             for section, answer in asked:
