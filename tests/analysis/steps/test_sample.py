@@ -18,6 +18,8 @@ from stepscope.profiles.load import load
 from stepscope.registers.policy.steps import SAMPLED_FROM_EVENTS
 from stepscope.reports.build import report
 from stepscope.reports.render.brief import as_brief
+from stepscope.reports.render.markdown import as_markdown
+from stepscope.reports.render.terminal import as_text
 from stepscope.reports.sections.findings import of_rank
 from stepscope.trace.trace import Trace
 
@@ -98,7 +100,8 @@ def test_the_report_says_which_steps_findings_are_of() -> None:
     brief = report(SAMPLE, brief=True)
     found = brief.steps.sample
     assert found is not None and found.count < found.of == brief.steps.count
-    assert f"from {found.count} of {found.of} steps" in as_brief(brief)
+    words = f"from {found.count} of {found.of} steps"
+    assert all(words in written for written in (as_brief(brief), as_text(brief), as_markdown(brief)))
     assert report(SAMPLE, sections=["steps"], step=f"{found.first}:").steps.sample is None
 
 
