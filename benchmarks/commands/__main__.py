@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.commands.logs import make_logs
 from benchmarks.commands.timing import Timed, run_once
 from benchmarks.inputs import SHIPPED, Input, kineto_source, repeated, xplane_sources
-from benchmarks.measure import ROOT
+from benchmarks.measure import ROOT, keep_bytecode
 from benchmarks.peers import peer
 from benchmarks.promises import Promise
 
@@ -39,6 +39,7 @@ LISTING = (
 def main() -> int:
     """Reports of both formats beside the peers, and the list of a folder of logs."""
     options = _options()
+    keep_bytecode()
     promises = _kineto(options) + _xplane(options) + _listing(options)
     print()
     for promise in promises:

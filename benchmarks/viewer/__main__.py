@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.inputs import kineto_source, repeated, xplane_sources
-from benchmarks.measure import ROOT, Series, Tool, one_more
+from benchmarks.measure import ROOT, Series, Tool, keep_bytecode, one_more
 from benchmarks.peers import peer
 from benchmarks.promises import Promise
 from benchmarks.viewer.page import Seen, first_figures, look
@@ -29,6 +29,7 @@ ROWS = 60
 def main() -> int:
     """The page over ten million events, and the first view beside XProf's."""
     options = _options()
+    keep_bytecode()
     promises = [] if options.only in ("first-view", "warm-page") else _page(options.events)
     if options.only in (None, "warm-page"):
         promises += _warm_page(options.rounds)

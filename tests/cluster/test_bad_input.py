@@ -12,9 +12,10 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 import stepscope
-from stepscope.cluster import report as by_cluster
+from stepscope.cluster import worth
 from stepscope.cluster.on_dask import address_of
-from stepscope.cluster.report import report, worth_processes
+from stepscope.cluster.report import report
+from stepscope.cluster.worth import worth_processes
 from stepscope.errors import StepscopeError
 from tests.builders.ranks import document, write_ranks
 from tests.cli.inside import stepscope as command
@@ -154,7 +155,7 @@ def test_processes_only_where_they_save_time(ranks: Path, monkeypatch: pytest.Mo
     assert not worth_processes(ranks)
     assert not worth_processes(ranks / "job_rank0.pt.trace.json") and not worth_processes("memory://run")
     assert not worth_processes(ranks / "nowhere") and not worth_processes(ranks.parent / "*.none")
-    monkeypatch.setattr(by_cluster, "WORTH_BYTES", 4 * by_cluster.LIKE_BYTES)
+    monkeypatch.setattr(worth, "WORTH_BYTES", 4 * worth.LIKE_BYTES)
     assert worth_processes(ranks) and worth_processes(str(ranks / "*.json"))
     assert not worth_processes(ranks, "no such run")
     monkeypatch.setattr("os.cpu_count", lambda: 1)

@@ -18,6 +18,7 @@ from stepscope.profiles.profile import Profile
 from stepscope.reports import build as module
 from stepscope.reports.build import RAISE, SECTION_NAMES, chosen_sections, report
 from stepscope.reports.model.report import Report
+from stepscope.reports.render.brief import as_brief
 from stepscope.reports.render.json import as_json
 from stepscope.reports.sections import SECTIONS
 from stepscope.reports.tables.tables import ORDER
@@ -53,6 +54,12 @@ def two_ranks() -> Profile:
 @pytest.fixture(scope="module")
 def of_two_ranks() -> Report:
     return report(Profile("/x", [trace(0), trace(1)], [0, 1]))
+
+
+def test_one_screen_needs_no_more_than_its_own_sections(sample: Profile, of_sample: Report) -> None:
+    brief = report(sample, brief=True)
+    assert as_brief(brief) == as_brief(of_sample)
+    assert of_sample.ops.rows and not brief.ops.rows
 
 
 @cache

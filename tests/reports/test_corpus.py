@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from stepscope.reports.build import report
+from stepscope.reports.render.brief import as_brief
 from stepscope.reports.render.html import as_html
 from stepscope.reports.render.markdown import as_markdown
 from stepscope.reports.render.terminal import as_text
@@ -44,6 +48,11 @@ def test_every_rendering(path: str) -> None:
     assert all(len(line) <= 110 for line in as_text(found, width=110).splitlines())
     assert as_markdown(found).startswith("# ")
     assert len(as_html(found)) < 3_000_000
+
+
+@pytest.mark.parametrize("path", PROFILES)
+def test_one_screen_needs_no_more_than_its_own_sections(path: str) -> None:
+    assert as_brief(report(Path(CORPUS or ".") / path, brief=True)) == as_brief(of(path))
 
 
 @pytest.mark.parametrize(

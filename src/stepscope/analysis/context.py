@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import MutableMapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 from weakref import ref
 
@@ -13,7 +13,7 @@ import polars as pl
 from stepscope.analysis.account.account import Account, account
 from stepscope.analysis.compute.account import ComputeAccount, compute_account
 from stepscope.analysis.critical_path import CriticalPath, critical_path
-from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.case import Case, StepTimes
 from stepscope.analysis.host.causes import share_causes
 from stepscope.analysis.kernels.calls import kernel_calls
 from stepscope.analysis.memory import DeviceMemory, memory_use
@@ -28,6 +28,7 @@ from stepscope.analysis.snapshot.device_memory import memory_of_snapshot
 from stepscope.analysis.snapshot.explain import Explained, explain
 from stepscope.analysis.steps.find import Steps, find_steps, steps_of_events
 from stepscope.analysis.steps.inside import cut_to_windows
+from stepscope.analysis.steps.sample import Excerpt, Sample, choose_sample, cut_sample
 from stepscope.profiles.light import read_light
 from stepscope.trace.graphs import captures, is_graph_launch, named_by_captures
 from stepscope.trace.trace import Trace
@@ -170,7 +171,35 @@ class RankContext:
             plan_of=lambda: cast("RankContext", context()).plan,
             compute_of=lambda: cast("RankContext", context()).compute,
             workload=self.workload.kind,
+            all_steps=self.recorded_steps,
         )
+
+    @shared
+    def recorded_steps(self) -> StepTimes | None:
+        """All steps, of a context that is about a sample of them."""
+        return None
+
+    @shared
+    def sample(self) -> Sample | None:
+        """The consecutive steps that findings are made of; None where they are made of all.
+
+        What ranks do to each other is a matter of all their steps, and so is what a light window says.
+        """
+        is_asked_for = self.options.steps is not None
+        if not self.alone or is_asked_for or self.steps.is_whole or self.light is not None:
+            return None
+        mine = pl.col("device").eq_missing(self.critical_device)
+        windows = self.steps.windows.filter(mine)
+        return choose_sample(self.parts.filter(mine), windows, self.whole_trace.events.height)
+
+    @shared
+    def sampled(self) -> RankContext:
+        """The context of the sample, or this one."""
+        if self.sample is None:
+            return self
+        found = cut_sample(self.named_trace, self.all_steps, self.sample)
+        options = replace(self.options, steps=(self.sample.first, self.sample.last))
+        return SampledContext(self.rank, found.trace, options, self.alone, excerpt=found, whole=ref(self))
 
     @shared
     def workload(self) -> Workload:
@@ -205,6 +234,58 @@ class RankContext:
     def _wanted(self) -> list[int]:
         found = self.all_steps.windows["step"].unique().to_list()
         return found if self.all_steps.is_whole else [step for step in found if self.options.wants(step)]
+
+
+@dataclass
+class SampledContext(RankContext):
+    """Some consecutive steps of a long recording. What a few steps cannot show is asked of all."""
+
+    excerpt: Excerpt = field(kw_only=True)
+    whole: ref[RankContext] = field(kw_only=True)
+
+    @shared
+    def all_steps(self) -> Steps:
+        """The steps of the excerpt, with one before and one after them."""
+        return self.excerpt.steps
+
+    @shared
+    def account(self) -> Account:
+        """That of all steps, as far as it is about these."""
+        slices = self._of_all().account.slices.filter(pl.col("step").is_in(self._wanted()))
+        return Account(self.excerpt.renumber(slices))
+
+    @shared
+    def critical_device(self) -> int | None:
+        """That of all steps."""
+        return self._of_all().critical_device
+
+    @shared
+    def light(self) -> None:
+        """There is none."""
+
+    @shared
+    def memory(self) -> list[DeviceMemory]:
+        """Of the whole recording: it grows from step to step."""
+        return self._of_all().memory
+
+    @shared
+    def snapshots(self) -> list[Explained]:
+        """Those of the recording."""
+        return self._of_all().snapshots
+
+    @shared
+    def workload(self) -> Workload:
+        """By the whole recording."""
+        return self._of_all().workload
+
+    @shared
+    def recorded_steps(self) -> StepTimes | None:
+        """All steps that were recorded."""
+        whole = self._of_all()
+        return StepTimes(whole.trace, whole.steps, whole.account, whole.critical_device)
+
+    def _of_all(self) -> RankContext:
+        return cast("RankContext", self.whole())
 
 
 def with_events(trace: Trace, events: pl.DataFrame) -> Trace:

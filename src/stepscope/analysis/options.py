@@ -21,6 +21,7 @@ class Options:
     ops_by: tuple[str, ...] = ()
     whole: bool = False  # the whole recording as one window, whatever marks steps in it
     must_match: bool = True  # a `step_name` that nothing has is an error
+    brief: bool = False  # for one screen: tables that it takes a name or a share from are of the sample
     region: str | None = None  # what the ranks agreed on, where none was chosen by hand
 
     def of_region(self, region: str | None) -> Options:

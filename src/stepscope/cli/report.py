@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from enum import Enum
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -111,19 +112,23 @@ def report(
     CSV, Markdown and a self-contained HTML page always have all of it.
     """
     with session(quiet, verbose, color) as talk:
+        from msgspec.structs import replace
+
         from stepscope.reports.kept import Asked, find_kept
         from stepscope.reports.render.write import find_renderers, form_of, written
 
         form = output_format or form_of(output)
         rows = find_renderers()[form].rows if limit is None else limit
         ops_by = [each.value for each in by or ()]
+        is_asked = budget is not None or about is not None
+        is_brief = form == "text" and not (full or section or verbose or by or limit is not None or is_asked)
         asked = Asked(
             step=step, step_name=step_name, whole=whole, loaded_rank=rank, limit=rows, ops_by=tuple(ops_by),
             sections=None if section is None else tuple(section),
         )  # fmt: skip
         elsewhere = cluster is not None or workers is not None
         kept = None if no_cache or elsewhere else find_kept(paths, run)
-        known = None if kept is None else kept.get(asked)
+        known = None if kept is None else kept.get_brief(asked) if is_brief else kept.get(asked)
         if known is None:
             _check_sections(section)
         _check_target(form, output, force, section)
@@ -136,13 +141,12 @@ def report(
         elif known is not None:
             found = known
         else:
-            found = _made(talk, paths, rank, run, no_cache, **wanted)
+            found = _made(talk, paths, rank, run, no_cache, is_brief, **wanted)
             if kept is not None:
-                found = kept.keep(asked, found)
-        if budget is not None or about is not None:
+                found = kept.keep(replace(asked, brief=is_brief), found)
+        if is_asked:
             _answer(found, budget, about, output, force)
             return
-        is_brief = form == "text" and not (full or section or verbose or by or limit is not None)
         if is_brief:
             print_brief(talk, found, paths, output, force)
         elif form == "text" and output is None:
@@ -172,30 +176,49 @@ def _answer(found: Report, budget: int | None, about: str | None, output: Path |
 
 def _check_sections(names: list[str] | None) -> None:
     """Before the profile is read: a report that was kept has sections that exist."""
+    if not names:
+        return
     from stepscope.reports.build import chosen_sections
 
     chosen_sections(names)
 
 
 def _made(
-    talk: Talk, paths: list[str], rank: int | None, run: str | None, no_cache: bool, **wanted: Any
+    talk: Talk,
+    paths: list[str],
+    rank: int | None,
+    run: str | None,
+    no_cache: bool,
+    is_brief: bool,
+    **wanted: Any,
 ) -> Report:
     """The report, by several processes where that is faster."""
     from stepscope.profiles.cache.background import postponed
-    from stepscope.reports.build import report as build
 
     many = _by_processes(talk, paths, run=run, cache=not no_cache, **wanted) if rank is None else None
     if many is not None:
         return many
     with postponed():  # the tables are stored when the report is there
+        Thread(target=_import_analysis, daemon=True).start()
         profile = opened(talk, paths, rank, run, no_cache)
         with talk.working("Analysing"):
-            return build(profile, **wanted)
+            from stepscope.reports.build import report as build
+
+            return build(profile, brief=is_brief, **wanted)
+
+
+def _import_analysis() -> None:
+    """While the profile is read: the readers leave the interpreter to others for most of their time."""
+    import stepscope.reports.build
+    import stepscope.reports.render.brief  # noqa: F401
+    from stepscope.analysis.findings.registry import built_in_rules
+
+    built_in_rules()
 
 
 def _by_processes(talk: Talk, path: list[str], **wanted: Any) -> Report | None:
     """The report by a process for each core, where that is faster; None also where nothing of the newest run can be read."""
-    from stepscope.cluster.report import worth_processes
+    from stepscope.cluster.worth import worth_processes
 
     if not worth_processes(path, wanted["run"]):
         return None

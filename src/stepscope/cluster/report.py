@@ -15,8 +15,7 @@ from stepscope.cluster import work
 from stepscope.cluster.place import Here, Place, Progress
 from stepscope.cluster.processes import Processes
 from stepscope.cluster.work import COLLECTIVES, Answer, Task
-from stepscope.errors import StepscopeError, UnreadableFile
-from stepscope.formats import flight_recorder
+from stepscope.errors import UnreadableFile
 from stepscope.profiles.find.catalog import Catalog, Places, choose, scan
 from stepscope.profiles.find.nothing_found import nothing_found
 from stepscope.profiles.find.runs import Entry, Run
@@ -32,10 +31,6 @@ from stepscope.reports.sections.collectives import told_of
 
 if TYPE_CHECKING:
     from distributed import Client
-
-LIKE_BYTES = 2 << 20  # what a rank costs besides reading its bytes, in bytes
-WORTH_BYTES = 64 << 20
-_PATTERN = set("*?[")
 
 
 def report(
@@ -97,33 +92,6 @@ def looked(
     with closing(place_of(where)) as place:
         job = _Job(place, chosen, catalog, options, sections, ranks)
         return job.report(tasks, _in_bytes(progress, chosen) if progress is not None else _quiet)
-
-
-def worth_processes(path: Places, run: str | None = None) -> bool:
-    """Whether processes of their own save time: several ranks on this machine's disks, and enough to read.
-
-    A process takes about a second to start; a small rank takes a third of that, as long as reading some megabytes.
-    """
-    places = [path] if isinstance(path, str | os.PathLike) else list(path)
-    several = len(places) > 1 or any(
-        os.path.isdir(each) or _PATTERN & set(os.fspath(each))  # noqa: PTH112
-        for each in places
-    )
-    if not several or (os.cpu_count() or 1) < 2:
-        return False
-    try:
-        catalog = scan(path)
-        if not catalog.runs:
-            return False
-        chosen = choose(catalog, run)
-    except StepscopeError:
-        return False  # which is told where it is read
-    if all(entry.format_hint == flight_recorder.FORMAT.name for entry in chosen.entries):
-        return False  # dumps are small, and read by processes of their own
-    local = all(entry.filesystem is None for entry in chosen.entries)
-    return (
-        local and len(chosen.entries) > 1 and sum(e.size + LIKE_BYTES for e in chosen.entries) >= WORTH_BYTES
-    )
 
 
 def place_of(where: str | int | Client | None) -> Place:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from stepscope.analysis.context import RankContext
+from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.options import Options, parse_steps
 from stepscope.analysis.steps.find import times_in_regions
 from stepscope.analysis.steps.regions import agree_on_region
@@ -36,6 +37,11 @@ RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of problems
 AT_ONCE = 4
 # Told in every report: what the others are measured by.
 ALWAYS = ("problems", "hang", "steps")
+# What one screen shows, and those of it that give it no more than a name or a share.
+BRIEF = (
+    "problems", "hang", "findings", "breakdown", "serving", "steps", "kernels", "roofline", "device", "memory", "coverage"
+)  # fmt: skip
+SAMPLED = ("kernels", "roofline", "device", "coverage")
 SECTION_NAMES = tuple(section.name for section in SECTIONS)
 
 T = TypeVar("T")
@@ -51,14 +57,17 @@ def report(
     sections: Collection[str] | None = None,
     limit: int = REPORT_ROWS,
     ops_by: Sequence[str] = (),
+    brief: bool = False,
 ) -> Report:
     """The report of a profile, or of the profile at a path or a list of paths.
 
     `step` chooses steps (`"7"`, or `"3:8"` with both ends), `step_name` the annotation that marks them, `rank` some of
     the ranks and `sections` some of the sections; long lists have at most `limit` rows, 0 for all. `ops_by` splits
-    ops further: by scope, shapes, placement or stack.
+    ops further: by scope, shapes, placement or stack. `brief`: only what the report on one screen is made of.
     """
-    options = Options(step_name, parse_steps(step) if step is not None else None, limit, tuple(ops_by), whole)
+    options = Options(
+        step_name, parse_steps(step) if step is not None else None, limit, tuple(ops_by), whole, brief=brief
+    )
     with background.postponed():
         if not isinstance(profile, Profile):
             profile = load(profile, rank=rank)
@@ -74,20 +83,27 @@ def build(
 ) -> Report:
     """The report, rank by rank: what one rank needed is let go before the next one is looked at, and after `also` saw it."""
     ranks = _chosen_ranks(profile, rank)
-    options = _of_one_region(profile, ranks, options)
+    options = _of_one_region(profile, ranks, replace(options, brief=options.brief and len(ranks) == 1))
+    sections = BRIEF if options.brief and sections is None else sections
     wanted = _fitting(profile, chosen_sections(sections, several=len(ranks) > 1))
     failures = Failures()
     found: dict[str, list[Any]] = {section.name: [] for section in wanted}
     with ThreadPoolExecutor(_threads(), thread_name_prefix="stepscope-report") as pool:
         for number in ranks:
             context = RankContext(number, profile.trace(number), options, alone=len(ranks) == 1)
+            pool.submit(host_causes, context.whole_trace)  # the account wants them; meanwhile steps are found
             # Side by side: Polars and the native loops leave the interpreter to others while they work.
-            asked = [(section, pool.submit(section.of_rank, context)) for section in _slowest_first(wanted)]
+            asked = [(section, pool.submit(_ask, section, context)) for section in _slowest_first(wanted)]
             for section, answer in asked:
                 found[section.name] += failures.caught(section, number, answer.result)
             if also is not None:
                 also(context)
     return put_together(profile, options, ranks, wanted, found, failures)
+
+
+def _ask(section: Section, context: RankContext) -> Any:
+    is_sampled = context.options.brief and section.name in SAMPLED
+    return section.of_rank(context.sampled if is_sampled else context)
 
 
 def _of_one_region(profile: Profile, ranks: Sequence[int], options: Options) -> Options:
@@ -167,9 +183,9 @@ def _threads() -> int:
 
 
 def _slowest_first(sections: Sequence[Section]) -> list[Section]:
-    """Findings ask for all that the others ask for, and more, so they take longest. Steps begin with the
-    replay, which findings want after the account."""
-    first = ("findings", "steps")
+    """Findings ask for all that the others ask for, and more, so they take longest. Next those that do not want the account,
+    which is made meanwhile; steps begin with the replay, which findings want after the account."""
+    first = ("findings", "problems", "serving", "memory", "steps")
     return sorted(
         sections, key=lambda section: first.index(section.name) if section.name in first else len(first)
     )

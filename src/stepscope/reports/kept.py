@@ -37,6 +37,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     sections: tuple[str, ...] | None = None
     limit: int = REPORT_ROWS
     ops_by: tuple[str, ...] = ()
+    brief: bool = False
 
     @property
     def name(self) -> str:
@@ -60,6 +61,10 @@ class KeptReports:
             return None if data is None else msgspec.json.decode(data, type=Report)
         except (msgspec.MsgspecError, UnicodeError):
             return None
+
+    def get_brief(self, asked: Asked) -> Report | None:
+        """The report on one screen, or the whole one."""
+        return self.get(msgspec.structs.replace(asked, brief=True)) or self.get(asked)
 
     def get_json(self, asked: Asked) -> bytes | None:
         """The same as JSON."""

@@ -14,8 +14,7 @@ def part_of(trace: Trace, ids: pl.Series, start: int, end: int) -> Trace:
 
     Links stay where both ends do; what else refers to an event that is left out refers to none.
     """
-    number = repeated(None, len(trace.events), pl.UInt32, "number")
-    number = number.scatter(ids, pl.int_range(len(ids), dtype=pl.UInt32, eager=True)) if len(ids) else number
+    number = new_numbers(len(trace.events), ids)
     events = trace.events[ids].with_columns(
         id=pl.int_range(pl.len(), dtype=pl.UInt32), parent=number.gather(trace.events["parent"].gather(ids))
     )
@@ -26,6 +25,12 @@ def part_of(trace: Trace, ids: pl.Series, start: int, end: int) -> Trace:
     within = pl.col("time_ns").is_between(start, end, closed="left")
     tables |= {"events": events, "counters": trace.counters.filter(within)}
     return Trace(tables, {name: _moved(frame, ("event",), number) for name, frame in trace.cold.items()})
+
+
+def new_numbers(count: int, ids: pl.Series) -> pl.Series:
+    """For each of `count` events its number among those with these ids; null for the others."""
+    number = repeated(None, count, pl.UInt32, "number")
+    return number.scatter(ids, pl.int_range(len(ids), dtype=pl.UInt32, eager=True)) if len(ids) else number
 
 
 def _moved(frame: pl.DataFrame, columns: tuple[str, ...], number: pl.Series) -> pl.DataFrame:

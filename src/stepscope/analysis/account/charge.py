@@ -69,7 +69,7 @@ class Charger:
             self._came_next(silent.filter(short), "dispatch"),
             self._in_context(silent.filter(~short)),
         ]
-        return self._with_names(pl.concat(found))
+        return self._with_names(_merged(pl.concat(found)))
 
     def _computed(self, spans: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Without a device, the threads on which programs and graphs run are one: they come first."""
@@ -159,7 +159,10 @@ class Charger:
             "start_ns", "end_ns", gap=pl.int_range(pl.len(), dtype=pl.UInt32), track=pl.lit(self.main, dtype=pl.UInt32)
         )  # fmt: skip
         pieces = self.timeline.cut(rows)
-        asked = self._with_quiet(pieces)
+        acting = self.acts.gather(pieces["event"]).fill_null(False)
+        acted = pieces.filter(acting)
+        acted = acted.with_columns(gap=elsewhere["gap"].gather(acted["gap"]))
+        asked = self._with_quiet(pieces.filter(~acting))
         own = elsewhere[asked["gap"]]
         # Whichever of the two goes on first is what the host was working up to.
         sooner = asked["until_ns"] < own["until_ns"]
@@ -169,9 +172,8 @@ class Charger:
             until_ns=pl.min_horizontal(asked["until_ns"], own["until_ns"]),
             next=pl.when(sooner).then(asked["next"]).otherwise(own["next"]),
         )
-        acting = self.acts.gather(both["event"]).fill_null(False)
-        left = pl.concat([silent.filter(pl.col("track") == self.main), both.filter(~acting)])
-        return left, self._acted(both.filter(acting))
+        left = pl.concat([silent.filter(pl.col("track") == self.main), both])
+        return left, self._acted(acted)
 
     def _came_next(self, pieces: pl.DataFrame, given: str) -> pl.DataFrame:
         """Pieces of one part, named by the event that came next."""
@@ -241,6 +243,20 @@ class Charger:
         framework = self._came_next(pieces.filter(cause.is_not_null() & ~by_user), "dispatch")
         unknown = self._came_next(pieces.filter(cause.is_null()), "unexplained")
         return pl.concat([waiting, named, framework, unknown])
+
+
+def _merged(pieces: pl.DataFrame) -> pl.DataFrame:
+    """Pieces that follow one another and say the same, as one: a call's name may stand for all that it calls."""
+    same = pl.all_horizontal(
+        pl.col("start_ns") == pl.col("end_ns").shift(),
+        *(
+            pl.col(name).eq_missing(pl.col(name).shift())
+            for name in ("gap", "part", "named_by", "detail", "thread")
+        ),
+    )
+    begins = pieces.select(~same.fill_null(False)).to_series()
+    ends = begins.shift(-1, fill_value=True)
+    return pieces.filter(begins).with_columns(pieces["end_ns"].filter(ends))
 
 
 def _without(silent: pl.DataFrame, claimed: pl.DataFrame) -> pl.DataFrame:

@@ -8,6 +8,8 @@ because of it. Long user code, input and the like stay what they are.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import polars as pl
 
 from stepscope.analysis.account.charge import COLUMNS, Charger
@@ -28,9 +30,12 @@ def explain(trace: Trace, steps: Steps, work: pl.DataFrame, gaps: pl.DataFrame) 
     """The gaps in slices with part, named_by, detail and thread. `work` is in time order, `gaps` lie between it."""
     charger = Charger(trace, steps, host_only=work.is_empty())
     main = charger.main
-    led = _with_launch(trace, work, gaps, main)
-    host, device = _split(led)
-    charged = _charged_to_waits(trace, steps, charger.charge(host), led, main)
+    with ThreadPoolExecutor(1, thread_name_prefix="stepscope-account") as pool:
+        waits = pool.submit(unrecorded_waits, trace, steps)  # they do not depend on each other
+        led = _with_launch(trace, work, gaps, main)
+        host, device = _split(led)
+        pieces = charger.charge(host)
+    charged = _charged_to_waits(trace, waits.result(), pieces, led, main)
     charged = _profiler_overhead(trace, charged)
     both = pl.concat([charged.select(COLUMNS), _queued(trace, device).select(COLUMNS)])
     return _unrecorded(trace, work, both)
@@ -108,11 +113,10 @@ def _blame_of_silence(silent: pl.DataFrame, begins: pl.DataFrame) -> pl.DataFram
 
 
 def _charged_to_waits(
-    trace: Trace, steps: Steps, pieces: pl.DataFrame, led: pl.DataFrame, main: int
+    trace: Trace, silent: pl.DataFrame, pieces: pl.DataFrame, led: pl.DataFrame, main: int
 ) -> pl.DataFrame:
     """In a gap that began while the host waited for the device, the time until more work came is the wait's."""
     causes = host_causes(trace)
-    silent = unrecorded_waits(trace, steps)
     if pieces.is_empty() or not (causes["waits"].any() or len(silent)):
         return pieces
     begins = led.select("gap", "start_ns", "track")

@@ -106,13 +106,15 @@ def _silences(trace: Trace, steps: Steps, main: int) -> pl.DataFrame:
     )
     timeline = Timeline(trace, speaking)
     pieces = timeline.cut(span)
-    event = pieces["event"]
-    own = event.is_null() | causes["own"].gather(event).fill_null(False)
+    pieces = pieces.filter(
+        pl.col("end_ns") - pl.col("start_ns") > LEAST_WAIT_NS,
+        pieces["event"].is_null() | causes["own"].gather(pieces["event"]).fill_null(False),
+    )
     # In no frame, the thread waits for what the call before it started.
     before = _segments_before(pieces, int(timeline.first[main]))
     named = causes["named_by"].gather(
-        pl.select(pl.coalesce(event, timeline.owner.gather(before))).to_series()
+        pl.select(pl.coalesce(pieces["event"], timeline.owner.gather(before))).to_series()
     )
     return pieces.with_columns(
         named_by=named, place=trace.events["name"].gather(named).cast(pl.String).fill_null("")
-    ).filter(own, pl.col("end_ns") - pl.col("start_ns") > LEAST_WAIT_NS)
+    )

@@ -59,6 +59,53 @@ class Gain:
 
 
 @dataclass
+class StepTimes:
+    """The account of steps on one device, each slice with its length and name; which of the steps are slow."""
+
+    trace: Trace
+    steps: Steps
+    account: Account
+    device: int | None
+
+    @cached_property
+    def slices(self) -> pl.DataFrame:
+        """The account of the device, with the length of each slice and the name that it is charged to."""
+        return self._named(self.account.slices.filter(pl.col("device").eq_missing(self.device)))
+
+    def slices_in(self, steps: pl.Series) -> pl.DataFrame:
+        """Those of some steps."""
+        mine = pl.col("device").eq_missing(self.device) & pl.col("step").is_in(steps.implode())
+        return self._named(self.account.slices.filter(mine))
+
+    def _named(self, mine: pl.DataFrame) -> pl.DataFrame:
+        names = self.trace.events["name"].gather(mine["named_by"])
+        return mine.with_columns(ns=pl.col("end_ns") - pl.col("start_ns"), name=names).with_row_index("slice")
+
+    @cached_property
+    def lengths(self) -> pl.DataFrame:
+        """step, ns of all steps, in order."""
+        mine = self.account.parts.filter(pl.col("device").eq_missing(self.device))
+        return mine.group_by("step").agg(pl.col("ns").sum()).sort("step")
+
+    @cached_property
+    def outliers(self) -> pl.DataFrame:
+        """Slow steps (stepscope.statistics.slow_steps); none where there are too few steps."""
+        return outliers(self.lengths)
+
+    @property
+    def usual_count(self) -> int:
+        """Steps that are not slow."""
+        return max(1, len(self.lengths) - len(self.outliers))
+
+    @cached_property
+    def mean_ns(self) -> float | None:
+        """Of all whole steps, as recorded."""
+        mine = pl.col("device").eq_missing(self.device) & ~pl.col("partial")
+        whole = self.steps.windows.filter(mine).select(pl.col("end_ns") - pl.col("start_ns")).to_series()
+        return cast("float | None", whole.mean())
+
+
+@dataclass
 class Case:
     """Everything that a rule may ask about one rank's critical device."""
 
@@ -81,6 +128,7 @@ class Case:
     )  # the fixes of those that a replay judged, by code
     claims: list[pl.Series] = field(default_factory=list)  # the slices of each claim, in their order
     owned: dict[str, list[pl.Series]] | None = None  # the claims of each finding, when the rules are applied
+    all_steps: StepTimes | None = None  # of the recording, where the case is about a sample of them
 
     @property
     def has_device(self) -> bool:
@@ -115,21 +163,34 @@ class Case:
         return find_loops(self.trace)
 
     @cached_property
+    def own(self) -> StepTimes:
+        """The steps that the case is about."""
+        return StepTimes(self.trace, self.steps, self.account, self.device)
+
+    @property
+    def recorded(self) -> StepTimes:
+        """All steps of the recording: how slow some of them are, and how long they are, is asked of these."""
+        return self.all_steps or self.own
+
+    @property
     def all_slices(self) -> pl.DataFrame:
         """The account of the device, with the length of each slice and the name that it is charged to."""
-        mine = self.account.slices.filter(pl.col("device").eq_missing(self.device))
-        names = self.trace.events["name"].gather(mine["named_by"])
-        return mine.with_columns(ns=pl.col("end_ns") - pl.col("start_ns"), name=names).with_row_index("slice")
+        return self.own.slices
 
-    @cached_property
+    @property
     def lengths(self) -> pl.DataFrame:
         """step, ns of all steps of this device, in order."""
-        return self.all_slices.group_by("step").agg(pl.col("ns").sum()).sort("step")
+        return self.own.lengths
 
     @cached_property
     def outliers(self) -> pl.DataFrame:
-        """Slow steps (stepscope.statistics.slow_steps); none where there are too few steps."""
-        return outliers(self.lengths)
+        """Those of the steps that are slow among all that were recorded."""
+        slow = self.recorded.outliers
+        return (
+            slow
+            if self.all_steps is None
+            else slow.filter(pl.col("step").is_in(self.lengths["step"].implode()))
+        )
 
     @cached_property
     def slices(self) -> pl.DataFrame:
@@ -170,9 +231,7 @@ class Case:
     @cached_property
     def basis(self) -> Basis:
         """How long a step takes, over all whole steps of this device."""
-        mine = pl.col("device").eq_missing(self.device) & ~pl.col("partial")
-        whole = self.steps.windows.filter(mine).select(pl.col("end_ns") - pl.col("start_ns")).to_series()
-        mean = cast("float | None", whole.mean())
+        mean = self.recorded.mean_ns
         return step_basis(self.trace, self.step_ns if mean is None else mean, self.steps.source)
 
     @cached_property
@@ -187,7 +246,7 @@ class Case:
         """
         if is_broken(self.trace) or self.basis.ns <= 0:
             return Gain(0, Interval(), None)
-        usual = 1.0 if of_all else self.step_count / max(1, len(self.lengths))
+        usual = 1.0 if of_all else self.recorded.usual_count / max(1, len(self.recorded.lengths))
         # The less is left, the more of it was never seen alone.
         noise = self._noise + self._replay_error * (1 - left.mid) if left.mid < 1 else 0.0
         shares = [
@@ -270,12 +329,14 @@ class Case:
         most = int(by_step.sort()[-1]) if len(by_step) else 0
         return self.step_count >= STEPS_TO_KNOW_WARM_UP and most > NEARLY_ALL * int(by_step.sum())
 
-    def top_names(self, owned: pl.DataFrame, count: int = TOP_NAMES) -> list[dict[str, Any]]:
-        """The names that the time is charged to, largest first."""
+    def top_names(
+        self, owned: pl.DataFrame, count: int = TOP_NAMES, steps: int | None = None
+    ) -> list[dict[str, Any]]:
+        """The names that the time is charged to, largest first; `steps` are those that it is from, if not the usual ones."""
         summed = owned.group_by("name").agg(pl.col("ns").sum()).cast({"name": pl.String})
         ranked = summed.sort(["ns", "name"], descending=[True, False])
         return [
-            {"name": name, "ns_per_step": int(ns / self.step_count)}
+            {"name": name, "ns_per_step": int(ns / (steps or self.step_count))}
             for name, ns in ranked.head(count).iter_rows()
         ]
 
@@ -296,5 +357,5 @@ class Case:
 
     def of_step(self, ns: float) -> str:
         """`ns` in words: how long, and which share of the step."""
-        which = "usual step" if len(self.outliers) else "step"
+        which = "usual step" if len(self.recorded.outliers) else "step"
         return f"{duration(ns)} of {duration(self.step_ns)} per {which} ({ns / self.step_ns:.0%})"

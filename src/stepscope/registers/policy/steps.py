@@ -119,3 +119,27 @@ EVEN_WORK = policy(
     unit="× an equal share of the work",
     why="that the typical period has to launch: with less, something repeats beside the work, such as a copy of the input",
 )
+SAMPLED_FROM_EVENTS = policy(
+    "SAMPLED_FROM_EVENTS",
+    400_000,
+    unit="events",
+    why="a shorter recording is analysed within two seconds, and findings look at all of its steps",
+)
+SAMPLE_EVENTS = policy(
+    "SAMPLE_EVENTS",
+    100_000,
+    unit="events",
+    why="in the steps that findings look at: fewer save no time that anyone would notice",
+)
+SAMPLE_STEPS = policy(
+    "SAMPLE_STEPS",
+    16,
+    unit="steps",
+    why="that findings look at, at least: enough for medians and for steps of two kinds",
+)
+SAMPLE_DIFFERS = policy(
+    "SAMPLE_DIFFERS",
+    0.02,
+    unit="share of the step",
+    why="by which the account of these steps may differ from that of all: less than a finding needs to be shown",
+)

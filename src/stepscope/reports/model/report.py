@@ -159,6 +159,15 @@ class Unprofiled(msgspec.Struct, kw_only=True):
     host_ns: int | None = None
 
 
+class StepSample(msgspec.Struct, kw_only=True):
+    """The consecutive steps that findings are made of, `count` of all `of`; their account is like that of all steps."""
+
+    first: int
+    last: int
+    count: int
+    of: int
+
+
 class Steps(msgspec.Struct, kw_only=True):
     """All steps; the figures leave partial ones out and are over each rank's critical device.
 
@@ -193,6 +202,7 @@ class Steps(msgspec.Struct, kw_only=True):
     unprofiled: Unprofiled | None = None
     sentence: str = ""  # the basis in words: a part of the sentence that opens every rendering
     partial: int = 0
+    sample: StepSample | None = None  # of a long recording: what findings are made of
     outliers: int = 0
     critical_devices: dict[str, int | None] = {}  # by rank
     rows: list[StepRow] = []

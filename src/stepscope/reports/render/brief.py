@@ -26,7 +26,15 @@ from stepscope.reports.tables.tables import tables_of
 from stepscope.reports.wording.headline import about_line, is_of_dumps
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.sentence import opening
-from stepscope.reports.wording.summary import basis, in_order, longest_names, own_steps, speedup, together
+from stepscope.reports.wording.summary import (
+    basis,
+    in_order,
+    longest_names,
+    own_steps,
+    sampled,
+    speedup,
+    together,
+)
 from stepscope.reports.wording.unknown import what_is_unknown
 from stepscope.reports.wording.values import share
 from stepscope.safe import safe
@@ -190,7 +198,9 @@ def _findings(report: Report, width: int, most: int, fix_lines: int) -> list[Tex
         return []
     first = report.findings[:most]
     count = f"{len(first)} of {len(report.findings)} findings" if len(report.findings) > len(first) else ""
-    found = list(_heading("what to change", "; ".join(filter(None, [count, _every(report)])), width))
+    found = list(
+        _heading("what to change", "; ".join(filter(None, [count, sampled(report), _every(report)])), width)
+    )
     for number, finding in enumerate(first, 1):
         found += _finding(number, finding, width, fix_lines)
     return found

@@ -14,7 +14,7 @@ from stepscope.reports.wording.facts import VERDICT, facts_of
 from stepscope.reports.wording.headline import figures, title
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.sentence import opening
-from stepscope.reports.wording.summary import basis, gain, in_order, longest_names, own_steps
+from stepscope.reports.wording.summary import basis, gain, in_order, longest_names, own_steps, sampled
 from stepscope.reports.wording.values import framework, share, shown
 from stepscope.safe import safe
 
@@ -76,6 +76,8 @@ def _findings(report: Report, _: str, limit: int) -> Iterator[str]:
     if not report.findings:
         return
     yield from _heading("findings")
+    if made_of := sampled(report):
+        yield from (f"Found {made_of}.", "")
     kept = report.findings[:limit] if limit else report.findings
     yield from (_finding(number, finding) for number, finding in enumerate(kept, 1))
     yield from _cut(len(report.findings), len(kept))

@@ -12,7 +12,15 @@ from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Repor
 from stepscope.reports.render.text_grid import bar, fold, lines, sparkline
 from stepscope.reports.wording.facts import inflation
 from stepscope.reports.wording.parts import part
-from stepscope.reports.wording.summary import basis, gain, in_order, longest_names, own_steps, together
+from stepscope.reports.wording.summary import (
+    basis,
+    gain,
+    in_order,
+    longest_names,
+    own_steps,
+    sampled,
+    together,
+)
 from stepscope.reports.wording.values import share
 from stepscope.safe import safe
 
@@ -77,7 +85,7 @@ def findings(report: Report, width: int, limit: int) -> Iterator[Text]:
     """Ranked as the report ranks them, each with what it saves and what to change."""
     if not report.findings:
         return
-    yield from heading("what to change")
+    yield from heading("what to change", sampled(report))
     kept = report.findings[:limit] if limit else report.findings
     for number, finding in enumerate(kept, 1):
         yield from _finding(number, finding, width)

@@ -27,7 +27,7 @@ def of_rank(context: RankContext) -> OfRank:
     """The findings on the rank's critical device."""
     if context.steps.windows.is_empty():
         return OfRank(context.rank, apply_memory_rules(context.case) if context.snapshots else [], None)
-    case = context.case
+    case = context.sampled.case
     found = apply_rules(case)
     if context.steps.is_whole:
         # Much of a recording is before and after the job: idle time without a cause is no advice.

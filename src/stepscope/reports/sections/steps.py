@@ -12,8 +12,9 @@ from stepscope.analysis.basis import UNPROFILED, Basis, step_basis
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.analysis.parts import BUSY_PARTS
+from stepscope.analysis.steps.sample import Sample
 from stepscope.analysis.steps.work import busy_time
-from stepscope.reports.model.report import StepRow, Steps, Unprofiled
+from stepscope.reports.model.report import StepRow, Steps, StepSample, Unprofiled
 from stepscope.reports.sections.section import Section
 from stepscope.reports.wording.basis import sentence
 from stepscope.statistics.slow_steps import slow_limit
@@ -38,6 +39,7 @@ class RankSteps:
     region: str | None = None
     regions: tuple[str, ...] = ()
     basis: Basis | None = None
+    sample: Sample | None = None
 
     def own(self) -> list[StepRow]:
         """The rows of the critical device, without partial steps."""
@@ -54,8 +56,8 @@ class Inflation:
 
 def inflation(context: RankContext) -> Inflation | None:
     """By the unprofiled steps that the capture timed, else by the replay without the profiler's cost per event."""
-    recorded = context.plan.as_recorded().step_ns()
-    without = context.plan.step_ns()
+    plan = context.sampled.plan
+    recorded, without = plan.as_recorded().step_ns(), plan.step_ns()
     capture = context.trace.info.capture
     profiled, unprofiled = capture.get("profiled_step_ns"), capture.get("unprofiled_step_ns")
     if isinstance(profiled, int | float) and isinstance(unprofiled, int | float) and unprofiled > 0:
@@ -75,7 +77,7 @@ def of_rank(context: RankContext) -> RankSteps:
     found = RankSteps(
         steps.source, steps.name, context.critical_device, rows, slowed, steps.confidence, steps.pieces,
         steps.warm_up, steps.warm_ups, int(busy["ns"].sum()), busy_time(context.whole_trace),
-        steps.region, steps.regions,
+        steps.region, steps.regions, sample=context.sample,
     )  # fmt: skip
     limit = slow_limit([row.duration_ns for row in found.own()])
     own = [row.duration_ns for row in found.own()]
@@ -114,6 +116,8 @@ def joined(ranks: Sequence[RankSteps], options: Options) -> Mapping[str, Any]:
         inflation_source=slowed.source if slowed else None,
         **(asdict(figures) if figures else {}),
     )
+    if marked is not None and marked.sample is not None:
+        steps.sample = StepSample(**asdict(marked.sample))
     _set_basis(steps, [rank.basis for rank in ranks if rank.basis is not None])
     steps.sentence = sentence(steps)
     return {"steps": steps}
@@ -140,9 +144,11 @@ def _set_basis(steps: Steps, found: Sequence[Basis]) -> None:
 
 
 def _rows(context: RankContext) -> list[StepRow]:
-    parts: dict[tuple[int | None, int], dict[str, int]] = {}
-    for device, step, part, ns in context.parts.select("device", "step", "part", "ns").iter_rows():
-        parts.setdefault((device, step), {})[part] = ns
+    by_step = context.parts.group_by("device", "step").agg("part", "ns").cast({"part": pl.List(pl.String)})
+    parts: dict[tuple[int | None, int], dict[str, int]] = {
+        (device, step): dict(zip(names, times, strict=True))
+        for device, step, names, times in by_step.iter_rows()
+    }
     columns = context.steps.windows.select(
         "device", "step", "start_ns", pl.col("end_ns") - pl.col("start_ns"), "partial"
     )

@@ -41,6 +41,12 @@ def basis(report: Report) -> str:
     return over + (f" on {ranks:,} ranks" if ranks > 1 else "")
 
 
+def sampled(report: Report) -> str:
+    """Which steps the findings are made of, where these are not all."""
+    found = report.steps.sample
+    return f"from {found.count:,} of {found.of:,} steps" if found is not None else ""
+
+
 def in_order(rows: list[BreakdownRow]) -> list[BreakdownRow]:
     """What keeps the device busy first, then what keeps it idle, the longest first."""
     return sorted(rows, key=lambda row: (not part(row.part).is_busy, -row.ns))

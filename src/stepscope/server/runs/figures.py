@@ -131,7 +131,7 @@ class KeptFigures:
                 return msgspec.json.decode(data, type=RunFigures)
         except (msgspec.MsgspecError, UnicodeError):
             pass
-        made = kept.get(Asked())
+        made = kept.get_brief(Asked())
         return None if made is None else self._noted(kept, figures_of(made))
 
     def keep(self, listed: ListedRun, figures: RunFigures) -> None:

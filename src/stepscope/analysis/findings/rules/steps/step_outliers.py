@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.case import Case, StepTimes
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.host.functions import functions_of_slow_steps
@@ -31,17 +31,16 @@ def find(case: Case) -> Finding | None:
 
 def slow_steps(case: Case) -> Finding | None:
     """What steps that take much longer than the others cost, if that is enough to show."""
-    slow = case.outliers
-    median = take_median(case.lengths["ns"])
-    mean = take_mean(case.lengths["ns"])
-    extra = int((slow["ns"] - int(median)).sum() / max(1, len(case.lengths))) if len(slow) else 0
+    steps = case.recorded
+    slow = steps.outliers
+    median = take_median(steps.lengths["ns"])
+    mean = take_mean(steps.lengths["ns"])
+    extra = int((slow["ns"] - int(median)).sum() / max(1, len(steps.lengths))) if len(slow) else 0
     if not mean or extra < WORTH_A_FINDING * mean:
         return None
-    inside = case.all_slices.filter(
-        pl.col("step").is_in(slow["step"].implode()), ~pl.col("part").is_in(["compute"])
-    )
-    names = case.top_names(inside)
-    called = _called_in_slow_steps(case)
+    inside = steps.slices_in(slow["step"]).filter(~pl.col("part").is_in(["compute"]))
+    names = case.top_names(inside, steps=steps.usual_count)
+    called = _called_in_slow_steps(steps)
     mostly = f", mostly in {short_name(names[0]['name'])}" if names and names[0]["name"] else ""
     share = extra / mean
     gain = case.gain(Interval(1 - share, 1 - share, 1 - ACCOUNT_SAVES_LEAST * share), of_all=True)
@@ -59,12 +58,12 @@ def slow_steps(case: Case) -> Finding | None:
     )
 
 
-def _called_in_slow_steps(case: Case) -> list[dict[str, Any]]:
+def _called_in_slow_steps(steps: StepTimes) -> list[dict[str, Any]]:
     """Functions that run in the slow steps alone, with what they take of each, where that explains most of it."""
-    found = functions_of_slow_steps(case.trace, case.steps.host, case.outliers["step"])
-    longer = take_mean(case.outliers["ns"]) - take_median(case.lengths["ns"])
+    found = functions_of_slow_steps(steps.trace, steps.steps.host, steps.outliers["step"])
+    longer = take_mean(steps.outliers["ns"]) - take_median(steps.lengths["ns"])
     alone = found.filter(pl.col("only_slow"), pl.col("extra_ns") >= MAJORITY * longer)
-    share = len(case.outliers) / max(1, len(case.lengths))
+    share = len(steps.outliers) / max(1, len(steps.lengths))
     rows = alone.head(TOP_NAMES).select("name", "extra_ns").iter_rows()
     return [{"name": name, "ns_per_step": int(ns * share)} for name, ns in rows]
 
@@ -82,8 +81,9 @@ def _length_of(slow: pl.DataFrame) -> str:
 
 def are_first(case: Case) -> bool:
     """Whether the slow steps are the few that the recording begins with, of many."""
-    first = case.lengths.sort("step")["step"].head(len(case.outliers))
-    return len(first) <= WARM_UP_STEPS and set(first) == set(case.outliers["step"])
+    slow = case.recorded.outliers["step"]
+    first = case.recorded.lengths.sort("step")["step"].head(len(slow))
+    return len(first) <= WARM_UP_STEPS and set(first) == set(slow)
 
 
 RULE: Rule[Case] = Rule(
