@@ -8,6 +8,7 @@ import { duration, share, signed, size } from "../../text/format.js";
 import { latest } from "../../shell/latest.js";
 import { lifetimes } from "./lifetimes.js";
 import { liveAt } from "./live.js";
+import { snapshotView } from "./snapshot.js";
 import { empty, failure } from "../../shell/notice.js";
 import { choice, facts, fullest, pageHead, whereOf } from "../../ui/pieces.js";
 import { integer } from "../../shell/route.js";
@@ -87,6 +88,7 @@ function device(context, found, name) {
     ["fragmentation", found.fragmentation === null ? null : share(found.fragmentation)],
     ["of the peak known", found.known_share === null ? null : share(found.known_share)],
   ]);
+  if (found.source === "snapshot") return [told, found.note ? h("p", { class: "sub" }, found.note) : null, snapshotView(context, found, name)];
   const live = h("div", {});
   const atPeak = () => fill(live, ...liveAt(`Live at the peak of ${name}`, allocations(context, found, null), found.at_peak, found.peak_bytes, found.at_peak_total));
   atPeak();
