@@ -46,7 +46,7 @@ def test_a_click_on_a_block_shows_its_stack(show: Show, site: Site) -> None:
     page.mouse.click(*page.evaluate(BOX_OF, wanted["address"]))
     about = page.locator(".block-about")
     expect(about).to_have_attribute("data-block", wanted["address"])
-    expect(about).to_contain_text("16 MiB · parameter · train.py:5")
+    expect(about).to_contain_text("16.0 MiB · parameter · train.py:5")
     expect(about.locator(".frames li").first).to_contain_text("convert")
     expect(about.locator(".frames li").last).to_contain_text("train.py:5")
     page.wait_for_url(f"**block={wanted['address']}*")
@@ -67,7 +67,7 @@ def test_free_blocks_are_there_by_keyboard(show: Show, site: Site) -> None:
     page.locator(".segments").focus()
     page.keyboard.press("End")
     expect(page.locator(".segments")).to_have_attribute("data-block", free["address"])
-    expect(page.locator(".segments [aria-live]")).to_contain_text("17 MiB · free")
+    expect(page.locator(".segments [aria-live]")).to_contain_text("17.0 MiB · free")
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".segments [aria-live]")).to_contain_text("train.py:14")
     page.keyboard.press("Enter")
@@ -83,7 +83,7 @@ def test_a_tip_tells_size_kind_and_line(show: Show, site: Site) -> None:
     page.mouse.move(*page.evaluate(BOX_OF, wanted["address"]))
     until(
         page,
-        "document.querySelector('.segments').dataset.tip?.startsWith('16 MiB · activation · train.py:10')",
+        "document.querySelector('.segments').dataset.tip?.startsWith('16.0 MiB · activation · train.py:10')",
     )
 
 

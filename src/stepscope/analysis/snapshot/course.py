@@ -19,7 +19,7 @@ class Course:
 
 
 def take_course(history: History, start: int, end: int, bins: int) -> Course:
-    """The highest and the last event of each of so many equal times between start and end."""
+    """The highest and the last event of each of the `bins` equal intervals between start and end."""
     places = _choose_places(history.rows, start, end, bins)
     shown = history.rows[places]
     changes = _list_changes(history)

@@ -72,7 +72,7 @@ class Values:
     @cython.cfunc
     @cython.exceptval(-9)
     def _number_at(self, width: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """An argument of an opcode: so many bytes, the lowest first."""
+        """An argument of an opcode: `width` bytes, the lowest first."""
         found: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t
         if self.at + width > self.end:

@@ -69,8 +69,8 @@ export function pieceAt(rects, x, y) {
 export function pieceBeside(pieces, at, key) {
   if (!pieces.length) return null;
   const place = at ? pieces.indexOf(at) : -1;
-  if (key === "Home" || place < 0) return pieces[0];
   if (key === "End") return pieces[pieces.length - 1];
+  if (key === "Home" || place < 0) return pieces[0];
   if (key === "ArrowRight") return pieces[Math.min(pieces.length - 1, place + 1)];
   if (key === "ArrowLeft") return pieces[Math.max(0, place - 1)];
   const step = key === "ArrowDown" ? 1 : -1; // the next segment

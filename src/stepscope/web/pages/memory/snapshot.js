@@ -63,7 +63,9 @@ class View {
     this.about = h("div", { class: "block-about", role: "status" });
     this.stacks = h("div", {});
     this.live = h("div", {});
-    this.element = h("div", { class: "snapshot" }, this.course, this.map, this.about, this.stacks, this.live);
+    // Above the figure, whose words go when it loses the focus: a button below it would move away under the pointer.
+    this.back = h("div", { class: "row" });
+    this.element = h("div", { class: "snapshot" }, this.back, this.course, this.map, this.about, this.stacks, this.live);
     void this.loadCourse();
     void this.look();
   }
@@ -97,7 +99,7 @@ class View {
       unit: `${unit} over ${timeUnit}`,
       help: "page/memory",
       height: 300,
-      note: `Of each stretch of time its highest and its last moment are drawn. Click, or press Enter on a mark, to see the segments, the stacks and what was live then.${course.failures.length ? ` The red line is the failed request for ${size(course.failures[course.failures.length - 1].asked)}.` : ""}`,
+      note: `The highest and the last moment of each interval are drawn. Click, or press Enter on a mark, to see the segments, the stacks and what was live then.${course.failures.length ? ` The red line is the failed request for ${size(course.failures[course.failures.length - 1].asked)}.` : ""}`,
       draw: (tone) => ({
         data: [
           ...Object.entries(course.kinds).map(([kind, values]) => ({
@@ -136,6 +138,7 @@ class View {
       const block = this.context.params.get("block") ?? undefined;
       const [moment, flame] = await this.only(Promise.all([this.ask("moment", { at, block: /^[0-9a-f]{1,16}$/.test(block ?? "") ? block : undefined }), this.ask("flame", { at })]));
       fill(this.about);
+      fill(this.back, this.moment === null ? null : h("button", { type: "button", onclick: () => this.choose(null) }, "Back to the snapshot"));
       fill(this.map, ...this.drawSegments(moment));
       fill(this.stacks, ...this.drawFlame(flame, moment));
       fill(this.live, ...liveAt(this.when("Live"), () => null, moment.rows, moment.bytes, moment.total));
@@ -153,8 +156,7 @@ class View {
 
   /** @param {Moment} moment */
   drawSegments(moment) {
-    const back = this.moment === null ? null : h("button", { type: "button", onclick: () => this.choose(null) }, "Back to the snapshot");
-    const title = [heading(`${this.when("Segments")}: ${count(moment.segments.length)}`, "page/memory"), back];
+    const title = [heading(`${this.when("Segments")}: ${count(moment.segments.length)}`, "page/memory")];
     if (!moment.segments.length) return [...title, empty("No segments.", SEGMENTS)];
     const pieces = piecesOf(moment.pieces);
     const map = new SegmentMap({ segments: moment.segments, pieces, tint, words: wordsOf, onSelect: (piece) => this.select(piece) });
