@@ -24,6 +24,7 @@ import { SegmentMap } from "./map.js";
 /** @typedef {{ at: number | null, bytes: number, blocks: number, segments: import("./map.js").Segment[], segments_left_out: number, pieces: { columns: string[], rows: any[][] }, rows: any[], total: number }} Moment */
 
 const HISTORY = "Record it: torch.cuda.memory._record_memory_history(max_entries=100_000) before the model is made, then _dump_snapshot(). stepscope run and stepscope.profile do so by themselves.";
+const ONE_MOMENT = "A device memory profile of JAX is of one moment. Save several, and compare two with: stepscope diff BEFORE AFTER";
 const STACKS = "Record them: torch.cuda.memory._record_memory_history(stacks=\"python\"), before the model is made.";
 const SEGMENTS = "The file has a history alone, or what is live without addresses: torch.cuda.memory._dump_snapshot() writes the segments, too.";
 
@@ -45,13 +46,14 @@ export function wordsOf(piece) {
 }
 
 /** Everything about one device. @param {Context} context @param {MemoryDevice} found @param {string} name */
-export function snapshotView(context, found, name) {
-  return new View(context, found, name).element;
+export function snapshotView(context, found, name, isJax = false) {
+  return new View(context, found, name, isJax).element;
 }
 
 class View {
   /** @param {Context} context @param {MemoryDevice} found @param {string} name */
-  constructor(context, found, name) {
+  constructor(context, found, name, isJax = false) {
+    this.isJax = isJax;
     this.context = context;
     this.found = found;
     this.name = name;
@@ -80,7 +82,7 @@ class View {
     try {
       /** @type {Course} */
       const answer = await this.ask("course");
-      fill(this.course, answer.time_ns.length > 1 ? this.drawCourse(answer) : empty("No history.", HISTORY));
+      fill(this.course, answer.time_ns.length > 1 ? this.drawCourse(answer) : empty("No history.", this.isJax ? ONE_MOMENT : HISTORY));
     } catch (error) {
       if (!isLeft(error)) fill(this.course, failure(error, () => void this.loadCourse()));
     }
