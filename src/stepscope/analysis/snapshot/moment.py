@@ -96,7 +96,7 @@ def _given_back(blocks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_gaps(placed: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
-    """What lies between the blocks, and before and behind them, is free."""
+    """The blocks, and the free memory between, before and behind them."""
     edges = placed.select("segment", "address", end=pl.col("address") + pl.col("bytes").cast(pl.UInt64))
     starts = segments.select("segment", address="segment", end="segment")
     stops = segments.select(

@@ -268,7 +268,7 @@ class Machine(Values):
     @cython.cfunc
     @cython.exceptval(-9)
     def _extend(self, low: cython.Py_ssize_t) -> cython.int:
-        """Append what lies from `low` on to the list below it."""
+        """Append the values from `low` on to the list below them."""
         which: cython.Py_ssize_t
         kind: cython.uchar = _PYTHON
         if low < 1 or low > self.top or self.tags[low - 1] != _LIST:
@@ -331,7 +331,7 @@ class Machine(Values):
     @cython.cfunc
     @cython.exceptval(-9)
     def _fill(self, low: cython.Py_ssize_t) -> cython.int:
-        """Set the pairs that lie from `low` on in the dict below them."""
+        """Set the pairs from `low` on in the dict below them."""
         which: cython.Py_ssize_t
         if low < 1 or low > self.top or (self.top - low) % 2 or self.tags[low - 1] != _DICT:
             raise Unusual

@@ -38,7 +38,7 @@ class Stacks:
     def number(
         self, values: cython.longlong[::1], low: cython.Py_ssize_t, high: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
-        """The number of the stack whose frames lie there, equal for equal frames."""
+        """The number of the stack of these frames, equal for equal frames."""
         bits: cython.ulonglong = cython.cast(cython.ulonglong, high - low)
         place: cython.Py_ssize_t
         at: cython.Py_ssize_t

@@ -17,7 +17,7 @@ const LEAST = 2; // pixels of a segment
 const FOUND = 3; // pixels beside a narrow block that still count as a hit
 
 /**
- * Where pieces lie on rows of this many pixels. @param {Segment[]} segments @param {Map<string, Piece[]>} pieces by segment @param {number} width
+ * Where pieces are on rows of this many pixels. @param {Segment[]} segments @param {Map<string, Piece[]>} pieces by segment @param {number} width
  * @returns {{ rects: Rect[], rows: number }}
  */
 export function layOutMap(segments, pieces, width) {

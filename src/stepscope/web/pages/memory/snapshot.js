@@ -182,7 +182,7 @@ class View {
   /** @param {Piece} piece */
   select(piece) {
     if (this.context.params.get("block") !== piece.address) this.context.setParams({ block: piece.address, device: this.name }, { replace: true });
-    const told = [
+    const words = [
       h("b", { class: "place" }, wordsOf(piece)),
       h("br"),
       [
@@ -191,15 +191,15 @@ class View {
         `in segment 0x${piece.segment}`,
       ].filter(Boolean).join(", "),
     ];
-    void this.describe(told, piece.stack, piece.address, piece.kind === "free" ? "It is free." : piece.count > 1 ? "These are too many to be drawn one by one." : `Its stack was not recorded. ${STACKS}`);
+    void this.describe(words, piece.stack, piece.address, piece.kind === "free" ? "It is free." : piece.count > 1 ? "These are too many to be drawn one by one." : `Its stack was not recorded. ${STACKS}`);
   }
 
-  /** The words of a block or a box, and its stack. @param {any[]} told @param {number | null} stack @param {string} block @param {string} without */
-  async describe(told, stack, block, without) {
+  /** The words of a block or a box, and its stack. @param {any[]} words @param {number | null} stack @param {string} block @param {string} without */
+  async describe(words, stack, block, without) {
     const room = h("div", {}, stack === null ? h("p", { class: "sub" }, without) : h("p", { class: "sub wait" }, "Loading …"));
     this.about.dataset.block = block;
     this.about.dataset.stack = String(stack ?? "");
-    fill(this.about, h("p", {}, ...told), room);
+    fill(this.about, h("p", {}, ...words), room);
     if (stack === null) return;
     try {
       const answer = await this.ofStack(this.ask("stack", { number: stack }));

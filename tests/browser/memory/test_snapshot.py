@@ -76,7 +76,7 @@ def test_free_blocks_are_there_by_keyboard(show: Show, site: Site) -> None:
     expect(page.locator(".segments [aria-live]")).not_to_contain_text("train.py:14")
 
 
-def test_a_tip_tells_size_kind_and_line(show: Show, site: Site) -> None:
+def test_a_tip_has_size_kind_and_line(show: Show, site: Site) -> None:
     page = opened(show)
     wanted = next(each for each in blocks(site) if each["kind"] == "activation")
     page.locator(".segments").scroll_into_view_if_needed()

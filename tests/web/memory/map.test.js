@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { layOutMap, pieceAt, pieceBeside } from "../../src/stepscope/web/pages/memory/map.js";
+import { layOutMap, pieceAt, pieceBeside } from "../../../src/stepscope/web/pages/memory/map.js";
 
 /** @param {string} segment @param {number} offset @param {number} bytes */
 const piece = (segment, offset, bytes, kind = "activation") => ({ segment, address: `${segment}${offset}`, offset, bytes, kind, requested: bytes, stack: 1, time_ns: 0, count: 1, line: null });
 const segment = (/** @type {string} */ name, /** @type {number} */ bytes) => ({ segment: name, bytes, segment_kind: "large", stream: 0 });
 
-test("blocks lie in their segments, one segment after another, wrapped to the width", () => {
+test("blocks are in their segments, one segment after another, wrapped to the width", () => {
   const pieces = new Map([
     ["a", [piece("a", 0, 600), piece("a", 600, 400, "free")]],
     ["b", [piece("b", 0, 1000)]],
