@@ -20,7 +20,7 @@ BOX_OF = """(address) => {
 
 
 def shot(page: Any, name: str) -> None:
-    """For whoever wants to look at it."""
+    """A picture to look at."""
     if "STEPSCOPE_SHOTS" in os.environ:
         page.screenshot(path=f"{os.environ['STEPSCOPE_SHOTS']}/{name}.png", full_page=True)
 

@@ -192,7 +192,7 @@ export class SegmentMap {
     event.stopPropagation();
   }
 
-  /** The rectangle of a block, for whoever points at it. @param {string} address */
+  /** The rectangle of a block, for tests that point at it. @param {string} address */
   rectOf(address) {
     return this.rects.find((rect) => rect.piece?.address === address) ?? null;
   }
