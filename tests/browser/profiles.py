@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import pickle
 import shutil
 from pathlib import Path
 
 from tests.builders.dumps import hang, put_dumps
 from tests.builders.hostile import MARKUP, hostile_document
+from tests.builders.snapshots import MIB, in_model, script, training
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
@@ -36,6 +38,7 @@ def lay_out(folder: Path) -> Path:
     }.items():
         shutil.copytree(source, folder / name)
     put_dumps(folder / "dumps", hang())
+    put_snapshots(folder)
     (folder / "broken").mkdir()
     (folder / "broken" / "broken.pt.trace.json.gz").write_bytes(b"\x1f\x8b\x08 this is no gzip at all")
     (folder / "hostile").mkdir()
@@ -43,3 +46,15 @@ def lay_out(folder: Path) -> Path:
         gzip.compress(json.dumps(hostile_document(), allow_nan=False).encode())
     )
     return folder
+
+
+def put_snapshots(folder: Path) -> None:
+    """A job that keeps activations until a request fails, with a segment that is mostly free; and segments alone."""
+    job = training(6, leak=True)
+    job.split(job.take(3 * MIB, script(14)), 20 * MIB)
+    job.fail(512 * MIB, in_model(21, script(10)))
+    bare = [{**segment, "blocks": [{**block, "frames": []} for block in segment["blocks"]]} for segment in job.snapshot()["segments"]]  # fmt: skip
+    for name in ("snapshot", "snapshot_bare"):
+        (folder / name).mkdir()
+    job.write(folder / "snapshot" / "snapshot.pickle")
+    (folder / "snapshot_bare" / "segments.pickle").write_bytes(pickle.dumps(bare))

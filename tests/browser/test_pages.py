@@ -23,7 +23,7 @@ PAGES = {
     "doctor": "Doctor",
     "sql": "SQL",
 }
-PROFILES = ("kineto_gpu", "xplane_jax", "xplane_tf", "chrome", "tf1_events", "two_ranks", "dumps")
+PROFILES = ("kineto_gpu", "xplane_jax", "xplane_tf", "chrome", "tf1_events", "two_ranks", "dumps", "snapshot")
 # What JavaScript writes where a value is missing.
 SLIPS = re.compile(r"\b(undefined|NaN|Infinity|\[object)\b|\bnull\b")
 

@@ -12,7 +12,18 @@ from werkzeug.wrappers import Request, Response
 
 from stepscope import __version__
 from stepscope.errors import StepscopeError
-from stepscope.server.api import compare, doctor, export, flame, memory, optree, report, sql, tables
+from stepscope.server.api import (
+    compare,
+    doctor,
+    export,
+    flame,
+    memory,
+    optree,
+    report,
+    snapshot,
+    sql,
+    tables,
+)
 from stepscope.server.api.capture import Captures
 from stepscope.server.api.response import error_response, file_response, not_yet, page_response, response
 from stepscope.server.api.routes import Answer, Ask, Binary, Json, RunRoute
@@ -38,6 +49,7 @@ RUN_ROUTES: tuple[RunRoute, ...] = (
     *flame.ROUTES,
     *optree.ROUTES,
     *memory.ROUTES,
+    *snapshot.ROUTES,
     *export.ROUTES,
     *sql.ROUTES,
     *timeline.ROUTES,

@@ -60,7 +60,7 @@ def by_scope(calls: pl.DataFrame) -> Flame:
         (word, up, own, count, kind, None)
         for (up, word, kind), (own, count) in zip(places, sums, strict=True)
     ]
-    return _finished(pl.DataFrame(nodes, schema=_SCHEMA, orient="row"))
+    return finish_nodes(pl.DataFrame(nodes, schema=_SCHEMA, orient="row"))
 
 
 def by_stack(trace: Trace, ns: pl.Series) -> Flame:
@@ -78,7 +78,7 @@ def by_stack(trace: Trace, ns: pl.Series) -> Flame:
         levels.append(made)
         node_of = node_of.scatter(placed["id"], placed["node"])
         known += len(made)
-    return _finished(pl.concat(levels))
+    return finish_nodes(pl.concat(levels))
 
 
 def _thread_nodes(threads: pl.DataFrame) -> pl.DataFrame:
@@ -179,8 +179,8 @@ _SCHEMA = {
 }
 
 
-def _finished(nodes: pl.DataFrame) -> Flame:
-    """With totals; nodes that cost nothing are left out, and the smallest where there are too many to draw."""
+def finish_nodes(nodes: pl.DataFrame) -> Flame:
+    """The tree, with totals; nodes that cost nothing are left out, and the smallest where there are too many to draw."""
     up = nodes["parent"].replace(-1, _NONE).cast(pl.UInt32)
     total = order.subtree_sums(buffer(up), buffer(nodes["own"]))
     nodes = nodes.with_columns(total=series("total", total, pl.Int64)).with_row_index("id")

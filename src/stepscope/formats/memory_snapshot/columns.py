@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -12,6 +13,7 @@ from typing import IO, Any
 import polars as pl
 
 from stepscope.errors import UnreadableFile
+from stepscope.formats.memory_snapshot.opcodes import COMPILED, read_opcodes
 from stepscope.formats.memory_snapshot.packer import NO_STACK
 from stepscope.formats.pickles.read import run_worker
 from stepscope.formats.reader import Progress
@@ -35,7 +37,12 @@ class Packed:
 
 
 def unpack(source: Source, progress: Progress) -> Packed:
-    """The snapshot, opened by the worker."""
+    """The snapshot: by its opcodes where that is quick and it is as PyTorch writes it, else opened by the worker."""
+    found = read_opcodes(source, progress) if COMPILED else None
+    return assemble(*found) if found is not None else _ask_worker(source, progress)
+
+
+def _ask_worker(source: Source, progress: Progress) -> Packed:
     with tempfile.TemporaryFile() as out:
         run_worker(source.path, _watched(source, progress), out, packer=_PACKER)
         out.seek(0)
@@ -56,12 +63,25 @@ def _decode(file: IO[bytes], path: str) -> Packed:
             f"{path} is a pickle, but no memory snapshot; it holds {keys}.",
             fix="Write one with: torch.cuda.memory._dump_snapshot('snapshot.pickle')",
         )
+    return assemble(
+        header, ((name, code, _read(file, code, count)) for name, code, count in header["columns"])
+    )
+
+
+def _read(file: IO[bytes], typecode: str, count: int) -> array[Any]:
+    data = array(typecode)
+    data.fromfile(file, count)
+    return data
+
+
+def assemble(header: dict[str, Any], found: Iterable[tuple[str, str, Any]]) -> Packed:
+    """The tables of columns that come as a name, the code of a type, and a buffer or a series."""
     columns: dict[str, dict[str, pl.Series]] = {}
     texts = pl.Series("text", list(map(_writable, header["texts"])), dtype=pl.String)
-    for name, typecode, count in header["columns"]:
+    for name, typecode, data in found:
         table, column = name.split("_", 1)
-        found = _column(file, column, typecode, count)
-        columns.setdefault(table, {})[column] = texts.gather(found) if column in _TEXTS else found
+        made = _column(data, column, typecode)
+        columns.setdefault(table, {})[column] = texts.gather(made) if column in _TEXTS else made
     return Packed(header, {name: _frame(name, made) for name, made in columns.items()})
 
 
@@ -73,10 +93,8 @@ def _writable(text: str) -> str:
 _TEXTS = ("action", "kind", "state", "name", "file")
 
 
-def _column(file: IO[bytes], name: str, typecode: str, count: int) -> pl.Series:
-    data = array(typecode)
-    data.fromfile(file, count)
-    found = series(name, data, _TYPES[typecode])
+def _column(data: Any, name: str, typecode: str) -> pl.Series:
+    found = data if isinstance(data, pl.Series) else series(name, data, _TYPES[typecode])
     if name != "stack":
         return found
     return pl.select(pl.when(found != NO_STACK).then(found).alias(name)).to_series()

@@ -11,7 +11,7 @@ from array import array
 from typing import Any
 
 NO_STACK = 0xFFFFFFFF
-_MOST_DEVICES = 1024
+MOST_DEVICES = 1024
 _AT_ONCE = 1 << 16  # events
 _MOST_FRAMES = 512  # of a stack; deeper ones are cut at the outer end
 _LONGEST_TEXT = 4096
@@ -98,15 +98,20 @@ def pack(value: Any, write: Any) -> None:
     header: dict[str, Any] = {"known": known}
     if known:
         stacks = Stacks(out)
-        header["devices"] = _pack_traces(value.get("device_traces"), out, stacks)
-        _pack_segments(value["segments"], out, stacks)
-        _pack_annotations(value.get("external_annotations"), out)
-        settings = value.get("allocator_settings")
-        header["settings"] = _plain_settings(settings) if isinstance(settings, dict) else {}
+        _pack_traces(value.get("device_traces"), out, stacks)
+        header["settings"] = pack_state(value, out, stacks)
     else:
         header["keys"] = [str(key)[:80] for key in list(value)[:8]] if isinstance(value, dict) else []
         header["type"] = type(value).__name__
     _write(header, out, write)
+
+
+def pack_state(value: dict[str, Any], out: Columns, stacks: Any) -> dict[str, Any]:
+    """All that is not history; returns the allocator's settings."""
+    _pack_segments(value["segments"], out, stacks)
+    _pack_annotations(value.get("external_annotations"), out)
+    settings = value.get("allocator_settings")
+    return _plain_settings(settings) if isinstance(settings, dict) else {}
 
 
 def _write(header: dict[str, Any], out: Columns, write: Any) -> None:
@@ -120,13 +125,11 @@ def _write(header: dict[str, Any], out: Columns, write: Any) -> None:
         write(memoryview(column).cast("B"))
 
 
-def _pack_traces(traces: Any, out: Columns, stacks: Stacks) -> list[int]:
-    """The events of each device, and how many each has."""
-    counts = []
-    for device, events in enumerate(traces[:_MOST_DEVICES] if isinstance(traces, list) else []):
-        counts.append(_pack_device(events if isinstance(events, list) else [], out, stacks))
-        out.column("event_device", "I").extend(array("I", [device]) * counts[-1])
-    return counts
+def _pack_traces(traces: Any, out: Columns, stacks: Stacks) -> None:
+    """The events of each device."""
+    for device, events in enumerate(traces[:MOST_DEVICES] if isinstance(traces, list) else []):
+        count = _pack_device(events if isinstance(events, list) else [], out, stacks)
+        out.column("event_device", "I").extend(array("I", [device]) * count)
 
 
 def _pack_device(events: list[Any], out: Columns, stacks: Stacks) -> int:
@@ -182,7 +185,7 @@ def _pack_careful(rows: list[Any], out: Columns, stacks: Stacks) -> int:
     return count
 
 
-def _pack_segments(segments: list[Any], out: Columns, stacks: Stacks) -> None:
+def _pack_segments(segments: list[Any], out: Columns, stacks: Any) -> None:
     for segment in segments:
         address = _number(segment.get("address"), _UNSIGNED) if isinstance(segment, dict) else None
         if address is None:
@@ -192,7 +195,7 @@ def _pack_segments(segments: list[Any], out: Columns, stacks: Stacks) -> None:
         out.column("segment_address", "Q").append(address)
         out.column("segment_bytes", "q").append(_number(segment.get("total_size"), _SIGNED) or 0)
         out.column("segment_stream", "Q").append(_number(segment.get("stream"), _UNSIGNED) or 0)
-        out.column("segment_device", "q").append(_number(segment.get("device"), (0, _MOST_DEVICES)) or 0)
+        out.column("segment_device", "q").append(_number(segment.get("device"), (0, MOST_DEVICES)) or 0)
         out.column("segment_kind", "I").append(out.text(segment.get("segment_type")))
         out.column("segment_expandable", "B").append(bool(segment.get("is_expandable")))
         out.column("segment_stack", "I").append(stacks.number(segment.get("frames")))
@@ -200,7 +203,7 @@ def _pack_segments(segments: list[Any], out: Columns, stacks: Stacks) -> None:
         _pack_blocks(place, address, blocks if isinstance(blocks, list) else [], out, stacks)
 
 
-def _pack_blocks(segment: int, address: int, blocks: list[Any], out: Columns, stacks: Stacks) -> None:
+def _pack_blocks(segment: int, address: int, blocks: list[Any], out: Columns, stacks: Any) -> None:
     at = address
     for block in blocks:
         size = _number(block.get("size"), _SIGNED) if isinstance(block, dict) else None
@@ -234,7 +237,7 @@ def _pack_annotations(rows: Any, out: Columns) -> None:
             continue
         out.column("note_name", "I").append(out.text(row.get("name")))
         out.column("note_begins", "B").append(row.get("stage") == "START")
-        out.column("note_device", "q").append(_number(row.get("device"), (0, _MOST_DEVICES)) or 0)
+        out.column("note_device", "q").append(_number(row.get("device"), (0, MOST_DEVICES)) or 0)
         out.column("note_time", "q").append(time)
 
 

@@ -39,6 +39,7 @@ import { addressOf, inverted, nodeAt, sandwich } from "./tree.js";
  * @property {(by: string, nodes: Node[] | null) => () => import("./colours.js").Paint} paint
  * @property {(node: Node, view: View, whole: number) => string} words  what a box says below its name
  * @property {(handle: import("./handles.js").Handle, node: Node) => string | null} link
+ * @property {(node: Node | null) => void} [onSelect]  another box is selected, or none
  */
 
 const LONGEST = 2000;

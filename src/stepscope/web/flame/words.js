@@ -42,6 +42,7 @@ export function drawBar(panel) {
 export function describeBox(panel, box) {
   const { live, about, options } = panel;
   const words = box ? options.words(box.node, panel.viewOf(box.node), panel.whole) : "";
+  options.onSelect?.(box ? box.node : null);
   live.textContent = box ? `${clipped(shortName(box.node.name), LONGEST)}: ${words}` : "";
   if (!box) {
     fill(about, h("p", { class: "sub" }, "Click a box to zoom in, or go through the boxes with the arrow keys."));

@@ -15,6 +15,7 @@ export const KINDS = /** @type {Record<string, string>} */ ({
   input: "p-io",
   temporary: "p-python",
   output: "p-copy",
+  workspace: "p-copy",
   unknown: "p-unexplained",
 });
 const LIVE = [

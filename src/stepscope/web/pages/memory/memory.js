@@ -8,6 +8,7 @@ import { duration, share, signed, size } from "../../text/format.js";
 import { latest } from "../../shell/latest.js";
 import { lifetimes } from "./lifetimes.js";
 import { liveAt } from "./live.js";
+import { snapshotView } from "./snapshot.js";
 import { empty, failure } from "../../shell/notice.js";
 import { choice, facts, fullest, pageHead, whereOf } from "../../ui/pieces.js";
 import { integer } from "../../shell/route.js";
@@ -37,7 +38,7 @@ async function render(root, context) {
   let at = names.indexOf(context.params.get("device") ?? "");
   if (at < 0) at = fullest(devices);
   const room = h("div", {});
-  const show = () => fill(room, ...device(context, devices[at], names[at]));
+  const show = () => fill(room, ...device(context, devices[at], names[at], report.profile.framework === "jax"));
   fill(
     root,
     pageHead("Memory", "page/memory"),
@@ -76,8 +77,8 @@ function allocations(context, found, at) {
   };
 }
 
-/** @param {import("../../types").Context} context @param {import("../../types").MemoryDevice} found @param {string} name */
-function device(context, found, name) {
+/** @param {import("../../types").Context} context @param {import("../../types").MemoryDevice} found @param {string} name @param {boolean} isJax */
+function device(context, found, name, isJax) {
   const told = facts([
     ["peak", found.peak_bytes === null ? null : size(found.peak_bytes)],
     ["reserved at most", found.reserved_peak ? size(found.reserved_peak) : null],
@@ -87,6 +88,7 @@ function device(context, found, name) {
     ["fragmentation", found.fragmentation === null ? null : share(found.fragmentation)],
     ["of the peak known", found.known_share === null ? null : share(found.known_share)],
   ]);
+  if (found.source === "snapshot") return [told, found.note ? h("p", { class: "sub" }, found.note) : null, snapshotView(context, found, name, isJax)];
   const live = h("div", {});
   const atPeak = () => fill(live, ...liveAt(`Live at the peak of ${name}`, allocations(context, found, null), found.at_peak, found.peak_bytes, found.at_peak_total));
   atPeak();

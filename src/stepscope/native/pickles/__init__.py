@@ -1,0 +1,1 @@
+"""Pickles as columns, without a Python object per value."""
