@@ -23,8 +23,8 @@ from stepscope.profiles.find.runs import Entry, Run
 from stepscope.profiles.load import put_together as profile_of
 from stepscope.profiles.profile import Profile
 from stepscope.profiles.ranks import LoadedFile
-from stepscope.ranks.arrivals import finished
 from stepscope.ranks.compare import Compared, compared, plan
+from stepscope.ranks.meetings import add_met, reduce_meetings
 from stepscope.registers.policy.tables import REPORT_ROWS
 from stepscope.reports.build import Failures, chosen_sections, put_together
 from stepscope.reports.examined import (
@@ -291,10 +291,17 @@ class _Job:
         if not any(len(found.counts) for found in looks):
             return None
         agreed = plan(looks)
-        meetings = self._place.reduced(work.meet_at, work.join, kept, agreed)
-        done = finished(meetings)
-        waited = [found for found in self._place.ask(work.wait_at, kept, agreed, done) if found is not None]
-        return compared(looks, agreed, meetings, waited)
+        at = {answer.rank: number for number, answer in enumerate(answers)}
+        members = [[at[rank] for rank in group.ranks] for group in agreed.groups]
+        lanes = [group.lanes for group in agreed.groups]
+        tables = self._place.grouped(work.meet_at, work.join, kept, members, lanes, agreed)
+        met = add_met(self._place.ask(reduce_meetings, tables))
+        beside: list[list[Any]] = [[] for _ in kept]
+        for table, numbers in zip(tables, members, strict=True):
+            for number in numbers:
+                beside[number].append(table)
+        waited = self._place.ask(work.wait_at, kept, agreed, met.worst, beside=beside)
+        return compared(looks, agreed, met, [found for found in waited if found is not None])
 
 
 def _collected(answers: Sequence[Answer], failures: Failures) -> dict[str, list[Any]]:
