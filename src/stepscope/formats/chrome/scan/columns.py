@@ -137,7 +137,8 @@ class Gathering:
         self, scanner: native.Scanner, names: pl.Series, strings: list[str], tracks: pl.Series
     ) -> pl.DataFrame:
         rows = series("flows", scanner.flow_rows(), pl.Int64)
-        columns = {name: rows.gather_every(7, at) for at, name in enumerate(native.FLOW_COLUMNS)}
+        names_of = enumerate(native.FLOW_COLUMNS)
+        columns = {name: rows.gather_every(7, at) if len(rows) else rows for at, name in names_of}
         return pl.DataFrame(
             {
                 "start": columns["start"],
