@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { areMany, gridOf } from "../../src/stepscope/web/pages/collectives/deviation.js";
+import { shownRanks } from "../../src/stepscope/web/pages/collectives/waits.js";
 
 /** @param {number} ranks @param {number} steps @param {(rank: number, step: number) => number} value */
 function values(ranks, steps, value) {
@@ -41,4 +42,13 @@ test("more roles than rows are put together", () => {
 test("nothing recorded", () => {
   assert.deepEqual(gridOf([], []).cells, []);
   assert.ok(!areMany(64) && areMany(65));
+});
+
+test("of many ranks the squares are those of the longest waits", () => {
+  const all = Array.from({ length: 1000 }, (_, rank) => rank);
+  const waits = all.map((rank) => ({ rank, for_rank: 17, wait_ns: rank }));
+  const shown = shownRanks(all, waits);
+  assert.equal(shown.length, 64);
+  assert.ok(shown.includes(17) && shown.includes(999) && !shown.includes(500));
+  assert.deepEqual(shownRanks([0, 1], waits), [0, 1]);
 });

@@ -1,6 +1,6 @@
 // Thousands of ranks on one screen: how far each is from its peers, by role and machine, with a bounded number of cells.
 
-const MOST_ROWS = 64;
+export const MOST_ROWS = 64;
 const MOST_COLUMNS = 120;
 const NODE = 8; // ranks of a machine, where the profile does not say
 
