@@ -88,7 +88,7 @@ def measure_flat(folder: Path, ranks: int, kernels: list[int], calls: list[int])
 
 
 def write_job(folder: Path, ranks: int, kernels: int, calls: int) -> Path:
-    """A file for each rank: so many kernels and calls in a step, whichever comes first."""
+    """A file for each rank, with this number of kernels and of calls in a step."""
     folder.mkdir()
     for rank in range(ranks):
         document = {

@@ -31,7 +31,7 @@ class Place(Protocol):
         *common: Any,
         beside: Sequence[Sequence[Any]] | None = None,
     ) -> list[Any]:
-        """The function of each thing that was kept, of the list of things beside it if there are such, and of what all have in common."""
+        """The function of each thing that was kept, of its list in `beside` if that is given, and of what all have in common."""
 
     def grouped(
         self,

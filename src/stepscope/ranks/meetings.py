@@ -51,7 +51,7 @@ class Met:
 
 
 def groups_of(lanes: Mapping[int, Sequence[int]]) -> list[Group]:
-    """Of the lanes of each rank: lanes of the same ranks are one group, and lanes of one rank meet nobody."""
+    """Of the lanes of each rank: lanes of the same ranks are one group, and a lane of a single rank is left out."""
     ranks: dict[int, list[int]] = {}
     for rank in sorted(lanes):
         for lane in lanes[rank]:

@@ -16,7 +16,7 @@ export function areMany(ranks) {
 
 /**
  * Each rank's steps against the median of its peers in the same step. A cell has the rank of its row that is farthest from them, by the mean of the
- * cell's steps. `limit` is the same on both sides of the median, and so far out that one rank in a hundred is beyond it.
+ * cell's steps. `limit` is the same on both sides of the median, and one cell in a hundred is beyond it.
  * @param {Value[]} values @param {number[][]} roles ranks that do the same work @param {number} machines 0 where that is not known
  * @returns {Grid}
  */
@@ -96,7 +96,7 @@ function farthest(ranks, steps, far) {
   return most;
 }
 
-/** In their order, in no more than so many runs of equal length. @param {number[]} numbers @param {number} most */
+/** In their order, in at most `most` runs of equal length. @param {number[]} numbers @param {number} most */
 function inRuns(numbers, most) {
   const length = Math.max(1, Math.ceil(numbers.length / most));
   return Array.from({ length: Math.ceil(numbers.length / length) }, (_, at) =>
