@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { areMany, gridOf } from "../../src/stepscope/web/pages/collectives/deviation.js";
-import { shownRanks } from "../../src/stepscope/web/pages/collectives/waits.js";
+import { areMany, gridOf } from "../../../src/stepscope/web/pages/collectives/deviation.js";
+import { shownRanks } from "../../../src/stepscope/web/pages/collectives/waits.js";
 
 /** @param {number} ranks @param {number} steps @param {(rank: number, step: number) => number} value */
 function values(ranks, steps, value) {
