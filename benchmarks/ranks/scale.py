@@ -1,6 +1,10 @@
 """What many ranks cost: time for each, in local processes and on Dask, and the memory of the client.
 
   python -m benchmarks.ranks.scale [--ranks 32 256] [--events 2500 20000] [--rounds 3]
+  python -m benchmarks.ranks.scale --ranks 1024 [--kernels 20 200] [--calls 2 20]
+
+With one number of ranks, a job of tensor and data parallel ranks on Dask with more events, and with more tensor-parallel calls, must need the
+same memory (`flat.py`).
 
 Files are the eight real ranks of the corpus' dlrm_8ranks, or the two of a recording of ours, renumbered and moved in time, with
 their steps repeated as often as asked. Each measurement is a process of its own; without the cache, so that files are really
@@ -22,6 +26,7 @@ from pathlib import Path
 
 from benchmarks.measure import ROOT
 from benchmarks.promises import Promise
+from benchmarks.ranks.flat import measure_flat
 from benchmarks.repeat import repeat
 
 WORK = ROOT / ".bench"
@@ -76,6 +81,8 @@ class Measured:
 def main() -> int:
     """Measure, print, and fail where a promise is broken."""
     options = _options()
+    if len(options.ranks) == 1:
+        return _measure_flat(options)
     few, many = min(options.ranks), max(options.ranks)
     WORK.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="ranks-", dir=WORK) as name:
@@ -93,6 +100,15 @@ def main() -> int:
     kept = [asdict(promise) | {"kept": promise.kept} for promise in promises]
     (WORK / "ranks_scale.json").write_text(json.dumps(kept, indent=1))
     return 1 if any(promise.required and not promise.kept for promise in promises) else 0
+
+
+def _measure_flat(options: argparse.Namespace) -> int:
+    WORK.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="ranks-", dir=WORK) as name:
+        promises = measure_flat(Path(name), options.ranks[0], options.kernels, options.calls)
+    for promise in promises:
+        print(promise.line())
+    return 0 if all(promise.kept for promise in promises) else 1
 
 
 def _sources() -> list[Path]:
@@ -190,7 +206,15 @@ def _measure(path: Path, where: str, workers: int) -> Measured:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ranks.scale", description=__doc__)
-    parser.add_argument("--ranks", type=int, nargs=2, default=[32, 256], help="few and many")
+    parser.add_argument(
+        "--ranks", type=int, nargs="+", default=[32, 256], help="few and many, or one number on Dask"
+    )
+    parser.add_argument(
+        "--kernels", type=int, nargs=2, default=[20, 200], help="in a step, with one number of ranks"
+    )
+    parser.add_argument(
+        "--calls", type=int, nargs=2, default=[2, 20], help="tensor-parallel ones in a step, likewise"
+    )
     parser.add_argument(
         "--events", type=int, nargs=2, default=[2_500, 20_000], help="events of a rank, small and large"
     )

@@ -17,6 +17,8 @@ from stepscope.cluster.report import report
 from stepscope.cluster.sides import side
 from stepscope.diffs.build import diff_sides
 from stepscope.errors import StepscopeError
+from stepscope.registers.policy.ranks import EXAMINED_RANKS
+from tests.builders.jobs.parallel_job import Job, write
 from tests.builders.ranks import write_ranks
 from tests.cluster import deadly
 from tests.patience import PATIENCE_S
@@ -72,6 +74,22 @@ def test_the_same_everywhere(ranks: Path, scheduler: str) -> None:
     assert (here.collectives.straggler.rank, here.collectives.straggler.cause) == (2, "work")
     for where in (0, 1, scheduler):
         assert plain(report(ranks, where=where)) == plain(here), where
+
+
+def test_groups_apart_are_as_all_together(tmp_path: Path, scheduler: str) -> None:
+    """Meetings are put together by process group, and only sums of them travel; in one process they are one table."""
+    job = Job(
+        stages=2, replicas=3, steps=4, micro_batches=2, device=lambda rank, _: 1.3 if rank == 5 else 1.0
+    )
+    folder = write(job, tmp_path / "run")
+    here = stepscope.report(folder, sections=["findings", "collectives", "ops"])
+    assert len(here.profile.ranks) == 12
+    assert 5 in here.profile.examined
+    assert len(here.profile.examined) <= EXAMINED_RANKS
+    assert here.collectives.matched > 0
+    for where in (0, 2, scheduler):
+        found = report(folder, where=where, sections=["findings", "collectives", "ops"])
+        assert plain(found) == plain(here), where
 
 
 def test_a_client_of_ones_own_stays_connected(ranks: Path, scheduler: str) -> None:

@@ -141,7 +141,7 @@ def test_groups_are_kept_apart() -> None:
 def test_groups_that_cannot_be_told_apart() -> None:
     """Four ranks in one call of a group of two."""
     found = compared(*(calls((1, "all_reduce", 0, 10 + r), group="tp", group_size=2) for r in range(4)))
-    assert found.meetings.is_empty() and found.ambiguous == 1
+    assert found.meetings.is_empty() and found.met.ambiguous == 1
 
 
 def test_clocks_through_several_groups() -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from stepscope.cluster.place import FAN_IN, Progress
+from stepscope.cluster.place import Progress, tree
 from stepscope.cluster.work import Answer, Task, travelling
 from stepscope.errors import StepscopeError
 
@@ -84,24 +85,46 @@ class OnDask:
         """They have come already."""
         return [each if isinstance(each, Answer) else self._told.pop(each.key) for each in kept]
 
-    def ask(self, function: Callable[..., Any], kept: Sequence[Any], *common: Any) -> list[Any]:
+    def ask(
+        self,
+        function: Callable[..., Any],
+        kept: Sequence[Any],
+        *common: Any,
+        beside: Sequence[Sequence[Any]] | None = None,
+    ) -> list[Any]:
         """On the workers that hold the values."""
-        shared = [self._client.scatter(each, broadcast=False, hash=False) for each in common]
-        asked = [self._client.submit(function, each, *shared, retries=RETRIES, pure=False) for each in kept]
+        shared = self._scattered(common)
+        asked = [
+            self._later(function, each, *(() if beside is None else (list(beside[at]),)), *shared)
+            for at, each in enumerate(kept)
+        ]
         return list(self._client.gather(asked))
 
-    def reduced(
-        self, function: Callable[..., Any], join: Callable[..., Any], kept: Sequence[Any], *common: Any
-    ) -> Any:
-        """In a tree over the workers; only its root comes here."""
-        shared = [self._client.scatter(each, broadcast=False, hash=False) for each in common]
-        level = [self._client.submit(function, each, *shared, retries=RETRIES, pure=False) for each in kept]
-        while len(level) > 1:
-            level = [
-                self._client.submit(join, level[at : at + FAN_IN], retries=RETRIES, pure=False)
-                for at in range(0, len(level), FAN_IN)
-            ]
-        return level[0].result() if level else join([])
+    def grouped(
+        self,
+        function: Callable[..., Any],
+        join: Callable[..., Any],
+        kept: Sequence[Any],
+        members: Sequence[Sequence[int]],
+        wanted: Sequence[Any],
+        *common: Any,
+    ) -> list[Any]:
+        """In a tree over the workers for each group; its root stays there."""
+        shared = self._scattered(common)
+        leaves = [self._later(function, each, *shared) for each in kept]
+        return [
+            tree(partial(self._later_joined, join, mine), [leaves[at] for at in numbers])
+            for numbers, mine in zip(members, wanted, strict=True)
+        ]
+
+    def _later_joined(self, join: Callable[..., Any], wanted: Any, items: Sequence[Any]) -> Any:
+        return self._later(join, list(items), wanted)
+
+    def _later(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._client.submit(function, *arguments, retries=RETRIES, pure=False)
+
+    def _scattered(self, common: Sequence[Any]) -> list[Any]:
+        return [self._client.scatter(each, broadcast=False, hash=False) for each in common]
 
     def close(self) -> None:
         """Leave; a client that was given to us stays connected."""

@@ -1,8 +1,9 @@
-"""A place where work is done. What it keeps is only ever used through `ask` and `reduced`."""
+"""A place where work is done. What it keeps is only ever used through `ask` and `grouped`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from stepscope.cluster.work import Answer, Task, travelling
@@ -23,13 +24,28 @@ class Place(Protocol):
     def answers(self, kept: Sequence[Any]) -> list[Answer]:
         """What travels of the things that were kept."""
 
-    def ask(self, function: Callable[..., Any], kept: Sequence[Any], *common: Any) -> list[Any]:
-        """The function of each thing that was kept, and of what all have in common."""
+    def ask(
+        self,
+        function: Callable[..., Any],
+        kept: Sequence[Any],
+        *common: Any,
+        beside: Sequence[Sequence[Any]] | None = None,
+    ) -> list[Any]:
+        """The function of each thing that was kept, of its list in `beside` if that is given, and of what all have in common."""
 
-    def reduced(
-        self, function: Callable[..., Any], join: Callable[..., Any], kept: Sequence[Any], *common: Any
-    ) -> Any:
-        """The function of each thing that was kept, put together in a tree."""
+    def grouped(
+        self,
+        function: Callable[..., Any],
+        join: Callable[..., Any],
+        kept: Sequence[Any],
+        members: Sequence[Sequence[int]],
+        wanted: Sequence[Any],
+        *common: Any,
+    ) -> list[Any]:
+        """For each group the function of its members, numbers of things that were kept, put together in a tree and kept.
+
+        `join` is given a list, and what is `wanted` of the group.
+        """
 
     def close(self) -> None:
         """Let go of everything."""
@@ -40,37 +56,16 @@ def in_groups(items: Sequence[Any]) -> list[Sequence[Any]]:
     return [items[at : at + FAN_IN] for at in range(0, len(items), FAN_IN)]
 
 
-def tree(join: Callable[[Sequence[Any]], Any], items: Iterable[Any], *, above_leaves: bool = False) -> Any:
-    """All items as one, some at a time; no more of them are held than one node for each level has.
-
-    `above_leaves`: the items are nodes already. Sums are added in the same order, however the leaves were made.
-    """
-    levels: list[list[Any]] = [[]]
-    for item in items:
-        _add(levels, 0, item, join)
-    if above_leaves and not any(levels):
-        return join([])
-    at = 0
-    while at < len(levels):
-        rest, is_root = levels[at], at == len(levels) - 1
-        if is_root and len(rest) == 1 and (at or above_leaves):
-            return rest[0]
-        if is_root:
-            return join(rest)
-        if rest:
-            _add(levels, at + 1, join(rest), join)
-        at += 1
-    return join([])
+def tree(join: Callable[[Sequence[Any]], Any], items: Sequence[Any]) -> Any:
+    """All items as one, some at a time."""
+    level = [join(group) for group in in_groups(items)]
+    while len(level) > 1:
+        level = [join(group) for group in in_groups(level)]
+    return level[0] if level else join([])
 
 
-def _add(levels: list[list[Any]], at: int, item: Any, join: Callable[[Sequence[Any]], Any]) -> None:
-    """A full node goes up, as one."""
-    if at == len(levels):
-        levels.append([])
-    levels[at].append(item)
-    if len(levels[at]) == FAN_IN:
-        whole, levels[at] = levels[at], []
-        _add(levels, at + 1, join(whole), join)
+def _join_with(join: Callable[..., Any], wanted: Any, items: Sequence[Any]) -> Any:
+    return join(items, wanted)
 
 
 class Here:
@@ -90,15 +85,34 @@ class Here:
         """They are here."""
         return [travelling(each) for each in kept]
 
-    def ask(self, function: Callable[..., Any], kept: Sequence[Any], *common: Any) -> list[Any]:
+    def ask(
+        self,
+        function: Callable[..., Any],
+        kept: Sequence[Any],
+        *common: Any,
+        beside: Sequence[Sequence[Any]] | None = None,
+    ) -> list[Any]:
         """One after the other."""
-        return [function(each, *common) for each in kept]
+        return [
+            function(each, *(() if beside is None else (beside[at],)), *common)
+            for at, each in enumerate(kept)
+        ]
 
-    def reduced(
-        self, function: Callable[..., Any], join: Callable[..., Any], kept: Sequence[Any], *common: Any
-    ) -> Any:
-        """In a tree all the same: sums are added in the same order everywhere."""
-        return tree(join, (function(each, *common) for each in kept))
+    def grouped(
+        self,
+        function: Callable[..., Any],
+        join: Callable[..., Any],
+        kept: Sequence[Any],
+        members: Sequence[Sequence[int]],
+        wanted: Sequence[Any],
+        *common: Any,
+    ) -> list[Any]:
+        """One group after the other."""
+        leaves = [function(each, *common) for each in kept]
+        return [
+            tree(partial(_join_with, join, mine), [leaves[at] for at in numbers])
+            for numbers, mine in zip(members, wanted, strict=True)
+        ]
 
     def close(self) -> None:
         """Nothing is held."""

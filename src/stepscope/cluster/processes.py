@@ -19,7 +19,7 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.cluster.place import Progress, in_groups, tree
+from stepscope.cluster.place import Progress, in_groups
 from stepscope.cluster.work import Answer, Task, stay, travelling
 from stepscope.errors import StepscopeError
 
@@ -74,48 +74,80 @@ class Processes:
         """They are here."""
         return [travelling(each) for each in kept]
 
-    def ask(self, function: Callable[..., Any], kept: Sequence[Any], *common: Any) -> list[Any]:
+    def ask(
+        self,
+        function: Callable[..., Any],
+        kept: Sequence[Any],
+        *common: Any,
+        beside: Sequence[Sequence[Any]] | None = None,
+    ) -> list[Any]:
         """Some ranks at a time in each process."""
-        return [found for group in self._groups(_each, (function,), kept, common) for found in group]
+        if beside is None:
+            return self._all(_each, (function,), kept, common)
+        pairs = [(_staying(each), other) for each, other in zip(kept, beside, strict=True)]
+        return self._all(_each_beside, (function,), pairs, common)
 
-    def reduced(
-        self, function: Callable[..., Any], join: Callable[..., Any], kept: Sequence[Any], *common: Any
-    ) -> Any:
-        """The leaves of the tree in the processes, the rest of it here."""
-        return tree(join, self._groups(_joined, (function, join), kept, common), above_leaves=True)
+    def grouped(
+        self,
+        function: Callable[..., Any],
+        join: Callable[..., Any],
+        kept: Sequence[Any],
+        members: Sequence[Sequence[int]],
+        wanted: Sequence[Any],
+        *common: Any,
+    ) -> list[Any]:
+        """Level by level, some nodes at a time in each process; every node is a file."""
+        folder = self._spilled.name
+        leaves = self._all(_store_each, (function, folder), kept, common)
+        levels = [[leaves[at] for at in numbers] for numbers in members]
+        is_first = True
+        while is_first or any(len(level) > 1 for level in levels):
+            nodes = [(at, group) for at, level in enumerate(levels) for group in in_groups(level)]
+            tables = self._all(_join_each, (join, folder), [(group, wanted[at]) for at, group in nodes], ())
+            levels = [[] for _ in members]
+            for (at, _), table in zip(nodes, tables, strict=True):
+                levels[at].append(table)
+            is_first = False
+        return [level[0] for level in levels]
+
+    def _all(
+        self,
+        work: Callable[..., Any],
+        first: tuple[Any, ...],
+        kept: Sequence[Any],
+        common: Sequence[Any],
+    ) -> list[Any]:
+        return [found for group in self._groups(work, first, kept, common) for found in group]
 
     def _groups(
         self,
         work: Callable[..., Any],
-        functions: tuple[Callable[..., Any], ...],
+        first: tuple[Any, ...],
         kept: Sequence[Any],
         common: Sequence[Any],
     ) -> Iterator[Any]:
         """What the work gives for each few ranks, in their order. Few of them take less time than to send them away."""
-        groups = [[stay(each) for each in group] for group in in_groups(kept)]
+        groups = [[_staying(each) for each in group] for group in in_groups(kept)]
         if self._pool is None or self.workers == 1 or len(groups) == 1:
             for group in groups:
-                yield work(*functions, group, common)
+                yield work(*first, group, common)
             return
         stored = [self._stored(each) for each in common]
         try:
-            futures = [self._pool.submit(work, *functions, group, stored) for group in groups]
+            futures = [self._pool.submit(work, *first, group, stored) for group in groups]
         except BrokenProcessPool:
             futures = []
         for at, group in enumerate(groups):
             try:
                 yield futures[at].result()
             except (BrokenProcessPool, CancelledError, IndexError):
-                yield work(*functions, group, common)
+                yield work(*first, group, common)
 
     def _stored(self, value: Any) -> Any:
         """A table as a file, which is written once and not sent with each question."""
         if not isinstance(value, pl.DataFrame):
             return value
-        handle, name = tempfile.mkstemp(suffix=".arrow", dir=self._spilled.name)
-        os.close(handle)
-        value.write_ipc(name, compression="uncompressed")
-        return _Table(name)
+        return _write(value, self._spilled.name)
 
     def _opened(self) -> ProcessPoolExecutor:
         if self._pool is None:
@@ -148,19 +180,48 @@ class _Table:
     path: str
 
 
-def _loaded(common: Sequence[Any]) -> list[Any]:
-    return [pl.read_ipc(Path(each.path)) if isinstance(each, _Table) else each for each in common]
+def _write(table: pl.DataFrame, folder: str) -> _Table:
+    handle, name = tempfile.mkstemp(suffix=".arrow", dir=folder)
+    os.close(handle)
+    table.write_ipc(name, compression="uncompressed")
+    return _Table(name)
+
+
+def _read(value: Any) -> Any:
+    return pl.read_ipc(Path(value.path)) if isinstance(value, _Table) else value
+
+
+def _staying(value: Any) -> Any:
+    return stay(value) if isinstance(value, Answer) else value
 
 
 def _each(function: Callable[..., Any], group: Sequence[Any], common: Sequence[Any]) -> list[Any]:
-    told = _loaded(common)
-    return [function(each, *told) for each in group]
+    told = [_read(value) for value in common]
+    return [function(_read(each), *told) for each in group]
 
 
-def _joined(
-    function: Callable[..., Any], join: Callable[..., Any], group: Sequence[Any], common: Sequence[Any]
-) -> Any:
-    return join(_each(function, group, common))
+def _each_beside(
+    function: Callable[..., Any], group: Sequence[tuple[Any, Sequence[_Table]]], common: Sequence[Any]
+) -> list[Any]:
+    told = [_read(value) for value in common]
+    # Ranks next to each other are of the same groups.
+    tables = {table: _read(table) for table in {table for _, others in group for table in others}}
+    return [function(each, [tables[table] for table in others], *told) for each, others in group]
+
+
+def _store_each(
+    function: Callable[..., Any], folder: str, group: Sequence[Any], common: Sequence[Any]
+) -> list[_Table]:
+    return [_write(found, folder) for found in _each(function, group, common)]
+
+
+def _join_each(
+    join: Callable[..., Any],
+    folder: str,
+    group: Sequence[tuple[Sequence[_Table], Any]],
+    common: Sequence[Any],
+) -> list[_Table]:
+    return [_write(join([_read(table) for table in tables], wanted), folder) for tables, wanted in group]
 
 
 def _given_up(task: Task) -> Answer:

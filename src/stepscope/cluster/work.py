@@ -18,9 +18,11 @@ from stepscope.analysis.options import Options
 from stepscope.analysis.steps.find import times_in_regions
 from stepscope.errors import StepscopeError
 from stepscope.profiles.load import load
-from stepscope.ranks.arrivals import joined_meetings
+from stepscope.ranks.arrivals import finished, joined_meetings
 from stepscope.ranks.compare import Calls, Look, Plan, Waited, look, meet, wait
-from stepscope.reports.build import Failures, chosen_sections
+from stepscope.ranks.meetings import in_lanes
+from stepscope.reports.build import Failures
+from stepscope.reports.sections import SECTIONS
 from stepscope.reports.sections.collectives import RankPart
 from stepscope.trace.trace import Trace
 
@@ -35,12 +37,13 @@ class Task:
     path: str
     rank: int
     options: Options
-    sections: tuple[str, ...] | None = None
+    sections: tuple[str, ...] = ()  # their names
     forced: bool = False
     cache: bool = True
     spill: str | None = None  # a folder for what must not travel
     also: Callable[[RankContext], Any] | None = None  # what else is wanted of the rank
     alone: bool = False  # no other rank is asked for
+    in_brief: bool = False  # one of many
 
 
 @dataclass(frozen=True)
@@ -77,10 +80,10 @@ def analyse(task: Task) -> Answer:
         return Answer(task, error=StepscopeError(what))
     said = trace.info.rank
     rank = task.rank if task.forced or said is None else said
-    context = RankContext(rank, trace, task.options, alone=task.alone)
+    context = RankContext(rank, trace, task.options, task.alone, task.in_brief)
     failures = Failures()
     found = {}
-    for section in chosen_sections(task.sections):
+    for section in (section for section in SECTIONS if section.name in task.sections):
         for answer in failures.caught(section, rank, section.of_rank, context):
             found[section.name] = answer
     answer = Answer(
@@ -134,20 +137,22 @@ def stay(answer: Answer) -> Answer:
 
 
 def meet_at(answer: Answer, plan: Plan) -> pl.DataFrame:
-    """Stage 3."""
+    """Stage 3: the meetings that the rank alone knows of."""
     calls = _calls(answer)
-    return joined_meetings([] if calls is None else [meet(calls, plan)])
+    return joined_meetings([]) if calls is None else meet(calls, plan)
 
 
-def wait_at(answer: Answer, plan: Plan, found: pl.DataFrame) -> Waited | None:
-    """Stage 4."""
+def join(frames: Sequence[pl.DataFrame], lanes: Sequence[int]) -> pl.DataFrame:
+    """One node of the tree that puts the meetings of a process group together; `lanes` are the group's."""
+    return joined_meetings([in_lanes(frame, lanes) for frame in frames])
+
+
+def wait_at(answer: Answer, met: Sequence[pl.DataFrame], plan: Plan, longest: pl.DataFrame) -> Waited | None:
+    """Stage 4; `met` are the meetings of the rank's groups."""
     calls = _calls(answer)
-    return None if calls is None else wait(calls, plan, found)
-
-
-def join(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """One node of the tree that puts meetings together."""
-    return joined_meetings(list(frames))
+    if calls is None:
+        return None
+    return wait(calls, plan, finished(pl.concat([joined_meetings([]), *met])), longest)
 
 
 def _calls(answer: Answer) -> Calls | None:

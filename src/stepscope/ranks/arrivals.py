@@ -103,7 +103,7 @@ def _by_more_than_rounding(ns: pl.Expr) -> pl.Expr:
 
 def ambiguous(found: pl.DataFrame) -> pl.DataFrame:
     """Meetings of more ranks than their group has."""
-    return found.filter(pl.col("ranks") > pl.col("group_size"))
+    return found.filter((pl.col("ranks") > 1) & (pl.col("ranks") > pl.col("group_size")))
 
 
 def waits(rows: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:

@@ -2,20 +2,19 @@
 
 1. each rank: `look` — how many calls it made, some ends of calls for the clocks, how its steps went;
 2. all together: `plan` — the clocks, and which calls can be matched;
-3. each rank: `meet` — its arrivals; put together pairwise, in any order, by `joined_meetings`;
-4. each rank: `wait` — for which ranks it waited. `compared` draws the conclusions.
-Only what stages 1, 3 and 4 give leaves the process that read the rank. `compare` does it all in one process.
+3. each rank: `meet` — its arrivals; put together pairwise within each process group, in any order, by `joined_meetings`, and reduced;
+4. each rank: `wait` — for which ranks it waited, by the meetings of its groups. `compared` draws the conclusions.
+Only what stages 1 and 4 give, and what meetings are reduced to, leaves the processes that read ranks. `compare` does it all in one process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
 from stepscope.ranks.arrivals import (
-    ambiguous,
     arrivals,
     comparable,
     finished,
@@ -41,16 +40,16 @@ from stepscope.ranks.clocks.shared import Machine
 from stepscope.ranks.job.answers import JobAnswers, answers
 from stepscope.ranks.job.course import Course
 from stepscope.ranks.job.what_if import EXPERTS
+from stepscope.ranks.meetings import OPERATION, Group, Met, groups_of, reduce_meetings
 from stepscope.ranks.stragglers.find import Straggler, straggler
 from stepscope.ranks.stragglers.kernel_work import calls_more, ratios
 from stepscope.ranks.stragglers.lateness import lateness
 from stepscope.ranks.stragglers.pace import Pace
-from stepscope.registers.policy.ranks import SAME_MOMENT, WORST_COLLECTIVES
+from stepscope.registers.policy.ranks import SAME_MOMENT
 from stepscope.trace.frames import conform
 
 WAITS = {"rank": pl.Int32, "last_rank": pl.Int32, "name": pl.String, "wait_ns": pl.Int64, "calls": pl.Int64}
 MARGINS = {"rank": pl.Int32, "step": pl.Int32, "margin_ns": pl.Int64}
-OPERATION = ("name", "group", "group_size", "dtype")
 HISTOGRAM = {name: KEYED[name] for name in OPERATION} | {"bin": pl.Int32, "arrivals": pl.Int64}
 ARRIVALS = {name: KEYED[name] for name in KEY} | {
     "rank": pl.Int32,
@@ -92,6 +91,7 @@ class Plan:
     unusual: pl.DataFrame
     by_clock: list[int]
     leaders: Leaders
+    groups: list[Group] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -111,15 +111,15 @@ class Waited:
 
 @dataclass(frozen=True)
 class Compared:
-    """All ranks together."""
+    """All ranks together; `meetings` are all of them where that was asked for, else those with the longest waits."""
 
     clocks: dict[int, Clock]
-    meetings: pl.DataFrame
-    ambiguous: int
+    met: Met
     unusual: pl.DataFrame
     ranks: list[Waited]
     late: pl.DataFrame
     straggler: Straggler | None
+    meetings: pl.DataFrame
     looks: Sequence[Look] = ()
     job: JobAnswers | None = None
 
@@ -160,7 +160,7 @@ def plan(looks: Sequence[Look]) -> Plan:
     leaders = told_apart(ends)
     clocks = fit_clocks(by_group(ends, leaders, "key"), list(machines), machines)
     lanes = {each.rank: by_group(each.lanes, leaders, "lane")["lane"].to_list() for each in looks}
-    return Plan(clocks, most, unusual(counted), comparable(lanes, clocks), leaders)
+    return Plan(clocks, most, unusual(counted), comparable(lanes, clocks), leaders, groups_of(lanes))
 
 
 def clocks_by_calls(
@@ -181,15 +181,15 @@ def meet(calls: Calls, plan: Plan) -> pl.DataFrame:
     return meetings(_arrived(calls, plan))
 
 
-def wait(calls: Calls, plan: Plan, found: pl.DataFrame) -> Waited:
-    """Stage 4; `found` are the finished meetings, at least those of this rank."""
+def wait(calls: Calls, plan: Plan, found: pl.DataFrame, longest: pl.DataFrame) -> Waited:
+    """Stage 4; `found` are the finished meetings, at least those of this rank, and `longest` the worst of all."""
     rows = waits(_arrived(calls, plan), found)
     mine = rows["last_rank"] == calls.rank
     others = rows.filter(~mine).group_by("rank", "last_rank", "name")
     summed = others.agg(pl.col("wait_ns").sum(), calls=pl.len()).sort(
         "wait_ns", "last_rank", "name", descending=[True, False, False]
     )
-    seen = rows.join(worst(found), on=KEY, how="semi")
+    seen = rows.join(longest, on=KEY, how="semi")
     return Waited(
         rank=calls.rank,
         matched=len(rows),
@@ -215,19 +215,18 @@ def bin_of(column: str) -> pl.Expr:
     return pl.when(microseconds < 1).then(0).otherwise(microseconds.log(2).floor() + 1).cast(pl.Int32)
 
 
-def worst(found: pl.DataFrame) -> pl.DataFrame:
-    """The meetings in which ranks waited longest, summed over ranks."""
-    lost = pl.col("mean_wait_ns") * pl.col("ranks")
-    return found.sort(lost, *KEY, descending=[True, *(False for _ in KEY)]).head(WORST_COLLECTIVES)
-
-
-def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequence[Waited]) -> Compared:
-    """The conclusions; `found` are all meetings as joined."""
+def compared(
+    looks: Sequence[Look],
+    plan: Plan,
+    met: Met,
+    ranks: Sequence[Waited],
+    meetings: pl.DataFrame | None = None,
+) -> Compared:
+    """The conclusions; `meetings` are passed on."""
     steps, parts, did = (
         pl.concat([getattr(each.pace, name) for each in looks]) if looks else pl.DataFrame()
         for name in ("steps", "parts", "did")
     )
-    done = finished(found)
     margins = pl.concat([pl.DataFrame(schema=MARGINS), *(each.margins for each in ranks)])
     clocks_mhz = {each.rank: each.pace.clock_mhz for each in looks}
     job = answers([each.course for each in looks if each.course is not None], plan.leaders)
@@ -236,7 +235,7 @@ def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequ
     if job is not None and job.is_faithful and job.roles.stages > 1:
         # Stages do different work at different times: only ranks of one stage can be compared.
         waited_for = straggler_by_role(job, steps, parts, clocks_mhz, did)
-    elif len(done) and not _of_experts(job):  # a rank that shares no collective keeps none waiting
+    elif met.count and not _of_experts(job):  # a rank that shares no collective keeps none waiting
         waited_for = straggler(late, steps, parts, clocks_mhz, did)
     if waited_for is not None:
         kernels = pl.concat([each.pace.kernels for each in looks])
@@ -244,8 +243,8 @@ def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequ
         called = pl.concat([each.pace.called for each in looks])
         if waited_for.cause == "host_compute" and calls_more(called, waited_for.rank):
             waited_for = replace(waited_for, cause="work")
-    lost = len(ambiguous(found))
-    return Compared(plan.clocks, done, lost, plan.unusual, list(ranks), late, waited_for, looks, job)
+    shown = met.worst if meetings is None else meetings
+    return Compared(plan.clocks, met, plan.unusual, list(ranks), late, waited_for, shown, looks, job)
 
 
 def _late_by_role(
@@ -273,8 +272,9 @@ def compare(ranks: Mapping[int, Calls]) -> Compared:
     looks = [look(calls) for calls in ranks.values()]
     agreed = plan(looks)
     found = joined_meetings([meet(calls, agreed) for calls in ranks.values()])
-    done = finished(found)
-    return compared(looks, agreed, found, [wait(calls, agreed, done) for calls in ranks.values()])
+    done, met = finished(found), reduce_meetings(found)
+    waited = [wait(calls, agreed, done, met.worst) for calls in ranks.values()]
+    return compared(looks, agreed, met, waited, done)
 
 
 def _arrived(calls: Calls, plan: Plan) -> pl.DataFrame:

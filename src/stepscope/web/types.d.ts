@@ -97,10 +97,11 @@ export interface HangCall {
 export interface Report {
   schema: string;
   profile: {
-    path: string; name: string; framework: string | null; format: string; ranks: number[]; world_size: number | null;
+    path: string; name: string; framework: string | null; format: string; ranks: number[]; examined?: number[]; world_size: number | null;
     devices: { name: string; count?: number; used?: number }[]; duration_ns: number; events: number; files: string[];
     versions: Record<string, any>; hosts: string[]; capture_options: Record<string, any>; recorded_unix_ns: number | null;
   };
+  job?: { roles: { stage: number; ranks: number[] }[]; causes: { kind: string; ranks: number[]; since: number | null }[] } | null;
   problems: Problem[];
   hang: {
     kind: string | null; sentence: string; culprits: number[]; ranks: HangCall[];

@@ -37,11 +37,15 @@ def region_of_steps(trace: Trace) -> pl.DataFrame:
 
 def in_regions(marked: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """The marked steps (step, track, start_ns, end_ns) that are passes through a region, with its name."""
+    if marked.is_empty():
+        return marked.with_columns(region=pl.lit(None, pl.String))
     return marked.join(region_of_steps(trace), on="step", how="inner", maintain_order="left")
 
 
 def region_times(passes: pl.DataFrame) -> dict[str, int]:
     """Each region and the time in it, the longest first."""
+    if passes.is_empty():
+        return {}
     length = (pl.col("end_ns") - pl.col("start_ns")).sum()
     total = passes.group_by("region").agg(ns=length).sort("ns", "region", descending=[True, False])
     return dict(zip(total["region"].to_list(), total["ns"].to_list(), strict=True))

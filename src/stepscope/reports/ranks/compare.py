@@ -10,7 +10,8 @@ import polars as pl
 from stepscope.analysis.collectives.summary import bus_factor
 from stepscope.analysis.options import Options
 from stepscope.ranks.calls.matching import KEY
-from stepscope.ranks.compare import HISTOGRAM, OPERATION, Compared, bin_of, worst
+from stepscope.ranks.compare import HISTOGRAM, Compared, bin_of
+from stepscope.ranks.meetings import OPERATION
 from stepscope.reports.columns import capped
 from stepscope.reports.model import report as model
 
@@ -19,7 +20,7 @@ MOST_ARRIVALS = 256  # of one collective: those that came last
 
 def between_ranks(told: model.Collectives, found: Compared, world: int, options: Options) -> None:
     """Put everything that was compared into the section; `world` is the number of ranks of the job, 0 if unknown."""
-    told.matched = len(found.meetings)
+    told.matched = found.met.count
     told.straggler = straggler_told(found)
     told.clocks = [_clock(found, rank) for rank in sorted(found.clocks)]
     told.waits = _waits(found, options)
@@ -58,17 +59,13 @@ def _sized(meetings: pl.DataFrame, world: int) -> pl.DataFrame:
 
 def transfers(found: Compared, world: int) -> pl.DataFrame:
     """By name, group, group_size and dtype: how long ranks waited in all, and how fast the transfers were without that."""
-    sized = pl.col("bytes").is_not_null() & (pl.col("transfer_ns") > 0)
-    rate = pl.col("bytes").filter(sized).sum() / pl.col("transfer_ns").filter(sized).sum()
-    rows = (
-        _sized(found.meetings, world)
-        .group_by("name", "group", "group_size", "dtype")
-        .agg(
-            (pl.col("mean_wait_ns") * pl.col("ranks")).sum().alias("wait_ns"),
-            pl.col("transfer_ns").sum(),
-            pl.when(pl.col("members").n_unique() == 1).then(pl.col("members").first()).alias("members"),
-            transfer_gb_per_s=rate,
-        )
+    everyone = pl.when((pl.col("fewest") == world) & (pl.col("most") == world)).then(pl.lit(world, pl.Int32))
+    rows = found.met.operations.select(
+        *OPERATION,
+        "wait_ns",
+        "transfer_ns",
+        members=pl.coalesce("group_size", everyone),
+        transfer_gb_per_s=pl.col("sized_bytes") / pl.col("sized_ns"),
     )
     known = pl.when(pl.col("transfer_gb_per_s").is_finite() & (pl.col("transfer_gb_per_s") > 0))
     rows = rows.with_columns(transfer_gb_per_s=known.then("transfer_gb_per_s"))
@@ -99,10 +96,8 @@ def straggler_told(found: Compared) -> model.Straggler | None:
     if late is None:
         return None
     mine = next(rank for rank in found.ranks if rank.rank == late.rank)
-    last = found.meetings.filter(pl.col("last_rank") == late.rank)
-    names = (
-        last.group_by("name").agg(pl.col("late_ns").sum()).sort("late_ns", "name", descending=[True, False])
-    )
+    last = found.met.last.filter(pl.col("last_rank") == late.rank)
+    names = last.sort("late_ns", "name", descending=[True, False])
     facts = asdict(late)
     kernels = facts.pop("kernels")
     ratios = {
@@ -154,7 +149,7 @@ def _waits(found: Compared, options: Options) -> list[model.RankWait]:
 def _worst(found: Compared, world: int) -> list[model.Meeting]:
     seen = pl.concat([rank.arrivals for rank in found.ranks]).sort("arrival_ns", "rank")
     by_key = dict(seen.group_by(*KEY))
-    rows = _sized(worst(found.meetings), world).with_columns(factor=bus_factor("members"))
+    rows = _sized(found.met.worst, world).with_columns(factor=bus_factor("members"))
     return [_meeting(row, by_key) for row in rows.iter_rows(named=True)]
 
 

@@ -35,7 +35,7 @@ def _unmatched(found: Compared) -> Iterator[Problem]:
     """Collectives in which ranks wait for each other, and yet none that two ranks have."""
     calling = sorted(look.rank for look in found.looks if len(look.lanes))
     silent = sorted(look.rank for look in found.looks if look.lanes.is_empty())
-    if len(found.meetings) or found.ambiguous or not calling:
+    if found.met.count or found.met.ambiguous or not calling:
         return
     detail = (
         f"Ranks {spans(calling)} have collectives in their steps, ranks {spans(silent)} none: they have none at all, or theirs run "
@@ -49,8 +49,9 @@ def _unmatched(found: Compared) -> Iterator[Problem]:
 def _calls(found: Compared) -> Iterator[Problem]:
     if found.unusual.is_empty():
         return
-    names = found.meetings.unique("lane").select("lane", "name", "group")
-    rows = found.unusual.join(names, on="lane", how="left").sort("ranks", "example", descending=[True, False])
+    rows = found.unusual.join(found.met.lanes, on="lane", how="left").sort(
+        "ranks", "example", descending=[True, False]
+    )
     row = rows.row(0, named=True)
     yield reported(
         problem(
@@ -87,12 +88,12 @@ def _steps(found: Compared) -> Iterator[Problem]:
 
 
 def _groups(found: Compared) -> Iterator[Problem]:
-    if not found.ambiguous:
+    if not found.met.ambiguous:
         return
     yield reported(
         problem(
             "ambiguous-groups",
-            f"{found.ambiguous:,} collectives have more ranks than their group.",
-            count=found.ambiguous,
+            f"{found.met.ambiguous:,} collectives have more ranks than their group.",
+            count=found.met.ambiguous,
         )
     )

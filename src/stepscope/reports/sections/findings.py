@@ -50,7 +50,7 @@ def joined(ranks: Sequence[OfRank], options: Options) -> Mapping[str, Any]:
 def _told(found: list[tuple[int, Finding]], ranks: int) -> Finding:
     rank, worst = min(found, key=lambda pair: order(pair[1]))
     if ranks > 1:
-        others = [number for number, _ in found if number != rank]
+        others = sorted(number for number, _ in found if number != rank)
         also = f" Also on rank{'s' if len(others) > 1 else ''} {spans(others)}." if others else ""
         worst.detail = f"On rank {rank}: {_lowered(worst.detail)}{also}"
         worst.evidence = {**worst.evidence, "rank": rank, "ranks": sorted([rank, *others])}

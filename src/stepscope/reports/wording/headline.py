@@ -95,7 +95,8 @@ def ranks(report: Report) -> str:
     of = (
         f" of {profile.world_size}" if profile.world_size and profile.world_size != len(profile.ranks) else ""
     )
-    return f"{'rank' if len(profile.ranks) == 1 else 'ranks'} {spans(profile.ranks)}{of}"
+    examined = f" ({len(profile.examined)} examined in full)" if profile.examined else ""
+    return f"{'rank' if len(profile.ranks) == 1 else 'ranks'} {spans(profile.ranks)}{of}{examined}"
 
 
 def steps(report: Report) -> str:

@@ -11,6 +11,8 @@ import { empty, problem } from "../../shell/notice.js";
 import { facts, pageHead } from "../../ui/pieces.js";
 import { inOrder, part } from "../../text/parts.js";
 import { serverTable } from "../../ui/servertable.js";
+import { areMany } from "./deviation.js";
+import { peersFigure } from "./peers.js";
 import { waitBins } from "./waitbins.js";
 import { clocksTable, waitsFigure, worstTable } from "./waits.js";
 
@@ -100,6 +102,7 @@ function ownWork(row) {
 function heat(report, context) {
   const rows = ownRows(report);
   const ranks = [...new Set(rows.map((row) => row.rank))].sort((a, b) => a - b);
+  if (areMany(ranks.length)) return peersFigure(report, context, rows, ownWork);
   const steps = [...new Set(rows.map((row) => row.step))].sort((a, b) => a - b);
   const found = new Map(rows.map((row) => [`${row.rank} ${row.step}`, row]));
   const parts = inOrder(report.breakdown).map((row) => row.part);

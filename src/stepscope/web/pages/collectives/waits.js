@@ -4,6 +4,7 @@ import { openEvents, eventsLink } from "../../ui/events.js";
 import { figure, timeAxis } from "../../ui/figure.js";
 import { duration } from "../../text/format.js";
 import { table } from "../../ui/tables.js";
+import { MOST_ROWS, areMany } from "./deviation.js";
 
 const WORST = [
   { key: "name", title: "operation", kind: "name" },
@@ -26,11 +27,22 @@ const CLOCKS = [
   { key: "anchors", title: "anchors", kind: "count", tip: "Collectives that end for all ranks at once" },
 ];
 
+/**
+ * All of them; of many those that waited longest or were waited for.
+ * @param {number[]} ranks @param {{ rank: number, for_rank: number, wait_ns: number }[]} waits
+ */
+export function shownRanks(ranks, waits) {
+  if (!areMany(ranks.length)) return ranks;
+  const longest = [...waits].sort((a, b) => b.wait_ns - a.wait_ns);
+  const involved = new Set(longest.flatMap((wait) => [wait.for_rank, wait.rank]));
+  return [...involved].slice(0, MOST_ROWS).sort((a, b) => a - b);
+}
+
 /** A square for each pair of ranks; a click opens the collectives of the one that waited. @param {import("../../types").Report} report @param {import("../../types").Context} context */
 export function waitsFigure(report, context) {
   const waits = report.collectives.waits ?? [];
   if (!waits.length) return null;
-  const ranks = report.profile.ranks;
+  const ranks = shownRanks(report.profile.ranks, waits);
   const found = new Map(waits.map((wait) => [`${wait.rank} ${wait.for_rank}`, wait]));
   const { scale, unit } = timeAxis(Math.max(...waits.map((wait) => wait.wait_ns)));
   const words = (/** @type {number} */ rank, /** @type {number} */ other) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { binWords, seriesOf } from "../../src/stepscope/web/pages/collectives/waitbins.js";
+import { binWords, seriesOf } from "../../../src/stepscope/web/pages/collectives/waitbins.js";
 
 test("each bin is twice the one before", () => {
   assert.deepEqual([0, 1, 2, 11].map(binWords), ["< 1 µs", "1 µs – 2 µs", "2 µs – 4 µs", "1.02 ms – 2.05 ms"]);
