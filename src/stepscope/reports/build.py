@@ -128,7 +128,9 @@ class _Asking:
                 context = RankContext(
                     number, self._profile.trace(number), self._options, self._alone, in_brief
                 )
-                pool.submit(host_causes, context.whole_trace)  # the account wants them; meanwhile steps are found
+                pool.submit(
+                    host_causes, context.whole_trace
+                )  # the account wants them; meanwhile steps are found
                 # Side by side: Polars and the native loops leave the interpreter to others while they work.
                 asked = [(section, pool.submit(_ask, section, context)) for section in _slowest_first(wanted)]
                 for section, answer in asked:

@@ -89,7 +89,7 @@ def test_an_earlier_moment(tmp_path: Path) -> None:
 
 def test_small_pieces_are_merged_and_nothing_is_lost(tmp_path: Path) -> None:
     job = Job()
-    blocks = [
+    blocks: list[dict[str, Any]] = [
         {"size": 512 * (1 + place % 5), "requested_size": 512, "state": state, "frames": script(place % 3)}
         for place, state in enumerate(["active_allocated", "active_allocated", "inactive"] * 200)
     ]

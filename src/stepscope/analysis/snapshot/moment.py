@@ -13,9 +13,9 @@ import polars as pl
 from stepscope.analysis.snapshot.growth import SITE
 from stepscope.analysis.snapshot.history import History
 from stepscope.analysis.snapshot.lives import ACTIVE
+from stepscope.registers.policy.snapshot import GRANULE
 
 FREE, GONE, SMALL = "free", "given back", "small"
-_GRANULE = 2 << 20  # what the allocator takes from the driver at least
 _PIECES = ("segment", "address", "bytes", "kind", "requested", "stack", "time_ns", "count")
 
 
@@ -82,8 +82,8 @@ def _put_into(live: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
 def _given_back(blocks: pl.DataFrame) -> pl.DataFrame:
     """Neighbours are taken for one segment."""
     end = (pl.col("address") + pl.col("bytes").cast(pl.UInt64)).cum_max()
-    low = pl.col("address") // _GRANULE * _GRANULE
-    high = (end + (_GRANULE - 1)) // _GRANULE * _GRANULE
+    low = pl.col("address") // GRANULE * GRANULE
+    high = (end + (GRANULE - 1)) // GRANULE * GRANULE
     placed = blocks.sort("address").with_columns(low=low, high=high)
     group = (pl.col("low") > pl.col("high").shift(1)).fill_null(False).cum_sum()
     return (

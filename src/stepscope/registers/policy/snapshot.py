@@ -106,3 +106,9 @@ FEWEST_GROWING = policy(
     unit="passes over a line",
     why="before a trend of their sizes is believed",
 )
+GRANULE = policy(
+    "GRANULE",
+    2 << 20,
+    unit="bytes",
+    why="PyTorch's allocator takes memory from the driver in multiples of it; a segment that was given back is drawn no finer",
+)
