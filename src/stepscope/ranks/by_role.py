@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import polars as pl
 
@@ -49,6 +50,14 @@ def straggler_by_role(
         work_ratio=behind.work_ratio(worst),
         since=cause.since,
     )
+
+
+def with_onset(found: Straggler | None, job: JobAnswers | None) -> Straggler | None:
+    """The straggler with the step from which on the replay of the job finds it slow, if not from the first."""
+    if found is None or job is None:
+        return found
+    cause = next((each for each in job.causes if each.kind == RANK and found.rank in each.ranks), None)
+    return found if cause is None else replace(found, since=cause.since)
 
 
 def _peers(job: JobAnswers, cause: Cause, worst: int) -> list[int]:

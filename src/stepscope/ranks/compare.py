@@ -23,7 +23,7 @@ from stepscope.ranks.arrivals import (
     meetings,
     waits,
 )
-from stepscope.ranks.by_role import straggler_by_role
+from stepscope.ranks.by_role import straggler_by_role, with_onset
 from stepscope.ranks.calls.matching import (
     KEY,
     KEYED,
@@ -237,7 +237,7 @@ def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequ
         # Stages do different work at different times: only ranks of one stage can be compared.
         waited_for = straggler_by_role(job, steps, parts, clocks_mhz, did)
     elif len(done) and not _of_experts(job):  # a rank that shares no collective keeps none waiting
-        waited_for = straggler(late, steps, parts, clocks_mhz, did)
+        waited_for = with_onset(straggler(late, steps, parts, clocks_mhz, did), job)
     if waited_for is not None:
         kernels = pl.concat([each.pace.kernels for each in looks])
         waited_for = replace(waited_for, kernels=ratios(kernels, waited_for.rank))

@@ -108,12 +108,19 @@ def _last_steps(windows: pl.DataFrame, calls: pl.DataFrame, world: int) -> pl.Da
 
 
 def _waited(calls: pl.DataFrame, slices: pl.DataFrame) -> pl.Series:
-    """Whether nothing but communication went on when the call ended."""
+    """Whether nothing but communication went on when the call ended; after a send, that work went on at once, too.
+
+    A rank that waits for something else does not need what it sent in the meantime to have arrived.
+    """
     exposed = slices.filter(_is_exposed()).sort("start_ns")
-    at = exposed["start_ns"].search_sorted(calls["end_ns"], side="left").cast(pl.Int64) - 1
     if exposed.is_empty() or calls.is_empty():
         return pl.repeat(False, len(calls), dtype=pl.Boolean, eager=True)
-    waited: pl.Series = (at >= 0) & (exposed["end_ns"].gather(at.clip(0)) >= calls["end_ns"] - SAME_END_NS)
+    fresh = pl.col("start_ns") > pl.col("end_ns").shift(1) + SAME_END_NS
+    exposed = exposed.with_columns(until=pl.col("end_ns").max().over(fresh.fill_null(False).cum_sum()))
+    at = exposed["start_ns"].search_sorted(calls["end_ns"], side="left").cast(pl.Int64) - 1
+    ended = exposed["end_ns"].gather(at.clip(0)) >= calls["end_ns"] - SAME_END_NS
+    went_on = exposed["until"].gather(at.clip(0)) <= calls["end_ns"] + SAME_END_NS
+    waited: pl.Series = (at >= 0) & ended & ((calls["name"] != "send") | went_on)
     return waited
 
 

@@ -76,10 +76,14 @@ class Bubble:
 
 @dataclass(frozen=True)
 class Explained:
-    """The causes that are worth showing, the costliest first, and the bubble of a pipeline."""
+    """The causes that are worth showing, the costliest first, and the bubble of a pipeline.
+
+    `transfers_ns`: of the mean step, what the job would gain if nothing waited for transfers, once the causes are gone.
+    """
 
     causes: list[Cause]
     bubble: Bubble | None
+    transfers_ns: float = 0.0
 
 
 def explain(model: JobModel) -> Explained:
@@ -89,7 +93,8 @@ def explain(model: JobModel) -> Explained:
     # Jitter is whatever varies: it also holds what the others explain, and is asked for what they leave.
     search.take(list(_general(model)))
     is_even = any(each.kind == STAGES for each in search.found)
-    return Explained(search.found, _bubble(model, search.left_over, is_even))
+    bubble = _bubble(model, search.left_over, is_even)
+    return Explained(search.found, bubble, _transfers_ns(model, search.left_over))
 
 
 class _Search:
@@ -132,6 +137,12 @@ def _bubble(model: JobModel, rest: pl.Series, is_even: bool) -> Bubble | None:
     even = rest if is_even else _evened(model, rest)
     share = _idle_share(model, model.nodes["ns"], mean_ns(model.base))
     return Bubble(share, _idle_share(model, even, mean_ns(model.lengths(even))), _micro_batches(model))
+
+
+def _transfers_ns(model: JobModel, ns: pl.Series) -> float:
+    """What the job takes less where calls take no time; who comes late is still waited for."""
+    free = ns.set(model.nodes["name"].is_not_null(), 0)
+    return mean_ns(model.lengths(ns)) - mean_ns(model.lengths(free))
 
 
 def _evened(model: JobModel, ns: pl.Series) -> pl.Series:

@@ -66,15 +66,21 @@ MOST_JOB_CAUSES = policy(
 )
 WORTH_A_BUBBLE = policy(
     "WORTH_A_BUBBLE",
-    0.2,
+    0.25,
     unit="share of the step",
-    why="by the schedule alone: with four micro-batches for each stage, as is usual, less is left",
+    why="by the schedule alone: with three micro-batches for each stage, (p - 1) of (4 p - 1) is idle, always less",
 )
 BUBBLE_CERTAINTY = policy(
     "BUBBLE_CERTAINTY",
     0.5,
     unit="of the saving",
     why="more micro-batches need memory or smaller matrices; what is broken comes first",
+)
+HIDING_CERTAINTY = policy(
+    "HIDING_CERTAINTY",
+    0.5,
+    unit="of the saving",
+    why="calls between tensor-parallel ranks, experts or stages are needed by the next layer: few can be hidden",
 )
 WORTH_JITTER = policy(
     "WORTH_JITTER",
