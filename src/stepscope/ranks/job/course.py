@@ -12,7 +12,7 @@ import polars as pl
 
 from stepscope.ranks.calls.matching import KEY, KEYED, keyed, keyed_events
 from stepscope.ranks.stragglers.lateness import COLLECTIVE
-from stepscope.registers.policy.job import MOST_REPLAYED_CALLS, SAME_END_NS
+from stepscope.registers.policy.job import BETWEEN_CALLS_NS, MOST_REPLAYED_CALLS, SAME_END_NS
 from stepscope.trace.frames import conform
 
 WORK = {
@@ -77,8 +77,7 @@ def course_of(
     if windows.is_empty():
         return Course(rank, host=host)
     low, high = windows["start_ns"][0], windows["end_ns"][-1]
-    arrival = pl.col("start_ns") + pl.col("held_ns").fill_null(0)
-    made = calls.with_columns(at=arrival, end_ns=pl.col("start_ns") + pl.col("dur_ns"))
+    made = _with_arrivals(calls)
     made = made.filter(pl.col("at").is_between(low, high, closed="left")).sort("at", "event")
     slices = slices.filter(pl.col("start_ns") >= low, pl.col("end_ns") <= high)
     made = made.with_columns(waited=_waited(made, slices))
@@ -87,6 +86,19 @@ def course_of(
     work = _work(cuts, slices, windows, made)
     placed = _calls(made, cuts, windows, calls, rank)
     return Course(rank, work, placed, host, _did(did, windows), (high - low) / len(windows))
+
+
+def _with_arrivals(calls: pl.DataFrame) -> pl.DataFrame:
+    """The calls with `at` and `end_ns`. One that begins as another of its stream ends was ready before, if `ready_ns` says so."""
+    came = pl.col("start_ns") + pl.col("held_ns").fill_null(0)
+    rows = calls.with_columns(at=came, end_ns=pl.col("start_ns") + pl.col("dur_ns"))
+    if "ready_ns" not in calls.columns:
+        return rows
+    stream = ("device", "stream", "on_host")
+    before = {name: pl.col(name).shift(1).over(stream, order_by="start_ns") for name in ("at", "end_ns")}
+    queued = pl.col("start_ns") - before["end_ns"] <= BETWEEN_CALLS_NS
+    ready = pl.max_horizontal("ready_ns", before["at"])
+    return rows.with_columns(at=pl.when(queued & (ready < came)).then(ready).otherwise("at"))
 
 
 def _did(did: pl.DataFrame | None, windows: pl.DataFrame) -> pl.DataFrame:

@@ -222,10 +222,11 @@ def _slow_ranks(model: JobModel) -> Iterator[_Candidate]:
     together = [rank for rank, ns in means.items() if ns >= AS_SLOW * means[slowest]]
     sets = {(slowest,), tuple(together)} if _is_minority(model, together) else {(slowest,)}
     for ranks in sorted(sets):
-        change = as_peers(model, ranks)
+        kind = EXPERTS if _in_experts(model, ranks) else RANK
+        # Experts that have less to do take on what the busy ones have too much.
+        change = with_even_experts(model) if kind == EXPERTS else as_peers(model, ranks)
         if len(change):
             rows = excess.filter(pl.col("rank").is_in(ranks))
-            kind = EXPERTS if _in_experts(model, ranks) else RANK
             facts = {
                 "longer_ns": _by_time(rows),
                 "hosts": sorted({model.hosts.get(r) or "" for r in ranks} - {""}),

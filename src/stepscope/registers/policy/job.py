@@ -16,6 +16,12 @@ SAME_END_NS = policy(
     unit="ns",
     why="moments within a microsecond of each other are one: the clock of a device cannot resolve less",
 )
+BETWEEN_CALLS_NS = policy(
+    "BETWEEN_CALLS_NS",
+    5_000,
+    unit="ns",
+    why="a call that begins so soon after another of its stream had waited for it: kernels of a busy stream are 1 to 2 µs apart",
+)
 JOB_REPLAY_ERROR = policy(
     "JOB_REPLAY_ERROR",
     0.1,
