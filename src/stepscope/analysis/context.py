@@ -35,12 +35,16 @@ from stepscope.trace.trace import Trace
 
 @dataclass
 class RankContext:
-    """What a section may use of one rank; `alone` if there is no other to compare it with."""
+    """What a section may use of one rank; `alone` if there is no other to compare it with.
+
+    `in_brief`: one of many, of which only what all ranks are compared by is asked.
+    """
 
     rank: int
     whole_trace: Trace
     options: Options
     alone: bool = False
+    in_brief: bool = False
 
     @shared
     def all_steps(self) -> Steps:

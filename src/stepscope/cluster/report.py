@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -27,8 +27,16 @@ from stepscope.ranks.arrivals import finished
 from stepscope.ranks.compare import Compared, compared, plan
 from stepscope.registers.policy.tables import REPORT_ROWS
 from stepscope.reports.build import Failures, chosen_sections, put_together
+from stepscope.reports.examined import (
+    add_examined,
+    are_many,
+    asked_in_full,
+    asked_of_every_rank,
+    choose_examined,
+)
 from stepscope.reports.report import Report
 from stepscope.reports.sections.collectives import told_of
+from stepscope.reports.sections.section import Section
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -75,27 +83,31 @@ def looked(
     also: Callable[[RankContext], Any] | None = None,
 ) -> tuple[Report, list[Any]]:
     """The report, and what `also` gives for each of its ranks: a function that can be named, of a small result."""
-    chosen_sections(sections)
+    wanted = chosen_sections(sections)
     catalog = scan(path)
     if not catalog.runs:
         raise nothing_found(catalog)
     chosen = choose(catalog, run)
     ranks = None if rank is None else {rank} if isinstance(rank, int) else set(rank)
+    count = len(chosen.entries if ranks is None else ranks)
+    many = are_many(count)
+    first = tuple(section.name for section in (asked_of_every_rank(wanted) if many else wanted))
     tasks = [
         Task(
             number,
             _address(entry),
             number if entry.rank is None else entry.rank,
             options,
-            sections,
+            first,
             cache=cache,
             also=also,
-            alone=len(chosen.entries if ranks is None else ranks) == 1,
+            alone=count == 1,
+            in_brief=many,
         )
         for number, entry in enumerate(chosen.entries)
     ]
     with closing(place_of(where)) as place:
-        job = _Job(place, chosen, catalog, options, sections, ranks)
+        job = _Job(place, chosen, catalog, options, wanted, ranks)
         return job.report(tasks, _in_bytes(progress, chosen) if progress is not None else _quiet)
 
 
@@ -163,7 +175,7 @@ class _Job:
         run: Run,
         catalog: Catalog,
         options: Options,
-        sections: tuple[str, ...] | None,
+        sections: Sequence[Section],
         ranks: set[int] | None,
     ) -> None:
         self._place = place
@@ -184,16 +196,40 @@ class _Job:
             (a.rank, at) for at, a in enumerate(answers) if a.error is None and a.rank in profile.ranks
         )
         kept, answers = [kept[at] for _, at in order], [answers[at] for _, at in order]
-        found, failures = _collected(answers)
-        wanted = chosen_sections(self._sections)
+        failures = Failures()
+        found = _collected(answers, failures)
         ready: dict[str, Any] = {}
         if found.get(COLLECTIVES):
             between = self._compared(kept, answers) if len(answers) > 1 else None
             ready[COLLECTIVES] = told_of(found[COLLECTIVES], between, self._options)
         ranks = [answer.rank for answer in answers]
-        made = put_together(profile, self._options, ranks, wanted, found, failures, ready)
+        examined = self._examined(answers, found, failures, ready.get(COLLECTIVES, {}))
+        made = put_together(profile, self._options, ranks, self._sections, found, failures, ready)
+        made.profile.examined = examined
         made.profile.events = sum(answer.events for answer in answers)
         return made, [answer.more for answer in answers]
+
+    def _examined(
+        self,
+        answers: Sequence[Answer],
+        found: dict[str, list[Any]],
+        failures: Failures,
+        told: Mapping[str, Any],
+    ) -> list[int]:
+        """Of many ranks some are read again, and asked for all that was left out."""
+        tasks = {answer.rank: answer.task for answer in answers if answer.task.in_brief}
+        if not tasks:
+            return []
+        like = choose_examined(list(tasks), found.get("steps", ()), told)
+        names = tuple(section.name for section in asked_in_full(self._sections))
+        chosen = sorted(set(like.values()))
+        again = [
+            replace(tasks[rank], rank=rank, forced=True, sections=names, in_brief=False, also=None)
+            for rank in chosen
+        ]
+        full = self._place.answers(self._place.keep(work.analyse, again, _quiet))
+        add_examined(found, _collected([each for each in full if each.error is None], failures), like)
+        return chosen
 
     def _profile(self, answers: Sequence[Answer]) -> Profile:
         pairs = list(zip(self._run.entries, answers, strict=True))
@@ -261,13 +297,12 @@ class _Job:
         return compared(looks, agreed, meetings, waited)
 
 
-def _collected(answers: Sequence[Answer]) -> tuple[dict[str, list[Any]], Failures]:
-    """What each section found on the ranks, in their order, and what failed."""
+def _collected(answers: Sequence[Answer], failures: Failures) -> dict[str, list[Any]]:
+    """What each section found on the ranks, in their order; what failed is added to `failures`."""
     found: dict[str, list[Any]] = {}
-    failures = Failures()
     for answer in answers:
         for name, part in (answer.found or {}).items():
             found.setdefault(name, []).append(part)
         for line, section in answer.faults:
             failures.add(line, section, answer.rank)
-    return found, failures
+    return found

@@ -20,7 +20,8 @@ from stepscope.errors import StepscopeError
 from stepscope.profiles.load import load
 from stepscope.ranks.arrivals import joined_meetings
 from stepscope.ranks.compare import Calls, Look, Plan, Waited, look, meet, wait
-from stepscope.reports.build import Failures, chosen_sections
+from stepscope.reports.build import Failures
+from stepscope.reports.sections import SECTIONS
 from stepscope.reports.sections.collectives import RankPart
 from stepscope.trace.trace import Trace
 
@@ -35,12 +36,13 @@ class Task:
     path: str
     rank: int
     options: Options
-    sections: tuple[str, ...] | None = None
+    sections: tuple[str, ...] = ()  # their names
     forced: bool = False
     cache: bool = True
     spill: str | None = None  # a folder for what must not travel
     also: Callable[[RankContext], Any] | None = None  # what else is wanted of the rank
     alone: bool = False  # no other rank is asked for
+    in_brief: bool = False  # one of many
 
 
 @dataclass(frozen=True)
@@ -77,10 +79,10 @@ def analyse(task: Task) -> Answer:
         return Answer(task, error=StepscopeError(what))
     said = trace.info.rank
     rank = task.rank if task.forced or said is None else said
-    context = RankContext(rank, trace, task.options, alone=task.alone)
+    context = RankContext(rank, trace, task.options, task.alone, task.in_brief)
     failures = Failures()
     found = {}
-    for section in chosen_sections(task.sections):
+    for section in (section for section in SECTIONS if section.name in task.sections):
         for answer in failures.caught(section, rank, section.of_rank, context):
             found[section.name] = answer
     answer = Answer(

@@ -21,13 +21,20 @@ from stepscope.profiles.ranks import spans
 from stepscope.ranks.hangs.calls import is_dump
 from stepscope.registers.policy.tables import REPORT_ROWS
 from stepscope.reports.about import about
+from stepscope.reports.examined import (
+    add_examined,
+    are_many,
+    asked_in_full,
+    asked_of_every_rank,
+    choose_examined,
+)
 from stepscope.reports.model.report import Problem, Steps
 from stepscope.reports.problems import problems_of, reported
 from stepscope.reports.ranks.job_findings import with_job
 from stepscope.reports.ranks.job_speedups import with_job_speedups
 from stepscope.reports.ranks.straggler_finding import with_straggler, with_waits
 from stepscope.reports.report import Report
-from stepscope.reports.sections import SECTIONS, hang
+from stepscope.reports.sections import SECTIONS, collectives, hang, steps
 from stepscope.reports.sections.section import Section
 from stepscope.reports.wording.sentence import write_sentence
 from stepscope.trace.problems import problem
@@ -76,18 +83,61 @@ def build(
     ranks = _chosen_ranks(profile, rank)
     options = _of_one_region(profile, ranks, options)
     wanted = _fitting(profile, chosen_sections(sections, several=len(ranks) > 1))
-    failures = Failures()
-    found: dict[str, list[Any]] = {section.name: [] for section in wanted}
-    with ThreadPoolExecutor(_threads(), thread_name_prefix="stepscope-report") as pool:
-        for number in ranks:
-            context = RankContext(number, profile.trace(number), options, alone=len(ranks) == 1)
-            # Side by side: Polars and the native loops leave the interpreter to others while they work.
-            asked = [(section, pool.submit(section.of_rank, context)) for section in _slowest_first(wanted)]
-            for section, answer in asked:
-                found[section.name] += failures.caught(section, number, answer.result)
-            if also is not None:
-                also(context)
-    return put_together(profile, options, ranks, wanted, found, failures)
+    ask = _Asking(profile, options, len(ranks) == 1)
+    if not are_many(len(ranks)):
+        found = ask.of_ranks(ranks, wanted, also)
+        return put_together(profile, options, ranks, wanted, found, ask.failures)
+    found = ask.of_ranks(ranks, asked_of_every_rank(wanted), also, in_brief=True)
+    ready = _compared(found, options, ask.failures)
+    like = choose_examined(ranks, found.get(steps.SECTION.name, ()), ready.get(collectives.SECTION.name, {}))
+    examined = sorted(set(like.values()))
+    add_examined(found, ask.of_ranks(examined, asked_in_full(wanted)), like)
+    made = put_together(profile, options, ranks, wanted, found, ask.failures, ready)
+    made.profile.examined = examined
+    return made
+
+
+class _Asking:
+    """Sections are asked about ranks; what fails is kept."""
+
+    def __init__(self, profile: Profile, options: Options, alone: bool) -> None:
+        self._profile, self._options, self._alone = profile, options, alone
+        self.failures = Failures()
+
+    def of_ranks(
+        self,
+        ranks: Sequence[int],
+        wanted: Sequence[Section],
+        also: Callable[[RankContext], object] | None = None,
+        in_brief: bool = False,
+    ) -> dict[str, list[Any]]:
+        """What each of these sections finds on each of these ranks."""
+        found: dict[str, list[Any]] = {section.name: [] for section in wanted}
+        with ThreadPoolExecutor(_threads(), thread_name_prefix="stepscope-report") as pool:
+            for number in ranks:
+                context = RankContext(
+                    number, self._profile.trace(number), self._options, self._alone, in_brief
+                )
+                # Side by side: Polars and the native loops leave the interpreter to others while they work.
+                asked = [
+                    (section, pool.submit(section.of_rank, context)) for section in _slowest_first(wanted)
+                ]
+                for section, answer in asked:
+                    found[section.name] += self.failures.caught(section, number, answer.result)
+                if also is not None:
+                    also(context)
+        return found
+
+
+def _compared(
+    found: Mapping[str, list[Any]], options: Options, failures: Failures
+) -> dict[str, Mapping[str, Any]]:
+    """The section of the collectives before all others, where it is asked for: it says which ranks to examine."""
+    section = collectives.SECTION
+    if section.name not in found:
+        return {}
+    told = failures.caught(section, None, section.joined, found.get(section.name, []), options)
+    return {section.name: told[0] if told else {}}
 
 
 def _of_one_region(profile: Profile, ranks: Sequence[int], options: Options) -> Options:
@@ -113,7 +163,7 @@ def put_together(
     for name in ready or {}:
         fields.update((ready or {})[name])
     for section in (section for section in wanted if section.name not in (ready or {})):
-        for joined in failures.caught(section, None, section.joined, found[section.name], options):
+        for joined in failures.caught(section, None, section.joined, found.get(section.name, []), options):
             fields.update(joined)
     _check_steps(options, fields.get("steps"))
     if "findings" in fields and "collectives" in fields and "steps" in fields:

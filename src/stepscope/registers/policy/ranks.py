@@ -10,6 +10,13 @@ WORST_COLLECTIVES = policy(
     unit="collectives",
     why="with the longest waits, of which every arrival is listed",
 )
+EXAMINED_RANKS = policy(
+    "EXAMINED_RANKS",
+    8,
+    unit="ranks",
+    why="of more, only some are examined in full, and the others share the findings of those whose accounts are like theirs: "
+    "rules and replay cost half a second of a processor for each rank, however small",
+)
 MOST_GROUPED_RANKS = policy(
     "MOST_GROUPED_RANKS", 256, unit="ranks", why="of unnamed groups: all pairs are compared"
 )

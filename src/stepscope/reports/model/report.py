@@ -109,6 +109,7 @@ class Profile(msgspec.Struct, kw_only=True):
     framework: str | None = None
     format: str = ""
     ranks: list[int] = []
+    examined: list[int] = []  # of many ranks those whose findings and ops are shown; empty if all are
     world_size: int | None = None
     devices: list[dict[str, Any]] = []
     duration_ns: int = 0

@@ -38,6 +38,7 @@ class RankSteps:
     region: str | None = None
     regions: tuple[str, ...] = ()
     basis: Basis | None = None
+    peak_bytes: int = 0  # of memory; only asked of many ranks
 
     def own(self) -> list[StepRow]:
         """The rows of the critical device, without partial steps."""
@@ -69,13 +70,14 @@ def of_rank(context: RankContext) -> RankSteps:
     if steps.windows.is_empty():
         return RankSteps(steps.source, steps.name, None, [], confidence=steps.confidence)
     # The replay first: meanwhile another section makes the account, which the rows want.
-    slowed = inflation(context)
+    slowed = None if context.in_brief else inflation(context)
+    peaks = (found.peak_bytes or 0 for found in context.memory) if context.in_brief else ()
     rows = _rows(context)
     busy = context.parts.filter(pl.col("part").is_in(BUSY_PARTS))
     found = RankSteps(
         steps.source, steps.name, context.critical_device, rows, slowed, steps.confidence, steps.pieces,
         steps.warm_up, steps.warm_ups, int(busy["ns"].sum()), busy_time(context.whole_trace),
-        steps.region, steps.regions,
+        steps.region, steps.regions, peak_bytes=max(peaks, default=0),
     )  # fmt: skip
     limit = slow_limit([row.duration_ns for row in found.own()])
     own = [row.duration_ns for row in found.own()]
