@@ -31,7 +31,8 @@ CALLS = {name: KEYED[name] for name in KEY} | {
     "group_ranks": pl.String,
     "peer": pl.Int32,
     "bytes": pl.Int64,
-    "step": pl.Int32,
+    "step": pl.Int32,  # in which it begins
+    "launched_in": pl.Int32,
     "dur_ns": pl.Int64,
     "stream": pl.Int32,  # where the group has no name; else null
     "after": pl.Int64,  # the work that is over when the rank arrives
@@ -77,10 +78,17 @@ def course_of(
     if windows.is_empty():
         return Course(rank, host=host)
     low, high = windows["start_ns"][0], windows["end_ns"][-1]
-    made = _with_arrivals(calls)
-    made = made.filter(pl.col("at").is_between(low, high, closed="left")).sort("at", "event")
     slices = slices.filter(pl.col("start_ns") >= low, pl.col("end_ns") <= high)
-    made = made.with_columns(waited=_waited(made, slices))
+    made = _with_arrivals(calls).with_columns(launched_in="step")
+    # A stage begins its first step when the first micro-batch has come; until then it waits for it.
+    first = pl.col("step") == windows["step"][0]
+    begin = min(low, made.filter(first)["at"].min() or low)  # type: ignore[type-var]
+    windows = windows.with_columns(
+        pl.when(pl.col("start_ns") == low).then(begin).otherwise("start_ns").alias("start_ns")
+    )
+    made = made.filter(pl.col("at").is_between(low, high, closed="left") | (first & (pl.col("at") < low)))
+    made = made.sort("at", "event")
+    made = made.with_columns(waited=_waited(made, slices) | (made["end_ns"] <= low))
     ends = made.filter(pl.col("waited") & (pl.col("end_ns") < high))["end_ns"]
     cuts = pl.concat([windows["start_ns"], made["at"], ends]).unique().sort()
     work = _work(cuts, slices, windows, made)

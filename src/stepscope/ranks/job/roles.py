@@ -99,12 +99,12 @@ def _passes(calls: pl.DataFrame) -> float:
 def _tensor_groups(
     groups: Sequence[tuple[tuple[int, ...], float]], world: int, passes: float
 ) -> set[tuple[int, ...]]:
-    """Of groups over parts of the job, neighbours that call more often than the others do, and in a pipeline for every micro-batch."""
+    """Of groups over parts of the job, neighbours that call more often than the others do, and in a pipeline for every pass of a micro-batch."""
     parts = [(who, often) for who, often in groups if len(who) < world]
     near = {who for who, _ in parts if who[-1] - who[0] == len(who) - 1}
     far = [often for who, often in parts if who not in near]
     most = max(far, default=1.0)
-    return {who for who, often in parts if who in near and often > most and often >= passes}
+    return {who for who, often in parts if who in near and often > most and 2 * often >= passes}
 
 
 def _stages(ranks: Sequence[int], calls: pl.DataFrame) -> dict[int, int]:

@@ -38,8 +38,10 @@ from stepscope.registers.policy.job import (
     MOST_LATE_PEERS,
     REPLAY_SAVES_LEAST,
     UNEVEN_STAGES,
+    UNEVEN_TOKENS,
     WORTH_JITTER,
 )
+from stepscope.trace.frames import take_median
 
 RANK, LINK, STAGES, EXPERTS, JITTER, BUBBLE = "rank", "link", "stages", "experts", "jitter", "bubble"
 _PAIRED = ("send", "recv", "send_recv")
@@ -193,7 +195,7 @@ def _specific(model: JobModel) -> Iterator[_Candidate]:
         slowest = max(stages, key=lambda stage: stages[stage])
         ranks = tuple(rank for rank, stage in model.roles.stage.items() if stage == slowest)
         yield _Candidate(STAGES, ranks, with_even_stages(model), {"stage": slowest, "stages": stages})
-    if (model.nodes["name"] == "all_to_all").any():
+    if _has_uneven_tokens(model):
         yield _Candidate(EXPERTS, tuple(model.roles.stage), with_even_experts(model))
 
 
@@ -211,7 +213,7 @@ def _stage_times(model: JobModel) -> dict[int, float]:
 
 def _slow_ranks(model: JobModel) -> Iterator[_Candidate]:
     """Those that take longer than their peers: the slowest alone, and all that are about as slow together."""
-    excess = _excess(model)
+    excess = _lasting(_excess(model))
     means = {
         rank: float(total)
         for rank, total in excess.group_by("rank").agg(pl.col("ns").mean()).sort("rank").iter_rows()
@@ -232,6 +234,18 @@ def _slow_ranks(model: JobModel) -> Iterator[_Candidate]:
                 "hosts": sorted({model.hosts.get(r) or "" for r in ranks} - {""}),
             }
             yield _Candidate(kind, ranks, change, facts, _onset(rows))
+
+
+def _lasting(excess: pl.DataFrame) -> pl.DataFrame:
+    """Of ranks that are slow in most steps, from some step on; one pause, however long, makes no slow rank."""
+    kept = [rows for rows in excess.partition_by("rank", maintain_order=True) if _is_lasting(rows)]
+    return pl.concat(kept) if kept else excess.clear()
+
+
+def _is_lasting(rows: pl.DataFrame) -> bool:
+    since = _onset(rows)
+    late = rows["ns"] if since is None else rows.filter(pl.col("step") >= since)["ns"]
+    return take_median(late) >= AS_SLOW * mean(late)
 
 
 def _is_minority(model: JobModel, ranks: Sequence[int]) -> bool:
@@ -274,7 +288,7 @@ def _by_time(rows: pl.DataFrame) -> dict[str, int]:
 
 def _in_experts(model: JobModel, ranks: Sequence[int]) -> bool:
     """Whether these ranks are slower than their peers between exchanges of tokens, and hardly elsewhere."""
-    if not (model.nodes["name"] == "all_to_all").any():
+    if not _has_uneven_tokens(model):
         return False
     inside = expert_work(model).group_by("rank", "step").agg(inside=pl.col("compute_ns").sum())
     whole = work_of(model).group_by("rank", "step").agg(whole=pl.sum_horizontal(*TIMES).sum())
@@ -284,6 +298,17 @@ def _in_experts(model: JobModel, ranks: Sequence[int]) -> bool:
     others = sums.filter(~late).select(pl.col("inside", "whole").median()).row(0)
     more = (mine[1] or 0) - (others[1] or 0)
     return more > 0 and (mine[0] or 0) - (others[0] or 0) >= IN_EXPERTS * more
+
+
+def _has_uneven_tokens(model: JobModel) -> bool:
+    """Whether some ranks exchange more tokens than others, as far as the profile has sizes."""
+    calls = model.nodes.filter(pl.col("name") == "all_to_all")
+    sizes = calls.filter(pl.col("bytes") > 0, pl.col("meeting").is_not_null())
+    if sizes.is_empty():
+        return len(calls) > 0
+    met = sizes.group_by("meeting", "group_ranks").agg(ratio=pl.col("bytes").max() / pl.col("bytes").min())
+    typical = met.group_by("group_ranks").agg(pl.col("ratio").median())
+    return bool((typical["ratio"] >= UNEVEN_TOKENS).any())
 
 
 def _onset(rows: pl.DataFrame) -> int | None:

@@ -46,6 +46,12 @@ UNEVEN_STAGES = policy(
     unit="× the mean stage",
     why="by which the slowest stage must exceed it: layers cannot be divided any finer",
 )
+UNEVEN_TOKENS = policy(
+    "UNEVEN_TOKENS",
+    1.1,
+    unit="× the tokens of the idlest rank",
+    why="that the busiest of an exchange has in the typical one: routers balance to within some percent",
+)
 SLOWER_LINK = policy(
     "SLOWER_LINK",
     1.25,
@@ -53,7 +59,10 @@ SLOWER_LINK = policy(
     why="below, links of one kind differ by placement and traffic",
 )
 FEWEST_LINKS = policy(
-    "FEWEST_LINKS", 3, unit="groups", why="with the same operation and size, to know which one is unusual"
+    "FEWEST_LINKS",
+    2,
+    unit="groups",
+    why="with the same operation and size; of two, the slower one is not what the other shows to be possible",
 )
 IN_EXPERTS = policy(
     "IN_EXPERTS",

@@ -43,13 +43,13 @@ def with_job_speedups(
 
 
 def _promise_of_job(finding: Finding, saved: Mapping[int, float], model: JobModel) -> None:
-    """Where the job gains clearly less than the rank, its own gain is what counts."""
+    """What counts is what the job gains; it is worth a sentence where that is clearly less than what the rank does."""
     times = _TIMES.get(finding.code, ("compute_ns",))
     change = with_less(model, saved, times)
     step_ns = mean_ns(model.base)
     gain = step_ns - mean_ns(model.lengths(changed(model.nodes["ns"], change)))
     before = finding.saves_ns_per_step
-    if before <= 0 or gain >= SAME_GAIN * before:
+    if before <= 0 or gain >= before:
         return
     left = max(0.0, gain) / before
     old = finding.speedup
@@ -62,4 +62,5 @@ def _promise_of_job(finding: Finding, saved: Mapping[int, float], model: JobMode
         )
     )
     finding.left_ns_per_step = None
-    finding.detail += f" The whole job gains {speedup(step_ns, gain):.2f}×: other ranks, or other stages, take longer anyway."
+    if gain < SAME_GAIN * before:
+        finding.detail += f" The whole job gains {speedup(step_ns, gain):.2f}×: other ranks, or other stages, take longer anyway."
