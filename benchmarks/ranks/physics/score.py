@@ -128,7 +128,8 @@ class Verdict:
         """Of the promised saving, relative to the simulated one."""
         if self.found is None or self.kind == "healthy":
             return None
-        return (1 - 1 / self._promised(self.found)) / (1 - 1 / self.truth["gain"]) - 1
+        gain = float(self.truth["gain"])
+        return (1 - 1 / self._promised(self.found)) / (1 - 1 / gain) - 1
 
     def _promised(self, found: Said) -> float:
         """The speed-up; that of a bubble for as many micro-batches as the simulated fix has."""

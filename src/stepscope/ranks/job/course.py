@@ -44,7 +44,7 @@ TIMES = ("compute_ns", "input_ns", "host_ns")
 BY_HOST = ("input_ns", "host_ns")
 DID = {"step": pl.Int32, **dict.fromkeys(BY_HOST, pl.Int64)}
 _ON_DEVICE = ("compute", "host_compute", "copy")
-_INPUT = "input"
+_INPUT, _UNRECORDED = "input", "unrecorded"
 BUSY_HOST = (_INPUT, "python", "dispatch", "allocator", "io", "compile", "unexplained")
 
 
@@ -79,10 +79,14 @@ def course_of(
         return Course(rank, host=host)
     low, high = windows["start_ns"][0], windows["end_ns"][-1]
     slices = slices.filter(pl.col("start_ns") >= low, pl.col("end_ns") <= high)
+    # Before the first step the device does what was launched before the recording: nothing is known of that.
+    is_unknown = pl.col("part").cast(pl.String) == _UNRECORDED
+    unknown_ns = slices.filter(is_unknown).select((pl.col("end_ns") - pl.col("start_ns")).sum()).item()
+    slices = slices.filter(~is_unknown)
     made = _with_arrivals(calls).with_columns(launched_in="step")
     # A stage begins its first step when the first micro-batch has come; until then it waits for it.
     first = pl.col("step") == windows["step"][0]
-    begin = min(low, made.filter(first)["at"].min() or low)  # type: ignore[type-var]
+    begin = min(low, made.filter(first)["at"].min() or low)
     windows = windows.with_columns(
         pl.when(pl.col("start_ns") == low).then(begin).otherwise("start_ns").alias("start_ns")
     )
@@ -93,7 +97,7 @@ def course_of(
     cuts = pl.concat([windows["start_ns"], made["at"], ends]).unique().sort()
     work = _work(cuts, slices, windows, made)
     placed = _calls(made, cuts, windows, calls, rank)
-    return Course(rank, work, placed, host, _did(did, windows), (high - low) / len(windows))
+    return Course(rank, work, placed, host, _did(did, windows), (high - low - unknown_ns) / len(windows))
 
 
 def _with_arrivals(calls: pl.DataFrame) -> pl.DataFrame:

@@ -41,7 +41,7 @@ from stepscope.registers.policy.job import (
     UNEVEN_TOKENS,
     WORTH_JITTER,
 )
-from stepscope.trace.frames import take_median
+from stepscope.trace.frames import take_mean, take_median
 
 RANK, LINK, STAGES, EXPERTS, JITTER, BUBBLE = "rank", "link", "stages", "experts", "jitter", "bubble"
 _PAIRED = ("send", "recv", "send_recv")
@@ -245,7 +245,7 @@ def _lasting(excess: pl.DataFrame) -> pl.DataFrame:
 def _is_lasting(rows: pl.DataFrame) -> bool:
     since = _onset(rows)
     late = rows["ns"] if since is None else rows.filter(pl.col("step") >= since)["ns"]
-    return take_median(late) >= AS_SLOW * mean(late)
+    return take_median(late) >= AS_SLOW * take_mean(late)
 
 
 def _is_minority(model: JobModel, ranks: Sequence[int]) -> bool:
@@ -294,8 +294,12 @@ def _in_experts(model: JobModel, ranks: Sequence[int]) -> bool:
     whole = work_of(model).group_by("rank", "step").agg(whole=pl.sum_horizontal(*TIMES).sum())
     sums = whole.join(inside, on=["rank", "step"], how="left").with_columns(pl.col("inside").fill_null(0))
     late = pl.col("rank").is_in(list(ranks))
-    mine = sums.filter(late).select(pl.col("inside", "whole").mean()).row(0)
-    others = sums.filter(~late).select(pl.col("inside", "whole").median()).row(0)
+    stages = {model.roles.stage[rank] for rank in ranks}
+    peers = [rank for rank, stage in model.roles.stage.items() if stage in stages]
+    mine = sums.filter(late).select(pl.col("inside", "whole").median()).row(0)
+    others = (
+        sums.filter(~late & pl.col("rank").is_in(peers)).select(pl.col("inside", "whole").median()).row(0)
+    )
     more = (mine[1] or 0) - (others[1] or 0)
     return more > 0 and (mine[0] or 0) - (others[0] or 0) >= IN_EXPERTS * more
 
