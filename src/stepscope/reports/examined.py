@@ -26,7 +26,7 @@ _FINDINGS, _MEMORY = "findings", "memory"
 
 
 def are_many(ranks: int) -> bool:
-    """Whether only some of so many ranks are examined in full."""
+    """Whether only some of this number of ranks are examined in full."""
     return ranks > EXAMINED_RANKS
 
 

@@ -13,7 +13,7 @@ from stepscope.trace.columns import buffer, rows_or_null, series
 from stepscope.trace.devices import bounded_memory, bounded_tracks, described_devices, renumbered_memory
 from stepscope.trace.draft import Draft
 from stepscope.trace.flows import with_flows
-from stepscope.trace.frames import take_largest
+from stepscope.trace.frames import take, take_largest
 from stepscope.trace.header import checked
 from stepscope.trace.problems import Problems, problem
 from stepscope.trace.roles import roles
@@ -144,7 +144,7 @@ def _moved(frame: pl.DataFrame, columns: tuple[str, ...], moved: pl.Series | Non
         return frame
     if moved is None:
         return frame.with_columns(pl.col(name).cast(pl.UInt32) for name in present)
-    return frame.with_columns(moved.gather(frame[name].cast(pl.UInt32)).alias(name) for name in present)
+    return frame.with_columns(take(moved, frame[name].cast(pl.UInt32)).alias(name) for name in present)
 
 
 _BEGINS_OR_ENDS_ANNOTATION = r"_record_function_enter|torch/autograd/profiler\.py\(\d+\):\s?__exit__$"
@@ -209,7 +209,7 @@ def _with_launching_op(kernels: pl.DataFrame, links: pl.DataFrame, events: pl.Da
         return kernels
     enclosing = ancestors(events, events["kind"] == "op")
     by_kernel = (
-        launches.select(event="to", found=enclosing.gather(launches["from"]))
+        launches.select(event="to", found=take(enclosing, launches["from"]))
         .drop_nulls()
         .unique("event", keep="first")
     )

@@ -8,7 +8,7 @@ import polars as pl
 
 from stepscope.native import order
 from stepscope.trace.columns import buffer, repeated, rows_or_null, series
-from stepscope.trace.frames import take_largest
+from stepscope.trace.frames import filled, take, take_largest
 
 
 def rows_by_event(event: pl.Series, count: int) -> pl.Series:
@@ -23,11 +23,12 @@ def rows_by_event(event: pl.Series, count: int) -> pl.Series:
 
 def distinct(names: pl.Series) -> pl.Series:
     """The different values of a column of names, without null, in the order they are met."""
-    codes = names.to_physical().drop_nulls()
+    known = names.drop_nulls() if names.null_count() else names
+    codes = known.to_physical()
     if codes.is_empty():
         return names.clear()
     rows = order.first_rows(buffer(codes), take_largest(codes) + 1)
-    return names.drop_nulls().gather(series("rows", rows, pl.UInt32))
+    return take(known, series("rows", rows, pl.UInt32))
 
 
 def are_named(names: pl.Series, matches: Callable[[pl.Series], pl.Series]) -> pl.Series:
@@ -36,7 +37,7 @@ def are_named(names: pl.Series, matches: Callable[[pl.Series], pl.Series]) -> pl
     found = known.filter(matches(known.cast(pl.String)))
     if found.is_empty():
         return repeated(False, len(names), pl.Boolean)
-    return names.is_in(found.implode()).fill_null(False)
+    return filled(names.is_in(found.implode()))
 
 
 def by_name(names: pl.Series, known: pl.Series, values: pl.Series) -> pl.Series:
@@ -51,4 +52,4 @@ def by_number(numbers: pl.Series, known: pl.Series, values: pl.Series) -> pl.Ser
     size = max(take_largest(numbers), take_largest(known)) + 1
     place = repeated(None, size, pl.UInt32)
     place = place.scatter(known, pl.int_range(len(known), dtype=pl.UInt32, eager=True))
-    return values.gather(place).gather(numbers)
+    return take(take(values, place), numbers)

@@ -13,6 +13,7 @@ from stepscope.analysis.parts import BUSY_PARTS, IDLE_PARTS, PARTS
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import sweep
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import take
 from stepscope.trace.trace import Trace
 
 __all__ = ["BUSY_PARTS", "IDLE_PARTS", "PARTS", "Account", "account"]
@@ -104,9 +105,9 @@ def _busy_slices(work: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
     part = slices["priority"].replace_strict(_BUSY, return_dtype=Part)
     return slices.with_columns(
         part=part,
-        named_by=work["id"].gather(slices["owner"]),
+        named_by=take(work["id"], slices["owner"]),
         detail=pl.lit(None, dtype=pl.UInt32),
-        thread=work["track"].gather(slices["owner"]),
+        thread=take(work["track"], slices["owner"]),
     )
 
 
@@ -122,7 +123,7 @@ def _cut_at_steps(slices: pl.DataFrame, windows: pl.DataFrame, device: int | Non
     edges = windows["end_ns"]
     last_window = len(windows) - 1
     first = edges.search_sorted(slices["start_ns"], side="right").clip(upper_bound=last_window)
-    within = (slices["end_ns"] <= edges.gather(first)) | (first == last_window)
+    within = (slices["end_ns"] <= take(edges, first)) | (first == last_window)
     across = slices.filter(~within)
     last = edges.search_sorted(across["end_ns"], side="left").clip(upper_bound=last_window)
     across = across.with_columns(window=pl.int_ranges(first.filter(~within), last + 1))
@@ -134,9 +135,9 @@ def _cut_at_steps(slices: pl.DataFrame, windows: pl.DataFrame, device: int | Non
     )
     rows = rows.select(
         pl.all().exclude("window", "start_ns", "end_ns"),
-        step=windows["step"].gather(rows["window"]),
+        step=take(windows["step"], rows["window"]),
         device=pl.lit(device, dtype=pl.Int32),
-        start_ns=pl.max_horizontal("start_ns", windows["start_ns"].gather(rows["window"])),
-        end_ns=pl.min_horizontal("end_ns", edges.gather(rows["window"])),
+        start_ns=pl.max_horizontal("start_ns", take(windows["start_ns"], rows["window"])),
+        end_ns=pl.min_horizontal("end_ns", take(edges, rows["window"])),
     )
     return rows.filter(pl.col("start_ns") < pl.col("end_ns"))

@@ -22,7 +22,7 @@ from stepscope.native.spans.sweep import slices
 from stepscope.registers.calibration.launches import EAGER_PAUSE_NS
 from stepscope.registers.policy.tables import SILENCE_PAIRS, SILENCE_THREADS
 from stepscope.trace.columns import buffer, series
-from stepscope.trace.frames import take_largest, take_smallest
+from stepscope.trace.frames import filled, take, take_largest, take_smallest
 from stepscope.trace.trace import Trace
 
 _RANK = {
@@ -52,7 +52,7 @@ class Charger:
         """The spans (gap, start_ns, end_ns, track) in pieces with part, named_by, detail and thread."""
         spans, computed = self._computed(spans)
         pieces = self.timeline.cut(spans)
-        acting = self.acts.gather(pieces["event"]).fill_null(False)
+        acting = filled(take(self.acts, pieces["event"]))
         silent, by_main = self._ask_main(self._with_quiet(pieces.filter(~acting)))
         found = [computed, self._acted(pieces.filter(acting)), by_main]
         short = pl.col("until_ns") - pl.col("since_ns") <= EAGER_PAUSE_NS
@@ -73,13 +73,23 @@ class Charger:
 
     def _computed(self, spans: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Without a device, the threads on which programs and graphs run are one: they come first."""
+        if not self.host_only:
+            return spans, self._nothing
         computes = (
             by_track(self.trace, pl.col("thread").str.contains(COMPUTE_THREAD)).arg_true().cast(pl.UInt32)
         )
-        if not self.host_only or computes.is_empty():
-            return spans, self._acted(self.timeline.cut(spans.clear()))
+        if computes.is_empty():
+            return spans, self._nothing
         left, claimed = self._ask_others(spans, computes, only="host_compute")
         return left, claimed
+
+    @cached_property
+    def _nothing(self) -> pl.DataFrame:
+        """No pieces. Most questions of a small trace have this answer, and to ask them all costs more than its events."""
+        known = {"part": "cause", "named_by": "named_by", "detail": "detail"}
+        types = {name: self.causes[column].dtype for name, column in known.items()}
+        spans = {"gap": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64, "thread": pl.UInt32}
+        return pl.DataFrame(schema={name: (spans | types)[name] for name in COLUMNS})
 
     @cached_property
     def _is_plain(self) -> bool:
@@ -104,6 +114,8 @@ class Charger:
 
     def _acted(self, pieces: pl.DataFrame) -> pl.DataFrame:
         """What an event says of the pieces that it owns."""
+        if pieces.is_empty():
+            return self._nothing
         event = pieces["event"]
         cause = pl.col("cause")
         if self.host_only:
@@ -111,16 +123,16 @@ class Charger:
             busy = "host_compute" if self._is_plain else "dispatch"
             cause = computing.when(cause.is_in(["sync", "dispatch"])).then(part(busy)).otherwise(cause)
         wanted = ["cause", "computes", "named_by", "detail", "leads_to_op", "api"]
-        causes = pl.DataFrame([self.causes[name].gather(event) for name in wanted])
+        causes = pl.DataFrame([take(self.causes[name], event) for name in wanted])
         named = causes.with_columns(named_by=self._op_that_follows(pieces, causes))
-        spans = pieces.select("gap", "start_ns", "end_ns", thread="track")
-        return spans.hstack(named.select(cause.alias("part"), "named_by", "detail")).select(COLUMNS)
+        spans = pieces[["gap", "start_ns", "end_ns"]].hstack([pieces["track"].alias("thread")])
+        return spans.hstack(named.select(cause.alias("part"), "named_by", "detail"))[COLUMNS]
 
     def _op_that_follows(self, pieces: pl.DataFrame, causes: pl.DataFrame) -> pl.Series:
         """Framework code is named by the op it leads to, if that op comes within the same call of the user."""
-        rows = causes["leads_to_op"].arg_true()
-        if rows.is_empty():
+        if not causes["leads_to_op"].any():
             return causes["named_by"]
+        rows = causes["leads_to_op"].arg_true()
         events, api = self.trace.events, causes["api"].gather(rows)
         following = self._next_op(pieces["track"].gather(rows), pieces["start_ns"].gather(rows))
         api_end = events["start_ns"].gather(api) + events["dur_ns"].gather(api)
@@ -154,7 +166,9 @@ class Charger:
 
     def _ask_main(self, silent: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """What the main thread did meanwhile; and what is left, in the stretch in which both threads are silent."""
-        elsewhere = silent.filter(pl.col("track") != self.main)
+        elsewhere = silent.filter(silent["track"] != self.main)
+        if elsewhere.is_empty():
+            return silent, self._nothing
         rows = elsewhere.select(
             "start_ns", "end_ns", gap=pl.int_range(pl.len(), dtype=pl.UInt32), track=pl.lit(self.main, dtype=pl.UInt32)
         )  # fmt: skip
@@ -169,44 +183,48 @@ class Charger:
             until_ns=pl.min_horizontal(asked["until_ns"], own["until_ns"]),
             next=pl.when(sooner).then(asked["next"]).otherwise(own["next"]),
         )
-        acting = self.acts.gather(both["event"]).fill_null(False)
-        left = pl.concat([silent.filter(pl.col("track") == self.main), both.filter(~acting)])
+        acting = filled(take(self.acts, both["event"]))
+        left = pl.concat([silent.filter(silent["track"] == self.main), both.filter(~acting)])
         return left, self._acted(both.filter(acting))
 
     def _came_next(self, pieces: pl.DataFrame, given: str) -> pl.DataFrame:
         """Pieces of one part, named by the event that came next."""
+        if pieces.is_empty():
+            return self._nothing
         following = pieces["next"]
         return pieces.select(
             "gap",
             "start_ns",
             "end_ns",
             part=part(given),
-            named_by=self.causes["named_by"].gather(following),
-            detail=self.causes["detail"].gather(following),
-            thread=pl.coalesce(self.trace.events["track"].gather(following), pl.col("track")),
+            named_by=take(self.causes["named_by"], following),
+            detail=take(self.causes["detail"], following),
+            thread=pl.coalesce(take(self.trace.events["track"], following), pl.col("track")),
         )
 
     def _ask_others(
         self, silent: pl.DataFrame, others: pl.Series, only: str | None = None
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """What is left of a silence, and what other threads did in the rest of it, the most telling of them first."""
+        if silent.is_empty() or others.is_empty():
+            return silent, self._nothing
         silent = silent.with_columns(row=pl.int_range(pl.len(), dtype=pl.UInt32))
         most = max(SILENCE_THREADS, SILENCE_PAIRS // max(1, len(silent)))
         others = self.timeline.busiest(others, most)
         spans = silent.select("start_ns", "end_ns", gap="row").join(others.to_frame("track"), how="cross")
         pieces = self.timeline.cut(spans)
-        acted = self._acted(pieces.filter(self.acts.gather(pieces["event"]).fill_null(False)))
+        acted = self._acted(pieces.filter(filled(take(self.acts, pieces["event"]))))
         acted = self._input_threads(acted)
         acted = acted if only is None else acted.filter(pl.col("part") == only)
         if acted.is_empty():
             return silent.drop("row"), acted
         claimed = self._one_at_a_time(acted)
         left = _without(silent, claimed)
-        return left.drop("row"), claimed.with_columns(gap=silent["gap"].gather(claimed["gap"]))
+        return left.drop("row"), claimed.with_columns(gap=take(silent["gap"], claimed["gap"]))
 
     def _input_threads(self, pieces: pl.DataFrame) -> pl.DataFrame:
-        makes_input = by_track(self.trace, pl.col("thread").str.contains(INPUT_THREAD)).gather(
-            pieces["thread"]
+        makes_input = take(
+            by_track(self.trace, pl.col("thread").str.contains(INPUT_THREAD)), pieces["thread"]
         )
         return pieces.with_columns(part=pl.when(makes_input).then(part("input")).otherwise("part"))
 
@@ -227,6 +245,8 @@ class Charger:
 
     def _in_context(self, silent: pl.DataFrame) -> pl.DataFrame:
         """In a user's annotation it is the user's code; in a framework's, dispatch; in none, nobody knows."""
+        if silent.is_empty():
+            return self._nothing
         rows = silent.select(
             "start_ns", "end_ns", gap=pl.int_range(pl.len(), dtype=pl.UInt32), track=pl.lit(self.main, dtype=pl.UInt32)
         )  # fmt: skip
@@ -235,7 +255,7 @@ class Charger:
         waits = own["event"].is_not_null()
         waiting = self._acted(pieces.with_columns(own["gap"], own["event"]).filter(waits))
         pieces = pieces.with_columns(own["gap"], own["next"]).filter(~waits)
-        cause = self.causes["cause"].gather(pieces["event"])
+        cause = take(self.causes["cause"], pieces["event"])
         by_user = (cause == "python").fill_null(False)
         named = self._acted(pieces.filter(by_user))
         framework = self._came_next(pieces.filter(cause.is_not_null() & ~by_user), "dispatch")

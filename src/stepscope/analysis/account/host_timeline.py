@@ -11,8 +11,8 @@ from stepscope.analysis.host.causes import same_host
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import segments as native
-from stepscope.trace.columns import buffer, series
-from stepscope.trace.frames import take_largest
+from stepscope.trace.columns import buffer, repeated, rows_or_null, series
+from stepscope.trace.frames import filled, take, take_largest
 from stepscope.trace.trace import Trace
 
 NONE = native.NONE
@@ -40,16 +40,16 @@ class Timeline:
 
     def __init__(self, trace: Trace, among: pl.Series | None = None) -> None:
         events = trace.events
-        on_host = by_track(trace, pl.col("what") == "host").fill_null(False).gather(events["track"])
+        on_host = take(filled(by_track(trace, pl.col("what") == "host")), events["track"])
         wanted = on_host if among is None else on_host & among
         start, end, row = native.segments(
             buffer(events["track"]), buffer(events["start_ns"]), buffer(events["dur_ns"]),
-            buffer(wanted.fill_null(False).cast(pl.UInt8)),
+            buffer(filled(wanted).cast(pl.UInt8)),
         )  # fmt: skip
         self.start = series("start_ns", start, pl.Int64)
         self.end = series("end_ns", end, pl.Int64)
         self.owner = series("id", row, pl.UInt32)
-        track = events["track"].gather(self.owner)
+        track = take(events["track"], self.owner)
         self.tracks = track.unique()
         self.count = take_largest(trace.tracks["id"]) + 1
         self.first = track.search_sorted(
@@ -66,14 +66,13 @@ class Timeline:
             buffer(self.first), buffer(self.start), buffer(self.end), buffer(self.owner),
         )  # fmt: skip
         index = series("span", span, pl.UInt32)
-        event = series("event", row, pl.UInt32)
         return pl.DataFrame(
             {
-                "gap": spans["gap"].gather(index),
-                "track": spans["track"].gather(index),
+                "gap": take(spans["gap"], index),
+                "track": take(spans["track"], index),
                 "start_ns": series("start_ns", start, pl.Int64),
                 "end_ns": series("end_ns", end, pl.Int64),
-                "event": pl.select(pl.when(event != NONE).then(event)).to_series(),
+                "event": rows_or_null("event", row),
                 "place": series("place", place, pl.UInt32),
             }
         )
@@ -96,7 +95,7 @@ class Timeline:
         Where a thread did nothing, that is the time between two events; else one segment. Columns: since_ns,
         until_ns, next; a time far away, and no event, where nothing came before or after.
         """
-        first, last = self.first.gather(pieces["track"]), self.first.gather(pieces["track"] + 1)
+        first, last = take(self.first, pieces["track"]), take(self.first, pieces["track"] + 1)
         frame = pieces.select("place", first=first, last=last, owned=pl.col("event").is_not_null())
         place, owned = pl.col("place"), pl.col("owned")
         index = frame.select(
@@ -108,12 +107,12 @@ class Timeline:
         return pl.DataFrame(
             {
                 "since_ns": _first_known(
-                    self.end.gather(index["since"]), self.start.gather(index["own"]), -_FAR
+                    take(self.end, index["since"]), take(self.start, index["own"]), -_FAR
                 ),
                 "until_ns": _first_known(
-                    self.start.gather(index["until"]), self.end.gather(index["own"]), _FAR
+                    take(self.start, index["until"]), take(self.end, index["own"]), _FAR
                 ),
-                "next": self.owner.gather(index["next"]),
+                "next": take(self.owner, index["next"]),
             }
         )
 
@@ -138,19 +137,18 @@ def cut_by(spans: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
     `row` is the number of the span; `owner` is null where none lies.
     """
     row, start, end, owner, _ = native.cut(
-        buffer(pl.repeat(0, len(spans), dtype=pl.UInt32, eager=True)), buffer(spans["start_ns"]), buffer(spans["end_ns"]),
+        buffer(repeated(0, len(spans), pl.UInt32)), buffer(spans["start_ns"]), buffer(spans["end_ns"]),
         buffer(pl.Series([0, len(owners)], dtype=pl.UInt32)), buffer(owners["start_ns"]), buffer(owners["end_ns"]),
         buffer(owners["id"]),
     )  # fmt: skip
-    pieces = pl.DataFrame(
+    return pl.DataFrame(
         {
             "row": series("row", row, pl.UInt32),
             "start_ns": series("start_ns", start, pl.Int64),
             "end_ns": series("end_ns", end, pl.Int64),
-            "owner": series("owner", owner, pl.UInt32),
+            "owner": rows_or_null("owner", owner),
         }
     )
-    return pieces.with_columns(owner=pl.when(pl.col("owner") != NONE).then("owner"))
 
 
 def within(values: pl.Series, first: pl.Series, last: pl.Series) -> pl.Series:

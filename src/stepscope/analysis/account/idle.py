@@ -19,6 +19,7 @@ from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import segments as native
 from stepscope.registers.calibration.launches import EAGER_PAUSE_NS, LATEST_LAUNCH_NS
 from stepscope.trace.columns import buffer, repeated, series
+from stepscope.trace.frames import take, take_smallest
 from stepscope.trace.trace import Trace
 
 _LAUNCH = r"(?i)^(cuda|cu|hip)(Ext)?(Module)?(Graph)?Launch(Cooperative)?(Kernel)?"
@@ -40,7 +41,7 @@ def _with_launch(trace: Trace, work: pl.DataFrame, gaps: pl.DataFrame, main: int
     """Each gap with the device event that ends it, and the call that launched that."""
     place = work["start_ns"].search_sorted(gaps["end_ns"], side="left")
     ended = place < len(work)
-    follower = work["id"].gather(pl.select(pl.when(ended).then(place).otherwise(None)).to_series())
+    follower = take(work["id"], pl.select(pl.when(ended).then(place).otherwise(None)).to_series())
     launches = trace.links.filter(pl.col("why") == "launch").select(
         pl.col("from").alias("launch"), follower="to"
     )
@@ -52,9 +53,9 @@ def _with_launch(trace: Trace, work: pl.DataFrame, gaps: pl.DataFrame, main: int
     )
     events = trace.events
     return led.with_columns(
-        launch_end=(events["start_ns"] + events["dur_ns"]).gather(led["launch"]),
-        track=events["track"].gather(led["launch"]).fill_null(main),
-        follower_track=events["track"].gather(led["follower"]),
+        launch_end=take(events["start_ns"] + events["dur_ns"], led["launch"]),
+        track=take(events["track"], led["launch"]).fill_null(main),
+        follower_track=take(events["track"], led["follower"]),
         in_program=_in_program(trace, work, gaps) & led["launch"].is_null(),
     )
 
@@ -62,7 +63,7 @@ def _with_launch(trace: Trace, work: pl.DataFrame, gaps: pl.DataFrame, main: int
 def _in_program(trace: Trace, work: pl.DataFrame, gaps: pl.DataFrame) -> pl.Series:
     """Gaps inside a compiled program that the device runs by itself."""
     tracks = trace.tracks.sort("id")
-    mine = tracks.filter(pl.col("device").is_in(tracks["device"].gather(work["track"].unique()).implode()))[
+    mine = tracks.filter(pl.col("device").is_in(take(tracks["device"], work["track"].unique()).implode()))[
         "id"
     ]
     programs = trace.events.filter(pl.col("kind") == "module", pl.col("track").is_in(mine.implode()))
@@ -212,5 +213,4 @@ def _first_launch_end(trace: Trace, first: int) -> int | None:
     lost = calls.filter(
         pl.col("name").cast(pl.String).str.contains(_LAUNCH), ~pl.col("id").is_in(links["from"].implode())
     )
-    first_end: int = ends.gather(pl.concat([own, lost["id"]])).min()
-    return first_end
+    return take_smallest(take(ends, pl.concat([own, lost["id"]])))

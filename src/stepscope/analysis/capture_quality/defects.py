@@ -16,6 +16,7 @@ from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.xla.damage import program_problems
 from stepscope.registers.calibration.launches import HOST_DEVICE_CLOCK_NS
 from stepscope.registers.policy.capture import DEFECT_SHOWN, DEFECT_WARNS
+from stepscope.trace.frames import take
 from stepscope.trace.graphs import captured_calls
 from stepscope.trace.problems import Problem, problem
 from stepscope.trace.snapshot import is_snapshot
@@ -89,7 +90,7 @@ def _unlinked(trace: Trace, calls: pl.DataFrame) -> Iterator[Problem]:
 def _unlaunched(trace: Trace) -> Iterator[Problem]:
     """Kernels of which no call is known, while it is known of others."""
     launched = trace.links.filter(pl.col("why") == "launch")["to"].unique()
-    known = trace.events["start_ns"].gather(launched)
+    known = take(trace.events["start_ns"], launched)
     # What runs before the first launched kernel was launched before the recording: every recording begins so.
     kernels = trace.events.filter(pl.col("kind") == "kernel", pl.col("start_ns") >= (known.min() or 0))
     lost = len(kernels) - int(kernels["id"].is_in(launched.implode()).sum())
@@ -106,7 +107,7 @@ def _clocks(trace: Trace) -> Iterator[Problem]:
     """Work that begins before its launch by more than rounding."""
     links = trace.links.filter(pl.col("why") == "launch")
     start = trace.events["start_ns"]
-    early = start.gather(links["from"]) - start.gather(links["to"])
+    early = take(start, links["from"]) - take(start, links["to"])
     wrong = early.filter(early > HOST_DEVICE_CLOCK_NS)
     if len(wrong):
         yield problem(

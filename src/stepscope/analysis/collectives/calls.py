@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 
 import msgspec
 import polars as pl
@@ -12,7 +13,7 @@ from stepscope.analysis.account.account import Account
 from stepscope.analysis.collectives.device_tensors_on_host import held
 from stepscope.analysis.collectives.xla_programs import program_facts
 from stepscope.analysis.collectives.xla_runs import program_runs
-from stepscope.trace.frames import conform
+from stepscope.trace.frames import conform, take
 from stepscope.trace.trace import Trace
 
 CALLS = {
@@ -107,7 +108,8 @@ def recorded_calls(trace: Trace) -> pl.DataFrame:
     on_device = _device_calls(trace)
     on_host = _host_calls(trace)
     ops = _host_ops(trace) if on_device.is_empty() else on_device.clear()
-    found = ((on_device, False), (on_host, True), (ops, True))
+    places = [(on_device, False), (on_host, True), (ops, True)]
+    found = [place for place in places if len(place[0])] or places[:1]
     rows = pl.concat([_described(trace, calls).with_columns(on_host=host) for calls, host in found])
     rows = rows.join(held(trace, on_host["event"]), on="event", how="left", maintain_order="left")
     rows = rows.with_columns(
@@ -118,11 +120,12 @@ def recorded_calls(trace: Trace) -> pl.DataFrame:
 
 def _places(trace: Trace, events: pl.Series) -> list[pl.Series]:
     """Ranks number their devices and streams each in its own way: here they are counted."""
-    tracks = trace.events["track"].gather(events)
-    places = (trace.tracks[name].gather(tracks).alias(name) for name in ("device", "stream"))
+    tracks = take(trace.events["track"], events)
+    places = (take(trace.tracks[name], tracks).alias(name) for name in ("device", "stream"))
     return [(place.rank("dense").cast(pl.Int32) - 1).fill_null(0) for place in places]
 
 
+@lru_cache(maxsize=4096)  # a step has the same names as the one before
 def operation(name: str) -> str | None:
     """all_reduce, all_gather, … as the many spellings of libraries mean it; None for a name that tells none."""
     squeezed = re.sub(r"[\s_-]", "", name).lower()
@@ -207,7 +210,7 @@ def _described(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     rows = calls.join(table, on="event", how="left", maintain_order="left")
     rows = rows.join(of_op, left_on="op", right_on="op_event", how="left", maintain_order="left")
     rows = rows.join(program_facts(trace, rows["event"]), on="event", how="left", maintain_order="left")
-    rows = rows.with_columns(caller=trace.events["parent"].gather(rows["op"]))
+    rows = rows.with_columns(caller=take(trace.events["parent"], rows["op"]))
     rows = rows.hstack(_by_name(trace, rows))
     for place in ("op", "caller"):
         found = _inputs(trace, rows[place]).rename(
@@ -239,7 +242,7 @@ def _by_name(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
 
     What only sends is called int8 whatever it sends.
     """
-    callers = trace.events["name"].gather(rows["caller"]).cast(pl.String)
+    callers = take(trace.events["name"], rows["caller"]).cast(pl.String)
     types = []
     for name in rows["raw"]:
         found = _REDUCED_TYPE.search(name)

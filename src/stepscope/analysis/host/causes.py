@@ -21,6 +21,7 @@ from stepscope.analysis.part_column import Part
 from stepscope.native.host import lineage as native
 from stepscope.registers.calibration.launches import LEAST_RECORDED_WAIT_NS
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import take
 from stepscope.trace.schema import KINDS, ROLES, Kind, Role
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -104,7 +105,7 @@ def _causes(trace: Trace) -> pl.DataFrame:
     found = {
         "id": events["id"],
         "code": codes,
-        "cause": causes.gather(codes),
+        "cause": take(causes, codes),
         "named_by": series("named_by", named, pl.UInt32),
         "detail": or_null(series("detail", detail, pl.UInt32)),
         "api": or_null(series("api", api, pl.UInt32)),
@@ -156,7 +157,7 @@ def or_null(events: pl.Series) -> pl.Series:
 def _codes(trace: Trace) -> pl.Series:
     """What each event is by its kind, role and name, each combination judged once; device events are nothing here."""
     events = trace.events
-    on_host = by_track(trace, pl.col("what") == "host").gather(events["track"]) | (
+    on_host = take(by_track(trace, pl.col("what") == "host"), events["track"]) | (
         events["kind"] == "overhead"
     )
     texts, text = _numbered(events["name"])
@@ -165,17 +166,17 @@ def _codes(trace: Trace) -> pl.Series:
     )
     key = text * len(pairs) + pair
     distinct = key.filter(on_host).unique()
-    kind_and_role = pairs.gather(distinct % len(pairs))
+    kind_and_role = take(pairs, distinct % len(pairs))
     table = pl.DataFrame(
         {
-            "name": texts.gather(distinct // len(pairs)),
-            "kind": pl.Series([*KINDS, None], dtype=Kind).gather(kind_and_role // len(_ROLES)),
-            "role": _ROLES.gather(kind_and_role % len(_ROLES)),
+            "name": take(texts, distinct // len(pairs)),
+            "kind": take(pl.Series([*KINDS, None], dtype=Kind), kind_and_role // len(_ROLES)),
+            "role": take(_ROLES, kind_and_role % len(_ROLES)),
         }
     )  # fmt: skip
     codes = pl.repeat(native.SILENT, len(texts) * len(pairs), dtype=pl.UInt8, eager=True)
     codes = codes.scatter(distinct, _judged(table, _device_collectives(trace)))
-    found: pl.Series = codes.gather(key) * on_host.cast(pl.UInt8)
+    found: pl.Series = take(codes, key) * on_host.cast(pl.UInt8)
     return found
 
 
@@ -202,7 +203,7 @@ def _numbered(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     places = pl.repeat(0, size, dtype=pl.UInt32, eager=True).scatter(
         code[1:], pl.int_range(1, len(distinct), dtype=pl.UInt32, eager=True)
     )
-    return distinct, places.gather(values.to_physical()).fill_null(0)
+    return distinct, take(places, values.to_physical()).fill_null(0)
 
 
 def _device_collectives(trace: Trace) -> bool:
@@ -216,14 +217,14 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     # A loop or function that is named after its batch, but trains on it, is no input.
     trains = events["role"].is_in(["optimizer", "backward"]).fill_null(False)
     outer = ancestors(events, code == native.INPUT).filter(trains).drop_nulls().unique()
-    kinds = events["kind"].gather(outer)
+    kinds = take(events["kind"], outer)
     mended = code.scatter(
         outer,
         pl.select(pl.when(kinds == "annotation").then(native.CONTEXT).otherwise(native.USER)).to_series().cast(pl.UInt8),
     )  # fmt: skip
     # A built-in that calls an op is the framework's, whatever its name.
     parents = events["parent"].filter(code == native.OP).drop_nulls().unique()
-    calls_op = parents.filter(mended.gather(parents) == native.LIBRARY)
+    calls_op = parents.filter(take(mended, parents) == native.LIBRARY)
     mended = mended.scatter(calls_op, native.FRAMEWORK)
     mended = mended.scatter(_blocking_copies(trace), native.WAIT_DEVICE)
     return _without_brief_waits(events, mended)
@@ -241,8 +242,8 @@ def _blocking_copies(trace: Trace) -> pl.Series:
     launches = trace.links.filter(pl.col("why") == "launch")
     events = trace.events
     end = events["start_ns"] + events["dur_ns"]
-    is_copy = (events["kind"] == "copy").gather(launches["to"])
-    is_call = (events["kind"] == "runtime").gather(launches["from"])
-    waited = end.gather(launches["from"]) >= end.gather(launches["to"])
+    is_copy = take(events["kind"] == "copy", launches["to"])
+    is_call = take(events["kind"] == "runtime", launches["from"])
+    waited = take(end, launches["from"]) >= take(end, launches["to"])
     calls: pl.Series = launches["from"].filter(is_copy & is_call & waited)
     return calls.unique()

@@ -14,7 +14,7 @@ import polars as pl
 from stepscope.analysis.steps.work import DEVICE_WORK, launches_of, place_in, time_before
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.steps import PARTIAL_STEP
-from stepscope.trace.frames import take_largest, take_median
+from stepscope.trace.frames import take, take_largest, take_median
 from stepscope.trace.trace import Trace
 
 WINDOWS = {
@@ -58,11 +58,11 @@ def steps_of_events(trace: Trace, host: pl.DataFrame) -> pl.Series:
     """The step of each event: that in which its launch began, or without a launch, it itself."""
     start = trace.events["start_ns"]
     launches = launches_of(trace)
-    return _step_at(start.scatter(launches["to"], start.gather(launches["from"])), host)
+    return _step_at(start.scatter(launches["to"], take(start, launches["from"])), host)
 
 
 def _step_at(times: pl.Series, host: pl.DataFrame) -> pl.Series:
-    step: pl.Series = host["step"].gather(place_in(times, host)).cast(pl.Int32).alias("step")
+    step: pl.Series = take(host["step"], place_in(times, host)).cast(pl.Int32).alias("step")
     return step
 
 
@@ -150,7 +150,7 @@ def _with_launches(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
     """The work with `at_ns`, when it was launched, and whether that was before the recording."""
     launches = launches_of(trace).rename({"from": "launch", "to": "id"})
     known = work.join(launches, on="id", how="left", maintain_order="left").sort("start_ns")
-    at = pl.coalesce(trace.events["start_ns"].gather(known["launch"]), known["start_ns"])
+    at = pl.coalesce(take(trace.events["start_ns"], known["launch"]), known["start_ns"])
     # It has no launch, and all that has one comes later.
     unknown = known["launch"].is_null() & ~known["launch"].is_not_null().cum_max()
     before = unknown if known["launch"].count() else unknown & False

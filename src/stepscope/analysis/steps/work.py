@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.trace.frames import take
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -30,7 +31,7 @@ def recorded_work(trace: Trace) -> pl.DataFrame:
         return _host_work(trace)
     launches = launches_of(trace)
     launched = work.join(launches.rename({"from": "launch", "to": "id"}), on="id", how="left")
-    at = trace.events["start_ns"].gather(launched["launch"])
+    at = take(trace.events["start_ns"], launched["launch"])
     found = launched.with_columns(at_ns=pl.coalesce(at, pl.col("start_ns")))
     return _without_backlog(found).select(list(_SCHEMA))
 
@@ -58,7 +59,7 @@ def place_in(times: pl.Series, spans: pl.DataFrame) -> pl.Series:
         return pl.repeat(None, len(times), dtype=pl.Int64, eager=True).alias("place")
     index = spans["start_ns"].search_sorted(times, side="right").cast(pl.Int64) - 1
     place = index.clip(lower_bound=0)
-    inside = (index >= 0) & (times < spans["end_ns"].gather(place))
+    inside = (index >= 0) & (times < take(spans["end_ns"], place))
     found: pl.Series = pl.select(pl.when(inside).then(place).alias("place")).to_series()
     return found
 

@@ -17,7 +17,7 @@ from stepscope.formats.kineto.tracks import kineto_tracks
 from stepscope.native import order
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.draft import Draft
-from stepscope.trace.frames import take_largest
+from stepscope.trace.frames import take, take_largest
 from stepscope.trace.lookup import by_name, by_number, distinct
 from stepscope.trace.schema import Kind
 from stepscope.trace.trace import TraceInfo
@@ -156,7 +156,7 @@ def _kinds(events: pl.DataFrame) -> pl.Series:
     alike = _alike(events)
     rows = series("rows", order.first_rows(buffer(alike), take_largest(alike) + 1), pl.UInt32)
     judged = events.select("category", "name", "ph")[rows].select(_kind().cast(Kind)).to_series()
-    return by_number(alike, alike.gather(rows), judged).alias("kind")
+    return by_number(alike, take(alike, rows), judged).alias("kind")
 
 
 def _alike(events: pl.DataFrame) -> pl.Series:

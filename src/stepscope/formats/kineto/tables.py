@@ -7,6 +7,7 @@ import polars as pl
 from stepscope.formats.chrome.scan.columns import JsonEvents
 from stepscope.trace.columns import repeated
 from stepscope.trace.draft import Draft
+from stepscope.trace.frames import take
 from stepscope.trace.schema import DeviceKind, Text
 
 Layouts = dict[str, pl.DataFrame]
@@ -55,7 +56,7 @@ def _has_row(name: str, layout: pl.DataFrame, kind: pl.Series) -> pl.Series:
     """Which rows of the layout go into a table: an annotation has an op's arguments, but nothing was computed in it."""
     if name not in ("op", "kernel", "memory"):
         return repeated(True, len(layout), pl.Boolean)
-    fits = kind.gather(layout["event"]) == name
+    fits = take(kind, layout["event"]) == name
     return fits & layout["memory_bytes"].is_not_null() if name == "memory" else fits
 
 
@@ -95,11 +96,11 @@ def _copies(layouts: Layouts, events: pl.DataFrame) -> pl.DataFrame:
     kernels = layouts["kernel"].select("event", "rocm_kind", bytes=pl.lit(None, dtype=pl.Int64))
     copies = layouts["copy"].select("event", "rocm_kind", bytes=pl.coalesce("bytes", "size"))
     rows = pl.concat([copies, kernels])
-    rows = rows.filter(events["kind"].gather(rows["event"]).is_in(["copy", "memset"]))
+    rows = rows.filter(take(events["kind"], rows["event"]).is_in(["copy", "memset"]))
     if rows.is_empty():
         return rows.select("event", "bytes")
     rows = rows.with_columns(
-        name=events["name"].gather(rows["event"]).cast(pl.String), told=pl.col("rocm_kind").cast(pl.String)
+        name=take(events["name"], rows["event"]).cast(pl.String), told=pl.col("rocm_kind").cast(pl.String)
     )
     ways = [_direction(pl.col(text), pattern) for text in ("name", "told") for pattern in (_LETTERS, _WORDS)]
     places = pl.col("name").str.extract_groups(_PLACES)
@@ -181,4 +182,4 @@ def _cold(found: JsonEvents, has_row: dict[str, pl.Series]) -> Layouts:
 def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
     """Only the columns in which anything was said."""
     empty = [name for name in frame.columns if name != "event" and frame[name].null_count() == len(frame)]
-    return frame.drop(empty)
+    return frame.drop(empty) if empty else frame

@@ -13,7 +13,7 @@ import polars as pl
 from stepscope.ranks.calls.matching import KEY, KEYED, keyed, keyed_events
 from stepscope.ranks.stragglers.lateness import COLLECTIVE
 from stepscope.registers.policy.job import BETWEEN_CALLS_NS, MOST_REPLAYED_CALLS, SAME_END_NS
-from stepscope.trace.frames import conform
+from stepscope.trace.frames import conform, take
 
 WORK = {
     "node": pl.Int64,
@@ -142,8 +142,8 @@ def _waited(calls: pl.DataFrame, slices: pl.DataFrame) -> pl.Series:
     fresh = pl.col("start_ns") > pl.col("end_ns").shift(1) + SAME_END_NS
     exposed = exposed.with_columns(until=pl.col("end_ns").max().over(fresh.fill_null(False).cum_sum()))
     at = exposed["start_ns"].search_sorted(calls["end_ns"], side="left").cast(pl.Int64) - 1
-    ended = exposed["end_ns"].gather(at.clip(0)) >= calls["end_ns"] - SAME_END_NS
-    went_on = exposed["until"].gather(at.clip(0)) <= calls["end_ns"] + SAME_END_NS
+    ended = take(exposed["end_ns"], at.clip(0)) >= calls["end_ns"] - SAME_END_NS
+    went_on = take(exposed["until"], at.clip(0)) <= calls["end_ns"] + SAME_END_NS
     waited: pl.Series = (at >= 0) & ended & ((calls["name"] != "send") | went_on)
     return waited
 
@@ -159,7 +159,7 @@ def _outside_calls(exposed: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     middle = exposed["start_ns"] + (exposed["end_ns"] - exposed["start_ns"]) // 2
     ordered = calls.sort("start_ns")
     at = ordered["start_ns"].search_sorted(middle, side="right").cast(pl.Int64) - 1
-    return exposed.filter((at < 0) | (ordered["end_ns"].cum_max().gather(at.clip(0)) < middle))
+    return exposed.filter((at < 0) | (take(ordered["end_ns"].cum_max(), at.clip(0)) < middle))
 
 
 def _work(cuts: pl.Series, slices: pl.DataFrame, windows: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
@@ -180,7 +180,7 @@ def _work(cuts: pl.Series, slices: pl.DataFrame, windows: pl.DataFrame, calls: p
     steps = windows["start_ns"].search_sorted(cuts, side="right").cast(pl.Int64) - 1
     begun = calls["at"].search_sorted(cuts, side="right").cast(pl.Int64)
     frame = pl.DataFrame({"node": pl.int_range(len(cuts), eager=True), "begun": begun})
-    frame = frame.with_columns(step=windows["step"].gather(steps.clip(0)))
+    frame = frame.with_columns(step=take(windows["step"], steps.clip(0)))
     frame = frame.with_columns(segment=pl.col("begun") - pl.col("begun").min().over("step"))
     joined = frame.join(sums, on="node", how="left", maintain_order="left")
     return conform(joined.with_columns(pl.col(*TIMES).fill_null(0)), WORK)
@@ -199,7 +199,7 @@ def _calls(
         pl.lit(rank, pl.Int32).alias("rank"),
         after=pl.Series(after.to_list(), dtype=pl.Int64).replace(-1, None),
         resumes=pl.select(pl.when(known).then(resumes)).to_series(),
-        step=windows["step"].gather(step.clip(0)),
+        step=take(windows["step"], step.clip(0)),
         call=pl.int_range(pl.len()),
     )
     rows = rows.with_columns(behind=pl.col("call").shift(1).over("device", "stream", "on_host"))

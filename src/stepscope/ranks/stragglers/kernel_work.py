@@ -11,7 +11,7 @@ from hashlib import blake2b
 import polars as pl
 
 from stepscope.registers.policy.ranks import GREW_WITH, MORE_WORK
-from stepscope.trace.frames import conform, take_median
+from stepscope.trace.frames import conform, take, take_median
 from stepscope.trace.trace import Trace
 
 KERNELS = {
@@ -41,7 +41,7 @@ class Ratios:
 def shaped(trace: Trace) -> pl.DataFrame:
     """name, step, blocks of each kernel in the steps that computes, where launch shapes are known."""
     known = trace.kernels.filter(pl.col("grid").is_not_null()).select("event", "grid")
-    rows = known.with_columns(trace.events[name].gather(known["event"]) for name in ("step", "role", "name"))
+    rows = known.with_columns(take(trace.events[name], known["event"]) for name in ("step", "role", "name"))
     size = pl.lit(1.0)
     for axis in range(3):
         size = size * pl.col("grid").arr.get(axis).cast(pl.Float64)

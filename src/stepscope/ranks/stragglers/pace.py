@@ -18,7 +18,7 @@ from stepscope.ranks.stragglers.kernel_work import (
     shaped,
     shaped_ops,
 )
-from stepscope.trace.frames import conform
+from stepscope.trace.frames import conform, take
 from stepscope.trace.trace import Trace
 
 STEPS = {
@@ -105,7 +105,7 @@ def _did(trace: Trace, found: Steps, device: int | None) -> pl.DataFrame:
     )
     pieces = charger.charge(spans)
     rows = pieces.select(
-        "part", step=found.host["step"].gather(pieces["gap"]), ns=pieces["end_ns"] - pieces["start_ns"]
+        "part", step=take(found.host["step"], pieces["gap"]), ns=pieces["end_ns"] - pieces["start_ns"]
     )
     return rows.group_by("step", pl.col("part").cast(pl.String)).agg(pl.col("ns").sum()).sort("step", "part")
 
@@ -114,7 +114,7 @@ def _waits_apart(trace: Trace, slices: pl.DataFrame) -> pl.DataFrame:
     """The slices with the part `BESIDE` where a collective runs alone, but the rank works on before it ends: it does not wait there."""
     rows = slices.sort("start_ns").with_columns(pl.col("part").cast(pl.String))
     named = rows["named_by"].cast(pl.UInt32)
-    end = trace.events["start_ns"].gather(named) + trace.events["dur_ns"].gather(named)
+    end = take(trace.events["start_ns"], named) + take(trace.events["dur_ns"], named)
     at_work = pl.when(pl.col("part").is_in(_AT_WORK)).then("start_ns").backward_fill()
     goes_on = (pl.col("part") == _COLLECTIVE) & (at_work < end).fill_null(False)
     return rows.with_columns(part=pl.when(goes_on).then(pl.lit(BESIDE)).otherwise("part"))

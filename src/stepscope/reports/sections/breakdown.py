@@ -13,6 +13,7 @@ from stepscope.analysis.parts import PARTS
 from stepscope.reports.columns import without_address
 from stepscope.reports.model.report import BreakdownRow, NamedTime
 from stepscope.reports.sections.section import Section
+from stepscope.trace.frames import take
 
 NAMED_SHARE = 0.9
 NAMES = 10
@@ -30,7 +31,7 @@ def of_rank(context: RankContext) -> pl.DataFrame:
     # Names are compared as numbers as long as there are millions of them.
     summed = (
         slices.lazy()
-        .select("part", "thread", ns=pl.col("end_ns") - pl.col("start_ns"), name=names.gather(slices["named_by"]), detail=names.gather(slices["detail"]))
+        .select("part", "thread", ns=pl.col("end_ns") - pl.col("start_ns"), name=take(names, slices["named_by"]), detail=take(names, slices["detail"]))
         .group_by("part", "name", "thread", "detail")
         .agg(pl.col("ns").sum())
         .collect()
@@ -38,7 +39,7 @@ def of_rank(context: RankContext) -> pl.DataFrame:
     named = summed.with_columns(
         without_address("name"),
         without_address("detail"),
-        thread=context.thread_names.gather(summed["thread"]),
+        thread=take(context.thread_names, summed["thread"]),
     )
     by_name = _summed(named).sort(_ORDER, descending=[False, True, False, False])
     rest = pl.int_range(pl.len()).over("part") >= NAMES_PER_RANK

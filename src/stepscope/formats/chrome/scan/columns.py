@@ -13,6 +13,7 @@ from stepscope.formats.chrome.scan.vocabulary import VOCABULARY
 from stepscope.native import order
 from stepscope.native.json import events as native
 from stepscope.trace.columns import byte_strings, repeated, series
+from stepscope.trace.frames import take
 from stepscope.trace.json_text import decoded, repaired_json
 from stepscope.trace.problems import Problems
 from stepscope.trace.schema import Text
@@ -140,10 +141,10 @@ class Gathering:
         return pl.DataFrame(
             {
                 "start": columns["start"],
-                "track": tracks.gather(columns["track"].cast(pl.UInt32)),
+                "track": take(tracks, columns["track"].cast(pl.UInt32)),
                 "id": self._id_numbers(columns["id"], strings),
-                "category": names.gather(_code(columns["category"])),
-                "name": names.gather(_code(columns["name"])),
+                "category": take(names, _code(columns["category"])),
+                "name": take(names, _code(columns["name"])),
                 "ph": columns["ph"].cast(pl.UInt8),
                 "bind_enclosing": columns["bind_enclosing"].cast(pl.Boolean),
             }
@@ -213,7 +214,7 @@ def _argument(name: str, cells: memoryview, names: pl.Series) -> pl.Series:
     found = series(name, cells, pl.Int64, bits if count < len(cells) else None)
     if name in VOCABULARY.billionths:
         return found / 1e9
-    return names.gather(found.cast(pl.UInt32)).alias(name) if name in VOCABULARY.texts else found
+    return take(names, found.cast(pl.UInt32)).alias(name) if name in VOCABULARY.texts else found
 
 
 def _event_frame(scanner: native.Scanner, names: pl.Series, tracks: pl.Series) -> pl.DataFrame:
@@ -223,9 +224,9 @@ def _event_frame(scanner: native.Scanner, names: pl.Series, tracks: pl.Series) -
     return pl.DataFrame(
         {
             "ph": series("ph", columns["ph"], pl.UInt8),
-            "name": names.gather(_code(name)),
-            "category": names.gather(_code(category)),
-            "track": tracks.gather(series("track", columns["track"], pl.UInt32)),
+            "name": take(names, _code(name)),
+            "category": take(names, _code(category)),
+            "track": take(tracks, series("track", columns["track"], pl.UInt32)),
             "start": series("start", columns["start"], pl.Int64),
             "dur": series("dur", columns["dur"], pl.Int64),
         }
