@@ -23,7 +23,7 @@ from stepscope.ranks.arrivals import (
     meetings,
     waits,
 )
-from stepscope.ranks.by_role import straggler_by_role, with_onset
+from stepscope.ranks.by_role import by_replay, straggler_by_role
 from stepscope.ranks.calls.matching import (
     KEY,
     KEYED,
@@ -43,7 +43,7 @@ from stepscope.ranks.job.course import Course
 from stepscope.ranks.job.what_if import EXPERTS
 from stepscope.ranks.stragglers.find import Straggler, straggler
 from stepscope.ranks.stragglers.kernel_work import calls_more, ratios
-from stepscope.ranks.stragglers.lateness import lateness
+from stepscope.ranks.stragglers.lateness import lateness, on_host
 from stepscope.ranks.stragglers.pace import Pace
 from stepscope.registers.policy.ranks import SAME_MOMENT, WORST_COLLECTIVES
 from stepscope.trace.frames import conform
@@ -237,7 +237,7 @@ def compared(looks: Sequence[Look], plan: Plan, found: pl.DataFrame, ranks: Sequ
         # Stages do different work at different times: only ranks of one stage can be compared.
         waited_for = straggler_by_role(job, steps, parts, clocks_mhz, did)
     elif len(done) and not _of_experts(job):  # a rank that shares no collective keeps none waiting
-        waited_for = with_onset(straggler(late, steps, parts, clocks_mhz, did), job)
+        waited_for = by_replay(straggler(late, steps, parts, clocks_mhz, did), job, on_host(parts))
     if waited_for is not None:
         kernels = pl.concat([each.pace.kernels for each in looks])
         waited_for = replace(waited_for, kernels=ratios(kernels, waited_for.rank))

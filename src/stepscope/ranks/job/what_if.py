@@ -252,9 +252,7 @@ def _is_minority(model: JobModel, ranks: Sequence[int]) -> bool:
     stage = model.roles.stage
     peers = {rank: sum(other == stage[rank] for other in stage.values()) for rank in ranks}
     mine = {rank: sum(stage[other] == stage[rank] for other in ranks) for rank in ranks}
-    return all(
-        mine[rank] < MOST_LATE_PEERS * peers[rank] or (mine[rank] == 1 and peers[rank] > 1) for rank in ranks
-    )
+    return all(mine[rank] <= MOST_LATE_PEERS * peers[rank] for rank in ranks)
 
 
 def _excess(model: JobModel) -> pl.DataFrame:
