@@ -29,7 +29,7 @@ from stepscope.ranks.job.course import BY_HOST, TIMES
 from stepscope.ranks.job.links import slow_links
 from stepscope.ranks.job.model import JobModel, mean_ns
 from stepscope.ranks.stragglers.lateness import others_median
-from stepscope.registers.levels import FEWEST_STEPS, JOB_GAIN_SIGMAS
+from stepscope.registers.levels import FEWEST_STEPS, JOB_GAIN_SIGMAS, LASTING_SIGMAS
 from stepscope.registers.policy.findings import WORTH_SHOWING
 from stepscope.registers.policy.job import (
     AS_SLOW,
@@ -37,11 +37,12 @@ from stepscope.registers.policy.job import (
     MOST_JOB_CAUSES,
     MOST_LATE_PEERS,
     REPLAY_SAVES_LEAST,
+    SLOW_IN_STEPS,
     UNEVEN_STAGES,
     UNEVEN_TOKENS,
     WORTH_JITTER,
 )
-from stepscope.trace.frames import take_mean, take_median
+from stepscope.trace.frames import take_mean
 
 RANK, LINK, STAGES, EXPERTS, JITTER, BUBBLE = "rank", "link", "stages", "experts", "jitter", "bubble"
 _PAIRED = ("send", "recv", "send_recv")
@@ -245,7 +246,10 @@ def _lasting(excess: pl.DataFrame) -> pl.DataFrame:
 def _is_lasting(rows: pl.DataFrame) -> bool:
     since = _onset(rows)
     late = rows["ns"] if since is None else rows.filter(pl.col("step") >= since)["ns"]
-    return take_median(late) >= AS_SLOW * take_mean(late)
+    usual, count = take_mean(late), len(late)
+    is_usual = int((late >= AS_SLOW * usual).sum()) >= SLOW_IN_STEPS * count
+    error = float(late.std() or 0.0) / sqrt(count) if count else 0.0  # type: ignore[arg-type]
+    return usual > 0 and is_usual and usual >= LASTING_SIGMAS * error
 
 
 def _is_minority(model: JobModel, ranks: Sequence[int]) -> bool:

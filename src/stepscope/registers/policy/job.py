@@ -40,6 +40,12 @@ AS_SLOW = policy(
     unit="× the excess of the slowest rank",
     why="from here on ranks are slow together, as those of one machine are",
 )
+SLOW_IN_STEPS = policy(
+    "SLOW_IN_STEPS",
+    0.75,
+    unit="share of the steps",
+    why="in which a slow rank is slow, from the step on in which it became so: less is jitter",
+)
 UNEVEN_STAGES = policy(
     "UNEVEN_STAGES",
     0.05,
