@@ -249,7 +249,7 @@ LASTING_SIGMAS = level(
     "LASTING_SIGMAS",
     2.5,
     unit="standard errors",
-    why="by which a rank's excess over its peers must exceed 0 over the steps: one of 160 healthy ranks has that by chance",
+    why="by which a rank's excess over its peers must exceed 0 over the steps: noise alone does that on one of 160 healthy ranks",
 )
 JOB_GAIN_SIGMAS = level(
     "JOB_GAIN_SIGMAS",

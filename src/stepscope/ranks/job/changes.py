@@ -100,7 +100,7 @@ def _levels(times: pl.Expr) -> pl.Expr:
 
 
 def with_even_experts(model: JobModel) -> Change:
-    """Work between two exchanges of tokens takes the mean of the ranks that exchange them, and nobody gets more tokens than the others."""
+    """Work between two exchanges of tokens takes the mean of the ranks that exchange them, and none gets more tokens than the others."""
     experts = expert_work(model)
     sums = experts.group_by("group_ranks", "rank", *_SEGMENT).agg(pl.col("compute_ns").sum())
     even = sums.with_columns(mean=pl.col("compute_ns").mean().over("group_ranks", *_SEGMENT))

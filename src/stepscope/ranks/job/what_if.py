@@ -143,7 +143,7 @@ def _bubble(model: JobModel, rest: pl.Series, is_even: bool) -> Bubble | None:
 
 
 def _transfers_ns(model: JobModel, ns: pl.Series) -> float:
-    """What the job takes less where calls take no time; who comes late is still waited for."""
+    """What the job takes less where calls take no time; late ranks are still waited for."""
     free = ns.set(model.nodes["name"].is_not_null(), 0)
     return mean_ns(model.lengths(ns)) - mean_ns(model.lengths(free))
 
@@ -224,7 +224,7 @@ def _slow_ranks(model: JobModel) -> Iterator[_Candidate]:
         return
     together = [rank for rank, ns in means.items() if ns >= AS_SLOW * means[slowest]]
     sets = {(slowest,), tuple(together)} if _is_minority(model, together) else {(slowest,)}
-    for ranks in sorted(sets):
+    for ranks in sorted(sets, key=len, reverse=True):  # of two that gain the same, all are named
         kind = EXPERTS if _in_experts(model, ranks) else RANK
         # Experts that have less to do take on what the busy ones have too much.
         change = with_even_experts(model) if kind == EXPERTS else as_peers(model, ranks)

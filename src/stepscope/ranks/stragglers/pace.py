@@ -84,7 +84,7 @@ def pace(
 
 
 def _as_recorded(steps: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
-    """The steps without what was launched before the recording, which the device does first and nobody knows."""
+    """The steps without what was launched before the recording, which the device does first."""
     lost = parts.filter(pl.col("part").cast(pl.String) == "unrecorded").select("step", lost="ns")
     left = pl.col("dur_ns") - pl.col("lost").fill_null(0)
     rows = steps.join(lost, on="step", how="left", maintain_order="left")

@@ -9,12 +9,15 @@ from collections.abc import Mapping, Sequence
 
 from stepscope.analysis.findings.finding import Finding, Interval, order
 from stepscope.analysis.findings.rules.copies.exposed_collective import RULE as EXPOSED_COLLECTIVE
+from stepscope.analysis.findings.rules.steps.step_outliers import RULE as STEP_OUTLIERS
 from stepscope.ranks.job.changes import changed, with_less
 from stepscope.ranks.job.course import BY_HOST
 from stepscope.ranks.job.model import JobModel, mean_ns
 from stepscope.registers.policy.job import SAME_GAIN
 from stepscope.reports.ranks.job import speedup
 
+# Slow steps are those of all ranks; what communication costs the job, its replay says.
+_OF_JOB = (EXPOSED_COLLECTIVE.code, STEP_OUTLIERS.code)
 _TIMES = {
     "input-bound": ("input_ns",),
     **dict.fromkeys(
@@ -37,7 +40,7 @@ def with_job_speedups(
             for each in mine
             if each.code == finding.code and each.saves_ns_per_step > 0
         }
-        if finding.class_ == "time" and saved and finding.code != EXPOSED_COLLECTIVE.code:
+        if finding.class_ == "time" and saved and finding.code not in _OF_JOB:
             _promise_of_job(finding, saved, model)
     return sorted(findings, key=order)
 
