@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.ranks.physics.job import Job, random_job
 from benchmarks.ranks.physics.run import Run, simulate
+from benchmarks.ranks.physics.suspects import suspects
 from benchmarks.ranks.physics.trouble import DRAWS, Trouble
 
 FIRST_STEP = 10  # the number of the first recorded step in a profile
@@ -42,6 +43,7 @@ class Case:
             "kind": trouble.kind,
             "form": trouble.form,
             "ranks": list(trouble.ranks),
+            "suspects": list(self._suspects()),
             "where": trouble.where,
             "size": round(trouble.size, 3),
             "first_step": FIRST_STEP + trouble.first_step,
@@ -55,6 +57,11 @@ class Case:
             "micro_batches": self.job.micro_batches,
             "steps": self.job.steps,
         }
+
+    def _suspects(self) -> tuple[int, ...]:
+        """Where a link is slow, all ranks that may be the ones; empty where nothing can show it."""
+        is_link = self.trouble.kind in ("slow-link", "slow-node")
+        return suspects(*self.trouble.broken) if is_link else self.trouble.ranks
 
 
 def random_case(seed: int, kind: str, ranks: int) -> Case:

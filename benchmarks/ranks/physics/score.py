@@ -10,30 +10,33 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.promises import percent
 
-# Which trouble a code stands for, by the words of docs/report/findings.md alone. `exposed-collective` stands for none: jobs
-# without trouble have it, too. Nothing documented stands for slow links and nodes, or a bubble.
+_DEVICE, _HOST = frozenset({"compute", "clock"}), frozenset({"dispatch", "python", "unexplained", "sync"})
+# Which trouble a finding stands for, by the words of docs/report/findings.md and docs/ranks.md alone. `exposed-collective`
+# stands for none: jobs without trouble have it, too.
 KINDS: dict[str, frozenset[str]] = {
-    "straggler": frozenset(
-        {"slow-device", "slow-host", "late-input", "throttling", "imbalance", "heavy-stage"}
-    ),
+    "stage-imbalance": frozenset({"heavy-stage"}),
+    "pipeline-bubble": frozenset({"bubble"}),
+    "slow-link": frozenset({"slow-link", "slow-node"}),
+    "expert-imbalance": frozenset({"imbalance"}),
+    "rank-jitter": frozenset({"jitter"}),
+    "step-outliers": frozenset({"jitter"}),
     "input-bound": frozenset({"late-input"}),
     "host-python": frozenset({"slow-host"}),
     "launch-bound": frozenset({"slow-host"}),
-    "step-outliers": frozenset({"jitter", "throttling"}),
 }
-ACCUSING = frozenset({"straggler", "step-outliers", "input-bound", "host-python"})  # nothing in a healthy job
-_NEAR, _NOISE = (
-    0.25,
-    0.02,
-)  # a promise may miss what is gained by this share of it, and by this much of the step
+# Nothing of this in a healthy job.
+ACCUSING = frozenset({*KINDS, "straggler"}) - {"launch-bound"}
+_NEAR = 0.1  # of what the fix saves in the simulation, for a cost to be right
+_MOST_OF_GROUP = 0.5  # of the ranks concerned must be named
+_LINKS = frozenset({"slow-link", "slow-node"})
 _SHOWN = 3
-_COLUMNS = {"first": "first", "any_place": "found", "ranks": "its ranks", "gain": "its gain"}
+_COLUMNS = {"first": "first", "any_place": "found", "ranks": "its ranks", "gain": "its cost"}
 
 
 @dataclass(frozen=True)
@@ -46,10 +49,23 @@ class Said:
     mid: float
     high: float
     title: str
+    evidence: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         named = f" ranks {shorten(self.ranks)}" if self.ranks else ""
         return f"{self.code}{named} {self.low:.2f}–{self.mid:.2f}–{self.high:.2f}"
+
+    @property
+    def stands_for(self) -> frozenset[str]:
+        """The kinds of trouble that it may be about."""
+        if self.code != "straggler":
+            return KINDS.get(self.code, frozenset())
+        cause = self.evidence.get("cause")
+        if self.evidence.get("kind") == "data-dependent":
+            return frozenset({"imbalance"})
+        if cause in _DEVICE:
+            return frozenset({"slow-device" if self.evidence.get("since_step") is None else "throttling"})
+        return frozenset({"late-input"} if cause == "input" else {"slow-host"} if cause in _HOST else ())
 
 
 @dataclass(frozen=True)
@@ -75,7 +91,7 @@ class Verdict:
     @property
     def found(self) -> Said | None:
         """The first finding that stands for the trouble."""
-        return next((said for said in self.said if self.kind in KINDS.get(said.code, ())), None)
+        return next((said for said in self.said if self.kind in said.stands_for), None)
 
     @property
     def any_place(self) -> bool | None:
@@ -84,22 +100,42 @@ class Verdict:
 
     @property
     def ranks(self) -> bool | None:
-        """Whether it names some of the ranks concerned and no others; None where no ranks are to blame."""
+        """Whether it names most of the ranks concerned and no others; None where no ranks are to blame, or none can be known.
+
+        Where a link is slow, ranks that no recording can tell apart from them may be named, too.
+        """
         blamed = set(self.truth["ranks"])
-        if not blamed or len(blamed) == self.truth["world"]:
+        suspects = blamed | set(self.truth.get("suspects", ()))
+        if not blamed or len(suspects) == self.truth["world"]:
             return None
-        return self.found is not None and bool(self.found.ranks) and set(self.found.ranks) <= blamed
+        named = set(self.found.ranks) if self.found is not None else set()
+        return named <= suspects and len(named & blamed) >= _MOST_OF_GROUP * len(blamed)
+
+    @property
+    def is_knowable(self) -> bool:
+        """Whether a recording can show the trouble at all: not where all transfers of a kind are slow alike."""
+        return self.kind not in _LINKS or bool(self.truth.get("suspects", True))
 
     @property
     def gain(self) -> bool | None:
-        """Whether its promise holds; None of a healthy job."""
+        """Whether the fix saves what was promised; None of a healthy job."""
         if self.kind == "healthy":
             return None
-        if self.found is None:
-            return False
-        gain: float = self.truth["gain"]
-        least = (self.found.low - 1) * (1 - _NEAR) - _NOISE
-        return least <= gain - 1 <= (self.found.high - 1) * (1 + _NEAR) + _NOISE
+        return self.cost_error is not None and abs(self.cost_error) <= _NEAR
+
+    @property
+    def cost_error(self) -> float | None:
+        """Of the promised saving, relative to the simulated one."""
+        if self.found is None or self.kind == "healthy":
+            return None
+        gain = float(self.truth["gain"])
+        return (1 - 1 / self._promised(self.found)) / (1 - 1 / gain) - 1
+
+    def _promised(self, found: Said) -> float:
+        """The speed-up; that of a bubble for as many micro-batches as the simulated fix has."""
+        counts = found.evidence.get("speedups", {})
+        fixed = str(round(self.truth["micro_batches"] * self.truth["size"]))
+        return max(1.0, float(counts.get(fixed, found.mid)))
 
 
 def main() -> int:
@@ -148,13 +184,15 @@ def _said(finding: dict[str, Any]) -> Said:
     one = evidence.get("rank")
     ranks = evidence.get("ranks") or ([] if one is None else [one])
     low, mid, high = (float(speedup.get(key, 1.0)) for key in ("low", "mid", "high"))
-    return Said(finding["code"], tuple(ranks), low, mid, high, finding["title"])
+    return Said(finding["code"], tuple(ranks), low, mid, high, finding["title"], evidence)
 
 
 def _print(verdict: Verdict) -> None:
     truth = verdict.truth
     layout = "×".join(f"{key}{value}" for key, value in truth["layout"].items())
     marks = [f"{name} {_mark(getattr(verdict, what))}" for what, name in _COLUMNS.items()]
+    marks += [] if verdict.cost_error is None else [f"cost {verdict.cost_error:+.0%}"]
+    marks += [] if verdict.is_knowable else ["which no recording can show"]
     print(
         f"{verdict.name} {layout}: {truth['kind']} {truth['where']} from step {truth['first_step']}, gain {truth['gain']:.2f}"
     )

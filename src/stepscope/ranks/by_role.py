@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import polars as pl
 
@@ -49,6 +50,23 @@ def straggler_by_role(
         work_ratio=behind.work_ratio(worst),
         since=cause.since,
     )
+
+
+def by_replay(found: Straggler | None, job: JobAnswers | None, on_host: bool) -> Straggler | None:
+    """The straggler with what the replay of the job says of it: from which step on, and what it costs.
+
+    Where hosts communicate, arrivals show the cost better: their processes share cores, and a replay does not know that.
+    """
+    if found is None or job is None:
+        return found
+    cause = next((each for each in job.causes if each.kind == RANK and found.rank in each.ranks), None)
+    if cause is None:
+        return found
+    found = replace(found, since=cause.since)
+    saved = max(0, round(cause.saves_ns[1]))
+    if on_host or not job.replayed_ns or not set(found.ranks) <= set(cause.ranks):
+        return found
+    return replace(found, late_ns=saved * found.steps, late_ns_per_step=saved, share=saved / job.replayed_ns)
 
 
 def _peers(job: JobAnswers, cause: Cause, worst: int) -> list[int]:

@@ -22,7 +22,7 @@ from stepscope.ranks.arrivals import (
     meetings,
     waits,
 )
-from stepscope.ranks.by_role import straggler_by_role
+from stepscope.ranks.by_role import by_replay, straggler_by_role
 from stepscope.ranks.calls.matching import (
     KEY,
     KEYED,
@@ -43,7 +43,7 @@ from stepscope.ranks.job.what_if import EXPERTS
 from stepscope.ranks.meetings import OPERATION, Group, Met, groups_of, reduce_meetings
 from stepscope.ranks.stragglers.find import Straggler, straggler
 from stepscope.ranks.stragglers.kernel_work import calls_more, ratios
-from stepscope.ranks.stragglers.lateness import lateness
+from stepscope.ranks.stragglers.lateness import lateness, on_host
 from stepscope.ranks.stragglers.pace import Pace
 from stepscope.registers.policy.ranks import SAME_MOMENT
 from stepscope.trace.frames import conform
@@ -236,7 +236,7 @@ def compared(
         # Stages do different work at different times: only ranks of one stage can be compared.
         waited_for = straggler_by_role(job, steps, parts, clocks_mhz, did)
     elif met.count and not _of_experts(job):  # a rank that shares no collective keeps none waiting
-        waited_for = straggler(late, steps, parts, clocks_mhz, did)
+        waited_for = by_replay(straggler(late, steps, parts, clocks_mhz, did), job, on_host(parts))
     if waited_for is not None:
         kernels = pl.concat([each.pace.kernels for each in looks])
         waited_for = replace(waited_for, kernels=ratios(kernels, waited_for.rank))

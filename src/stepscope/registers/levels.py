@@ -245,6 +245,12 @@ TRIAL_ALPHA = level(
 )
 
 # The whole job: see stepscope.ranks.job.what_if.
+LASTING_SIGMAS = level(
+    "LASTING_SIGMAS",
+    2.5,
+    unit="standard errors",
+    why="by which a rank's excess over its peers must exceed 0 over the steps: noise alone does that on one of 160 healthy ranks",
+)
 JOB_GAIN_SIGMAS = level(
     "JOB_GAIN_SIGMAS",
     1.28,

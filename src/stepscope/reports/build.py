@@ -29,6 +29,7 @@ from stepscope.reports.examined import (
     asked_of_every_rank,
     choose_examined,
 )
+from stepscope.reports.model.job import Job
 from stepscope.reports.model.report import Problem, Steps
 from stepscope.reports.problems import problems_of, reported
 from stepscope.reports.ranks.job_findings import with_job
@@ -183,7 +184,7 @@ def put_together(
             fields.update(joined)
     _check_steps(options, fields.get("steps"))
     if "findings" in fields and "collectives" in fields and "steps" in fields:
-        told, step_ns = fields["collectives"], fields["steps"].mean_ns
+        told, step_ns = fields["collectives"], _step_ns(fields["steps"], fields.get("job"))
         by_rank = {each.rank: each.found for each in found.get("findings", ())}
         model = fields.pop("job_model", None)
         fields["findings"] = with_job_speedups(fields["findings"], by_rank, model)
@@ -198,6 +199,11 @@ def put_together(
     has_account = "findings" in fields and "breakdown" in fields
     made.sentence = write_sentence(made) if has_account else made.hang.sentence
     return made
+
+
+def _step_ns(found: Steps, job: Job | None) -> int | None:
+    """The mean step; where all ranks are replayed, as recorded: a first one also has what the device had to finish before it."""
+    return job.recorded_ns if job is not None and job.is_replayed else found.mean_ns
 
 
 def _fitting(profile: Profile, sections: Sequence[Section]) -> Sequence[Section]:

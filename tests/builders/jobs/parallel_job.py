@@ -199,9 +199,10 @@ class _Rank:
             self.compute(us / 2)
             return
         peers = [self.job.rank(self.stage, each, self.at) for each in range(self.job.replicas)]
-        self.collective("all_to_allv", "ep", peers, 30.0, 2_000_000)
-        self.compute(us / 2 * self.job.experts(self.rank, self.step))
-        self.collective("all_to_allv", "ep", peers, 30.0, 2_000_000)
+        tokens = self.job.experts(self.rank, self.step)
+        self.collective("all_to_allv", "ep", peers, 30.0, round(2_000_000 * tokens))
+        self.compute(us / 2 * tokens)
+        self.collective("all_to_allv", "ep", peers, 30.0, round(2_000_000 * tokens))
 
     def collective(self, name: str, group: str, ranks: list[int], us: float, size: int) -> None:
         if len(ranks) < 2:

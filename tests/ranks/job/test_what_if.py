@@ -113,3 +113,20 @@ def test_a_job_without_stages() -> None:
 def test_ranks_that_never_meet_have_no_job() -> None:
     assert answers(courses(Job(tensor=1, stages=1, replicas=1))) is None
     assert answers([]) is None
+
+
+def test_one_pause_makes_no_slow_rank() -> None:
+    found = asked(Job(steps=6, device=lambda rank, step: 3.0 if (rank, step) == (5, 3) else 1.0))
+    assert "rank" not in {cause.kind for cause in found.causes}
+
+
+def test_half_of_a_stage_may_be_slow() -> None:
+    found = asked(Job(tensor=2, stages=2, replicas=4, host=lambda rank, _: 60.0 if rank < 4 else 1.0))
+    assert [(cause.kind, cause.ranks) for cause in found.causes] == [("rank", (0, 1, 2, 3))]
+
+
+def test_transfers_are_what_is_left_of_communication_without_waiting() -> None:
+    slow = Job(device=lambda rank, _: 1.5 if rank == 5 else 1.0)
+    healthy, found = asked(Job()), asked(slow)
+    assert healthy.transfers_ns is not None and found.transfers_ns is not None
+    assert found.transfers_ns == pytest.approx(healthy.transfers_ns, rel=0.2)

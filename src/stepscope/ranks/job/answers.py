@@ -22,6 +22,7 @@ class JobAnswers:
     is_faithful: bool
     causes: tuple[Cause, ...] = ()
     bubble: Bubble | None = None
+    transfers_ns: float | None = None
     model: JobModel | None = None  # for further questions; only where it is faithful
 
 
@@ -38,5 +39,6 @@ def answers(courses: Sequence[Course], leaders: Leaders | None = None) -> JobAns
         found is not None,
         tuple(found.causes) if found is not None else (),
         found.bubble if found is not None else None,
+        found.transfers_ns if found is not None else None,
         model if found is not None else None,
     )

@@ -100,7 +100,7 @@ def _levels(times: pl.Expr) -> pl.Expr:
 
 
 def with_even_experts(model: JobModel) -> Change:
-    """Work between two exchanges of tokens takes the mean of the ranks that exchange them."""
+    """Work between two exchanges of tokens takes the mean of the ranks that exchange them, and none gets more tokens than the others."""
     experts = expert_work(model)
     sums = experts.group_by("group_ranks", "rank", *_SEGMENT).agg(pl.col("compute_ns").sum())
     even = sums.with_columns(mean=pl.col("compute_ns").mean().over("group_ranks", *_SEGMENT))
@@ -108,7 +108,17 @@ def with_even_experts(model: JobModel) -> Change:
         "rank", *_SEGMENT, (pl.col("mean") / pl.col("compute_ns")).alias("compute_ns_factor")
     )
     mine = experts.join(factors, on=["rank", *_SEGMENT], maintain_order="left")
-    return _scaled(mine.with_columns(input_ns_factor=pl.lit(1.0), host_ns_factor=pl.lit(1.0)))
+    work = _scaled(mine.with_columns(input_ns_factor=pl.lit(1.0), host_ns_factor=pl.lit(1.0)))
+    return pl.concat([work, _even_exchanges(model)])
+
+
+def _even_exchanges(model: JobModel) -> Change:
+    """An exchange takes as long as its busiest member; `bytes` are the larger of what it sends and gets, so the least are even shares."""
+    calls = model.nodes.with_row_index("row").filter(
+        pl.col("name") == "all_to_all", pl.col("meeting").is_not_null(), pl.col("bytes") > 0
+    )
+    share = pl.col("bytes").min().over("meeting") / pl.col("bytes").max().over("meeting")
+    return calls.select("row", ns=(pl.col("ns") * share).round().cast(pl.Int64))
 
 
 def expert_work(model: JobModel) -> pl.DataFrame:

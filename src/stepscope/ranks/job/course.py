@@ -12,7 +12,7 @@ import polars as pl
 
 from stepscope.ranks.calls.matching import KEY, KEYED, keyed, keyed_events
 from stepscope.ranks.stragglers.lateness import COLLECTIVE
-from stepscope.registers.policy.job import MOST_REPLAYED_CALLS, SAME_END_NS
+from stepscope.registers.policy.job import BETWEEN_CALLS_NS, MOST_REPLAYED_CALLS, SAME_END_NS
 from stepscope.trace.frames import conform, take
 
 WORK = {
@@ -31,7 +31,8 @@ CALLS = {name: KEYED[name] for name in KEY} | {
     "group_ranks": pl.String,
     "peer": pl.Int32,
     "bytes": pl.Int64,
-    "step": pl.Int32,
+    "step": pl.Int32,  # in which it begins
+    "launched_in": pl.Int32,
     "dur_ns": pl.Int64,
     "stream": pl.Int32,  # where the group has no name; else null
     "after": pl.Int64,  # the work that is over when the rank arrives
@@ -43,7 +44,7 @@ TIMES = ("compute_ns", "input_ns", "host_ns")
 BY_HOST = ("input_ns", "host_ns")
 DID = {"step": pl.Int32, **dict.fromkeys(BY_HOST, pl.Int64)}
 _ON_DEVICE = ("compute", "host_compute", "copy")
-_INPUT = "input"
+_INPUT, _UNRECORDED = "input", "unrecorded"
 BUSY_HOST = (_INPUT, "python", "dispatch", "allocator", "io", "compile", "unexplained")
 
 
@@ -77,16 +78,39 @@ def course_of(
     if windows.is_empty():
         return Course(rank, host=host)
     low, high = windows["start_ns"][0], windows["end_ns"][-1]
-    arrival = pl.col("start_ns") + pl.col("held_ns").fill_null(0)
-    made = calls.with_columns(at=arrival, end_ns=pl.col("start_ns") + pl.col("dur_ns"))
-    made = made.filter(pl.col("at").is_between(low, high, closed="left")).sort("at", "event")
     slices = slices.filter(pl.col("start_ns") >= low, pl.col("end_ns") <= high)
-    made = made.with_columns(waited=_waited(made, slices))
+    # Before the first step the device does what was launched before the recording: nothing is known of that.
+    is_unknown = pl.col("part").cast(pl.String) == _UNRECORDED
+    unknown_ns = slices.filter(is_unknown).select((pl.col("end_ns") - pl.col("start_ns")).sum()).item()
+    slices = slices.filter(~is_unknown)
+    made = _with_arrivals(calls).with_columns(launched_in="step")
+    # A stage begins its first step when the first micro-batch has come; until then it waits for it.
+    first = pl.col("step") == windows["step"][0]
+    begin = min(low, made.filter(first)["at"].min() or low)
+    windows = windows.with_columns(
+        pl.when(pl.col("start_ns") == low).then(begin).otherwise("start_ns").alias("start_ns")
+    )
+    made = made.filter(pl.col("at").is_between(low, high, closed="left") | (first & (pl.col("at") < low)))
+    made = made.sort("at", "event")
+    made = made.with_columns(waited=_waited(made, slices) | (made["end_ns"] <= low))
     ends = made.filter(pl.col("waited") & (pl.col("end_ns") < high))["end_ns"]
     cuts = pl.concat([windows["start_ns"], made["at"], ends]).unique().sort()
     work = _work(cuts, slices, windows, made)
     placed = _calls(made, cuts, windows, calls, rank)
-    return Course(rank, work, placed, host, _did(did, windows), (high - low) / len(windows))
+    return Course(rank, work, placed, host, _did(did, windows), (high - low - unknown_ns) / len(windows))
+
+
+def _with_arrivals(calls: pl.DataFrame) -> pl.DataFrame:
+    """The calls with `at` and `end_ns`. One that begins as another of its stream ends was ready before, if `ready_ns` says so."""
+    came = pl.col("start_ns") + pl.col("held_ns").fill_null(0)
+    rows = calls.with_columns(at=came, end_ns=pl.col("start_ns") + pl.col("dur_ns"))
+    if "ready_ns" not in calls.columns:
+        return rows
+    stream = ("device", "stream", "on_host")
+    before = {name: pl.col(name).shift(1).over(stream, order_by="start_ns") for name in ("at", "end_ns")}
+    queued = pl.col("start_ns") - before["end_ns"] <= BETWEEN_CALLS_NS
+    ready = pl.max_horizontal("ready_ns", before["at"])
+    return rows.with_columns(at=pl.when(queued & (ready < came)).then(ready).otherwise("at"))
 
 
 def _did(did: pl.DataFrame | None, windows: pl.DataFrame) -> pl.DataFrame:
@@ -108,12 +132,19 @@ def _last_steps(windows: pl.DataFrame, calls: pl.DataFrame, world: int) -> pl.Da
 
 
 def _waited(calls: pl.DataFrame, slices: pl.DataFrame) -> pl.Series:
-    """Whether nothing but communication went on when the call ended."""
+    """Whether nothing but communication went on when the call ended; after a send, that work went on at once, too.
+
+    A rank that waits for something else does not need what it sent in the meantime to have arrived.
+    """
     exposed = slices.filter(_is_exposed()).sort("start_ns")
-    at = exposed["start_ns"].search_sorted(calls["end_ns"], side="left").cast(pl.Int64) - 1
     if exposed.is_empty() or calls.is_empty():
         return pl.repeat(False, len(calls), dtype=pl.Boolean, eager=True)
-    waited: pl.Series = (at >= 0) & (take(exposed["end_ns"], at.clip(0)) >= calls["end_ns"] - SAME_END_NS)
+    fresh = pl.col("start_ns") > pl.col("end_ns").shift(1) + SAME_END_NS
+    exposed = exposed.with_columns(until=pl.col("end_ns").max().over(fresh.fill_null(False).cum_sum()))
+    at = exposed["start_ns"].search_sorted(calls["end_ns"], side="left").cast(pl.Int64) - 1
+    ended = take(exposed["end_ns"], at.clip(0)) >= calls["end_ns"] - SAME_END_NS
+    went_on = take(exposed["until"], at.clip(0)) <= calls["end_ns"] + SAME_END_NS
+    waited: pl.Series = (at >= 0) & ended & ((calls["name"] != "send") | went_on)
     return waited
 
 

@@ -172,9 +172,10 @@ def _paired(rows: pl.DataFrame) -> pl.DataFrame:
     )
     paired = paired.with_columns(source=source, target=target, directed=sends | receives)
     way = ["source", "target", "directed"]
-    paired = paired.with_columns(turn=pl.int_range(pl.len()).over(*way, "step", "rank"))
-    both = (pl.col("rank").n_unique().over(*way, "step", "turn") == 2) & (
-        (pl.len().over(*way, "step", "rank") * 2) == pl.len().over(*way, "step")
+    paired = paired.with_columns(asked=pl.coalesce("launched_in", "step"))
+    paired = paired.with_columns(turn=pl.int_range(pl.len()).over(*way, "asked", "rank"))
+    both = (pl.col("rank").n_unique().over(*way, "asked", "turn") == 2) & (
+        (pl.len().over(*way, "asked", "rank") * 2) == pl.len().over(*way, "asked")
     )
-    key = pl.concat_str(pl.lit("p"), *way, "step", "turn", separator=" ")
+    key = pl.concat_str(pl.lit("p"), *way, "asked", "turn", separator=" ")
     return paired.filter(both).select("row", key=key)

@@ -83,19 +83,28 @@ def _groups(calls: pl.DataFrame, ranks: Sequence[int]) -> Iterable[Group]:
         if len(who) > 1:
             found.append((who, row["name"], row["per_step"], row["bytes"]))
     reduced = [(who, often) for who, names, often, _ in found if "all_to_all" not in names]
-    splits = _tensor_groups(reduced, len(ranks))
+    splits = _tensor_groups(reduced, len(ranks), _passes(calls))
     for who, names, often, size in sorted(found, key=lambda each: each[0]):
         kind = EXPERT if "all_to_all" in names else TENSOR if who in splits else DATA
         yield Group(kind, who, float(often), None if size is None else int(size))
 
 
-def _tensor_groups(groups: Sequence[tuple[tuple[int, ...], float]], world: int) -> set[tuple[int, ...]]:
-    """Of groups over parts of the job, neighbours that call more often than the others do."""
+def _passes(calls: pl.DataFrame) -> float:
+    """How often a step the busiest rank of a pipeline sends or receives; 0 without one."""
+    paired = calls.filter(pl.col("name").is_in(_PAIRED))
+    counts = paired.group_by("rank").agg(often=pl.len() / pl.col("step").n_unique())
+    return float(counts["often"].max() or 0.0)  # type: ignore[arg-type]
+
+
+def _tensor_groups(
+    groups: Sequence[tuple[tuple[int, ...], float]], world: int, passes: float
+) -> set[tuple[int, ...]]:
+    """Of groups over parts of the job, neighbours that call more often than the others do, and in a pipeline for every pass of a micro-batch."""
     parts = [(who, often) for who, often in groups if len(who) < world]
     near = {who for who, _ in parts if who[-1] - who[0] == len(who) - 1}
     far = [often for who, often in parts if who not in near]
     most = max(far, default=1.0)
-    return {who for who, often in parts if who in near and often > most}
+    return {who for who, often in parts if who in near and often > most and 2 * often >= passes}
 
 
 def _stages(ranks: Sequence[int], calls: pl.DataFrame) -> dict[int, int]:

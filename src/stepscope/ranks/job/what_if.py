@@ -29,7 +29,7 @@ from stepscope.ranks.job.course import BY_HOST, TIMES
 from stepscope.ranks.job.links import slow_links
 from stepscope.ranks.job.model import JobModel, mean_ns
 from stepscope.ranks.stragglers.lateness import others_median
-from stepscope.registers.levels import FEWEST_STEPS, JOB_GAIN_SIGMAS
+from stepscope.registers.levels import FEWEST_STEPS, JOB_GAIN_SIGMAS, LASTING_SIGMAS
 from stepscope.registers.policy.findings import WORTH_SHOWING
 from stepscope.registers.policy.job import (
     AS_SLOW,
@@ -37,9 +37,12 @@ from stepscope.registers.policy.job import (
     MOST_JOB_CAUSES,
     MOST_LATE_PEERS,
     REPLAY_SAVES_LEAST,
+    SLOW_IN_STEPS,
     UNEVEN_STAGES,
+    UNEVEN_TOKENS,
     WORTH_JITTER,
 )
+from stepscope.trace.frames import take_mean
 
 RANK, LINK, STAGES, EXPERTS, JITTER, BUBBLE = "rank", "link", "stages", "experts", "jitter", "bubble"
 _PAIRED = ("send", "recv", "send_recv")
@@ -76,10 +79,14 @@ class Bubble:
 
 @dataclass(frozen=True)
 class Explained:
-    """The causes that are worth showing, the costliest first, and the bubble of a pipeline."""
+    """The causes that are worth showing, the costliest first, and the bubble of a pipeline.
+
+    `transfers_ns`: of the mean step, what the job would gain if nothing waited for transfers, once the causes are gone.
+    """
 
     causes: list[Cause]
     bubble: Bubble | None
+    transfers_ns: float = 0.0
 
 
 def explain(model: JobModel) -> Explained:
@@ -89,7 +96,8 @@ def explain(model: JobModel) -> Explained:
     # Jitter is whatever varies: it also holds what the others explain, and is asked for what they leave.
     search.take(list(_general(model)))
     is_even = any(each.kind == STAGES for each in search.found)
-    return Explained(search.found, _bubble(model, search.left_over, is_even))
+    bubble = _bubble(model, search.left_over, is_even)
+    return Explained(search.found, bubble, _transfers_ns(model, search.left_over))
 
 
 class _Search:
@@ -132,6 +140,12 @@ def _bubble(model: JobModel, rest: pl.Series, is_even: bool) -> Bubble | None:
     even = rest if is_even else _evened(model, rest)
     share = _idle_share(model, model.nodes["ns"], mean_ns(model.base))
     return Bubble(share, _idle_share(model, even, mean_ns(model.lengths(even))), _micro_batches(model))
+
+
+def _transfers_ns(model: JobModel, ns: pl.Series) -> float:
+    """What the job takes less where calls take no time; late ranks are still waited for."""
+    free = ns.set(model.nodes["name"].is_not_null(), 0)
+    return mean_ns(model.lengths(ns)) - mean_ns(model.lengths(free))
 
 
 def _evened(model: JobModel, ns: pl.Series) -> pl.Series:
@@ -182,7 +196,7 @@ def _specific(model: JobModel) -> Iterator[_Candidate]:
         slowest = max(stages, key=lambda stage: stages[stage])
         ranks = tuple(rank for rank, stage in model.roles.stage.items() if stage == slowest)
         yield _Candidate(STAGES, ranks, with_even_stages(model), {"stage": slowest, "stages": stages})
-    if (model.nodes["name"] == "all_to_all").any():
+    if _has_uneven_tokens(model):
         yield _Candidate(EXPERTS, tuple(model.roles.stage), with_even_experts(model))
 
 
@@ -200,7 +214,7 @@ def _stage_times(model: JobModel) -> dict[int, float]:
 
 def _slow_ranks(model: JobModel) -> Iterator[_Candidate]:
     """Those that take longer than their peers: the slowest alone, and all that are about as slow together."""
-    excess = _excess(model)
+    excess = _lasting(_excess(model))
     means = {
         rank: float(total)
         for rank, total in excess.group_by("rank").agg(pl.col("ns").mean()).sort("rank").iter_rows()
@@ -210,11 +224,12 @@ def _slow_ranks(model: JobModel) -> Iterator[_Candidate]:
         return
     together = [rank for rank, ns in means.items() if ns >= AS_SLOW * means[slowest]]
     sets = {(slowest,), tuple(together)} if _is_minority(model, together) else {(slowest,)}
-    for ranks in sorted(sets):
-        change = as_peers(model, ranks)
+    for ranks in sorted(sets, key=len, reverse=True):  # of two that gain the same, all are named
+        kind = EXPERTS if _in_experts(model, ranks) else RANK
+        # Experts that have less to do take on what the busy ones have too much.
+        change = with_even_experts(model) if kind == EXPERTS else as_peers(model, ranks)
         if len(change):
             rows = excess.filter(pl.col("rank").is_in(ranks))
-            kind = EXPERTS if _in_experts(model, ranks) else RANK
             facts = {
                 "longer_ns": _by_time(rows),
                 "hosts": sorted({model.hosts.get(r) or "" for r in ranks} - {""}),
@@ -222,13 +237,26 @@ def _slow_ranks(model: JobModel) -> Iterator[_Candidate]:
             yield _Candidate(kind, ranks, change, facts, _onset(rows))
 
 
+def _lasting(excess: pl.DataFrame) -> pl.DataFrame:
+    """Of ranks that are slow in most steps, from some step on; one pause, however long, makes no slow rank."""
+    kept = [rows for rows in excess.partition_by("rank", maintain_order=True) if _is_lasting(rows)]
+    return pl.concat(kept) if kept else excess.clear()
+
+
+def _is_lasting(rows: pl.DataFrame) -> bool:
+    since = _onset(rows)
+    late = rows["ns"] if since is None else rows.filter(pl.col("step") >= since)["ns"]
+    usual, count = take_mean(late), len(late)
+    is_usual = int((late >= AS_SLOW * usual).sum()) >= SLOW_IN_STEPS * count
+    error = float(late.std() or 0.0) / sqrt(count) if count else 0.0  # type: ignore[arg-type]
+    return usual > 0 and is_usual and usual >= LASTING_SIGMAS * error
+
+
 def _is_minority(model: JobModel, ranks: Sequence[int]) -> bool:
     stage = model.roles.stage
     peers = {rank: sum(other == stage[rank] for other in stage.values()) for rank in ranks}
     mine = {rank: sum(stage[other] == stage[rank] for other in ranks) for rank in ranks}
-    return all(
-        mine[rank] < MOST_LATE_PEERS * peers[rank] or (mine[rank] == 1 and peers[rank] > 1) for rank in ranks
-    )
+    return all(mine[rank] <= MOST_LATE_PEERS * peers[rank] for rank in ranks)
 
 
 def _excess(model: JobModel) -> pl.DataFrame:
@@ -262,16 +290,31 @@ def _by_time(rows: pl.DataFrame) -> dict[str, int]:
 
 def _in_experts(model: JobModel, ranks: Sequence[int]) -> bool:
     """Whether these ranks are slower than their peers between exchanges of tokens, and hardly elsewhere."""
-    if not (model.nodes["name"] == "all_to_all").any():
+    if not _has_uneven_tokens(model):
         return False
     inside = expert_work(model).group_by("rank", "step").agg(inside=pl.col("compute_ns").sum())
     whole = work_of(model).group_by("rank", "step").agg(whole=pl.sum_horizontal(*TIMES).sum())
     sums = whole.join(inside, on=["rank", "step"], how="left").with_columns(pl.col("inside").fill_null(0))
     late = pl.col("rank").is_in(list(ranks))
-    mine = sums.filter(late).select(pl.col("inside", "whole").mean()).row(0)
-    others = sums.filter(~late).select(pl.col("inside", "whole").median()).row(0)
+    stages = {model.roles.stage[rank] for rank in ranks}
+    peers = [rank for rank, stage in model.roles.stage.items() if stage in stages]
+    mine = sums.filter(late).select(pl.col("inside", "whole").median()).row(0)
+    others = (
+        sums.filter(~late & pl.col("rank").is_in(peers)).select(pl.col("inside", "whole").median()).row(0)
+    )
     more = (mine[1] or 0) - (others[1] or 0)
     return more > 0 and (mine[0] or 0) - (others[0] or 0) >= IN_EXPERTS * more
+
+
+def _has_uneven_tokens(model: JobModel) -> bool:
+    """Whether some ranks exchange more tokens than others, as far as the profile has sizes."""
+    calls = model.nodes.filter(pl.col("name") == "all_to_all")
+    sizes = calls.filter(pl.col("bytes") > 0, pl.col("meeting").is_not_null())
+    if sizes.is_empty():
+        return len(calls) > 0
+    met = sizes.group_by("meeting", "group_ranks").agg(ratio=pl.col("bytes").max() / pl.col("bytes").min())
+    typical = met.group_by("group_ranks").agg(pl.col("ratio").median())
+    return bool((typical["ratio"] >= UNEVEN_TOKENS).any())
 
 
 def _onset(rows: pl.DataFrame) -> int | None:

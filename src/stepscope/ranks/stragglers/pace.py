@@ -69,6 +69,7 @@ def pace(
     slices = _waits_apart(trace, account.slices.filter(pl.col("device").eq_missing(device)))
     parts = slices.group_by("step", "part").agg(length)
     parts = parts.join(mine.select("step"), on="step", how="semi").sort("step", "part")
+    steps = _as_recorded(steps, parts)
     number = pl.lit(rank, dtype=pl.Int32).alias("rank")
     clock, heat = _gpu(trace.info.capture, device)
     return Pace(
@@ -80,6 +81,14 @@ def pace(
         conform(_did(trace, found, device).with_columns(number), PARTS),
         pl.DataFrame(schema=CALLED) if ops is None else count_calls(ops, rank),
     )
+
+
+def _as_recorded(steps: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
+    """The steps without what was launched before the recording, which the device does first."""
+    lost = parts.filter(pl.col("part").cast(pl.String) == "unrecorded").select("step", lost="ns")
+    left = pl.col("dur_ns") - pl.col("lost").fill_null(0)
+    rows = steps.join(lost, on="step", how="left", maintain_order="left")
+    return rows.with_columns(dur_ns=left).drop("lost")
 
 
 def _did(trace: Trace, found: Steps, device: int | None) -> pl.DataFrame:

@@ -16,6 +16,12 @@ SAME_END_NS = policy(
     unit="ns",
     why="moments within a microsecond of each other are one: the clock of a device cannot resolve less",
 )
+BETWEEN_CALLS_NS = policy(
+    "BETWEEN_CALLS_NS",
+    5_000,
+    unit="ns",
+    why="a call that begins so soon after another of its stream had waited for it: kernels of a busy stream are 1 to 2 µs apart",
+)
 JOB_REPLAY_ERROR = policy(
     "JOB_REPLAY_ERROR",
     0.1,
@@ -34,11 +40,23 @@ AS_SLOW = policy(
     unit="× the excess of the slowest rank",
     why="from here on ranks are slow together, as those of one machine are",
 )
+SLOW_IN_STEPS = policy(
+    "SLOW_IN_STEPS",
+    0.75,
+    unit="share of the steps",
+    why="in which a slow rank is slow, from the step on in which it became so: less is jitter",
+)
 UNEVEN_STAGES = policy(
     "UNEVEN_STAGES",
     0.05,
     unit="× the mean stage",
     why="by which the slowest stage must exceed it: layers cannot be divided any finer",
+)
+UNEVEN_TOKENS = policy(
+    "UNEVEN_TOKENS",
+    1.1,
+    unit="× the tokens of the idlest rank",
+    why="that the busiest of an exchange has in the typical one: routers balance to within some percent",
 )
 SLOWER_LINK = policy(
     "SLOWER_LINK",
@@ -47,7 +65,10 @@ SLOWER_LINK = policy(
     why="below, links of one kind differ by placement and traffic",
 )
 FEWEST_LINKS = policy(
-    "FEWEST_LINKS", 3, unit="groups", why="with the same operation and size, to know which one is unusual"
+    "FEWEST_LINKS",
+    2,
+    unit="groups",
+    why="with the same operation and size; of two, the slower one is not what the other shows to be possible",
 )
 IN_EXPERTS = policy(
     "IN_EXPERTS",
@@ -66,15 +87,21 @@ MOST_JOB_CAUSES = policy(
 )
 WORTH_A_BUBBLE = policy(
     "WORTH_A_BUBBLE",
-    0.2,
+    0.25,
     unit="share of the step",
-    why="by the schedule alone: with four micro-batches for each stage, as is usual, less is left",
+    why="by the schedule alone: with three micro-batches for each stage, (p - 1) of (4 p - 1) is idle, always less",
 )
 BUBBLE_CERTAINTY = policy(
     "BUBBLE_CERTAINTY",
     0.5,
     unit="of the saving",
     why="more micro-batches need memory or smaller matrices; what is broken comes first",
+)
+HIDING_CERTAINTY = policy(
+    "HIDING_CERTAINTY",
+    0.5,
+    unit="of the saving",
+    why="calls between tensor-parallel ranks, experts or stages are needed by the next layer: few can be hidden",
 )
 WORTH_JITTER = policy(
     "WORTH_JITTER",

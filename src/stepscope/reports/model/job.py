@@ -37,7 +37,10 @@ class JobCause(msgspec.Struct, kw_only=True):
 
 
 class Job(msgspec.Struct, kw_only=True):
-    """`sizes`: ranks in a group of each kind of parallelism. `replayed_ns` is the mean step of the unchanged replay."""
+    """`sizes`: ranks in a group of each kind of parallelism. `replayed_ns` is the mean step of the unchanged replay.
+
+    `transfers_ns`: what its step would be shorter by if nothing waited for transfers, once the causes are gone.
+    """
 
     sizes: dict[str, int] = {}
     roles: list[Role] = []
@@ -45,4 +48,5 @@ class Job(msgspec.Struct, kw_only=True):
     replayed_ns: int | None = None
     is_replayed: bool = False  # whether both agree, so that causes can be found
     bubble: PipelineBubble | None = None
+    transfers_ns: int | None = None
     causes: list[JobCause] = []

@@ -30,6 +30,7 @@ def job_of(found: JobAnswers) -> Job:
             by_imbalance=round(max(0.0, bubble.share - bubble.even_share), 4),
             micro_batches=bubble.micro_batches,
         ),
+        transfers_ns=None if found.transfers_ns is None else max(0, round(found.transfers_ns)),
         causes=[_cause(each, found.replayed_ns) for each in found.causes],
     )
 

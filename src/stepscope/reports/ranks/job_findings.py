@@ -9,8 +9,10 @@ from stepscope.analysis.findings.finding import Finding, Interval, order
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.copies.exposed_collective import RULE as EXPOSED_COLLECTIVE
 from stepscope.profiles.ranks import spans
+from stepscope.ranks.job.roles import EXPERT, PIPELINE, TENSOR
 from stepscope.ranks.job.what_if import EXPERTS, JITTER, LINK, STAGES
-from stepscope.registers.policy.job import BUBBLE_CERTAINTY, WORTH_A_BUBBLE
+from stepscope.registers.policy.findings import COLLECTIVE_LEFT_MOST
+from stepscope.registers.policy.job import BUBBLE_CERTAINTY, HIDING_CERTAINTY, WORTH_A_BUBBLE
 from stepscope.reports.model.job import Job, JobCause
 from stepscope.reports.ranks.job import speedup
 from stepscope.reports.ranks.straggler_finding import without
@@ -28,8 +30,34 @@ def with_job(findings: Sequence[Finding], job: Job | None, step_ns: int | None) 
         if finding.code == EXPOSED_COLLECTIVE.code:
             for each in mine:
                 left = None if left is None else without(left, each, step_ns, _CALLED[each.code])
+            if left is not None:
+                _promise_transfers(left, job)
         rest += [left] if left is not None else []
-    return sorted([*mine, *rest], key=order)
+    is_broken = bool(job.causes) or any(finding.code == _STRAGGLER for finding in rest)
+    return sorted([*mine, *rest], key=lambda finding: _order(finding, is_broken))
+
+
+def _order(finding: Finding, is_broken: bool) -> tuple[int, bool, float, float]:
+    """As `order`; of a job in which something is broken, how it is built comes last."""
+    class_, expected, share = order(finding)
+    return class_, is_broken and finding.code == EXPOSED_COLLECTIVE.code, expected, share
+
+
+def _promise_transfers(finding: Finding, job: Job) -> None:
+    """Most of what ranks spend in communication is waiting for each other: only transfers can be hidden."""
+    step_ns, transfers = job.replayed_ns, job.transfers_ns
+    if not step_ns or transfers is None:
+        return
+    if _BLOCKING & job.sizes.keys():
+        finding.certainty = min(finding.certainty, HIDING_CERTAINTY)
+    least = (1 - COLLECTIVE_LEFT_MOST) * transfers
+    saves = round((least + transfers) / 2)
+    if saves >= finding.saves_ns_per_step:
+        return
+    finding.saves_ns_per_step = saves
+    finding.speedup = Interval(*(speedup(step_ns, each) for each in (least, saves, transfers)))
+    finding.left_ns_per_step = None
+    finding.detail += f" The whole job gains {finding.speedup.mid:.2f}×: the rest is waiting for other ranks."
 
 
 def _of_kind(
@@ -108,6 +136,7 @@ def _find_bubble(job: Job) -> Finding | None:
     if bubble is None or not step_ns or bubble.by_schedule < WORTH_A_BUBBLE:
         return None
     saves = round(bubble.by_schedule * step_ns / 2)
+    count_now = bubble.micro_batches or 0
     count = f" with {bubble.micro_batches} micro-batches" if bubble.micro_batches else ""
     uneven = (
         f", and another {bubble.by_imbalance:.0%} by what is uneven" if bubble.by_imbalance >= 0.01 else ""
@@ -120,6 +149,11 @@ def _find_bubble(job: Job) -> Finding | None:
             "bubble_share": bubble.share,
             "by_schedule": bubble.by_schedule,
             "by_imbalance": bubble.by_imbalance,
+            "speedups": {
+                str(times * count_now): speedup(step_ns, bubble.by_schedule * step_ns * (1 - 1 / times))
+                for times in (2, 4, 8)
+                if count_now
+            },
         },
         share=bubble.by_schedule,
         saves_ns_per_step=saves,
@@ -190,6 +224,8 @@ BUBBLE: Rule[Job] = Rule(
     find=_find_bubble,
     certainty=BUBBLE_CERTAINTY,
 )
+_STRAGGLER = "straggler"
+_BLOCKING = {TENSOR, EXPERT, PIPELINE}  # whose calls the next layer needs
 _CALLED = {
     "stage-imbalance": "the wait for the slowest stage",
     "slow-link": "what slow links cost",

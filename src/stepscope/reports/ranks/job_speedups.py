@@ -9,12 +9,15 @@ from collections.abc import Mapping, Sequence
 
 from stepscope.analysis.findings.finding import Finding, Interval, order
 from stepscope.analysis.findings.rules.copies.exposed_collective import RULE as EXPOSED_COLLECTIVE
+from stepscope.analysis.findings.rules.steps.step_outliers import RULE as STEP_OUTLIERS
 from stepscope.ranks.job.changes import changed, with_less
 from stepscope.ranks.job.course import BY_HOST
 from stepscope.ranks.job.model import JobModel, mean_ns
 from stepscope.registers.policy.job import SAME_GAIN
 from stepscope.reports.ranks.job import speedup
 
+# Slow steps are those of all ranks; what communication costs the job, its replay says.
+_OF_JOB = (EXPOSED_COLLECTIVE.code, STEP_OUTLIERS.code)
 _TIMES = {
     "input-bound": ("input_ns",),
     **dict.fromkeys(
@@ -37,19 +40,19 @@ def with_job_speedups(
             for each in mine
             if each.code == finding.code and each.saves_ns_per_step > 0
         }
-        if finding.class_ == "time" and saved and finding.code != EXPOSED_COLLECTIVE.code:
+        if finding.class_ == "time" and saved and finding.code not in _OF_JOB:
             _promise_of_job(finding, saved, model)
     return sorted(findings, key=order)
 
 
 def _promise_of_job(finding: Finding, saved: Mapping[int, float], model: JobModel) -> None:
-    """Where the job gains clearly less than the rank, its own gain is what counts."""
+    """What counts is what the job gains; it is worth a sentence where that is clearly less than what the rank does."""
     times = _TIMES.get(finding.code, ("compute_ns",))
     change = with_less(model, saved, times)
     step_ns = mean_ns(model.base)
     gain = step_ns - mean_ns(model.lengths(changed(model.nodes["ns"], change)))
     before = finding.saves_ns_per_step
-    if before <= 0 or gain >= SAME_GAIN * before:
+    if before <= 0 or gain >= before:
         return
     left = max(0.0, gain) / before
     old = finding.speedup
@@ -62,4 +65,5 @@ def _promise_of_job(finding: Finding, saved: Mapping[int, float], model: JobMode
         )
     )
     finding.left_ns_per_step = None
-    finding.detail += f" The whole job gains {speedup(step_ns, gain):.2f}×: other ranks, or other stages, take longer anyway."
+    if gain < SAME_GAIN * before:
+        finding.detail += f" The whole job gains {speedup(step_ns, gain):.2f}×: other ranks, or other stages, take longer anyway."

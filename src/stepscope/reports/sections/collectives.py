@@ -17,6 +17,7 @@ from stepscope.analysis.options import Options
 from stepscope.ranks.clocks.shared import machine_of
 from stepscope.ranks.compare import Calls, Compared, calls_of, compare
 from stepscope.ranks.job.course import course_of
+from stepscope.ranks.job.readiness import ready_ns
 from stepscope.ranks.stragglers.pace import pace
 from stepscope.reports.columns import capped
 from stepscope.reports.model import report as model
@@ -56,7 +57,7 @@ def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
     machine = machine_of(info.host, info.capture)
     mine = pl.col("device").eq_missing(device)
     course = course_of(
-        calls,
+        calls.with_columns(ready_ns(context.trace, calls)),
         context.account.slices.filter(mine),
         context.windows.windows.filter(mine & ~pl.col("partial").fill_null(False)),
         context.rank,
