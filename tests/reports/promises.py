@@ -39,7 +39,9 @@ def _of_each(report: Report) -> Iterator[str]:
 
 def _ranking(findings: list[Finding]) -> Iterator[str]:
     timed = [found for found in findings if found.class_ == "time"]
-    for before, after in pairwise(timed):
+    # Communication comes behind what makes ranks wait for each other in it.
+    ranked = [found for found in timed if found.code != "exposed-collective"]
+    for before, after in pairwise(ranked):
         if after.expected_ns > before.expected_ns:
             yield f"{after.code} is expected to save more than {before.code}, which comes first"
     if len({found.code for found in findings}) < len(findings):

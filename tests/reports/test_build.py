@@ -184,7 +184,7 @@ def test_a_fault_costs_only_its_section(two_ranks: Profile, monkeypatch: pytest.
     monkeypatch.delenv(RAISE)
     found = report(two_ranks)
     told = [problem for problem in found.problems if problem.code == "analysis-failed"]
-    assert [problem.title for problem in told] == ["stepscope could not compute: ops, memory"]
+    assert [problem.title for problem in told] == ["stepscope could not compute: memory, ops"]
     assert told[0].detail == "ZeroDivisionError: oh no On ranks 0–1."
     assert found.breakdown
     assert not found.ops.rows

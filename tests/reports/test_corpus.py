@@ -93,7 +93,7 @@ def test_communication() -> None:
 def test_a_rank_is_late() -> None:
     found = of("h200/ddp_rank*.pt.trace.json.gz")
     codes = [finding.code for finding in found.findings]
-    assert codes.index("exposed-collective") < codes.index("straggler")
+    assert codes.index("straggler") < codes.index("exposed-collective"), "the cause before the symptom"
     assert found.collectives.straggler is not None and found.collectives.straggler.rank == 1
     late = of("public/dlrm_8ranks").collectives.straggler
     assert late is not None and (late.rank, late.last, late.matched) == (7, 5, 8)

@@ -133,7 +133,9 @@ class Verdict:
 
     def _promised(self, found: Said) -> float:
         """The speed-up; that of a bubble for as many micro-batches as the simulated fix has."""
-        counts = found.evidence.get("speedups", {})
+        counts = found.evidence.get("speedups")
+        if not counts:
+            return found.mid
         fixed = str(round(self.truth["micro_batches"] * self.truth["size"]))
         return max(1.0, float(counts.get(fixed, found.mid)))
 

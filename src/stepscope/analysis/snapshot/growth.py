@@ -141,10 +141,11 @@ def _kept_at(site: tuple[str, int, str], live: pl.DataFrame, history: pl.DataFra
     if passes < FEWEST_PASSES or passes < KEPT_BEYOND * _usual_life(history, begins):
         return None
     kept = numbered if _is_complete(numbered, len(starts)) else older
+    inner = _inner(kept, site)
+    if inner is not None:
+        kept = kept.filter(pl.col("inner_file") == inner[0], pl.col("inner_line") == inner[1])
     kind = kept.group_by("kind").agg(pl.col("bytes").sum()).sort("bytes", descending=True)["kind"][0]
-    return Kept(
-        *site, kind, int(kept["bytes"].sum()), kept["number"].n_unique(), len(kept), _inner(kept, site)
-    )
+    return Kept(*site, kind, int(kept["bytes"].sum()), kept["number"].n_unique(), len(kept), inner)
 
 
 def _has_ended(begins: pl.Series, end: int) -> bool:

@@ -35,5 +35,5 @@ FORMAT = Format(
     read=_read,
     written_by="`torch.cuda.memory._dump_snapshot`, with or without history; see [memory snapshots](formats/memory-snapshot.md)",
     versions="PyTorch 2.0 and newer",
-    verified="the cause, its line and its bytes in 18 out-of-memory jobs on an H200 with a planted cause, PyTorch 2.11",
+    verified="the cause, its line and its bytes in 26 out-of-memory jobs on an H200 with a planted cause, PyTorch 2.11: the line in all, all three in 22",
 )

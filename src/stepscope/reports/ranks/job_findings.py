@@ -33,14 +33,18 @@ def with_job(findings: Sequence[Finding], job: Job | None, step_ns: int | None) 
             if left is not None:
                 _promise_transfers(left, job)
         rest += [left] if left is not None else []
-    is_broken = bool(job.causes) or any(finding.code == _STRAGGLER for finding in rest)
-    return sorted([*mine, *rest], key=lambda finding: _order(finding, is_broken))
+    return _rank(sorted([*mine, *rest], key=order), {_STRAGGLER, *(finding.code for finding in mine)})
 
 
-def _order(finding: Finding, is_broken: bool) -> tuple[int, bool, float, float]:
-    """As `order`; of a job in which something is broken, how it is built comes last."""
-    class_, expected, share = order(finding)
-    return class_, is_broken and finding.code == EXPOSED_COLLECTIVE.code, expected, share
+def _rank(ranked: list[Finding], causes: set[str]) -> list[Finding]:
+    """Communication comes behind what makes ranks wait for each other in it: the causes first, then the symptom."""
+    symptoms = [finding for finding in ranked if finding.code == EXPOSED_COLLECTIVE.code]
+    others = [finding for finding in ranked if finding.code != EXPOSED_COLLECTIVE.code]
+    for symptom in symptoms:
+        behind = [place for place, finding in enumerate(others, 1) if finding.code in causes]
+        usual = sum(order(finding) <= order(symptom) for finding in others)
+        others.insert(max([usual, *behind]), symptom)
+    return others
 
 
 def _promise_transfers(finding: Finding, job: Job) -> None:

@@ -29,9 +29,7 @@ def find(case: Case) -> Finding | None:
         *(case.plan.with_host(dispatch, left) for left in (WITHOUT_GRAPH_MOST, WITHOUT_GRAPH_LEAST))
     )
     detail = f"No backward pass was recorded, but autograd notes every op for one; dispatch takes {case.of_step(ns)}."
-    found = timed(case, RULE, owned.clear(), change, detail)
-    found.share = round(min(1.0, (1 - WITHOUT_GRAPH_MOST) * ns / case.step_ns), 4)
-    return found
+    return timed(case, RULE, owned.clear(), change, detail)
 
 
 def _records(case: Case) -> bool:
