@@ -195,7 +195,7 @@ def test_verdicts() -> None:
     truth = {"kind": "slow-device", "ranks": [7], "world": 64, "gain": 1.4}
     finding = {
         "code": "straggler", "title": "", "evidence": {"rank": 7, "ranks": [7], "cause": "compute"},
-        "speedup": {"low": 1.2, "mid": 1.3, "high": 1.5},
+        "speedup": {"low": 1.2, "mid": 1.38, "high": 1.5},
     }  # fmt: skip
     said = said_by({"findings": [finding]})
     right = Verdict("case0", truth, said)
