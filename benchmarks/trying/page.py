@@ -26,8 +26,8 @@ The jobs are in `benchmarks/trying/jobs`: scripts with one everyday mistake each
 Two rows of the H200 have no promise although one was printed: stepscope then set what `fp32-matmul` promises for bfloat16, 9.30 (7.44–11.71), beside
 `tf32`, and what `launch-bound` promises for CUDA graphs, 6.81 (4.91–9.64), beside `compile`. Neither would have held. The later trial of `tf32` has a
 promise of its own. `launch-bound` promises a CUDA graph of the whole step; `compile-reduce-overhead` captures the model only, and loss and optimizer
-stay eager: its promise did not hold. Trials of `empty_cache`, `optimizer_loop` and the first of `fp32_mlp` have one round only: they were cut short.
-A tenth job, `healthy`, got no finding, so nothing was tried.
+stay eager: its promise did not hold, and none is printed any more. Trials of `empty_cache`, `optimizer_loop` and the first of `fp32_mlp` have one round only: they were cut short.
+An eleventh job, `healthy`, got no finding, so nothing was tried.
 """
 
 
