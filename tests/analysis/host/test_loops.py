@@ -43,6 +43,14 @@ def test_ops_that_one_call_repeats_are_a_loop() -> None:
     }  # fmt: skip
 
 
+def test_code_that_a_compiler_wrote_is_no_loop() -> None:
+    """Inductor names files by the hash of their text; its `call` launches one convolution after the other."""
+    file = f"/tmp/torchinductor_me/np/c{'npxdb2qrg7' * 5}m.py(943): call"
+    pieces = [row for k in range(10) for row in launch(10 + 40 * k, "aten::cudnn_convolution")]
+    _, loops = loops_of(f"main  0  500  {file}  python  -", *pieces)
+    assert loops.found.is_empty()
+
+
 def test_a_model_that_is_called_beside_the_loop_is_not_in_it() -> None:
     pieces = [row for k in range(10) for row in launch(510 + 40 * k, "aten::norm")]
     model = ["main  10  400  nn.Module: Net_0  python  -", "main  20  300  net.py(3): forward  python  -"]

@@ -24,6 +24,7 @@ from stepscope.trace.trace import Trace
 
 LOOPS: Columns = {"frame": pl.UInt32, "iterations": pl.Float64, "launches": pl.UInt32, "whole": pl.Boolean}
 _OF_FRAMEWORK = r"^nn\.Module: |(^|site-packages/|dist-packages/)(torch|torch_xla|functorch|triton|jax|jaxlib|tensorflow|keras)[/\\]"
+_GENERATED = r"[/\\]c[a-z2-7]{51}\.py\("  # by Inductor, named by the hash of its text: a compiler wrote it, and nobody can batch it
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ def _frames(events: pl.DataFrame) -> pl.Series:
     """Which events are calls of functions outside of the framework and the standard library."""
     names = distinct(events["name"])
     text = names.cast(pl.String)
-    own = text.str.contains(PLACE) & ~text.str.contains(_OF_FRAMEWORK) & ~text.str.contains(STANDARD_FRAME)
+    others = text.str.contains(f"{_OF_FRAMEWORK}|{_GENERATED}") | text.str.contains(STANDARD_FRAME)
+    own = text.str.contains(PLACE) & ~others
     return (events["kind"] == "python") & events["name"].is_in(names.filter(own).implode()).fill_null(False)
 
 
