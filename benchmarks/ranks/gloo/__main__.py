@@ -11,28 +11,25 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import stepscope
 from benchmarks.measure import ROOT
-from benchmarks.ranks.gloo.ways import WAYS, WORLD, Way
+from benchmarks.ranks.gloo import record
+from benchmarks.ranks.gloo.ways import WAYS, Way
 from stepscope.reports.model.report import Straggler
 
-JOB = Path(__file__).parent / "job.py"
 LARGEST_COST_ERROR = 0.15
-PATIENCE_SECONDS = 240
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found. `gain`: what a slow step takes longer than a healthy one, as a share of it; `unsteady`: by how much healthy turns differ."""
+    """What was found. `gain`: what a slow step takes longer than a healthy one, as a share of it; `unsteady`: by how much the middle half of the healthy turns differ."""
 
     way: Way
     recorder: str
@@ -70,17 +67,12 @@ class Outcome:
 
 
 def main() -> int:
-    """Run the jobs one after another, print, count."""
+    """Run the jobs one after another, or read what others ran; print, count."""
     options = _options()
-    wanted = [way for way in WAYS if not options.ways or way.name in options.ways.split(",")]
     outcomes = []
-    for way in wanted:
-        if (os.cpu_count() or 1) < way.least_cores:
-            print(f"left out {way.name}: it takes {way.least_cores} cores", flush=True)
-            continue
-        for recorder in options.recorders.split(","):
-            outcomes.append(_run(way, recorder, options))
-            print(outcomes[-1].describe(), flush=True)
+    for outcome in _read(options.read) if options.read else _run_all(options):
+        outcomes.append(outcome)
+        print(outcome.describe(), flush=True)
     right = sum(each.is_right for each in outcomes)
     costs = [each.cost_error for each in outcomes if each.is_right and each.cost_error is not None]
     close = sum(abs(error) <= LARGEST_COST_ERROR for error in costs)
@@ -88,57 +80,37 @@ def main() -> int:
     return 0 if right == len(outcomes) and close == len(costs) else 1
 
 
-def _run(way: Way, recorder: str, options: argparse.Namespace) -> Outcome:
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "out"
-        times = _train(out, Path(folder) / "init", way, recorder, options)
-        report = stepscope.report(out, sections=["steps", "collectives", "findings"])
-    healthy, slow = (statistics.median(times[name]) for name in ("healthy", "slow"))
-    unsteady = (max(times["healthy"]) - min(times["healthy"])) / healthy
-    return Outcome(way, recorder, report.collectives.straggler, 1 - healthy / slow, unsteady)
+def _run_all(options: argparse.Namespace) -> Iterator[Outcome]:
+    for way in record.ways_of(options):
+        with tempfile.TemporaryDirectory() as folder:
+            record.record(Path(folder), way, options)
+            yield from _outcomes(Path(folder), way)
 
 
-def _train(
-    out: Path, init: Path, way: Way, recorder: str, options: argparse.Namespace
-) -> dict[str, list[int]]:
-    """The times that rank 0 measured."""
-    slow = "" if way.rank is None else str(way.rank)
-    rest = [way.name, slow, recorder, str(options.delay_ms), str(options.steps)]
-    paths = {"PYTHONPATH": str(ROOT / "src"), "GLOO_SOCKET_IFNAME": "lo"}
-    processes = []
-    for rank in range(WORLD):
-        numbers = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(WORLD)}
-        command = [options.python, str(JOB), str(out), str(init), str(rank), str(WORLD), *rest]
-        env = os.environ | paths | numbers
-        processes.append(
-            subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        )
-    return _wait(processes)
+def _read(out: Path) -> Iterator[Outcome]:
+    """What `record` left, as far as it came to an end."""
+    for way in WAYS:
+        if (out / way.name / record.TIMES).exists():
+            yield from _outcomes(out, way)
 
 
-def _wait(processes: list[subprocess.Popen[str]]) -> dict[str, list[int]]:
-    end = time.monotonic() + PATIENCE_SECONDS
-    try:
-        outputs = [each.communicate(timeout=max(1.0, end - time.monotonic())) for each in processes]
-    finally:
-        for each in processes:  # one that failed leaves the others waiting for it
-            each.kill()
-    failed = [err for each, (_, err) in zip(processes, outputs, strict=True) if each.returncode]
-    if failed:
-        raise SystemExit(failed[0][-2000:])
-    times: dict[str, list[int]] = json.loads(outputs[0][0].strip().splitlines()[-1])
-    return times
+def _outcomes(out: Path, way: Way) -> Iterator[Outcome]:
+    times = json.loads((out / way.name / record.TIMES).read_text())
+    pairs = zip(times["healthy"], times["slow"], strict=True)
+    gain = statistics.median(1 - healthy / slow for healthy, slow in pairs)
+    low, median, high = statistics.quantiles(times["healthy"])
+    for recordings in sorted(each for each in (out / way.name).iterdir() if each.is_dir()):
+        report = stepscope.report(recordings, sections=["steps", "collectives", "findings"])
+        yield Outcome(way, recordings.name, report.collectives.straggler, gain, (high - low) / median)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ranks.gloo", description=__doc__)
+    record.add_options(parser)
+    parser.set_defaults(python=str(ROOT / ".venv-frameworks/bin/python"))
     parser.add_argument(
-        "--python", default=str(ROOT / ".venv-frameworks/bin/python"), help="one that has torch"
+        "--read", type=Path, help="what benchmarks.ranks.gloo.record left, on this machine or another"
     )
-    parser.add_argument("--ways", default="", help="some of the ways, separated by commas")
-    parser.add_argument("--recorders", default="stepscope,torch", help="stepscope, torch, or both")
-    parser.add_argument("--delay-ms", type=float, default=30.0, help="that a slow rank adds to the mean step")
-    parser.add_argument("--steps", type=int, default=16, help="of each turn, and of the recording")
     return parser.parse_args()
 
 

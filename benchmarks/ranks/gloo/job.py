@@ -1,8 +1,9 @@
 """One of the processes of a gloo job: steps without a recorder, healthy and slow in turns, then recorded slow ones.
 
-python job.py OUT INIT_FILE RANK WORLD WAY SLOW_RANK RECORDER DELAY_MS STEPS
+python job.py OUT INIT_FILE RANK WORLD WAY SLOW_RANK RECORDERS DELAY_MS STEPS
 
-RECORDER is stepscope or torch (plain torch.profiler). Rank 0 prints the mean unrecorded step of both, in ns, as JSON.
+RECORDERS are stepscope, torch (plain torch.profiler), or both, separated by a comma; each writes to OUT/RECORDER. Rank 0 prints the
+mean unrecorded step of each turn, healthy and slow, in ns, as JSON.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
-WIDTH, BATCH, TURNS, WARMUP = 256, 64, 3, 3
+WIDTH, BATCH, WARMUP = 512, 128, 3
+TURNS = 12  # many short ones: what disturbs a machine for a second must not fall on one side only
 EVERY = 4  # what is slow now and then is so in one of this number of steps
 
 
@@ -157,31 +159,34 @@ def open_recorder(name: str, out: str, rank: str, steps: int) -> AbstractContext
 
 def main() -> None:
     """Time, then record."""
-    out, init, rank, world, way, slow_rank, recorder, delay_ms, steps = sys.argv[1:]
+    out, init, rank, world, way, slow_rank, recorders, delay_ms, steps = sys.argv[1:]
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{init}", rank=int(rank), world_size=int(world))
     slow = Slowness(way if rank == slow_rank else "", float(delay_ms) / 1e3)
     net = DistributedDataParallel(nn.Sequential(*(nn.Linear(WIDTH, WIDTH) for _ in range(6))))
     train, batches = make_step(net, slow), iter(DataLoader(Batches(slow), batch_size=None))
-    if (os.cpu_count() or 1) > int(world):
-        os.sched_setaffinity(0, {int(rank)})
+    cores = sorted(os.sched_getaffinity(0))
+    core = cores[(int(os.environ.get("FIRST_CORE", "0")) + int(rank)) % len(cores)]
+    if len(cores) > int(world):
+        os.sched_setaffinity(0, {core})
 
     def run(count: int) -> None:
         for batch in islice(batches, count):
             train(batch)
 
     count = int(steps)
-    run(WARMUP)
+    run(2 * WARMUP)
     times: dict[bool, list[int]] = {False: [], True: []}
-    with beside_a_hog(slow, int(rank)) as change:
+    with beside_a_hog(slow, core) as change:
         for _ in range(TURNS):
             for slow.is_on in (False, True):
                 change()
-                times[slow.is_on].append(time_steps(run, count))
-        with open_recorder(recorder, out, rank, count) as recording:
-            for batch in islice(batches, WARMUP + count):
-                train(batch)
-                recording.step()
+                times[slow.is_on].append(time_steps(run, 2 * EVERY))
+        for recorder in recorders.split(","):
+            with open_recorder(recorder, f"{out}/{recorder}", rank, count) as recording:
+                for batch in islice(batches, WARMUP + count):
+                    train(batch)
+                    recording.step()
     if rank == "0":
         print(json.dumps({"healthy": times[False], "slow": times[True]}), flush=True)
     dist.barrier()

@@ -42,7 +42,7 @@ from stepscope.ranks.job.course import Course
 from stepscope.ranks.job.what_if import EXPERTS
 from stepscope.ranks.meetings import OPERATION, Group, Met, groups_of, reduce_meetings
 from stepscope.ranks.stragglers.find import Straggler, straggler
-from stepscope.ranks.stragglers.kernel_work import calls_more, ratios
+from stepscope.ranks.stragglers.kernel_work import calls_more, computes_on_more, ratios
 from stepscope.ranks.stragglers.lateness import lateness, on_host
 from stepscope.ranks.stragglers.pace import Pace
 from stepscope.registers.policy.ranks import SAME_MOMENT
@@ -241,10 +241,16 @@ def compared(
         kernels = pl.concat([each.pace.kernels for each in looks])
         waited_for = replace(waited_for, kernels=ratios(kernels, waited_for.rank))
         called = pl.concat([each.pace.called for each in looks])
-        if waited_for.cause == "host_compute" and calls_more(called, waited_for.rank):
+        if waited_for.cause == "host_compute" and _has_more_work(called, kernels, waited_for.rank):
             waited_for = replace(waited_for, cause="work")
     shown = met.worst if meetings is None else meetings
     return Compared(plan.clocks, met, plan.unusual, list(ranks), late, waited_for, shown, looks, job)
+
+
+def _has_more_work(called: pl.DataFrame, kernels: pl.DataFrame, rank: int) -> bool:
+    """By its calls; by how long they take only where no shapes say how much each of them has to do."""
+    has_shapes = bool((kernels["blocks"] != 1).any())
+    return calls_more(called, rank) or (not has_shapes and computes_on_more(called, rank))
 
 
 def _late_by_role(

@@ -5,7 +5,13 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.ranks.stragglers.find import Straggler, straggler
-from stepscope.ranks.stragglers.kernel_work import calls_more, count_calls, shaped_ops
+from stepscope.ranks.stragglers.kernel_work import (
+    CALLED,
+    calls_more,
+    computes_on_more,
+    count_calls,
+    shaped_ops,
+)
 from stepscope.ranks.stragglers.lateness import lateness
 from stepscope.ranks.stragglers.pace import PARTS, STEPS
 from stepscope.reports.model.report import Finding, Interval
@@ -131,6 +137,37 @@ def told() -> Told:
         rank=0, ranks=[0], late_ns=300, late_ns_per_step=30, share=0.3, last=4, matched=20, steps_late=2, steps=10,
         always=False, late_in=[4, 8], kind="sometimes", cause="io", parts={"io": 150}, in_step_before=True,
     )  # fmt: skip
+
+
+def _called(product_ns: float, view_ns: float, mean_factor: float = 1.0) -> pl.DataFrame:
+    """Rank 1 against two of which a product takes 100 µs and each of thirty views 2 µs."""
+    rows = [
+        (rank, kernel, calls, usual if rank != 1 else own * mean_factor, usual if rank != 1 else own)
+        for rank in range(3)
+        for kernel, calls, usual, own in ((7, 12.0, 1e5, product_ns), (8, 30.0, 2e3, view_ns))
+    ]
+    return pl.DataFrame(rows, schema=CALLED, orient="row")
+
+
+def test_a_larger_batch_takes_longer_where_it_counts() -> None:
+    """Without shapes: views take as long as those of the others, so that the host is not slow."""
+    assert computes_on_more(_called(2.5e5, 2e3), 1)
+    assert not computes_on_more(_called(2.5e5, 2e3), 0)
+
+
+def test_a_slow_host_is_slow_in_everything() -> None:
+    assert not computes_on_more(_called(2.5e5, 5e3), 1)
+
+
+def test_a_host_that_is_interrupted_now_and_then_has_no_more_work() -> None:
+    assert not computes_on_more(_called(1.02e5, 2e3, mean_factor=2.5), 1)
+
+
+def test_a_checkpoint_that_looks_at_each_tensor_is_no_uneven_batch() -> None:
+    """It calls a few ops more; what takes long is the file."""
+    late = {(2, step): 500 for step in range(3, STEP_COUNT, 3)}
+    found = judged(late, python=late, compute=dict.fromkeys(late, 40))
+    assert found is not None and (found.kind, found.cause) == ("sometimes", "python")
 
 
 def test_slow_steps_that_the_late_rank_makes_are_told_after_it_and_saved_once() -> None:

@@ -81,6 +81,10 @@ class Behind:
         time = sum(self._growth(step, rank, *COMPUTE) for step, rank in at)
         return blocks > 0 and time > 0 and blocks >= GREW_WITH * time
 
+    def computes_longer(self, at: At) -> bool:
+        """Whether computing is what took longer there most of all, and not, say, a file that it writes."""
+        return next(iter(self.longer(at)), None) in COMPUTE
+
     def more_work_ns(self, rank: int) -> int:
         """How much longer it computes in each step, if it has more to compute in all steps alike; else 0."""
         at, typical, varies = self._more_blocks(rank)

@@ -94,7 +94,7 @@ def _one(found: LateSteps, behind: Behind) -> Straggler | None:
     if not (is_steady or found.more_often_than_chance(worst) or _of_few(found, worst, saved)):
         return None
     at = {(step, worst) for step in found.late_in(worst)}
-    kind = DATA if behind.had_more_work(at) else SOMETIMES
+    kind = DATA if behind.computes_longer(at) and behind.had_more_work(at) else SOMETIMES
     return _told(found, behind, worst, [worst], kind, saved)
 
 

@@ -25,7 +25,8 @@ CALLED = {
     "kernel": pl.UInt64,
     "launches": pl.Float64,
     "ns": pl.Float64,
-}  # per step, and per call
+    "typical_ns": pl.Float64,
+}  # per step, and per call: the mean and the median
 # Their time is waiting.
 _OF_COLLECTIVES = r"^(record_param_comms|c10d::|(nccl|gloo|mpi|ucc|xccl):)"
 
@@ -72,9 +73,14 @@ def count_calls(ops: pl.DataFrame, rank: int) -> pl.DataFrame:
     name = pl.col("name").cast(pl.String)
     rows = ops.filter(pl.col("step").is_not_null(), ~name.str.contains(_OF_COLLECTIVES))
     steps = max(1, rows["step"].n_unique())
-    found = rows.group_by(name).agg(launches=pl.len() / steps, ns=pl.col("host_self_ns").mean())
+    found = rows.group_by(name).agg(
+        launches=pl.len() / steps,
+        ns=pl.col("host_self_ns").mean(),
+        typical_ns=pl.col("host_self_ns").median(),
+    )
     numbers = pl.Series("kernel", [_number(each) for each in found["name"]], dtype=pl.UInt64)
-    return conform(found.select(numbers, pl.lit(rank).alias("rank"), "launches", "ns"), CALLED).sort("kernel")
+    rows = found.select(numbers, pl.lit(rank).alias("rank"), "launches", "ns", "typical_ns")
+    return conform(rows, CALLED).sort("kernel")
 
 
 def calls_more(called: pl.DataFrame, rank: int) -> bool:
@@ -91,6 +97,24 @@ def calls_more(called: pl.DataFrame, rank: int) -> bool:
         (pl.col("n") * pl.col("usual_ns")).sum().alias("typical"),
     ).row(0)
     return bool(would >= MORE_WORK * typical > 0 and would - typical >= GREW_WITH * (took - typical))
+
+
+def computes_on_more(called: pl.DataFrame, rank: int) -> bool:
+    """Whether the rank's large calls take longer than its many small ones do: it computes on more data, a larger batch say.
+
+    Most calls make views or look something up, whatever the batch: how long they take shows the pace of the host. A slow one is slow
+    in all of them. One that shares its core is interrupted now and then, which the typical call does not see.
+    """
+    mine, others = called.filter(pl.col("rank") == rank), called.filter(pl.col("rank") != rank)
+    usual = others.group_by("kernel").agg(usual_ns=pl.col("typical_ns").median())
+    both = mine.join(usual, on="kernel").filter(pl.col("usual_ns") > 0)
+    if both.is_empty():
+        return False
+    ratio = pl.col("typical_ns") / pl.col("usual_ns")
+    calls = both.select("launches", ratio=ratio).sort("ratio").with_columns(pl.col("launches").cum_sum())
+    pace = calls.filter(pl.col("launches") * 2 >= calls["launches"][-1])["ratio"][0]
+    took, typical = (float((both["launches"] * both[name]).sum()) for name in ("typical_ns", "usual_ns"))
+    return bool(took >= MORE_WORK * max(1.0, pace) * typical > 0)
 
 
 def _number(name: str) -> int:
