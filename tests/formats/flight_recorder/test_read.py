@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import stepscope
 from stepscope.errors import UnreadableFile
 from stepscope.formats import detect, read
 from stepscope.formats.flight_recorder.document import Frame
@@ -18,6 +19,8 @@ from stepscope.formats.source import Source
 from stepscope.profiles.load import load
 from stepscope.trace.trace import Trace
 from tests.builders.dumps import CREATED_NS, TORCH, dump, entry, hang, pending, put_dumps, usual
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "flight_recorder"
 
 
 def read_dump(folder: Path, content: dict[str, Any], form: str = "pickle") -> Trace:
@@ -216,3 +219,23 @@ def test_the_line_that_matters_is_the_users() -> None:
     assert own_frame([installed, library]) is library
     assert own_frame([installed]) is installed
     assert own_frame([]) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [("nccl_2.10_timeout.pickle", " at train.py:12"), ("nccl_2.10_stuck.json", "")]
+)
+def test_dumps_of_nccl_itself(name: str, place: str) -> None:
+    """What the watchdog of PyTorch 2.11 wrote at a time-out, and the JSON of the same hang."""
+    found = stepscope.report(FIXTURES / name)
+    assert found.hang.kind == "stuck"
+    assert found.sentence.startswith(
+        f"Rank 0, alone in group default_pg (0), called all_reduce{place}, and it does not complete"
+    )
+    waits = found.hang.ranks[0]
+    assert (waits.state, waits.ranks) == ("waits", [0])
+    trace = read(Source(str(FIXTURES / name)))
+    names = trace.events.sort("start_ns")["name"].to_list()
+    assert names == 3 * ["all_reduce", "broadcast", "all_gather", "_reduce_scatter_base"] + [
+        "all_reduce",
+        "broadcast",
+    ]

@@ -86,7 +86,13 @@ def _write_last(stands: Sequence[Stand]) -> str:
 def _write_stuck(verdict: Verdict) -> str:
     what = describe_calls(verdict.calls, verdict.waiting)
     if verdict.group.are_all_known:
-        who = f"All {len(verdict.group.members)} ranks of group {verdict.group.title}"
+        members = verdict.group.members
+        if len(members) == 1:
+            who = f"Rank {members[0]}, alone in group {verdict.group.title},"
+            return (
+                f"{who} called {what}, and it does not complete: it waits for work that the device still does"
+            )
+        who = f"All {len(members)} ranks of group {verdict.group.title}"
         return f"{who} called {what}, and it does not complete: the transfer itself hangs"
     who = _raise(name_ranks(verdict.waiting))
     return f"{who} called {what}, and it does not complete: a rank without a dump is missing, or the transfer hangs"
