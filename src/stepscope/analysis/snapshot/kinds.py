@@ -83,6 +83,7 @@ _KIND = (
     .when(pl.col("optimizer")).then(pl.lit("optimizer state"))
     .when(pl.col("makes") & ~pl.col("calls")).then(pl.lit("parameter"))
     .when(pl.col("workspace")).then(pl.lit("workspace"))
+    .when(pl.col("recomputes")).then(pl.lit("activation"))
     .when(pl.col("of_backward")).then(_GRADIENT)
     .when(pl.col("loads")).then(pl.lit("input"))
     .when((pl.col("by_others") > MOSTLY) & (pl.col("life") <= SHORT_LIFE)).then(_TEMPORARY)
