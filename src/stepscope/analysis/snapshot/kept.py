@@ -152,7 +152,8 @@ def _is_loop(history: pl.DataFrame, begins: pl.Series, every: pl.Series) -> bool
 def _trains_between(begins: pl.Series, forward: pl.Series) -> bool:
     """Whether modules are called between the passes: the layers of a model are made one by one, and copies of it while it trains."""
     between = number(forward, begins)
-    return between.filter(between.is_between(1, len(begins) - 1)).n_unique() >= FEWEST_PASSES - 1
+    inside: int = between.filter(between.is_between(1, len(begins) - 1)).n_unique()
+    return inside >= FEWEST_PASSES - 1
 
 
 def _is_complete(numbered: pl.DataFrame, last: int) -> bool:
@@ -215,8 +216,9 @@ def _of_backward(first: _Group, live: pl.DataFrame, history: pl.DataFrame) -> li
     rows = live.filter(
         pl.col("site_file").is_null(), pl.col("kind").is_in(_OF_BACKWARD), pl.col("place").is_not_null()
     )
+    last = int(number(first.rows["place"], first.begins).max() or 0)  # type: ignore[arg-type]
     older = rows.with_columns(number=number(rows["place"], first.begins)).filter(
-        pl.col("number").is_between(1, len(first.begins) - 1)
+        pl.col("number").is_between(1, last)
     )
     group = _Group(older, first.begins)
     lives = usual_life(history.filter(pl.col("site_file").is_null()), first.begins)
