@@ -447,6 +447,66 @@ def pairs_of_points() -> tuple[Job, Truth]:
     return job.stop(frames=[*script(63, "chamfer"), *at(LOSS)]), Truth("activation", {61, 62}, 400 * MIB)
 
 
+def unwound() -> tuple[Job, Truth]:
+    """The snapshot was taken when the function, its list and the batch were gone."""
+    job, truth = kept_by_a_callback()
+    steps = [address for address, block in job.live.items() if block["frames"] != making(script(MAKES))]
+    for address in steps[::2]:
+        job.free(address, frames=script(99))
+    return job, truth
+
+
+def optimizer_of_the_script() -> tuple[Job, Truth]:
+    """A class of the user with three tensors for each weight, made by three lines of its step."""
+    job = Loop(16 * MIB, layers=8).steps(2)
+    for address in job.state:
+        job.free(address, frames=at(UPDATES))
+    wrapper = frame("wrapper", TORCH + "optim/optimizer.py", 4)
+    for _ in range(8):
+        for line in (75, 76, 77):
+            job.take(16 * MIB, [*script(line, "step"), wrapper, *at(UPDATES)])
+    job.batch()
+    return job.stop(), Truth("optimizer state", {75, 76, 77, UPDATES}, 24 * 16 * MIB)
+
+
+def momentum() -> tuple[Job, Truth]:
+    """SGD clones the gradient where it updates the weights; two lines call it."""
+    job = Loop(64 * MIB)
+    job.batch()
+    job.backward(job.forward(MIB))
+    sgd = TORCH + "optim/sgd.py"
+    for _ in range(4):
+        job.take(64 * MIB, [frame("_multi_tensor_sgd", sgd, 9), frame("step", sgd, 2), *at(UPDATES)])
+    for _ in range(2):
+        job.take(40 * MIB, [frame("_multi_tensor_sgd", sgd, 9), frame("step", sgd, 2), *script(95, "other")])
+    job.free(*job.gradients, frames=at(UPDATES + 1))
+    return job.stop(), Truth("optimizer state", {UPDATES}, (4 * 64 + 2 * 40) * MIB)
+
+
+def loss_that_an_optimizer_calls() -> tuple[Job, Truth]:
+    """With a closure the optimizer is around the model; activations are the cause."""
+    job = Loop()
+    around = [*script(26, "closure"), frame("step", TORCH + "optim/lbfgs.py", 3), *at(UPDATES)]
+    for size in (2, 2, 2, 60):
+        held = job.forward(size * MIB, around, layers=3)
+        if size == 2:
+            job.backward(held)
+    return job.stop(frames=in_model(BLOCK, around)), Truth("activation", {26}, 7 * 60 * MIB)
+
+
+def one_request() -> tuple[Job, Truth]:
+    """Somebody asks for far more than there is."""
+    job = Loop().steps(2)
+    return job.stop(4000 * MIB, at(LOSS)), Truth("request", {LOSS}, 4000 * MIB)
+
+
+def joined_segments() -> tuple[Job, Truth]:
+    """Segments that can grow; the batch is too large."""
+    job, truth = one_long_sequence()
+    job.expandable = True
+    return job, truth
+
+
 CASES: list[Callable[[], tuple[Job, Truth]]] = [
     each
     for each in list(globals().values())

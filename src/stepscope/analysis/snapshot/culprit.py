@@ -13,6 +13,7 @@ from stepscope.analysis.snapshot.growth import SITE, Growing
 from stepscope.analysis.snapshot.kept import Kept
 from stepscope.analysis.snapshot.words import at, call
 from stepscope.registers.policy.snapshot import (
+    ASKED_ALONE,
     BESIDE_STATE,
     GOES_ON,
     KEPT_FIRST,
@@ -45,7 +46,16 @@ def name_culprits(found: Explained) -> list[Culprit]:
     first = [each for each in kept if each.bytes >= KEPT_FIRST * found.fragments.reserved]
     pieces = [describe_pieces(found)] if is_fragmented(found) else []
     others = _rank(found, [*_by_size(found), *map(_grows, found.growing), *kept[len(first) :]])
-    return [*pieces, *first, *others] if _would_go_on(found, first) else [*first, *pieces, *others]
+    causes = [*pieces, *first, *others] if _would_go_on(found, first) else [*first, *pieces, *others]
+    return [*_request(found), *causes]
+
+
+def _request(found: Explained) -> list[Culprit]:
+    """The request itself, where it is far larger than all that there is: nothing else is to blame."""
+    if found.asked is None or found.failed_at is None or found.asked < ASKED_ALONE * found.fragments.reserved:
+        return []
+    text = f"{at(found.failed_at)} asks for {size(found.asked)} at once, while {size(found.allocated)} are in use."
+    return [Culprit("request", found.asked, text, [found.failed_at])]
 
 
 def _would_go_on(found: Explained, kept: list[Culprit]) -> bool:
@@ -101,7 +111,11 @@ def _kept(each: Kept) -> Culprit:
         f"{at(places[0])}{called} allocates {size(each.bytes)} of {_in_prose(each.kind)} that stay alive from {count(each.passes)} "
         f"earlier passes, {size(each.bytes_per_pass)} each.{along}"
     )
-    return Culprit("kept", each.bytes, text, [*places, *others])
+    if each.current < SITE_SHARE * each.bytes:
+        return Culprit("kept", each.bytes, text, [*places, *others])
+    wider = each.bytes + each.current
+    text += f" With the pass that was not over it is {size(wider)}."
+    return Culprit("kept", each.bytes, text, [*places, *others], wider)
 
 
 def _list(places: list[Place]) -> str:
@@ -165,6 +179,8 @@ class _Held(NamedTuple):
     @property
     def group(self) -> object:
         """Rows with the same one are named as one."""
+        if self.kind == "optimizer state":
+            return self.kind
         if self.file is not None and self.kind in _OF_A_STEP and self.current > MOSTLY:
             return self.file, self.function
         return self

@@ -13,11 +13,14 @@ from stepscope.analysis.snapshot.changes import list_changes
 from stepscope.analysis.snapshot.fragments import Fragments, find_fragments
 from stepscope.analysis.snapshot.frozen import find_frozen
 from stepscope.analysis.snapshot.growth import INNER, SITE, Growing, find_growing
+from stepscope.analysis.snapshot.history import follow
 from stepscope.analysis.snapshot.kept import Kept, find_kept
 from stepscope.analysis.snapshot.kinds import with_kinds
-from stepscope.analysis.snapshot.lives import list_allocations, list_live, live_at
+from stepscope.analysis.snapshot.lives import list_allocations, list_live, live_at, until
+from stepscope.analysis.snapshot.moment import blocks_at
 from stepscope.analysis.snapshot.stacks import describe_stacks
 from stepscope.analysis.snapshot.step import find_step
+from stepscope.registers.policy.snapshot import UNWOUND
 from stepscope.trace.snapshot import ROUNDED_TO, is_snapshot
 from stepscope.trace.trace import Trace
 
@@ -78,14 +81,17 @@ def _explain_device(
     if failure is not None:
         place = int(history["time_ns"].search_sorted(failure["time_ns"], side="right")) - 1
         live = live if place == len(history) - 1 else live_at(at_end, allocations, place)
-    named = with_kinds(live, allocations, stacks).with_columns(_SIZE).with_row_index("row")
-    kept, rows = find_kept(named, allocations, stacks, place)
-    growing = [each for each in find_growing(named, allocations, stacks) if not _is_named(each, kept)]
+    known = until(allocations, place)
+    named = with_kinds(live, known, stacks).with_columns(_SIZE).with_row_index("row")
+    kept, rows = find_kept(named, known, stacks, place)
+    growing = [each for each in find_growing(named, known, stacks) if not _is_named(each, kept)]
     blocks = trace.blocks.filter(pl.col("device") == device)
     fragments = find_fragments(blocks, with_kinds(at_end, allocations, stacks))
+    allocated = int(named["bytes"].sum())
+    if -int(history["bytes"][place + 1 :].clip(upper_bound=0).sum()) > UNWOUND * allocated:
+        fragments = find_fragments(*blocks_at(follow(trace, device), place))
     asked = int(failure["asked"]) if failure is not None else None
     expandable = bool((blocks["segment_kind"].cast(pl.String) == "expandable").any())
-    allocated = int(named["bytes"].sum())
     at_peak, peak = _peak(history, at_end, allocations, stacks, named, allocated)
     return Explained(
         device=device,
@@ -97,7 +103,7 @@ def _explain_device(
         peak_bytes=peak,
         by_kind=_summed(named, ["kind"]),
         by_line=_summed(named, ["kind", *SITE, *INNER]),
-        held=_hold(named.filter(~pl.col("row").is_in(rows.implode())), find_step(allocations, stacks, place)),
+        held=_hold(named.filter(~pl.col("row").is_in(rows.implode())), find_step(known, stacks, place)),
         frozen=find_frozen(named),
         makes_state=_makes_state(stacks, failure),
         kept=kept,

@@ -40,6 +40,7 @@ class Kept:
     inner: Site | None = None  # the line that allocates it, where that is one line further in
     line_bytes: int = 0
     others: tuple[Site, ...] = ()  # whose memory is kept along with it, the largest first
+    current: int = 0  # bytes of the same calls in the pass that was not over, which may be kept already
 
     @property
     def bytes_per_pass(self) -> int:
@@ -54,6 +55,7 @@ class _Group:
     rows: pl.DataFrame
     begins: pl.Series
     inner: Site | None = None
+    current: int = 0
 
     @property
     def bytes(self) -> int:
@@ -124,13 +126,17 @@ def _kept_at(
         older.select("stack").unique(), on="stack", how="semi"
     )
     current = numbered.filter(pl.col("number") == len(starts))
+    counted = current
     if not _is_complete(numbered, len(starts)):
-        current = current.filter(pl.col("stack").is_in(_stored_at_once(older)))
-    kept = pl.concat([before, older, current])
+        counted = current.filter(pl.col("stack").is_in(_stored_at_once(older)))
+    kept = pl.concat([before, older, counted])
     inner = _inner(kept)
     if inner is not None:
         kept = kept.filter(pl.col("inner_file") == inner[0], pl.col("inner_line") == inner[1])
-    return _Group(kept, begins, inner)
+    alike = current.filter(~pl.col("row").is_in(counted["row"].implode())).join(
+        kept.select("stack").unique(), on="stack", how="semi"
+    )
+    return _Group(kept, begins, inner, int(alike["size"].sum()))
 
 
 def _is_loop(history: pl.DataFrame, begins: pl.Series, every: pl.Series) -> bool:
@@ -247,4 +253,5 @@ def _describe(groups: list[_Group]) -> Kept:
         first.inner,
         first.bytes,
         tuple((name, int(at), of) for name, at, of, _ in lines.iter_rows() if (name, at) != (file, line)),
+        first.current,
     )

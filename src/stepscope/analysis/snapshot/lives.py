@@ -32,6 +32,14 @@ def list_allocations(trace: Trace, device: int) -> pl.DataFrame:
     )
 
 
+def until(allocations: pl.DataFrame, place: int) -> pl.DataFrame:
+    """The allocations as they were known behind the event at this place: what came later says nothing about them."""
+    later = pl.col("freed_place") > place
+    return allocations.filter(pl.col("place") <= place).with_columns(
+        pl.when(~later).then(name).alias(name) for name in ("freed_place", "freed_stack")
+    )
+
+
 def list_live(trace: Trace, device: int, allocations: pl.DataFrame) -> pl.DataFrame:
     """The blocks in use, with the `place` of their allocation; null where the history does not reach back to it."""
     blocks = trace.blocks.filter(

@@ -18,6 +18,7 @@ _NATIVE = "::"  # names of C++
 _COMPILED = r"^$|^\?\?|\.(cpp|cc|cu|cuh|h|hpp|c|so)(:|\.|$)"
 _OPTIMIZER = r"torch/optim/|/optimizers?/|bitsandbytes/optim"
 _MAKES_STATE = r"^(\w+\.)*(_?init_group|_?init_state|_lazy_init)$"
+_CLONES_STATE = r"torch/optim/sgd\.py$"  # the buffer of its momentum is made where weights are updated
 _UPDATES = r"_(multi|single)_tensor_|_fused_|_foreach_"
 _CALLS_MODULE = r"^(\w+\.)*(_call_impl|_wrapped_call_impl)$"
 _MAKES_MODULE = r"^(\w+\.)*(_apply|to_empty|_?load_state_dict|_load_from_state_dict|from_pretrained|reset_parameters|_init_weights)$"
@@ -35,6 +36,7 @@ _SITE = ("file", "line", "function")
 FLAGS = (
     "optimizer",
     "makes_state",
+    "clones_state",
     "updates",
     "calls",
     "makes",
@@ -65,6 +67,8 @@ def describe_stacks(trace: Trace) -> pl.DataFrame:
         .agg(entry_line=pl.col("line").sort_by("depth").last())
     )
     facts = frames.group_by("stack").agg(pl.col(FLAGS).any())
+    # An optimizer that calls back for the loss is around the model, which allocates.
+    facts = facts.with_columns(optimizer=pl.col("optimizer") & ~pl.col("calls"))
     fallback = _innermost(frames.filter(~pl.col("is_native")), "any")
     joined = facts
     for each in (sites, inner, entries, fallback):
@@ -105,6 +109,7 @@ _TESTS = {
     "is_user": ~(_file.str.contains(_LIBRARY) | _function.str.contains(_NATIVE, literal=True)),
     "optimizer": _file.str.contains(_OPTIMIZER),
     "makes_state": _function.str.contains(_MAKES_STATE),
+    "clones_state": _file.str.contains(_CLONES_STATE),
     "updates": _function.str.contains(_UPDATES),
     "calls": _function.str.contains(_CALLS_MODULE),
     "makes": _function.str.contains(_MAKES_MODULE)

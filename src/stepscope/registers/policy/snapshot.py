@@ -76,6 +76,18 @@ GOES_ON = policy(
     unit="share of what is kept",
     why="that would be left if the free pieces were joined for the request: the loop could go on for so much longer, so fragmentation comes first",
 )
+ASKED_ALONE = policy(
+    "ASKED_ALONE",
+    2,
+    unit="times what is reserved",
+    why="from which on the request that failed is the cause itself: all that is there together is far smaller",
+)
+UNWOUND = policy(
+    "UNWOUND",
+    0.1,
+    unit="share of what was in use",
+    why="released between the failure and the snapshot, from which on the state at the end says nothing about the failure",
+)
 STATE_OF_ADAM = policy(
     "STATE_OF_ADAM",
     2,

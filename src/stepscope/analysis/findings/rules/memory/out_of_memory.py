@@ -33,6 +33,7 @@ def _describe(one: Explained) -> Finding:
             "reserved_bytes": one.fragments.reserved,
             "cause": first.cause if first is not None else None,
             "bytes": first.bytes if first is not None else None,
+            **({"wider_bytes": first.wider} if first is not None and first.wider else {}),
         },
     )
 
@@ -40,8 +41,9 @@ def _describe(one: Explained) -> Finding:
 def _title(culprit: Culprit) -> str:
     where = f" at {at(culprit.where[0])}" if culprit.where else ""
     if culprit.cause == "kept":
-        called = f", called from {at(culprit.where[1])}" if len(culprit.where) > 1 else ""
-        return f"{size(culprit.bytes)} kept{where}{called}"
+        return f"{size(culprit.bytes)} kept{where}"
+    if culprit.cause == "request":
+        return f"{size(culprit.bytes)} asked for at once{where}"
     if culprit.cause == "growing":
         return f"{size(culprit.bytes)} grown{where}"
     if culprit.cause == "fragmentation":
