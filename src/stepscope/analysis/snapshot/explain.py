@@ -29,7 +29,8 @@ from stepscope.trace.trace import Trace
 class Explained:
     """One device. `by_kind`: kind, bytes, blocks. `by_line`: kind, site_*, inner_*, bytes, blocks; both the largest first.
 
-    `held`: kind, site_*, bytes, and the share `current` that the current step made, of what is not kept, as its owner counts them: what was asked for, in multiples of 512. Blocks can
+    `held`: kind, site_*, bytes, and the share `current` that the current step made, of what no list or graph keeps. It has the
+    bytes as the owner of a tensor counts them: what was asked for, in multiples of 512. Blocks can
     be larger, where the allocator did not split the rest off. `frozen` are the lines of weights that nothing trains.
     """
 
@@ -114,7 +115,7 @@ def _explain_device(
     )
 
 
-_ASKED = (pl.col("requested") + (ROUNDED_TO - 1)) // ROUNDED_TO * ROUNDED_TO
+_ASKED = -(-pl.col("requested") // ROUNDED_TO) * ROUNDED_TO
 _SIZE = (
     pl.when(pl.col("requested") > 0).then(pl.min_horizontal(_ASKED, "bytes")).otherwise("bytes").alias("size")
 )

@@ -104,7 +104,7 @@ WITHOUT_LINE = policy(
     "WITHOUT_LINE",
     0.5,
     unit="share of its bytes",
-    why="with which memory of which no line is known is ranked: nobody can look for it",
+    why="with which memory of which no line is known is ranked: there is nothing to look at",
 )
 STRANDED = policy(
     "STRANDED",
