@@ -35,7 +35,8 @@ def find_growing(live: pl.DataFrame, allocations: pl.DataFrame, stacks: pl.DataF
         .agg(bytes=pl.col("size").sum())
         .filter(pl.col("bytes") >= SITE_SHARE * total, ~pl.col("kind").is_in(LASTING))
     )
-    named = allocations.join(stacks.select("stack", *SITE), on="stack").sort("place")
+    large = stacks.select("stack", *SITE).join(groups, on=SITE, how="semi")
+    named = allocations.select("place", "stack", "bytes").join(large, on="stack").sort("place")
     passed = pl.concat(
         [
             named.select(*SITE, "bytes").clear(),

@@ -70,10 +70,11 @@ def find_kept(
     `live` has row and size; `end` is the place at which the history is looked at.
     """
     total = int(live["size"].sum())
-    history = allocations.join(
-        stacks.select("stack", "path", "entry_line", *SITE, "calls"), on="stack", how="left"
+    numbers = stacks.select("stack", "path", "entry_line", "calls", site=_number_sites())
+    history = allocations.select("place", "freed_place", "stack").join(
+        numbers, on="stack", how="left", maintain_order="left"
     )
-    groups = _find_groups(live, history, end)
+    groups = _find_groups(live.join(numbers.select("stack", "site"), on="stack", how="left"), history, end)
     found, rows = [], [live["row"].clear()]
     while groups:
         first, *groups = groups
@@ -87,11 +88,16 @@ def find_kept(
     return sorted(found, key=lambda each: -each.bytes), pl.concat(rows)
 
 
+def _number_sites() -> pl.Expr:
+    """Numbers for the places, which are shorter than their names: a history has millions of rows."""
+    return pl.when(pl.col("site_file").is_not_null()).then(pl.struct(SITE).rank("dense"))
+
+
 def _find_groups(live: pl.DataFrame, history: pl.DataFrame, end: int) -> list[_Group]:
     """The largest first. A function that several lines call is looked at for each of them, and where that shows nothing, as a whole."""
     found: list[_Group] = []
     forward = history.filter(pl.col("calls") | pl.col("stack").is_null())["place"]
-    for keys in (["path"], [*SITE]):
+    for keys in (["path"], ["site"]):
         rest = live.drop_nulls(["site_file", "path"])
         for each in found:
             rest = rest.filter(~pl.col("row").is_in(each.rows["row"].implode()))
@@ -227,7 +233,7 @@ def _of_backward(first: _Group, live: pl.DataFrame, history: pl.DataFrame) -> li
         pl.col("number").is_between(1, last)
     )
     group = _Group(older, first.begins)
-    lives = usual_life(history.filter(pl.col("site_file").is_null()), first.begins)
+    lives = usual_life(history.filter(pl.col("site").is_null()), first.begins)
     if _passes(group) < max(FEWEST_PASSES, KEPT_BEYOND * lives) or not _grow_together(first, group):
         return []
     return [group]
