@@ -25,7 +25,9 @@ def _describe(one: Explained) -> Finding:
         one.changes[0].text if one.changes else RULE.fix[ANY],
         title=f"{RULE.title}: {_title(first)}" if first is not None else RULE.title,
         share=round(first.bytes / max(1, one.fragments.reserved), 4) if first is not None else 0.0,
-        where=[place for culprit in culprits[:NAMED_LINES] for place in culprit.where][:NAMED_LINES],
+        where=list(dict.fromkeys(place for culprit in culprits[:NAMED_LINES] for place in culprit.where))[
+            :NAMED_LINES
+        ],
         evidence={
             "device": one.device,
             "asked_bytes": one.asked,
