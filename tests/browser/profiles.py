@@ -49,12 +49,13 @@ def lay_out(folder: Path) -> Path:
 
 
 def put_snapshots(folder: Path) -> None:
-    """A job that keeps activations until a request fails, with a segment that is mostly free; and segments alone."""
+    """A job that keeps activations until a request fails, with a segment that is mostly free; segments alone; and the same job without the fault."""
     job = training(6, leak=True)
     job.split(job.take(3 * MIB, script(14)), 20 * MIB)
     job.fail(512 * MIB, in_model(21, script(10)))
     bare = [{**segment, "blocks": [{**block, "frames": []} for block in segment["blocks"]]} for segment in job.snapshot()["segments"]]  # fmt: skip
-    for name in ("snapshot", "snapshot_bare"):
+    for name in ("snapshot", "snapshot_bare", "snapshot_sound"):
         (folder / name).mkdir()
+    training(6).write(folder / "snapshot_sound" / "snapshot.pickle")
     job.write(folder / "snapshot" / "snapshot.pickle")
     (folder / "snapshot_bare" / "segments.pickle").write_bytes(pickle.dumps(bare))

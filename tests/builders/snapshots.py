@@ -55,6 +55,7 @@ class Job:
         self.next = 0x7F0000000000
         self.time = 1_700_000_000_000_000
         self.pieces: list[dict[str, Any]] = []
+        self.expandable = False
 
     def _event(self, action: str, size: int, frames: list[Any], **more: Any) -> None:
         self.time += 10
@@ -87,10 +88,11 @@ class Job:
     def snapshot(self) -> dict[str, Any]:
         """As torch.cuda.memory._snapshot() returns it."""
         segments = [_segment(block["address"], block["size"], [block]) for block in self.live.values()]
+        together = [{**each, "is_expandable": self.expandable} for each in (*segments, *self.pieces)]
         return {
-            "segments": [*segments, *self.pieces],
+            "segments": together,
             "device_traces": [self.events],
-            "allocator_settings": {"expandable_segments": False},
+            "allocator_settings": {"expandable_segments": self.expandable},
             "external_annotations": [],
         }
 

@@ -16,3 +16,4 @@ def test_what_is_kept_is_the_first_difference(tmp_path: Path) -> None:
     assert found["activations at train.py"] == 8 * 4 * (16 << 20)
     assert found["optimizer state at train.py"] == 0
     assert [line.title for line in diff.lines][:1] == ["activations at train.py"]
+    assert diff.verdict.startswith("The peak memory of gpu 0 is 448 MiB higher: 320 MiB → 768 MiB.")

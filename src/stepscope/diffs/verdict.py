@@ -5,6 +5,7 @@ from __future__ import annotations
 from stepscope import units
 from stepscope.diffs.comparable import do_both_have_steps
 from stepscope.diffs.data.model import Diff, Row, Speed, Tail
+from stepscope.diffs.data.samples import HELD
 from stepscope.diffs.explain.wording import (
     describe_slow_steps,
     describe_tail_cause,
@@ -42,8 +43,24 @@ def _judge_tail(tail: Tail | None, step_ns: float) -> list[str]:
     return [f"{describe_slow_steps(tail)}: too few to be significant."]
 
 
+def _judge_snapshots(diff: Diff) -> str | None:
+    """Memory snapshots have no steps; what they hold is compared. None for other recordings."""
+    peaks = [row for row in diff.memory if HELD not in row.name and row.a is not None and row.b is not None]
+    if not peaks or diff.parts or len(peaks) == len(diff.memory):
+        return None
+    row = peaks[0]
+    change = f"{units.size(row.a or 0)} → {units.size(row.b or 0)}"
+    if not row.significant:
+        return f"The peak memory of {row.name} is the same: {change}."
+    words = "higher" if row.difference > 0 else "lower"
+    return f"The peak memory of {row.name} is {units.size(abs(row.difference))} {words}: {change}."
+
+
 def _judge_step(diff: Diff) -> str:
     step = diff.step
+    of_snapshots = _judge_snapshots(diff)
+    if of_snapshots is not None:
+        return of_snapshots
     if not do_both_have_steps(diff.a, diff.b):
         return f"Steps cannot be compared: {'A' if diff.a.step_source == 'none' else 'B'} has none."
     if step.a is None or step.b is None or step.relative is None:

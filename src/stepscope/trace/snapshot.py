@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from stepscope.trace.trace import Trace
 
+ROUNDED_TO = 512  # bytes of every block of the CUDA caching allocator
+
 
 def is_snapshot(trace: Trace) -> bool:
     """By its tables: only snapshots say what each row of `memory` did."""

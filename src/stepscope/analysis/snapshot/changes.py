@@ -9,7 +9,8 @@ import polars as pl
 from stepscope.analysis.host.place import Place
 from stepscope.analysis.snapshot.change import Change
 from stepscope.analysis.snapshot.fragments import Fragments
-from stepscope.analysis.snapshot.growth import Growing, Kept
+from stepscope.analysis.snapshot.growth import Growing
+from stepscope.analysis.snapshot.kept import Kept
 from stepscope.registers.policy.snapshot import EIGHT_BIT, RECOMPUTED, SHARDED_OVER, SITE_SHARE
 
 

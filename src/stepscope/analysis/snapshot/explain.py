@@ -11,17 +11,28 @@ from stepscope.analysis.host.place import Place
 from stepscope.analysis.snapshot.change import Change
 from stepscope.analysis.snapshot.changes import list_changes
 from stepscope.analysis.snapshot.fragments import Fragments, find_fragments
-from stepscope.analysis.snapshot.growth import INNER, SITE, Growing, Kept, find_growing, find_kept
+from stepscope.analysis.snapshot.frozen import find_frozen
+from stepscope.analysis.snapshot.growth import INNER, SITE, Growing, find_growing
+from stepscope.analysis.snapshot.history import follow
+from stepscope.analysis.snapshot.kept import Kept, find_kept
 from stepscope.analysis.snapshot.kinds import with_kinds
-from stepscope.analysis.snapshot.lives import list_allocations, list_live, live_at
+from stepscope.analysis.snapshot.lives import list_allocations, list_live, live_at, until
+from stepscope.analysis.snapshot.moment import blocks_at
 from stepscope.analysis.snapshot.stacks import describe_stacks
-from stepscope.trace.snapshot import is_snapshot
+from stepscope.analysis.snapshot.step import find_step
+from stepscope.registers.policy.snapshot import UNWOUND
+from stepscope.trace.snapshot import ROUNDED_TO, is_snapshot
 from stepscope.trace.trace import Trace
 
 
 @dataclass(frozen=True)
 class Explained:
-    """One device. `by_kind`: kind, bytes, blocks. `by_line`: kind, site_*, inner_*, bytes, blocks; both the largest first."""
+    """One device. `by_kind`: kind, bytes, blocks. `by_line`: kind, site_*, inner_*, bytes, blocks; both the largest first.
+
+    `held`: kind, site_*, bytes, and the share `current` that the current step made, of what no list or graph keeps. It has the
+    bytes as the owner of a tensor counts them: what was asked for, in multiples of 512. Blocks can
+    be larger, where the allocator did not split the rest off. `frozen` are the lines of weights that nothing trains.
+    """
 
     device: int
     failed: bool
@@ -32,6 +43,9 @@ class Explained:
     peak_bytes: int
     by_kind: pl.DataFrame
     by_line: pl.DataFrame
+    held: pl.DataFrame
+    frozen: frozenset[tuple[str, int]]
+    makes_state: bool  # the request that failed was for the optimizer's state
     kept: list[Kept]
     growing: list[Growing]
     fragments: Fragments
@@ -68,14 +82,17 @@ def _explain_device(
     if failure is not None:
         place = int(history["time_ns"].search_sorted(failure["time_ns"], side="right")) - 1
         live = live if place == len(history) - 1 else live_at(at_end, allocations, place)
-    named = with_kinds(live, allocations, stacks)
-    kept = find_kept(named, allocations, stacks, place)
-    growing = find_growing(named, allocations, stacks)
+    known = until(allocations, place)
+    named = with_kinds(live, known, stacks).with_columns(_SIZE).with_row_index("row")
+    kept, rows = find_kept(named, known, stacks, place)
+    growing = [each for each in find_growing(named, known, stacks) if not _is_named(each, kept)]
     blocks = trace.blocks.filter(pl.col("device") == device)
     fragments = find_fragments(blocks, with_kinds(at_end, allocations, stacks))
+    allocated = int(named["bytes"].sum())
+    if -int(history["bytes"][place + 1 :].clip(upper_bound=0).sum()) > UNWOUND * allocated:
+        fragments = find_fragments(*blocks_at(follow(trace, device), place))
     asked = int(failure["asked"]) if failure is not None else None
     expandable = bool((blocks["segment_kind"].cast(pl.String) == "expandable").any())
-    allocated = int(named["bytes"].sum())
     at_peak, peak = _peak(history, at_end, allocations, stacks, named, allocated)
     return Explained(
         device=device,
@@ -87,12 +104,26 @@ def _explain_device(
         peak_bytes=peak,
         by_kind=_summed(named, ["kind"]),
         by_line=_summed(named, ["kind", *SITE, *INNER]),
+        held=_hold(named.filter(~pl.col("row").is_in(rows.implode())), find_step(known, stacks, place)),
+        frozen=find_frozen(named),
+        makes_state=_makes_state(stacks, failure),
         kept=kept,
         growing=growing,
         fragments=fragments,
         changes=list_changes(named, kept, growing, fragments, asked or 0, expandable),
         known_share=int(named.filter(pl.col("site_file").is_not_null())["bytes"].sum()) / max(1, allocated),
     )
+
+
+_ASKED = -(-pl.col("requested") // ROUNDED_TO) * ROUNDED_TO
+_SIZE = (
+    pl.when(pl.col("requested") > 0).then(pl.min_horizontal(_ASKED, "bytes")).otherwise("bytes").alias("size")
+)
+
+
+def _is_named(each: Growing, kept: list[Kept]) -> bool:
+    """A line that keeps what it allocates need not be named again because that becomes larger."""
+    return all(any(line[:2] == (one.file, one.line) for one in kept) for line in each.lines)
 
 
 def _peak(
@@ -119,6 +150,21 @@ def _place_of(stacks: pl.DataFrame, failure: dict[str, Any] | None) -> Place | N
     if found.is_empty() or found["site_file"][0] is None:
         return None
     return Place(found["site_file"][0], int(found["site_line"][0] or 0), found["site_function"][0] or "")
+
+
+def _makes_state(stacks: pl.DataFrame, failure: dict[str, Any] | None) -> bool:
+    if failure is None or failure.get("stack") is None:
+        return False
+    found = stacks.filter(pl.col("stack") == failure["stack"])
+    return bool(found.select((pl.col("optimizer") & pl.col("makes_state")).any()).item())
+
+
+def _hold(rows: pl.DataFrame, since: int) -> pl.DataFrame:
+    size, is_current = pl.col("size"), (pl.col("place") >= since).fill_null(False)
+    summed = rows.group_by("kind", *SITE).agg(
+        bytes=size.sum(), current=size.filter(is_current).sum() / pl.max_horizontal(size.sum(), 1)
+    )
+    return summed.sort("bytes", "kind", *SITE, descending=[True, False, False, False, False], nulls_last=True)
 
 
 def _summed(rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:

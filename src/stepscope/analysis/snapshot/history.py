@@ -41,7 +41,7 @@ def follow(trace: Trace, device: int) -> History:
     stacks = describe_stacks(trace)
     allocations = list_allocations(trace, device)
     at_end = list_live(trace, device, allocations)
-    recorded = allocations.select(*_SHARED, "freed_place", requested="bytes")
+    recorded = allocations.select(*_SHARED, "freed_place", "requested")
     earlier = at_end.filter(pl.col("place").is_null()).select(
         *_SHARED, "requested", freed_place=pl.lit(None, dtype=pl.Int64)
     )

@@ -79,10 +79,11 @@ def _seems_workspace(rows: pl.DataFrame, allocations: pl.DataFrame) -> pl.Series
 
 _KIND = (
     pl.when(pl.col("optimizer") & pl.col("makes_state")).then(pl.lit("optimizer state"))
-    .when(pl.col("optimizer") & (pl.col("updates") | (pl.col("released") > MOSTLY))).then(_TEMPORARY)
+    .when(pl.col("optimizer") & ((pl.col("updates") & ~pl.col("clones_state")) | (pl.col("released") > MOSTLY))).then(_TEMPORARY)
     .when(pl.col("optimizer")).then(pl.lit("optimizer state"))
     .when(pl.col("makes") & ~pl.col("calls")).then(pl.lit("parameter"))
     .when(pl.col("workspace")).then(pl.lit("workspace"))
+    .when(pl.col("recomputes")).then(pl.lit("activation"))
     .when(pl.col("of_backward")).then(_GRADIENT)
     .when(pl.col("loads")).then(pl.lit("input"))
     .when((pl.col("by_others") > MOSTLY) & (pl.col("life") <= SHORT_LIFE)).then(_TEMPORARY)

@@ -10,11 +10,13 @@ ACTIVE = ("active_allocated", "active_pending_free", "active_awaiting_free")
 
 
 def list_allocations(trace: Trace, device: int) -> pl.DataFrame:
-    """place (in the order of the history), time_ns, bytes, address, stack, freed_place, freed_stack."""
+    """place (in the order of the history), time_ns, bytes, requested, address, stack, freed_place, freed_stack."""
     rows = (
         trace.memory.lazy()
         .filter(pl.col("device") == device, pl.col("bytes") != 0)
-        .select("time_ns", "bytes", "address", "stack", place=pl.int_range(pl.len(), dtype=pl.Int64))
+        .select(
+            "time_ns", "bytes", "requested", "address", "stack", place=pl.int_range(pl.len(), dtype=pl.Int64)
+        )
         .sort("address", maintain_order=True)
     )
     same = pl.col("address") == pl.col("address").shift(-1)
@@ -27,6 +29,14 @@ def list_allocations(trace: Trace, device: int) -> pl.DataFrame:
         .filter(pl.col("bytes") > 0)
         .sort("place")
         .collect()
+    )
+
+
+def until(allocations: pl.DataFrame, place: int) -> pl.DataFrame:
+    """The allocations as they were known behind the event at this place: what came later says nothing about them."""
+    later = pl.col("freed_place") > place
+    return allocations.filter(pl.col("place") <= place).with_columns(
+        pl.when(~later).then(name).alias(name) for name in ("freed_place", "freed_stack")
     )
 
 
@@ -50,5 +60,5 @@ def live_at(live: pl.DataFrame, allocations: pl.DataFrame, place: int) -> pl.Dat
         pl.col("place") <= place, pl.col("freed_place").is_null() | (pl.col("freed_place") > place)
     )
     return pl.concat(
-        [earlier, recorded.select("stack", "bytes", "place", requested="bytes")], how="vertical_relaxed"
+        [earlier, recorded.select("stack", "bytes", "place", "requested")], how="vertical_relaxed"
     )

@@ -50,6 +50,17 @@ def look_at(history: History, place: int | None) -> Moment:
     return Moment(_sorted(segments), _named(_with_gaps(placed, ends), history), live)
 
 
+def blocks_at(history: History, place: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The blocks behind the event at this place as the snapshot has those of the end, and those in use with their lines."""
+    found = look_at(history, place)
+    segments = found.segments.select("segment", segment_bytes="bytes")
+    state = pl.when(pl.col("kind") == FREE).then(pl.lit("inactive")).otherwise(pl.lit(ACTIVE[0]))
+    blocks = found.pieces.with_columns(state=state).join(segments, on="segment")
+    places = found.live.select("address", "place").unique("address", keep="last")
+    in_use = blocks.filter(pl.col("kind") != FREE).join(places, on="address", how="left")
+    return blocks, in_use
+
+
 def _sorted(segments: pl.DataFrame) -> pl.DataFrame:
     return segments.sort("segment")
 

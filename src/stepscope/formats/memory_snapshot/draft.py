@@ -20,12 +20,12 @@ from stepscope.native.checks import ROW_LIMIT
 from stepscope.trace.draft import Draft
 from stepscope.trace.problems import Problems, problem
 from stepscope.trace.schema import DeviceKind, Kind, Text, TrackUse
+from stepscope.trace.snapshot import ROUNDED_TO
 from stepscope.trace.trace import TraceInfo
 
 OUT_OF_MEMORY = "out of memory"
 SNAPSHOT = "snapshot"
 _USUAL = (0, 0.0, -1, 1, False, "", "{}")  # values of settings that are the default
-ROUNDED_TO = 512  # bytes of every block of the CUDA caching allocator
 _LATEST_US = 2**62 // 1000
 _CHANGES_RESERVED = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
 _CHANGES_ALLOCATED = {"alloc": 1, "free_completed": -1}

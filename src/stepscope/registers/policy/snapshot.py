@@ -46,6 +46,18 @@ ONE_LINE = policy(
     unit="share of what is kept",
     why="that one line further in must have allocated to be named before the line that calls the model",
 )
+SAME_COURSE = policy(
+    "SAME_COURSE",
+    0.1,
+    unit="share of what is kept",
+    why="by which the growth of two lines may differ at any time, besides one pass, to be parts of one graph or list",
+)
+TRIED_LINES = policy(
+    "TRIED_LINES",
+    40,
+    unit="lines",
+    why="the largest, that are looked at for memory that is kept: the time of a huge snapshot stays bounded",
+)
 SITE_SHARE = policy(
     "SITE_SHARE",
     0.02,
@@ -54,9 +66,45 @@ SITE_SHARE = policy(
 )
 KEPT_FIRST = policy(
     "KEPT_FIRST",
-    0.2,
+    0.1,
     unit="share of what is reserved",
     why="from which on memory that is kept from pass to pass is named before all else: it only grows, so no other change helps for long",
+)
+GOES_ON = policy(
+    "GOES_ON",
+    0.2,
+    unit="share of what is kept",
+    why="that would be left if the free pieces were joined for the request: the loop could go on for so much longer, so fragmentation comes first",
+)
+ASKED_ALONE = policy(
+    "ASKED_ALONE",
+    2,
+    unit="times what is reserved",
+    why="from which on the request that failed is the cause itself: all that is there together is far smaller",
+)
+UNWOUND = policy(
+    "UNWOUND",
+    0.1,
+    unit="share of what was in use",
+    why="released between the failure and the snapshot, from which on the state at the end says nothing about the failure",
+)
+STATE_OF_ADAM = policy(
+    "STATE_OF_ADAM",
+    2,
+    unit="times the gradients",
+    why="what the state of the usual optimizer takes once it is complete: a request for it that fails is judged by that",
+)
+BESIDE_STATE = policy(
+    "BESIDE_STATE",
+    0.5,
+    unit="share of the optimizer's state",
+    why="from which on a model that nothing trains is named first: a model needs its state, and the other one could be elsewhere",
+)
+WITHOUT_LINE = policy(
+    "WITHOUT_LINE",
+    0.5,
+    unit="share of its bytes",
+    why="with which memory of which no line is known is ranked: there is nothing to look at",
 )
 STRANDED = policy(
     "STRANDED",

@@ -15,6 +15,8 @@ import { titleOf } from "../../shell/runlist.js";
 
 /** @typedef {import("./differences.js").Row} Row */
 
+const HELD = " at "; // between what is held and the function that holds it, in names of memory
+
 /** @type {import("../../types").Page} */
 export const page = { name: "compare", title: "Compare", needsRun: false, render };
 
@@ -114,9 +116,31 @@ function compared(found, context, runs) {
   const by = (/** @type {string} */ kind, /** @type {("scope" | "shapes" | "op")[]} */ facts) => (/** @type {Row} */ row, /** @type {"a" | "b"} */ side) => at(side, `${kind}:${row.name}`, factsOf(row, facts));
   return [
     h("p", { class: "verdict" }, found.verdict),
-    ...found.not_comparable.map((/** @type {string} */ remark) => h("p", { class: "sub" }, remark)),
+    ...(isOfSnapshots(found) ? [] : found.not_comparable).map((/** @type {string} */ remark) => h("p", { class: "sub" }, remark)),
     h("div", { class: "columns" }, h("div", {}, why(found, at)), h("div", {}, findings(found, at))),
     ...[diffFlame(context, found.flame, runs)].filter((each) => each !== null),
+    ...(isOfSnapshots(found) ? [] : inTime(found, by)),
+    ...listing("What the device waited for", found.names, "report/breakdown", (row, side) => at(side, `account:${row.part ?? ""}`, { name: row.name }), (row) =>
+      h("td", { class: "name" }, `${part(row.part ?? "").title}: ${row.name}`),
+    ),
+    ...listing(`Ops, ${found.ops_measure} time per step`, found.ops, "report/ops", by("op", ["scope", "shapes"])),
+    ...listing("Kernels, time per step", found.kernels, "report/kernels", by("kernel", ["op"])),
+    ...listing("Collectives, time per step", found.collectives, "report/collectives", by("collective", [])),
+    ...listing("Matrix products by precision", { rows: found.precision, total: 0 }, "report/device"),
+    ...listing(isOfSnapshots(found) ? "Memory by function" : "Peak memory", { rows: found.memory, total: 0 }, "report/memory", (row, side) =>
+      isOfSnapshots(found) ? context.link("memory", { run: found[side].id, rank: null }) : at(side, "memory:", { device: deviceOf(row.name) }),
+    ),
+  ];
+}
+
+/** Two memory snapshots: nothing in them takes time, and memory is named by what holds it. @param {any} found */
+function isOfSnapshots(found) {
+  return !found.parts.length && found.memory.some((/** @type {Row} */ row) => row.name.includes(HELD));
+}
+
+/** How long things take. @param {any} found @param {(kind: string, facts: ("scope" | "shapes" | "op")[]) => (row: Row, side: "a" | "b") => string} by */
+function inTime(found, by) {
+  return [
     parts(found.parts),
     steps(found.each_step),
     differences("Figures", [stepRow(found.step), ...found.figures.map((/** @type {Row} */ row) => judged(row, found))], {
@@ -134,14 +158,6 @@ function compared(found, context, runs) {
         ),
       to: by("account", []),
     }),
-    ...listing("What the device waited for", found.names, "report/breakdown", (row, side) => at(side, `account:${row.part ?? ""}`, { name: row.name }), (row) =>
-      h("td", { class: "name" }, `${part(row.part ?? "").title}: ${row.name}`),
-    ),
-    ...listing(`Ops, ${found.ops_measure} time per step`, found.ops, "report/ops", by("op", ["scope", "shapes"])),
-    ...listing("Kernels, time per step", found.kernels, "report/kernels", by("kernel", ["op"])),
-    ...listing("Collectives, time per step", found.collectives, "report/collectives", by("collective", [])),
-    ...listing("Matrix products by precision", { rows: found.precision, total: 0 }, "report/device"),
-    ...listing("Peak memory", { rows: found.memory, total: 0 }, "report/memory", (row, side) => at(side, "memory:", { device: deviceOf(row.name) })),
   ];
 }
 

@@ -25,7 +25,9 @@ def _describe(one: Explained) -> Finding:
         one.changes[0].text if one.changes else RULE.fix[ANY],
         title=f"{RULE.title}: {_title(first)}" if first is not None else RULE.title,
         share=round(first.bytes / max(1, one.fragments.reserved), 4) if first is not None else 0.0,
-        where=[place for culprit in culprits[:NAMED_LINES] for place in culprit.where][:NAMED_LINES],
+        where=list(dict.fromkeys(place for culprit in culprits[:NAMED_LINES] for place in culprit.where))[
+            :NAMED_LINES
+        ],
         evidence={
             "device": one.device,
             "asked_bytes": one.asked,
@@ -33,6 +35,7 @@ def _describe(one: Explained) -> Finding:
             "reserved_bytes": one.fragments.reserved,
             "cause": first.cause if first is not None else None,
             "bytes": first.bytes if first is not None else None,
+            **({"wider_bytes": first.wider} if first is not None and first.wider else {}),
         },
     )
 
@@ -40,8 +43,9 @@ def _describe(one: Explained) -> Finding:
 def _title(culprit: Culprit) -> str:
     where = f" at {at(culprit.where[0])}" if culprit.where else ""
     if culprit.cause == "kept":
-        called = f", called from {at(culprit.where[1])}" if len(culprit.where) > 1 else ""
-        return f"{size(culprit.bytes)} kept{where}{called}"
+        return f"{size(culprit.bytes)} kept{where}"
+    if culprit.cause == "request":
+        return f"{size(culprit.bytes)} asked for at once{where}"
     if culprit.cause == "growing":
         return f"{size(culprit.bytes)} grown{where}"
     if culprit.cause == "fragmentation":
