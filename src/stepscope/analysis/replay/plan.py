@@ -25,6 +25,7 @@ from stepscope.analysis.host.names import COPYING_THREAD
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import Part
 from stepscope.analysis.parts import PARTS
+from stepscope.analysis.replay.awaited import awaited
 from stepscope.analysis.replay.late_waits import with_late_waits
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.host import replay as native
@@ -37,13 +38,14 @@ from stepscope.trace.trace import Trace
 
 # The host's time without the profiler: at best, as expected, at worst.
 FAST, USUAL, SLOW = SPEEDS = ("fast_ns", "ns", "slow_ns")
+_Columns = tuple[memoryview, memoryview, memoryview, memoryview, memoryview, memoryview, memoryview, int]
 
 
 @dataclass(frozen=True)
 class Plan:
     """Items in the order in which the host came to them, and the host's work before each, by cause.
 
-    `items`: item, at, track, kind, stream, device_ns, delay_ns, last, step, event, added_ns (host time that a change adds). `host`: item, cause, named_by, event,
+    `items`: item, at, track, kind, stream, device_ns, delay_ns, back (see `awaited`), last, step, event, added_ns (host time that a change adds). `host`: item, cause, named_by, event,
     recorded_ns, and without the profiler ns, fast_ns and slow_ns, in the order of the items. `until`: how many of its rows come up to each item.
     `counted`: the places of the steps whose lengths count, all if None. `from_empty`: the first step finds an empty queue,
     as that of a recording does, and not what a job that goes on leaves behind.
@@ -74,10 +76,10 @@ class Plan:
         """The length of each step when all come once more, behind themselves: a recording begins with an empty queue, a job does not."""
         if self.items.is_empty():
             return []
-        kind, host, stream, device, delay, last, streams = self._columns()
-        played = (_twice(column) for column in (kind, host, stream, device, delay, last))
-        kind, host, stream, device, delay, last = played
-        ends = native.replay(kind, host, stream, device, delay, last, streams)
+        kind, host, stream, device, delay, back, last, streams = self._columns()
+        played = (_twice(column) for column in (kind, host, stream, device, delay, back, last))
+        kind, host, stream, device, delay, back, last = played
+        ends = native.replay(kind, host, stream, device, delay, back, last, streams)
         first = len(ends) // 2
         return [end - begin for begin, end in zip(ends[first - 1 :], ends[first:], strict=False)]
 
@@ -98,7 +100,7 @@ class Plan:
         )
         return found.reverse()
 
-    def _columns(self) -> tuple[memoryview, memoryview, memoryview, memoryview, memoryview, memoryview, int]:
+    def _columns(self) -> _Columns:
         """What the native loops take."""
         before = self._host_ns() + self.items["added_ns"]
         return (
@@ -107,6 +109,7 @@ class Plan:
             buffer(self.items["stream"]),
             buffer(self.items["device_ns"].cast(pl.Int64)),
             buffer(self.items["delay_ns"]),
+            buffer(self.items["back"]),
             buffer(self.items["last"]),
             self.streams,
         )
@@ -204,6 +207,7 @@ def recorded_plan(trace: Trace, steps: Steps, device: int | None) -> tuple[Plan,
         "last",
         "step",
         "event",
+        back=awaited(trace, points),
         added_ns=pl.lit(0, pl.Int64),
     )
     streams = take_largest(items["stream"]) + 1

@@ -34,6 +34,14 @@ BLOCKED_LAUNCH_NS = measured(
     device="any device",
     how=CHOSEN + "; a launch that takes as long waits for something",
 )
+STILL_WORKING_NS = measured(
+    "STILL_WORKING_NS",
+    50_000,
+    unit="ns",
+    device="any device",
+    how=CHOSEN
+    + "; work that goes on for so long after a wait was not waited for: clocks of host and device differ by less",
+)
 FULL_QUEUE_TIMES = measured(
     "FULL_QUEUE_TIMES",
     8,
