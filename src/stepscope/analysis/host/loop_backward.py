@@ -10,26 +10,32 @@ from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
 _ENGINE = r"^autograd::engine::evaluate_function: "
+_NUMBER = ["step", "sequence"]
 _SUMS_UP = "AccumulateGrad"  # all of them have the same number
 
 
 def with_backward(trace: Trace, loops: Loops) -> Loops:
     """The loops, and in each of them the gradients of its ops, which the engine computes on a thread of its own."""
+    events = trace.events
     numbers = trace.ops.select("event", "sequence").drop_nulls()
-    numbers = numbers.with_columns(
-        step=trace.events["step"].gather(numbers["event"]), frame=loops.loop_of.gather(numbers["event"])
-    )
-    key = ["step", "sequence"]
-    forward = numbers.drop_nulls(["step", "frame"]).unique(key, keep="first", maintain_order=True)
-    engine = are_named(
-        trace.events["name"],
-        lambda known: known.str.contains(_ENGINE) & ~known.str.contains(_SUMS_UP, literal=True),
-    )
-    nodes = numbers.filter(engine.gather(numbers["event"]), pl.col("frame").is_null())
-    nodes = nodes.select("event", *key).join(forward.select(*key, "frame"), on=key)
-    if nodes.is_empty():
-        return loops
-    return Loops(loops.found, _below(trace.events, nodes, loops.loop_of))
+    step, start = (events[name].gather(numbers["event"]) for name in ("step", "start_ns"))
+    numbers = numbers.with_columns(step=step, start=start).drop_nulls("step")
+    engine = are_named(events["name"], lambda known: known.str.contains(_ENGINE))
+    sums = are_named(events["name"], lambda known: known.str.contains(_SUMS_UP, literal=True))
+    is_node = engine.gather(numbers["event"])
+    inside = ancestors(events, engine).gather(numbers["event"]).is_not_null()
+    forward = _makers(numbers.filter(~is_node & ~inside), loops)
+    nodes = numbers.filter(is_node & ~sums.gather(numbers["event"])).join(forward, on=_NUMBER)
+    return loops if nodes.is_empty() else Loops(loops.found, _below(events, nodes, loops.loop_of))
+
+
+def _makers(forward: pl.DataFrame, loops: Loops) -> pl.DataFrame:
+    """step, sequence, frame: the numbers that ops of a loop took.
+
+    Ops without a gradient have the number that the next one with a gradient takes: the last of them has taken it.
+    """
+    last = forward.sort("start").unique(_NUMBER, keep="last", maintain_order=True)
+    return last.select(*_NUMBER, frame=loops.loop_of.gather(last["event"])).drop_nulls("frame")
 
 
 def _below(events: pl.DataFrame, nodes: pl.DataFrame, loop_of: pl.Series) -> pl.Series:

@@ -104,8 +104,7 @@ def batched(case: Case, loops: Loops) -> Change:
     So are those of their backward pass. The cells of a recurrent network still run one after the other, inside one call.
     """
     recurrent = _is_recurrent(case, loops)
-    loops = with_backward(case.trace, loops)
-    less = _less_of_loop(case, loops)
+    less = _less_of_loop(case, with_backward(case.trace, loops))
     items = _kernels_of_loop(case, less)
     if recurrent:
         shares = (_recurrent_share(items, share) for share in (RECURRENT_MOST, RECURRENT_LEAST))
@@ -113,8 +112,10 @@ def batched(case: Case, loops: Loops) -> Change:
         efficiencies = (BATCHED_EFFICIENCY_LEAST, BATCHED_EFFICIENCY_MOST)
         shares = (_batched_share(items, efficiency) for efficiency in efficiencies)
     smallest, largest = shares
+    host = _less_of_host(case, less, loops)
     return Change(
-        _launch_together(case, less, BATCHED_OPS_MOST, smallest), _launch_together(case, less, 1, largest)
+        _launch_together(case, less, (host * BATCHED_OPS_MOST).clip(upper_bound=1.0), smallest),
+        _launch_together(case, less, host, largest),
     )
 
 
@@ -165,18 +166,22 @@ def _batched_share(items: pl.DataFrame, efficiency: float) -> pl.Series:
     return found
 
 
-def _launch_together(case: Case, less: pl.Series, ops: int, device: pl.Series) -> Plan:
-    """What the host does in the loop it does once, with some ops for each of the loop's."""
+def _less_of_host(case: Case, less: pl.Series, loops: Loops) -> pl.Series:
+    """What is left of each row of the plan's host work, with one op for each of the loop's."""
     own = less.gather(case.plan.host["event"])
-    # Between two pieces of a loop the framework works for the next one.
-    launched = _less_of_item(case, less).gather(case.plan.host["item"])
+    # Between two gradients of a loop the engine works for the next one.
+    backward = pl.select(pl.when(loops.loop_of.is_null()).then(less)).to_series()
+    following = _less_of_item(case, backward).gather(case.plan.host["item"])
     between = (case.plan.host["cause"] == "dispatch") & own.is_null()
-    share = pl.select(pl.when(between).then(launched).otherwise(own)).to_series()
-    factor = (share * ops).clip(upper_bound=1.0).fill_null(1.0)
+    return pl.select(pl.when(between).then(following).otherwise(own)).to_series().fill_null(1.0)
+
+
+def _launch_together(case: Case, less: pl.Series, host: pl.Series, device: pl.Series) -> Plan:
+    """What the host does in the loop it does once, with some ops for each of the loop's."""
     in_loop = pl.lit(less.gather(case.plan.items["event"]).is_not_null())
-    mine = pl.lit(factor < 1) & (pl.col("cause") != "input")
+    mine = pl.lit(host < 1) & (pl.col("cause") != "input")
     return (
-        case.plan.with_host(mine, pl.lit(factor))
+        case.plan.with_host(mine, pl.lit(host))
         .without_waits(in_loop)
         .with_device(pl.lit(True), pl.lit(device))
     )
