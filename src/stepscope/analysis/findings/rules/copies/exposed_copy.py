@@ -15,6 +15,7 @@ from stepscope.analysis.findings.staging import is_staging, over_bus, pinned_rat
 from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.xla.file_work import core_copies
 from stepscope.registers.calibration.launches import STAGED_COPY_NS
+from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import (
     ARRAYS_OF_A_BATCH,
     WORTH_SHOWING,
@@ -51,7 +52,8 @@ def _copied_beside(case: Case, moving: pl.DataFrame) -> Change:
     calls = pl.col("item").is_in(case.plan.items.filter(sent)["item"].implode())
     kept = best.with_host(is_staging(case) | (calls & (pl.col("cause") != "python"))).with_device(sent)
     at_most = with_warm_caches(kept, case.plan)
-    return Change(kept if _sends_weights(case) else worst.with_host(is_staging(case)), at_most)
+    surely = kept if _sends_weights(case) else worst.with_host(is_staging(case))
+    return Change(with_warm_caches(surely, case.plan, WARM_DISPATCH_WORST), at_most)
 
 
 def _sends_weights(case: Case) -> bool:

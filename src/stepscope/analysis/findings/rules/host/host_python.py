@@ -15,6 +15,7 @@ from stepscope.analysis.findings.staging import gaps_of, reads_bytes, send_less
 from stepscope.analysis.host.functions import calls_of
 from stepscope.names import short_name
 from stepscope.registers.calibration.launches import SHORT_READ_NS
+from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import (
     BYTES_BEFORE_FLOATS,
     DOMINANT_FUNCTION,
@@ -64,7 +65,9 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     copied = pl.col("event").is_in(calls.copies.implode()) | pl.col("item").is_in(items)
     less = send_less(case, without, python, BYTES_BEFORE_FLOATS, pinned=True)
     largest = less.with_host(pl.lit(inside) | serves).with_device(copied).without_waits(waits)
-    return Change(smallest, with_warm_caches(largest, case.plan))
+    return Change(
+        with_warm_caches(smallest, case.plan, WARM_DISPATCH_WORST), with_warm_caches(largest, case.plan)
+    )
 
 
 def _longest_functions(case: Case, owned: pl.DataFrame) -> pl.Series:

@@ -14,7 +14,7 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.staging import gaps_of, reads_bytes, send_beside, send_less
 from stepscope.analysis.input_facts import InputFacts, input_facts
 from stepscope.analysis.replay.plan import Plan
-from stepscope.registers.calibration.profiler import WARM_DISPATCH_BESIDE_WORKERS
+from stepscope.registers.calibration.profiler import WARM_DISPATCH_BESIDE_WORKERS, WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import (
     BYTES_BEFORE_FLOATS,
     MORE_WORKERS_LEAST,
@@ -78,7 +78,9 @@ def _at_once(case: Case) -> Change:
     without = case.plan.with_host(mine | joins)
     smallest = send_less(case, without, mine | joins, BYTES_BEFORE_FLOATS) if reads_bytes(case) else without
     largest = send_less(case, without, mine | joins, BYTES_BEFORE_FLOATS, pinned=True)
-    return Change(smallest, with_warm_caches(largest, case.plan))
+    return Change(
+        with_warm_caches(smallest, case.plan, WARM_DISPATCH_WORST), with_warm_caches(largest, case.plan)
+    )
 
 
 def _by_workers(case: Case, facts: InputFacts) -> Change:
