@@ -1,4 +1,4 @@
-"""How far apart the ends of a promise are: neither all that is in doubt at its worst at once, nor less than what nobody foresees."""
+"""How far apart the ends of a promise are: doubts do not all come true at once, and gains differ from what any rule foresees."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Spread:
     below: float
 
     def around(self, left: Interval) -> Interval:
-        """What a change leaves of a step, with ends that the truth should lie between."""
+        """What a change leaves of a step, with the ends of the interval that should hold the truth."""
         if not 0 < left.mid < 1:
             return left
         unforeseen = (1 - left.mid) ** 0.5
