@@ -95,7 +95,10 @@ class Replayed:
             how="left",
             maintain_order="left",
         )
-        free, now, come, done, ends = [0] * self.made.streams, 0, [], [], []
+        free, now = [0] * self.made.streams, 0
+        come: list[int] = []
+        done: list[int] = []
+        ends: list[int] = []
         columns = items.select(
             pl.col("ns").fill_null(0), "kind", "stream", "device_ns", "gap_ns", "delay_ns", "back", "last"
         )

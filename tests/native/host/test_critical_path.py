@@ -38,7 +38,10 @@ def columns(items: Sequence[Item]) -> tuple[Any, ...]:
 
 def played(items: Sequence[Item]) -> tuple[list[int], list[int], list[int]]:
     """When the host came to each item, when its work was done, and when each step was over."""
-    free, now, come, done, ends = [0] * STREAMS, 0, [], [], []
+    free, now = [0] * STREAMS, 0
+    come: list[int] = []
+    done: list[int] = []
+    ends: list[int] = []
     for item, (kind, host, stream, device, delay, back, last) in enumerate(items):
         awaited = free if not back else done[item - back : item - back + 1] if back <= item else []
         now = max(now, *awaited) if kind and awaited else now
