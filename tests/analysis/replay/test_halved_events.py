@@ -47,7 +47,7 @@ class Event:
     what: int
     row: int
     place: int
-    ns: int
+    half: int  # of its time, for work of the device with the gap before it
 
     def saved(self, factor: float) -> int:
         """How much shorter its step is in the replay if it takes `factor` of its time."""
@@ -55,10 +55,6 @@ class Event:
         made = self.plan.made
         change = made.with_host if self.what == native.HOST else made.with_device
         return self.plan.lengths[self.place] - change(is_it, factor).lengths()[self.place]
-
-    @property
-    def half(self) -> int:
-        return self.ns - int(self.ns * 0.5)
 
 
 @dataclass(frozen=True)
@@ -79,13 +75,16 @@ class Replayed:
 
     def events(self, what: int, is_on: bool) -> Iterator[Event]:
         """All that took time, on or off the path."""
-        table, ns = (self.made.host, "ns") if what == native.HOST else (self.made.items, "device_ns")
+        table, times = (
+            (self.made.host, ("ns",)) if what == native.HOST else (self.made.items, ("device_ns", "gap_ns"))
+        )
         come, done, ends = self._moments
         at = come if what == native.HOST else done
-        for row, (item, length) in enumerate(table.select("item", ns).iter_rows()):
+        for row, (item, length, *more) in enumerate(table.select("item", *times).iter_rows()):
+            half = sum(each - int(each * 0.5) for each in (length, *more))
             place = self.on_path.get((item, what))
             if length > 1 and (place is not None) == is_on and at[item] <= ends[-1]:
-                yield Event(self, what, row, bisect_left(ends, at[item]) if place is None else place, length)
+                yield Event(self, what, row, bisect_left(ends, at[item]) if place is None else place, half)
 
     @cached_property
     def _moments(self) -> tuple[list[int], list[int], list[int]]:
@@ -96,12 +95,18 @@ class Replayed:
             how="left",
             maintain_order="left",
         )
-        free, now, come, done, ends = [0] * self.made.streams, 0, [], [], []
-        columns = items.select(pl.col("ns").fill_null(0), "kind", "stream", "device_ns", "delay_ns", "last")
-        for host, kind, stream, device, delay, last in columns.iter_rows():
-            now = (max(now, *free) if kind == native.WAIT else now) + host
+        free, now = [0] * self.made.streams, 0
+        come: list[int] = []
+        done: list[int] = []
+        ends: list[int] = []
+        columns = items.select(
+            pl.col("ns").fill_null(0), "kind", "stream", "device_ns", "gap_ns", "delay_ns", "back", "last"
+        )
+        for host, kind, stream, device, gap, delay, back, last in columns.iter_rows():
+            awaited = free if not back else done[-back:][:1] if back <= len(done) else [0]
+            now = (max(now, *awaited) if kind == native.WAIT else now) + host
             if kind == native.WORK and device:
-                free[stream] = max(now + delay, free[stream]) + device
+                free[stream] = max(now + delay, free[stream]) + device + gap
             come.append(now)
             done.append(free[stream])
             if last:

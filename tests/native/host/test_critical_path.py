@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from tests.native.both import builds
 
-Item = tuple[int, int, int, int, int, int]  # kind, host, stream, device, delay, last
+Item = tuple[int, int, int, int, int, int, int]  # kind, host, stream, device, delay, back, last
 STREAMS = 2
 ITEMS = st.lists(
     st.tuples(
         st.sampled_from((0, 0, 0, 1)), st.integers(0, 9), st.integers(0, STREAMS - 1), st.integers(0, 12),
-        st.integers(0, 3), st.sampled_from((0, 0, 1)),
+        st.integers(0, 3), st.sampled_from((0, 0, 1, 2, 5, 1 << 31)), st.sampled_from((0, 0, 1)),
     ),
     min_size=1, max_size=25,
 )  # fmt: skip
@@ -30,22 +30,26 @@ def native(request: pytest.FixtureRequest) -> Any:
 
 
 def columns(items: Sequence[Item]) -> tuple[Any, ...]:
-    kind, host, stream, device, delay, last = zip(*items, strict=True)
+    kind, host, stream, device, delay, back, last = zip(*items, strict=True)
     wide = (array("q", each) for each in (host, device, delay))
     work, on_device, late = wide
-    return bytes(kind), work, array("I", stream), on_device, late, bytes(last), STREAMS
+    return bytes(kind), work, array("I", stream), on_device, late, array("I", back), bytes(last), STREAMS
 
 
 def played(items: Sequence[Item]) -> tuple[list[int], list[int], list[int]]:
     """When the host came to each item, when its work was done, and when each step was over."""
-    free, now, come, done, ends = [0] * STREAMS, 0, [], [], []
-    for kind, host, stream, device, delay, last in items:
-        now = max(now, *free) if kind else now
+    free, now = [0] * STREAMS, 0
+    come: list[int] = []
+    done: list[int] = []
+    ends: list[int] = []
+    for item, (kind, host, stream, device, delay, back, last) in enumerate(items):
+        awaited = free if not back else done[item - back : item - back + 1] if back <= item else []
+        now = max(now, *awaited) if kind and awaited else now
         now += host
         if not kind and device:
             free[stream] = max(now + delay, free[stream]) + device
         come.append(now)
-        done.append(free[stream] if not kind and device else 0)
+        done.append(0 if kind else free[stream])  # without work of its own: when what was before it is done
         if last:
             ends.append(max(now, *done))
     return come, done, ends
@@ -81,7 +85,7 @@ def test_the_path_fills_each_step(native: Any, items: list[Item]) -> None:
     for step, begin, end in zip(range(len(ends)), [0, *ends], ends, strict=False):
         at = end
         for _, item, what in reversed([row for row in path_of(native, items) if row[0] == step]):
-            _, host, _, device, delay, _ = items[item]
+            _, host, _, device, delay, _, _ = items[item]
             assert at > begin
             if what == native.DEVICE:
                 assert done[item] == at
@@ -113,7 +117,7 @@ def test_what_is_off_the_path_does_not_change_the_step(
     come, done, ends = played(items)
     on = {(item, what) for _, item, what in path_of(native, items)}
     moments = [(item, 1, native.HOST, at) for item, at in enumerate(come)]
-    moments += [(item, 3, native.DEVICE, at) for item, at in enumerate(done) if at]
+    moments += [(item, 3, native.DEVICE, at) for item, at in enumerate(done) if at and items[item][3]]
     off = [row for row in moments if (row[0], row[2]) not in on and ends and row[3] <= ends[-1]]
     if not off:
         return
@@ -126,5 +130,7 @@ def test_what_is_off_the_path_does_not_change_the_step(
 def test_no_items(native: Any) -> None:
     assert [
         list(each)
-        for each in native.critical_path(b"", array("q"), array("I"), array("q"), array("q"), b"", 1)
+        for each in native.critical_path(
+            b"", array("q"), array("I"), array("q"), array("q"), array("I"), b"", 1
+        )
     ] == [[], [], [], []]

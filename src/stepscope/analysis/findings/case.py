@@ -17,6 +17,7 @@ from stepscope.analysis.basis import RECORDED, Basis, is_broken, step_basis
 from stepscope.analysis.compute.account import ComputeAccount
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.spread import OF_DEVICE, OF_HOST
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loops import Loops, find_loops
 from stepscope.analysis.host.names import STAGES_COPY
@@ -32,7 +33,6 @@ from stepscope.registers.calibration.profiler import (
     REPLAY_ERROR,
     REPLAY_ERROR_OF_DEVICE,
     REPLAY_ERROR_UNKNOWN_STEP,
-    WORST_TOGETHER,
 )
 from stepscope.registers.policy.findings import (
     DECIDED_BY_DEVICE,
@@ -253,9 +253,9 @@ class Case:
             1 - usual * (1 - min(1.0, max(0.0, share * factor)))
             for share, factor in ((left.low, 1 - noise), (left.mid, 1.0), (left.high, 1 + noise))
         ]
-        low, mid, high = (max(1 - MOST_SAVED, share) for share in shares)
-        # Change set, host and noise are hardly ever all at their worst.
-        high = mid * (high / mid) ** WORST_TOGETHER
+        found = Interval(*(max(1 - MOST_SAVED, share) for share in shares))
+        found = (OF_DEVICE if self._device_decides else OF_HOST).around(found)
+        low, mid, high = max(1 - MOST_SAVED, found.low), found.mid, found.high
         speedup = Interval(round(1 / high, 3), round(1 / mid, 3), round(1 / low, 3))
         ns = self.basis.ns
         return Gain(
@@ -272,10 +272,15 @@ class Case:
         return PROMISE_NOISE + min(MOST_STEP_NOISE, STEP_NOISE_SHARE * spread)
 
     @cached_property
+    def _device_decides(self) -> bool:
+        """Whether the device works for most of the step."""
+        work = int(self.plan.items["device_ns"].sum()) / max(1, len(self.lengths))
+        return work >= DECIDED_BY_DEVICE * self.played_ns
+
+    @cached_property
     def _replay_error(self) -> float:
         """How far a replayed step is from the true one: the device's work repeats, the host's does not."""
-        work = int(self.plan.items["device_ns"].sum()) / max(1, len(self.lengths))
-        if work >= DECIDED_BY_DEVICE * self.played_ns:
+        if self._device_decides:
             return REPLAY_ERROR_OF_DEVICE
         return REPLAY_ERROR_UNKNOWN_STEP if self.basis.source == RECORDED else REPLAY_ERROR
 

@@ -7,7 +7,13 @@ import polars as pl
 from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.replay.plan import Plan
+from stepscope.registers.calibration.launches import (
+    LARGE_COPY_BYTES,
+    PINNED_RATE_BEST,
+    PINNED_RATE_WORST,
+)
 from stepscope.registers.policy.findings import LONG_PYTHON_NS, MAJORITY, UPLOADS_AFTER_PYTHON
+from stepscope.trace.scopes import ancestors
 
 
 def is_staging(case: Case) -> pl.Expr:
@@ -51,11 +57,63 @@ def gaps_of(case: Case, making: pl.Expr) -> pl.Series:
     return found
 
 
-def send_less(case: Case, plan: Plan, making: pl.Expr, share: float) -> Plan:
-    """What takes the result of this work of the host, arrays that are then sent, takes a share of its time: fewer bytes."""
+def send_less(case: Case, plan: Plan, making: pl.Expr, share: float, pinned: bool = False) -> Plan:
+    """What takes the result of this work of the host, arrays that are then sent, takes a share of its time: fewer bytes.
+
+    Nor are large arrays freed behind it. `pinned`: the bytes come from pinned memory.
+    """
     made = case.plan.host.filter(making, pl.col("recorded_ns") >= LONG_PYTHON_NS)["item"].unique()
     sent = case.plan.items.filter(pl.col("event").is_in(uploads(case).implode()))["item"]
-    after = sent.filter(within(sent, made, made + UPLOADS_AFTER_PYTHON)).implode()
-    mine = pl.col("item").is_in(after)
+    after = sent.filter(within(sent, made, made + UPLOADS_AFTER_PYTHON))
+    mine = pl.col("item").is_in(after.implode())
     calls = (mine & pl.col("cause").is_in(["dispatch", "sync", "copy"])) | is_staging(case)
-    return plan.with_host(calls, share).with_device(mine, share)
+    behind = pl.lit(within(case.plan.host["item"], after, after + UPLOADS_AFTER_PYTHON))
+    freed = behind & (pl.col("cause") == "python") & (pl.col("recorded_ns") >= LONG_PYTHON_NS)
+    fewer = plan.with_host(calls, share).with_host(freed).with_device(mine, share)
+    return fewer.with_device(mine, pl.lit(pinned_share(case, pinned_rates(case)[1]))) if pinned else fewer
+
+
+def reads_bytes(case: Case) -> bool:
+    """Whether a long op that the host computes takes tensors of bytes, such as decoded images."""
+    events = case.trace.events
+    ops = case.trace.ops.select("event", "dtypes").drop_nulls()
+    takes = ops["dtypes"].cast(pl.String).str.contains(r'"(unsigned char|uint8|byte)"')
+    long = events["dur_ns"].gather(ops["event"]) >= LONG_PYTHON_NS
+    found = ops["event"].filter(takes & long)
+    if found.is_empty():
+        return False
+    outer = ancestors(events, events["kind"] == "op")
+    calls = case.trace.links.filter(pl.col("why") == "launch")["from"]
+    not_alone = pl.concat([outer.gather(calls), outer.filter(events["kind"] == "op")]).drop_nulls().unique()
+    return not found.is_in(not_alone.implode()).all()
+
+
+def pinned_share(case: Case, rate: float) -> pl.Series:
+    """For each item of the plan what is left of its device time when copies come from pinned memory, whose rate is in bytes per ns."""
+    copies = case.trace.copies.filter(_is_pageable()).select("event", "bytes")
+    items = case.plan.items.join(copies, on="event", how="left", maintain_order="left")
+    found: pl.Series = (
+        (items["bytes"] / rate / items["device_ns"]).fill_null(1.0).fill_nan(1.0).clip(0.0, 1.0)
+    )
+    return found
+
+
+def pinned_rates(case: Case) -> tuple[float, float]:
+    """Bytes per ns from pinned memory, at worst and at best: as this recording shows, else as buses have."""
+    copies = case.trace.copies.with_columns(
+        dur=case.trace.events["dur_ns"].gather(case.trace.copies["event"])
+    )
+    pinned = copies.filter(
+        pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]),
+        ~_is_pageable(),
+        pl.col("bytes") > LARGE_COPY_BYTES,
+        pl.col("dur") > 0,
+    )
+    best = (pinned["bytes"] / pinned["dur"]).max()
+    return (best, best) if isinstance(best, float) else (PINNED_RATE_WORST, PINNED_RATE_BEST)
+
+
+def _is_pageable() -> pl.Expr:
+    return pl.concat_str(pl.col("source", "target").cast(pl.String).fill_null("")).str.contains(
+        "(?i)pageable"
+    )

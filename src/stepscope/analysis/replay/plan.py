@@ -25,7 +25,9 @@ from stepscope.analysis.host.names import COPYING_THREAD
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import Part
 from stepscope.analysis.parts import PARTS
+from stepscope.analysis.replay.awaited import awaited
 from stepscope.analysis.replay.late_waits import with_late_waits
+from stepscope.analysis.replay.queue_gaps import queue_gaps
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.host import replay as native
 from stepscope.native.host.work import FULL, NONE, WAITS, HostWork
@@ -37,13 +39,18 @@ from stepscope.trace.trace import Trace
 
 # The host's time without the profiler: at best, as expected, at worst.
 FAST, USUAL, SLOW = SPEEDS = ("fast_ns", "ns", "slow_ns")
+# How long work keeps its stream; none that a change took away.
+_OCCUPIED = (
+    pl.when(pl.col("device_ns") > 0).then(pl.col("device_ns") + pl.col("gap_ns")).otherwise(0).cast(pl.Int64)
+)
+_Columns = tuple[memoryview, memoryview, memoryview, memoryview, memoryview, memoryview, memoryview, int]
 
 
 @dataclass(frozen=True)
 class Plan:
     """Items in the order in which the host came to them, and the host's work before each, by cause.
 
-    `items`: item, at, track, kind, stream, device_ns, delay_ns, last, step, event, added_ns (host time that a change adds). `host`: item, cause, named_by, event,
+    `items`: item, at, track, kind, stream, device_ns, delay_ns, gap_ns (see `queue_gaps`), back (see `awaited`), last, step, event, added_ns (host time that a change adds). `host`: item, cause, named_by, event,
     recorded_ns, and without the profiler ns, fast_ns and slow_ns, in the order of the items. `until`: how many of its rows come up to each item.
     `counted`: the places of the steps whose lengths count, all if None. `from_empty`: the first step finds an empty queue,
     as that of a recording does, and not what a job that goes on leaves behind.
@@ -74,10 +81,10 @@ class Plan:
         """The length of each step when all come once more, behind themselves: a recording begins with an empty queue, a job does not."""
         if self.items.is_empty():
             return []
-        kind, host, stream, device, delay, last, streams = self._columns()
-        played = (_twice(column) for column in (kind, host, stream, device, delay, last))
-        kind, host, stream, device, delay, last = played
-        ends = native.replay(kind, host, stream, device, delay, last, streams)
+        kind, host, stream, device, delay, back, last, streams = self._columns()
+        played = (_twice(column) for column in (kind, host, stream, device, delay, back, last))
+        kind, host, stream, device, delay, back, last = played
+        ends = native.replay(kind, host, stream, device, delay, back, last, streams)
         first = len(ends) // 2
         return [end - begin for begin, end in zip(ends[first - 1 :], ends[first:], strict=False)]
 
@@ -98,15 +105,16 @@ class Plan:
         )
         return found.reverse()
 
-    def _columns(self) -> tuple[memoryview, memoryview, memoryview, memoryview, memoryview, memoryview, int]:
+    def _columns(self) -> _Columns:
         """What the native loops take."""
         before = self._host_ns() + self.items["added_ns"]
         return (
             buffer(self.items["kind"]),
             buffer(before),
             buffer(self.items["stream"]),
-            buffer(self.items["device_ns"].cast(pl.Int64)),
+            buffer(self.items.select(_OCCUPIED).to_series()),
             buffer(self.items["delay_ns"]),
+            buffer(self.items["back"]),
             buffer(self.items["last"]),
             self.streams,
         )
@@ -137,13 +145,12 @@ class Plan:
         return replace(self, host=matched.with_columns(shorter).drop("matches"))
 
     def with_device(self, matches: pl.Expr, factor: float | pl.Expr = 0.0) -> Plan:
-        """Some device work takes `factor` of its time."""
-        changed = (
-            pl.when(matches)
-            .then((pl.col("device_ns") * factor).cast(pl.Int64))
-            .otherwise(pl.col("device_ns"))
-        )
-        return replace(self, items=self.items.with_columns(device_ns=changed))
+        """Some device work takes `factor` of its time, with the gap before it."""
+        changed = [
+            pl.when(matches).then((pl.col(name) * factor).cast(pl.Int64)).otherwise(pl.col(name)).alias(name)
+            for name in ("device_ns", "gap_ns")
+        ]
+        return replace(self, items=self.items.with_columns(changed))
 
     def without_waits(self, matches: pl.Expr | None = None) -> Plan:
         """The host does not wait for the device, nor for what a runtime does behind it."""
@@ -160,6 +167,7 @@ class Plan:
         theirs = other.items
         items = self.items.with_columns(
             device_ns=pl.min_horizontal("device_ns", theirs["device_ns"]),
+            gap_ns=pl.min_horizontal("gap_ns", theirs["gap_ns"]),
             added_ns=pl.max_horizontal("added_ns", theirs["added_ns"]),
             kind=pl.min_horizontal("kind", theirs["kind"]),
             stream=pl.max_horizontal("stream", theirs["stream"]),
@@ -201,9 +209,11 @@ def recorded_plan(trace: Trace, steps: Steps, device: int | None) -> tuple[Plan,
         "stream",
         "device_ns",
         "delay_ns",
+        "gap_ns",
         "last",
         "step",
         "event",
+        back=awaited(trace, points),
         added_ns=pl.lit(0, pl.Int64),
     )
     streams = take_largest(items["stream"]) + 1
@@ -282,7 +292,7 @@ def _points(trace: Trace, steps: Steps, device: int | None) -> pl.DataFrame:
 
 def _silent_waits(waits: pl.DataFrame) -> pl.DataFrame:
     items = waits.select(
-        at="end_ns", kind=pl.lit(native.WAIT), track="track", stream=pl.lit(0), device_ns=pl.lit(0), delay_ns=pl.lit(0),
+        at="end_ns", kind=pl.lit(native.WAIT), track="track", stream=pl.lit(0), device_ns=pl.lit(0), delay_ns=pl.lit(0), gap_ns=pl.lit(0),
         last=pl.lit(0), step=pl.lit(None), event="named_by",
     )  # fmt: skip
     return conform(items, _SCHEMA)
@@ -295,6 +305,7 @@ _SCHEMA = {
     "stream": pl.UInt32,
     "device_ns": pl.Int64,
     "delay_ns": pl.Int64,
+    "gap_ns": pl.Int64,
     "last": pl.UInt8,
     "step": pl.Int32,
     "event": pl.UInt32,
@@ -320,7 +331,7 @@ def _launches(trace: Trace, device: int | None) -> pl.DataFrame:
     )
     frame = rows.select("event").with_columns(
         at=at, track=events["track"].gather(call), stream=stream, device_ns=events["dur_ns"].gather(rows["event"]),
-        waited=(start - at), step=events["step"].gather(rows["event"]),
+        waited=(start - at), start=start, step=events["step"].gather(rows["event"]),
     )  # fmt: skip
     # What a launch takes on an idle device; longer waits come from the queue and are played, not assumed.
     waited = frame.filter(pl.col("waited") > 0)["waited"].quantile(IDLE_LAUNCH_QUANTILE) or 0
@@ -328,6 +339,7 @@ def _launches(trace: Trace, device: int | None) -> pl.DataFrame:
     frame = frame.with_columns(
         kind=pl.lit(native.WORK, dtype=pl.UInt8),
         delay_ns=pl.lit(typical, dtype=pl.Int64),
+        gap_ns=queue_gaps(frame),
         last=pl.lit(0, dtype=pl.UInt8),
     )
     return conform(frame.sort("at", maintain_order=True), _SCHEMA)
@@ -339,7 +351,7 @@ def _waits(trace: Trace) -> pl.DataFrame:
     rows = trace.events.filter(is_wait(trace) & ~aside.fill_null(False))
     items = rows.select(
         at=pl.col("start_ns") + pl.col("dur_ns"), kind=pl.lit(native.WAIT), track="track", stream=pl.lit(0),
-        device_ns=pl.lit(0), delay_ns=pl.lit(0), last=pl.lit(0), step="step", event="id",
+        device_ns=pl.lit(0), delay_ns=pl.lit(0), gap_ns=pl.lit(0), last=pl.lit(0), step="step", event="id",
     )  # fmt: skip
     return conform(items, _SCHEMA)
 
@@ -355,7 +367,7 @@ def _inside_regions(points: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame
 def _begins(windows: pl.DataFrame) -> pl.DataFrame:
     """Before each pass the capture waited for the device."""
     items = windows.select(
-        at="start_ns", kind=pl.lit(native.WAIT), track="track", stream=pl.lit(0), device_ns=pl.lit(0), delay_ns=pl.lit(0),
+        at="start_ns", kind=pl.lit(native.WAIT), track="track", stream=pl.lit(0), device_ns=pl.lit(0), delay_ns=pl.lit(0), gap_ns=pl.lit(0),
         last=pl.lit(0), step="step", event=pl.lit(None),
     )  # fmt: skip
     return conform(items, _SCHEMA)
@@ -363,7 +375,7 @@ def _begins(windows: pl.DataFrame) -> pl.DataFrame:
 
 def _ends(windows: pl.DataFrame) -> pl.DataFrame:
     items = windows.select(
-        at="end_ns", kind=pl.lit(native.WORK), track="track", stream=pl.lit(0), device_ns=pl.lit(0), delay_ns=pl.lit(0),
+        at="end_ns", kind=pl.lit(native.WORK), track="track", stream=pl.lit(0), device_ns=pl.lit(0), delay_ns=pl.lit(0), gap_ns=pl.lit(0),
         last=pl.lit(1), step="step", event=pl.lit(None),
     )  # fmt: skip
     return conform(items, _SCHEMA)

@@ -16,7 +16,7 @@ except ImportError:  # interpreted, and Cython is not installed
 COMPILED = bool(cython.compiled)
 
 WORK = 0  # the host works for `host` ns, then launches `device` ns of work on `stream`
-WAIT = 1  # the host waits until all streams are empty, then works for `host` ns
+WAIT = 1  # the host waits until all streams are empty, or for the work of an item `back` before it; then works for `host` ns
 # What decides a moment of the critical path: the host on its way to an item, the delay of its launch, its device work.
 HOST, LAUNCH, DEVICE = 0, 1, 2
 NOTHING = -1
@@ -36,6 +36,7 @@ class _Player:
     stream: cython.const[cython.uint][::1]
     device: cython.const[cython.longlong][::1]
     delay: cython.const[cython.longlong][::1]
+    back: cython.const[cython.uint][::1]
     last: cython.const[cython.uchar][::1]
     free_at: cython.longlong[::1]
     occupied_by: cython.longlong[::1]
@@ -52,10 +53,18 @@ class _Player:
     out_what: cython.uchar[::1]
 
     def __init__(
-        self, kind: object, host: object, stream: object, device: object, delay: object, last: object
+        self,
+        kind: object,
+        host: object,
+        stream: object,
+        device: object,
+        delay: object,
+        back: object,
+        last: object,
     ) -> None:
         self.kind, self.host, self.stream = kind, host, stream
-        self.device, self.delay, self.last = device, delay, last
+        self.device, self.delay, self.back, self.last = device, delay, back, last
+        self.done = column("q", len(self.kind))
         self.is_noting = False
         self.count = 0
 
@@ -63,7 +72,7 @@ class _Player:
         """Makes room for what each item and step waited for."""
         items = len(self.kind)
         self.is_noting = True
-        self.come, self.done = column("q", items), column("q", items)
+        self.come = column("q", items)
         self.behind, self.held = array("q", [NOTHING]) * items, array("q", [NOTHING]) * items
         self.ended = array("q", [NOTHING]) * steps
 
@@ -88,7 +97,7 @@ class _Player:
                 if self.kind[i] == 1:
                     now = self._wait(i, now)
                 now += self.host[i]
-                if self.kind[i] == 0 and self.device[i] > 0 and self.stream[i] < len(self.free_at):
+                if self.kind[i] == 0 and self.stream[i] < len(self.free_at):
                     self._launch(i, now)
                     if self.free_at[self.stream[i]] > latest:
                         latest = self.free_at[self.stream[i]]
@@ -105,8 +114,15 @@ class _Player:
     @cython.nogil
     @cython.exceptval(-1, check=True)
     def _wait(self, i: cython.Py_ssize_t, now: cython.longlong) -> cython.longlong:
-        """When all streams are empty."""
+        """When all streams are empty, or when the work is done that this one waits for."""
         s: cython.Py_ssize_t
+        back: cython.Py_ssize_t = self.back[i]
+        if back > 0:
+            if back <= i and self.done[i - back] > now:
+                now = self.done[i - back]
+                if self.is_noting:
+                    self.held[i] = i - back if self.device[i - back] > 0 else self.behind[i - back]
+            return now
         for s in range(len(self.free_at)):
             if self.free_at[s] > now:
                 now = self.free_at[s]
@@ -118,17 +134,18 @@ class _Player:
     @cython.nogil
     @cython.exceptval(-1)
     def _launch(self, i: cython.Py_ssize_t, now: cython.longlong) -> cython.int:
-        """Puts work behind what its stream has to do."""
+        """Puts work behind what its stream has to do; work that a change took away is done with what was before it."""
         s: cython.Py_ssize_t = self.stream[i]
         start: cython.longlong = now + self.delay[i]
-        if self.free_at[s] > start:
+        is_gone: cython.bint = self.device[i] <= 0
+        if is_gone or self.free_at[s] > start:
             start = self.free_at[s]
             if self.is_noting:
                 self.behind[i] = self.occupied_by[s]
-        self.free_at[s] = start + self.device[i]
-        self.occupied_by[s] = i
-        if self.is_noting:
-            self.done[i] = self.free_at[s]
+        self.done[i] = start
+        if not is_gone:
+            self.done[i] = self.free_at[s] = start + self.device[i]
+            self.occupied_by[s] = i
         return 0
 
     def walk_back(self) -> tuple[memoryview, memoryview, memoryview]:
@@ -193,15 +210,17 @@ def replay(
     stream: object,
     device: object,
     delay: object,
+    back: object,
     last: cython.const[cython.uchar][::1],
     streams: int,
 ) -> array[int]:
     """The moment at which each step is over, for items in the order in which the host came to them.
 
-    Work starts `delay` ns after its launch at the earliest, and after everything before it on its stream. `last`
+    Work starts `delay` ns after its launch at the earliest, and after everything before it on its stream. A wait is for the
+    work of the item that is `back` items before it (nothing if that is before the first), and for all work if `back` is 0. `last`
     marks the last item of a step; the step is over when the host has come there and all its work is done.
     """
-    player = _Player(kind, host, stream, device, delay, last)
+    player = _Player(kind, host, stream, device, delay, back, last)
     return player.play(max(streams, 1), _count(last))
 
 
@@ -211,6 +230,7 @@ def critical_path(
     stream: object,
     device: object,
     delay: object,
+    back: object,
     last: cython.const[cython.uchar][::1],
     streams: int,
 ) -> tuple[memoryview, memoryview, memoryview, array[int]]:
@@ -218,7 +238,7 @@ def critical_path(
 
     Each of them waited for the one that follows, and for nothing that took longer. With it, the ends as `replay` has them.
     """
-    player = _Player(kind, host, stream, device, delay, last)
+    player = _Player(kind, host, stream, device, delay, back, last)
     steps = _count(last)
     player.take_notes(steps)
     ends = player.play(max(streams, 1), steps)

@@ -274,6 +274,15 @@ WARM_DISPATCH = measured(
     when="2026-11-16",
     seen="0.50 to 1.03",
 )
+WARM_DISPATCH_WORST = measured(
+    "WARM_DISPATCH_WORST",
+    0.9,
+    unit="× the time of dispatch",
+    device=_H200,
+    how="as WARM_DISPATCH: all but few of these jobs dispatch faster afterwards",
+    when="2026-11-17",
+    seen="0.50 to 1.03",
+)
 BUSY_DISPATCH = measured(
     "BUSY_DISPATCH",
     0.85,
@@ -319,12 +328,56 @@ REPLAY_ERROR_UNKNOWN_STEP = measured(
     when="2026-11-16",
     seen="0.13 and 0.14",
 )
+# How far from the middle the ends of a promise are: by what is in doubt all at once, but at least by what was not foreseen.
+_PROMISES = "gains of 85 jobs of four blind trials against the replay's interval; fitted on three trials and tried on the fourth"
+_PROMISED = "76 of 84 right, each trial left out in turn; 78 of 85 with these values. The rules were corrected by the same jobs"
+_TOGETHER = "share of the distance to that end, as a logarithm"
+_UNFORESEEN = "share of the middle, times the root of what is saved"
 WORST_TOGETHER = measured(
-    "WORST_TOGETHER",
+    "WORST_TOGETHER", 0.4, unit=_TOGETHER, device=_H200, how=_PROMISES, when="2026-11-17", seen=_PROMISED
+)
+WORST_TOGETHER_OF_DEVICE = measured(
+    "WORST_TOGETHER_OF_DEVICE",
     0.65,
-    unit="share of the distance to the low end, as a logarithm",
+    unit=_TOGETHER,
     device=_H200,
-    how="gains of 56 jobs of three trials against the interval in which change set, host and noise are all at their worst: any value of 0.5 to 1 holds as many of them, as gains are mostly above the middle",
-    when="2026-11-16",
-    seen="48 of 56 inside with 0.65, 49 with 1",
+    how=_PROMISES,
+    when="2026-11-17",
+    seen=_PROMISED,
+)
+BEST_TOGETHER = measured(
+    "BEST_TOGETHER", 0.85, unit=_TOGETHER, device=_H200, how=_PROMISES, when="2026-11-17", seen=_PROMISED
+)
+BEST_TOGETHER_OF_DEVICE = measured(
+    "BEST_TOGETHER_OF_DEVICE",
+    1.0,
+    unit=_TOGETHER,
+    device=_H200,
+    how=_PROMISES,
+    when="2026-11-17",
+    seen=_PROMISED,
+)
+UNFORESEEN_ABOVE = measured(
+    "UNFORESEEN_ABOVE", 0.36, unit=_UNFORESEEN, device=_H200, how=_PROMISES, when="2026-11-17", seen=_PROMISED
+)
+UNFORESEEN_ABOVE_OF_DEVICE = measured(
+    "UNFORESEEN_ABOVE_OF_DEVICE",
+    0.3,
+    unit=_UNFORESEEN,
+    device=_H200,
+    how=_PROMISES,
+    when="2026-11-17",
+    seen=_PROMISED,
+)
+UNFORESEEN_BELOW = measured(
+    "UNFORESEEN_BELOW", 0.22, unit=_UNFORESEEN, device=_H200, how=_PROMISES, when="2026-11-17", seen=_PROMISED
+)
+UNFORESEEN_BELOW_OF_DEVICE = measured(
+    "UNFORESEEN_BELOW_OF_DEVICE",
+    0.15,
+    unit=_UNFORESEEN,
+    device=_H200,
+    how=_PROMISES,
+    when="2026-11-17",
+    seen=_PROMISED,
 )

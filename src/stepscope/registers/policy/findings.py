@@ -172,6 +172,9 @@ LONG_WORK_OF_HOST = policy(
     unit="share of the host's time",
     why="that must go before the caches of what follows are taken to stay warm",
 )
+GAPS_TO_KNOW_QUEUE = policy(
+    "GAPS_TO_KNOW_QUEUE", 20, unit="queued kernels", why="from which the gap between two of them is known"
+)
 LONG_PYTHON_NS = policy(
     "LONG_PYTHON_NS",
     300_000,

@@ -18,6 +18,7 @@ from stepscope.registers.calibration.kernels import FUSED_OPTIMIZER_LAUNCHES
 from stepscope.registers.calibration.launches import (
     HOST_OP_NS,
 )
+from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import (
     MAJORITY,
     WORTH_SHOWING,
@@ -88,7 +89,9 @@ def _on_device(case: Case, on_host: pl.Expr) -> Change:
     )["item"].implode()
     moves = pl.col("item").is_in(moving)
     largest = smallest.with_host(moves & (pl.col("cause") != "input")).with_device(moves)
-    return Change(smallest, with_warm_caches(largest, case.plan))
+    return Change(
+        with_warm_caches(smallest, case.plan, WARM_DISPATCH_WORST), with_warm_caches(largest, case.plan)
+    )
 
 
 def _with_outer(outer: pl.Series, launches: pl.Series) -> pl.Series:

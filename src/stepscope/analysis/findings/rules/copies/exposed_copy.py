@@ -11,15 +11,11 @@ from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.staging import is_staging, over_bus, uploads
+from stepscope.analysis.findings.staging import is_staging, over_bus, pinned_rates, pinned_share, uploads
 from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.xla.file_work import core_copies
-from stepscope.registers.calibration.launches import (
-    LARGE_COPY_BYTES,
-    PINNED_RATE_BEST,
-    PINNED_RATE_WORST,
-    STAGED_COPY_NS,
-)
+from stepscope.registers.calibration.launches import STAGED_COPY_NS
+from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import (
     ARRAYS_OF_A_BATCH,
     WORTH_SHOWING,
@@ -48,7 +44,7 @@ def _in_program(case: Case, waits: pl.Series) -> Finding | None:
 
 def _copied_beside(case: Case, moving: pl.DataFrame) -> Change:
     """At least the copies run beside the rest; at most, what the host keeps sending stays on the device."""
-    worst, best = (_hidden(case, moving, rate) for rate in _pinned_rates(case))
+    worst, best = (_hidden(case, moving, rate) for rate in pinned_rates(case))
     staged = case.plan.host.filter(is_staging(case))["item"]
     if staged.is_empty():
         return Change(worst, best)
@@ -56,7 +52,8 @@ def _copied_beside(case: Case, moving: pl.DataFrame) -> Change:
     calls = pl.col("item").is_in(case.plan.items.filter(sent)["item"].implode())
     kept = best.with_host(is_staging(case) | (calls & (pl.col("cause") != "python"))).with_device(sent)
     at_most = with_warm_caches(kept, case.plan)
-    return Change(kept if _sends_weights(case) else worst.with_host(is_staging(case)), at_most)
+    surely = kept if _sends_weights(case) else worst.with_host(is_staging(case))
+    return Change(with_warm_caches(surely, case.plan, WARM_DISPATCH_WORST), at_most)
 
 
 def _sends_weights(case: Case) -> bool:
@@ -67,40 +64,16 @@ def _sends_weights(case: Case) -> bool:
 
 def _hidden(case: Case, moving: pl.DataFrame, rate: float) -> Plan:
     """The copies run beside the rest, from pinned memory, whose rate is in bytes per ns."""
-    copies = case.trace.copies.filter(_is_pageable()).select("event", "bytes")
-    items = case.plan.items.join(copies, on="event", how="left", maintain_order="left")
-    factor = (items["bytes"] / rate / items["device_ns"]).fill_null(1.0).fill_nan(1.0).clip(0.0, 1.0)
     # A copy from pageable memory makes the host wait until it is done, and copies once more on the host.
     staged = pl.col("item").is_in(moving["item"].implode()) & pl.col("cause").is_in(
         ["dispatch", "sync", "copy"]
     )
     blocking = within(case.plan.items["item"], moving["item"], moving["item"] + 2)
     return (
-        case.plan.with_device(pl.lit(True), pl.lit(factor))
+        case.plan.with_device(pl.lit(True), pl.lit(pinned_share(case, rate)))
         .with_host(staged & (pl.col("recorded_ns") >= STAGED_COPY_NS))
         .without_waits(pl.lit(blocking))
         .on_own_stream(pl.col("event").is_in(moving["event"].implode()))
-    )
-
-
-def _pinned_rates(case: Case) -> tuple[float, float]:
-    """Bytes per ns from pinned memory, at worst and at best: as this recording shows, else as buses have."""
-    copies = case.trace.copies.with_columns(
-        dur=case.trace.events["dur_ns"].gather(case.trace.copies["event"])
-    )
-    pinned = copies.filter(
-        pl.col("direction").cast(pl.String).is_in(["HtoD", "DtoH"]),
-        ~_is_pageable(),
-        pl.col("bytes") > LARGE_COPY_BYTES,
-        pl.col("dur") > 0,
-    )
-    best = (pinned["bytes"] / pinned["dur"]).max()
-    return (best, best) if isinstance(best, float) else (PINNED_RATE_WORST, PINNED_RATE_BEST)
-
-
-def _is_pageable() -> pl.Expr:
-    return pl.concat_str(pl.col("source", "target").cast(pl.String).fill_null("")).str.contains(
-        "(?i)pageable"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
@@ -37,7 +37,8 @@ def _read_in_loops(case: Case, waits: pl.DataFrame, loops: Loops, frames: set[in
     )
     owned = pl.concat([waits, held_up(case, in_loops(case, read))]).unique("slice", maintain_order=True)
     together, apart = batched(case, read), without_waits(case)
-    change = Change(together.smallest.without_waits(), together.largest.combined(apart.largest))
+    largest = together.largest.combined(apart.largest)
+    change = Change(together.smallest.without_waits(), with_warm_caches(largest, case.plan))
     found = of_part(case, RULE, owned, lambda: change)
     if found is not None:
         found.where = where(case.trace, read.found.sort("launches", descending=True)["frame"])[:TOP_NAMES]
@@ -63,7 +64,7 @@ RULE: Rule[Case] = Rule(
     title="The host waits for the device inside the step",
     turn=100,
     owns="`sync`",
-    change="the host does not wait; at most, the ops that wait and up to three short ones that make the value go, too. Values that a loop reads one by one are made together and read once",
+    change="the host does not wait; at most, the ops that wait and up to three short ones that make the value go, too. Values that a loop reads one by one are made together and read once; at most, dispatch then takes the time that it takes with warm caches",
     fix={
         "pytorch": "Do not read values back in every step: drop .item(), .cpu(), print(loss) and torch.cuda.synchronize(), or do it every 100 steps; keep metrics on the device. Copies to the host: non_blocking=True into pinned memory.",
         "tensorflow": "Do not call .numpy() in every step; log every 100 steps.",

@@ -11,15 +11,14 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import of_part, saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.eager_execution import by_framework
-from stepscope.analysis.findings.staging import gaps_of, send_less
-from stepscope.analysis.host.causes import host_causes
+from stepscope.analysis.findings.staging import gaps_of, reads_bytes, send_less
 from stepscope.analysis.host.functions import calls_of
 from stepscope.names import short_name
 from stepscope.registers.calibration.launches import SHORT_READ_NS
+from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import (
     BYTES_BEFORE_FLOATS,
     DOMINANT_FUNCTION,
-    LONG_PYTHON_NS,
     MAJORITY,
     WORTH_A_FINDING,
 )
@@ -58,24 +57,17 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     inside = calls.inside.gather(case.plan.host["event"]).fill_null(False)
     ops = pl.lit(inside) & (pl.col("cause") == "dispatch")
     without = case.plan.with_host(python | ops)
-    smallest = send_less(case, without, python, BYTES_BEFORE_FLOATS) if _reads_bytes(case) else without
+    smallest = send_less(case, without, python, BYTES_BEFORE_FLOATS) if reads_bytes(case) else without
     serves = pl.col("item").is_in(gaps_of(case, python).implode()) & (pl.col("cause") == "dispatch")
     launched = pl.col("event").is_in(calls.launched.implode())
     items = case.plan.items.filter(launched & (pl.col("device_ns") < SHORT_READ_NS))["item"].implode()
     waits = pl.col("event").is_in(calls.waits.implode())
     copied = pl.col("event").is_in(calls.copies.implode()) | pl.col("item").is_in(items)
-    less = send_less(case, without, python, BYTES_BEFORE_FLOATS)
+    less = send_less(case, without, python, BYTES_BEFORE_FLOATS, pinned=True)
     largest = less.with_host(pl.lit(inside) | serves).with_device(copied).without_waits(waits)
-    return Change(smallest, with_warm_caches(largest, case.plan))
-
-
-def _reads_bytes(case: Case) -> bool:
-    """Whether a long op that the host computes takes tensors of bytes, such as decoded images."""
-    ops = case.trace.ops.select("event", "dtypes").drop_nulls()
-    computed = host_causes(case.trace)["host_compute"].gather(ops["event"])
-    takes = ops["dtypes"].cast(pl.String).str.contains(r'"(unsigned char|uint8|byte)"')
-    long = case.trace.events["dur_ns"].gather(ops["event"]) >= LONG_PYTHON_NS
-    return bool((computed & takes & long).any())
+    return Change(
+        with_warm_caches(smallest, case.plan, WARM_DISPATCH_WORST), with_warm_caches(largest, case.plan)
+    )
 
 
 def _longest_functions(case: Case, owned: pl.DataFrame) -> pl.Series:

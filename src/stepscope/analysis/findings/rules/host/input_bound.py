@@ -11,10 +11,10 @@ from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.staging import gaps_of, send_beside, send_less
+from stepscope.analysis.findings.staging import gaps_of, reads_bytes, send_beside, send_less
 from stepscope.analysis.input_facts import InputFacts, input_facts
 from stepscope.analysis.replay.plan import Plan
-from stepscope.registers.calibration.profiler import WARM_DISPATCH_BESIDE_WORKERS
+from stepscope.registers.calibration.profiler import WARM_DISPATCH_BESIDE_WORKERS, WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import (
     BYTES_BEFORE_FLOATS,
     MORE_WORKERS_LEAST,
@@ -70,13 +70,17 @@ def _has_loader(facts: InputFacts) -> bool:
 
 
 def _at_once(case: Case) -> Change:
-    """Making them takes no time, with what joins the samples; at most, they are sent as the bytes that they were made from."""
+    """Making them takes no time, with what joins the samples. They are sent as the bytes that they were made from: surely if
+    the ops say so, else at most, and at most from pinned memory."""
     mine = pl.col("cause") == "input"
     gaps = gaps_of(case, mine)
     joins = pl.col("item").is_in(gaps.implode()) & (pl.col("cause") == "python")
     without = case.plan.with_host(mine | joins)
-    less = send_less(case, without, mine | joins, BYTES_BEFORE_FLOATS)
-    return Change(without, with_warm_caches(less, case.plan))
+    smallest = send_less(case, without, mine | joins, BYTES_BEFORE_FLOATS) if reads_bytes(case) else without
+    largest = send_less(case, without, mine | joins, BYTES_BEFORE_FLOATS, pinned=True)
+    return Change(
+        with_warm_caches(smallest, case.plan, WARM_DISPATCH_WORST), with_warm_caches(largest, case.plan)
+    )
 
 
 def _by_workers(case: Case, facts: InputFacts) -> Change:
@@ -111,7 +115,7 @@ RULE: Rule[Case] = Rule(
     turn=70,
     page="input",
     owns="`input`",
-    change="a loader gets six workers at least, or twice as many as there are, but no more than there are cores; what they cannot make in time is waited for. At most, no batch is waited for, and batches are sent while the device computes. A function of the job that makes batches takes no time, with what joins the samples; at most, a quarter of the bytes is sent",
+    change="a loader gets six workers at least, or twice as many as there are, but no more than there are cores; what they cannot make in time is waited for. At most, no batch is waited for, and batches are sent while the device computes. A function of the job that makes batches takes no time, with what joins the samples; at most (surely where ops read bytes), a quarter of the bytes is sent, from pinned memory",
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",

@@ -164,7 +164,7 @@ def _captured(case: Case, gap_ns: int) -> Plan:
     mine = pl.lit(True) if apart is None else ~pl.lit(apart)
     plan = case.plan.with_host(((pl.col("cause") == "dispatch") | pause) & mine)
     closer = plan.items.with_columns(
-        device_ns=pl.when(pl.col("device_ns") > 0).then(pl.col("device_ns") + gap_ns).otherwise(0),
+        gap_ns=pl.lit(gap_ns, pl.Int64),
         added_ns=pl.when(pl.col("last") == 1).then(GRAPH_LAUNCH_NS).otherwise(0).cast(pl.Int64),
     )
     return replace(plan, items=closer)

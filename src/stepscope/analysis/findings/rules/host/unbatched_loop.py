@@ -11,8 +11,10 @@ from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.host.functions import where
+from stepscope.analysis.host.loop_backward import with_backward
 from stepscope.analysis.host.loops import Loops
 from stepscope.analysis.replay.plan import Plan
+from stepscope.registers.calibration.kernels import RECURRENT_LEAST, RECURRENT_MOST
 from stepscope.registers.policy.compute import SMALL_KERNEL_NS
 from stepscope.registers.policy.findings import (
     BATCHED_EFFICIENCY_LEAST,
@@ -24,13 +26,14 @@ from stepscope.registers.policy.findings import (
     OPS_READ_WITH_A_WAIT,
     TOP_NAMES,
 )
-from stepscope.trace.lookup import distinct, rows_by_event
+from stepscope.trace.lookup import are_named, distinct, rows_by_event
 
 _COMPILES = (
     "jax",
     "tensorflow",
 )  # their loops are the findings eager-execution, device-sync and launch-bound
 _READS = ("aten::_local_scalar_dense",)  # .item(), float(), int(), bool()
+_CELLS = r"^aten::(lstm_cell|gru_cell|rnn_tanh_cell|rnn_relu_cell)$"
 _HOLDS_UP = ("dispatch", "sync", "python", "unexplained")
 
 
@@ -96,23 +99,57 @@ def _longest(loops: Loops, owned: pl.DataFrame) -> pl.DataFrame:
 
 
 def batched(case: Case, loops: Loops) -> Change:
-    """The pieces are launched together, without waits between them, and their kernels come closer to the bound of their work."""
-    less = _less_of_loop(case, loops)
+    """The pieces are launched together, without waits between them, and their kernels come closer to the bound of their work.
+
+    So are those of their backward pass. The cells of a recurrent network still run one after the other, inside one call.
+    """
+    recurrent = _is_recurrent(case, loops)
+    less = _less_of_loop(case, with_backward(case.trace, loops))
     items = _kernels_of_loop(case, less)
+    if recurrent:
+        shares = (_recurrent_share(items, share) for share in (RECURRENT_MOST, RECURRENT_LEAST))
+    else:
+        efficiencies = (BATCHED_EFFICIENCY_LEAST, BATCHED_EFFICIENCY_MOST)
+        shares = (_batched_share(items, efficiency) for efficiency in efficiencies)
+    smallest, largest = shares
+    host = _less_of_host(case, less, loops)
     return Change(
-        _launch_together(case, less, BATCHED_OPS_MOST, _batched_share(items, BATCHED_EFFICIENCY_LEAST)),
-        _launch_together(case, less, 1, _batched_share(items, BATCHED_EFFICIENCY_MOST)),
+        _launch_together(case, less, (host * BATCHED_OPS_MOST).clip(upper_bound=1.0), smallest),
+        _launch_together(case, less, host, largest),
     )
+
+
+def _is_recurrent(case: Case, loops: Loops) -> bool:
+    """Whether a loop runs cells of a recurrent network, each of which needs the one before."""
+    events = case.trace.events
+    cells = are_named(events["name"], lambda known: known.str.contains(_CELLS))
+    return bool((cells & loops.loop_of.is_not_null()).any())
+
+
+def _recurrent_share(items: pl.DataFrame, share: float) -> pl.Series:
+    """What one call for all cells takes of the time of their kernels."""
+    found: pl.Series = items.select(
+        pl.when(pl.col("batched").is_null()).then(1.0).otherwise(share)
+    ).to_series()
+    return found
 
 
 def _kernels_of_loop(case: Case, less: pl.Series) -> pl.DataFrame:
     """The plan's items with `batched`, one over the iterations of the loop, and `bound`; both null outside of loops."""
-    links = case.trace.links.filter(pl.col("why") == "launch").select("from", event="to")
-    launched = links.with_columns(batched=less.gather(links["from"])).unique("event")
     known = case.compute.kernels.filter(pl.col("time_ns") > 0, pl.col("reason") != "unknown")
     bounds = known.select("event", bound=pl.col("ideal_ns") / pl.col("time_ns"))
-    items = case.plan.items.join(launched, on="event", how="left", maintain_order="left")
+    items = case.plan.items.with_columns(batched=_less_of_item(case, less))
     return items.join(bounds, on="event", how="left", maintain_order="left")
+
+
+def _less_of_item(case: Case, less: pl.Series) -> pl.Series:
+    """For each item of the plan what is left of the time of the call that launches it; null outside of loops."""
+    links = case.trace.links.filter(pl.col("why") == "launch").select("from", event="to")
+    launched = links.select("event", batched=less.gather(links["from"])).unique("event")
+    found: pl.Series = case.plan.items.join(launched, on="event", how="left", maintain_order="left")[
+        "batched"
+    ]
+    return found
 
 
 def _batched_share(items: pl.DataFrame, efficiency: float) -> pl.Series:
@@ -129,13 +166,22 @@ def _batched_share(items: pl.DataFrame, efficiency: float) -> pl.Series:
     return found
 
 
-def _launch_together(case: Case, less: pl.Series, ops: int, device: pl.Series) -> Plan:
+def _less_of_host(case: Case, less: pl.Series, loops: Loops) -> pl.Series:
+    """What is left of each row of the plan's host work, with one op for each of the loop's."""
+    own = less.gather(case.plan.host["event"])
+    # Between two gradients of a loop the engine works for the next one.
+    backward = pl.select(pl.when(loops.loop_of.is_null()).then(less)).to_series()
+    following = _less_of_item(case, backward).gather(case.plan.host["item"])
+    between = (case.plan.host["cause"] == "dispatch") & own.is_null()
+    return pl.select(pl.when(between).then(following).otherwise(own)).to_series().fill_null(1.0)
+
+
+def _launch_together(case: Case, less: pl.Series, host: pl.Series, device: pl.Series) -> Plan:
     """What the host does in the loop it does once, with some ops for each of the loop's."""
-    factor = (less.gather(case.plan.host["event"]) * ops).clip(upper_bound=1.0).fill_null(1.0)
     in_loop = pl.lit(less.gather(case.plan.items["event"]).is_not_null())
-    mine = pl.lit(factor < 1) & (pl.col("cause") != "input")
+    mine = pl.lit(host < 1) & (pl.col("cause") != "input")
     return (
-        case.plan.with_host(mine, pl.lit(factor))
+        case.plan.with_host(mine, pl.lit(host))
         .without_waits(in_loop)
         .with_device(pl.lit(True), pl.lit(device))
     )
@@ -154,7 +200,7 @@ RULE: Rule[Case] = Rule(
     turn=85,
     page="ops",
     owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more",
-    change="the pieces are launched together and nothing waits between them; their kernels reach 30 to 80 % of the bound of their work",
+    change="the pieces are launched together, in the backward pass as well, and nothing waits between them; their kernels reach 30 to 80 % of the bound of their work, those of recurrent cells take 85 to 135 % of their time",
     fix={
         "pytorch": "Do it for all pieces at once: batched products (torch.bmm, grouped matrix products, torch.vmap), torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
         ANY: "Do it for all pieces at once with batched ops.",

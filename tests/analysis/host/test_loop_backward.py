@@ -1,0 +1,44 @@
+"""The backward pass of a loop belongs to the loop."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.host.loop_backward import with_backward
+from stepscope.analysis.host.loops import find_loops
+from tests.analysis.compute.traces import compute_trace
+
+COUNT = 10
+ENGINE = "autograd::engine::evaluate_function:"
+
+
+def rows(track: str, at: int, name: str, sequence: int | str, kernel: str) -> list[str]:
+    """An op that launches a short kernel."""
+    return [
+        f"{track}  {at}  20  {name}  op  -  [[8,8]]  float  -  {sequence}",
+        f"{track}  {at + 2}  4  cudaLaunchKernel  runtime  {kernel}  -  -  -  -",
+        f"stream 7  {at + 8}  2  {kernel}  kernel  -  -  -  -  -",
+    ]
+
+
+def test_gradients_of_the_loops_ops_are_in_the_loop() -> None:
+    lines = [
+        "track  start  dur  name  kind  launches  shapes  dtypes  inputs  sequence",
+        "main  0  2000  ProfilerStep#1  annotation  -  -  -  -  -",
+        "main  0  500  cells.py(8): forward  python  -  -  -  -  -",
+    ]
+    for k in range(COUNT):
+        lines += rows("main", 10 + 40 * k, "aten::mm", k + 1, f"f{k}")
+        lines += rows("autograd", 1000 + 40 * k, f"{ENGINE} MmBackward0", COUNT - k, f"b{k}")
+    lines += rows("main", 700, "aten::sum", 50, "other")
+    lines += rows("autograd", 1500, f"{ENGINE} SumBackward0", 50, "other_back")
+    lines += rows("autograd", 1600, f"{ENGINE} torch::autograd::AccumulateGrad", 1, "sums")
+    trace = compute_trace("\n".join(lines))
+    loops = find_loops(trace)
+    both = with_backward(trace, loops)
+    calls = trace.events.filter(pl.col("kind") == "runtime")["id"]
+    launching = [each.loop_of.gather(calls).drop_nulls().n_unique() for each in (loops, both)]
+    counted = [len(each.loop_of.gather(calls).drop_nulls()) for each in (loops, both)]
+    assert launching == [1, 1]
+    assert counted == [COUNT, 2 * COUNT]
+    assert both.found.equals(loops.found)
