@@ -16,6 +16,8 @@ from stepscope.registers.policy.findings import WORTH_A_FINDING
 
 def find(case: Case) -> Finding | None:
     """Nodes of autograd that run after the last parameter of the optimizer has its gradient."""
+    if case.has_found(RULE.code):
+        return None  # by layers that a later pass goes through again
     nodes = unused_nodes(case.trace)
     if nodes.is_empty():
         return None
@@ -35,7 +37,7 @@ RULE: Rule[Case] = Rule(
     title="Gradients are computed that nothing uses",
     turn=177,
     page="ops",
-    owns="kernels of the backward pass after the last gradient that the next optimizer step uses",
+    owns="kernels of the backward pass after the last gradient that the next optimizer step uses; those of layers through which the pass goes again after it",
     change="they neither run nor are they launched",
     fix={
         "pytorch": "Stop the backward pass where training ends: requires_grad_(False) on frozen layers, torch.no_grad() around a teacher or target network, detach() on what a loss must not reach (in a GAN: discriminator(fake.detach())).",
