@@ -184,6 +184,16 @@ def test_attention_in_float64_has_no_fused_kernel() -> None:
     assert "double-precision" in found
 
 
+def test_the_softmax_of_a_loss_is_no_attention() -> None:
+    """As of CTC, over as many classes as the model has features: the tensors between the layers are as large."""
+    rows = [
+        *op(10, "aten::mm", HALF, "[[24576,512],[512,512]]", BF16, 20, 300),
+        *op(30, "aten::add", ADD, "[[32,768,512],[32,768,512],[]]", "c10::BFloat16", 320, 300),
+        *op(50, "aten::_log_softmax", ADD, "[[32,768,512],[],[]]", "c10::BFloat16", 620, 350),
+    ]
+    assert "unfused-attention" not in found_in(*rows)
+
+
 def test_copies_of_the_operands_go_with_the_products() -> None:
     """A product of views copies them first, inside its own op."""
     inside = [

@@ -154,3 +154,9 @@ CALLS_MOST = policy(
     unit="calls",
     why="that are followed in a loop of a compiled program: a damaged one may call without end",
 )
+MASKED_PROGRAM_MOST = policy(
+    "MASKED_PROGRAM_MOST",
+    30_000,
+    unit="instructions",
+    why="in larger programs it takes too long to follow what they are given to their attention",
+)
