@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from stepscope.analysis.host.place import Place
-from stepscope.registers.policy.findings import STEPS_BEFORE_FULL, WORTH_MORE_THAN_A_WARNING
+from stepscope.registers.policy.ranking import STEPS_BEFORE_FULL, WORTH_MORE_THAN_A_WARNING
 
 # What threatens the run first; within a class findings sort by the saving that can be expected.
 CLASSES = ("capture", "memory", "time", "advice")

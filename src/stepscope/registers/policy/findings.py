@@ -465,18 +465,6 @@ MEMORY_GROWTH_BYTES = policy(
 MEMORY_GROWTH_SHARE = policy(
     "MEMORY_GROWTH_SHARE", 0.001, unit="share of the peak per step", why="less fills no device within a run"
 )
-STEPS_BEFORE_FULL = policy(
-    "STEPS_BEFORE_FULL",
-    1000,
-    unit="steps",
-    why="a run that fills the device sooner ends soon; later, it can wait for its turn",
-)
-WORTH_MORE_THAN_A_WARNING = policy(
-    "WORTH_MORE_THAN_A_WARNING",
-    1.1,
-    unit="speed-up",
-    why="what brings less is not missed while a leak is looked for",
-)
 STEADY_GROWTH = policy(
     "STEADY_GROWTH",
     0.5,
