@@ -228,7 +228,7 @@ _COMPUTING = ("work", "clock", "compute")
 _OF_CAUSE = {
     "input": ("input-bound",),
     "python": ("host-python",),
-    "io": ("host-python",),
+    "io": ("file-io", "host-python"),
     "dispatch": ("launch-bound", "eager-execution", "optimizer-loop", "small-batch"),
     "sync": ("device-sync",),
     "compile": ("recompilation", "retracing"),
