@@ -2,7 +2,7 @@
 
 A value is a mask if it depends on nothing but whole numbers or booleans that the program is given, constants and positions. It
 is used where it decides about a table of positions by positions, as attention scores are. Comparing two such values with each
-other packs several samples into one sequence: that is no padding.
+other packs several samples into one sequence: that is not padding.
 """
 
 from __future__ import annotations
