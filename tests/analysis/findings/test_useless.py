@@ -17,6 +17,7 @@ from stepscope.analysis.findings.rules.useless import (
     one_hot_product,
     padding,
     recomputed_prefix,
+    unused_rows,
     useless_backward,
 )
 from stepscope.analysis.serving.workload import INFERENCE, TRAINING
@@ -218,3 +219,30 @@ def test_a_prefix_that_is_computed_again_for_every_token() -> None:
     assert recomputed_prefix.find(decoding((500, 500, 500, 500))) is None
     assert recomputed_prefix.find(decoding((500, 730, 120, 64))) is None
     assert recomputed_prefix.find(decoding((1, 2, 3, 4))) is None
+
+
+def scoring(read: str) -> list[Op]:
+    """The head of a language model over 8 sequences of 512 tokens, of which only a part is looked at."""
+    logits = "[8,512,32000]"
+    return [
+        Op("aten::mm", "[[4096,1024],[1024,4096]]", GEMM, 300),
+        Op("aten::addmm", "[[32000],[4096,1024],[1024,32000],[],[]]", GEMM, 500),
+        Op("aten::slice", f"[{logits},[],[],[],[]]"),
+        Op("aten::argmax", f"[{read},[],[]]", "void at::native::reduce_kernel<argmax>", 30),
+    ]
+
+
+def test_logits_of_all_positions_of_which_the_last_is_read() -> None:
+    found = unused_rows.find(case(*[scoring("[8,32000]")] * 3, workload=INFERENCE))
+    assert found is not None
+    assert found.evidence["positions"] == 512
+    assert 1.5 < found.speedup.mid < 2.5
+
+
+@pytest.mark.parametrize("read", ["[8,512,32000]", "[8,511,32000]", "[4096,32000]"])
+def test_logits_that_are_scored_are_needed(read: str) -> None:
+    assert unused_rows.find(case(*[scoring(read)] * 3, workload=INFERENCE)) is None
+
+
+def test_training_needs_all_positions() -> None:
+    assert unused_rows.find(case(*[scoring("[8,32000]")] * 3)) is None

@@ -160,3 +160,12 @@ MASKED_PROGRAM_MOST = policy(
     unit="instructions",
     why="in larger programs it takes too long to follow what they are given to their attention",
 )
+UNUSED_ROWS_LEAST = policy(
+    "UNUSED_ROWS_LEAST", 8, unit="positions", why="of fewer a product costs little more than of one"
+)
+ROWS_LEFT_MOST = policy(
+    "ROWS_LEFT_MOST",
+    0.1,
+    unit="share of the product's time",
+    why="that reading the weights takes for one position of each sample; 3 % for a head of 50,000 classes on an H200",
+)

@@ -50,9 +50,9 @@ RULE: Rule[Case] = Rule(
     owns="`io`, with the copies and waits of the same calls, unless it happened in one step only",
     change="files take no time; at most, nor do the copies and waits of the calls that write them",
     fix={
-        "pytorch": "Write less often, and in the background: torch.save every few thousand steps, torch.distributed.checkpoint.async_save, or a copy of the state that another thread writes; log every 100 steps.",
-        "jax": "Write less often, and in the background: an asynchronous checkpointer (Orbax), and logs every 100 steps.",
-        ANY: "Write less often, and in the background.",
+        "pytorch": "Write less often, and in the background: torch.save every few thousand steps, torch.distributed.checkpoint.async_save, or a copy of the state that another thread writes; log every 100 steps. Read ahead, in the workers of a DataLoader.",
+        "jax": "Write less often, and in the background: an asynchronous checkpointer (Orbax), and logs every 100 steps. Read the next batch while the device computes.",
+        ANY: "Write less often, and in the background; read ahead.",
     },
     find=find,
 )
