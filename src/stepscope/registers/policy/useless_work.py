@@ -169,3 +169,9 @@ ROWS_LEFT_MOST = policy(
     unit="share of the product's time",
     why="that reading the weights takes for one position of each sample; 3 % for a head of 50,000 classes on an H200",
 )
+UPDATED_OTHERWISE_MOST = policy(
+    "UPDATED_OTHERWISE_MOST",
+    0.1,
+    unit="share of the optimizer's kernels",
+    why="that are not on lists of tensors, such as counters of steps; more may be updates whose size is not known",
+)
