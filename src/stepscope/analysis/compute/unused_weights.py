@@ -83,7 +83,7 @@ def _unused_shapes(trace: Trace) -> set[tuple[int, ...]]:
         unused = {text for text, size in total.items() if size > most > 0}
     else:
         unused = set(total) - set(updates["shape"])
-    unused = {text for text in unused if "," in text}
+    unused = {text for text in unused if "," in text and total[text] > 0}
     if sum(total[text] for text in unused) <= MAJORITY * sum(total.values()):
         return set()
     return {tuple(_decoded(f"[{text}]")[0]) for text in unused}
