@@ -253,7 +253,11 @@ def scoring(read: str) -> list[Op]:
     logits = "[8,512,32000]"
     return [
         Op("aten::mm", "[[4096,1024],[1024,4096]]", GEMM, 300),
-        Op("aten::addmm", "[[32000],[4096,1024],[1024,32000],[],[]]", GEMM, 500),
+        Op(
+            "aten::linear",
+            "[[8,512,4096],[4096,32000],[32000]]",
+            inside=(Op("aten::addmm", "[[32000],[4096,4096],[4096,32000],[],[]]", GEMM, 500),),
+        ),
         Op("aten::slice", f"[{logits},[],[],[],[]]"),
         Op("aten::argmax", f"[{read},[],[]]", "void at::native::reduce_kernel<argmax>", 30),
     ]

@@ -16,6 +16,7 @@ from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.useless_work import ROWS_LEFT_MOST, UNUSED_ROWS_LEAST
 
 _PRODUCTS = ("aten::mm", "aten::addmm")
+_AROUND = (*_PRODUCTS, "aten::linear", "aten::matmul")
 _VIEWS = ("aten::select", "aten::slice")
 _MATRIX = 2
 _POSITIONS = 3  # dimensions of samples, positions and classes
@@ -31,7 +32,7 @@ def find(case: Case) -> Finding | None:
     products = ops.filter(pl.col("name").is_in(_PRODUCTS))
     taken, read = (
         _taken(ops),
-        _read(ops.filter(pl.col("device_total_ns") > 0, ~pl.col("name").is_in(_PRODUCTS))),
+        _read(ops.filter(pl.col("device_total_ns") > 0, ~pl.col("name").is_in(_AROUND))),
     )
     sizes = {text: _made(text) for text in products["shapes"].unique()}
     unused = {text: made for text, made in sizes.items() if made in taken and not _is_read(made, read)}
