@@ -89,7 +89,7 @@ def _is_read(made: tuple[int, int], read: set[tuple[int, int]]) -> bool:
 RULE: Rule[Case] = Rule(
     code="unused-rows",
     title="A product computes rows that nothing reads",
-    turn=182,
+    turn=183,
     page="ops",
     owns="products of inference whose result no kernel reads as a whole, while a view takes a part of its positions",
     change="their time shrinks to the share of one position, at most to a tenth",
