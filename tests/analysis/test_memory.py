@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -85,6 +86,31 @@ def test_growth_wants_three_steps() -> None:
     rows = [at(4 + n, 100 * n + 50, 8, n, 8 * (n + 1)) for n in range(4)]
     assert used(events, *rows)[0].growth_bytes_per_step == 8
     assert used(TWO_STEPS, at(2, 20, 8, 1, 8))[0].growth_bytes_per_step is None
+
+
+def test_steps_that_wait_in_the_queue_of_a_program_are_no_growth() -> None:
+    """The host gives the device four steps before the first is done; each holds its memory until then."""
+    lines = "\n".join(f"main  {100 * n}  100  ProfilerStep#{n}  annotation" for n in range(4))
+    marks = "\n".join(f"main  {100 * n + 50}  0  [memory]  memory" for n in range(4))
+    rows = [
+        {"device": 0, "device_kind": "gpu", **at(4 + n, 100 * n + 50, 8, n, 8 * (n + 1))} for n in range(4)
+    ]
+    made = draft(
+        f"track  start  dur  name  kind\n{lines}\n{marks}",
+        memory=pl.DataFrame(rows, schema=TABLES["memory"]),
+    )
+    made.info.framework = "jax"
+    trace = finish(made)
+    steps = find_steps(trace)
+
+    def growth(*ends: int) -> int | None:
+        done = pl.DataFrame(
+            {"device": [0] * 4, "step": [0, 1, 2, 3], "end_ns": ends}, schema_overrides={"device": pl.Int32}
+        )
+        return memory_use(trace, replace(steps, windows=done))[0].growth_bytes_per_step
+
+    assert growth(450, 550, 650, 750) == 0
+    assert growth(90, 190, 290, 390) == 8
 
 
 def test_without_addresses_nothing_is_said_of_what_was_live() -> None:

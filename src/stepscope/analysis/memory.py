@@ -27,6 +27,7 @@ from stepscope.trace.schema import DeviceKind
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
+_HOLD_QUEUED = ("jax", "tensorflow")
 _ROLES = ["input", "optimizer", "backward", "forward"]
 
 
@@ -189,7 +190,7 @@ def _of_device(trace: Trace, steps: Steps, found: Recorded) -> DeviceMemory:
         capacity_bytes=_capacity(trace, kind, device),
         timeline=timeline(rows),
         at_peak=found.live_at(at, peak),
-        growth_bytes_per_step=_growth(rows, steps),
+        growth_bytes_per_step=_growth(rows, steps, _queued(trace, steps, device)),
         never_freed_bytes=_never_freed(lives, steps) if found.has_addresses else None,
         fragmentation=round(1 - peak / reserved, 4)
         if reserved and peak is not None and reserved >= peak
@@ -314,18 +315,37 @@ def _nothing_live(size: int | None) -> pl.DataFrame:
     )
 
 
-def _growth(rows: pl.DataFrame, steps: Steps) -> int | None:
+def _growth(rows: pl.DataFrame, steps: Steps, queued: pl.Series | None) -> int | None:
+    """Bytes that a step adds; where steps in the queue hold memory, between two with equally many before them."""
     if len(steps.host) < FEWEST_STEPS:
         return None
     place = rows["time_ns"].search_sorted(steps.host["end_ns"], side="right").cast(pl.Int64) - 1
-    reached = place.filter(place >= 0)
-    levels = rows["allocated"].gather(reached.cast(pl.UInt32))
-    change = levels.diff().drop_nulls()
+    levels = rows["allocated"].gather(place.clip(lower_bound=0).cast(pl.UInt32))
+    change = levels.diff().filter(place.shift(1) >= 0)
     if change.is_empty():
         return None
+    if queued is not None:
+        change = change.filter((queued.diff() == 0).filter(place.shift(1) >= 0))
+        if len(change) < FEWEST_STEPS - 1:
+            return 0
     low, high = take_smallest(change), take_largest(change)
     # What is kept by accident is kept in every step; a level that only drifts is no growth.
     return int(take_median(change)) if high < 0 or low >= STEADY_GROWTH * high else 0
+
+
+def _queued(trace: Trace, steps: Steps, device: int | None) -> pl.Series | None:
+    """For each step how many the device had not done when the host had given it; None where these hold no memory.
+
+    The host runs ahead of the device. A caching allocator of PyTorch takes back at once what the host lets go.
+    """
+    if trace.info.framework not in _HOLD_QUEUED:
+        return None
+    done = steps.windows.filter(pl.col("device").eq_missing(device))["end_ns"].sort()
+    if done.is_empty():
+        return None
+    given = pl.int_range(1, len(steps.host) + 1, eager=True)
+    waiting: pl.Series = given - done.search_sorted(steps.host["end_ns"], side="right").cast(pl.Int64)
+    return waiting
 
 
 def _never_freed(lives: pl.DataFrame, steps: Steps) -> int:

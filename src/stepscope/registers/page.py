@@ -24,6 +24,7 @@ MODULES = (
     "calibration.clocks",
     "calibration.runs",
     "policy.findings",
+    "policy.ranking",
     "policy.useless_work",
     "policy.compute",
     "policy.capture",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import polars as pl
+import pytest
 
 from stepscope.analysis.findings.apply import apply_rules
+from stepscope.analysis.findings.finding import Finding, Interval, ranked
 from stepscope.trace.frames import conform
 from tests.builders.cases import HEAD, case_of, findings_of, gemm, step, steps
 from tests.builders.inline import trace_of
@@ -48,6 +50,45 @@ def test_an_engines_bookkeeping_is_no_fallback() -> None:
     assert "cpu-fallback" not in [one.code for one in found]
 
 
+def findings_with_copies(lines: list[str], sent: int = 1 << 20) -> list[Finding]:
+    """What is found where each copy to the host has a MiB, and each copy to the device `sent` bytes."""
+    trace = trace_of("\n".join([HEAD, *lines]), framework="pytorch")
+    copies = trace.events.filter(pl.col("kind") == "copy")
+    names = copies["name"].cast(pl.String)
+    table = pl.DataFrame(
+        {
+            "event": copies["id"],
+            "bytes": [sent if "HtoD" in name else 1 << 20 for name in names],
+            "direction": names.str.extract(r"Memcpy (\w+)"),
+            "source": names.str.extract(r"\((\w+) "),
+            "target": names.str.extract(r"> (\w+)"),
+        }
+    )
+    table = conform(table, trace.copies.schema)
+    return apply_rules(case_of(trace.over({**trace.tables, "copies": table}, trace.cold)))
+
+
+@pytest.mark.parametrize(("sent", "first"), [(4 << 20, "round-trip-copy"), (3 << 20, "host-python")])
+def test_numpy_between_steps_is_a_trip_if_the_data_that_comes_has_the_size_of_what_went(
+    sent: int, first: str
+) -> None:
+    lines = steps(
+        "main  0  20  aten::copy_  op  -",
+        "main  5  10  cudaMemcpyAsync  runtime  Memcpy HtoD (Pageable -> Device)",
+        "stream 7  10  20  Memcpy HtoD (Pageable -> Device)  copy  -",
+        *gemm(30, 300),
+        "main  50  305  aten::copy_  op  -",
+        "main  55  295  cudaMemcpyAsync  runtime  Memcpy DtoH (Device -> Pageable)",
+        "stream 7  335  10  Memcpy DtoH (Device -> Pageable)  copy  -",
+        "main  380  600  sampler.py(7): update  python  -",
+        count=4,
+    )
+    found = findings_with_copies(lines, sent)
+    assert found[0].code == first, [(one.code, one.share) for one in found]
+    assert "cpu-fallback" not in [one.code for one in found]
+    assert first == "host-python" or found[0].speedup.mid > 2.2  # with what the last step does after its copy
+
+
 def test_data_that_goes_to_the_host_and_back_is_one_finding() -> None:
     lines = steps(
         *gemm(0, 100),
@@ -60,21 +101,7 @@ def test_data_that_goes_to_the_host_and_back_is_one_finding() -> None:
         "stream 7  415  285  Memcpy HtoD (Pageable -> Device)  copy  -",
         *gemm(715, 260),
     )
-    trace = trace_of("\n".join([HEAD, *lines]), framework="pytorch")
-    copies = trace.events.filter(pl.col("kind") == "copy")
-    names = copies["name"].cast(pl.String)
-    table = pl.DataFrame(
-        {
-            "event": copies["id"],
-            "bytes": [1 << 20] * len(copies),
-            "direction": names.str.extract(r"Memcpy (\w+)"),
-            "source": names.str.extract(r"\((\w+) "),
-            "target": names.str.extract(r"> (\w+)"),
-        }
-    )
-    table = conform(table, trace.copies.schema)
-    case = case_of(trace.over({**trace.tables, "copies": table}, trace.cold))
-    found = apply_rules(case)
+    found = findings_with_copies(lines)
     assert [one.code for one in found][:1] == ["round-trip-copy"], [(one.code, one.share) for one in found]
     assert not {"exposed-copy", "device-sync"} & {one.code for one in found}
     assert found[0].evidence["bytes_per_step"] == 2 << 20
@@ -177,3 +204,31 @@ def test_a_function_that_is_traced_in_every_step_is_retracing() -> None:
     found = findings_of(steps(traced, *gemm(600, 385)), framework="tensorflow")
     assert [one.code for one in found] == ["retracing"]
     assert "input_signature" in found[0].fix
+
+
+@pytest.mark.parametrize(
+    ("left", "first"), [(20, "memory-growth"), (90_000, "fp32-matmul"), (None, "fp32-matmul")]
+)
+def test_memory_that_grows_slowly_comes_behind_what_makes_the_job_faster(
+    left: int | None, first: str
+) -> None:
+    grows = Finding(code="memory-growth", class_="memory", title="", detail="", evidence={"steps_left": left})
+    faster = Finding(
+        code="fp32-matmul",
+        class_="time",
+        title="",
+        detail="",
+        saves_ns_per_step=9,
+        speedup=Interval(1.4, 1.5, 1.6),
+    )
+    little = Finding(
+        code="host-python",
+        class_="time",
+        title="",
+        detail="",
+        saves_ns_per_step=1,
+        speedup=Interval(1, 1.02, 1.1),
+    )
+    found = [each.code for each in ranked([little, grows, faster])]
+    assert (found[0], found[-1]) == (first, "host-python")
+    assert ranked([little, grows])[0].code == "memory-growth"

@@ -96,3 +96,21 @@ def test_what_is_left_without_compilation_holds_the_waits_for_results() -> None:
     found = {each.code: each for each in findings_of(steps(*rows), framework="jax")}
     speedup = found["recompilation"].speedup
     assert speedup.high < 9
+
+
+def test_a_checkpoint_in_every_step_is_a_matter_of_files() -> None:
+    lines = steps(*gemm(0, 300), "main  320  600  torch/serialization.py(943): save  python  -", count=4)
+    found = findings_of(lines)
+    assert [one.code for one in found] == ["file-io"]
+    assert found[0].speedup.mid > 2
+    assert "async_save" in found[0].fix
+
+
+def test_a_value_that_is_read_to_be_printed_is_waited_for() -> None:
+    lines = steps(
+        *gemm(0, 600),
+        "main  20  900  <built-in function print>  python  -",
+        "main  30  575  cudaStreamSynchronize  runtime  -",
+        "main  610  300  torch/_tensor_str.py(690): _str  python  -",
+    )
+    assert "file-io" not in [one.code for one in findings_of(lines)]

@@ -13,7 +13,7 @@ GEMM = "nvjet_sm90_tst_128x128_64x6_2x1_v_bz_TNT"
 ENGINE = "autograd::engine::evaluate_function:"
 
 
-def found_in(first: int, second: int, node: str = "MmBackward0") -> dict[str, Finding]:
+def found_in(first: int, second: int, node: str = "MmBackward0", between: str = "") -> dict[str, Finding]:
     """Findings of steps of a forward product and two backward ones of the forward ops with these numbers."""
     lines = ["track  start  dur  name  kind  launches  shapes  dtypes  inputs  sequence"]
     for step in range(3):
@@ -26,6 +26,9 @@ def found_in(first: int, second: int, node: str = "MmBackward0") -> dict[str, Fi
                 f"autograd  {at + begin}  30  {name}  op  -  [[8,8]]  float  -  {10 * step + number}"
             )
             lines += product(at + begin + 2, "autograd", "aten::mm", 10 * step + 9, at + kernel_at, 300)
+        lines += [
+            f"main  {at + 82}  6  {name}  annotation  -  -  -  -  -" for name in between.split(",") if name
+        ]
         lines.append(f"main  {at + 140}  850  cudaDeviceSynchronize  runtime  -  -  -  -  -")
     return {each.code: each for each in apply_rules(case_of(compute_trace("\n".join(lines))))}
 
@@ -44,6 +47,14 @@ def test_a_graph_that_two_losses_walk_through() -> None:
     assert 1.3 < found.speedup.mid < 1.6
     assert found.evidence["passes"] == 2
     assert "retain_graph" in found.fix
+
+
+def test_a_generator_that_is_not_detached_is_useless_for_the_discriminator() -> None:
+    found = found_in(1, 1, between="Optimizer.step#Adam.step")
+    assert "repeated-backward" not in found
+    assert "detach" in found["useless-backward"].fix
+    assert 1.3 < found["useless-backward"].speedup.mid < 1.6
+    assert "repeated-backward" in found_in(1, 1, between="Optimizer.zero_grad#Adam.zero_grad")
 
 
 @pytest.mark.parametrize(("second", "node"), [(2, "MmBackward0"), (1, "MmBackwardBackward0")])

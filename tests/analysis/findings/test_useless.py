@@ -17,6 +17,7 @@ from stepscope.analysis.findings.rules.useless import (
     one_hot_product,
     padding,
     recomputed_prefix,
+    unused_rows,
     useless_backward,
 )
 from stepscope.analysis.serving.workload import INFERENCE, TRAINING
@@ -109,6 +110,33 @@ def test_gradients_of_what_the_optimizer_does_not_update() -> None:
 @pytest.mark.parametrize("updated", ["[[[1000,512],[512,4096]]]", "[[],[]]", "damaged"])
 def test_gradients_that_are_used_or_whose_use_is_not_known(updated: str) -> None:
     assert useless_backward.find(case(*[training(updated)] * 3)) is None
+
+
+def adapters(updated: str) -> list[Op]:
+    """A backward pass in which gradients of frozen weights and of small adapters take turns."""
+    update = Op("aten::_fused_adamw_", updated, "multi_tensor_apply_kernel_adam", 10)
+
+    def layer(length: int) -> list[Op]:
+        weights = Op("aten::mm", "[[4096,8192],[8192,1024]]", GEMM, length, "autograd")
+        inputs = Op("aten::mm", "[[8192,4096],[4096,1024]]", GEMM, 100, "autograd")
+        node = Op(
+            f"{ENGINE} MmBackward0",
+            track="autograd",
+            sequence="1",
+            inside=(Op("MmBackward0", track="autograd", inside=(inputs, weights)),),
+        )
+        return [node, gradient("[4096,1024]"), gradient("[8,1024]")]
+
+    forward = Op("aten::mm", "[[8192,1024],[1024,4096]]", GEMM, 200, sequence="1")
+    step = Op("Optimizer.step#AdamW.step", kind="annotation", dtypes="-", inside=(update,))
+    return [forward, *layer(150), *layer(150), step]
+
+
+def test_frozen_weights_that_get_gradients_between_those_of_adapters() -> None:
+    found = useless_backward.find(case(*[adapters("[[[8,1024],[8,1024]]]")] * 3))
+    assert found is not None
+    assert 1.25 < found.speedup.mid < 1.7
+    assert useless_backward.find(case(*[adapters("[[[8,1024],[4096,1024]]]")] * 3)) is None
 
 
 def product(shapes: str, length: int = 400, kernel: str = SINGLE) -> Op:
@@ -218,3 +246,34 @@ def test_a_prefix_that_is_computed_again_for_every_token() -> None:
     assert recomputed_prefix.find(decoding((500, 500, 500, 500))) is None
     assert recomputed_prefix.find(decoding((500, 730, 120, 64))) is None
     assert recomputed_prefix.find(decoding((1, 2, 3, 4))) is None
+
+
+def scoring(read: str) -> list[Op]:
+    """The head of a language model over 8 sequences of 512 tokens, of which only a part is looked at."""
+    logits = "[8,512,32000]"
+    return [
+        Op("aten::mm", "[[4096,1024],[1024,4096]]", GEMM, 300),
+        Op(
+            "aten::linear",
+            "[[8,512,4096],[4096,32000],[32000]]",
+            inside=(Op("aten::addmm", "[[32000],[4096,4096],[4096,32000],[],[]]", GEMM, 500),),
+        ),
+        Op("aten::slice", f"[{logits},[],[],[],[]]"),
+        Op("aten::argmax", f"[{read},[],[]]", "void at::native::reduce_kernel<argmax>", 30),
+    ]
+
+
+def test_logits_of_all_positions_of_which_the_last_is_read() -> None:
+    found = unused_rows.find(case(*[scoring("[8,32000]")] * 3, workload=INFERENCE))
+    assert found is not None
+    assert found.evidence["positions"] == 512
+    assert 1.5 < found.speedup.mid < 2.5
+
+
+@pytest.mark.parametrize("read", ["[8,512,32000]", "[8,511,32000]", "[4096,32000]"])
+def test_logits_that_are_scored_are_needed(read: str) -> None:
+    assert unused_rows.find(case(*[scoring(read)] * 3, workload=INFERENCE)) is None
+
+
+def test_training_needs_all_positions() -> None:
+    assert unused_rows.find(case(*[scoring("[8,32000]")] * 3)) is None

@@ -19,9 +19,9 @@ from stepscope.trace.trace import Trace
 
 _GRADIENT = "torch::autograd::AccumulateGrad"
 _NODE = r"^autograd::engine::evaluate_function: "
-_OPTIMIZER = r"^Optimizer\.step#"
-_LISTS = r"^aten::_(fused|foreach)_"
-_UPDATES = rf"{_LISTS}|^aten::(addcdiv_|add_|lerp_|mul_|sub_)$"
+OPTIMIZER = r"^Optimizer\.step#"
+UPDATED_LISTS = r"^aten::_(fused|foreach)_"
+_UPDATES = rf"{UPDATED_LISTS}|^aten::(addcdiv_|add_|lerp_|mul_|sub_)$"
 
 # Vectors, such as the scales of norms, are alike in all networks.
 _IS_MATRIX = pl.col("shape").str.contains(",", literal=True)
@@ -30,18 +30,18 @@ _IS_MATRIX = pl.col("shape").str.contains(",", literal=True)
 def unused_nodes(trace: Trace) -> pl.Series:
     """The events of autograd's nodes that compute gradients which the optimizer after them does not use."""
     nothing = pl.Series("event", [], dtype=pl.UInt32)
-    gradients, updates = _gradients(trace), _updates(trace)
+    gradients, updates = find_gradients(trace), find_updates(trace)
     if gradients.is_empty() or updates.is_empty():
         return nothing
-    others = _ops_beside(trace, gradients["track"].unique())
-    ends = _ends(_with_pass(gradients, others), updates)
-    nodes = _with_pass(_named(trace, _NODE), others)
+    others = ops_beside(trace, gradients["track"].unique())
+    ends = _ends(with_pass(gradients, others), updates)
+    nodes = with_pass(find_named(trace, _NODE), others)
     after = nodes.join(ends, on=["track", "pass"], maintain_order="left")
     found: pl.Series = after.filter(pl.col("start_ns") > pl.col("from_ns"))["id"].alias("event")
     return found
 
 
-def _named(trace: Trace, pattern: str) -> pl.DataFrame:
+def find_named(trace: Trace, pattern: str) -> pl.DataFrame:
     """The events of steps with such names, by their start."""
     names = distinct(trace.events["name"])
     wanted = names.filter(names.cast(pl.String).str.contains(pattern))
@@ -51,16 +51,16 @@ def _named(trace: Trace, pattern: str) -> pl.DataFrame:
     ).sort("start_ns")
 
 
-def _gradients(trace: Trace) -> pl.DataFrame:
+def find_gradients(trace: Trace) -> pl.DataFrame:
     """id, track, start_ns, shape of each gradient, in their order."""
-    found = _named(trace, rf"^{_GRADIENT}$")
+    found = find_named(trace, rf"^{_GRADIENT}$")
     text = pl.col("shapes").cast(pl.String).str.replace_all(" ", "", literal=True)
     shape = text.str.strip_prefix("[").str.strip_suffix("]")
     shapes = trace.ops.select(id="event", shape=shape)
     return found.join(shapes, on="id", maintain_order="left").drop_nulls("shape")
 
 
-def _ops_beside(trace: Trace, tracks: pl.Series) -> pl.Series:
+def ops_beside(trace: Trace, tracks: pl.Series) -> pl.Series:
     """When ops with a gradient are called on other threads than those of autograd, in order."""
     numbered = trace.ops.filter(pl.col("sequence").is_not_null())["event"]
     forward = pl.col("id").is_in(numbered.implode()) & ~pl.col("track").is_in(tracks.implode())
@@ -68,26 +68,26 @@ def _ops_beside(trace: Trace, tracks: pl.Series) -> pl.Series:
     return found
 
 
-def _with_pass(rows: pl.DataFrame, others: pl.Series) -> pl.DataFrame:
+def with_pass(rows: pl.DataFrame, others: pl.Series) -> pl.DataFrame:
     """With `pass`: between two rows of one pass no other thread calls an op with a gradient."""
     return rows.with_columns(others.search_sorted(rows["start_ns"]).cast(pl.Int64).alias("pass"))
 
 
-def _updates(trace: Trace) -> pl.DataFrame:
+def find_updates(trace: Trace) -> pl.DataFrame:
     """start_ns of each optimizer step, with shape and count of what it updates; without a shape where lists were left out."""
-    steps, events = _named(trace, _OPTIMIZER), trace.events
+    steps, events = find_named(trace, OPTIMIZER), trace.events
     hosts = events.filter(pl.col("kind") == "op")["track"].unique()  # devices repeat annotations
     steps = steps.filter(pl.col("track").is_in(hosts.implode()))
     if steps.is_empty():
         return pl.DataFrame()
     around = ancestors(events, events["id"].is_in(steps["id"].implode()))
-    ops = _named(trace, _UPDATES).select("id", op="name")
+    ops = find_named(trace, _UPDATES).select("id", op="name")
     ops = ops.with_columns(optimizer=around.gather(ops["id"])).drop_nulls("optimizer")
     ops = ops.join(trace.ops.select(id="event", shapes=pl.col("shapes").cast(pl.String)), on="id")
     texts = ops["shapes"].unique().drop_nulls()
     schema: dict[str, Any] = {"shapes": pl.String, "shape": pl.List(pl.String)}
     first = pl.DataFrame({"shapes": texts, "shape": [_updated(text) for text in texts]}, schema=schema)
-    is_list = pl.col("op").str.contains(_LISTS)
+    is_list = pl.col("op").str.contains(UPDATED_LISTS)
     known = ops.join(first, on="shapes").filter(is_list | pl.col("shape").is_not_null())
     known = known.explode("shape").filter(pl.col("shape").ne_missing("[]"))
     counted = known.group_by("optimizer", "op", "shape").agg(count=pl.len())

@@ -10,7 +10,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
-from stepscope.analysis.findings.finding import Finding, Interval, order
+from stepscope.analysis.findings.finding import Finding, Interval, ranked
 from stepscope.analysis.findings.promise import left_by_replay
 from stepscope.analysis.findings.registry import find_rules
 from stepscope.analysis.findings.situations import fitted
@@ -24,7 +24,7 @@ def apply_rules(case: Case) -> list[Finding]:
     if case.all_slices.is_empty():
         return []
     judge(case)
-    return sorted(fitted(case, case.earlier), key=order)
+    return ranked(fitted(case, case.earlier))
 
 
 def apply_memory_rules(case: Case) -> list[Finding]:

@@ -45,6 +45,7 @@ from stepscope.registers.policy.findings import (
     STEPS_TO_KNOW_WARM_UP,
     TOP_NAMES,
 )
+from stepscope.trace.frames import take_largest
 from stepscope.trace.trace import Trace
 from stepscope.units import duration
 
@@ -283,6 +284,11 @@ class Case:
         if self._device_decides:
             return REPLAY_ERROR_OF_DEVICE
         return REPLAY_ERROR_UNKNOWN_STEP if self.basis.source == RECORDED else REPLAY_ERROR
+
+    def work_ns(self, plan: Plan) -> float:
+        """What the busiest stream of the device has to do in a step of the plan."""
+        by_stream = plan.items.group_by("stream").agg(pl.col("device_ns").sum())["device_ns"]
+        return take_largest(by_stream) / max(1, len(self.lengths))
 
     @cached_property
     def recorded_ns(self) -> float:

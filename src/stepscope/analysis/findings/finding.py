@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from stepscope.analysis.host.place import Place
+from stepscope.registers.policy.ranking import STEPS_BEFORE_FULL, WORTH_MORE_THAN_A_WARNING
 
 # What threatens the run first; within a class findings sort by the saving that can be expected.
 CLASSES = ("capture", "memory", "time", "advice")
@@ -45,6 +47,24 @@ class Finding(msgspec.Struct, kw_only=True):
     def expected_ns(self) -> float:
         """The saving that can be expected: what the change saves, if the finding is the cause."""
         return self.saves_ns_per_step * self.certainty
+
+
+def ranked(findings: Iterable[Finding]) -> list[Finding]:
+    """In their order; a warning that has time comes behind what makes the job faster."""
+    found = sorted(findings, key=order)
+    patient = [each for each in found if _has_time(each)]
+    others = [each for each in found if not _has_time(each)]
+    faster = [place for place, each in enumerate(others, 1) if each.speedup.mid >= WORTH_MORE_THAN_A_WARNING]
+    place = (
+        faster[-1] if faster else sum(order(each) < order(patient[0]) for each in others) if patient else 0
+    )
+    return [*others[:place], *patient, *others[place:]]
+
+
+def _has_time(finding: Finding) -> bool:
+    """Memory that grows, but fills the device only after many more steps."""
+    left = finding.evidence.get("steps_left", 0)
+    return finding.class_ == "memory" and (left is None or left > STEPS_BEFORE_FULL)
 
 
 def order(finding: Finding) -> tuple[int, float, float]:

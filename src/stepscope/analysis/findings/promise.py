@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.analysis.basis import RECORDED
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, as_change, with_busy_host
 from stepscope.analysis.findings.finding import Finding, Interval
@@ -118,7 +119,20 @@ def left_by_replay(case: Case, change: Change) -> Interval:
     smallest = _shares(case, change.smallest)
     largest = smallest if change.largest is change.smallest else _shares(case, change.largest)
     both = [*smallest.values(), *largest.values()]
-    return Interval(min(both), (smallest[USUAL] * largest[USUAL]) ** 0.5, max(both))
+    left = Interval(min(both), (smallest[USUAL] * largest[USUAL]) ** 0.5, max(both))
+    return _no_less_than_work(case, change, left)
+
+
+def _no_less_than_work(case: Case, change: Change, left: Interval) -> Interval:
+    """No step is shorter than the work that is left for the device, also where the replay takes the step for longer than it is."""
+    if case.basis.source == RECORDED:
+        return left
+    most, least = (case.work_ns(plan) / case.basis_ns for plan in (change.smallest, change.largest))
+    return Interval(
+        min(1.0, max(left.low, least)),
+        min(1.0, max(left.mid, (least * most) ** 0.5)),
+        min(1.0, max(left.high, least)),
+    )
 
 
 def _shares(case: Case, plan: Plan) -> dict[str, float]:

@@ -28,6 +28,8 @@ _INFERENCE: dict[str, dict[str, str]] = {
         "pytorch": "Do not read values back in every step: drop .item(), .cpu() and torch.cuda.synchronize() between kernels, and copy results with non_blocking=True into pinned memory, a step behind.",
         _ANY: "Do not wait for the device in every step: fetch results a step behind.",
     },
+    "file-io": {_ANY: "Read and write files in other threads, while the device computes; keep what is read again and again in memory."},
+    "slow-op": {_ANY: "Look for a cheaper way to the same result: the largest few (topk) instead of a full sort, results that do not change computed once before the loop, float32 instead of float64."},
     "launch-bound": {
         "pytorch": "Launch less, bigger work: CUDA graphs (torch.compile(model, mode='reduce-overhead'), the engine's own graph mode), or more requests in a batch.",
         "tensorflow": "Wrap the whole model in tf.function(jit_compile=True).",

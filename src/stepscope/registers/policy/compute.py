@@ -22,3 +22,12 @@ CACHED_SHARE = policy(
     unit="share of the L2",
     why="what an op touches may still be there from the op before, if it leaves room for that op's own",
 )
+SLOW_OP_LEAST = policy(
+    "SLOW_OP_LEAST", 0.2, unit="share of the step", why="less is hardly worth another algorithm"
+)
+AT_ITS_BOUND = policy(
+    "AT_ITS_BOUND",
+    0.5,
+    unit="share of an op's time that its bytes need",
+    why="above that only fewer bytes help",
+)

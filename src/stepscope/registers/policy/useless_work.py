@@ -154,3 +154,24 @@ CALLS_MOST = policy(
     unit="calls",
     why="that are followed in a loop of a compiled program: a damaged one may call without end",
 )
+MASKED_PROGRAM_MOST = policy(
+    "MASKED_PROGRAM_MOST",
+    30_000,
+    unit="instructions",
+    why="in larger programs it takes too long to follow what they are given to their attention",
+)
+UNUSED_ROWS_LEAST = policy(
+    "UNUSED_ROWS_LEAST", 8, unit="positions", why="of fewer a product costs little more than of one"
+)
+ROWS_LEFT_MOST = policy(
+    "ROWS_LEFT_MOST",
+    0.1,
+    unit="share of the product's time",
+    why="that reading the weights takes for one position of each sample; 3 % for a head of 50,000 classes on an H200",
+)
+UPDATED_OTHERWISE_MOST = policy(
+    "UPDATED_OTHERWISE_MOST",
+    0.1,
+    unit="share of the optimizer's kernels",
+    why="that are not on lists of tensors, such as counters of steps; more may be updates whose size is not known",
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stepscope.analysis.findings.finding import Finding, Interval, order
+from stepscope.analysis.findings.finding import Finding, Interval, order, ranked
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.copies.exposed_collective import RULE as EXPOSED_COLLECTIVE
 from stepscope.profiles.ranks import spans
@@ -33,7 +33,7 @@ def with_job(findings: Sequence[Finding], job: Job | None, step_ns: int | None) 
             if left is not None:
                 _promise_transfers(left, job)
         rest += [left] if left is not None else []
-    return _rank(sorted([*mine, *rest], key=order), {_STRAGGLER, *(finding.code for finding in mine)})
+    return _rank(ranked([*mine, *rest]), {_STRAGGLER, *(finding.code for finding in mine)})
 
 
 def _rank(ranked: list[Finding], causes: set[str]) -> list[Finding]:

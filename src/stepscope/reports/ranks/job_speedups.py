@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stepscope.analysis.findings.finding import Finding, Interval, order
+from stepscope.analysis.findings.finding import Finding, Interval, ranked
 from stepscope.analysis.findings.rules.copies.exposed_collective import RULE as EXPOSED_COLLECTIVE
 from stepscope.analysis.findings.rules.steps.step_outliers import RULE as STEP_OUTLIERS
 from stepscope.ranks.job.changes import changed, with_less
@@ -42,7 +42,7 @@ def with_job_speedups(
         }
         if finding.class_ == "time" and saved and finding.code not in _OF_JOB:
             _promise_of_job(finding, saved, model)
-    return sorted(findings, key=order)
+    return ranked(findings)
 
 
 def _promise_of_job(finding: Finding, saved: Mapping[int, float], model: JobModel) -> None:

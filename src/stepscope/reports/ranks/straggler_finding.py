@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from stepscope.analysis.findings.finding import Finding, Interval, order
+from stepscope.analysis.findings.finding import Finding, Interval, ranked
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.copies.exposed_collective import RULE as EXPOSED_COLLECTIVE
 from stepscope.analysis.findings.rules.steps.step_outliers import RULE as STEP_OUTLIERS
@@ -55,9 +55,9 @@ def with_straggler(
         else finding
         for finding in findings
     ]
-    ranked = sorted((mine, *(finding for finding in rest if finding is not None)), key=order)
-    place = ranked.index(mine)
-    before, after = ranked[:place], ranked[place + 1 :]
+    found_all = ranked((mine, *(finding for finding in rest if finding is not None)))
+    place = found_all.index(mine)
+    before, after = found_all[:place], found_all[place + 1 :]
     # Why steps are slow comes before that they are.
     swapped = [finding for finding in before if finding in explained]
     return [*(finding for finding in before if finding not in swapped), mine, *swapped, *after]
@@ -228,7 +228,7 @@ _COMPUTING = ("work", "clock", "compute")
 _OF_CAUSE = {
     "input": ("input-bound",),
     "python": ("host-python",),
-    "io": ("host-python",),
+    "io": ("file-io", "host-python"),
     "dispatch": ("launch-bound", "eager-execution", "optimizer-loop", "small-batch"),
     "sync": ("device-sync",),
     "compile": ("recompilation", "retracing"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.findings.apply import apply_memory_rules, apply_rules, replay_together
-from stepscope.analysis.findings.finding import Finding, Interval, order
+from stepscope.analysis.findings.finding import Finding, Interval, order, ranked
 from stepscope.analysis.options import Options
 from stepscope.profiles.ranks import spans
 from stepscope.reports.sections.section import Section
@@ -44,7 +44,7 @@ def joined(ranks: Sequence[OfRank], options: Options) -> Mapping[str, Any]:
     told = [_told(found, len(ranks)) for found in by_code.values()]
     # The job is as fast as the rank that gains least.
     gains = sorted((each.together for each in ranks if each.together is not None), key=lambda gain: gain.mid)
-    return {"findings": sorted(told, key=order), "together": gains[0] if gains else None}
+    return {"findings": ranked(told), "together": gains[0] if gains else None}
 
 
 def _told(found: list[tuple[int, Finding]], ranks: int) -> Finding:

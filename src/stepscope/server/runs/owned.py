@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.context import RankContext
-from stepscope.analysis.findings.finding import order
+from stepscope.analysis.findings.finding import ranked
 from stepscope.analysis.findings.owned import owned_slices
 from stepscope.analysis.part_column import Part
 from stepscope.server.runs.opened import OpenedRun
@@ -25,7 +25,7 @@ def owned_time(context: RankContext) -> pl.DataFrame:
     owned = owned_slices(context.case)
     frames = [
         conform(owned[each.code].with_columns(code=pl.lit(each.code), title=pl.lit(each.title)), _SCHEMA)
-        for each in sorted(context.case.earlier, key=order)
+        for each in ranked(context.case.earlier)
     ]
     return pl.concat([nothing, *frames])
 

@@ -37,7 +37,9 @@ def find(case: Case) -> list[Finding]:
 
 def _in_round_trips(case: Case) -> Finding | None:
     trips = round_trips(case)
-    return _describe(case, trips.owned, trips.changed) if trips is not None and trips.host_computes else None
+    if trips is None or not (trips.host_computes and trips.by_ops):
+        return None
+    return _describe(case, trips.owned, trips.changed)
 
 
 def _long_ops(case: Case) -> Finding | None:

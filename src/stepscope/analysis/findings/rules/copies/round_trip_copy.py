@@ -13,10 +13,17 @@ from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.host.causes import host_causes
+from stepscope.names import short_name
 from stepscope.registers.policy.findings import (
     DETOUR_BYTES,
+    MAJORITY,
     WORTH_SHOWING,
 )
+
+_TYPE_RATIOS = (1, 2, 4, 8)  # of the same numbers in another type
+_LAST = 1 << 62
+_COMPUTED = "Data goes to the host, is computed on there, and comes back"
 
 
 @dataclass(frozen=True)
@@ -28,12 +35,13 @@ class Trips:
     owned: pl.DataFrame
     changed: Change
     host_computes: bool  # longer than the copies take
+    by_ops: bool  # ops of the framework do it, not Python or NumPy
 
 
 def find(case: Case) -> Finding | None:
-    """Round trips in which the copies take longer than what the host does meanwhile."""
+    """Round trips in which the host copies, or computes with other code than the framework's ops."""
     trips = round_trips(case)
-    if trips is None or trips.host_computes:
+    if trips is None or (trips.host_computes and trips.by_ops):
         return None
     moved = int(case.trace.copies.filter(pl.col("event").is_in(trips.copies.implode()))["bytes"].sum())
     detail = f"{case.of_step(case.per_step(trips.owned))} passes while data goes to the host and comes straight back."
@@ -41,21 +49,24 @@ def find(case: Case) -> Finding | None:
         "bytes_per_step": moved // max(1, len(case.lengths)),
         "trips_per_step": round(len(trips.pairs) / max(1, len(case.lengths)), 2),
     }
-    return timed(case, RULE, trips.owned, trips.changed, detail, evidence)
+    if not trips.host_computes:
+        return timed(case, RULE, trips.owned, trips.changed, detail, evidence)
+    names = case.top_names(trips.owned.filter(pl.col("part") == "python"), 1)
+    detail += f" The host computes {short_name(names[0]['name'])} meanwhile." if names else ""
+    found = timed(case, RULE, trips.owned, trips.changed, detail, evidence, _COMPUTED)
+    found.where = case.places(trips.owned.filter(pl.col("part") == "python"))
+    return found
 
 
 def round_trips(case: Case) -> Trips | None:
     """A copy to the host, and then a copy back before anything else is launched."""
     if case.device is None:
         return None  # the host is meant to compute
-    work = copy_items(case).with_columns(back=pl.col("direction").shift(-1), until=pl.col("item").shift(-1))
-    pairs = work.filter(
-        pl.col("direction") == "DtoH",
-        pl.col("back") == "HtoD",
-        pl.col("bytes") >= DETOUR_BYTES,
-    )
+    work = _timed_work(case)
+    pairs = _pairs(work)
     if pairs.is_empty():
         return None
+    pairs = pl.concat([pairs, _cut_trip(work, pairs)]).sort("item")
     away, back = pairs["item"], pairs["until"]
     inside = within(case.plan.items["item"], away, back)
     copies = case.plan.items.filter(inside, pl.col("event").is_not_null())["event"]
@@ -68,7 +79,7 @@ def round_trips(case: Case) -> Trips | None:
     after = case.plan.items["item"].filter(within(case.plan.items["item"], away + 1, back)).implode()
     # What the host held for the trip is freed after it, which takes long and leaves no event.
     next_items = pl.concat([back + 1, back + 2]).implode()
-    freed = pl.col("item").is_in(next_items) & (pl.col("cause") == "unexplained")
+    freed = pl.col("item").cast(pl.Int64).is_in(next_items) & (pl.col("cause") == "unexplained")
     without = (
         case.plan.with_host(pl.col("item").is_in(after) | freed)
         .with_device(pl.lit(inside) & pl.col("event").is_in(copies.implode()))
@@ -77,21 +88,66 @@ def round_trips(case: Case) -> Trips | None:
     # The op that copies away, and what the host does until the next launch, belong to the detour as well.
     detour = case.plan.items["item"].filter(within(case.plan.items["item"], away, back + 1)).implode()
     largest = without.with_host(pl.col("item").is_in(detour) & (pl.col("cause") != "input"))
-    return Trips(pairs, copies, owned, Change(without, largest), host_ns > copy_ns)
+    return Trips(pairs, copies, owned, Change(without, largest), host_ns > copy_ns, _is_by_ops(case, on_host))
+
+
+def _timed_work(case: Case) -> pl.DataFrame:
+    """The plan's device work, in order, with start_ns and end_ns as recorded."""
+    work, events = copy_items(case), case.trace.events
+    start = events["start_ns"].gather(work["event"])
+    return work.with_columns(
+        pl.col("item").cast(pl.Int64), start_ns=start, end_ns=start + events["dur_ns"].gather(work["event"])
+    )
+
+
+def _pairs(work: pl.DataFrame) -> pl.DataFrame:
+    """item, start_ns of the copies to the host that copies back follow; until, end_ns of the last of these."""
+    uploads = work.with_columns(run=(pl.col("direction") == "HtoD").fill_null(False).rle_id())
+    back = uploads.select(
+        "direction",
+        "step",
+        *(pl.col(name).last().over("run") for name in ("item", "end_ns")),
+        bytes=pl.col("bytes").max().over("run"),
+    )
+    both = work.with_columns(back.select(pl.all().shift(-1).name.prefix("back_")))
+    found = both.filter(
+        pl.col("direction") == "DtoH", pl.col("back_direction") == "HtoD", pl.col("bytes") >= DETOUR_BYTES
+    )
+    # What a step sends after the answer of the one before may be the next request: data that comes back has its size.
+    sent, came = pl.col("bytes"), pl.col("back_bytes")
+    same = pl.any_horizontal(*((sent == came * n) | (came == sent * n) for n in _TYPE_RATIOS))
+    found = found.filter((pl.col("step") == pl.col("back_step")) | same)
+    return found.select("item", "start_ns", until="back_item", end_ns="back_end_ns")
+
+
+def _cut_trip(work: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """The trip of which the recording has the end in its first step and the beginning in its last, as in a loop of such trips."""
+    away = work.filter(pl.col("direction") == "DtoH", pl.col("bytes") >= DETOUR_BYTES)
+    uploads = work["direction"].eq_missing(pl.Series(["HtoD"]))
+    sent = len(work) if uploads.all() else int(uploads.arg_min() or 0)
+    if away.is_empty() or not sent or away["item"][-1] != work["item"][-1]:
+        return pairs.clear()
+    rows = [
+        (away["item"][-1], away["start_ns"][-1], _LAST, _LAST),
+        (-1, -_LAST, work["item"][sent - 1], work["end_ns"][sent - 1]),
+    ]
+    return pl.DataFrame(rows, schema=pairs.schema, orient="row")
+
+
+def _is_by_ops(case: Case, on_host: pl.DataFrame) -> bool:
+    """Whether long ops of the framework take most of the time in which the host works."""
+    working = on_host.filter(pl.col("cause") != "sync")
+    long = host_causes(case.trace)["host_compute"].gather(working["event"]).fill_null(False)
+    return int(working["ns"].filter(long).sum()) > MAJORITY * int(working["ns"].sum())
 
 
 def _slices_between(case: Case, pairs: pl.DataFrame) -> pl.DataFrame:
     """The slices from the beginning of a copy away to the end of the copy back, and what waits for them."""
-    events = case.trace.events
-    back = case.plan.items["event"].gather(pairs["until"])
-    start = events["start_ns"].gather(pairs["event"])
-    end = events["start_ns"].gather(back) + events["dur_ns"].gather(back)
     free = case.free(
         pl.col("part").is_in(["copy", "sync", "dispatch", "unexplained", "python", "device_gap"])
     )
-    order = start.arg_sort()
-    inside = within(free["start_ns"], start.gather(order), end.gather(order) - 1)
-    return free.filter(inside)
+    ranges = pairs.sort("start_ns")
+    return free.filter(within(free["start_ns"], ranges["start_ns"], ranges["end_ns"] - 1))
 
 
 RULE: Rule[Case] = Rule(

@@ -57,10 +57,15 @@ def host_time(case: Case) -> pl.Series:
 
 def in_optimizer(events: pl.DataFrame) -> pl.Series:
     """For every event whether it is inside the optimizer's step."""
-    clears = are_named(events["name"], lambda names: names.str.contains("zero_grad", literal=True))
-    is_optimizer = (events["role"] == "optimizer").fill_null(False) & ~clears
+    is_optimizer = is_step_of_optimizer(events)
     inside: pl.Series = ancestors(events, is_optimizer).is_not_null() | is_optimizer
     return inside
+
+
+def is_step_of_optimizer(events: pl.DataFrame) -> pl.Series:
+    """Which events are steps of an optimizer; clearing gradients is none."""
+    clears = are_named(events["name"], lambda names: names.str.contains("zero_grad", literal=True))
+    return (events["role"] == "optimizer").fill_null(False) & ~clears
 
 
 RULE: Rule[Case] = Rule(

@@ -177,15 +177,22 @@ def _causal_sizes(ops: pl.DataFrame, sizes: set[int]) -> set[int]:
 def _score_sizes(ops: pl.DataFrame) -> set[int]:
     """How many elements the tables of scores have."""
     softmax = _shapes_of(ops, _SOFTMAX)
-    if len(softmax):
+    if softmax:
         shapes = [shape for text in softmax for shape in _shapes(text)[:1]]
-        return {_elements(shape) for shape in shapes if len(shape) >= _BATCHED and shape[-2] >= SCORES_LENGTH}
+        long = {_elements(shape) for shape in shapes if len(shape) >= _BATCHED and shape[-2] >= SCORES_LENGTH}
+        # The softmax of a loss, or of an output, is taken of what weights make: not of a product for each head.
+        return long & _made(ops)
     reduced = _squares(_shapes_of(ops, r"^(reduce_(max|sum)|exp|div)$"))
     product = are_named(ops["name"], lambda names: names.str.contains(_PRODUCT))
     read = _squares(distinct(ops["shapes"].filter(~product)))
-    multiplied = _shapes_of(ops, _PRODUCT)
-    made = {size for text in multiplied for size in _made_sizes(_shapes(text))}
-    return (reduced | read & made) & _squares(multiplied)
+    return (reduced | read & _made(ops)) & _squares(_shapes_of(ops, _PRODUCT))
+
+
+def _made(ops: pl.DataFrame) -> set[int]:
+    """How many elements the products of two batches of matrices have."""
+    texts = _shapes_of(ops, _PRODUCT)
+    # A product that adds (baddbmm) has what it adds before its operands.
+    return {size for text in texts for size in _made_sizes([shape for shape in _shapes(text) if shape][-2:])}
 
 
 def _squares(texts: Iterable[str]) -> set[int]:

@@ -10,6 +10,9 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.kernels.unfused_attention import RULE as UNFUSED
+from stepscope.analysis.xla.hlo_module import Module
+from stepscope.analysis.xla.masks import padded_length
+from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.policy.findings import MAJORITY, STEPS_TO_KNOW_WARM_UP, WORTH_A_FINDING
 from stepscope.registers.policy.useless_work import NOT_PADDING_LEAST, NOT_PADDING_MOST, UNSURE_PADDING
 
@@ -19,7 +22,7 @@ _FILLS = ("aten::masked_fill", "aten::masked_fill_")
 
 def find(case: Case) -> Finding | None:
     """A mask that differs between samples hides the padding; one length in all steps is that of the longest of all data."""
-    length = _padded_length(case)
+    length = _length_in_programs(case) if case.runs_programs else _padded_length(case)
     if length is None:
         return None
     kernels = case.compute.kernels.filter(pl.col("class") != "optimizer", pl.col("time_ns") > 0)
@@ -47,6 +50,15 @@ def _of_scores(case: Case) -> pl.Series:
     claims = [each for each in (case.owned or {}).get(UNFUSED.code, []) if len(each)]
     named: pl.Series = case.all_slices["named_by"]
     return named.gather(pl.concat(claims)).drop_nulls().unique() if claims else named.clear()
+
+
+def _length_in_programs(case: Case) -> int | None:
+    """The same of compiled programs; where they are compiled for several lengths, batches are not padded to one."""
+    if case.device is None or case.lengths["step"].n_unique() < STEPS_TO_KNOW_WARM_UP:
+        return None
+    codes = {hlo for _, _, hlo in programs_that_ran(case.trace)}
+    lengths = {padded_length(Module(hlo)) for hlo in codes} - {None}
+    return lengths.pop() if len(lengths) == 1 else None
 
 
 def _padded_length(case: Case) -> int | None:

@@ -5,22 +5,27 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.compute.unused_gradients import unused_nodes
+from stepscope.analysis.compute.unused_weights import unused_products
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.serving.workload import INFERENCE
 from stepscope.registers.policy.findings import WORTH_A_FINDING
 
 
 def find(case: Case) -> Finding | None:
     """Nodes of autograd that run after the last parameter of the optimizer has its gradient."""
+    if case.has_found(RULE.code):
+        return None  # by layers that a later pass goes through again
     nodes = unused_nodes(case.trace)
-    if nodes.is_empty():
-        return None
     inside = at_or_below(case.trace.events, nodes)
     kernels = case.trace.kernels.filter(pl.col("op").is_in(inside.implode()))["event"]
+    if kernels.is_empty() and case.workload != INFERENCE:
+        kernels = unused_products(case.trace)
+        inside = case.trace.kernels.filter(pl.col("event").is_in(kernels.implode()))["op"]
     owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(kernels.implode()))
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
@@ -35,7 +40,7 @@ RULE: Rule[Case] = Rule(
     title="Gradients are computed that nothing uses",
     turn=177,
     page="ops",
-    owns="kernels of the backward pass after the last gradient that the next optimizer step uses",
+    owns="kernels of the backward pass after the last gradient that the next optimizer step uses; those of layers through which the pass goes again after it; else products that make gradients of weights which the optimizer does not update",
     change="they neither run nor are they launched",
     fix={
         "pytorch": "Stop the backward pass where training ends: requires_grad_(False) on frozen layers, torch.no_grad() around a teacher or target network, detach() on what a loss must not reach (in a GAN: discriminator(fake.detach())).",

@@ -10,7 +10,9 @@ from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.registers.policy.findings import WORTH_A_FINDING
+from stepscope.analysis.findings.rules.host.optimizer_loop import is_step_of_optimizer
+from stepscope.analysis.findings.rules.useless.useless_backward import RULE as USELESS
+from stepscope.registers.policy.findings import MAJORITY, WORTH_A_FINDING
 
 _ENGINE = r"^autograd::engine::evaluate_function: "
 _SUMS_UP = "AccumulateGrad"  # all of them have the same number
@@ -38,7 +40,22 @@ def find(case: Case) -> Finding | None:
     detail = f"{case.of_step(ns)} computes gradients of ops whose gradients the step has already computed or computes again later ({passes} backward passes through them)."
     gone = case.plan.with_device(pl.col("event").is_in(kernels.implode()))
     change = without_dispatch(Change(gone, gone), inside)
+    if _thrown_away(case, nodes, key):
+        detail = f"{case.of_step(ns)} computes gradients of layers that the optimizer which follows does not update: the backward pass goes through them again for the optimizer that does."
+        return timed(case, USELESS, owned, change, detail, {"passes": passes})
     return timed(case, RULE, owned, change, detail, {"passes": passes})
+
+
+def _thrown_away(case: Case, nodes: pl.DataFrame, key: list[str]) -> bool:
+    """Whether an optimizer steps between the passes: one that updated these layers would have made the second impossible."""
+    events = case.trace.events
+    steps = events["start_ns"].filter(is_step_of_optimizer(events)).sort()
+    both = nodes.group_by(key).agg(
+        first=pl.col("start_ns").min(), last=pl.col("start_ns").max(), times=pl.len()
+    )
+    both = both.filter(pl.col("times") > 1)
+    between = steps.search_sorted(both["last"]) > steps.search_sorted(both["first"])
+    return int(between.sum()) > MAJORITY * len(both)
 
 
 def _nodes(case: Case) -> pl.DataFrame:
@@ -58,7 +75,7 @@ RULE: Rule[Case] = Rule(
     title="The backward pass runs twice through the same layers",
     turn=174,
     page="ops",
-    owns="kernels of backward ops that run more than once in a step for the same forward op",
+    owns="kernels of backward ops that run more than once in a step for the same forward op, if no optimizer steps between",
     change="all passes through those ops but one neither run nor are they launched",
     fix={
         "pytorch": "Call backward() once on the sum of the losses instead of once per loss with retain_graph=True; detach() what a loss must not reach (in a GAN: discriminator(fake.detach())).",

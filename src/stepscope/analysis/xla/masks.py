@@ -1,0 +1,124 @@
+"""Masks of samples in compiled programs: what attention ignores of each sample, by lengths or marks that the program is given.
+
+A value is a mask if it depends on nothing but whole numbers or booleans that the program is given, constants and positions. It
+is used where it decides about a table of positions by positions, as attention scores are. Comparing two such values with each
+other packs several samples into one sequence: that is not padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stepscope.analysis.xla.hlo_module import Instruction, Module
+from stepscope.registers.policy.useless_work import CALLS_DEEPEST, CALLS_MOST, MASKED_PROGRAM_MOST
+
+_WHOLE = frozenset(range(1, 10))  # booleans and whole numbers, signed or not
+_DATA, _KNOWN, _MASK = range(3)
+_CONSTANTS = ("constant", "iota", "partition-id", "replica-id")
+_CALLS = ("fusion", "call", "while")
+_NO_MASK = ("dot", "convolution", "gather", "custom-call", "scatter", "rng", "rng-bit-generator", "sort")
+_FUSED_ATTENTION = "fmha"
+_PADDED = b'"mask_type": "PADDING'
+_FULL_SEQUENCES = 2  # a table of scores has the length twice
+_QUERIES = 4  # dimensions
+Value = int | list[int]
+
+
+def padded_length(module: Module) -> int | None:
+    """The length of sequences of which attention ignores a part, other for each sample; None where there is none."""
+    if sum(len(body) for body in module.bodies.values()) > MASKED_PROGRAM_MOST:
+        return None
+    flow = _Flow(module)
+    flow.follow(module.entry, [], 0)
+    return None if flow.packs else flow.length
+
+
+class _Flow:
+    """Follows what the program is given through calls, fused kernels and loops."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.length: int | None = None
+        self.packs = False
+        self._calls_left = CALLS_MOST
+
+    def follow(self, computation: int, given: Sequence[Value], depth: int) -> Value:
+        """What the computation returns; its parameters are `given`, those of the entry are by their types."""
+        values: dict[int, Value] = {}
+        last: Value = _DATA
+        by_id = {one.id: one for one in self.module.instructions(computation)}
+        for one in self.module.instructions(computation):
+            last = values[one.id] = self._value(one, values, given, depth)
+            self._look(one, [by_id.get(operand) for operand in one.operands], values)
+        return last
+
+    def _value(self, one: Instruction, values: dict[int, Value], given: Sequence[Value], depth: int) -> Value:
+        operands = [values.get(operand, _DATA) for operand in one.operands]
+        if one.opcode == "parameter":
+            return self._parameter(one, given, depth)
+        if one.opcode in _CONSTANTS:
+            return _KNOWN
+        if one.opcode == "tuple":
+            return [_one(each) for each in operands]
+        if one.opcode == "get-tuple-element" and operands:
+            whole = operands[0]
+            return whole[one.index] if isinstance(whole, list) and one.index < len(whole) else _one(whole)
+        if one.opcode in _CALLS and self._enters(one, depth):
+            return self._called(one, operands, depth)
+        return _DATA if one.opcode in _NO_MASK else _combined(operands)
+
+    def _enters(self, one: Instruction, depth: int) -> bool:
+        """Whether to look into what it calls: a damaged file may call without end."""
+        self._calls_left -= 1
+        return bool(one.called) and depth < CALLS_DEEPEST and self._calls_left > 0
+
+    def _parameter(self, one: Instruction, given: Sequence[Value], depth: int) -> Value:
+        if depth:
+            return given[one.parameter] if one.parameter < len(given) else _DATA
+        return _MASK if one.element in _WHOLE and one.shape.sizes else _DATA
+
+    def _called(self, one: Instruction, operands: Sequence[Value], depth: int) -> Value:
+        """A loop hands on what it is given: a mask stays what it is from turn to turn."""
+        if one.opcode != "while":
+            return self.follow(one.called[0], operands, depth + 1)
+        for body in one.called:
+            self.follow(body, operands, depth + 1)
+        return operands[0] if operands else _DATA
+
+    def _look(
+        self, one: Instruction, operands: Sequence[Instruction | None], values: dict[int, Value]
+    ) -> None:
+        kinds = [_one(values.get(operand, _DATA)) for operand in one.operands]
+        if one.opcode == "compare" and kinds == [_MASK, _MASK]:
+            self.packs = True
+        elif one.opcode == "custom-call" and _FUSED_ATTENTION in one.target:
+            if _PADDED in one.config and _MASK in kinds:
+                self._attends(operands[0])
+        elif (one.opcode == "select" and kinds[:1] == [_MASK] and _DATA in kinds[1:]) or (
+            one.opcode == "add" and sorted(kinds) == [_DATA, _MASK]
+        ):
+            self._found(one.shape.sizes)
+
+    def _attends(self, queries: Instruction | None) -> None:
+        """Queries are of samples, positions, heads and features; one position alone is that of a new token."""
+        sizes = queries.shape.sizes if queries is not None else ()
+        if len(sizes) == _QUERIES and sizes[1] > 1:
+            self.length = sizes[1]
+
+    def _found(self, sizes: Sequence[int]) -> None:
+        """Of a table of scores the length; of anything else nothing."""
+        twice = [size for size in sizes if size > 1 and sizes.count(size) >= _FULL_SEQUENCES]
+        if twice and len(sizes) > _FULL_SEQUENCES:
+            self.length = max(twice)
+
+
+def _one(value: Value) -> int:
+    return _combined(value) if isinstance(value, list) else value
+
+
+def _combined(values: Sequence[Value]) -> int:
+    """A mask, if nothing but masks and what is known went in, and a mask did."""
+    kinds = [_one(value) for value in values]
+    if not kinds or _DATA in kinds:
+        return _DATA
+    return max(kinds)
