@@ -132,9 +132,11 @@ def calls_of(
     drift: float = 0.0,
     machine: Machine | None = None,
     course: Course | None = None,
+    keys: pl.DataFrame | None = None,
 ) -> Calls:
-    """The rank's calls, moved to common time by what was recorded of its clock."""
-    rows = keyed(calls, rank, shift_ns)
+    """The rank's calls, moved to common time by what was recorded of its clock; `keys` as of `keyed`, where they are known already."""
+    rows = keyed(calls, rank) if keys is None else keys
+    rows = rows.with_columns(pl.col("start_ns") + shift_ns)
     if drift and len(rows):
         first = pl.col("start_ns") - pl.col("start_ns").min()
         rows = rows.with_columns(

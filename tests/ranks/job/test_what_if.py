@@ -130,3 +130,11 @@ def test_transfers_are_what_is_left_of_communication_without_waiting() -> None:
     healthy, found = asked(Job()), asked(slow)
     assert healthy.transfers_ns is not None and found.transfers_ns is not None
     assert found.transfers_ns == pytest.approx(healthy.transfers_ns, rel=0.2)
+
+
+def test_pauses_in_some_steps_are_jitter() -> None:
+    """Steps without one gain nothing: the gain differs from step to step by its nature."""
+    job = Job(steps=4, device=lambda rank, step: 2.0 if (rank, step) == (5, 1) else 1.0)
+    found = asked(job)
+    assert [cause.kind for cause in found.causes] == ["jitter"]
+    assert gain(found) == pytest.approx(step_us(job) / step_us(Job(steps=4)), rel=0.02)

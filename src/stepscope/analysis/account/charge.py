@@ -50,6 +50,10 @@ class Charger:
 
     def charge(self, spans: pl.DataFrame) -> pl.DataFrame:
         """The spans (gap, start_ns, end_ns, track) in pieces with part, named_by, detail and thread."""
+        return self._with_names(_merged(self.pieces(spans)))
+
+    def pieces(self, spans: pl.DataFrame) -> pl.DataFrame:
+        """The same in smaller pieces, of which some have no name: enough where only parts count."""
         spans, computed = self._computed(spans)
         pieces = self.timeline.cut(spans)
         acting = filled(take(self.acts, pieces["event"]))
@@ -69,7 +73,7 @@ class Charger:
             self._came_next(silent.filter(short), "dispatch"),
             self._in_context(silent.filter(~short)),
         ]
-        return self._with_names(_merged(pl.concat(found)))
+        return pl.concat(found)
 
     def _computed(self, spans: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Without a device, the threads on which programs and graphs run are one: they come first."""

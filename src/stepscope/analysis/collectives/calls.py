@@ -13,6 +13,7 @@ from stepscope.analysis.account.account import Account
 from stepscope.analysis.collectives.device_tensors_on_host import held
 from stepscope.analysis.collectives.xla_programs import program_facts
 from stepscope.analysis.collectives.xla_runs import program_runs
+from stepscope.trace.columns import repeated
 from stepscope.trace.frames import conform, take
 from stepscope.trace.trace import Trace
 
@@ -86,6 +87,7 @@ _FOUND = (
     pl.lit(None, dtype=pl.Int64).alias("run"),
 )
 _STARTS, _ENDS = r"-start([.\d]|$)", r"-done([.\d]|$)"
+_INPUTS = {"event": pl.UInt32, "elements": pl.Int64, "input": pl.String}
 _NAMED = ("name", "group", "group_size", "group_ranks", "sequence", "peer")
 # What the code of a compiled program says about collectives.
 _PROGRAM = {
@@ -212,11 +214,7 @@ def _described(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     rows = rows.join(program_facts(trace, rows["event"]), on="event", how="left", maintain_order="left")
     rows = rows.with_columns(caller=take(trace.events["parent"], rows["op"]))
     rows = rows.hstack(_by_name(trace, rows))
-    for place in ("op", "caller"):
-        found = _inputs(trace, rows[place]).rename(
-            {"event": place, "elements": f"{place}_elements", "input": f"{place}_input"}
-        )
-        rows = rows.join(found, on=place, how="left", maintain_order="left")
+    rows = _with_inputs(trace, rows)
     named = [
         pl.coalesce(column, f"op_{column}", *_PROGRAM.get(column, ())).alias(column) for column in _NAMED
     ]
@@ -235,6 +233,25 @@ def _described(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
         dtype=pl.col("dtype").replace({name: ours for name, (ours, _) in types.items()}),
         label=pl.when(pl.col("raw").str.contains(_INSTRUCTION)).then("raw"),
     ).select("event", *_NAMED, "dtype", "bytes", "start_ns", "dur_ns", "step", "label")
+
+
+def _with_inputs(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
+    """With the elements and types of the inputs of op and caller, where the profile itself does not give size and type of each call."""
+    said = rows.select(
+        pl.coalesce("bytes", "op_bytes", "program_bytes"), pl.coalesce("dtype", "op_dtype", "program_dtype")
+    )
+    is_known = not sum(column.null_count() for column in said)
+    for place in ("op", "caller"):
+        names = {"event": place, "elements": f"{place}_elements", "input": f"{place}_input"}
+        if is_known:
+            nothing = (
+                repeated(None, len(rows), _INPUTS[name], names[name]) for name in ("elements", "input")
+            )
+            rows = rows.hstack(list(nothing))
+        else:
+            found = _inputs(trace, rows[place]).rename(names)
+            rows = rows.join(found, on=place, how="left", maintain_order="left")
+    return rows
 
 
 def _by_name(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
@@ -260,10 +277,9 @@ def _by_name(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
 
 def _inputs(trace: Trace, events: pl.Series) -> pl.DataFrame:
     """event, elements, input (type) of the first tensor, or list of tensors, that the op was given."""
-    schema = {"event": pl.UInt32, "elements": pl.Int64, "input": pl.String}
     wanted = events.drop_nulls().unique()
     if wanted.is_empty():  # arguments that are no columns stay unread
-        return pl.DataFrame(schema=schema)
+        return pl.DataFrame(schema=_INPUTS)
     places = [
         trace.ops,
         *(cold for cold in trace.cold.values() if {"event", "shapes", "dtypes"} <= set(cold.columns)),
@@ -275,7 +291,7 @@ def _inputs(trace: Trace, events: pl.Series) -> pl.DataFrame:
             (event, *_first_tensor(shapes, dtypes))
             for event, shapes, dtypes in found.drop_nulls().iter_rows()
         ]
-    return pl.DataFrame(rows, schema=schema, orient="row").unique("event", keep="first", maintain_order=True)
+    return pl.DataFrame(rows, schema=_INPUTS, orient="row").unique("event", keep="first", maintain_order=True)
 
 
 def _first_tensor(shapes: str, dtypes: str) -> tuple[int | None, str | None]:

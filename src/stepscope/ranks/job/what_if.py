@@ -113,8 +113,7 @@ class _Search:
         while candidates and len(self.found) < MOST_JOB_CAUSES:
             left = [self._model.lengths(changed(self._ns, each.change)) for each in candidates]
             at = min(range(len(left)), key=lambda place: mean_ns(left[place]))
-            worth = WORTH_JITTER if candidates[at].kind == JITTER else WORTH_SHOWING
-            if not _is_worth(self._left, left[at], worth):
+            if not _is_worth(self._left, left[at], candidates[at].kind):
                 return
             best = candidates.pop(at)
             self._add(best, left[at])
@@ -172,9 +171,12 @@ def _micro_batches(model: JobModel) -> int | None:
     return int(counts.median() or 0) or None  # type: ignore[arg-type]
 
 
-def _is_worth(before: pl.DataFrame, after: pl.DataFrame, share: float) -> bool:
+def _is_worth(before: pl.DataFrame, after: pl.DataFrame, kind: str) -> bool:
+    """Whether the gain is worth showing, and there in all steps alike; that of jitter is in some of them by its nature."""
     low, mid, _ = _saved(before, after)
-    return mid >= share * mean_ns(before) and low > 0
+    if kind == JITTER:
+        return mid >= WORTH_JITTER * mean_ns(before)
+    return mid >= WORTH_SHOWING * mean_ns(before) and low > 0
 
 
 def _saved(before: pl.DataFrame, after: pl.DataFrame) -> tuple[float, float, float]:
