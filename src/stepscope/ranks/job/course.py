@@ -18,7 +18,7 @@ from stepscope.trace.frames import conform, filled, kept, take, take_smallest
 WORK = {
     "node": pl.Int64,
     "step": pl.Int32,
-    "segment": pl.Int32,  # how many calls of the step have begun before it
+    "segment": pl.Int32,  # how many calls of the step have begun
     "compute_ns": pl.Int64,
     "input_ns": pl.Int64,
     "host_ns": pl.Int64,
@@ -184,16 +184,16 @@ def _work(cuts: pl.Series, slices: pl.DataFrame, windows: pl.DataFrame, calls: p
     )
     steps = windows["start_ns"].search_sorted(cuts, side="right").cast(pl.Int64) - 1
     begun = calls["at"].search_sorted(cuts, side="right").cast(pl.Int64)
+    before = calls["at"].search_sorted(windows["start_ns"], side="left").cast(pl.Int64)
     frame = pl.DataFrame(
         {
             "node": pl.int_range(len(cuts), eager=True),
-            "begun": begun,
             "step": take(windows["step"], steps.set(steps < 0, 0)),
+            "segment": begun - take(before, steps.set(steps < 0, 0)),
         }
     )
     joined = frame.join(sums, on="node", how="left", maintain_order="left")
-    segment = pl.col("begun") - pl.col("begun").min().over("step")
-    return conform(joined.with_columns(pl.col(*TIMES).fill_null(0), segment=segment), WORK)
+    return conform(joined.with_columns(pl.col(*TIMES).fill_null(0)), WORK)
 
 
 def keys_of(calls: pl.DataFrame, rank: int) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import polars as pl
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.account.charge import Charger
 from stepscope.analysis.steps.find import Steps
+from stepscope.ranks.stragglers.full_queue import blocked_launches
 from stepscope.ranks.stragglers.kernel_work import (
     CALLED,
     KERNELS,
@@ -30,6 +31,7 @@ STEPS = {
 }
 BESIDE = "beside"  # what is a collective in the account, and yet no wait
 _COLLECTIVE, _AT_WORK = "collective", ("compute", "copy")
+_DISPATCH = "dispatch"
 PARTS = {"rank": pl.Int32, "step": pl.Int32, "part": pl.String, "ns": pl.Int64}
 
 
@@ -112,7 +114,17 @@ def _did(trace: Trace, found: Steps, device: int | None) -> pl.DataFrame:
     rows = pieces.select(
         "part", step=take(found.host["step"], pieces["gap"]), ns=pieces["end_ns"] - pieces["start_ns"]
     )
-    return rows.group_by("step", pl.col("part").cast(pl.String)).agg(pl.col("ns").sum()).sort("step", "part")
+    sums = rows.group_by("step", pl.col("part").cast(pl.String)).agg(pl.col("ns").sum())
+    return _without_blocked(sums, blocked_launches(trace, found.host)).sort("step", "part")
+
+
+def _without_blocked(did: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
+    """What hosts did without what they spent in launches until the device took more work: that is a wait, too."""
+    if blocked.is_empty():
+        return did
+    rows = did.join(blocked, on="step", how="left")
+    lost = pl.when(pl.col("part") == _DISPATCH).then(pl.col("blocked_ns").fill_null(0)).otherwise(0)
+    return rows.select("step", "part", ns=(pl.col("ns") - lost).clip(0))
 
 
 def _waits_apart(trace: Trace, slices: pl.DataFrame) -> pl.DataFrame:

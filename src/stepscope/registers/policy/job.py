@@ -40,6 +40,36 @@ AS_SLOW = policy(
     unit="× the excess of the slowest rank",
     why="from here on ranks are slow together, as those of one machine are",
 )
+BLOCKED_LAUNCH = policy(
+    "BLOCKED_LAUNCH",
+    10,
+    unit="× the rank's median launch",
+    why="that a launch takes at least which waits for room in the queue of the device: as long as a kernel or a collective, not a call",
+)
+SHOWS = policy(
+    "SHOWS",
+    0.1,
+    unit="share of what a host does longer than its peers",
+    why="that must show as gaps of its device: what is hidden costs nothing",
+)
+SAME_SET = policy(
+    "SAME_SET",
+    0.95,
+    unit="× the gain of more ranks",
+    why="from here on the fewer ranks explain as much: the others need not be named",
+)
+ORDINARY = policy(
+    "ORDINARY",
+    0.1,
+    unit="× what a part of a step usually takes",
+    why="by which it varies on healthy devices: whatever is done about jitter, that stays",
+)
+STANDS_STILL = policy(
+    "STANDS_STILL",
+    0.9,
+    unit="share of the calls of a role",
+    why="that ranks wait for until they end: such calls divide the work of every rank alike, those beside the work do not",
+)
 SLOW_IN_STEPS = policy(
     "SLOW_IN_STEPS",
     0.75,
@@ -105,9 +135,9 @@ HIDING_CERTAINTY = policy(
 )
 WORTH_JITTER = policy(
     "WORTH_JITTER",
-    0.06,
+    0.04,
     unit="share of the step",
-    why="the slowest of many healthy ranks, which vary by 2 % each, costs a job half of it; chosen with benchmarks/ranks",
+    why="what parts of a step vary by on healthy devices is left out of it, and costs nothing; chosen with benchmarks/ranks/physics",
 )
 SAME_GAIN = policy(
     "SAME_GAIN",
