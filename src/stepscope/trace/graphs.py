@@ -19,6 +19,7 @@ import polars as pl
 
 from stepscope.registers.policy.graphs import GRAPH_ALIKE, GRAPH_LONGEST
 from stepscope.trace.columns import repeated
+from stepscope.trace.judged_texts import contains
 from stepscope.trace.lookup import distinct, rows_by_event
 from stepscope.trace.schema import Columns, Text
 from stepscope.trace.scopes import ancestors
@@ -208,7 +209,7 @@ def _row(capture: Capture, node: int, event: int) -> Iterator[dict[str, object]]
 
 def _are(events: pl.DataFrame, pattern: str) -> pl.Series:
     names = distinct(events["name"])
-    wanted = names.filter(names.cast(pl.String).str.contains(pattern))
+    wanted = names.filter(contains(names.cast(pl.String), pattern))
     if wanted.is_empty():
         return repeated(False, len(events), pl.Boolean)
     return (events["name"].is_in(wanted.implode()) & (events["kind"] == "runtime")).fill_null(False)

@@ -22,6 +22,7 @@ from stepscope.native.host import lineage as native
 from stepscope.registers.calibration.launches import LEAST_RECORDED_WAIT_NS
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import take
+from stepscope.trace.judged_texts import MOST_ASKED, Judged
 from stepscope.trace.schema import KINDS, ROLES, Kind, Role
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -182,6 +183,17 @@ def _codes(trace: Trace) -> pl.Series:
 
 def _judged(table: pl.DataFrame, device_collectives: bool) -> pl.Series:
     """The code of each row of kind, role and name."""
+    if len(table) > MOST_ASKED:
+        return _judge(table, device_collectives)
+    memo = _judged_before[device_collectives]
+    found = memo.ask(table.rows(), lambda fresh: _judge(table[fresh], device_collectives).to_list())
+    return pl.Series(found, dtype=pl.UInt8)
+
+
+_judged_before: dict[bool, Judged[int]] = {False: Judged(), True: Judged()}
+
+
+def _judge(table: pl.DataFrame, device_collectives: bool) -> pl.Series:
     silent = pl.lit(native.SILENT, dtype=pl.UInt8)
     judged: Any = pl.when(False).then(silent)
     for condition, code in names.rules(device_collectives):
