@@ -138,3 +138,11 @@ def test_pauses_in_some_steps_are_jitter() -> None:
     found = asked(job)
     assert [cause.kind for cause in found.causes] == ["jitter"]
     assert gain(found) == pytest.approx(step_us(job) / step_us(Job(steps=4)), rel=0.02)
+
+
+def test_a_device_that_is_slower_in_the_last_step_is_no_pause() -> None:
+    """All parts of the step take longer; of a pause one does."""
+    job = Job(steps=4, device=lambda rank, step: 1.5 if (rank, step) == (5, 3) else 1.0)
+    found = asked(job)
+    assert [(cause.kind, cause.ranks, cause.since) for cause in found.causes] == [("rank", (5,), 3)]
+    assert gain(found) == pytest.approx(step_us(job) / step_us(Job(steps=4)), rel=0.02)

@@ -6,7 +6,7 @@ their peers, the ranks of the same stage.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import sqrt
@@ -32,13 +32,16 @@ from stepscope.registers.levels import FEWEST_STEPS, JOB_GAIN_SIGMAS, LASTING_SI
 from stepscope.registers.policy.findings import WORTH_SHOWING
 from stepscope.registers.policy.job import (
     AS_SLOW,
+    FEWEST_PARTS,
     IN_EXPERTS,
     MOST_JOB_CAUSES,
     MOST_LATE_PEERS,
+    ORDINARY,
     REPLAY_SAVES_LEAST,
     SAME_SET,
     SHOWS,
     SLOW_IN_STEPS,
+    SLOW_THROUGHOUT,
     UNEVEN_STAGES,
     UNEVEN_TOKENS,
     WORTH_JITTER,
@@ -114,7 +117,7 @@ class _Search:
         while candidates and len(self.found) < MOST_JOB_CAUSES:
             left = [self._model.lengths(changed(self._ns, each.change)) for each in candidates]
             at = _best(candidates, [mean_ns(each) for each in left], mean_ns(self._left))
-            if not _is_worth(self._left, left[at], candidates[at].kind):
+            if not _is_worth(self._left, left[at], candidates[at]):
                 return
             best = candidates.pop(at)
             self._add(best, left[at])
@@ -131,7 +134,7 @@ class _Search:
         if best.kind == LINK:
             whole = pl.col("step").is_in(_steps_with_all_calls(self._model))
             alone, base = alone.filter(whole), base.filter(whole)
-        saved = _saved(base, alone)
+        saved = _saved(base, alone, best.since)
         self.found.append(Cause(best.kind, best.ranks, saved, best.facts, best.since))
         self._ns, self._left = changed(self._ns, best.change), left
 
@@ -191,19 +194,21 @@ def _micro_batches(model: JobModel) -> int | None:
     return int(counts.median() or 0) or None  # type: ignore[arg-type]
 
 
-def _is_worth(before: pl.DataFrame, after: pl.DataFrame, kind: str) -> bool:
+def _is_worth(before: pl.DataFrame, after: pl.DataFrame, candidate: _Candidate) -> bool:
     """Whether the gain is worth showing, and there in all steps alike; that of jitter is in some of them by its nature."""
-    low, mid, _ = _saved(before, after)
-    if kind == JITTER:
+    low, mid, _ = _saved(before, after, candidate.since)
+    if candidate.kind == JITTER:
         return mid >= WORTH_JITTER * mean_ns(before)
     return mid >= WORTH_SHOWING * mean_ns(before) and low > 0
 
 
-def _saved(before: pl.DataFrame, after: pl.DataFrame) -> tuple[float, float, float]:
-    """Of the mean step; the steps show how well it is known."""
+def _saved(before: pl.DataFrame, after: pl.DataFrame, since: int | None = None) -> tuple[float, float, float]:
+    """Of the mean step; the steps in which there is something to gain show how well it is known."""
     gains = [float(a - b) for a, b in zip(before["ns"], after["ns"], strict=True)]
     mid = mean(gains)
-    error = JOB_GAIN_SIGMAS * stdev(gains) / sqrt(len(gains)) if len(gains) > 1 else 0.0
+    late = [gain for gain, step in zip(gains, before["step"], strict=True) if since is None or step >= since]
+    spread = stdev(late) / sqrt(len(late)) if len(late) > 1 else 0.0
+    error = JOB_GAIN_SIGMAS * spread * len(late) / len(gains)
     return REPLAY_SAVES_LEAST * mid - error, mid, mid + error
 
 
@@ -237,11 +242,12 @@ def _stage_times(model: JobModel) -> dict[int, float]:
 def _slow_ranks(model: JobModel) -> Iterator[_Candidate]:
     """Those that take longer than their peers: the slowest alone, all that are about as slow, and those that hide it."""
     seen, done = _excess(model)
-    excess = _lasting(seen)
+    ending = _slow_at_the_end(model)
+    excess = _lasting(seen, ending)
     slow = _about_as_slow(excess)
     if not slow:
         return
-    hidden = _about_as_slow(_lasting(done))
+    hidden = _about_as_slow(_lasting(done, ending))
     sets = {tuple(slow[:1]), tuple(sorted(slow)), tuple(sorted({*slow, *hidden}))}
     fitting = [ranks for ranks in sets if len(ranks) == 1 or _is_minority(model, ranks)]
     for ranks in sorted(fitting, key=len, reverse=True):  # of experts that gain the same, all are named
@@ -254,7 +260,8 @@ def _slow_ranks(model: JobModel) -> Iterator[_Candidate]:
                 "longer_ns": _by_time(rows),
                 "hosts": sorted({model.hosts.get(r) or "" for r in ranks} - {""}),
             }
-            yield _Candidate(kind, ranks, change, facts, _onset(rows))
+            last = model.base["step"][-1] if set(ranks) <= ending else None
+            yield _Candidate(kind, ranks, change, facts, _onset(rows) or last)
 
 
 def _about_as_slow(excess: pl.DataFrame) -> list[int]:
@@ -264,9 +271,37 @@ def _about_as_slow(excess: pl.DataFrame) -> list[int]:
     return [rank for rank, ns in means.iter_rows() if ns >= AS_SLOW * most] if most > 0 else []
 
 
-def _lasting(excess: pl.DataFrame) -> pl.DataFrame:
-    """Of ranks that are slow in most steps, from some step on; one pause, however long, makes no slow rank."""
-    kept = [rows for rows in excess.partition_by("rank", maintain_order=True) if _is_lasting(rows)]
+def _slow_at_the_end(model: JobModel) -> set[int]:
+    """Ranks that compute longer in nearly all parts of the last step, and not before: no pause, but a device that has become slower."""
+    steps = model.base["step"].to_list()
+    if len(steps) < FEWEST_STEPS:
+        return set()
+    sums = model.work.group_by("stage", "step", "segment", "rank").agg(ns=pl.col("compute_ns").sum())
+    parts = sums.with_columns(usual=pl.col("ns").median().over("stage", "step", "segment")).filter(
+        pl.col("usual") > 0
+    )
+    whole = pl.col("ns").sum().over("rank", "step") / pl.col("usual").sum().over("rank", "step") - 1
+    parts = parts.with_columns(more=whole, is_slow=pl.col("ns") / pl.col("usual") - 1 >= AS_SLOW * whole)
+    rows = parts.group_by("rank", "step").agg(
+        pl.col("more").first(),
+        pl.len(),
+        slow=pl.col("usual").filter("is_slow").sum() / pl.col("usual").sum(),
+    )
+    last = pl.col("step") == steps[-1]
+    slow = rows.filter(
+        last, pl.col("more") >= ORDINARY, pl.col("slow") >= SLOW_THROUGHOUT, pl.col("len") >= FEWEST_PARTS
+    )
+    before = rows.filter(~last, pl.col("more") >= ORDINARY)
+    return set(slow["rank"].to_list()) - set(before["rank"].to_list())
+
+
+def _lasting(excess: pl.DataFrame, ending: Collection[int]) -> pl.DataFrame:
+    """Of ranks that are slow in most steps, from some step on, or at the end; one pause, however long, makes no slow rank."""
+    kept = [
+        rows
+        for (rank,), rows in excess.partition_by("rank", maintain_order=True, as_dict=True).items()
+        if rank in ending or _is_lasting(rows)
+    ]
     return pl.concat(kept) if kept else excess.clear()
 
 

@@ -76,6 +76,18 @@ SLOW_IN_STEPS = policy(
     unit="share of the steps",
     why="in which a slow rank is slow, from the step on in which it became so: less is jitter",
 )
+SLOW_THROUGHOUT = policy(
+    "SLOW_THROUGHOUT",
+    0.75,
+    unit="share of the work of a step",
+    why="in parts that are slow, for a device to be slower and not to have paused: a pause is in one part",
+)
+FEWEST_PARTS = policy(
+    "FEWEST_PARTS",
+    4,
+    unit="parts of a step",
+    why="of fewer, most can be slow because of one pause",
+)
 UNEVEN_STAGES = policy(
     "UNEVEN_STAGES",
     0.05,

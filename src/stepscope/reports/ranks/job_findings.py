@@ -155,7 +155,7 @@ def _find_bubble(job: Job) -> Finding | None:
             "by_imbalance": bubble.by_imbalance,
             "speedups": {
                 str(times * count_now): speedup(step_ns, bubble.by_schedule * step_ns * (1 - 1 / times))
-                for times in (2, 4, 8)
+                for times in (2, 3, 4, 8)
                 if count_now
             },
         },
