@@ -146,3 +146,10 @@ def test_a_device_that_is_slower_in_the_last_step_is_no_pause() -> None:
     found = asked(job)
     assert [(cause.kind, cause.ranks, cause.since) for cause in found.causes] == [("rank", (5,), 3)]
     assert gain(found) == pytest.approx(step_us(job) / step_us(Job(steps=4)), rel=0.02)
+
+
+def test_only_what_the_schedule_explains_is_its_bubble() -> None:
+    """Transfers between stages are waited for as well, and more micro-batches change nothing about them."""
+    bubble = asked(Job(micro_batches=12, forward=60.0)).bubble
+    assert bubble is not None and bubble.share > 0.25
+    assert bubble.even_share == pytest.approx(3 / (12 + 3))

@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 
 from stepscope.reports.build import report
-from stepscope.reports.model.job import Job as Told
-from stepscope.reports.model.job import PipelineBubble, Role
-from stepscope.reports.ranks.job_findings import with_job
 from stepscope.reports.report import Report
 from tests.builders.jobs.parallel_job import Job, step_us, write
 
@@ -97,16 +94,3 @@ def test_one_rank_that_pauses_again_and_again_is_named(tmp_path: Path) -> None:
     made = report_of(replicas(lambda rank, step: 2.0 if rank == 5 and step % 2 else 1.0, steps=8), tmp_path)
     first = made.findings[0]
     assert (first.code, first.evidence["rank"], first.evidence["kind"]) == ("straggler", 5, "sometimes")
-
-
-@pytest.mark.parametrize(("micro_batches", "is_found"), [(12, False), (4, True), (None, True)])
-def test_only_what_the_schedule_explains_is_its_bubble(micro_batches: int | None, is_found: bool) -> None:
-    """Four stages idle for 20 % of the step with 12 micro-batches: the rest of 26 % are transfers, and not changed by more of them."""
-    job = Told(
-        roles=[Role(stage=stage, ranks=[stage]) for stage in range(4)],
-        recorded_ns=1_000_000,
-        replayed_ns=1_000_000,
-        is_replayed=True,
-        bubble=PipelineBubble(share=0.26, by_schedule=0.26, by_imbalance=0.0, micro_batches=micro_batches),
-    )
-    assert [finding.code for finding in with_job([], job, 1_000_000)] == ["pipeline-bubble"] * is_found

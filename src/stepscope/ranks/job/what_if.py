@@ -74,7 +74,7 @@ class _Candidate:
 
 @dataclass(frozen=True)
 class Bubble:
-    """Shares of the mean step in which ranks of a pipeline have nothing to do: in all, and with stages that are even."""
+    """Shares of the mean step in which ranks of a pipeline have nothing to do: in all, and by the schedule, with stages that are even."""
 
     share: float
     even_share: float
@@ -161,7 +161,16 @@ def _bubble(model: JobModel, rest: pl.Series, is_even: bool) -> Bubble | None:
         return None
     even = rest if is_even else _evened(model, rest)
     share = _idle_share(model, model.nodes["ns"], mean_ns(model.base))
-    return Bubble(share, _idle_share(model, even, mean_ns(model.lengths(even))), _micro_batches(model))
+    left, count = _idle_share(model, even, mean_ns(model.lengths(even))), _micro_batches(model)
+    return Bubble(share, min(left, _most_by_schedule(model.roles.stages, count)), count)
+
+
+def _most_by_schedule(stages: int, micro_batches: int | None) -> float:
+    """p stages idle for p − 1 of m + p − 1 micro-batches, or less with a better schedule.
+
+    What is beyond that are transfers between stages and ranks that vary: more micro-batches change nothing about those.
+    """
+    return 1.0 if micro_batches is None else (stages - 1) / (micro_batches + stages - 1)
 
 
 def _transfers_ns(model: JobModel, ns: pl.Series) -> float:

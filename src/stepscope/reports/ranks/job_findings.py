@@ -13,7 +13,7 @@ from stepscope.ranks.job.roles import EXPERT, PIPELINE, TENSOR
 from stepscope.ranks.job.what_if import EXPERTS, JITTER, LINK, STAGES
 from stepscope.registers.policy.findings import COLLECTIVE_LEFT_MOST
 from stepscope.registers.policy.job import BUBBLE_CERTAINTY, HIDING_CERTAINTY, WORTH_A_BUBBLE
-from stepscope.reports.model.job import Job, JobCause, PipelineBubble
+from stepscope.reports.model.job import Job, JobCause
 from stepscope.reports.ranks.job import speedup
 from stepscope.reports.ranks.straggler_finding import without
 from stepscope.units import duration
@@ -137,13 +137,15 @@ def _say_jitter(job: Job, cause: JobCause) -> str:
 def _find_bubble(job: Job) -> Finding | None:
     """Half of it goes with twice as many micro-batches."""
     bubble, step_ns = job.bubble, job.replayed_ns
-    if bubble is None or not step_ns or _idle_by_schedule(bubble, len(job.roles)) < WORTH_A_BUBBLE:
+    if bubble is None or not step_ns or bubble.by_schedule < WORTH_A_BUBBLE:
         return None
     saves = round(bubble.by_schedule * step_ns / 2)
     count_now = bubble.micro_batches or 0
     count = f" with {bubble.micro_batches} micro-batches" if bubble.micro_batches else ""
     uneven = (
-        f", and another {bubble.by_imbalance:.0%} by what is uneven" if bubble.by_imbalance >= 0.01 else ""
+        f", and another {bubble.by_imbalance:.0%} by what is uneven, and by transfers"
+        if bubble.by_imbalance >= 0.01
+        else ""
     )
     found = BUBBLE.finding(
         detail=f"{len(job.roles)} stages{count} leave the mean rank idle for {bubble.by_schedule:.0%} of the step by the schedule{uneven}.",
@@ -167,15 +169,6 @@ def _find_bubble(job: Job) -> Finding | None:
     if job.causes:
         found.class_ = "advice"  # what is broken comes first
     return found
-
-
-def _idle_by_schedule(bubble: PipelineBubble, stages: int) -> float:
-    """The share that the schedule alone explains: p stages idle for p − 1 of m + p − 1 micro-batches, or less with a better schedule.
-
-    What is beyond that are transfers between stages and ranks that vary; more micro-batches change nothing about those.
-    """
-    count = bubble.micro_batches
-    return bubble.by_schedule if not count else min(bubble.by_schedule, (stages - 1) / (count + stages - 1))
 
 
 STAGES_RULE: Rule[Job] = Rule(
