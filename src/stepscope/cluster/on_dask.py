@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from stepscope.cluster.place import Progress, tree
-from stepscope.cluster.work import Answer, Task, travelling
+from stepscope.cluster.work import Answer, Task, stay, travelling
 from stepscope.errors import StepscopeError
 
 if TYPE_CHECKING:
@@ -51,7 +51,14 @@ class OnDask:
             future if future.key in self._told else self._alone(function, task)
             for task, future in zip(tasks, futures, strict=True)
         ]
-        return [self._held(function, *each) for each in zip(tasks, kept, strict=True)]
+        lean = [each if isinstance(each, Answer) else self._lean(each) for each in kept]
+        return [self._held(function, *each) for each in zip(tasks, lean, strict=True)]
+
+    def _lean(self, kept: Any) -> Any:
+        """What later stages want of it: workers need not hold what has come here already."""
+        lean = self._later(stay, kept)
+        self._told[lean.key] = self._told.pop(kept.key)
+        return lean
 
     def _submitted(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         return [self._client.submit(function, each, retries=RETRIES, pure=False) for each in items]
@@ -79,7 +86,7 @@ class OnDask:
             return kept
         [again] = self._submitted(function, [task])
         self._told[again.key] = self._told.pop(kept.key)
-        return again
+        return self._lean(again)
 
     def answers(self, kept: Sequence[Any]) -> list[Answer]:
         """They have come already."""

@@ -111,19 +111,18 @@ def _with_calls(answer: Answer) -> Answer:
 def light(trace: Trace) -> Trace:
     """A trace with the facts of the whole, and one event for each track and each end of the recording."""
     events = trace.events
-    end = pl.col("start_ns") + pl.col("dur_ns")
-    long = events.filter(pl.col("dur_ns") > 0)
-    kept = pl.concat(
-        [
-            events.unique("track", keep="first", maintain_order=True),
-            events.filter(pl.col("start_ns") == pl.col("start_ns").min()).head(1),
-            events.filter(end == end.max()).head(1),
-            long.filter(pl.col("start_ns") == pl.col("start_ns").min()).head(1),
-            long.filter(end == end.max()).head(1),
-        ]
-    )
+    start, end = events["start_ns"], events["start_ns"] + events["dur_ns"]
+    lasts = events["dur_ns"] > 0
+    rows = [*events.with_row_index("row").unique("track", keep="first", maintain_order=True)["row"]]
+    for of in (start.is_not_null(), lasts):
+        rows += [_first_row(start, of, start.filter(of).min()), _first_row(end, of, end.filter(of).max())]
+    kept = events[[row for row in rows if row is not None]]
     tables = {name: trace.tables[name] for name in ("tracks", "traces", "problems")}
     return Trace({**tables, "events": kept})
+
+
+def _first_row(values: pl.Series, among: pl.Series, value: Any) -> int | None:
+    return (among & (values == value)).arg_max() if value is not None else None
 
 
 def travelling(answer: Answer) -> Answer:
@@ -133,7 +132,8 @@ def travelling(answer: Answer) -> Answer:
 
 def stay(answer: Answer) -> Answer:
     """What is handed to later stages, where it is handed at all."""
-    return replace(answer, light=None, found=None, look=None, more=None)
+    calls = None if answer.calls is None else replace(answer.calls, course=None)
+    return replace(answer, light=None, found=None, look=None, more=None, calls=calls)
 
 
 def meet_at(answer: Answer, plan: Plan) -> pl.DataFrame:

@@ -8,10 +8,13 @@ from dataclasses import replace
 import polars as pl
 
 from stepscope.ranks.job.answers import JobAnswers
-from stepscope.ranks.job.what_if import RANK, Cause
+from stepscope.ranks.job.changes import as_peers, changed
+from stepscope.ranks.job.model import mean_ns
+from stepscope.ranks.job.what_if import JITTER, RANK, Cause
 from stepscope.ranks.stragglers.causes import Behind
 from stepscope.ranks.stragglers.find import ALWAYS, SOMETIMES, UNCLEAR, Straggler
 from stepscope.registers.levels import FEWEST_STEPS
+from stepscope.registers.policy.job import SAME_GAIN
 
 
 def straggler_by_role(
@@ -53,20 +56,38 @@ def straggler_by_role(
 
 
 def by_replay(found: Straggler | None, job: JobAnswers | None, on_host: bool) -> Straggler | None:
-    """The straggler with what the replay of the job says of it: from which step on, and what it costs.
+    """The straggler with what the replay of the job says of it: which ranks, from which step on, and what they cost.
 
-    Where hosts communicate, arrivals show the cost better: their processes share cores, and a replay does not know that.
+    None where it is one of many ranks that vary, which is a finding of its own. Where hosts communicate, arrivals show ranks and costs
+    better: their processes share cores, and a replay does not know that.
     """
     if found is None or job is None:
         return found
     cause = next((each for each in job.causes if each.kind == RANK and found.rank in each.ranks), None)
     if cause is None:
-        return found
+        return None if not on_host and _is_jitter(found, job) else found
     found = replace(found, since=cause.since)
-    saved = max(0, round(cause.saves_ns[1]))
-    if on_host or not job.replayed_ns or not set(found.ranks) <= set(cause.ranks):
+    if on_host or not job.replayed_ns:
         return found
-    return replace(found, late_ns=saved * found.steps, late_ns_per_step=saved, share=saved / job.replayed_ns)
+    saved = max(0, round(cause.saves_ns[1]))
+    return replace(
+        found,
+        ranks=tuple(sorted(cause.ranks)),
+        late_ns=saved * found.steps,
+        late_ns_per_step=saved,
+        share=saved / job.replayed_ns,
+    )
+
+
+def _is_jitter(found: Straggler, job: JobAnswers) -> bool:
+    """Whether ranks vary by more than this one does: it is late now and then, and without it the job gains only a part."""
+    jitter = next((each for each in job.causes if each.kind == JITTER), None)
+    if jitter is None or job.model is None or found.kind != SOMETIMES:
+        return False
+    if len(found.ranks) > 1:  # in turn
+        return True
+    left = job.model.lengths(changed(job.model.nodes["ns"], as_peers(job.model, found.ranks)))
+    return job.replayed_ns - mean_ns(left) < SAME_GAIN * jitter.saves_ns[1]
 
 
 def _peers(job: JobAnswers, cause: Cause, worst: int) -> list[int]:

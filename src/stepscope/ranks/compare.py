@@ -39,7 +39,7 @@ from stepscope.ranks.clocks.offsets import ANCHORS, Clock, anchors, fit_clocks
 from stepscope.ranks.clocks.shared import Machine
 from stepscope.ranks.job.answers import JobAnswers, answers
 from stepscope.ranks.job.course import Course
-from stepscope.ranks.job.what_if import EXPERTS
+from stepscope.ranks.job.what_if import EXPERTS, RANK
 from stepscope.ranks.meetings import OPERATION, Group, Met, groups_of, reduce_meetings
 from stepscope.ranks.stragglers.find import Straggler, straggler
 from stepscope.ranks.stragglers.kernel_work import calls_more, computes_on_more, ratios
@@ -132,9 +132,11 @@ def calls_of(
     drift: float = 0.0,
     machine: Machine | None = None,
     course: Course | None = None,
+    keys: pl.DataFrame | None = None,
 ) -> Calls:
-    """The rank's calls, moved to common time by what was recorded of its clock."""
-    rows = keyed(calls, rank, shift_ns)
+    """The rank's calls, moved to common time by what was recorded of its clock; `keys` as of `keyed`, where they are known already."""
+    rows = keyed(calls, rank) if keys is None else keys
+    rows = rows.with_columns(pl.col("start_ns") + shift_ns)
     if drift and len(rows):
         first = pl.col("start_ns") - pl.col("start_ns").min()
         rows = rows.with_columns(
@@ -236,7 +238,10 @@ def compared(
         # Stages do different work at different times: only ranks of one stage can be compared.
         waited_for = straggler_by_role(job, steps, parts, clocks_mhz, did)
     elif met.count and not _of_experts(job):  # a rank that shares no collective keeps none waiting
-        waited_for = by_replay(straggler(late, steps, parts, clocks_mhz, did), job, on_host(parts))
+        hosts_meet = on_host(parts)
+        waited_for = by_replay(straggler(late, steps, parts, clocks_mhz, did), job, hosts_meet)
+        if waited_for is None and job is not None and not hosts_meet and _became_slow(job):
+            waited_for = straggler_by_role(job, steps, parts, clocks_mhz, did)
     if waited_for is not None:
         kernels = pl.concat([each.pace.kernels for each in looks])
         waited_for = replace(waited_for, kernels=ratios(kernels, waited_for.rank))
@@ -266,6 +271,11 @@ def _late_by_role(
         lateness(*(table.filter(pl.col("rank").is_in(ranks)) for table in (steps, parts, margins)))
         for ranks in stages.values()
     )
+
+
+def _became_slow(job: JobAnswers) -> bool:
+    """Whether ranks are slow from some step on, which waits alone do not show if there are few such steps."""
+    return any(cause.kind == RANK and cause.since is not None for cause in job.causes)
 
 
 def _of_experts(job: JobAnswers | None) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+_SHORT = 100_000  # rows up to which columns one by one are faster than side by side
 Schema = Mapping[str, pl.DataType | type[pl.DataType]]
 
 
@@ -62,6 +63,13 @@ def take(values: pl.Series, at: pl.Series) -> pl.Series:
     # Polars cannot tell from nulls alone whether other numbers than its own row numbers are negative.
     is_known = at.dtype == pl.UInt32 or at.null_count() < len(at)
     return values[at] if is_known else values.gather(at)
+
+
+def kept(frame: pl.DataFrame, mask: pl.Series) -> pl.DataFrame:
+    """The rows where the mask is true: `filter` without its query, which costs more than a short frame does."""
+    if len(frame) > _SHORT:
+        return frame.filter(mask)
+    return pl.DataFrame([column.filter(mask) for column in frame.get_columns()])
 
 
 def filled(mask: pl.Series) -> pl.Series:

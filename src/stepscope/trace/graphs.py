@@ -18,6 +18,8 @@ from typing import cast
 import polars as pl
 
 from stepscope.registers.policy.graphs import GRAPH_ALIKE, GRAPH_LONGEST
+from stepscope.trace.columns import repeated
+from stepscope.trace.judged_texts import contains
 from stepscope.trace.lookup import distinct, rows_by_event
 from stepscope.trace.schema import Columns, Text
 from stepscope.trace.scopes import ancestors
@@ -79,9 +81,10 @@ def captured_calls(trace: Trace) -> pl.Series:
 def _captured(trace: Trace) -> Iterator[list[int]]:
     """The calls of each capture, in order."""
     events = trace.events
-    begins, ends = (events.filter(_are(events, pattern)) for pattern in (_BEGINS, _ENDS))
-    if begins.is_empty() or ends.is_empty():
+    starting, ending = (_are(events, pattern) for pattern in (_BEGINS, _ENDS))
+    if not starting.any() or not ending.any():
         return
+    begins, ends = events.filter(starting), events.filter(ending)
     # Other threads take part (a backward pass runs on its own), and others still launch real work meanwhile.
     launched = trace.links.filter(pl.col("why") == "launch")["from"]
     calls = (
@@ -206,9 +209,9 @@ def _row(capture: Capture, node: int, event: int) -> Iterator[dict[str, object]]
 
 def _are(events: pl.DataFrame, pattern: str) -> pl.Series:
     names = distinct(events["name"])
-    wanted = names.filter(names.cast(pl.String).str.contains(pattern))
+    wanted = names.filter(contains(names.cast(pl.String), pattern))
     if wanted.is_empty():
-        return pl.repeat(False, len(events), dtype=pl.Boolean, eager=True)
+        return repeated(False, len(events), pl.Boolean)
     return (events["name"].is_in(wanted.implode()) & (events["kind"] == "runtime")).fill_null(False)
 
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.trace.judged_texts import MOST_ASKED, Judged
 from stepscope.trace.lookup import by_name, distinct
 from stepscope.trace.schema import Role
 
+_known: Judged[str | None] = Judged()
 # The first rule that matches decides. Each name is judged once, however often it occurs.
 _RULES: tuple[tuple[str, str], ...] = (
     ("step", r"^ProfilerStep#\d+$"),
@@ -43,15 +45,28 @@ _RULES: tuple[tuple[str, str], ...] = (
 )
 
 
-def roles(names: pl.Series, given: pl.Series | None = None) -> pl.Series:
-    """The role of each event by its name; a role that the reader gave wins."""
-    unique = distinct(names)
-    text = pl.col("name").cast(pl.String)
+def _remembered(texts: pl.Series) -> pl.Series:
+    if len(texts) > MOST_ASKED:
+        return _judged(texts)
+    found = _known.ask(texts.to_list(), lambda fresh: _judged(texts.gather(fresh)).to_list())
+    return pl.Series(found, dtype=Role)
+
+
+def _judged(texts: pl.Series) -> pl.Series:
+    text = pl.col("name")
     judged: Any = pl.when(False).then(pl.lit(None, dtype=Role))
     for role, pattern in _RULES:
         judged = judged.when(text.str.contains(pattern)).then(pl.lit(role, dtype=Role))
-    table = unique.to_frame("name").with_columns(role=judged.otherwise(None)).drop_nulls("role")
-    found = by_name(names, table["name"], table["role"])
+    found: pl.Series = texts.to_frame("name").select(judged.otherwise(None)).to_series()
+    return found
+
+
+def roles(names: pl.Series, given: pl.Series | None = None) -> pl.Series:
+    """The role of each event by its name; a role that the reader gave wins."""
+    unique = distinct(names)
+    role = _remembered(unique.cast(pl.String))
+    known = role.is_not_null()
+    found = by_name(names, unique.filter(known), role.filter(known))
     if given is None:
         return found
     rows = given.is_not_null().arg_true()

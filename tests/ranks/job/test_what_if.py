@@ -130,3 +130,26 @@ def test_transfers_are_what_is_left_of_communication_without_waiting() -> None:
     healthy, found = asked(Job()), asked(slow)
     assert healthy.transfers_ns is not None and found.transfers_ns is not None
     assert found.transfers_ns == pytest.approx(healthy.transfers_ns, rel=0.2)
+
+
+def test_pauses_in_some_steps_are_jitter() -> None:
+    """Steps without one gain nothing: the gain differs from step to step by its nature."""
+    job = Job(steps=4, device=lambda rank, step: 2.0 if (rank, step) == (5, 1) else 1.0)
+    found = asked(job)
+    assert [cause.kind for cause in found.causes] == ["jitter"]
+    assert gain(found) == pytest.approx(step_us(job) / step_us(Job(steps=4)), rel=0.02)
+
+
+def test_a_device_that_is_slower_in_the_last_step_is_no_pause() -> None:
+    """All parts of the step take longer; of a pause one does."""
+    job = Job(steps=4, device=lambda rank, step: 1.5 if (rank, step) == (5, 3) else 1.0)
+    found = asked(job)
+    assert [(cause.kind, cause.ranks, cause.since) for cause in found.causes] == [("rank", (5,), 3)]
+    assert gain(found) == pytest.approx(step_us(job) / step_us(Job(steps=4)), rel=0.02)
+
+
+def test_only_what_the_schedule_explains_is_its_bubble() -> None:
+    """Transfers between stages are waited for as well, and more micro-batches change nothing about them."""
+    bubble = asked(Job(micro_batches=12, forward=60.0)).bubble
+    assert bubble is not None and bubble.share > 0.25
+    assert bubble.even_share == pytest.approx(3 / (12 + 3))

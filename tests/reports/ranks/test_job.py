@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,30 @@ def test_findings_of_one_rank_promise_what_the_job_gains(tmp_path: Path) -> None
     found = next((finding for finding in made.findings if finding.code == "input-bound"), None)
     assert found is not None and found.evidence["rank_speedup"] > 1.04
     assert found.speedup.mid < 1.01
+
+
+def replicas(device: Callable[[int, int], float], tensor: int = 1, steps: int = 6) -> Job:
+    return Job(tensor=tensor, stages=1, replicas=8 // tensor, micro_batches=2, steps=steps, device=device)
+
+
+def test_a_machine_that_slows_down_is_named_as_a_whole(tmp_path: Path) -> None:
+    """Without stages, arrivals alone name those two of its ranks that happen to come last."""
+    made = report_of(
+        replicas(lambda rank, step: 1.5 + rank / 100 if 4 <= rank < 7 and step >= 3 else 1.0, tensor=2),
+        tmp_path,
+    )
+    assert made.collectives.straggler is not None
+    assert (made.collectives.straggler.ranks, made.collectives.straggler.since) == ([4, 5, 6], 3)
+
+
+def test_ranks_that_pause_in_turn_are_no_stragglers(tmp_path: Path) -> None:
+    paused = {(2, 1), (5, 3)}
+    made = report_of(replicas(lambda rank, step: 2.0 if (rank, step) in paused else 1.0), tmp_path)
+    assert made.findings[0].code == "rank-jitter"
+    assert made.collectives.straggler is None
+
+
+def test_one_rank_that_pauses_again_and_again_is_named(tmp_path: Path) -> None:
+    made = report_of(replicas(lambda rank, step: 2.0 if rank == 5 and step % 2 else 1.0, steps=8), tmp_path)
+    first = made.findings[0]
+    assert (first.code, first.evidence["rank"], first.evidence["kind"]) == ("straggler", 5, "sometimes")

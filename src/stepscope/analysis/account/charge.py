@@ -8,11 +8,12 @@ did; else the annotation around it; else nothing is known, and the event that fo
 from __future__ import annotations
 
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import polars as pl
 
 from stepscope.analysis.account.host_timeline import Timeline, cut_by, host_timeline, main_track
-from stepscope.analysis.host.causes import host_causes
+from stepscope.analysis.host.causes import host_causes, same_host
 from stepscope.analysis.host.names import COMPUTE_THREAD, INPUT_THREAD
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import part
@@ -32,6 +33,9 @@ _RANK = {
 COLUMNS = ["gap", "start_ns", "end_ns", "part", "named_by", "detail", "thread"]
 
 
+_known: WeakKeyDictionary[Trace, dict[bool, tuple[Timeline, Timeline]]] = WeakKeyDictionary()
+
+
 class Charger:
     """Charges spans of host time, with what that needs of the trace computed once."""
 
@@ -45,11 +49,23 @@ class Charger:
         # Without a device, what looks like a wait for it is a wait for the threads that compute.
         waits = waits | self.causes["waits"] if host_only else waits
         self.acts = self.causes["acts"] & ~waits
-        self.timeline = Timeline(trace, self.acts | waits)
-        self.contexts = Timeline(trace, ~self.acts & self.causes["cause"].is_not_null())
+        self.timeline, self.contexts = self._timelines(waits)
+
+    def _timelines(self, waits: pl.Series) -> tuple[Timeline, Timeline]:
+        """What threads do or wait for, and what is around that; of one trace the same for all that ask."""
+        source = same_host(self.trace)
+        known = _known.setdefault(source, {})
+        if self.host_only not in known:
+            context = ~self.acts & self.causes["cause"].is_not_null()
+            known[self.host_only] = Timeline(source, self.acts | waits), Timeline(source, context)
+        return known[self.host_only]
 
     def charge(self, spans: pl.DataFrame) -> pl.DataFrame:
         """The spans (gap, start_ns, end_ns, track) in pieces with part, named_by, detail and thread."""
+        return self._with_names(_merged(self.pieces(spans)))
+
+    def pieces(self, spans: pl.DataFrame) -> pl.DataFrame:
+        """The same in smaller pieces, of which some have no name: enough where only parts count."""
         spans, computed = self._computed(spans)
         pieces = self.timeline.cut(spans)
         acting = filled(take(self.acts, pieces["event"]))
@@ -69,7 +85,7 @@ class Charger:
             self._came_next(silent.filter(short), "dispatch"),
             self._in_context(silent.filter(~short)),
         ]
-        return self._with_names(_merged(pl.concat(found)))
+        return pl.concat(found)
 
     def _computed(self, spans: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Without a device, the threads on which programs and graphs run are one: they come first."""

@@ -67,6 +67,8 @@ def _with_launch(trace: Trace, work: pl.DataFrame, gaps: pl.DataFrame, main: int
 
 def _in_program(trace: Trace, work: pl.DataFrame, gaps: pl.DataFrame) -> pl.Series:
     """Gaps inside a compiled program that the device runs by itself."""
+    if not (trace.events["kind"] == "module").any():
+        return repeated(False, len(gaps), pl.Boolean)
     tracks = trace.tracks.sort("id")
     mine = tracks.filter(pl.col("device").is_in(take(tracks["device"], work["track"].unique()).implode()))[
         "id"

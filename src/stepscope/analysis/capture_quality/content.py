@@ -47,7 +47,10 @@ def _two_workers(trace: Trace) -> Iterator[Problem]:
     """Several processes mark steps of their own, and the reader did not say so already."""
     if "two-workers" in trace.problems["code"]:
         return
-    marking = trace.events.filter(pl.col("role") == "step")["track"].unique()
+    marking = trace.events["track"].filter(trace.events["role"] == "step")
+    if marking.n_unique() < 2:
+        return
+    marking = marking.unique()
     hosts = trace.tracks.filter((pl.col("what") == "host") & pl.col("id").is_in(marking.implode()))
     processes = hosts["pid"].drop_nulls().unique().sort().to_list()
     if len(processes) > 1:

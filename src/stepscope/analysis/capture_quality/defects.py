@@ -16,8 +16,11 @@ from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.xla.damage import program_problems
 from stepscope.registers.calibration.launches import HOST_DEVICE_CLOCK_NS
 from stepscope.registers.policy.capture import DEFECT_SHOWN, DEFECT_WARNS
-from stepscope.trace.frames import take
+from stepscope.trace.columns import repeated
+from stepscope.trace.frames import kept, take, take_smallest
 from stepscope.trace.graphs import captured_calls
+from stepscope.trace.judged_texts import contains
+from stepscope.trace.lookup import are_named
 from stepscope.trace.problems import Problem, problem
 from stepscope.trace.snapshot import is_snapshot
 from stepscope.trace.trace import Trace
@@ -52,15 +55,16 @@ def _launches(trace: Trace) -> Iterator[Problem]:
     """Launches whose kernels are missing, while other kernels are there. In a file of several ranks their ids collide."""
     if trace.kernels.is_empty() or "two-workers" in trace.problems["code"]:
         return
-    names = trace.events["name"].unique().drop_nulls()
-    launching = names.filter(names.cast(pl.String).str.contains(_LAUNCHES))
-    calls = trace.events.filter((pl.col("kind") == "runtime") & pl.col("name").is_in(launching.implode()))
-    calls = calls.filter(~pl.col("id").is_in(captured_calls(trace).implode()))
-    answered = trace.links.filter(pl.col("why") == "launch")["from"].unique()
+    events = trace.events
+    launching = are_named(events["name"], lambda names: contains(names, _LAUNCHES))
+    calls, captured = events["id"].filter(launching & (events["kind"] == "runtime")), captured_calls(trace)
+    if len(captured):
+        calls = calls.filter(~calls.is_in(captured.implode()))
     if not _links_kernels(trace):
         yield from _unlinked(trace, calls)
         return
-    lost = len(calls) - int(calls["id"].is_in(answered.implode()).sum())
+    launches = trace.links["from"].filter(trace.links["why"] == "launch")
+    lost = len(calls) - _count_among(calls, launches, len(events))
     if len(calls) and lost >= DEFECT_SHOWN * len(calls):
         yield problem(
             "launches-without-work",
@@ -71,11 +75,17 @@ def _launches(trace: Trace) -> Iterator[Problem]:
 
 
 def _links_kernels(trace: Trace) -> bool:
-    launched = trace.links.filter(pl.col("why") == "launch")["to"]
-    return bool(trace.kernels["event"].is_in(launched.implode()).any())
+    launched = trace.links["to"].filter(trace.links["why"] == "launch")
+    return _count_among(trace.kernels["event"], launched, len(trace.events)) > 0
 
 
-def _unlinked(trace: Trace, calls: pl.DataFrame) -> Iterator[Problem]:
+def _count_among(events: pl.Series, some: pl.Series, count: int) -> int:
+    """How many of these are among some of all `count` events."""
+    among = repeated(False, count, pl.Boolean).scatter(some, True)
+    return int(take(among, events).sum())
+
+
+def _unlinked(trace: Trace, calls: pl.Series) -> Iterator[Problem]:
     """Calls and kernels are both there, and the recorder wrote nothing that connects them."""
     if calls.is_empty():
         return
@@ -89,11 +99,12 @@ def _unlinked(trace: Trace, calls: pl.DataFrame) -> Iterator[Problem]:
 
 def _unlaunched(trace: Trace) -> Iterator[Problem]:
     """Kernels of which no call is known, while it is known of others."""
-    launched = trace.links.filter(pl.col("why") == "launch")["to"].unique()
-    known = take(trace.events["start_ns"], launched)
+    events = trace.events
+    launched = trace.links["to"].filter(trace.links["why"] == "launch")
+    known = take(events["start_ns"], launched)
     # What runs before the first launched kernel was launched before the recording: every recording begins so.
-    kernels = trace.events.filter(pl.col("kind") == "kernel", pl.col("start_ns") >= (known.min() or 0))
-    lost = len(kernels) - int(kernels["id"].is_in(launched.implode()).sum())
+    kernels = events["id"].filter((events["kind"] == "kernel") & (events["start_ns"] >= take_smallest(known)))
+    lost = len(kernels) - _count_among(kernels, launched, len(events))
     if len(launched) and len(kernels) and lost >= DEFECT_SHOWN * len(kernels):
         yield problem(
             "work-without-launch",
@@ -105,7 +116,7 @@ def _unlaunched(trace: Trace) -> Iterator[Problem]:
 
 def _clocks(trace: Trace) -> Iterator[Problem]:
     """Work that begins before its launch by more than rounding."""
-    links = trace.links.filter(pl.col("why") == "launch")
+    links = kept(trace.links[["from", "to"]], trace.links["why"] == "launch")
     start = trace.events["start_ns"]
     early = take(start, links["from"]) - take(start, links["to"])
     wrong = early.filter(early > HOST_DEVICE_CLOCK_NS)

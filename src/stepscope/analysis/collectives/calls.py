@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 import msgspec
@@ -11,9 +12,11 @@ import polars as pl
 
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.collectives.device_tensors_on_host import held
-from stepscope.analysis.collectives.xla_programs import program_facts
+from stepscope.analysis.collectives.xla_programs import FACTS, program_facts
 from stepscope.analysis.collectives.xla_runs import program_runs
-from stepscope.trace.frames import conform, take
+from stepscope.trace.columns import repeated
+from stepscope.trace.frames import conform, filled, kept, take
+from stepscope.trace.lookup import rows_by_event
 from stepscope.trace.trace import Trace
 
 CALLS = {
@@ -86,6 +89,9 @@ _FOUND = (
     pl.lit(None, dtype=pl.Int64).alias("run"),
 )
 _STARTS, _ENDS = r"-start([.\d]|$)", r"-done([.\d]|$)"
+_INPUTS = {"event": pl.UInt32, "elements": pl.Int64, "input": pl.String}
+_TEXTS = ("name", "dtype", "group", "group_ranks")
+_WRITTEN = (*_TEXTS, "bytes", "group_size", "sequence", "peer")
 _NAMED = ("name", "group", "group_size", "group_ranks", "sequence", "peer")
 # What the code of a compiled program says about collectives.
 _PROGRAM = {
@@ -133,14 +139,23 @@ def operation(name: str) -> str | None:
 
 
 def _inside(trace: Trace, events: pl.DataFrame) -> pl.DataFrame:
-    return events.filter(pl.col("step").is_not_null()) if trace.events["step"].count() else events
+    if not trace.events["step"].count() or not events["step"].null_count():
+        return events
+    return kept(events, events["step"].is_not_null())
 
 
 def _device_calls(trace: Trace) -> pl.DataFrame:
     """event, raw name, start_ns, dur_ns, step, run of its program, op that launched it."""
-    kernels = trace.events.filter((pl.col("kind") == "kernel") & (pl.col("role") == "collective"))
+    found = _collectives(trace)
+    kernels = kept(found, found["kind"] == "kernel")
     rows = _whole(_inside(trace, kernels)).select(*_FOUND)
-    return rows.join(trace.kernels.select("event", "op"), on="event", how="left", maintain_order="left")
+    at = take(rows_by_event(trace.kernels["event"], len(trace.events)), rows["event"])
+    return rows.hstack([take(trace.kernels["op"], at).alias("op")])
+
+
+def _collectives(trace: Trace) -> pl.DataFrame:
+    """Events that are collectives by their names."""
+    return kept(trace.events, filled(trace.events["role"] == "collective"))
 
 
 def _whole(events: pl.DataFrame) -> pl.DataFrame:
@@ -148,10 +163,12 @@ def _whole(events: pl.DataFrame) -> pl.DataFrame:
 
     They are paired in order. Where a line of its own shows what runs meanwhile, that is the call.
     """
-    name = pl.col("name").cast(pl.String)
-    starts, ends = events.filter(name.str.contains(_STARTS)), events.filter(name.str.contains(_ENDS))
-    if starts.is_empty() or ends.is_empty():
+    texts = events["name"].cast(pl.String)
+    starting, ending = (texts.str.contains(pattern) for pattern in (_STARTS, _ENDS))
+    if not starting.any() or not ending.any():
         return events
+    name = pl.col("name").cast(pl.String)
+    starts, ends = events.filter(starting), events.filter(ending)
     what = pl.concat_str(
         name.str.replace(r"-(start|done).*$", ""), pl.col("track").cast(pl.String), separator=" "
     )
@@ -189,34 +206,25 @@ def _host_ops(trace: Trace) -> pl.DataFrame:
 
 
 def _on_host(trace: Trace, pattern: str) -> pl.DataFrame:
-    threads = trace.tracks.filter(pl.col("what") == "host")["id"]
     # One after the other: few events are collectives, and only their names are worth looking at.
-    return trace.events.filter(pl.col("role") == "collective").filter(
-        pl.col("name").cast(pl.String).str.contains(pattern) & pl.col("track").is_in(threads.implode())
-    )
+    found = _collectives(trace)
+    found = kept(found, found["name"].cast(pl.String).str.contains(pattern))
+    if found.is_empty():
+        return found
+    threads = trace.tracks.filter(pl.col("what") == "host")["id"]
+    return found.filter(pl.col("track").is_in(threads.implode()))
 
 
 def _described(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     """What the profile says of each call: of the kernel itself, else of its op, else by the op's inputs and the names."""
-    table = trace.collectives.unique("event", keep="first").select(
-        "event",
-        pl.col("name", "dtype", "group", "group_ranks").cast(pl.String),
-        "bytes",
-        "group_size",
-        "sequence",
-        "peer",
+    table = rows_by_event(trace.collectives["event"], len(trace.events))
+    rows = calls.hstack(
+        [*_facts(trace, take(table, calls["event"])), *_facts(trace, take(table, calls["op"]), "op_")]
     )
-    of_op = table.rename({column: f"op_{column}" for column in table.columns})
-    rows = calls.join(table, on="event", how="left", maintain_order="left")
-    rows = rows.join(of_op, left_on="op", right_on="op_event", how="left", maintain_order="left")
-    rows = rows.join(program_facts(trace, rows["event"]), on="event", how="left", maintain_order="left")
-    rows = rows.with_columns(caller=take(trace.events["parent"], rows["op"]))
+    rows = _with_program(rows, program_facts(trace, rows["event"]))
+    rows = rows.hstack([take(trace.events["parent"], rows["op"]).alias("caller")])
     rows = rows.hstack(_by_name(trace, rows))
-    for place in ("op", "caller"):
-        found = _inputs(trace, rows[place]).rename(
-            {"event": place, "elements": f"{place}_elements", "input": f"{place}_input"}
-        )
-        rows = rows.join(found, on=place, how="left", maintain_order="left")
+    rows = _with_inputs(trace, rows)
     named = [
         pl.coalesce(column, f"op_{column}", *_PROGRAM.get(column, ())).alias(column) for column in _NAMED
     ]
@@ -235,6 +243,39 @@ def _described(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
         dtype=pl.col("dtype").replace({name: ours for name, (ours, _) in types.items()}),
         label=pl.when(pl.col("raw").str.contains(_INSTRUCTION)).then("raw"),
     ).select("event", *_NAMED, "dtype", "bytes", "start_ns", "dur_ns", "step", "label")
+
+
+def _facts(trace: Trace, at: pl.Series, prefix: str = "") -> Iterator[pl.Series]:
+    """What is written at these rows of the table of collectives."""
+    for name in _WRITTEN:
+        column = take(trace.collectives[name], at)
+        yield (column.cast(pl.String) if name in _TEXTS else column).alias(prefix + name)
+
+
+def _with_program(rows: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
+    """With what the code of the program says, which few profiles have."""
+    if len(facts):
+        return rows.join(facts, on="event", how="left", maintain_order="left")
+    return rows.hstack([repeated(None, len(rows), FACTS[name], name) for name in FACTS if name != "event"])
+
+
+def _with_inputs(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
+    """With the elements and types of the inputs of op and caller, where the profile itself does not give size and type of each call."""
+    said = rows.select(
+        pl.coalesce("bytes", "op_bytes", "program_bytes"), pl.coalesce("dtype", "op_dtype", "program_dtype")
+    )
+    is_known = not sum(column.null_count() for column in said)
+    for place in ("op", "caller"):
+        names = {"event": place, "elements": f"{place}_elements", "input": f"{place}_input"}
+        if is_known:
+            nothing = (
+                repeated(None, len(rows), _INPUTS[name], names[name]) for name in ("elements", "input")
+            )
+            rows = rows.hstack(list(nothing))
+        else:
+            found = _inputs(trace, rows[place]).rename(names)
+            rows = rows.join(found, on=place, how="left", maintain_order="left")
+    return rows
 
 
 def _by_name(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
@@ -260,10 +301,9 @@ def _by_name(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
 
 def _inputs(trace: Trace, events: pl.Series) -> pl.DataFrame:
     """event, elements, input (type) of the first tensor, or list of tensors, that the op was given."""
-    schema = {"event": pl.UInt32, "elements": pl.Int64, "input": pl.String}
     wanted = events.drop_nulls().unique()
     if wanted.is_empty():  # arguments that are no columns stay unread
-        return pl.DataFrame(schema=schema)
+        return pl.DataFrame(schema=_INPUTS)
     places = [
         trace.ops,
         *(cold for cold in trace.cold.values() if {"event", "shapes", "dtypes"} <= set(cold.columns)),
@@ -275,7 +315,7 @@ def _inputs(trace: Trace, events: pl.Series) -> pl.DataFrame:
             (event, *_first_tensor(shapes, dtypes))
             for event, shapes, dtypes in found.drop_nulls().iter_rows()
         ]
-    return pl.DataFrame(rows, schema=schema, orient="row").unique("event", keep="first", maintain_order=True)
+    return pl.DataFrame(rows, schema=_INPUTS, orient="row").unique("event", keep="first", maintain_order=True)
 
 
 def _first_tensor(shapes: str, dtypes: str) -> tuple[int | None, str | None]:

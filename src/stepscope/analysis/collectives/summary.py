@@ -18,6 +18,7 @@ import polars as pl
 
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.collectives.calls import collective_calls
+from stepscope.trace.frames import filled
 from stepscope.trace.trace import Trace
 
 _KEYS = ("name", "group", "group_size", "dtype")
@@ -50,19 +51,24 @@ class Collectives:
 def collectives(trace: Trace, account: Account, calls: pl.DataFrame | None = None) -> Collectives:
     """Everything about communication in the steps, or in the whole trace where it has none; `calls` where known."""
     calls = collective_calls(trace, account) if calls is None else calls
-    slices = account.slices
+    return with_shares(trace, account, collective_rows(calls))
+
+
+def with_shares(trace: Trace, account: Account, rows: pl.DataFrame) -> Collectives:
+    """The rows with the sums behind the shares."""
+    slices, events = account.slices, trace.events
     length = slices["end_ns"] - slices["start_ns"]
-    exposed = length.filter(slices["part"].is_in(["collective", "host_collective"]))
-    kernels = trace.events.filter(pl.col("kind") == "kernel")
-    if trace.events["step"].count():
-        kernels = kernels.filter(pl.col("step").is_not_null())
-    ours = kernels.filter((pl.col("role") == "collective").fill_null(False))
+    exposed = (slices["part"] == "collective") | (slices["part"] == "host_collective")
+    counts = events["kind"] == "kernel"
+    if events["step"].count():
+        counts &= events["step"].is_not_null()
+    ours = counts & filled(events["role"] == "collective")
     return Collectives(
-        rows=collective_rows(calls),
-        exposed_ns=int(exposed.sum()),
+        rows=rows,
+        exposed_ns=int(length.filter(exposed).sum()),
         step_ns=int(length.sum()),
-        collective_kernel_ns=int(ours["dur_ns"].sum()),
-        kernel_ns=int(kernels["dur_ns"].sum()),
+        collective_kernel_ns=int(events["dur_ns"].filter(ours).sum()),
+        kernel_ns=int(events["dur_ns"].filter(counts).sum()),
     )
 
 

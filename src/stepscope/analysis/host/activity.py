@@ -19,6 +19,7 @@ from stepscope.native.host import lineage as codes
 from stepscope.native.spans.nesting import self_times
 from stepscope.registers.calibration.launches import LONG_HOST_NS
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.judged_texts import contains
 from stepscope.trace.lookup import are_named
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -80,4 +81,4 @@ def _launches(trace: Trace) -> pl.Series:
 
 def is_named(events: pl.DataFrame, pattern: str) -> pl.Series:
     """Events whose name matches; each distinct name is looked at once."""
-    return are_named(events["name"], lambda names: names.str.contains(pattern))
+    return are_named(events["name"], lambda names: contains(names, pattern))

@@ -22,6 +22,7 @@ from stepscope.native.host import lineage as native
 from stepscope.registers.calibration.launches import LEAST_RECORDED_WAIT_NS
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import take
+from stepscope.trace.judged_texts import MOST_ASKED, Judged
 from stepscope.trace.schema import KINDS, ROLES, Kind, Role
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -182,6 +183,17 @@ def _codes(trace: Trace) -> pl.Series:
 
 def _judged(table: pl.DataFrame, device_collectives: bool) -> pl.Series:
     """The code of each row of kind, role and name."""
+    if len(table) > MOST_ASKED:
+        return _judge(table, device_collectives)
+    memo = _judged_before[device_collectives]
+    found = memo.ask(table.rows(), lambda fresh: _judge(table[fresh], device_collectives).to_list())
+    return pl.Series(found, dtype=pl.UInt8)
+
+
+_judged_before: dict[bool, Judged[int]] = {False: Judged(), True: Judged()}
+
+
+def _judge(table: pl.DataFrame, device_collectives: bool) -> pl.Series:
     silent = pl.lit(native.SILENT, dtype=pl.UInt8)
     judged: Any = pl.when(False).then(silent)
     for condition, code in names.rules(device_collectives):
@@ -192,18 +204,22 @@ def _judged(table: pl.DataFrame, device_collectives: bool) -> pl.Series:
 
 def _physical(column: pl.Series, missing: int) -> pl.Series:
     codes: pl.Series = column.to_physical().cast(pl.UInt32)
-    return codes.fill_null(missing)
+    return codes.fill_null(missing) if codes.null_count() else codes
 
 
 def _numbered(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     """The distinct values (null first), and for each row the number of its own. Their codes are small."""
-    distinct = pl.concat([pl.Series([None], dtype=values.dtype), values.unique().drop_nulls()])
+    distinct = values.unique()
+    distinct = pl.concat(
+        [pl.Series([None], dtype=values.dtype), distinct.drop_nulls() if distinct.null_count() else distinct]
+    )
     code = distinct.to_physical()
     size = 1 + (int(code[1:].sort()[-1]) if len(code) > 1 else 0)
     places = pl.repeat(0, size, dtype=pl.UInt32, eager=True).scatter(
         code[1:], pl.int_range(1, len(distinct), dtype=pl.UInt32, eager=True)
     )
-    return distinct, take(places, values.to_physical()).fill_null(0)
+    numbers = take(places, values.to_physical())
+    return distinct, numbers.fill_null(0) if numbers.null_count() else numbers
 
 
 def _device_collectives(trace: Trace) -> bool:

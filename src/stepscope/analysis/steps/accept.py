@@ -50,9 +50,12 @@ class Judge:
     def _compiling(self) -> pl.DataFrame:
         """start_ns, end_ns: when the host compiled; each span reaches as far as any before it."""
         events = self.trace.events
+        names = compiler_names(distinct(events["name"]))
+        if names.is_empty():
+            return pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64})
         host = self.trace.tracks.filter(pl.col("what") == "host")["id"]
         found = events.filter(
-            pl.col("name").is_in(compiler_names(distinct(events["name"])).implode()),
+            pl.col("name").is_in(names.implode()),
             pl.col("track").is_in(host.implode()),
             pl.col("kind") != "op",
             pl.col("dur_ns") > 0,

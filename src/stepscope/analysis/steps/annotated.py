@@ -148,6 +148,8 @@ def warm_ups(trace: Trace) -> pl.DataFrame:
     names = found["name"].cast(pl.String)
     says_so = names.unique().drop_nulls()
     says_so = says_so.filter(pl.Series([is_warm_up(name) for name in says_so], dtype=pl.Boolean))
+    if says_so.is_empty():
+        return pl.DataFrame(schema={"name": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64})
     return found.filter(names.is_in(says_so.implode())).select(
         pl.col("name").cast(pl.String), "start_ns", "end_ns"
     )

@@ -29,7 +29,7 @@ from stepscope.analysis.steps.windows import (
     steps_of_events,
 )
 from stepscope.analysis.steps.work import DEVICE_WORK, place_in
-from stepscope.trace.frames import take_largest, take_smallest
+from stepscope.trace.frames import kept, take_largest, take_smallest
 from stepscope.trace.snapshot import is_snapshot
 from stepscope.trace.trace import Trace
 
@@ -157,14 +157,13 @@ def _judged(judge: Judge, calls: pl.DataFrame, candidate: Candidate) -> Steps | 
     """The steps of a candidate without what is no step: the profiler's own calls, warm-up, pieces at the ends."""
     trace = judge.trace
     trimmed = _cut(candidate, calls, judge)
-    kept, left_out = _without_warm_up(trace, trimmed.spans)
+    every, left_out = _without_warm_up(trace, trimmed.spans)
     # Programs have no events of a thread to count, and are recorded as a whole.
-    is_piece = partial_steps(trace, kept) & (candidate.windows is None)
-    pieces = kept.filter(is_piece)
-    kept = kept.filter(~is_piece)
-    spans = kept.filter(pl.col("start_ns") < pl.col("end_ns"))
+    is_piece = partial_steps(trace, every) & (candidate.windows is None)
+    pieces, whole = kept(every, is_piece), kept(every, ~is_piece)
+    spans = kept(whole, whole["start_ns"] < whole["end_ns"])
     final = replace(trimmed, spans=spans)
-    if not judge.accepts(final, pl.concat([left_out.select(list(SPANS)), pieces])):
+    if not judge.accepts(final, pl.concat([left_out[list(SPANS)], pieces])):
         return None
     host = trimmed.steps.filter(pl.col("step").is_in(spans["step"].implode()))
     windows = _windows(trace, final, host, calls, left_out)
@@ -187,10 +186,11 @@ def _cut(candidate: Candidate, calls: pl.DataFrame, judge: Judge) -> Candidate:
 
 def _without_warm_up(trace: Trace, spans: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The spans outside warm-up annotations, and those inside with its name; all of them if there are no others."""
-    warm = annotated.warm_ups(trace).sort("start_ns")
-    nothing = spans.clear().with_columns(name=pl.lit(None, dtype=pl.String))
+    warm = annotated.warm_ups(trace)
+    nothing = spans.clear().hstack([pl.Series("name", [], dtype=pl.String)])
     if warm.is_empty() or spans.is_empty():
         return spans, nothing
+    warm = warm.sort("start_ns")
     reached = warm.with_columns(end_ns=pl.col("end_ns").cum_max())
     place = place_in((spans["start_ns"] + spans["end_ns"]) // 2, reached)
     if not place.null_count():
@@ -214,7 +214,7 @@ def _begins(host: pl.DataFrame, calls: pl.DataFrame, left_out: pl.DataFrame) -> 
     """Time between two steps leads up to the second, unless the profiler started or something was left out in it."""
     between = pl.DataFrame({"start_ns": host["end_ns"].shift(1), "end_ns": host["start_ns"]})
     apart = pl.repeat(False, len(host), dtype=pl.Boolean, eager=True)
-    for spans in (calls, left_out):
+    for spans in (each for each in (calls, left_out) if len(each)):
         starts = spans["start_ns"].sort()
         after = starts.search_sorted(between["end_ns"], side="left").cast(pl.Int64)
         before = starts.search_sorted(between["start_ns"].fill_null(0), side="left").cast(pl.Int64)

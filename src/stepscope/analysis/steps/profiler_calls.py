@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 
 import polars as pl
 
+from stepscope.trace.judged_texts import contains
 from stepscope.trace.lookup import distinct
 from stepscope.trace.trace import Trace
 
@@ -22,7 +23,9 @@ _STARTS_OR_STOPS = (
 def profiler_calls(trace: Trace) -> pl.DataFrame:
     """start_ns, end_ns of the calls that start or stop the profiler, in time order; those inside another are left out."""
     names = distinct(trace.events["name"])
-    own = names.filter(names.cast(pl.String).str.contains(_STARTS_OR_STOPS))
+    own = names.filter(contains(names.cast(pl.String), _STARTS_OR_STOPS))
+    if own.is_empty():
+        return pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64})
     found = trace.events.filter(
         pl.col("name").is_in(own.implode()) & pl.col("kind").is_in(["python", "runtime", "span", "op"])
     ).select("start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import polars as pl
 
-from stepscope.trace.frames import take
+from stepscope.trace.frames import kept, take
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -12,9 +14,18 @@ DEVICE_WORK = ("kernel", "copy", "memset")
 _SCHEMA = {"id": pl.UInt32, "at_ns": pl.Int64, "start_ns": pl.Int64, "ns": pl.Int64, "launch": pl.UInt32}
 
 
+_known: WeakKeyDictionary[Trace, pl.DataFrame] = WeakKeyDictionary()
+
+
 def launches_of(trace: Trace) -> pl.DataFrame:
-    """from, to: the call that launched each event of a device."""
-    return trace.links.filter(pl.col("why") == "launch").select("from", "to").unique("to", keep="first")
+    """from, to: the call that launched each event of a device; found once for each trace."""
+    found = _known.get(trace)
+    if found is None:
+        links = trace.links
+        found = _known[trace] = kept(links[["from", "to"]], links["why"] == "launch").unique(
+            "to", keep="first"
+        )
+    return found
 
 
 def recorded_work(trace: Trace) -> pl.DataFrame:
@@ -60,7 +71,7 @@ def place_in(times: pl.Series, spans: pl.DataFrame) -> pl.Series:
     index = spans["start_ns"].search_sorted(times, side="right").cast(pl.Int64) - 1
     place = index.clip(lower_bound=0)
     inside = (index >= 0) & (times < take(spans["end_ns"], place))
-    found: pl.Series = pl.select(pl.when(inside).then(place).alias("place")).to_series()
+    found: pl.Series = place.set(~inside, None).alias("place")
     return found
 
 

@@ -8,6 +8,7 @@ import polars as pl
 
 from stepscope.formats.chrome.scan.columns import JsonEvents
 from stepscope.trace.flows import note_loose_flows
+from stepscope.trace.frames import kept
 from stepscope.trace.problems import problem
 from stepscope.trace.schema import LinkReason
 
@@ -31,9 +32,10 @@ def kineto_links(found: JsonEvents) -> pl.DataFrame:
 
 def _launches(found: JsonEvents) -> pl.DataFrame:
     """One launch may start many kernels: a CUDA graph's."""
-    calls = found.layouts["runtime"].select("event", "correlation").filter(pl.col("correlation") > 0)
-    device = pl.concat(found.layouts[name].select("event", "correlation") for name in _DEVICE_LAYOUTS)
-    device = device.filter(pl.col("correlation") > 0)
+    calls = found.layouts["runtime"][["event", "correlation"]]
+    calls = kept(calls, calls["correlation"] > 0)
+    device = pl.concat([found.layouts[name][["event", "correlation"]] for name in _DEVICE_LAYOUTS])
+    device = kept(device, device["correlation"] > 0)
     pairs = calls.join(device, on="correlation", suffix="_to")
     pairs = pairs.select(pl.col("event").alias("from"), to="event_to")
     if pairs["to"].is_duplicated().any():
@@ -54,9 +56,9 @@ def _latest_before(pairs: pl.DataFrame, start: pl.Series) -> pl.DataFrame:
 
 def _waits(found: JsonEvents) -> pl.DataFrame:
     """From the call that recorded a CUDA event to the wait for it. Where CUPTI names no such call, nothing is guessed."""
-    sync = found.layouts["sync"].filter(pl.col("wait_on_event").is_not_null())
-    if sync.is_empty():
+    if not found.layouts["sync"]["wait_on_event"].count():
         return pl.DataFrame(schema=_LINKS)
+    sync = found.layouts["sync"].filter(pl.col("wait_on_event").is_not_null())
     calls = found.layouts["runtime"].filter(pl.col("correlation") > 0)
     pairs = calls.join(sync, left_on="correlation", right_on="wait_on_record", suffix="_to")
     pairs = pairs.select(pl.col("event").alias("from"), to="event_to")
@@ -76,6 +78,8 @@ def _waits(found: JsonEvents) -> pl.DataFrame:
 
 def kineto_flows(found: JsonEvents) -> pl.DataFrame:
     """Forward to backward, arrows of other tools, and launches that have a flow but no correlation id."""
+    if found.flows.is_empty():
+        return pl.DataFrame(schema=_FLOWS)
     category = found.flows["category"]
     is_launch = category.is_in(_LAUNCH_FLOWS).fill_null(False)
     is_backward = category.is_in(["fwdbwd"]).fill_null(False)

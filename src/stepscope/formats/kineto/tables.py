@@ -7,7 +7,7 @@ import polars as pl
 from stepscope.formats.chrome.scan.columns import JsonEvents
 from stepscope.trace.columns import repeated
 from stepscope.trace.draft import Draft
-from stepscope.trace.frames import take
+from stepscope.trace.frames import filled, kept, take
 from stepscope.trace.schema import DeviceKind, Text
 
 Layouts = dict[str, pl.DataFrame]
@@ -44,10 +44,11 @@ def add_tables(draft: Draft, found: JsonEvents) -> None:
     layouts = found.layouts
     kind = draft.events["kind"]
     has_row = {name: _has_row(name, layout, kind) for name, layout in layouts.items()}
-    draft.ops = _ops(layouts["op"].filter(has_row["op"]))
-    draft.kernels = _kernels(layouts["kernel"].filter(has_row["kernel"]), draft.ops)
+    op, kernel, memory = (kept(layouts[name], has_row[name]) for name in ("op", "kernel", "memory"))
+    draft.ops = _ops(op)
+    draft.kernels = _kernels(kernel, draft.ops)
     draft.copies = _copies(layouts, draft.events)
-    draft.memory = _memory(layouts["memory"].filter(has_row["memory"]), draft.events["start_ns"])
+    draft.memory = _memory(memory, draft.events["start_ns"])
     draft.collectives = _collectives(layouts["collective"])
     draft.cold = _cold(found, has_row)
 
@@ -56,7 +57,7 @@ def _has_row(name: str, layout: pl.DataFrame, kind: pl.Series) -> pl.Series:
     """Which rows of the layout go into a table: an annotation has an op's arguments, but nothing was computed in it."""
     if name not in ("op", "kernel", "memory"):
         return repeated(True, len(layout), pl.Boolean)
-    fits = take(kind, layout["event"]) == name
+    fits = filled(take(kind, layout["event"]) == name)
     return fits & layout["memory_bytes"].is_not_null() if name == "memory" else fits
 
 
@@ -93,12 +94,14 @@ def _extent(name: str) -> pl.Expr:
 
 def _copies(layouts: Layouts, events: pl.DataFrame) -> pl.DataFrame:
     """Copies with their direction and the kinds of memory, by the name or ROCm's `kind`."""
+    every = pl.concat([layouts[name]["event"] for name in ("copy", "kernel")])
+    kind = take(events["kind"], every)
+    is_copy = filled((kind == "copy") | (kind == "memset"))
+    if not is_copy.any():
+        return pl.DataFrame(schema={"event": pl.UInt32, "bytes": pl.Int64})
     kernels = layouts["kernel"].select("event", "rocm_kind", bytes=pl.lit(None, dtype=pl.Int64))
     copies = layouts["copy"].select("event", "rocm_kind", bytes=pl.coalesce("bytes", "size"))
-    rows = pl.concat([copies, kernels])
-    rows = rows.filter(take(events["kind"], rows["event"]).is_in(["copy", "memset"]))
-    if rows.is_empty():
-        return rows.select("event", "bytes")
+    rows = kept(pl.concat([copies, kernels]), is_copy)
     rows = rows.with_columns(
         name=take(events["name"], rows["event"]).cast(pl.String), told=pl.col("rocm_kind").cast(pl.String)
     )
@@ -167,7 +170,7 @@ def _cold(found: JsonEvents, has_row: dict[str, pl.Series]) -> Layouts:
     for name, layout in found.layouts.items():
         if layout.is_empty():
             continue
-        held = layout.drop(_IN_TABLES.get(name, ()))
+        held = layout[[column for column in layout.columns if column not in _IN_TABLES.get(name, ())]]
         if has_row[name].all():
             cold[name] = held
         else:
@@ -181,5 +184,5 @@ def _cold(found: JsonEvents, has_row: dict[str, pl.Series]) -> Layouts:
 
 def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
     """Only the columns in which anything was said."""
-    empty = [name for name in frame.columns if name != "event" and frame[name].null_count() == len(frame)]
-    return frame.drop(empty) if empty else frame
+    said = [name for name in frame.columns if name == "event" or frame[name].null_count() < len(frame)]
+    return frame[said]

@@ -44,6 +44,11 @@ _ALL = -2  # the place that stands for the whole recording
 
 def keyed(calls: pl.DataFrame, rank: int, shift_ns: int = 0) -> pl.DataFrame:
     """The rank's calls that can be matched, with their key; `calls` are those of `collective_calls`."""
+    return keyed_with_events(calls, rank, shift_ns)[0]
+
+
+def keyed_with_events(calls: pl.DataFrame, rank: int, shift_ns: int = 0) -> tuple[pl.DataFrame, pl.Series]:
+    """The same, and the events of these calls."""
     rows = _in_order(calls)
     numbered, told = pl.col("sequence").is_not_null(), pl.coalesce("group", "group_ranks").is_not_null()
     on_host = pl.col("on_host").fill_null(False)
@@ -63,12 +68,7 @@ def keyed(calls: pl.DataFrame, rank: int, shift_ns: int = 0) -> pl.DataFrame:
         on_host,
         "stream",
     )
-    return conform(matched, KEYED)
-
-
-def keyed_events(calls: pl.DataFrame) -> pl.Series:
-    """The events of the rows that `keyed` gives, in their order."""
-    return _in_order(calls)["event"]
+    return conform(matched, KEYED), rows["event"]
 
 
 def _in_order(calls: pl.DataFrame) -> pl.DataFrame:

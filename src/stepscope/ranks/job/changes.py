@@ -8,6 +8,7 @@ import polars as pl
 
 from stepscope.ranks.job.course import BY_HOST, TIMES
 from stepscope.ranks.job.model import JobModel
+from stepscope.registers.policy.job import ORDINARY
 
 _SEGMENT = ("stage", "step", "segment")
 Change = pl.DataFrame  # row, ns
@@ -19,19 +20,9 @@ def changed(ns: pl.Series, change: Change) -> pl.Series:
     return fresh
 
 
-def work_of(model: JobModel) -> pl.DataFrame:
-    """The work with its row in the graph. Where ranks of a stage differ in their calls, a step is one segment."""
-    rows = model.nodes.with_row_index("row").filter(pl.col("name").is_null())
-    per_rank = rows.group_by("stage", "step", "rank").agg(last=pl.col("segment").max())
-    uneven = per_rank.group_by("stage", "step").agg(pl.col("last").n_unique()).filter(pl.col("last") > 1)
-    marked = rows.join(uneven.select("stage", "step", uneven=pl.lit(True)), on=["stage", "step"], how="left")
-    segment = pl.when(pl.col("uneven").fill_null(False)).then(0).otherwise("segment").cast(pl.Int32)
-    return marked.with_columns(segment=segment).drop("uneven").sort("row")
-
-
 def as_peers(model: JobModel, ranks: Collection[int]) -> Change:
     """The work of these ranks takes as long as that of the other ranks of their stage; empty where there is no other."""
-    work = work_of(model)
+    work = model.work
     late = pl.col("rank").is_in(list(ranks))
     sums = work.group_by("rank", *_SEGMENT).agg(pl.col(*TIMES).sum())
     usual = sums.filter(~late).group_by(_SEGMENT).agg(pl.col(*TIMES).median().name.suffix("_usual"))
@@ -48,7 +39,8 @@ def as_peers(model: JobModel, ranks: Collection[int]) -> Change:
 def _by_what_hosts_did(work: pl.DataFrame, did: pl.DataFrame) -> pl.DataFrame:
     """The work with the factors of the host's time by what hosts did, where that is known.
 
-    Ranks that wait for a late one hide what their hosts do meanwhile, and the late one does not: gaps alone show too much.
+    Ranks that wait for a late one hide what their hosts do meanwhile, and the late one does not: gaps alone show too much. A host that
+    did less than usual leaves no longer gaps when it does as much as usual: what it does more is hidden.
     `did`: rank, step, what the host did and what is usual.
     """
     more = did.select(
@@ -58,7 +50,7 @@ def _by_what_hosts_did(work: pl.DataFrame, did: pl.DataFrame) -> pl.DataFrame:
     return known.with_columns(
         pl.when(pl.col(f"{name}_more").is_null())
         .then(f"{name}_factor")
-        .otherwise((1 - pl.col(f"{name}_more") / pl.col(name).sum().over("rank", "step")).clip(0))
+        .otherwise((1 - pl.col(f"{name}_more") / pl.col(name).sum().over("rank", "step")).clip(0, 1))
         .alias(f"{name}_factor")
         for name in BY_HOST
     )
@@ -66,7 +58,7 @@ def _by_what_hosts_did(work: pl.DataFrame, did: pl.DataFrame) -> pl.DataFrame:
 
 def with_even_stages(model: JobModel) -> Change:
     """Every stage computes as long as the mean of all."""
-    work = work_of(model)
+    work = model.work
     totals = work.group_by("stage", "step", "rank").agg(pl.col(*TIMES).sum())
     typical = totals.group_by("stage", "step").agg(pl.col("compute_ns").median())
     mean = pl.col("compute_ns").mean().over("step")
@@ -77,19 +69,25 @@ def with_even_stages(model: JobModel) -> Change:
 
 
 def without_jitter(model: JobModel) -> Change:
-    """Every segment takes the median of its role, times what is lasting of the rank and common to the step."""
-    work = work_of(model)
+    """Every segment takes the median of its role, times what is lasting of the rank and common to the step; those that do nearly stay."""
+    work = model.work
     sums = work.group_by("rank", *_SEGMENT).agg(pl.col(*TIMES).sum())
     whole = pl.col("compute_ns").sum().over("rank", "step")
     usual = pl.col(*TIMES).median().over("stage", "segment") * _levels(whole)
     factors = sums.with_columns(usual.name.suffix("_usual"))
-    factors = factors.select("rank", *_SEGMENT, *(_factor(name) for name in TIMES))
+    factors = factors.select("rank", *_SEGMENT, *(_unless_usual(name) for name in TIMES))
     mine = work.join(factors, on=["rank", *_SEGMENT], maintain_order="left")
     did = model.did.with_columns(
         (pl.col(name).median().over("stage") * _levels(pl.col(name))).alias(f"{name}_usual")
         for name in BY_HOST
     )
     return _scaled(_by_what_hosts_did(mine, did))
+
+
+def _unless_usual(name: str) -> pl.Expr:
+    factor = _factor(name)
+    is_usual = factor.is_between(1 / (1 + ORDINARY), 1 + ORDINARY)
+    return pl.when(is_usual).then(1.0).otherwise(factor).alias(f"{name}_factor")
 
 
 def _levels(times: pl.Expr) -> pl.Expr:
@@ -128,12 +126,8 @@ def expert_work(model: JobModel) -> pl.DataFrame:
     )
     following = pl.col("name").shift(-1).over("rank", "step")
     exchanged = calls.filter((pl.col("name") == "all_to_all") & (following == "all_to_all"))
-    between = exchanged.select("rank", "step", "group_ranks", segment="turn")
-    return (
-        work_of(model)
-        .drop("group_ranks")
-        .join(between, on=["rank", "step", "segment"], maintain_order="left")
-    )
+    between = exchanged.select("rank", "step", "group_ranks", "turn")
+    return model.work.drop("group_ranks").join(between, on=["rank", "step", "turn"], maintain_order="left")
 
 
 def _factor(name: str) -> pl.Expr:
@@ -155,7 +149,7 @@ def with_less(model: JobModel, saved_ns: Mapping[int, float], times: Collection[
     """By rank so much less work of these kinds in each step, if it has as much; of all kinds where it has none of them."""
     rows = [(rank, float(ns)) for rank, ns in saved_ns.items()]
     saved = pl.DataFrame(rows, schema={"rank": pl.Int32, "saved": pl.Float64}, orient="row")
-    work = work_of(model).join(saved, on="rank", maintain_order="left")
+    work = model.work.join(saved, on="rank", maintain_order="left")
     chosen = pl.sum_horizontal(*times)
     has_some = chosen.sum().over("rank") > 0
     kind = pl.when(has_some).then(chosen).otherwise("ns")

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from stepscope.ranks.calls.matching import KEY, KEYED, keyed, keyed_events
+from stepscope.ranks.calls.matching import KEY, KEYED, keyed_with_events
 from stepscope.ranks.stragglers.lateness import COLLECTIVE
 from stepscope.registers.policy.job import BETWEEN_CALLS_NS, MOST_REPLAYED_CALLS, SAME_END_NS
-from stepscope.trace.frames import conform, take
+from stepscope.trace.frames import conform, filled, kept, take, take_smallest
 
 WORK = {
     "node": pl.Int64,
     "step": pl.Int32,
-    "segment": pl.Int32,  # how many calls of the step have begun before it
+    "segment": pl.Int32,  # how many calls of the step have begun
     "compute_ns": pl.Int64,
     "input_ns": pl.Int64,
     "host_ns": pl.Int64,
@@ -71,39 +71,42 @@ def course_of(
     host: str | None = None,
     did: pl.DataFrame | None = None,
     world: int | None = None,
+    keys: pl.DataFrame | None = None,
 ) -> Course:
-    """Of `collective_calls`, what the host `did` (see `pace`), and the account's slices and the windows of the rank's critical device."""
-    ordered = windows.select("step", "start_ns", "end_ns").drop_nulls().sort("start_ns")
+    """Of `collective_calls`, what the host `did` (see `pace`), and the account's slices and the windows of the rank's critical device.
+
+    `keys` are those of `keyed`, where they are known already.
+    """
+    ordered = windows[["step", "start_ns", "end_ns"]].drop_nulls().sort("start_ns")
     windows = _last_steps(ordered, calls, world or 1)
     if windows.is_empty():
         return Course(rank, host=host)
     low, high = windows["start_ns"][0], windows["end_ns"][-1]
-    slices = slices.filter(pl.col("start_ns") >= low, pl.col("end_ns") <= high)
+    slices = kept(slices, (slices["start_ns"] >= low) & (slices["end_ns"] <= high))
     # Before the first step the device does what was launched before the recording: nothing is known of that.
-    is_unknown = pl.col("part").cast(pl.String) == _UNRECORDED
-    unknown_ns = slices.filter(is_unknown).select((pl.col("end_ns") - pl.col("start_ns")).sum()).item()
-    slices = slices.filter(~is_unknown)
-    made = _with_arrivals(calls).with_columns(launched_in="step")
+    part = slices["part"].cast(pl.String)
+    is_unknown = part == _UNRECORDED
+    unknown_ns = int((slices["end_ns"] - slices["start_ns"]).filter(is_unknown).sum())
+    times = {name: slices[name] for name in ("start_ns", "end_ns")}
+    slices = kept(pl.DataFrame({**times, "part": part}), ~is_unknown)
+    made = _with_arrivals(calls)
     # A stage begins its first step when the first micro-batch has come; until then it waits for it.
-    first = pl.col("step") == windows["step"][0]
-    begin = min(low, made.filter(first)["at"].min() or low)
-    windows = windows.with_columns(
-        pl.when(pl.col("start_ns") == low).then(begin).otherwise("start_ns").alias("start_ns")
-    )
-    made = made.filter(pl.col("at").is_between(low, high, closed="left") | (first & (pl.col("at") < low)))
-    made = made.sort("at", "event")
-    made = made.with_columns(waited=_waited(made, slices) | (made["end_ns"] <= low))
-    ends = made.filter(pl.col("waited") & (pl.col("end_ns") < high))["end_ns"]
+    at, first = made["at"], filled(made["step"] == windows["step"][0])
+    begin = min(low, take_smallest(at.filter(first), low))
+    windows = windows.with_columns(start_ns=windows["start_ns"].set(windows["start_ns"] == low, begin))
+    made = kept(made, ((at >= low) & (at < high)) | (first & (at < low))).sort("at", "event")
+    made = made.hstack([(_waited(made, slices) | (made["end_ns"] <= low)).alias("waited")])
+    ends = made["end_ns"].filter(made["waited"] & (made["end_ns"] < high))
     cuts = pl.concat([windows["start_ns"], made["at"], ends]).unique().sort()
     work = _work(cuts, slices, windows, made)
-    placed = _calls(made, cuts, windows, calls, rank)
+    placed = _calls(made, cuts, windows, keys_of(calls, rank) if keys is None else keys, rank)
     return Course(rank, work, placed, host, _did(did, windows), (high - low - unknown_ns) / len(windows))
 
 
 def _with_arrivals(calls: pl.DataFrame) -> pl.DataFrame:
     """The calls with `at` and `end_ns`. One that begins as another of its stream ends was ready before, if `ready_ns` says so."""
     came = pl.col("start_ns") + pl.col("held_ns").fill_null(0)
-    rows = calls.with_columns(at=came, end_ns=pl.col("start_ns") + pl.col("dur_ns"))
+    rows = calls.with_columns(at=came, end_ns=pl.col("start_ns") + pl.col("dur_ns"), launched_in="step")
     if "ready_ns" not in calls.columns:
         return rows
     stream = ("device", "stream", "on_host")
@@ -117,12 +120,14 @@ def _did(did: pl.DataFrame | None, windows: pl.DataFrame) -> pl.DataFrame:
     """What the host did in the steps, by whether it is input."""
     if did is None:
         return pl.DataFrame(schema=DID)
-    rows = did.filter(pl.col("part").is_in(BUSY_HOST)).join(windows, on="step", how="semi")
-    is_input = pl.col("part") == _INPUT
-    sums = rows.group_by("step").agg(
-        input_ns=pl.col("ns").filter(is_input).sum(), host_ns=pl.col("ns").filter(~is_input).sum()
+    is_input, is_busy = pl.col("part") == _INPUT, pl.col("part").is_in(BUSY_HOST)
+    wanted = is_busy & pl.col("step").is_in(windows["step"].to_list())
+    sums = did.group_by("step").agg(
+        pl.col("ns").filter(wanted & is_input).sum().alias("input_ns"),
+        pl.col("ns").filter(wanted & ~is_input).sum().alias("host_ns"),
+        known=wanted.any(),
     )
-    return conform(sums.sort("step"), DID)
+    return conform(kept(sums, sums["known"]).sort("step"), DID)
 
 
 def _last_steps(windows: pl.DataFrame, calls: pl.DataFrame, world: int) -> pl.DataFrame:
@@ -136,20 +141,22 @@ def _waited(calls: pl.DataFrame, slices: pl.DataFrame) -> pl.Series:
 
     A rank that waits for something else does not need what it sent in the meantime to have arrived.
     """
-    exposed = slices.filter(_is_exposed()).sort("start_ns")
+    exposed = kept(slices, _is_exposed(slices)).sort("start_ns")
     if exposed.is_empty() or calls.is_empty():
         return pl.repeat(False, len(calls), dtype=pl.Boolean, eager=True)
     fresh = pl.col("start_ns") > pl.col("end_ns").shift(1) + SAME_END_NS
     exposed = exposed.with_columns(until=pl.col("end_ns").max().over(fresh.fill_null(False).cum_sum()))
     at = exposed["start_ns"].search_sorted(calls["end_ns"], side="left").cast(pl.Int64) - 1
-    ended = take(exposed["end_ns"], at.clip(0)) >= calls["end_ns"] - SAME_END_NS
-    went_on = take(exposed["until"], at.clip(0)) <= calls["end_ns"] + SAME_END_NS
+    # Before the first of them (-1) stands for the last one, and does not count.
+    ended = take(exposed["end_ns"], at) >= calls["end_ns"] - SAME_END_NS
+    went_on = take(exposed["until"], at) <= calls["end_ns"] + SAME_END_NS
     waited: pl.Series = (at >= 0) & ended & ((calls["name"] != "send") | went_on)
     return waited
 
 
-def _is_exposed() -> pl.Expr:
-    return pl.col("part").cast(pl.String).is_in(COLLECTIVE)
+def _is_exposed(slices: pl.DataFrame) -> pl.Series:
+    found: pl.Series = (slices["part"] == COLLECTIVE[0]) | (slices["part"] == COLLECTIVE[1])
+    return found
 
 
 def _outside_calls(exposed: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
@@ -157,53 +164,62 @@ def _outside_calls(exposed: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     if calls.is_empty():
         return exposed
     middle = exposed["start_ns"] + (exposed["end_ns"] - exposed["start_ns"]) // 2
-    ordered = calls.sort("start_ns")
+    ordered = calls[["start_ns", "end_ns"]].sort("start_ns")
     at = ordered["start_ns"].search_sorted(middle, side="right").cast(pl.Int64) - 1
-    return exposed.filter((at < 0) | (take(ordered["end_ns"].cum_max(), at.clip(0)) < middle))
+    return kept(exposed, (at < 0) | (take(ordered["end_ns"].cum_max(), at) < middle))
 
 
 def _work(cuts: pl.Series, slices: pl.DataFrame, windows: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """The work between cuts, by what it is."""
-    part = pl.col("part").cast(pl.String)
-    alone = _outside_calls(slices.filter(_is_exposed()), calls)
-    rows = pl.concat([slices.filter(~_is_exposed()), alone]).select(
-        middle=(pl.col("start_ns") + pl.col("end_ns")) // 2,
-        ns=pl.col("end_ns") - pl.col("start_ns"),
-        kind=pl.when(part.is_in(_ON_DEVICE)).then(pl.lit("compute_ns")).when(part == _INPUT).then(pl.lit("input_ns")).otherwise(pl.lit("host_ns")),
-    )  # fmt: skip
-    node = cuts.search_sorted(rows["middle"], side="right").cast(pl.Int64) - 1
-    sums = (
-        rows.with_columns(node=node)
-        .group_by("node")
-        .agg(*(pl.col("ns").filter(pl.col("kind") == name).sum().alias(name) for name in TIMES))
+    is_exposed = _is_exposed(slices)
+    alone = _outside_calls(kept(slices, is_exposed), calls)
+    rows = pl.concat([kept(slices, ~is_exposed), alone])
+    node = cuts.search_sorted((rows["start_ns"] + rows["end_ns"]) // 2, side="right").cast(pl.Int64) - 1
+    part = pl.col("part")
+    on_device, is_input = part.is_in(_ON_DEVICE), part == _INPUT
+    kinds = dict(zip(TIMES, (on_device, is_input, ~on_device & ~is_input), strict=True))
+    times = pl.DataFrame({"node": node, "ns": rows["end_ns"] - rows["start_ns"], "part": rows["part"]})
+    sums = times.group_by("node").agg(
+        *(pl.col("ns").filter(mask).sum().alias(name) for name, mask in kinds.items())
     )
     steps = windows["start_ns"].search_sorted(cuts, side="right").cast(pl.Int64) - 1
     begun = calls["at"].search_sorted(cuts, side="right").cast(pl.Int64)
-    frame = pl.DataFrame({"node": pl.int_range(len(cuts), eager=True), "begun": begun})
-    frame = frame.with_columns(step=take(windows["step"], steps.clip(0)))
-    frame = frame.with_columns(segment=pl.col("begun") - pl.col("begun").min().over("step"))
+    before = calls["at"].search_sorted(windows["start_ns"], side="left").cast(pl.Int64)
+    frame = pl.DataFrame(
+        {
+            "node": pl.int_range(len(cuts), eager=True),
+            "step": take(windows["step"], steps.set(steps < 0, 0)),
+            "segment": begun - take(before, steps.set(steps < 0, 0)),
+        }
+    )
     joined = frame.join(sums, on="node", how="left", maintain_order="left")
     return conform(joined.with_columns(pl.col(*TIMES).fill_null(0)), WORK)
 
 
+def keys_of(calls: pl.DataFrame, rank: int) -> pl.DataFrame:
+    """KEY and stream of those of `collective_calls` that can be matched, and their events."""
+    rows, events = keyed_with_events(calls, rank)
+    return rows[[*KEY, "stream"]].hstack([events])
+
+
 def _calls(
-    made: pl.DataFrame, cuts: pl.Series, windows: pl.DataFrame, every: pl.DataFrame, rank: int
+    made: pl.DataFrame, cuts: pl.Series, windows: pl.DataFrame, keys: pl.DataFrame, rank: int
 ) -> pl.DataFrame:
     """The calls with their places in the work, and the keys of those that can be matched."""
     after = cuts.search_sorted(made["at"], side="left").cast(pl.Int64) - 1
     resumes = cuts.search_sorted(made["end_ns"], side="left").cast(pl.Int64)
     known = made["waited"] & (resumes < len(cuts))
     step = windows["start_ns"].search_sorted(made["at"], side="right").cast(pl.Int64) - 1
-    keys = keyed(every, rank).select(*KEY, "stream").with_columns(event=keyed_events(every))
-    rows = made.with_columns(
+    call = pl.int_range(len(made), eager=True).alias("call")
+    rows = made.hstack([call]).with_columns(
         pl.lit(rank, pl.Int32).alias("rank"),
-        after=pl.Series(after.to_list(), dtype=pl.Int64).replace(-1, None),
-        resumes=pl.select(pl.when(known).then(resumes)).to_series(),
-        step=take(windows["step"], step.clip(0)),
-        call=pl.int_range(pl.len()),
+        behind=pl.col("call").shift(1).over("device", "stream", "on_host"),
+        after=after.set(after < 0, None),
+        resumes=resumes.set(~known, None),
+        step=take(windows["step"], step.set(step < 0, 0)),
     )
-    rows = rows.with_columns(behind=pl.col("call").shift(1).over("device", "stream", "on_host"))
-    ended = rows.filter("waited").select(at="end_ns", follows="call").unique("at", keep="last")
-    rows = rows.join(ended, on="at", how="left", maintain_order="left")
+    waited = made["waited"]
+    ended = pl.DataFrame({"at": made["end_ns"].filter(waited), "follows": call.filter(waited)})
+    rows = rows.join(ended.unique("at", keep="last"), on="at", how="left", maintain_order="left")
     rows = rows.drop("stream").join(keys, on="event", how="left", maintain_order="left")
     return conform(rows, CALLS)

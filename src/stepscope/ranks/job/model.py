@@ -14,7 +14,7 @@ from stepscope.ranks.calls.unnamed_groups import Leaders, by_group
 from stepscope.ranks.job.course import TIMES, Course
 from stepscope.ranks.job.graph import JobGraph
 from stepscope.ranks.job.roles import Roles, roles_of, with_partners
-from stepscope.registers.policy.job import JOB_REPLAY_ERROR
+from stepscope.registers.policy.job import JOB_REPLAY_ERROR, STANDS_STILL
 
 NODES = {
     "rank": pl.Int32,
@@ -28,6 +28,7 @@ NODES = {
     "bytes": pl.Int64,
     "dur_ns": pl.Int64,
     "meeting": pl.Int64,
+    "waits": pl.Boolean,  # of a call: whether the rank stood still until it ended
     "ns": pl.Int64,
 }
 _PAIRED = ("send", "recv", "send_recv")
@@ -52,6 +53,24 @@ class JobModel:
     def base(self) -> pl.DataFrame:
         """step, ns: the steps replayed as recorded."""
         return self.lengths()
+
+    @cached_property
+    def work(self) -> pl.DataFrame:
+        """The work with its row in the graph, and `turn`: how many calls of the step have begun.
+
+        `segment` counts only those that the rank stands still for: others begin sooner or later beside the work, and what follows them is
+        not the same on all ranks. It counts those that are still to come, for a step may begin with the last call of the one before.
+        Where ranks of a stage differ even so, a step is one segment.
+        """
+        rows = self.nodes.with_row_index("row").filter(pl.col("name").is_null()).rename({"segment": "turn"})
+        rows = rows.join(_counted(self.nodes), on=["rank", "step", "turn"], how="left", maintain_order="left")
+        counted = pl.col("segment").fill_null(0)
+        rows = rows.with_columns(segment=counted.max().over("rank", "step") - counted)
+        per_rank = rows.group_by("stage", "step", "rank").agg(last=pl.col("segment").max())
+        uneven = per_rank.group_by("stage", "step").agg(uneven=pl.col("last").n_unique() > 1)
+        marked = rows.join(uneven, on=["stage", "step"], how="left", maintain_order="left")
+        segment = pl.when("uneven").then(0).otherwise("segment").cast(pl.Int32)
+        return marked.with_columns(segment=segment).drop("uneven")
 
     @property
     def is_faithful(self) -> bool:
@@ -86,7 +105,7 @@ def job_model(courses: Sequence[Course], leaders: Leaders | None = None) -> JobM
     for course in known:
         stage = pl.lit(roles.stage.get(course.rank, 0), pl.Int32).alias("stage")
         works.append(course.work.with_columns(stage, rank=pl.lit(course.rank, pl.Int32)))
-        calls.append(course.calls.with_columns(stage))
+        calls.append(course.calls.with_columns(stage, waits=pl.col("resumes").is_not_null()))
         edges.append(_edges(course, first_work, first_call))
         first_work += len(course.work)
         first_call += len(course.calls)
@@ -98,6 +117,18 @@ def job_model(courses: Sequence[Course], leaders: Leaders | None = None) -> JobM
     recorded = sum(course.step_ns for course in known) / len(known)
     did = pl.concat([_did(course, roles.stage.get(course.rank, 0)) for course in known])
     return JobModel(graph, roles, {course.rank: course.host for course in known}, recorded, did)
+
+
+def _counted(nodes: pl.DataFrame) -> pl.DataFrame:
+    """rank, step, turn, segment: of the first calls of a step, how many are such as ranks stand still for."""
+    calls = nodes.filter(pl.col("name").is_not_null()).with_columns(
+        turn=pl.int_range(1, pl.len() + 1).over("rank", "step").cast(pl.Int32),
+        often=pl.len().over("rank", "step", "name", "group_size", "group_ranks"),
+    )
+    # Calls of one role are known by their operation and size of group, and by how many there are in a step.
+    share = pl.col("waits").mean().over("stage", "name", "group_size", "often")
+    calls = calls.with_columns(stops=(share >= STANDS_STILL).cast(pl.Int32))
+    return calls.select("rank", "step", "turn", segment=pl.col("stops").cum_sum().over("rank", "step"))
 
 
 def _did(course: Course, stage: int) -> pl.DataFrame:

@@ -6,7 +6,7 @@ their peers, the ranks of the same stage.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import sqrt
@@ -23,7 +23,6 @@ from stepscope.ranks.job.changes import (
     with_even_experts,
     with_even_stages,
     without_jitter,
-    work_of,
 )
 from stepscope.ranks.job.course import BY_HOST, TIMES
 from stepscope.ranks.job.links import slow_links
@@ -33,11 +32,16 @@ from stepscope.registers.levels import FEWEST_STEPS, JOB_GAIN_SIGMAS, LASTING_SI
 from stepscope.registers.policy.findings import WORTH_SHOWING
 from stepscope.registers.policy.job import (
     AS_SLOW,
+    FEWEST_PARTS,
     IN_EXPERTS,
     MOST_JOB_CAUSES,
     MOST_LATE_PEERS,
+    ORDINARY,
     REPLAY_SAVES_LEAST,
+    SAME_SET,
+    SHOWS,
     SLOW_IN_STEPS,
+    SLOW_THROUGHOUT,
     UNEVEN_STAGES,
     UNEVEN_TOKENS,
     WORTH_JITTER,
@@ -70,7 +74,7 @@ class _Candidate:
 
 @dataclass(frozen=True)
 class Bubble:
-    """Shares of the mean step in which ranks of a pipeline have nothing to do: in all, and with stages that are even."""
+    """Shares of the mean step in which ranks of a pipeline have nothing to do: in all, and by the schedule, with stages that are even."""
 
     share: float
     even_share: float
@@ -112,9 +116,8 @@ class _Search:
         """Those that are worth it; what a rank, its stage or its experts cost is one time."""
         while candidates and len(self.found) < MOST_JOB_CAUSES:
             left = [self._model.lengths(changed(self._ns, each.change)) for each in candidates]
-            at = min(range(len(left)), key=lambda place: mean_ns(left[place]))
-            worth = WORTH_JITTER if candidates[at].kind == JITTER else WORTH_SHOWING
-            if not _is_worth(self._left, left[at], worth):
+            at = _best(candidates, [mean_ns(each) for each in left], mean_ns(self._left))
+            if not _is_worth(self._left, left[at], candidates[at]):
                 return
             best = candidates.pop(at)
             self._add(best, left[at])
@@ -127,10 +130,29 @@ class _Search:
         return self._ns
 
     def _add(self, best: _Candidate, left: pl.DataFrame) -> None:
-        alone = self._model.lengths(changed(self._model.nodes["ns"], best.change))
-        saved = _saved(self._model.base, alone)
+        alone, base = self._model.lengths(changed(self._model.nodes["ns"], best.change)), self._model.base
+        if best.kind == LINK:
+            whole = pl.col("step").is_in(_steps_with_all_calls(self._model))
+            alone, base = alone.filter(whole), base.filter(whole)
+        saved = _saved(base, alone, best.since)
         self.found.append(Cause(best.kind, best.ranks, saved, best.facts, best.since))
         self._ns, self._left = changed(self._ns, best.change), left
+
+
+def _steps_with_all_calls(model: JobModel) -> list[int]:
+    """Without a first step whose last call of the step before was not recorded: what it gains of transfers is less than usual."""
+    counts = model.nodes.filter(pl.col("name").is_not_null()).group_by("step").len()
+    return counts.filter(pl.col("len") >= pl.col("len").median())["step"].to_list()
+
+
+def _best(candidates: Sequence[_Candidate], left: Sequence[float], before: float) -> int:
+    """The place of the candidate that gains most; of slow ranks the fewest that gain as much."""
+    best = min(range(len(left)), key=lambda at: left[at])
+    if candidates[best].kind != RANK:
+        return best
+    enough = SAME_SET * (before - left[best])
+    alike = [at for at, each in enumerate(candidates) if each.kind == RANK and before - left[at] >= enough]
+    return min(alike, key=lambda at: len(candidates[at].ranks), default=best)
 
 
 def _bubble(model: JobModel, rest: pl.Series, is_even: bool) -> Bubble | None:
@@ -139,7 +161,16 @@ def _bubble(model: JobModel, rest: pl.Series, is_even: bool) -> Bubble | None:
         return None
     even = rest if is_even else _evened(model, rest)
     share = _idle_share(model, model.nodes["ns"], mean_ns(model.base))
-    return Bubble(share, _idle_share(model, even, mean_ns(model.lengths(even))), _micro_batches(model))
+    left, count = _idle_share(model, even, mean_ns(model.lengths(even))), _micro_batches(model)
+    return Bubble(share, min(left, _most_by_schedule(model.roles.stages, count)), count)
+
+
+def _most_by_schedule(stages: int, micro_batches: int | None) -> float:
+    """p stages idle for p − 1 of m + p − 1 micro-batches, or less with a better schedule.
+
+    What is beyond that are transfers between stages and ranks that vary: more micro-batches change nothing about those.
+    """
+    return 1.0 if micro_batches is None else (stages - 1) / (micro_batches + stages - 1)
 
 
 def _transfers_ns(model: JobModel, ns: pl.Series) -> float:
@@ -172,16 +203,21 @@ def _micro_batches(model: JobModel) -> int | None:
     return int(counts.median() or 0) or None  # type: ignore[arg-type]
 
 
-def _is_worth(before: pl.DataFrame, after: pl.DataFrame, share: float) -> bool:
-    low, mid, _ = _saved(before, after)
-    return mid >= share * mean_ns(before) and low > 0
+def _is_worth(before: pl.DataFrame, after: pl.DataFrame, candidate: _Candidate) -> bool:
+    """Whether the gain is worth showing, and there in all steps alike; that of jitter is in some of them by its nature."""
+    low, mid, _ = _saved(before, after, candidate.since)
+    if candidate.kind == JITTER:
+        return mid >= WORTH_JITTER * mean_ns(before)
+    return mid >= WORTH_SHOWING * mean_ns(before) and low > 0
 
 
-def _saved(before: pl.DataFrame, after: pl.DataFrame) -> tuple[float, float, float]:
-    """Of the mean step; the steps show how well it is known."""
+def _saved(before: pl.DataFrame, after: pl.DataFrame, since: int | None = None) -> tuple[float, float, float]:
+    """Of the mean step; the steps in which there is something to gain show how well it is known."""
     gains = [float(a - b) for a, b in zip(before["ns"], after["ns"], strict=True)]
     mid = mean(gains)
-    error = JOB_GAIN_SIGMAS * stdev(gains) / sqrt(len(gains)) if len(gains) > 1 else 0.0
+    late = [gain for gain, step in zip(gains, before["step"], strict=True) if since is None or step >= since]
+    spread = stdev(late) / sqrt(len(late)) if len(late) > 1 else 0.0
+    error = JOB_GAIN_SIGMAS * spread * len(late) / len(gains)
     return REPLAY_SAVES_LEAST * mid - error, mid, mid + error
 
 
@@ -207,24 +243,23 @@ def _general(model: JobModel) -> Iterator[_Candidate]:
 
 def _stage_times(model: JobModel) -> dict[int, float]:
     """What the median rank of each stage computes in a step."""
-    totals = work_of(model).group_by("stage", "step", "rank").agg(pl.col("compute_ns").sum())
+    totals = model.work.group_by("stage", "step", "rank").agg(pl.col("compute_ns").sum())
     rows = totals.group_by("stage").agg(pl.col("compute_ns").median()).sort("stage")
     return {stage: float(ns) for stage, ns in rows.iter_rows()}
 
 
 def _slow_ranks(model: JobModel) -> Iterator[_Candidate]:
-    """Those that take longer than their peers: the slowest alone, and all that are about as slow together."""
-    excess = _lasting(_excess(model))
-    means = {
-        rank: float(total)
-        for rank, total in excess.group_by("rank").agg(pl.col("ns").mean()).sort("rank").iter_rows()
-    }
-    slowest = max(means, key=lambda rank: means[rank], default=None)
-    if slowest is None or means[slowest] <= 0:
+    """Those that take longer than their peers: the slowest alone, all that are about as slow, and those that hide it."""
+    seen, done = _excess(model)
+    ending = _slow_at_the_end(model)
+    excess = _lasting(seen, ending)
+    slow = _about_as_slow(excess)
+    if not slow:
         return
-    together = [rank for rank, ns in means.items() if ns >= AS_SLOW * means[slowest]]
-    sets = {(slowest,), tuple(together)} if _is_minority(model, together) else {(slowest,)}
-    for ranks in sorted(sets, key=len, reverse=True):  # of two that gain the same, all are named
+    hidden = _about_as_slow(_lasting(done, ending))
+    sets = {tuple(slow[:1]), tuple(sorted(slow)), tuple(sorted({*slow, *hidden}))}
+    fitting = [ranks for ranks in sets if len(ranks) == 1 or _is_minority(model, ranks)]
+    for ranks in sorted(fitting, key=len, reverse=True):  # of experts that gain the same, all are named
         kind = EXPERTS if _in_experts(model, ranks) else RANK
         # Experts that have less to do take on what the busy ones have too much.
         change = with_even_experts(model) if kind == EXPERTS else as_peers(model, ranks)
@@ -234,12 +269,48 @@ def _slow_ranks(model: JobModel) -> Iterator[_Candidate]:
                 "longer_ns": _by_time(rows),
                 "hosts": sorted({model.hosts.get(r) or "" for r in ranks} - {""}),
             }
-            yield _Candidate(kind, ranks, change, facts, _onset(rows))
+            last = model.base["step"][-1] if set(ranks) <= ending else None
+            yield _Candidate(kind, ranks, change, facts, _onset(rows) or last)
 
 
-def _lasting(excess: pl.DataFrame) -> pl.DataFrame:
-    """Of ranks that are slow in most steps, from some step on; one pause, however long, makes no slow rank."""
-    kept = [rows for rows in excess.partition_by("rank", maintain_order=True) if _is_lasting(rows)]
+def _about_as_slow(excess: pl.DataFrame) -> list[int]:
+    """The slowest rank, and those that are slower than their peers by at least half as much."""
+    means = excess.group_by("rank").agg(pl.col("ns").mean()).sort("ns", "rank", descending=[True, False])
+    most = float(means["ns"][0]) if len(means) else 0.0
+    return [rank for rank, ns in means.iter_rows() if ns >= AS_SLOW * most] if most > 0 else []
+
+
+def _slow_at_the_end(model: JobModel) -> set[int]:
+    """Ranks that compute longer in nearly all parts of the last step, and not before: no pause, but a device that has become slower."""
+    steps = model.base["step"].to_list()
+    if len(steps) < FEWEST_STEPS:
+        return set()
+    sums = model.work.group_by("stage", "step", "segment", "rank").agg(ns=pl.col("compute_ns").sum())
+    parts = sums.with_columns(usual=pl.col("ns").median().over("stage", "step", "segment")).filter(
+        pl.col("usual") > 0
+    )
+    whole = pl.col("ns").sum().over("rank", "step") / pl.col("usual").sum().over("rank", "step") - 1
+    parts = parts.with_columns(more=whole, is_slow=pl.col("ns") / pl.col("usual") - 1 >= AS_SLOW * whole)
+    rows = parts.group_by("rank", "step").agg(
+        pl.col("more").first(),
+        pl.len(),
+        slow=pl.col("usual").filter("is_slow").sum() / pl.col("usual").sum(),
+    )
+    last = pl.col("step") == steps[-1]
+    slow = rows.filter(
+        last, pl.col("more") >= ORDINARY, pl.col("slow") >= SLOW_THROUGHOUT, pl.col("len") >= FEWEST_PARTS
+    )
+    before = rows.filter(~last, pl.col("more") >= ORDINARY)
+    return set(slow["rank"].to_list()) - set(before["rank"].to_list())
+
+
+def _lasting(excess: pl.DataFrame, ending: Collection[int]) -> pl.DataFrame:
+    """Of ranks that are slow in most steps, from some step on, or at the end; one pause, however long, makes no slow rank."""
+    kept = [
+        rows
+        for (rank,), rows in excess.partition_by("rank", maintain_order=True, as_dict=True).items()
+        if rank in ending or _is_lasting(rows)
+    ]
     return pl.concat(kept) if kept else excess.clear()
 
 
@@ -259,11 +330,26 @@ def _is_minority(model: JobModel, ranks: Sequence[int]) -> bool:
     return all(mine[rank] <= MOST_LATE_PEERS * peers[rank] for rank in ranks)
 
 
-def _excess(model: JobModel) -> pl.DataFrame:
-    """rank, step, ns and TIMES: how much longer each rank works in each step than its peers; by their medians."""
-    totals = work_of(model).group_by("stage", "step", "rank").agg(pl.col(*TIMES).sum())
-    totals = _with_what_hosts_did(totals, model).sort("stage", "step", "rank")
-    totals = totals.with_columns(ns=pl.sum_horizontal(*TIMES))
+def _excess(model: JobModel) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """rank, step, ns and TIMES: how much longer each rank works in each step than its peers, by their medians.
+
+    What a host did counts, whether it shows as a gap or not. In the first table only of ranks of which some shows: what never keeps a device
+    waiting makes no rank slow, unless another one that it works with does.
+    """
+    totals = model.work.group_by("stage", "step", "rank").agg(pl.col(*TIMES).sum())
+    did, shown = _with_what_hosts_did(totals, model), _beyond_peers(totals)
+    if did is None:
+        return shown, shown
+    done = _beyond_peers(did)
+    sums = [frame.group_by("rank").agg(ns=pl.sum_horizontal(*BY_HOST).sum()) for frame in (shown, done)]
+    both = sums[0].join(sums[1], on="rank", suffix="_done")
+    hidden = both.filter(pl.col("ns") < SHOWS * pl.col("ns_done"))["rank"].to_list()
+    is_hidden = pl.col("rank").is_in(hidden)
+    return pl.concat([done.filter(~is_hidden), shown.filter(is_hidden)]), done
+
+
+def _beyond_peers(totals: pl.DataFrame) -> pl.DataFrame:
+    totals = totals.sort("stage", "step", "rank").with_columns(ns=pl.sum_horizontal(*TIMES))
     frames = []
     for group in totals.partition_by("stage", "step", maintain_order=True):
         if len(group) > 1:
@@ -276,11 +362,11 @@ def _excess(model: JobModel) -> pl.DataFrame:
     return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
 
 
-def _with_what_hosts_did(totals: pl.DataFrame, model: JobModel) -> pl.DataFrame:
-    """With what hosts did instead of the gaps that show, where that is known of all ranks."""
+def _with_what_hosts_did(totals: pl.DataFrame, model: JobModel) -> pl.DataFrame | None:
+    """With what hosts did instead of the gaps that show; None where that is not known of all ranks."""
     joined = totals.join(model.did, on=["stage", "step", "rank"], how="left", suffix="_did")
     if joined["host_ns_did"].null_count():
-        return totals
+        return None
     return joined.with_columns(pl.col(f"{name}_did").alias(name) for name in BY_HOST).select(totals.columns)
 
 
@@ -293,7 +379,7 @@ def _in_experts(model: JobModel, ranks: Sequence[int]) -> bool:
     if not _has_uneven_tokens(model):
         return False
     inside = expert_work(model).group_by("rank", "step").agg(inside=pl.col("compute_ns").sum())
-    whole = work_of(model).group_by("rank", "step").agg(whole=pl.sum_horizontal(*TIMES).sum())
+    whole = model.work.group_by("rank", "step").agg(whole=pl.sum_horizontal(*TIMES).sum())
     sums = whole.join(inside, on=["rank", "step"], how="left").with_columns(pl.col("inside").fill_null(0))
     late = pl.col("rank").is_in(list(ranks))
     stages = {model.roles.stage[rank] for rank in ranks}

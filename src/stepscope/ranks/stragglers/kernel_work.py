@@ -11,7 +11,7 @@ from hashlib import blake2b
 import polars as pl
 
 from stepscope.registers.policy.ranks import GREW_WITH, MORE_WORK
-from stepscope.trace.frames import conform, take, take_median
+from stepscope.trace.frames import conform, filled, kept, take, take_median
 from stepscope.trace.trace import Trace
 
 KERNELS = {
@@ -41,13 +41,14 @@ class Ratios:
 
 def shaped(trace: Trace) -> pl.DataFrame:
     """name, step, blocks of each kernel in the steps that computes, where launch shapes are known."""
-    known = trace.kernels.filter(pl.col("grid").is_not_null()).select("event", "grid")
-    rows = known.with_columns(take(trace.events[name], known["event"]) for name in ("step", "role", "name"))
+    kernels = trace.kernels[["event", "grid"]]
+    kernels = kernels.drop_nulls("grid") if kernels["grid"].null_count() else kernels
+    step, role, name = (take(trace.events[column], kernels["event"]) for column in ("step", "role", "name"))
     size = pl.lit(1.0)
     for axis in range(3):
         size = size * pl.col("grid").arr.get(axis).cast(pl.Float64)
-    computing = rows.filter(pl.col("step").is_not_null() & (pl.col("role") != "collective").fill_null(True))
-    return computing.select(pl.col("name").cast(pl.String), "step", blocks=size)
+    rows = kernels.select(name.cast(pl.String).alias("name"), step.alias("step"), blocks=size)
+    return kept(rows, step.is_not_null() & ~filled(role == "collective"))
 
 
 def shaped_ops(calls: pl.DataFrame) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import polars as pl
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.account.charge import Charger
 from stepscope.analysis.steps.find import Steps
+from stepscope.ranks.stragglers.full_queue import blocked_launches
 from stepscope.ranks.stragglers.kernel_work import (
     CALLED,
     KERNELS,
@@ -18,7 +19,7 @@ from stepscope.ranks.stragglers.kernel_work import (
     shaped,
     shaped_ops,
 )
-from stepscope.trace.frames import conform, take
+from stepscope.trace.frames import conform, filled, kept, take
 from stepscope.trace.trace import Trace
 
 STEPS = {
@@ -30,6 +31,7 @@ STEPS = {
 }
 BESIDE = "beside"  # what is a collective in the account, and yet no wait
 _COLLECTIVE, _AT_WORK = "collective", ("compute", "copy")
+_DISPATCH = "dispatch"
 PARTS = {"rank": pl.Int32, "step": pl.Int32, "part": pl.String, "ns": pl.Int64}
 
 
@@ -60,15 +62,18 @@ def pace(
     ops: pl.DataFrame | None = None,
 ) -> Pace:
     """The whole steps of the rank; `ops` are its `op_calls`, asked for where no device computes."""
-    mine = found.windows.filter(pl.col("device").eq_missing(device) & ~pl.col("partial").fill_null(False))
-    steps = mine.select("step", "start_ns", dur_ns=pl.col("end_ns") - pl.col("start_ns"))
+    windows = found.windows
+    mine = kept(windows, windows["device"].eq_missing(device) & ~filled(windows["partial"]))
+    steps = pl.DataFrame(
+        [mine["step"], mine["start_ns"], (mine["end_ns"] - mine["start_ns"]).alias("dur_ns")]
+    )
     work = shaped(trace) if ops is None else shaped_ops(ops)
     blocks = work.group_by("step").agg(pl.col("blocks").sum())
     steps = steps.join(blocks, on="step", how="left", maintain_order="left")
     length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns")
-    slices = _waits_apart(trace, account.slices.filter(pl.col("device").eq_missing(device)))
+    slices = _waits_apart(trace, kept(account.slices, account.slices["device"].eq_missing(device)))
     parts = slices.group_by("step", "part").agg(length)
-    parts = parts.join(mine.select("step"), on="step", how="semi").sort("step", "part")
+    parts = parts.join(mine[["step"]], on="step", how="semi").sort("step", "part")
     steps = _as_recorded(steps, parts)
     number = pl.lit(rank, dtype=pl.Int32).alias("rank")
     clock, heat = _gpu(trace.info.capture, device)
@@ -85,7 +90,9 @@ def pace(
 
 def _as_recorded(steps: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
     """The steps without what was launched before the recording, which the device does first."""
-    lost = parts.filter(pl.col("part").cast(pl.String) == "unrecorded").select("step", lost="ns")
+    lost = kept(parts[["step", "ns"]], parts["part"] == "unrecorded").rename({"ns": "lost"})
+    if lost.is_empty():
+        return steps
     left = pl.col("dur_ns") - pl.col("lost").fill_null(0)
     rows = steps.join(lost, on="step", how="left", maintain_order="left")
     return rows.with_columns(dur_ns=left).drop("lost")
@@ -103,11 +110,21 @@ def _did(trace: Trace, found: Steps, device: int | None) -> pl.DataFrame:
         gap=pl.int_range(pl.len(), dtype=pl.UInt32),
         track=pl.lit(charger.main, pl.UInt32),
     )
-    pieces = charger.charge(spans)
+    pieces = charger.pieces(spans)
     rows = pieces.select(
         "part", step=take(found.host["step"], pieces["gap"]), ns=pieces["end_ns"] - pieces["start_ns"]
     )
-    return rows.group_by("step", pl.col("part").cast(pl.String)).agg(pl.col("ns").sum()).sort("step", "part")
+    sums = rows.group_by("step", pl.col("part").cast(pl.String)).agg(pl.col("ns").sum())
+    return _without_blocked(sums, blocked_launches(trace, found.host)).sort("step", "part")
+
+
+def _without_blocked(did: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
+    """What hosts did without what they spent in launches until the device took more work: that is a wait, too."""
+    if blocked.is_empty():
+        return did
+    rows = did.join(blocked, on="step", how="left")
+    lost = pl.when(pl.col("part") == _DISPATCH).then(pl.col("blocked_ns").fill_null(0)).otherwise(0)
+    return rows.select("step", "part", ns=(pl.col("ns") - lost).clip(0))
 
 
 def _waits_apart(trace: Trace, slices: pl.DataFrame) -> pl.DataFrame:

@@ -40,11 +40,53 @@ AS_SLOW = policy(
     unit="× the excess of the slowest rank",
     why="from here on ranks are slow together, as those of one machine are",
 )
+BLOCKED_LAUNCH = policy(
+    "BLOCKED_LAUNCH",
+    10,
+    unit="× the rank's median launch",
+    why="that a launch takes at least which waits for room in the queue of the device: as long as a kernel or a collective, not a call",
+)
+SHOWS = policy(
+    "SHOWS",
+    0.1,
+    unit="share of what a host does longer than its peers",
+    why="that must show as gaps of its device: what is hidden costs nothing",
+)
+SAME_SET = policy(
+    "SAME_SET",
+    0.95,
+    unit="× the gain of more ranks",
+    why="from here on the fewer ranks explain as much: the others need not be named",
+)
+ORDINARY = policy(
+    "ORDINARY",
+    0.1,
+    unit="× what a part of a step usually takes",
+    why="by which it varies on healthy devices: whatever is done about jitter, that stays",
+)
+STANDS_STILL = policy(
+    "STANDS_STILL",
+    0.9,
+    unit="share of the calls of a role",
+    why="that ranks wait for until they end: such calls divide the work of every rank alike, those beside the work do not",
+)
 SLOW_IN_STEPS = policy(
     "SLOW_IN_STEPS",
     0.75,
     unit="share of the steps",
     why="in which a slow rank is slow, from the step on in which it became so: less is jitter",
+)
+SLOW_THROUGHOUT = policy(
+    "SLOW_THROUGHOUT",
+    0.75,
+    unit="share of the work of a step",
+    why="in parts that are slow, for a device to be slower and not to have paused: a pause is in one part",
+)
+FEWEST_PARTS = policy(
+    "FEWEST_PARTS",
+    4,
+    unit="parts of a step",
+    why="of fewer, most can be slow because of one pause",
 )
 UNEVEN_STAGES = policy(
     "UNEVEN_STAGES",
@@ -105,9 +147,9 @@ HIDING_CERTAINTY = policy(
 )
 WORTH_JITTER = policy(
     "WORTH_JITTER",
-    0.06,
+    0.04,
     unit="share of the step",
-    why="the slowest of many healthy ranks, which vary by 2 % each, costs a job half of it; chosen with benchmarks/ranks",
+    why="what parts of a step vary by on healthy devices is left out of it, and costs nothing; chosen with benchmarks/ranks/physics",
 )
 SAME_GAIN = policy(
     "SAME_GAIN",

@@ -143,7 +143,9 @@ def _find_bubble(job: Job) -> Finding | None:
     count_now = bubble.micro_batches or 0
     count = f" with {bubble.micro_batches} micro-batches" if bubble.micro_batches else ""
     uneven = (
-        f", and another {bubble.by_imbalance:.0%} by what is uneven" if bubble.by_imbalance >= 0.01 else ""
+        f", and another {bubble.by_imbalance:.0%} by what is uneven, and by transfers"
+        if bubble.by_imbalance >= 0.01
+        else ""
     )
     found = BUBBLE.finding(
         detail=f"{len(job.roles)} stages{count} leave the mean rank idle for {bubble.by_schedule:.0%} of the step by the schedule{uneven}.",
@@ -155,7 +157,7 @@ def _find_bubble(job: Job) -> Finding | None:
             "by_imbalance": bubble.by_imbalance,
             "speedups": {
                 str(times * count_now): speedup(step_ns, bubble.by_schedule * step_ns * (1 - 1 / times))
-                for times in (2, 4, 8)
+                for times in (2, 3, 4, 8)
                 if count_now
             },
         },

@@ -11,9 +11,10 @@ import polars as pl
 
 from stepscope.analysis.collectives.calls import collective_calls
 from stepscope.analysis.collectives.summary import Collectives as RankCollectives
-from stepscope.analysis.collectives.summary import added_rows, collective_sums, collectives
+from stepscope.analysis.collectives.summary import added_rows, collective_sums, with_shares
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
+from stepscope.ranks.calls.matching import KEY, keyed_with_events
 from stepscope.ranks.clocks.shared import machine_of
 from stepscope.ranks.compare import Calls, Compared, calls_of, compare
 from stepscope.ranks.job.course import course_of
@@ -41,10 +42,11 @@ class RankPart:
 def of_rank(context: RankContext) -> RankPart:
     """The rank's communication."""
     calls = collective_calls(context.trace, context.account)
-    sums = collectives(context.trace, context.account, calls)
+    rows = collective_sums(calls)
+    sums = with_shares(context.trace, context.account, rows)
     world = context.whole_trace.info.world_size
     compared = None if context.alone else rank_calls(context, calls)
-    return RankPart(context.rank, collective_sums(calls), sums, compared, world)
+    return RankPart(context.rank, rows, sums, compared, world)
 
 
 def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
@@ -56,6 +58,7 @@ def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
     began = info.base_unix_ns + info.clock_offset_ns
     machine = machine_of(info.host, info.capture)
     mine = pl.col("device").eq_missing(device)
+    keys, events = keyed_with_events(calls, context.rank)
     course = course_of(
         calls.with_columns(ready_ns(context.trace, calls)),
         context.account.slices.filter(mine),
@@ -64,8 +67,9 @@ def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
         info.host,
         steps.did if device is not None else None,
         info.world_size,
+        keys[[*KEY, "stream"]].hstack([events]),
     )
-    return calls_of(calls, context.rank, steps, began, info.clock_drift, machine, course)
+    return calls_of(calls, context.rank, steps, began, info.clock_drift, machine, course, keys)
 
 
 def joined(ranks: Sequence[RankPart], options: Options) -> Mapping[str, Any]:

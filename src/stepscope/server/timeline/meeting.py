@@ -10,7 +10,7 @@ import polars as pl
 from stepscope.analysis.collectives.calls import recorded_calls
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
-from stepscope.ranks.calls.matching import KEY, keyed, keyed_events
+from stepscope.ranks.calls.matching import KEY, keyed_with_events
 from stepscope.server.runs.opened import OpenedRun
 from stepscope.server.timeline.alignment import beside
 from stepscope.server.timeline.details import row_of
@@ -54,11 +54,8 @@ def _calls(run: OpenedRun, rank: int) -> pl.DataFrame:
             return _NONE
         calls = recorded_calls(RankContext(rank, trace, Options()).trace)
         by_order = pl.when(pl.col("place") < 0).then(0).otherwise(pl.len().over("lane", "place"))
-        return (
-            keyed(calls, rank)
-            .select(*KEY, calls=by_order.cast(pl.Int64))
-            .with_columns(event=keyed_events(calls))
-        )
+        rows, events = keyed_with_events(calls, rank)
+        return rows.select(*KEY, calls=by_order.cast(pl.Int64)).with_columns(event=events)
 
     return run.later(f"timeline calls {rank}", make, "matching collectives")
 
