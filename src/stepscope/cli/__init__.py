@@ -10,6 +10,10 @@ import sys
 def main() -> None:
     """Run the command line; the process ends with its exit code."""
     _make_streams_usable()
+    from stepscope.cli.short import run_short
+
+    if run_short(sys.argv[1:]):
+        return
     from stepscope.cli.app import app
 
     app(prog_name="stepscope")

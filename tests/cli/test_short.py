@@ -1,0 +1,58 @@
+"""The commonest command lines mean the same, whoever reads them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from stepscope.cli import report as command
+from stepscope.cli import short
+from stepscope.cli.app import app
+from stepscope.cli.reporting import ReportWish
+from tests.cli.run import PROFILE, succeeds
+
+SHORT = (
+    ("report", "a"),
+    ("report", "a", "b c", ""),
+    ("report", "--no-cache", "a"),
+    ("report", "a", "--full", "-q"),
+    ("report", "--quiet", "a", "--quiet"),
+)
+
+
+@pytest.mark.skipif(short.os.name == "nt", reason="there all are read by the library")
+@pytest.mark.parametrize("words", SHORT)
+def test_it_reads_as_the_library_does(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    wishes: list[ReportWish] = []
+    monkeypatch.setattr(command, "run_report", wishes.append)
+    app(list(words), standalone_mode=False)
+    assert wishes == [short.read_short(list(words))]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(), ("report",), ("report", "--full"), ("report", "a", "--rank"), ("report", "-h"), ("report", "a", "--", "-b"), ("report", "a", "-"), ("info", "a"), ("--version",)],
+)  # fmt: skip
+def test_all_else_is_left_to_the_library(words: tuple[str, ...]) -> None:
+    assert short.read_short(list(words)) is None
+
+
+def test_a_shell_that_completes_is_left_to_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_STEPSCOPE_COMPLETE", "complete_bash")
+    assert short.read_short(["report", "a"]) is None
+
+
+@pytest.mark.skipif(short.os.name == "nt", reason="there all are read by the library")
+def test_a_kept_report_imports_little() -> None:
+    succeeds("report", PROFILE)
+    script = (
+        "import sys; from stepscope.cli import main; sys.argv = ['stepscope', 'report', sys.argv[1]]; main()\n"
+        "heavy = 'polars', 'typer', 'pydantic'\n"
+        "print([name for name in heavy if name in sys.modules], file=sys.stderr)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script, str(PROFILE)], capture_output=True, text=True, check=True
+    )
+    assert ended.stderr == "[]\n"
