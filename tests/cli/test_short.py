@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -22,7 +23,7 @@ SHORT = (
 )
 
 
-@pytest.mark.skipif(short.os.name == "nt", reason="there all are read by the library")
+@pytest.mark.skipif(os.name == "nt", reason="there all are read by the library")
 @pytest.mark.parametrize("words", SHORT)
 def test_it_reads_as_the_library_does(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     wishes: list[ReportWish] = []
@@ -44,7 +45,7 @@ def test_a_shell_that_completes_is_left_to_the_library(monkeypatch: pytest.Monke
     assert short.read_short(["report", "a"]) is None
 
 
-@pytest.mark.skipif(short.os.name == "nt", reason="there all are read by the library")
+@pytest.mark.skipif(os.name == "nt", reason="there all are read by the library")
 def test_a_kept_report_imports_little() -> None:
     succeeds("report", PROFILE)
     script = (
@@ -56,3 +57,19 @@ def test_a_kept_report_imports_little() -> None:
         [sys.executable, "-c", script, str(PROFILE)], capture_output=True, text=True, check=True
     )
     assert ended.stderr == "[]\n"
+
+
+def test_what_is_left_to_do_is_done_before_the_quick_end() -> None:
+    script = (
+        "import atexit, threading, time; from stepscope.cli.leave import leave\n"
+        "atexit.register(print, 'registered')\n"
+        "threading.Thread(target=lambda: (time.sleep(0.1), print('thread'))).start()\n"
+        "leave(); print('never')"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ended.stdout == "thread\nregistered\n"
+
+
+def test_a_stream_that_cannot_be_written_is_left_to_python() -> None:
+    script = "import sys; from stepscope.cli.leave import leave; sys.stdout.close(); leave(); sys.exit(3)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 3

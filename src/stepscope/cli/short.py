@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stepscope.cli.reporting import ReportWish
@@ -34,4 +34,5 @@ def read_short(words: Sequence[str]) -> ReportWish | None:
         return None
     from stepscope.cli.reporting import ReportWish
 
-    return ReportWish(paths=paths, **dict.fromkeys((_SWITCHES[option] for option in options), True))
+    switched: dict[str, Any] = {_SWITCHES[option]: True for option in options}
+    return ReportWish(paths=paths, **switched)
