@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.native.spans import slices as native
+from stepscope.trace.columns import buffer, rows_or_null
 from stepscope.trace.frames import take
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -57,10 +59,8 @@ def place_in(times: pl.Series, spans: pl.DataFrame) -> pl.Series:
     """For each time the row of the span that holds it, or null. The spans are in order and do not overlap."""
     if spans.is_empty():
         return pl.repeat(None, len(times), dtype=pl.Int64, eager=True).alias("place")
-    index = spans["start_ns"].search_sorted(times, side="right").cast(pl.Int64) - 1
-    place = index.clip(lower_bound=0)
-    inside = (index >= 0) & (times < take(spans["end_ns"], place))
-    found: pl.Series = pl.select(pl.when(inside).then(place).alias("place")).to_series()
+    rows = native.place(buffer(times), buffer(spans["start_ns"]), buffer(spans["end_ns"]))
+    found: pl.Series = rows_or_null("place", rows).cast(pl.Int64)
     return found
 
 
