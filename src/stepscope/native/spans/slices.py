@@ -175,6 +175,40 @@ class _Cutter:
         return 1
 
 
+def runs(
+    start: cython.const[cython.longlong][::1],
+    end: cython.const[cython.longlong][::1],
+    kind: cython.const[cython.uchar][::1],
+    gap: cython.const[cython.uint][::1],
+    named_by: cython.const[cython.uint][::1],
+    detail: cython.const[cython.uint][::1],
+    thread: cython.const[cython.uint][::1],
+) -> tuple[memoryview, memoryview]:
+    """Slices that follow one another at once and say the same, as one: the first row of each, and where it ends."""
+    need_equal(len(start), len(end), len(kind), len(gap), len(named_by), len(detail), len(thread))
+    n: cython.Py_ssize_t = len(start)
+    first, last = column("I", n), column("q", n)
+    out_first: cython.uint[::1] = first
+    out_end: cython.longlong[::1] = last
+    count: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(n):
+            if (
+                i == 0
+                or start[i] != end[i - 1]
+                or gap[i] != gap[i - 1]
+                or kind[i] != kind[i - 1]
+                or named_by[i] != named_by[i - 1]
+                or detail[i] != detail[i - 1]
+                or thread[i] != thread[i - 1]
+            ):
+                out_first[count] = cython.cast(cython.uint, i)
+                count += 1
+            out_end[count - 1] = end[i]
+    return first[:count], last[:count]
+
+
 def sum_cells(
     row: cython.const[cython.int][::1],
     kind: cython.const[cython.uchar][::1],
