@@ -105,11 +105,8 @@ def _silences(trace: Trace, steps: Steps, main: int) -> pl.DataFrame:
         schema={"gap": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64, "track": pl.UInt32},
     )
     timeline = Timeline(trace, speaking)
-    pieces = timeline.cut(span)
-    pieces = pieces.filter(
-        pl.col("end_ns") - pl.col("start_ns") > LEAST_WAIT_NS,
-        pieces["event"].is_null() | causes["own"].gather(pieces["event"]).fill_null(False),
-    )
+    pieces = timeline.cut(span, longer_than=LEAST_WAIT_NS)
+    pieces = pieces.filter(pieces["event"].is_null() | causes["own"].gather(pieces["event"]).fill_null(False))
     # In no frame, the thread waits for what the call before it started.
     before = _segments_before(pieces, int(timeline.first[main]))
     named = causes["named_by"].gather(
