@@ -7,13 +7,14 @@ import io
 import os
 import sys
 
-# A command makes few circles and soon ends: to look for them as often as Python does takes a twentieth of a short one.
+# A report makes few circles and soon ends: to look for them as often as Python does takes a twentieth of a short one.
 OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
 
 def run() -> None:
     """`main` of a process that does nothing else."""
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    if sys.argv[1:2] == ["report"]:
+        gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     main()
     from stepscope.cli.leave import leave
 

@@ -103,22 +103,25 @@ def _work(trace: Trace, device: int | None) -> pl.DataFrame:
     A loop on the core of a TPU has the moments that nothing inside it has.
     """
     streams = trace.tracks.filter((pl.col("what") == "device") & pl.col("device").eq_missing(device))["id"]
-    work = trace.events.filter(
-        pl.col("kind").is_in(["kernel", "copy", "memset", "scope"]) & pl.col("track").is_in(streams.implode())
-    )
+    is_work = pl.col("kind").is_in(["kernel", "copy", "memset", "scope"])
+    work = trace.events.lazy().filter(is_work & pl.col("track").is_in(streams.implode()))
     priority = (
         pl.when(pl.col("kind") == "scope").then(_LOOP)
         .when(pl.col("kind") != "kernel").then(_COPY)
         .when((pl.col("role") == "collective").fill_null(False)).then(_COLLECTIVE)
         .otherwise(_COMPUTE)
     )  # fmt: skip
-    return work.select(
-        "id",
-        "track",
-        "start_ns",
-        end_ns=pl.col("start_ns") + pl.col("dur_ns"),
-        priority=priority.cast(pl.UInt8),
-    ).sort("start_ns", maintain_order=True)
+    return (
+        work.select(
+            "id",
+            "track",
+            "start_ns",
+            end_ns=pl.col("start_ns") + pl.col("dur_ns"),
+            priority=priority.cast(pl.UInt8),
+        )
+        .collect()
+        .sort("start_ns", maintain_order=True)
+    )
 
 
 def _busy_slices(work: pl.DataFrame, low: int, high: int) -> pl.DataFrame:

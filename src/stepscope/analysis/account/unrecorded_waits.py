@@ -75,9 +75,8 @@ def _latest_end(wait: pl.Expr) -> pl.Expr:
 def busy_times(trace: Trace) -> pl.DataFrame:
     """When any device of the trace worked; breaks shorter than a launch's latency do not count."""
     devices = trace.tracks.filter(pl.col("what") == "device")["id"]
-    work = trace.events.filter(
-        pl.col("kind").is_in(["kernel", "copy", "memset"]), pl.col("track").is_in(devices.implode())
-    ).sort("start_ns")
+    is_work = pl.col("kind").is_in(["kernel", "copy", "memset"]) & pl.col("track").is_in(devices.implode())
+    work = trace.events.lazy().filter(is_work).select("start_ns", "dur_ns").collect().sort("start_ns")
     end = work["start_ns"] + work["dur_ns"] + LAUNCH_LATENCY_NS
     start, stop = union(buffer(work["start_ns"]), buffer(end))
     return pl.DataFrame(

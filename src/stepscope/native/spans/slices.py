@@ -23,7 +23,8 @@ _ALL_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 @cython.cfunc
 @cython.nogil
-@cython.exceptval(-1)
+@cython.boundscheck(False)  # every index is below `count`
+@cython.exceptval(check=False)
 def _first_after(
     moments: cython.const[cython.longlong][::1],
     count: cython.Py_ssize_t,
@@ -144,7 +145,8 @@ class _Cutter:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(-1)
+    @cython.boundscheck(False)  # windows are below the last, and there is room for what was counted
+    @cython.exceptval(check=False)
     def _spread(self, i: cython.Py_ssize_t, first: cython.Py_ssize_t, last: cython.Py_ssize_t) -> cython.int:
         """A slice in all windows from the first to the one in which it ends."""
         window: cython.Py_ssize_t
@@ -156,7 +158,8 @@ class _Cutter:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(-1)
+    @cython.boundscheck(False)  # windows are below the last, and there is room for what was counted
+    @cython.exceptval(check=False)
     def _piece(self, i: cython.Py_ssize_t, window: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.int:
         """How many rows it takes: none where the slice has no time in the window."""
         begin: cython.longlong = self.start[i]
