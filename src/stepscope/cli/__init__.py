@@ -16,7 +16,7 @@ def run() -> None:
     if sys.argv[1:2] == ["report"]:
         gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     main()
-    from stepscope.cli.leave import leave
+    from stepscope.cli.start.leave import leave
 
     leave()
 
@@ -24,7 +24,7 @@ def run() -> None:
 def main() -> None:
     """Run the command line; a command that says more than whether it succeeded ends with SystemExit."""
     _make_streams_usable()
-    from stepscope.cli.short import run_short
+    from stepscope.cli.start.short import run_short
 
     if run_short(sys.argv[1:]):
         return

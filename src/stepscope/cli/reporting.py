@@ -1,6 +1,6 @@
 """The report as a command shows it: kept or made, and in the form that was asked for.
 
-Nothing here needs the library that reads command lines: the shortest ones are read without it (`cli.short`).
+Nothing here needs the library that reads command lines: the shortest ones are read without it (`cli.start.short`).
 """
 
 from __future__ import annotations

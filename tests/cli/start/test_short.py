@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from stepscope.cli import report as command
-from stepscope.cli import short
 from stepscope.cli.app import app
 from stepscope.cli.reporting import ReportWish
+from stepscope.cli.start import short
 from tests.cli.run import PROFILE, succeeds
 
 SHORT = (
@@ -61,7 +61,7 @@ def test_a_kept_report_imports_little() -> None:
 
 def test_what_is_left_to_do_is_done_before_the_quick_end() -> None:
     script = (
-        "import atexit, threading, time; from stepscope.cli.leave import leave\n"
+        "import atexit, threading, time; from stepscope.cli.start.leave import leave\n"
         "atexit.register(print, 'registered')\n"
         "threading.Thread(target=lambda: (time.sleep(0.1), print('thread'))).start()\n"
         "leave(); print('never')"
@@ -71,5 +71,7 @@ def test_what_is_left_to_do_is_done_before_the_quick_end() -> None:
 
 
 def test_a_stream_that_cannot_be_written_is_left_to_python() -> None:
-    script = "import sys; from stepscope.cli.leave import leave; sys.stdout.close(); leave(); sys.exit(3)"
+    script = (
+        "import sys; from stepscope.cli.start.leave import leave; sys.stdout.close(); leave(); sys.exit(3)"
+    )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 3
