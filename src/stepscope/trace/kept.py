@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def kept_with_trace(answer: Callable[[Trace], T]) -> Callable[[Trace], T]:
-    """The same function, which computes its answer once for each trace. Nobody may change what it returns."""
+    """The same function, which computes its answer once for each trace. Callers must not change what it returns."""
     known: WeakKeyDictionary[Trace, T] = WeakKeyDictionary()
 
     @wraps(answer)

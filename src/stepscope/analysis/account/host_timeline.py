@@ -59,7 +59,7 @@ class Timeline:
     def cut(self, spans: pl.DataFrame, longer_than: int = 0) -> pl.DataFrame:
         """The spans (gap, start_ns, end_ns, track) cut by what their threads did; `event` is null for nothing.
 
-        `place` is the segment at that moment, or the next one; `silences` wants it. Of all pieces those `longer_than` so many ns.
+        `place` is the segment at that moment, or the next one; `silences` wants it. Shorter pieces than `longer_than` ns, or as short, are left out.
         """
         span, start, end, row, place = native.cut(
             buffer(spans["track"]), buffer(spans["start_ns"]), buffer(spans["end_ns"]),

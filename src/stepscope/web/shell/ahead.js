@@ -1,6 +1,6 @@
 // What the first view asks for, asked while the modules that show it are loaded: those take as long as the answers.
 
-const KEPT_MS = 10_000; // an answer that nobody took until then is an old one
+const KEPT_MS = 10_000; // after that, an answer is out of date
 
 /** @type {Map<string, Promise<Response>>} */
 const answers = new Map();
@@ -28,7 +28,7 @@ export function takeAhead(url) {
 function begin(hash) {
   for (const url of asksOf(hash)) {
     const answer = fetch(url, { credentials: "same-origin" });
-    answer.catch(() => {}); // whoever takes it is told
+    answer.catch(() => {}); // the caller that takes it sees the error
     answers.set(url, answer);
   }
   setTimeout(() => answers.clear(), KEPT_MS);
