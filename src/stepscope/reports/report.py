@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 class Report(model.Report, kw_only=True):
-    """A report that can be shown and saved. What shows it is imported when it is asked to."""
+    """A report that can be shown and saved."""
+
+    # What shows it is imported when it is asked to: one screen needs neither figures nor HTML.
 
     def figure(self, name: str) -> Figure:
         """A drawing: account, steps, ranks, ops, kernels, precision, device, memory or collectives."""
