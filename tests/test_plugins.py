@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from stepscope import plugins
@@ -45,3 +47,25 @@ def test_a_section_is_replaced() -> None:
     assert replace_section(page, "## B", "## B\n\nnew\n") == "# A\n\n## B\n\nnew\n\n## C\n\nkept\n"
     with pytest.raises(ValueError, match="no section"):
         replace_section(page, "## D", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "may_hold"),
+    [
+        ("mine-1.0.dist-info", "[stepscope.formats]\nmine = mine:FORMAT\n", True),
+        ("mine.egg-info", "[console_scripts]\nx = y:z\n[stepscope.findings]\na = b:c\n", True),
+        ("other-1.0.dist-info", "[tensorboard_plugins]\nstepscope = stepscope.tensorboard:plugin\n", False),
+        ("mine", "[stepscope.formats]\nmine = mine:FORMAT\n", False),
+        ("mine-1.0-py3.egg", "", True),
+    ],
+)
+def test_where_a_plug_in_may_be(tmp_path: Path, name: str, text: str, may_hold: bool) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "entry_points.txt").write_text(text)
+    assert plugins._may_hold(str(tmp_path)) == may_hold
+
+
+def test_a_packed_folder_may_hold_one_and_a_missing_one_does_not(tmp_path: Path) -> None:
+    (tmp_path / "packed.zip").write_bytes(b"PK")
+    assert plugins._may_hold(str(tmp_path / "packed.zip"))
+    assert not plugins._may_hold(str(tmp_path / "missing"))

@@ -6,17 +6,21 @@ They are looked for when they are first needed, never by `import stepscope`. A b
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Callable, Collection
 from functools import cache
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoints
+    from importlib.metadata import EntryPoint
 
 RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of warnings
 # Groups of entry points whose plug-ins have a say in what is computed.
 FORMATS, FINDINGS = "stepscope.formats", "stepscope.findings"
+_OURS = b"[stepscope."  # how each of our groups begins in a list of entry points
 T = TypeVar("T")
 _warned: set[str] = set()
 
@@ -44,9 +48,8 @@ def load_plugins(
 
 
 @cache
-def _find_entry_points(group: str) -> EntryPoints:
-    found: EntryPoints = _every_entry_point().select(group=group)
-    return found
+def _find_entry_points(group: str) -> Collection[EntryPoint]:
+    return _every_entry_point().select(group=group) if _may_be_any() else ()
 
 
 @cache
@@ -55,6 +58,34 @@ def _every_entry_point() -> Any:  # before Python 3.12 of another type
     from importlib.metadata import entry_points
 
     return entry_points()
+
+
+@cache
+def _may_be_any() -> bool:
+    """Whether a package may offer a plug-in. Mostly none does, and to import what reads all that they offer takes longer than this."""
+    finders = (finder for finder in sys.meta_path if finder is not PathFinder)
+    return any(hasattr(finder, "find_distributions") for finder in finders) or any(map(_may_hold, sys.path))
+
+
+def _may_hold(folder: str) -> bool:
+    """Whether one of the packages in the folder names a group of ours; where packages are found in other ways, it may be."""
+    try:
+        names = os.listdir(folder or ".")  # noqa: PTH208 as a word of sys.path, it may be no path
+    except NotADirectoryError:
+        return True  # packed
+    except OSError:
+        return False
+    return any(
+        name.endswith(".egg") or (name.endswith((".dist-info", ".egg-info")) and _offers(folder, name))
+        for name in names
+    )
+
+
+def _offers(folder: str, name: str) -> bool:
+    try:
+        return _OURS in Path(folder, name, "entry_points.txt").read_bytes()
+    except OSError:
+        return False
 
 
 @cache

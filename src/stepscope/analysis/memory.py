@@ -16,7 +16,7 @@ import polars as pl
 
 from stepscope.analysis.ops.forward_backward import forward_ops, scopes_of
 from stepscope.analysis.steps.find import Steps
-from stepscope.analysis.xla.hlo_module import Module
+from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.memory import ProgramMemory, program_memory
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.levels import FEWEST_STEPS
@@ -60,7 +60,7 @@ def _programs(trace: Trace) -> list[DeviceMemory]:
     """What the largest program of each device takes while it runs."""
     largest: dict[int | None, tuple[ProgramMemory, str]] = {}
     for name, device, hlo in programs_that_ran(trace):
-        found = program_memory(Module(hlo))
+        found = program_memory(read_module(hlo))
         if found is not None and (device not in largest or found.peak_bytes > largest[device][0].peak_bytes):
             largest[device] = found, name
     return [

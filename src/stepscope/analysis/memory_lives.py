@@ -11,7 +11,7 @@ from typing import Literal
 import polars as pl
 
 from stepscope.analysis.memory import Recorded, timeline
-from stepscope.analysis.xla.hlo_module import Module
+from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.memory import program_lives
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.trace.trace import Trace
@@ -47,7 +47,7 @@ def lives_of_program(trace: Trace, device: int | None) -> Lives | None:
     for _, where, hlo in programs_that_ran(trace):
         if where != device:
             continue
-        rows = program_lives(Module(hlo))
+        rows = program_lives(read_module(hlo))
         curve = _sum_over_time(rows)
         peak = curve["bytes"].max()
         if isinstance(peak, int) and peak > most:

@@ -42,7 +42,7 @@ def phases(trace: Trace, steps: Steps, account: Account, device: int | None) -> 
     if named.is_empty():
         return pl.DataFrame(schema=PHASES)
     kept = spans.join(named.select("name"), on="name", how="semi")
-    slices = account.slices.filter(pl.col("device").eq_missing(device))
+    slices = account.of_device(device)
     parts = _parts(kept, slices)
     return conform(named.join(parts, on="name", how="left", maintain_order="left"), PHASES)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stepscope.cli.console import Color, Talk, session
+from stepscope.cli.opened import opened
 from stepscope.cli.options import (
     ColorOption,
     ForceOption,
@@ -23,7 +24,6 @@ from stepscope.cli.options import (
     StepOption,
     VerboseOption,
     WholeOption,
-    opened,
 )
 from stepscope.cli.output import destination, send
 from stepscope.profiles.cache.atomic_files import refuse_existing

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from stepscope.errors import StepscopeError
 from stepscope.plugins import PluginWarning
 from stepscope.safe import safe_lines
@@ -211,24 +209,22 @@ def session(quiet: bool, verbose: bool, color: Color) -> Iterator[Talk]:
         with _show_plugin_warnings(talk):
             yield talk
         sys.stdout.flush()
-    except typer.Exit:
-        raise
     except BrokenPipeError:
         _forget_stdout()
-        raise typer.Exit(0) from None
+        raise SystemExit(0) from None
     except KeyboardInterrupt:
         talk.note("\nInterrupted.")
-        raise typer.Exit(INTERRUPTED) from None
+        raise SystemExit(INTERRUPTED) from None
     except StepscopeError as error:
         talk.fail(error.what, error.fix)
         _trace_if(talk)
-        raise typer.Exit(error.exit_code) from None
+        raise SystemExit(error.exit_code) from None
     except BaseException as error:
         if not _is_fault(error):
             raise
         talk.fail(*_words_for(error))
         _trace_if(talk)
-        raise typer.Exit(OUR_ERROR) from None
+        raise SystemExit(OUR_ERROR) from None
 
 
 @contextmanager

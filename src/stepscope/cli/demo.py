@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from stepscope.cli.console import Color, session
-from stepscope.cli.options import ColorOption, QuietOption, opened
+from stepscope.cli.opened import opened
+from stepscope.cli.options import ColorOption, QuietOption
 from stepscope.cli.serve import LOOPBACK, serve
 from stepscope.errors import StepscopeError
 
@@ -25,7 +26,7 @@ def demo(
 ) -> None:  # fmt: skip
     """Explain a profile that ships with stepscope, then show it on a page: no recording of your own is needed."""
     with session(quiet, False, color) as talk:
-        from stepscope.cli.report import print_brief
+        from stepscope.cli.reporting import print_brief
         from stepscope.reports.build import report
 
         for sample in _list_samples():

@@ -11,6 +11,7 @@ import typer
 
 from stepscope.cli.check import OVER_BUDGET, WIDTH
 from stepscope.cli.console import Color, Talk, session
+from stepscope.cli.opened import opened
 from stepscope.cli.options import (
     ClusterOption,
     ColorOption,
@@ -24,7 +25,6 @@ from stepscope.cli.options import (
     StepOption,
     VerboseOption,
     WholeOption,
-    opened,
 )
 from stepscope.cli.output import destination, send
 from stepscope.errors import StepscopeError

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stepscope.cli.console import Color, Talk, session
+from stepscope.cli.opened import opened
 from stepscope.cli.options import (
     ColorOption,
     ForceOption,
@@ -19,7 +20,6 @@ from stepscope.cli.options import (
     RankOption,
     RunOption,
     VerboseOption,
-    opened,
 )
 from stepscope.errors import StepscopeError
 

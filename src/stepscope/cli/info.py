@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from stepscope.cli.console import Color, session
+from stepscope.cli.opened import opened
 from stepscope.cli.options import (
     ColorOption,
     NoCacheOption,
@@ -17,7 +18,6 @@ from stepscope.cli.options import (
     RankOption,
     RunOption,
     VerboseOption,
-    opened,
 )
 from stepscope.cli.output import send
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from stepscope.cli.console import Color, Talk
-
-if TYPE_CHECKING:
-    from stepscope.profiles.profile import Profile
+from stepscope.cli.console import Color
 
 ProfilePaths = Annotated[
     list[str],
@@ -85,11 +82,3 @@ ClusterOption = Annotated[
         help="Read the ranks on the workers of a Dask scheduler: tcp://host:8786, or its scheduler file.",
     ),
 ]
-
-
-def opened(talk: Talk, path: str | list[str], rank: int | None, run: str | None, no_cache: bool) -> Profile:
-    """Load the profile, with a progress bar if that takes long."""
-    from stepscope.profiles.load import load
-
-    with talk.progress("Reading") as progress:
-        return load(path, cache=not no_cache, progress=progress, rank=rank, run=run)

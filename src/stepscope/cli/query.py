@@ -13,6 +13,7 @@ import typer
 
 from stepscope.assistant.handles import is_handle
 from stepscope.cli.console import Color, Talk, session
+from stepscope.cli.opened import opened
 from stepscope.cli.options import (
     ColorOption,
     ForceOption,
@@ -24,7 +25,6 @@ from stepscope.cli.options import (
     RawOption,
     RunOption,
     VerboseOption,
-    opened,
 )
 from stepscope.cli.output import destination, send
 from stepscope.errors import StepscopeError

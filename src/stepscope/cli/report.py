@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from enum import Enum
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated
 
 import typer
 
-from stepscope.cli.console import Color, Talk, session
+from stepscope.cli.console import Color
 from stepscope.cli.options import (
     ClusterOption,
     ColorOption,
@@ -26,16 +24,9 @@ from stepscope.cli.options import (
     StepOption,
     VerboseOption,
     WholeOption,
-    opened,
 )
-from stepscope.cli.output import destination, send
-from stepscope.errors import StepscopeError, UnreadableFile
-from stepscope.profiles.cache.atomic_files import ready_folder, refuse_existing, whole_file
+from stepscope.cli.reporting import ReportWish, run_report
 from stepscope.registers.policy.assistant import ANSWER_TOKENS, LEAST_TOKENS, REPORT_TOKENS
-
-if TYPE_CHECKING:
-    from stepscope.reports.report import Report
-
 
 SECTIONS = "problems, hang, findings, breakdown, regions, phases, serving, steps, critical_path, input, ops, kernels, precision, roofline, device, memory, collectives, coverage"
 
@@ -111,183 +102,11 @@ def report(
     --full and --section print the rest: problems of the capture, all findings, the account by name, and the tables. JSON,
     CSV, Markdown and a self-contained HTML page always have all of it.
     """
-    with session(quiet, verbose, color) as talk:
-        from msgspec.structs import replace
-
-        from stepscope.reports.kept import Asked, find_kept
-        from stepscope.reports.render.write import find_renderers, form_of, written
-
-        form = output_format or form_of(output)
-        rows = find_renderers()[form].rows if limit is None else limit
-        ops_by = [each.value for each in by or ()]
-        is_asked = budget is not None or about is not None
-        is_brief = form == "text" and not (full or section or verbose or by or limit is not None or is_asked)
-        asked = Asked(
-            step=step, step_name=step_name, whole=whole, loaded_rank=rank, limit=rows, ops_by=tuple(ops_by),
-            sections=None if section is None else tuple(section),
-        )  # fmt: skip
-        elsewhere = cluster is not None or workers is not None
-        kept = None if no_cache or elsewhere else find_kept(paths, run)
-        known = None if kept is None else kept.get_brief(asked) if is_brief else kept.get(asked)
-        if known is None:
-            _check_sections(section)
-        _check_target(form, output, force, section)
-        wanted: dict[str, Any] = {
-            "step": step, "step_name": step_name, "whole": whole, "sections": section, "limit": rows, "ops_by": ops_by
-        }  # fmt: skip
-        if elsewhere:
-            where = workers if cluster is None else cluster
-            found: Report = _elsewhere(talk, paths, where, rank=rank, run=run, cache=not no_cache, **wanted)
-        elif known is not None:
-            found = known
-        else:
-            found = _made(talk, paths, rank, run, no_cache, is_brief, **wanted)
-            if kept is not None:
-                found = kept.keep(replace(asked, brief=is_brief), found)
-        if is_asked:
-            _answer(found, budget, about, output, force)
-            return
-        if is_brief:
-            print_brief(talk, found, paths, output, force)
-        elif form == "text" and output is None:
-            _print(talk, found, section, rows, verbose)
-        elif form == "csv":
-            _write_csv(found, output, force, section, raw)
-        else:
-            with talk.working("Writing"):
-                text = written(found, form, sections=section, limit=rows)
-            with destination(output, force) as stream:
-                send(text, stream)
-        if output is not None:
-            talk.note(f"Wrote {output}")
-
-
-def _answer(found: Report, budget: int | None, about: str | None, output: Path | None, force: bool) -> None:
-    """For an assistant: about a handle, or all that matters most."""
-    from stepscope.assistant.about import as_about
-    from stepscope.assistant.summary import as_summary
-
-    with destination(output, force) as stream:
-        if about is not None:
-            send(as_about(found, about, budget or ANSWER_TOKENS), stream)
-        else:
-            send(as_summary(found, budget or REPORT_TOKENS), stream)
-
-
-def _check_sections(names: list[str] | None) -> None:
-    """Before the profile is read: a report that was kept has sections that exist."""
-    if not names:
-        return
-    from stepscope.reports.build import chosen_sections
-
-    chosen_sections(names)
-
-
-def _made(
-    talk: Talk,
-    paths: list[str],
-    rank: int | None,
-    run: str | None,
-    no_cache: bool,
-    is_brief: bool,
-    **wanted: Any,
-) -> Report:
-    """The report, by several processes where that is faster."""
-    from stepscope.profiles.cache.background import postponed
-
-    many = _by_processes(talk, paths, run=run, cache=not no_cache, **wanted) if rank is None else None
-    if many is not None:
-        return many
-    with postponed():  # the tables are stored when the report is there
-        Thread(target=_import_analysis, daemon=True).start()
-        profile = opened(talk, paths, rank, run, no_cache)
-        with talk.working("Analysing"):
-            from stepscope.reports.build import report as build
-
-            return build(profile, brief=is_brief, **wanted)
-
-
-def _import_analysis() -> None:
-    """While the profile is read: the readers leave the interpreter to others for most of their time."""
-    import stepscope.reports.build
-    import stepscope.reports.render.brief  # noqa: F401
-    from stepscope.analysis.findings.registry import built_in_rules
-
-    built_in_rules()
-
-
-def _by_processes(talk: Talk, path: list[str], **wanted: Any) -> Report | None:
-    """The report by a process for each core, where that is faster; None also where nothing of the newest run can be read."""
-    from stepscope.cluster.worth import worth_processes
-
-    if not worth_processes(path, wanted["run"]):
-        return None
-    try:
-        return _elsewhere(talk, path, None, **wanted)
-    except (UnreadableFile, OSError, NotImplementedError):  # the last: Python without semaphores has no pools
-        return None
-
-
-def _elsewhere(talk: Talk, path: list[str], where: str | int | None, **wanted: Any) -> Report:
-    """The report of ranks that are read by other processes, here or on other machines."""
-    from stepscope.cluster.report import report as build
-
-    with talk.progress("Reading") as progress:
-        return build(path, where=where, progress=progress, **wanted)
-
-
-def _check_target(form: str, output: Path | None, force: bool, sections: list[str] | None) -> None:
-    """Before the profile is read: a refusal should not take a minute."""
-    if form == "csv" and not sections:
-        if output is None:
-            raise StepscopeError(
-                "A report has several tables, but a CSV file holds only one.",
-                fix="Choose one with --section, or write all to a folder with -o DIR.",
-            )
-        ready_folder(output, force)
-    elif output is not None:
-        refuse_existing(output, force)
-    elif form == "html" and sys.stdout.isatty():
-        raise StepscopeError("HTML output needs a file.", fix="Use -o FILE.")
-
-
-def print_brief(talk: Talk, found: Report, paths: list[str], output: Path | None, force: bool) -> None:
-    """One screen, in the terminal or as a file."""
-    from stepscope.cli.table import terminal_width
-    from stepscope.registers.policy.tables import REPORT_WIDTH
-    from stepscope.reports.render.brief import brief_lines
-
-    seen = terminal_width() if output is None else None
-    width = min(seen or REPORT_WIDTH, REPORT_WIDTH)  # longer lines of text are hard to read
-    lines = brief_lines(found, width, path=paths[0] if len(paths) == 1 else None)
-    if output is None:
-        for line in lines:
-            talk.out.print(line)
-        return
-    with destination(output, force) as stream:
-        send("".join(f"{line.plain.rstrip()}\n" for line in lines), stream)
-
-
-def _print(talk: Talk, found: Report, sections: list[str] | None, limit: int, verbose: bool) -> None:
-    from stepscope.cli.table import terminal_width
-    from stepscope.reports.render.terminal import WIDTH, report_lines
-
-    width = terminal_width() or WIDTH
-    for line in report_lines(found, width, sections=sections, limit=limit, verbose=verbose):
-        talk.out.print(line)
-
-
-def _write_csv(
-    found: Report, output: Path | None, force: bool, sections: list[str] | None, raw: bool
-) -> None:
-    """Some sections one after the other, or all tables as files of a folder."""
-    from stepscope.reports.render.csv import csv_tables
-
-    if sections:
-        with destination(output, force) as stream:
-            send("\n".join(text for _, text in csv_tables(found, sections, raw=raw)), stream)
-        return
-    folder = cast("Path", output)  # several tables without a folder were refused before the profile was read
-    for name, text in csv_tables(found, raw=raw):
-        with whole_file(folder / f"{name}.csv", force) as file:
-            file.write(text.encode())
+    run_report(
+        ReportWish(
+            paths=paths, output_format=output_format, sections=section, full=full, budget=budget, about=about, step=step,
+            step_name=step_name, whole=whole, ops_by=tuple(each.value for each in by or ()), limit=limit, output=output, force=force,
+            raw=raw, rank=rank, run=run, cluster=cluster, workers=workers, no_cache=no_cache, quiet=quiet, verbose=verbose,
+            color=color,
+        )
+    )  # fmt: skip

@@ -16,6 +16,8 @@ _CALENDAR_NS = 10**17
 
 def ranks_apart(ranked: Sequence[tuple[int, Trace]]) -> Problem | None:
     """A problem if the ranks' recordings do not overlap in time: different windows, or different clocks."""
+    if len(ranked) < 2:
+        return None
     windows = {rank: window for rank, trace in ranked if (window := _window(trace)) is not None}
     if len(windows) < 2:
         return None
@@ -30,7 +32,7 @@ def ranks_apart(ranked: Sequence[tuple[int, Trace]]) -> Problem | None:
 def _window(trace: Trace) -> tuple[int, int] | None:
     """Start and end of the trace in wall-clock time."""
     base = trace.info.base_unix_ns
-    spans = trace.events.filter(pl.col("dur_ns") > 0)
+    spans = trace.events.select("start_ns", "dur_ns").filter(pl.col("dur_ns") > 0)
     first, last = spans.select(
         pl.col("start_ns").min(), last=(pl.col("start_ns") + pl.col("dur_ns")).max()
     ).row(0)

@@ -230,6 +230,7 @@ def _rank(number: int, trace: Trace) -> Rank:
 
 def duration_of(events: pl.DataFrame) -> int:
     """From the first to the last moment of an event that takes time; marks far outside do not extend it."""
+    events = events.select("start_ns", "dur_ns")
     spans = events.filter(pl.col("dur_ns") > 0)
     spans = events if spans.is_empty() else spans
     ends = spans.select(first=pl.col("start_ns").min(), last=(pl.col("start_ns") + pl.col("dur_ns")).max())

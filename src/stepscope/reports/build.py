@@ -154,7 +154,12 @@ def _compared(
 
 def _ask(section: Section, context: RankContext) -> Any:
     is_sampled = context.options.brief and section.name in SAMPLED
-    return section.of_rank(context.sampled if is_sampled else context)
+    found = section.of_rank(context.sampled if is_sampled else context)
+    if (
+        section is steps.SECTION and context.alone
+    ):  # the account is there; rules, which come next, are many short questions
+        background.begin_postponed()
+    return found
 
 
 def _of_one_region(profile: Profile, ranks: Sequence[int], options: Options) -> Options:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import polars as pl
@@ -23,6 +25,7 @@ from stepscope.trace.step_of_event import mark_steps
 from stepscope.trace.trace import Trace, TraceInfo
 
 UNNAMED = "(unnamed)"
+COLD_ROWS_OF_A_THREAD = 100_000  # fewer are sorted before a thread has started
 # What the native loops need; a reader may leave it to Polars which integers it takes.
 _TYPES: dict[str, pl.DataType] = {
     "track": pl.UInt32(),
@@ -39,6 +42,22 @@ def finish(draft: Draft) -> Trace:
     events = _without_null_names(draft.events.cast(_BY_READERS), draft.problems)
     tracks = bounded_tracks(tracks, events, draft.problems)
     events, moved = _sorted(_without_negative_durations(events, draft.problems))
+    if sum(map(len, draft.cold.values())) < COLD_ROWS_OF_A_THREAD:
+        return Trace(_finish_tables(draft, tracks, events, moved), _finish_cold(draft.cold, moved))
+    with ThreadPoolExecutor(1, thread_name_prefix="stepscope-finish") as pool:
+        cold = pool.submit(_finish_cold, draft.cold, moved)  # nothing else depends on it
+        tables = _finish_tables(draft, tracks, events, moved)
+    return Trace(tables, cold.result())
+
+
+def _finish_cold(cold: Mapping[str, pl.DataFrame], moved: pl.Series | None) -> dict[str, pl.DataFrame]:
+    return {name: _sorted_by(_moved(frame, ("event",), moved), "event") for name, frame in cold.items()}
+
+
+def _finish_tables(
+    draft: Draft, tracks: pl.DataFrame, events: pl.DataFrame, moved: pl.Series | None
+) -> dict[str, pl.DataFrame]:
+    """All tables that are not cold, of sorted events."""
     events = _nested(events, tracks, draft.problems)
     tables = {name: _moved(frame, EVENT_REFERENCES[name], moved) for name, frame in draft.referring().items()}
     tables["memory"] = bounded_memory(tables["memory"], draft.problems)
@@ -53,10 +72,7 @@ def finish(draft: Draft) -> Trace:
     info = _with_devices(checked(draft.info, draft.problems), tracks, events)
     tables["memory"] = renumbered_memory(tables["memory"], info.devices)
     tables |= {"traces": info.frame(), "problems": draft.problems.frame()}
-    return Trace(
-        {name: _in_order(name, conform(name, frame)) for name, frame in tables.items()},
-        {name: _sorted_by(_moved(frame, ("event",), moved), "event") for name, frame in draft.cold.items()},
-    )
+    return {name: _in_order(name, conform(name, frame)) for name, frame in tables.items()}
 
 
 def _with_devices(info: TraceInfo, tracks: pl.DataFrame, events: pl.DataFrame) -> TraceInfo:

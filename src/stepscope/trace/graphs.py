@@ -20,6 +20,7 @@ import polars as pl
 from stepscope.registers.policy.graphs import GRAPH_ALIKE, GRAPH_LONGEST
 from stepscope.trace.columns import repeated
 from stepscope.trace.judged_texts import contains
+from stepscope.trace.kept import kept_with_trace
 from stepscope.trace.lookup import distinct, rows_by_event
 from stepscope.trace.schema import Columns, Text
 from stepscope.trace.scopes import ancestors
@@ -49,6 +50,7 @@ def is_graph_launch(events: pl.DataFrame) -> pl.Series:
     return _are(events, _LAUNCH)
 
 
+@kept_with_trace
 def graph_work(trace: Trace) -> pl.DataFrame:
     """launch, event, place: the device work of each launch of a graph, in the order of its nodes."""
     events = trace.events

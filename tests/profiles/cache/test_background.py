@@ -162,3 +162,12 @@ def test_the_program_ends_when_all_is_stored(tmp_path: Path, monkeypatch: pytest
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (ended.stdout, ended.stderr) == ("loaded\n", "")
     assert len(list((tmp_path / "cache").glob(f"*/{MANIFEST}"))) == 1
+
+
+def test_what_was_postponed_can_begin_beside_the_rest() -> None:
+    done = threading.Event()
+    with background.postponed():
+        background.start("beside", done.set)
+        assert not done.wait(0.05)
+        background.begin_postponed()
+        assert done.wait(60)

@@ -11,9 +11,10 @@ from stepscope.analysis.account.idle import explain
 from stepscope.analysis.part_column import Part
 from stepscope.analysis.parts import BUSY_PARTS, IDLE_PARTS, PARTS
 from stepscope.analysis.steps.find import Steps
+from stepscope.native.spans import slices as native
 from stepscope.native.spans import sweep
-from stepscope.trace.columns import buffer, series
-from stepscope.trace.frames import take
+from stepscope.trace.columns import buffer, repeated, series
+from stepscope.trace.frames import take, take_largest, take_smallest
 from stepscope.trace.trace import Trace
 
 __all__ = ["BUSY_PARTS", "IDLE_PARTS", "PARTS", "Account", "account"]
@@ -35,11 +36,39 @@ class Account:
 
     slices: pl.DataFrame
 
+    def of_device(self, device: int | None) -> pl.DataFrame:
+        """The slices of one device; no copy of them where there is no other."""
+        devices = self.slices["device"].unique()
+        if len(devices) == 1 and devices[0] == device:
+            return self.slices
+        return self.slices.filter(pl.col("device").eq_missing(device))
+
     @cached_property
     def parts(self) -> pl.DataFrame:
         """ns per device, step and part; the parts of a step sum to its duration."""
+        devices = self.slices["device"].unique(maintain_order=True)
+        return pl.concat([_NO_PARTS, *(_parts_of(self.of_device(device), device) for device in devices)])
+
+
+def _parts_of(slices: pl.DataFrame, device: int | None) -> pl.DataFrame:
+    """The parts of one device, in the order in which they first appear."""
+    step = slices["step"]
+    low, high = take_smallest(step), take_largest(step)
+    if (high - low + 1) * len(PARTS) > _MOST_CELLS + len(slices):  # numbers of steps are the job's own
         length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns")
-        return self.slices.group_by("device", "step", "part", maintain_order=True).agg(length)
+        return slices.group_by("device", "step", "part", maintain_order=True).agg(length)
+    steps, parts, ns = native.sum_cells(
+        buffer(step), buffer(slices["part"].to_physical()), buffer(slices["start_ns"]), buffer(slices["end_ns"]),
+        (low, high), len(PARTS),
+    )  # fmt: skip
+    return pl.DataFrame(
+        [
+            repeated(device, len(steps), pl.Int32, "device"),
+            series("step", steps, pl.Int32),
+            take(_PART, series("part", parts, pl.UInt8)).alias("part"),
+            series("ns", ns, pl.Int64),
+        ]
+    )
 
 
 def account(trace: Trace, steps: Steps) -> Account:
@@ -54,6 +83,9 @@ _NOTHING = pl.DataFrame(
         "start_ns": pl.Int64, "end_ns": pl.Int64,
     }
 )  # fmt: skip
+_NO_PARTS = pl.DataFrame(schema={"device": pl.Int32, "step": pl.Int32, "part": Part, "ns": pl.Int64})
+_PART = pl.Series("part", PARTS, dtype=Part)
+_MOST_CELLS = 1 << 22
 
 
 def _of_device(trace: Trace, steps: Steps, device: int | None) -> pl.DataFrame:
@@ -71,22 +103,25 @@ def _work(trace: Trace, device: int | None) -> pl.DataFrame:
     A loop on the core of a TPU has the moments that nothing inside it has.
     """
     streams = trace.tracks.filter((pl.col("what") == "device") & pl.col("device").eq_missing(device))["id"]
-    work = trace.events.filter(
-        pl.col("kind").is_in(["kernel", "copy", "memset", "scope"]) & pl.col("track").is_in(streams.implode())
-    )
+    is_work = pl.col("kind").is_in(["kernel", "copy", "memset", "scope"])
+    work = trace.events.lazy().filter(is_work & pl.col("track").is_in(streams.implode()))
     priority = (
         pl.when(pl.col("kind") == "scope").then(_LOOP)
         .when(pl.col("kind") != "kernel").then(_COPY)
         .when((pl.col("role") == "collective").fill_null(False)).then(_COLLECTIVE)
         .otherwise(_COMPUTE)
     )  # fmt: skip
-    return work.select(
-        "id",
-        "track",
-        "start_ns",
-        end_ns=pl.col("start_ns") + pl.col("dur_ns"),
-        priority=priority.cast(pl.UInt8),
-    ).sort("start_ns", maintain_order=True)
+    return (
+        work.select(
+            "id",
+            "track",
+            "start_ns",
+            end_ns=pl.col("start_ns") + pl.col("dur_ns"),
+            priority=priority.cast(pl.UInt8),
+        )
+        .collect()
+        .sort("start_ns", maintain_order=True)
+    )
 
 
 def _busy_slices(work: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
@@ -120,24 +155,15 @@ def _gaps(busy: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
 
 def _cut_at_steps(slices: pl.DataFrame, windows: pl.DataFrame, device: int | None) -> pl.DataFrame:
     """Each slice in each step it reaches into."""
-    edges = windows["end_ns"]
-    last_window = len(windows) - 1
-    first = edges.search_sorted(slices["start_ns"], side="right").clip(upper_bound=last_window)
-    within = (slices["end_ns"] <= take(edges, first)) | (first == last_window)
-    across = slices.filter(~within)
-    last = edges.search_sorted(across["end_ns"], side="left").clip(upper_bound=last_window)
-    across = across.with_columns(window=pl.int_ranges(first.filter(~within), last + 1))
-    rows = pl.concat(
+    row, window, start, end = native.cut(
+        buffer(slices["start_ns"]), buffer(slices["end_ns"]), buffer(windows["start_ns"]), buffer(windows["end_ns"])
+    )  # fmt: skip
+    found = slices.drop("start_ns", "end_ns")[series("row", row, pl.UInt32)]
+    return found.hstack(
         [
-            slices.filter(within).with_columns(window=first.filter(within).cast(pl.Int64)),
-            across.explode("window", empty_as_null=False),
+            take(windows["step"], series("window", window, pl.UInt32)).alias("step"),
+            repeated(device, len(found), pl.Int32, "device"),
+            series("start_ns", start, pl.Int64),
+            series("end_ns", end, pl.Int64),
         ]
     )
-    rows = rows.select(
-        pl.all().exclude("window", "start_ns", "end_ns"),
-        step=take(windows["step"], rows["window"]),
-        device=pl.lit(device, dtype=pl.Int32),
-        start_ns=pl.max_horizontal("start_ns", take(windows["start_ns"], rows["window"])),
-        end_ns=pl.min_horizontal("end_ns", take(edges, rows["window"])),
-    )
-    return rows.filter(pl.col("start_ns") < pl.col("end_ns"))

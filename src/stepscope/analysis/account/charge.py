@@ -19,6 +19,7 @@ from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import part
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import segments as native
+from stepscope.native.spans.slices import runs
 from stepscope.native.spans.sweep import slices
 from stepscope.registers.calibration.launches import EAGER_PAUSE_NS
 from stepscope.registers.policy.tables import SILENCE_PAIRS, SILENCE_THREADS
@@ -30,6 +31,7 @@ _RANK = {
     "host_compute": 9, "compile": 8, "host_collective": 7, "io": 6, "input": 5, "allocator": 4, "dispatch": 4, "python": 3,
     "sync": 2, "profiler": 1,
 }  # fmt: skip
+_NO_PART = 255
 COLUMNS = ["gap", "start_ns", "end_ns", "part", "named_by", "detail", "thread"]
 
 
@@ -283,16 +285,16 @@ class Charger:
 
 def _merged(pieces: pl.DataFrame) -> pl.DataFrame:
     """Pieces that follow one another and say the same, as one: a call's name may stand for all that it calls."""
-    same = pl.all_horizontal(
-        pl.col("start_ns") == pl.col("end_ns").shift(),
-        *(
-            pl.col(name).eq_missing(pl.col(name).shift())
-            for name in ("gap", "part", "named_by", "detail", "thread")
-        ),
-    )
-    begins = pieces.select(~same.fill_null(False)).to_series()
-    ends = begins.shift(-1, fill_value=True)
-    return pieces.filter(begins).with_columns(pieces["end_ns"].filter(ends))
+    if pieces.is_empty():
+        return pieces
+    events = (pieces[name].fill_null(native.NONE) for name in ("named_by", "detail", "thread"))
+    first, end = runs(
+        buffer(pieces["start_ns"]), buffer(pieces["end_ns"]), buffer(pieces["part"].to_physical().fill_null(_NO_PART)),
+        buffer(pieces["gap"]), *map(buffer, events),
+    )  # fmt: skip
+    if len(first) == len(pieces):
+        return pieces
+    return pieces[series("row", first, pl.UInt32)].with_columns(series("end_ns", end, pl.Int64))
 
 
 def _without(silent: pl.DataFrame, claimed: pl.DataFrame) -> pl.DataFrame:

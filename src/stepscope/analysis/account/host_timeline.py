@@ -56,14 +56,14 @@ class Timeline:
             pl.int_range(self.count + 1, dtype=pl.UInt32, eager=True), side="left"
         ).cast(pl.UInt32)
 
-    def cut(self, spans: pl.DataFrame) -> pl.DataFrame:
+    def cut(self, spans: pl.DataFrame, longer_than: int = 0) -> pl.DataFrame:
         """The spans (gap, start_ns, end_ns, track) cut by what their threads did; `event` is null for nothing.
 
-        `place` is the segment at that moment, or the next one; `silences` wants it.
+        `place` is the segment at that moment, or the next one; `silences` wants it. Shorter pieces than `longer_than` ns, or as short, are left out.
         """
         span, start, end, row, place = native.cut(
             buffer(spans["track"]), buffer(spans["start_ns"]), buffer(spans["end_ns"]),
-            buffer(self.first), buffer(self.start), buffer(self.end), buffer(self.owner),
+            buffer(self.first), buffer(self.start), buffer(self.end), buffer(self.owner), longer_than,
         )  # fmt: skip
         index = series("span", span, pl.UInt32)
         return pl.DataFrame(

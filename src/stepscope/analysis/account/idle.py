@@ -215,7 +215,7 @@ def _first_launch_end(trace: Trace, first: int) -> int | None:
     own = links.filter(pl.col("to") == first)["from"]
     if own.is_empty():
         return None
-    calls = events.filter(pl.col("kind") == "runtime", ends <= int(ends[own[0]]))
+    calls = events.select("id", "name").filter(events["kind"] == "runtime", ends <= int(ends[own[0]]))
     lost = calls.filter(
         pl.col("name").cast(pl.String).str.contains(_LAUNCH), ~pl.col("id").is_in(links["from"].implode())
     )

@@ -75,9 +75,8 @@ def _latest_end(wait: pl.Expr) -> pl.Expr:
 def busy_times(trace: Trace) -> pl.DataFrame:
     """When any device of the trace worked; breaks shorter than a launch's latency do not count."""
     devices = trace.tracks.filter(pl.col("what") == "device")["id"]
-    work = trace.events.filter(
-        pl.col("kind").is_in(["kernel", "copy", "memset"]), pl.col("track").is_in(devices.implode())
-    ).sort("start_ns")
+    is_work = pl.col("kind").is_in(["kernel", "copy", "memset"]) & pl.col("track").is_in(devices.implode())
+    work = trace.events.lazy().filter(is_work).select("start_ns", "dur_ns").collect().sort("start_ns")
     end = work["start_ns"] + work["dur_ns"] + LAUNCH_LATENCY_NS
     start, stop = union(buffer(work["start_ns"]), buffer(end))
     return pl.DataFrame(
@@ -105,11 +104,8 @@ def _silences(trace: Trace, steps: Steps, main: int) -> pl.DataFrame:
         schema={"gap": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64, "track": pl.UInt32},
     )
     timeline = Timeline(trace, speaking)
-    pieces = timeline.cut(span)
-    pieces = pieces.filter(
-        pl.col("end_ns") - pl.col("start_ns") > LEAST_WAIT_NS,
-        pieces["event"].is_null() | causes["own"].gather(pieces["event"]).fill_null(False),
-    )
+    pieces = timeline.cut(span, longer_than=LEAST_WAIT_NS)
+    pieces = pieces.filter(pieces["event"].is_null() | causes["own"].gather(pieces["event"]).fill_null(False))
     # In no frame, the thread waits for what the call before it started.
     before = _segments_before(pieces, int(timeline.first[main]))
     named = causes["named_by"].gather(

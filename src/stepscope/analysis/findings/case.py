@@ -71,12 +71,12 @@ class StepTimes:
     @cached_property
     def slices(self) -> pl.DataFrame:
         """The account of the device, with the length of each slice and the name that it is charged to."""
-        return self._named(self.account.slices.filter(pl.col("device").eq_missing(self.device)))
+        return self._named(self.account.of_device(self.device))
 
     def slices_in(self, steps: pl.Series) -> pl.DataFrame:
         """Those of some steps."""
-        mine = pl.col("device").eq_missing(self.device) & pl.col("step").is_in(steps.implode())
-        return self._named(self.account.slices.filter(mine))
+        mine = self.account.of_device(self.device)
+        return self._named(mine.filter(pl.col("step").is_in(steps.implode())))
 
     def _named(self, mine: pl.DataFrame) -> pl.DataFrame:
         names = self.trace.events["name"].gather(mine["named_by"])

@@ -107,21 +107,26 @@ def functions_of_slow_steps(trace: Trace, host: pl.DataFrame, slow: pl.Series) -
     if calls.is_empty() or not slow_steps or not other_steps:
         return pl.DataFrame(schema=EXTRA)
     grouped = calls.group_by("name").agg(
-        pl.col("id").sort_by("ns").last().alias("frame"),
         *(
             (pl.col(column).filter(chosen).sum() / count).cast(pl.Int64).alias(f"{which}_{column}")
             for column in ("ns", "self_ns")
             for which, chosen, count in (("slow", is_slow, slow_steps), ("usual", ~is_slow, other_steps))
         ),
     )
-    found = grouped.with_columns(
-        pl.col("name").cast(pl.String),
+    longer = grouped.with_columns(
         extra_ns=pl.col("slow_ns") - pl.col("usual_ns"),
         self_extra_ns=pl.col("slow_self_ns") - pl.col("usual_self_ns"),
         only_slow=pl.col("usual_ns") <= ELSEWHERE_TOO * pl.col("slow_ns"),
     ).filter(pl.col("extra_ns") > 0)
+    found = longer.join(_longest_calls(calls, longer["name"]), on="name").cast({"name": pl.String})
     ranked = found.sort(["only_slow", "extra_ns", "name"], descending=[True, True, False])
     return conform(ranked, EXTRA)
+
+
+def _longest_calls(calls: pl.DataFrame, names: pl.Series) -> pl.DataFrame:
+    """name, frame: the longest call of each of these functions."""
+    mine = calls.filter(pl.col("name").is_in(names.implode()))
+    return mine.group_by("name").agg(frame=pl.col("id").sort_by("ns").last())
 
 
 def _calls_in_steps(trace: Trace, host: pl.DataFrame) -> pl.DataFrame:
@@ -133,9 +138,11 @@ def _calls_in_steps(trace: Trace, host: pl.DataFrame) -> pl.DataFrame:
     named = (events["kind"] == "python") | (host_codes(trace) == CONTEXT)
     above = events["name"].gather(events["parent"])
     table = events.select("id", "name", "step", "start_ns", "dur_ns").with_columns(
-        self_ns=self_time(events), ns=pl.when((above == events["name"]).fill_null(False)).then(0).otherwise("dur_ns")
-    )  # fmt: skip
+        self_ns=self_time(events), above=above
+    )
     ends = host.select("step", "end_ns").unique("step", keep="last")
     inside = table.filter(named & events["step"].is_not_null()).join(ends, on="step")
+    is_repeated = (pl.col("above") == pl.col("name")).fill_null(False)
+    inside = inside.with_columns(ns=pl.when(is_repeated).then(0).otherwise("dur_ns"))
     kept = inside.filter(pl.col("start_ns") + pl.col("dur_ns") <= pl.col("end_ns"))
     return kept.select("id", "name", "step", "ns", "self_ns")

@@ -50,7 +50,8 @@ def plain_windows(trace: Trace, host: pl.DataFrame) -> pl.DataFrame:
 def devices_with_work(trace: Trace) -> list[int]:
     """Devices on which kernels or copies ran."""
     tracks = trace.tracks.filter((pl.col("what") == "device") & pl.col("device").is_not_null())
-    busy = trace.events.filter(pl.col("kind").is_in(DEVICE_WORK))["track"].unique()
+    events = trace.events
+    busy = events["track"].filter(events["kind"].is_in(DEVICE_WORK)).unique()
     return sorted(tracks.filter(pl.col("id").is_in(busy.implode()))["device"].unique().to_list())
 
 
@@ -160,7 +161,9 @@ def _with_launches(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
 def _main_stream_work(trace: Trace, device: int) -> pl.DataFrame:
     """Work on the stream of the device that computes most."""
     streams = trace.tracks.filter((pl.col("what") == "device") & (pl.col("device") == device))["id"]
-    work = trace.events.filter(pl.col("kind").is_in(DEVICE_WORK) & pl.col("track").is_in(streams.implode()))
+    is_work = pl.col("kind").is_in(DEVICE_WORK) & pl.col("track").is_in(streams.implode())
+    columns = ["id", "track", "kind", "role", "start_ns", "dur_ns"]
+    work = trace.events.lazy().filter(is_work).select(columns).collect()
     kernels = work.filter((pl.col("kind") == "kernel") & (pl.col("role") != "collective").fill_null(True))
     busiest = (
         (kernels if len(kernels) else work)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 import polars as pl
 
+from stepscope.native.spans import slices as native
+from stepscope.trace.columns import buffer, rows_or_null
 from stepscope.trace.frames import kept, take
+from stepscope.trace.kept import kept_with_trace
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -14,18 +15,11 @@ DEVICE_WORK = ("kernel", "copy", "memset")
 _SCHEMA = {"id": pl.UInt32, "at_ns": pl.Int64, "start_ns": pl.Int64, "ns": pl.Int64, "launch": pl.UInt32}
 
 
-_known: WeakKeyDictionary[Trace, pl.DataFrame] = WeakKeyDictionary()
-
-
+@kept_with_trace
 def launches_of(trace: Trace) -> pl.DataFrame:
     """from, to: the call that launched each event of a device; found once for each trace."""
-    found = _known.get(trace)
-    if found is None:
-        links = trace.links
-        found = _known[trace] = kept(links[["from", "to"]], links["why"] == "launch").unique(
-            "to", keep="first"
-        )
-    return found
+    links = trace.links
+    return kept(links[["from", "to"]], links["why"] == "launch").unique("to", keep="first")
 
 
 def recorded_work(trace: Trace) -> pl.DataFrame:
@@ -35,9 +29,8 @@ def recorded_work(trace: Trace) -> pl.DataFrame:
     recording is left out: it has no launch, and all that has one comes later.
     """
     on_device = trace.tracks.filter((pl.col("what") == "device") & pl.col("device").is_not_null())["id"]
-    work = trace.events.filter(
-        pl.col("kind").is_in(DEVICE_WORK) & pl.col("track").is_in(on_device.implode())
-    ).select("id", "track", "start_ns", ns="dur_ns")
+    is_work = pl.col("kind").is_in(DEVICE_WORK) & pl.col("track").is_in(on_device.implode())
+    work = trace.events.lazy().filter(is_work).select("id", "track", "start_ns", ns="dur_ns").collect()
     if work.is_empty():
         return _host_work(trace)
     launches = launches_of(trace)
@@ -68,10 +61,8 @@ def place_in(times: pl.Series, spans: pl.DataFrame) -> pl.Series:
     """For each time the row of the span that holds it, or null. The spans are in order and do not overlap."""
     if spans.is_empty():
         return pl.repeat(None, len(times), dtype=pl.Int64, eager=True).alias("place")
-    index = spans["start_ns"].search_sorted(times, side="right").cast(pl.Int64) - 1
-    place = index.clip(lower_bound=0)
-    inside = (index >= 0) & (times < take(spans["end_ns"], place))
-    found: pl.Series = place.set(~inside, None).alias("place")
+    rows = native.place(buffer(times), buffer(spans["start_ns"]), buffer(spans["end_ns"]))
+    found: pl.Series = rows_or_null("place", rows).cast(pl.Int64)
     return found
 
 
@@ -89,11 +80,12 @@ def time_before(times: pl.Series, spans: pl.DataFrame) -> pl.Series:
 def busy_time(trace: Trace) -> int:
     """How long the devices of the recording had any work, summed over them."""
     tracks = trace.tracks.filter((pl.col("what") == "device") & pl.col("device").is_not_null())
-    work = trace.events.filter(pl.col("kind").is_in(DEVICE_WORK)).join(
-        tracks.select("device", track="id"), on="track"
-    )
-    ends = work.select("device", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")).sort(
-        "device", "start_ns"
+    is_work = pl.col("kind").is_in(DEVICE_WORK)
+    work = trace.events.lazy().filter(is_work).select("track", "start_ns", "dur_ns").collect()
+    ends = (
+        work.join(tracks.select("device", track="id"), on="track")
+        .select("device", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns"))
+        .sort("device", "start_ns")
     )
     reached = pl.col("end_ns").cum_max().shift(1).over("device").fill_null(-(2**62))
     return int(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from stepscope.formats.protobuf import Value, fields, text
 from stepscope.trace.problems import Problems
@@ -89,6 +89,9 @@ class Instruction:
         return self.name.replace(".", "_").replace("-", "_")
 
 
+PROGRAMS_KEPT = 4
+
+
 class Module:
     """A program: its computations by number."""
 
@@ -147,6 +150,12 @@ class Module:
                     for number in numbers(value)
                 ]
         return []
+
+
+@lru_cache(maxsize=PROGRAMS_KEPT)
+def read_module(hlo: bytes) -> Module:
+    """The program that the bytes are; memory, ops and loops of one are asked for one after the other."""
+    return Module(hlo)
 
 
 def messages(message: memoryview, number: int, problems: Problems | None = None) -> Iterator[memoryview]:

@@ -16,7 +16,7 @@ from itertools import groupby
 import polars as pl
 
 from stepscope.analysis.xla.file_work import instruction_facts
-from stepscope.analysis.xla.hlo_module import Instruction, Module, name_of
+from stepscope.analysis.xla.hlo_module import Instruction, name_of, read_module
 from stepscope.analysis.xla.instruction_cost import SILENT, Work, Worker
 from stepscope.trace.frames import conform
 from stepscope.trace.trace import Trace
@@ -61,7 +61,7 @@ class Program:
     """A module that ran, asked for the work of its instructions by their names."""
 
     def __init__(self, hlo: bytes, name: str) -> None:
-        self.module = Module(hlo)
+        self.module = read_module(hlo)
         self.name = name
         self._worker = Worker(self.module)
         self._places = {

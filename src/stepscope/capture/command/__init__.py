@@ -12,7 +12,7 @@ def main() -> None:
     if find_spec("stepscope.cli") is not None:
         from importlib import import_module
 
-        import_module("stepscope.cli").main()
+        import_module("stepscope.cli").run()
         return
     from stepscope.capture.command.app import run_command
 

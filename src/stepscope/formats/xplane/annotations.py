@@ -91,10 +91,9 @@ def with_annotations(events: pl.DataFrame, known: Events) -> pl.DataFrame:
     if not tracks:
         return events
     on_python = events["track"].is_in(pl.Series(tracks, dtype=pl.UInt32).implode())
-    spans = _spans(events, on_python.arg_true())
+    is_open = on_python & events["kind"].is_in(["span", "op", "runtime"]) & (events["dur_ns"] > 0)
+    spans = _spans(events, is_open.arg_true())
     spans = spans.with_columns(name=known.name_rows.gather(spans["event"]))
-    is_open = events["kind"].gather(spans["event"]).is_in(["span", "op", "runtime"])
-    spans = spans.filter(is_open & (spans["dur_ns"] > 0))
     plain = known.names.filter(~pl.col("name").str.contains(_FRAMEWORK) & (pl.col("name") != ""))["row"]
     found = _user_names(_in_order(spans), plain)
     chosen = spans.filter(pl.col("name").is_in(found.implode()))["event"]

@@ -76,28 +76,28 @@ def _draft(space: Index, path: str) -> Draft:
     events = by_device_clock(events, known, decoded.stats)
     plane_of = pl.Series([space.planes[plane].name for plane in space.lines["plane"]], dtype=Text)
     events = events.with_columns(source_category=plane_of.gather(events["track"]))
-    with ThreadPoolExecutor(1) as pool:  # the links need no names: they are found meanwhile
+    with ThreadPoolExecutor(1) as pool:  # what does not depend on each other is found meanwhile
         found = pool.submit(links, decoded, line_tracks)
+        cold = pool.submit(_cold, decoded, known)
         events = with_annotations(with_markers(events, known), known)
         events = with_roles(events, known, meaning.name_class)
         moved = moves(events, known, meaning.name_class)
         events, all_tracks = with_lanes(events, line_tracks, line_classes)
         lanes = pl.concat([lines_of(known, ASYNC_OPS), all_tracks["id"][len(line_tracks) :]])
+        of_kernels, of_memory = (pool.submit(table, events, decoded.stats) for table in (kernels, memory))
         scope = scopes(events, known, meaning.name_class)
         draft = Draft(
             info=info(space, path),
             events=events,
             tracks=all_tracks,
             ops=ops(events, scope, lines_of(known, CORE_OPS), lanes),
-            kernels=kernels(events, decoded.stats),
             copies=copies(events, decoded.stats, moved),
-            memory=memory(events, decoded.stats),
             collectives=collectives(events, decoded.stats),
             counters=counters(events, line_tracks, decoded.stats),
             modules=_modules(space, name_stats),
-            cold=_cold(decoded, known),
         )
-        draft.links = found.result()
+        draft.links, draft.cold = found.result(), cold.result()
+        draft.kernels, draft.memory = of_kernels.result(), of_memory.result()
     _add_derived(draft, known)
     note_problems(space, decoded, line_tracks, draft.problems)
     return draft

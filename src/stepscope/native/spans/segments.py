@@ -80,13 +80,15 @@ def cut(
     segment_start: cython.const[cython.longlong][::1],
     segment_end: cython.const[cython.longlong][::1],
     segment_row: cython.const[cython.uint][::1],
+    longer_than: int = 0,
 ) -> tuple[memoryview, memoryview, memoryview, memoryview, memoryview]:
     """Each span cut by the segments of its track: span, start, end, owner (NONE where no segment lies) and `place`.
 
-    The segments of track t are track_first[t] to track_first[t + 1]. The pieces of a span cover it exactly. `place`
-    is the segment that owns a piece, or for a piece that none owns, the one after it (perhaps of the next track).
+    The segments of track t are track_first[t] to track_first[t + 1]. The pieces of a span cover it exactly, but for those
+    that are not `longer_than` so much. `place` is the segment that owns a piece, or for a piece that none owns, the one
+    after it (perhaps of the next track).
     """
-    cutter = _Cutter()
+    cutter = _Cutter(longer_than)
     cutter.spans(span_track, span_start, span_end)
     cutter.segments(track_first, segment_start, segment_end, segment_row)
     return cutter.pieces()
@@ -105,6 +107,8 @@ class _Cutter:
     segment_end: cython.const[cython.longlong][::1]
     segment_row: cython.const[cython.uint][::1]
     none: cython.uint
+    tracks: cython.Py_ssize_t
+    longer_than: cython.longlong
     is_writing: cython.bint
     count: cython.Py_ssize_t
     out_span: cython.uint[::1]
@@ -113,16 +117,23 @@ class _Cutter:
     out_row: cython.uint[::1]
     out_place: cython.uint[::1]
 
-    def __init__(self) -> None:
+    def __init__(self, longer_than: int) -> None:
         self.none = NONE
+        self.longer_than = longer_than
 
     def spans(self, track: object, start: object, end: object) -> None:
         """What to cut."""
         self.track, self.start, self.end = track, start, end
+        need_equal(len(self.track), len(self.start), len(self.end))
 
     def segments(self, first: object, start: object, end: object, row: object) -> None:
         """What to cut it by."""
         self.first, self.segment_start, self.segment_end, self.segment_row = first, start, end, row
+        need_equal(len(self.segment_start), len(self.segment_end), len(self.segment_row))
+        self.tracks = len(self.first) - 1
+        # From here on, nothing is checked again.
+        if any(self.first[track] > len(self.segment_start) for track in range(self.tracks + 1)):
+            raise ValueError("a track has segments that there are not")
 
     def pieces(self) -> tuple[memoryview, memoryview, memoryview, memoryview, memoryview]:
         """Span, start, end, owner and place."""
@@ -143,58 +154,49 @@ class _Cutter:
     @cython.cfunc
     def _walk(self) -> cython.void:
         i: cython.Py_ssize_t
+        n: cython.Py_ssize_t = len(self.start)
         self.count = 0
         with cython.nogil:
-            for i in range(len(self.start)):
+            for i in range(n):
                 self._span(i)
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(-1)
-    def _span(self, i: cython.Py_ssize_t) -> cython.int:
+    @cython.boundscheck(False)  # what `first` says was checked, and there is room for what was counted
+    @cython.exceptval(check=False)
+    def _span(self, i: cython.Py_ssize_t) -> cython.void:
         """The pieces of one span: owned ones, and the gaps between them."""
         cursor: cython.longlong = self.start[i]
         end: cython.longlong = self.end[i]
         until: cython.longlong
+        is_owned: cython.bint
         s: cython.Py_ssize_t = 0
         last: cython.Py_ssize_t = 0
-        if self.track[i] < len(self.first) - 1:
+        if self.track[i] < self.tracks:
             last = self.first[self.track[i] + 1]
             s = self._first_ending_after(self.first[self.track[i]], last, cursor)
         while cursor < end:
-            if s < last and self.segment_start[s] <= cursor:
-                until = self.segment_end[s] if self.segment_end[s] < end else end
-                self._piece(i, cursor, until, self.segment_row[s], s)
-                s += 1
-            else:
-                until = self.segment_start[s] if s < last and self.segment_start[s] < end else end
-                self._piece(i, cursor, until, self.none, s)
+            is_owned = s < last and self.segment_start[s] <= cursor
+            until = end
+            if is_owned and self.segment_end[s] < end:
+                until = self.segment_end[s]
+            elif not is_owned and s < last and self.segment_start[s] < end:
+                until = self.segment_start[s]
+            if until - cursor > self.longer_than:
+                if self.is_writing:
+                    self.out_span[self.count] = cython.cast(cython.uint, i)
+                    self.out_start[self.count] = cursor
+                    self.out_end[self.count] = until
+                    self.out_row[self.count] = self.segment_row[s] if is_owned else self.none
+                    self.out_place[self.count] = cython.cast(cython.uint, s)
+                self.count += 1
+            s += is_owned
             cursor = until
-        return 0
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(-1)
-    def _piece(
-        self,
-        i: cython.Py_ssize_t,
-        start: cython.longlong,
-        end: cython.longlong,
-        row: cython.uint,
-        place: cython.Py_ssize_t,
-    ) -> cython.int:
-        if self.is_writing:
-            self.out_span[self.count] = cython.cast(cython.uint, i)
-            self.out_start[self.count] = start
-            self.out_end[self.count] = end
-            self.out_row[self.count] = row
-            self.out_place[self.count] = cython.cast(cython.uint, place)
-        self.count += 1
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
+    @cython.boundscheck(False)  # what `first` says was checked, and there is room for what was counted
+    @cython.exceptval(check=False)
     def _first_ending_after(
         self, low: cython.Py_ssize_t, high: cython.Py_ssize_t, time: cython.longlong
     ) -> cython.Py_ssize_t:

@@ -33,6 +33,15 @@ def postponed() -> Iterator[None]:
             _may_begin.notify_all()
 
 
+def begin_postponed() -> None:
+    """Begin what was postponed beside the rest: from here on, that leaves processors idle."""
+    with _lock:
+        waiting = [name for name, thread in _running.items() if thread.is_alive()]
+    with _may_begin:
+        _needed.update(waiting)
+        _may_begin.notify_all()
+
+
 def start(key: str, work: Callable[[], None]) -> None:
     """Begin the work, which others can wait for by its key; where there can be no thread, do it now."""
     thread = threading.Thread(target=_run, args=(key, work), name="stepscope-later", daemon=False)

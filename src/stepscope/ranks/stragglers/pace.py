@@ -71,7 +71,7 @@ def pace(
     blocks = work.group_by("step").agg(pl.col("blocks").sum())
     steps = steps.join(blocks, on="step", how="left", maintain_order="left")
     length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns")
-    slices = _waits_apart(trace, kept(account.slices, account.slices["device"].eq_missing(device)))
+    slices = _waits_apart(trace, account.of_device(device))
     parts = slices.group_by("step", "part").agg(length)
     parts = parts.join(mine[["step"]], on="step", how="semi").sort("step", "part")
     steps = _as_recorded(steps, parts)

@@ -11,31 +11,49 @@ from stepscope.errors import StepscopeError
 from stepscope.plugins import RAISE, load_plugins, wants_tracebacks
 from stepscope.profiles.cache.atomic_files import whole_file
 from stepscope.reports.model.report import Report
-from stepscope.reports.render.csv import csv_tables
-from stepscope.reports.render.html import as_html
-from stepscope.reports.render.json import as_json
-from stepscope.reports.render.markdown import as_markdown
 from stepscope.reports.render.renderer import Render, Renderer
-from stepscope.reports.render.terminal import as_text
 
 GROUP = "stepscope.renderers"  # of entry points
 
 
+# Each is imported when it is used: a report on one screen needs none of them.
+def _as_text(report: Report, *, sections: Collection[str] | None, limit: int) -> str:
+    from stepscope.reports.render.terminal import as_text
+
+    return as_text(report, sections=sections, limit=limit)
+
+
 def _as_json(report: Report, *, sections: Collection[str] | None, limit: int) -> str:
+    from stepscope.reports.render.json import as_json
+
     return as_json(report, sections=sections)
 
 
 def _as_csv(report: Report, *, sections: Collection[str] | None, limit: int) -> str:
+    from stepscope.reports.render.csv import csv_tables
+
     return "\n".join(text for _, text in csv_tables(report, sections))
 
 
-TEXT = Renderer("text", as_text, rows=10)
+def _as_markdown(report: Report, *, sections: Collection[str] | None, limit: int) -> str:
+    from stepscope.reports.render.markdown import as_markdown
+
+    return as_markdown(report, sections=sections, limit=limit)
+
+
+def _as_html(report: Report, *, sections: Collection[str] | None, limit: int) -> str:
+    from stepscope.reports.render.html import as_html
+
+    return as_html(report, sections=sections, limit=limit)
+
+
+TEXT = Renderer("text", _as_text, rows=10)
 RENDERERS = (
     TEXT,
     Renderer("json", _as_json, (".json",), rows=100),
     Renderer("csv", _as_csv, (".csv",), rows=0),
-    Renderer("md", as_markdown, (".md",), rows=20),
-    Renderer("html", as_html, (".html", ".htm"), rows=200),
+    Renderer("md", _as_markdown, (".md",), rows=20),
+    Renderer("html", _as_html, (".html", ".htm"), rows=200),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,9 +11,11 @@ import polars as pl
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.analysis.parts import PARTS
+from stepscope.native.spans.slices import NONE, Alike
 from stepscope.reports.columns import without_address
 from stepscope.reports.model.report import BreakdownRow, NamedTime
 from stepscope.reports.sections.section import Section
+from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import take
 
 NAMED_SHARE = 0.9
@@ -26,16 +29,7 @@ _ORDER = ["part", "ns", "name", "thread"]
 
 def of_rank(context: RankContext) -> pl.DataFrame:
     """part, name, thread, ns, detail; a row with neither name nor thread for what nothing is named for."""
-    slices = context.account.slices.filter(pl.col("device").eq_missing(context.critical_device))
-    names = context.trace.events["name"]
-    # Names are compared as numbers as long as there are millions of them.
-    summed = (
-        slices.lazy()
-        .select("part", "thread", ns=pl.col("end_ns") - pl.col("start_ns"), name=take(names, slices["named_by"]), detail=take(names, slices["detail"]))
-        .group_by("part", "name", "thread", "detail")
-        .agg(pl.col("ns").sum())
-        .collect()
-    )  # fmt: skip
+    summed = _summed_slices(context.account.of_device(context.critical_device), context.trace.events["name"])
     named = summed.with_columns(
         without_address("name"),
         without_address("detail"),
@@ -44,6 +38,18 @@ def of_rank(context: RankContext) -> pl.DataFrame:
     by_name = _summed(named).sort(_ORDER, descending=[False, True, False, False])
     rest = pl.int_range(pl.len()).over("part") >= NAMES_PER_RANK
     return _summed(by_name.with_columns(pl.when(~rest).then(pl.col(key)).alias(key) for key in _WORDS))
+
+
+def _summed_slices(slices: pl.DataFrame, names: pl.Series) -> pl.DataFrame:
+    """part, name, thread, ns, detail. Names are compared as numbers as long as there are millions of them."""
+    known = [slices[name].fill_null(NONE) for name in ("thread", "named_by", "detail")]
+    alike = Alike(buffer(names.to_physical()), secrets.randbits(64) | 1)
+    alike.slices(buffer(slices["part"].to_physical()), *map(buffer, known))
+    rows, ns = alike.sums(buffer(slices["start_ns"]), buffer(slices["end_ns"]))
+    first = slices.select("part", "thread", "named_by", "detail")[series("row", rows, pl.UInt32)]
+    return first.select(
+        "part", "thread", name=take(names, first["named_by"]), detail=take(names, first["detail"]), ns=series("ns", ns, pl.Int64)
+    )  # fmt: skip
 
 
 def _summed(rows: pl.DataFrame) -> pl.DataFrame:

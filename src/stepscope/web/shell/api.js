@@ -1,5 +1,7 @@
 // Requests. Every address is relative to the page, so that it works behind any prefix.
 
+import { takeAhead } from "./ahead.js";
+
 const POLL_MS = 350;
 const FIRST_POLL_MS = 40; // most answers that are not there at once are there a moment later
 const BUSY = 429; // the server has much to do, and will have time again
@@ -44,7 +46,10 @@ async function refusal(response) {
 /** @param {string} url @param {RequestInit} options */
 async function asked(url, options) {
   try {
-    return await fetch(url, { credentials: "same-origin", ...options });
+    const ahead = options.method ? undefined : takeAhead(url);
+    const answer = await (ahead ?? fetch(url, { credentials: "same-origin", ...options }));
+    options.signal?.throwIfAborted(); // a request ahead knows nothing of who takes its answer
+    return answer;
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new ApiError(0, {

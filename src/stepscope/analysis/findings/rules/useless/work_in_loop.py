@@ -11,7 +11,7 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.kernels.small_kernels_in_loop import turning_kernels
-from stepscope.analysis.xla.hlo_module import Module
+from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.loops import loop_work
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.policy.compute import SMALL_KERNEL_NS
@@ -65,7 +65,7 @@ def _outside(case: Case, mine: pl.DataFrame) -> Change:
 def _leaving(case: Case) -> tuple[set[str], set[str]]:
     """Kernels that do not need the turn before, and all that may leave their loops, in all programs that ran."""
     codes = {hlo for _, _, hlo in programs_that_ran(case.trace)}
-    found = [loop_work(Module(hlo)) for hlo in codes]
+    found = [loop_work(read_module(hlo)) for hlo in codes]
     staying = {name for one in found for name in one.staying}
     leaving = {name for one in found for name in one.leaving} - staying
     return {name for one in found for name in one.early} & leaving, leaving
