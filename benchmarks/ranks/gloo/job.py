@@ -103,7 +103,12 @@ def write_checkpoint(net: nn.Module, seconds: float) -> None:
             os.fsync(file.fileno())
 
 
-def do_between(slow: Slowness, net: nn.Module, dice: Random) -> None:
+def is_drawn(step: int) -> bool:
+    """One step at random of each EVERY, so that a turn and a recording have as many."""
+    return step % EVERY == Random(step // EVERY).randrange(EVERY)
+
+
+def do_between(slow: Slowness, net: nn.Module) -> None:
     """What only the slow rank does in a step beside training."""
     is_turn = slow.step % EVERY == 0
     if slow.is_by("python"):
@@ -112,17 +117,17 @@ def do_between(slow: Slowness, net: nn.Module, dice: Random) -> None:
         collect_garbage(EVERY * slow.seconds)
     elif slow.is_by("checkpoint") and is_turn:
         write_checkpoint(net, EVERY * slow.seconds)
-    elif slow.is_by("jitter") and dice.random() < 1 / EVERY:
+    elif slow.is_by("jitter") and is_drawn(slow.step):
         time.sleep(EVERY * slow.seconds)
 
 
 def make_step(net: nn.Module, slow: Slowness) -> Callable[[torch.Tensor], None]:
     """One step of training."""
-    optimizer, dice = torch.optim.SGD(net.parameters(), lr=1e-3), Random(7)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
 
     def step(batch: torch.Tensor) -> None:
         slow.step += 1
-        do_between(slow, net, dice)
+        do_between(slow, net)
         for _ in range(6 if slow.is_by("passes") else 0):
             with torch.no_grad():
                 net(batch)

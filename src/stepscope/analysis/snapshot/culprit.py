@@ -135,13 +135,15 @@ def _grows(each: Growing) -> Culprit:
 def describe_pieces(found: Explained) -> Culprit:
     """What is free and cannot be used, and which lines are in the way."""
     pieces = found.fragments
-    pins = [
-        (Place(file, int(line), function), segments)
-        for file, line, function, segments in pieces.pins.select(*SITE, "segments")
-        .drop_nulls()
-        .head(NAMED_LINES)
-        .iter_rows()
-    ]
+    pins = sorted(
+        (
+            (Place(file, int(line), function), segments)
+            for file, line, function, segments in pieces.pins.select(*SITE, "segments")
+            .drop_nulls()
+            .iter_rows()
+        ),
+        key=lambda pin: _is_of_call(pin[0], found.failed_at),
+    )[:NAMED_LINES]
     held = f" {at(pins[0][0])} stays in {count(pins[0][1])} of them." if pins else ""
     text = (
         f"{size(pieces.cached)} are free in pieces of at most {size(pieces.largest_free)}, in "
@@ -152,6 +154,11 @@ def describe_pieces(found: Explained) -> Culprit:
     return Culprit(
         "fragmentation", pieces.cached, text, list(dict.fromkeys([*places[:1], *failed, *places[1:]]))
     )
+
+
+def _is_of_call(place: Place, failed_at: Place | None) -> bool:
+    """Whether it is of the function that asked: what that has made just now does not stay, however much is free beside it."""
+    return failed_at is not None and (place.file, place.function) == (failed_at.file, failed_at.function)
 
 
 def _by_size(found: Explained) -> list[Culprit]:

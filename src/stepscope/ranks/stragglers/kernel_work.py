@@ -10,7 +10,7 @@ from hashlib import blake2b
 
 import polars as pl
 
-from stepscope.registers.policy.ranks import GREW_WITH, MORE_WORK
+from stepscope.registers.policy.ranks import GREW_WITH, MORE_WORK, SELDOM_INTERRUPTED
 from stepscope.trace.frames import conform, filled, kept, take, take_median
 from stepscope.trace.trace import Trace
 
@@ -25,8 +25,8 @@ CALLED = {
     "kernel": pl.UInt64,
     "launches": pl.Float64,
     "ns": pl.Float64,
-    "typical_ns": pl.Float64,
-}  # per step, and per call: the mean and the median
+    "least_ns": pl.Float64,
+}  # per step, and per call: the mean, and what one takes that nothing interrupts
 # Their time is waiting.
 _OF_COLLECTIVES = r"^(record_param_comms|c10d::|(nccl|gloo|mpi|ucc|xccl):)"
 
@@ -77,10 +77,10 @@ def count_calls(ops: pl.DataFrame, rank: int) -> pl.DataFrame:
     found = rows.group_by(name).agg(
         launches=pl.len() / steps,
         ns=pl.col("host_self_ns").mean(),
-        typical_ns=pl.col("host_self_ns").median(),
+        least_ns=pl.col("host_self_ns").quantile(SELDOM_INTERRUPTED),
     )
     numbers = pl.Series("kernel", [_number(each) for each in found["name"]], dtype=pl.UInt64)
-    rows = found.select(numbers, pl.lit(rank).alias("rank"), "launches", "ns", "typical_ns")
+    rows = found.select(numbers, pl.lit(rank).alias("rank"), "launches", "ns", "least_ns")
     return conform(rows, CALLED).sort("kernel")
 
 
@@ -104,17 +104,17 @@ def computes_on_more(called: pl.DataFrame, rank: int) -> bool:
     """Whether the rank's large calls take longer than its many small ones do: it computes on more data, a larger batch say.
 
     Most calls make views or look something up, whatever the batch: how long they take shows the pace of the host. A slow one is slow
-    in all of them. One that shares its core is interrupted now and then, which the typical call does not see.
+    in all of them. One that shares its core is interrupted now and then, long calls more often, but not in the shortest tenth of them.
     """
     mine, others = called.filter(pl.col("rank") == rank), called.filter(pl.col("rank") != rank)
-    usual = others.group_by("kernel").agg(usual_ns=pl.col("typical_ns").median())
+    usual = others.group_by("kernel").agg(usual_ns=pl.col("least_ns").median())
     both = mine.join(usual, on="kernel").filter(pl.col("usual_ns") > 0)
     if both.is_empty():
         return False
-    ratio = pl.col("typical_ns") / pl.col("usual_ns")
+    ratio = pl.col("least_ns") / pl.col("usual_ns")
     calls = both.select("launches", ratio=ratio).sort("ratio").with_columns(pl.col("launches").cum_sum())
     pace = calls.filter(pl.col("launches") * 2 >= calls["launches"][-1])["ratio"][0]
-    took, typical = (float((both["launches"] * both[name]).sum()) for name in ("typical_ns", "usual_ns"))
+    took, typical = (float((both["launches"] * both[name]).sum()) for name in ("least_ns", "usual_ns"))
     return bool(took >= MORE_WORK * max(1.0, pace) * typical > 0)
 
 

@@ -53,6 +53,12 @@ MOST_OF_LOSS = policy(
 MORE_WORK = policy(
     "MORE_WORK", 1.1, unit="× the blocks of the others", why="below, padding and rounding make as much"
 )
+SELDOM_INTERRUPTED = policy(
+    "SELDOM_INTERRUPTED",
+    0.1,
+    unit="share of an op's calls",
+    why="the shortest ones: on a core shared with another program the typical call of a millisecond is interrupted, these are not",
+)
 GREW_WITH = policy(
     "GREW_WITH", 0.5, unit="growth in blocks / growth in time", why="from here on more work explains the time"
 )
