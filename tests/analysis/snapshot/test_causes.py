@@ -178,6 +178,16 @@ def pieces_between_what_stays() -> tuple[Job, Truth]:
     return job.stop(200 * MIB, script(73, "infer")), Truth("fragmentation", {29, 73}, 400 * MIB)
 
 
+def pieces_beside_what_the_failing_call_made() -> tuple[Job, Truth]:
+    """More is free beside a tensor of the running call than between those that stay, and it is not in the way for long."""
+    job = Loop()
+    for _ in range(40):
+        job.step()
+        job.split(job.take(10 * MIB, script(29, "shard")), 20 * MIB)
+    job.split(job.take(60 * MIB, script(72, "infer")), 900 * MIB)
+    return job.stop(1000 * MIB, script(73, "infer")), Truth("fragmentation", {29}, (400 + 840) * MIB)
+
+
 def unrolled_cell() -> tuple[Job, Truth]:
     """A recurrent cell is called for each element of the sequence; the step that fails has longer ones."""
     job = Loop()
