@@ -21,11 +21,15 @@ from stepscope.analysis.findings.side_effects import FOLLOWING, following
 from stepscope.analysis.parts import spoken
 from stepscope.analysis.replay.plan import USUAL, Plan
 from stepscope.names import short_name
-from stepscope.registers.calibration.profiler import BUSY_DISPATCH, LACKING_THAT_GOES, WARM_DISPATCH
+from stepscope.registers.calibration.profiler import (
+    BUSY_DISPATCH,
+    LACKING_THAT_GOES,
+    MOST_LACKING,
+    WARM_DISPATCH,
+)
 from stepscope.registers.policy.findings import (
     ACCOUNT_SAVES,
     ACCOUNT_SAVES_LEAST,
-    MOST_LACKING,
     WORTH_A_FINDING,
     WORTH_A_SENTENCE,
     WORTH_SHOWING,

@@ -319,12 +319,6 @@ PROMISE_NOISE = policy(
     unit="share of the speed-up, on either side",
     why="steps of one job differ by so much from minute to minute, before and after a change",
 )
-MOST_LACKING = policy(
-    "MOST_LACKING",
-    1.2,
-    unit="× the replayed step",
-    why="time that the replay lacks and that may go with a change, at most: of 105 jobs one lacked more, and gained no more for it",
-)
 MOST_STEP_NOISE = policy(
     "MOST_STEP_NOISE",
     0.06,
