@@ -21,7 +21,12 @@ from stepscope.analysis.findings.side_effects import FOLLOWING, following
 from stepscope.analysis.parts import spoken
 from stepscope.analysis.replay.plan import USUAL, Plan
 from stepscope.names import short_name
-from stepscope.registers.calibration.profiler import BUSY_DISPATCH, WARM_DISPATCH
+from stepscope.registers.calibration.profiler import (
+    BUSY_DISPATCH,
+    LACKING_THAT_GOES,
+    MOST_LACKING,
+    WARM_DISPATCH,
+)
 from stepscope.registers.policy.findings import (
     ACCOUNT_SAVES,
     ACCOUNT_SAVES_LEAST,
@@ -119,8 +124,25 @@ def left_by_replay(case: Case, change: Change) -> Interval:
     smallest = _shares(case, change.smallest)
     largest = smallest if change.largest is change.smallest else _shares(case, change.largest)
     both = [*smallest.values(), *largest.values()]
-    left = Interval(min(both), (smallest[USUAL] * largest[USUAL]) ** 0.5, max(both))
+    lacking = _lacking(case)
+    left = Interval(
+        _without_lacking(min(both), lacking),
+        _without_lacking((smallest[USUAL] * largest[USUAL]) ** 0.5, lacking**LACKING_THAT_GOES),
+        max(both),
+    )
     return _no_less_than_work(case, change, left)
+
+
+def _lacking(case: Case) -> float:
+    """How many times as long the step is as the replay has it: time that the recording does not show, or 1."""
+    if case.basis.source == RECORDED:
+        return 1.0
+    return min(MOST_LACKING, max(1.0, case.basis_ns / case.played_ns))
+
+
+def _without_lacking(share: float, lacking: float) -> float:
+    """What is left if the time that the replay lacks goes with the change, as far as this removes the step at all."""
+    return float(share / lacking ** max(0.0, 1 - share))
 
 
 def _no_less_than_work(case: Case, change: Change, left: Interval) -> Interval:
@@ -156,7 +178,7 @@ def saving(
     title: str = "",
 ) -> Finding:
     """A finding with its time and speed-up; `left` is the share of a usual step that the change leaves."""
-    gain = case.gain(left)
+    gain = case.gain(left, spread=rule.spread)
     return rule.finding(
         detail=detail,
         fix=rule.fix_for(case.trace.info.framework, case.has_device),
