@@ -107,6 +107,26 @@ def test_data_that_goes_to_the_host_and_back_is_one_finding() -> None:
     assert found[0].evidence["bytes_per_step"] == 2 << 20
 
 
+@pytest.mark.parametrize("inside", [True, False])
+def test_results_that_the_function_which_copies_them_computes_on_are_one_finding(inside: bool) -> None:
+    """400 µs of NumPy after a copy of 1 MiB; where another function computes, it may be about anything else."""
+    lines = steps(
+        *gemm(0, 100),
+        f"main  15  {965 if inside else 400}  serve.py(7): answer  python  -",
+        "main  20  305  aten::copy_  op  -",
+        "main  25  295  cudaMemcpyAsync  runtime  Memcpy DtoH (Device -> Pageable)",
+        "stream 7  115  200  Memcpy DtoH (Device -> Pageable)  copy  -",
+        "main  430  540  numpy/fromnumeric.py(48): argmax  python  -",
+        count=4,
+    )
+    found = findings_with_copies(lines)
+    codes = [one.code for one in found]
+    assert ("round-trip-copy" in codes) == inside, codes
+    if inside:
+        assert codes[0] == "round-trip-copy"
+        assert "on the device" in found[0].fix
+
+
 def test_slow_first_steps_are_warm_up_and_promise_nothing() -> None:
     lines = ["main  0  5000  ProfilerStep#0  annotation  -", "main  0  4000  compile  annotation  -"]
     lines += [

@@ -5,7 +5,12 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from stepscope.analysis.findings.rules.kernels.unfused_attention import _causal_sizes, _score_sizes
+from stepscope.analysis.findings.rules.kernels.unfused_attention import (
+    _causal_sizes,
+    _score_sizes,
+    _stacks,
+    _touching,
+)
 from stepscope.trace.schema import Text
 
 SCORES = 48 * 4096 * 4096
@@ -45,3 +50,11 @@ def test_without_a_mask_all_of_the_scores_count() -> None:
 )  # fmt: skip
 def test_what_is_no_attention(rows: list[tuple[str, str]]) -> None:
     assert _score_sizes(ops(*rows)) == set()
+
+
+def test_a_loop_over_layers_keeps_their_scores_in_a_stack() -> None:
+    """What reads the stack alone, for the backward pass, touches the scores as well; another square of its size does not."""
+    texts = pl.Series(["[[6,48,4096,4096],[]]", "[[6,12,4096,4096],[]]", "[[48,64]]"])
+    stacks = _stacks(texts, {SCORES})
+    assert stacks == {6 * SCORES}
+    assert _touching(texts, {SCORES} | stacks).to_list() == ["[[6,48,4096,4096],[]]"]

@@ -5,11 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 import stepscope
 from stepscope.analysis.ops.calls import op_calls, ops_table
-from stepscope.analysis.xla.hlo_module import Instruction
-from stepscope.analysis.xla.ops import Program, aligned, in_whole_runs, program_ops, programs_that_ran
+from stepscope.analysis.xla.hlo_module import Instruction, Module
+from stepscope.analysis.xla.ops import (
+    Program,
+    aligned,
+    in_whole_runs,
+    program_ops,
+    programs_that_ran,
+    unrolled,
+)
+from tests.analysis.xla.test_instruction_cost import F32, made, reads, shaped
+from tests.builders.protobuf import field
 
 JAX = Path(__file__).parents[2] / "fixtures" / "jax"
 
@@ -40,6 +50,57 @@ def test_as_many_as_it_takes_or_nobody() -> None:
     """Three kernels for two calls: which is whose is not known."""
     code = program("fuse.1", "call.1", "call.2", "fuse.2")
     assert aligned(["fuse_1", "a", "b", "c", "fuse_2"], code) == ["fuse.1", None, None, None, "fuse.2"]
+
+
+def test_copies_belong_to_what_only_moves_data() -> None:
+    """A library's kernel beside a copy is still that of the only call; a copy more than there are is nobody's."""
+    code = [
+        *program("fuse.1", "call.1"),
+        Instruction(name="start.1", opcode="async-start"),
+        *program("fuse.2"),
+    ]
+    assert aligned(["fuse_1", "nvjet", "memcpy32_post", "fuse_2"], code) == [
+        "fuse.1", "call.1", "start.1", "fuse.2",
+    ]  # fmt: skip
+    assert aligned(["fuse_1", "memcpy128", "nvjet", "memcpy128", "fuse_2"], code) == [
+        "fuse.1", None, "call.1", None, "fuse.2",
+    ]  # fmt: skip
+
+
+def _loop_of(turns: bytes) -> Module:
+    """A program with a kernel before a loop, whose turns have a call of a library and a kernel."""
+    carried = field(3, field(2, 13) + field(4, field(2, F32) + field(3, bytes([8]))))
+    body = field(
+        3,
+        field(1, "body")
+        + made("p", "parameter", 1, carried)
+        + made("part", "get-tuple-element", 2, shaped(F32, 8), reads(1))
+        + made("call.1", "custom-call", 3, shaped(F32, 8), reads(2))
+        + made("fuse.1", "fusion", 4, shaped(F32, 8), reads(3))
+        + made("root", "tuple", 5, carried, reads(4))
+        + field(5, 9),
+    )
+    loop = made("while.1", "while", 3, carried, reads(2), field(38, 9), field(43, turns))
+    first = made("first", "fusion", 1, shaped(F32, 8))
+    entry = field(
+        3, field(1, "main") + first + made("init", "tuple", 2, carried, reads(1)) + loop + field(5, 1)
+    )
+    return Module(field(1, body + entry + field(6, 1)))
+
+
+def test_every_turn_of_a_loop_is_written_out() -> None:
+    module = _loop_of(b'{"known_trip_count":{"n":"2"}}')
+    code = unrolled(module, module.entry)
+    assert [one.name for one in code] == ["first", "call.1", "fuse.1", "call.1", "fuse.1"]
+    assert aligned(["first", "nvjet", "fuse_1", "nvjet", "fuse_1"], code) == [one.name for one in code]
+
+
+@pytest.mark.parametrize(
+    "turns", [b"", b"[]", b'{"known_trip_count":7}', b'{"known_trip_count":{"n":"900000000"}}']
+)
+def test_a_loop_of_unknown_or_endless_turns_stays_one_instruction(turns: bytes) -> None:
+    module = _loop_of(turns)
+    assert [one.name for one in unrolled(module, module.entry)] == ["first", "while.1"]
 
 
 def test_kernels_in_another_order() -> None:

@@ -36,6 +36,7 @@ from stepscope.registers.calibration.profiler import (
     FITTED_DISPATCH_ERROR,
     LIGHT_ERROR,
     LIGHT_LEFT_LEAST,
+    LIGHT_LEFT_LEAST_ALONE,
     LIGHT_LEFT_MOST,
 )
 from stepscope.registers.policy.findings import DISPATCH_SEARCH_ROUNDS, LEAST_HOST_LEFT, STEP_DECIDED_BY_HOST
@@ -110,7 +111,7 @@ def _as_light(made: Plan, light: LightHost) -> Plan:
 def _as_long(made: Plan, basis: Basis, steps: Steps) -> Plan:
     """Even a light window costs the host something: its own lengths say how much, or the step where it decides about that."""
     scale = 1.0
-    alone = _fit_to_host(made, basis, steps, USUAL, LIGHT_LEFT_LEAST, LIGHT_LEFT_MOST)
+    alone = _fit_to_host(made, basis, steps, USUAL, LIGHT_LEFT_LEAST_ALONE, LIGHT_LEFT_MOST)
     if alone is not None:
         scale = alone
     elif basis.source == UNPROFILED:

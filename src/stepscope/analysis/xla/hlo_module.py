@@ -133,8 +133,12 @@ class Module:
     @cached_property
     def in_order(self) -> list[Instruction]:
         """The entry computation's instructions as they run."""
-        found = self.instructions(self.entry)
-        place = {number: at for at, number in enumerate(self._scheduled(self.entry))}
+        return self.scheduled(self.entry)
+
+    def scheduled(self, computation: int) -> list[Instruction]:
+        """The instructions of one computation as they run; as they stand where there is no schedule."""
+        found = self.instructions(computation)
+        place = {number: at for at, number in enumerate(self._scheduled(computation))}
         return sorted(found, key=lambda i: place.get(i.id, -1)) if place else found
 
     def _scheduled(self, computation: int) -> list[int]:

@@ -39,7 +39,9 @@ _ELEMENTWISE = frozenset(
     )
 )  # fmt: skip
 # Instructions that do nothing when the program runs.
-SILENT = frozenset(("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "domain"))
+SILENT = frozenset(
+    ("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "domain", "async-done")
+)
 PRODUCTS = ("dot", "convolution", "scaled-dot")
 _PRODUCT_WORD = re.compile(r"(?i)dot|conv_|conv[123]d|matmul|gemm|einsum|attention")
 _JAX_PRODUCTS = {"convolution": "conv_general_dilated"}
@@ -178,7 +180,7 @@ def _repeated(made: Instruction, beside: dict[int, Instruction], inner: list[int
     if once is None:
         return None
     if made.opcode == "while":
-        trips = _known_trips(made)
+        trips = known_trips(made)
         return None if trips is None else once * trips
     first = beside[made.operands[0]].shape.elements
     if made.opcode == "reduce":
@@ -197,9 +199,13 @@ def _sort_flops(made: Instruction, beside: dict[int, Instruction]) -> int:
     return count * max(0, count - 1).bit_length()
 
 
-def _known_trips(made: Instruction) -> int | None:
-    found = _config(made).get("known_trip_count", {}).get("n")
-    return int(found) if found is not None else None
+def known_trips(made: Instruction) -> int | None:
+    """How many turns the loop takes; None where the program does not say it."""
+    try:
+        found = _config(made).get("known_trip_count", {}).get("n")
+        return int(found) if found is not None else None
+    except (AttributeError, TypeError, ValueError):
+        return None
 
 
 def _config(made: Instruction) -> dict[str, Any]:
@@ -304,6 +310,8 @@ def _window(made: Instruction) -> list[tuple[int, int, int, int, int]]:
 
 
 def _bytes(made: Instruction, read: list[Shape]) -> int | None:
+    if made.opcode == "async-start":
+        return None  # a part of a large array, most often: the shapes do not say how much is moved
     written = list(made.shape.arrays())
     last = written[-1] if len(written) > 1 else None
     if made.opcode == "custom-call" and last and _array_bits(last) == 8 * math.prod(last.sizes[:1]):

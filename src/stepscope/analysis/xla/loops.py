@@ -59,7 +59,7 @@ def _loops(module: Module) -> Iterator[Instruction]:
 
 def _of_loop(module: Module, loop: Instruction) -> tuple[set[str], set[str], set[str]]:
     """Kernels of the loop that may leave, that must stay, and that depend on the turn before."""
-    body = _body(module, loop)
+    body = body_of(module, loop)
     flow, count = _Flow(module), len(loop.shape.parts)
     if body is None or not count:
         return set(), set(), set()
@@ -72,7 +72,7 @@ def _of_loop(module: Module, loop: Instruction) -> tuple[set[str], set[str], set
     return {one.kernel_name for one in kernels.values()} - must, must, dependent
 
 
-def _body(module: Module, loop: Instruction) -> int | None:
+def body_of(module: Module, loop: Instruction) -> int | None:
     """The computation that returns what the loop carries; the other one is its condition."""
     for number in loop.called:
         root = _root(module.instructions(number))

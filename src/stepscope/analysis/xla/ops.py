@@ -2,8 +2,9 @@
 
 XLA names work after its instruction, and the instruction says which op of the program it comes from. Work inside a
 command buffer (a CUDA graph) is only known by its kernel: kernels that are named after an instruction are found by their
-order in the run of the program, since equal instructions share one kernel; library kernels (cuBLAS, cuDNN) between two
-of those belong to the calls that stand between their instructions, if there are as many of them.
+order in the run of the program, all turns of its loops written out, since equal instructions share one kernel; library kernels
+(cuBLAS, cuDNN) between two of those belong to the calls that stand between their instructions, if there are as many of them,
+and copies to the instructions that only move data.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from itertools import groupby
 import polars as pl
 
 from stepscope.analysis.xla.file_work import instruction_facts
-from stepscope.analysis.xla.hlo_module import Instruction, name_of, read_module
-from stepscope.analysis.xla.instruction_cost import SILENT, Work, Worker
+from stepscope.analysis.xla.hlo_module import Instruction, Module, name_of, read_module
+from stepscope.analysis.xla.instruction_cost import SILENT, Work, Worker, known_trips
+from stepscope.analysis.xla.loops import body_of
+from stepscope.registers.policy.tables import XLA_CALL_DEPTH, XLA_UNROLLED_MOST
 from stepscope.trace.frames import conform
 from stepscope.trace.trace import Trace
 
@@ -26,6 +29,9 @@ WORK = {"event": pl.UInt32, "op": pl.String, **_OF_INSTRUCTION}
 _WORK_KINDS = ("op", "kernel", "copy", "memset")
 UNKNOWN_OP = "custom-call"  # a library's kernel whose call is not known
 _NUMBER = re.compile(r"(_\d+)+$")
+_ENTERED = ("while", "call")
+_MOVING = ("copy", "copy-start", "async-start", "dynamic-slice", "dynamic-update-slice")
+_COPY = re.compile(r"memcpy\d*(_\w+)?$")  # as CUDA names copies inside a graph
 
 
 def program_ops(trace: Trace) -> pl.DataFrame:
@@ -88,17 +94,50 @@ class Program:
     def _turns(self) -> dict[str, int]:
         return {i.kernel_name: turn for turn, i in enumerate(self.module.in_order) if i.opcode not in SILENT}
 
+    @cached_property
+    def _whole_run(self) -> list[Instruction]:
+        return unrolled(self.module, self.module.entry)
+
+    @cached_property
+    def _has_loops(self) -> bool:
+        return any(i.opcode in _ENTERED for i in self.module.in_order)
+
     def place(self, kernel: str) -> tuple[int, str]:
         """When a kernel of this name first runs in the program; those of libraries and other programs come last."""
         return self._turns.get(kernel, len(self._turns) + len(self._places)), kernel
 
     def of_run(self, kernels: Sequence[str]) -> list[str | None]:
         """For the kernels of one run, in order, the instructions they belong to."""
-        found = aligned(kernels, [i for i in self.module.in_order if i.opcode not in SILENT])
+        found = aligned(kernels, self._whole_run)
+        if found is None and self._has_loops:
+            found = aligned(kernels, [i for i in self.module.in_order if i.opcode not in SILENT])
         if found is None:
             return [self._kernels.get(kernel) for kernel in kernels]
         # Kernels of loops and branches are not in the order of the program itself.
         return [name or self._kernels.get(kernel) for name, kernel in zip(found, kernels, strict=True)]
+
+
+def unrolled(module: Module, computation: int, depth: int = 0) -> list[Instruction]:
+    """What one run of the computation does, in order, with every turn of loops that say how many they take."""
+    found: list[Instruction] = []
+    for one in module.scheduled(computation) if depth <= XLA_CALL_DEPTH else ():
+        if one.opcode in SILENT:
+            continue
+        inner = _entered(module, one, depth)
+        turns = (known_trips(one) or 0) if one.opcode == "while" else 1
+        if inner and 0 < turns * len(inner) <= XLA_UNROLLED_MOST - len(found):
+            found += inner * turns
+        else:
+            found.append(one)
+    return found
+
+
+def _entered(module: Module, one: Instruction, depth: int) -> list[Instruction]:
+    """The work of one turn of a loop, or of a call; none of anything else."""
+    if one.opcode not in _ENTERED or not one.called:
+        return []
+    body = body_of(module, one) if one.opcode == "while" else one.called[0]
+    return unrolled(module, body, depth + 1) if body is not None else []
 
 
 def aligned(kernels: Sequence[str], instructions: Sequence[Instruction]) -> list[str | None] | None:
@@ -127,9 +166,17 @@ def _give_calls(
 ) -> None:
     """Library kernels between two known ones: one for each call, or all for the only one.
 
-    Attention takes several kernels, which follow each other and have names of their own.
+    Attention takes several kernels, which follow each other and have names of their own. Copies are of what only moves data.
     """
     calls = [i for i in between if i.opcode == "custom-call"]
+    moving = [i for i in between if i.opcode in _MOVING]
+    copies = [at for at, kernel in enumerate(kernels) if moving and _COPY.match(kernel)]
+    if copies:
+        if len(copies) == len(moving):
+            for at, one in zip(copies, moving, strict=True):
+                found[start + at] = one.name
+        _give_others(found, [at for at in range(len(kernels)) if at not in copies], kernels, start, calls)
+        return
     if len(calls) == 1:
         found[start : start + len(kernels)] = [calls[0].name] * len(kernels)
         return
@@ -141,6 +188,20 @@ def _give_calls(
     if fits:
         for unit, call in zip(units, calls, strict=True):
             found[start + unit[0] : start + unit[-1] + 1] = [call.name] * len(unit)
+
+
+def _give_others(
+    found: list[str | None],
+    places: Sequence[int],
+    kernels: Sequence[str],
+    start: int,
+    calls: Sequence[Instruction],
+) -> None:
+    """The library kernels among copies, as if these were not there."""
+    given: list[str | None] = [None] * len(places)
+    _give_calls(given, [kernels[at] for at in places], 0, calls)
+    for at, name in zip(places, given, strict=True):
+        found[start + at] = name
 
 
 def _is_attention(kernel: str) -> bool:

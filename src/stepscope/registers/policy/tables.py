@@ -55,6 +55,12 @@ XLA_BUFFERS = policy(
 XLA_CALL_DEPTH = policy(
     "XLA_CALL_DEPTH", 8, unit="levels", why="of computations that call each other, of untrusted files"
 )
+XLA_UNROLLED_MOST = policy(
+    "XLA_UNROLLED_MOST",
+    1 << 16,
+    unit="instructions",
+    why="of one run of a program, all turns of its loops written out, that kernels are compared with",
+)
 XLA_WINDOW_SIZE = policy(
     "XLA_WINDOW_SIZE",
     1 << 14,

@@ -11,6 +11,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.host_results import host_results
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.host.causes import host_causes
@@ -23,6 +24,8 @@ from stepscope.registers.policy.findings import (
 
 _TYPE_RATIOS = (1, 2, 4, 8)  # of the same numbers in another type
 _LAST = 1 << 62
+_RESULTS = "Large results go to the host, which computes on them"
+_COMPUTE_FIRST = "Compute it on the device (argmax, topk, sums, comparisons) and copy the small result."
 _COMPUTED = "Data goes to the host, is computed on there, and comes back"
 
 
@@ -41,7 +44,9 @@ class Trips:
 def find(case: Case) -> Finding | None:
     """Round trips in which the host copies, or computes with other code than the framework's ops."""
     trips = round_trips(case)
-    if trips is None or (trips.host_computes and trips.by_ops):
+    if trips is None:
+        return _find_results(case)
+    if trips.host_computes and trips.by_ops:
         return None
     moved = int(case.trace.copies.filter(pl.col("event").is_in(trips.copies.implode()))["bytes"].sum())
     detail = f"{case.of_step(case.per_step(trips.owned))} passes while data goes to the host and comes straight back."
@@ -55,6 +60,22 @@ def find(case: Case) -> Finding | None:
     detail += f" The host computes {short_name(names[0]['name'])} meanwhile." if names else ""
     found = timed(case, RULE, trips.owned, trips.changed, detail, evidence, _COMPUTED)
     found.where = case.places(trips.owned.filter(pl.col("part") == "python"))
+    return found
+
+
+def _find_results(case: Case) -> Finding | None:
+    """Large results that the host computes on: what it keeps of them is smaller, and the device could compute it."""
+    results = host_results(case)
+    if results is None:
+        return None
+    moved = int(case.trace.copies.filter(pl.col("event").is_in(results.copies.implode()))["bytes"].sum())
+    computing = results.owned.filter(pl.col("part") == "python")
+    names = case.top_names(computing, 1)
+    detail = f"{case.of_step(case.per_step(results.owned))} passes while results are copied to the host and computed on there"
+    detail += f", mostly in {short_name(names[0]['name'])}." if names and names[0]["name"] else "."
+    evidence = {"bytes_per_step": moved // max(1, len(case.lengths))}
+    found = timed(case, RULE, results.owned, results.changed, detail, evidence, _RESULTS)
+    found.fix, found.where = _COMPUTE_FIRST, case.places(computing)
     return found
 
 
@@ -155,8 +176,8 @@ RULE: Rule[Case] = Rule(
     title="Data goes to the host and back",
     turn=80,
     page="device",
-    owns="the time from a copy to the host to the copy back, if nothing is launched between",
-    change="both copies, the wait and the host's part take no time; at most, nor do the ops that copy",
+    owns="the time from a copy to the host to the copy back, if nothing is launched between; or large copies to the host and what the function that asked for them computes before the next launch",
+    change="both copies, the wait and the host's part take no time; at most, nor do the ops that copy. Results are computed on the device: the copy and the host's computation take no time, the wait stays",
     fix={
         "pytorch": "Keep the data on the device: drop .cpu() and .numpy() between two steps of the same computation and use the op's device version.",
         ANY: "Keep the data on the device between two steps of the same computation.",

@@ -6,6 +6,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
+from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
@@ -15,7 +16,7 @@ from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loops import Loops
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.launches import SHORT_READ_NS
-from stepscope.registers.policy.findings import OPS_READ_WITH_A_WAIT, TOP_NAMES
+from stepscope.registers.policy.findings import LOOP_ITERATIONS, OPS_READ_WITH_A_WAIT, TOP_NAMES
 
 
 def find(case: Case) -> Finding | None:
@@ -56,7 +57,16 @@ def without_waits(case: Case) -> Change:
     gone = plan.items.filter(read & short)["item"].implode()
     dispatch = pl.col("cause").is_in(["dispatch", "sync"])
     largest = plan.with_host(pl.col("item").is_in(gone) & dispatch).with_device(pl.col("item").is_in(gone))
-    return Change(plan, largest)
+    return Change(largest if _reads_one_by_one(case) else plan, largest)
+
+
+def _reads_one_by_one(case: Case) -> bool:
+    """Whether a step of compiled programs reads value after value, each made by a program of its own: they belong into the step's."""
+    if not case.runs_programs:
+        return False
+    read = copy_items(case)["direction"].eq_missing(pl.Series(["DtoH"]))
+    made = int((read & ~read.shift(1, fill_value=True)).sum())
+    return made >= LOOP_ITERATIONS * len(case.lengths)
 
 
 RULE: Rule[Case] = Rule(
@@ -64,7 +74,7 @@ RULE: Rule[Case] = Rule(
     title="The host waits for the device inside the step",
     turn=100,
     owns="`sync`",
-    change="the host does not wait; at most, the ops that wait and up to three short ones that make the value go, too. Values that a loop reads one by one are made together and read once; at most, dispatch then takes the time that it takes with warm caches",
+    change="the host does not wait; at most, the ops that wait and up to three short ones that make the value go, too; surely so where programs of JAX or TensorFlow make eight values or more that a step reads one by one. Values that a loop reads one by one are made together and read once; at most, dispatch then takes the time that it takes with warm caches",
     fix={
         "pytorch": "Do not read values back in every step: drop .item(), .cpu(), print(loss) and torch.cuda.synchronize(), or do it every 100 steps; keep metrics on the device. Copies to the host: non_blocking=True into pinned memory.",
         "tensorflow": "Do not call .numpy() in every step; log every 100 steps.",

@@ -27,7 +27,7 @@ def find(case: Case) -> Finding | None:
     """Products and convolutions in TF32 that are a large part of the step."""
     peak = case.peaks.flops_per_s("bf16") if case.peaks else None
     products = _tf32_products(case)
-    if not peak or products.is_empty():
+    if not peak or products.is_empty() or not _matter(case, products):
         return None
     chosen = pl.concat([_in_half_precision(products, peak), _others(case, products)])
     return of_kernels(
@@ -35,9 +35,16 @@ def find(case: Case) -> Finding | None:
         RULE,
         chosen,
         "is spent in matrix products and convolutions in TF32, which 16-bit numbers do at twice the rate.",
-        TF32_WORK,
         owned=products["event"],
     )
+
+
+def _matter(case: Case, products: pl.DataFrame) -> bool:
+    """Whether they are enough of the step, those that another finding owns included: the change is one for all of them."""
+    mine = case.slices.filter(
+        pl.col("part") == "compute", pl.col("named_by").is_in(products["event"].implode())
+    )
+    return case.per_step(mine) >= TF32_WORK * case.step_ns
 
 
 def _tf32_products(case: Case) -> pl.DataFrame:

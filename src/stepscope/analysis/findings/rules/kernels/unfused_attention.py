@@ -37,6 +37,7 @@ _SOFTMAX = r"(?i)softmax"
 _MASKS = r"^aten::(masked_fill_?|where|add_?)$"
 _OF_LIBRARY = r"::"  # as the names of ops that are no instructions of a program
 _BATCHED = 3  # sides of a batch of matrices
+_WIDTHS = (1, 2, 4)  # bytes of an element: of a mask, and of scores
 
 
 def find(case: Case) -> Finding | None:
@@ -142,12 +143,30 @@ def _score_ops(case: Case) -> pl.DataFrame:
     sizes = _score_sizes(ops)
     if not sizes:
         return ops.select("event", "flops", product=pl.lit(False)).clear()
-    touching = _touching(distinct(ops["shapes"]), sizes)
+    texts = distinct(ops["shapes"])
+    tables = sizes | _stacks(texts, sizes)
+    touching = _touching(texts, tables)
     halved = pl.col("shapes").is_in(_touching(touching, _causal_sizes(ops, sizes)).implode())
     left = pl.when(halved).then(pl.col("flops") * CAUSAL_WORK).otherwise("flops")
     found = ops.filter(pl.col("shapes").is_in(touching.implode()), pl.col("device_total_ns") > 0)
     # The outer op of a product (matmul around bmm) would count its work twice: kernels belong to the inner one.
-    return found.select("event", product=product, flops=pl.when(product).then(left))
+    known = found.select("event", product=product, flops=pl.when(product).then(left))
+    none = pl.lit(None, dtype=known.schema["flops"])
+    return pl.concat([known, _filling(case, tables).select("event", product=pl.lit(False), flops=none)])
+
+
+def _stacks(texts: Iterable[str], sizes: set[int]) -> set[int]:
+    """How many elements the scores of several layers have that a loop over layers keeps for its backward pass."""
+    shapes = (shape for text in texts for shape in _shapes(text))
+    return {_elements(shape) for shape in shapes if _is_square(shape) and _elements(shape[1:]) in sizes}
+
+
+def _filling(case: Case, tables: set[int]) -> pl.DataFrame:
+    """Instructions that read nothing and write a table of one of these sizes: a mask, or zeros to add to."""
+    written = [size * width for size in tables for width in _WIDTHS]
+    return case.ops.filter(
+        pl.col("shapes").is_null(), pl.col("bytes").is_in(written), pl.col("device_total_ns") > 0
+    )
 
 
 def _touching(texts: pl.Series, sizes: set[int]) -> pl.Series:
@@ -244,7 +263,7 @@ RULE: Rule[Case] = Rule(
     title="Attention runs as separate kernels",
     turn=180,
     page="kernels",
-    owns="kernels that read or write the table of attention scores",
+    owns="kernels that read or write the table of attention scores, or a stack of those of several layers",
     change="its products at 28 to 45 % of the 16-bit peak (30 to 65 % of that of fp32, 15 to 35 % of that of TF32, where they stay in these), nothing else; half of the products where a square mask is shared by all heads",
     fix={
         "pytorch": "Use torch.nn.functional.scaled_dot_product_attention, which runs as one kernel; is_causal=True instead of a mask below the diagonal.",
