@@ -13,6 +13,7 @@ from stepscope.analysis.parts import BUSY_PARTS, IDLE_PARTS, PARTS
 from stepscope.analysis.steps.find import Steps
 from stepscope.native.spans import slices as native
 from stepscope.native.spans import sweep
+from stepscope.registers.policy.tables import MOST_CELLS
 from stepscope.trace.columns import buffer, repeated, series
 from stepscope.trace.frames import take, take_largest, take_smallest
 from stepscope.trace.trace import Trace
@@ -54,7 +55,7 @@ def _parts_of(slices: pl.DataFrame, device: int | None) -> pl.DataFrame:
     """The parts of one device, in the order in which they first appear."""
     step = slices["step"]
     low, high = take_smallest(step), take_largest(step)
-    if (high - low + 1) * len(PARTS) > _MOST_CELLS + len(slices):  # numbers of steps are the job's own
+    if (high - low + 1) * len(PARTS) > MOST_CELLS + len(slices):  # numbers of steps are the job's own
         length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns")
         return slices.group_by("device", "step", "part", maintain_order=True).agg(length)
     steps, parts, ns = native.sum_cells(
@@ -85,7 +86,6 @@ _NOTHING = pl.DataFrame(
 )  # fmt: skip
 _NO_PARTS = pl.DataFrame(schema={"device": pl.Int32, "step": pl.Int32, "part": Part, "ns": pl.Int64})
 _PART = pl.Series("part", PARTS, dtype=Part)
-_MOST_CELLS = 1 << 22
 
 
 def _of_device(trace: Trace, steps: Steps, device: int | None) -> pl.DataFrame:

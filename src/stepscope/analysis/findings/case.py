@@ -255,7 +255,8 @@ class Case:
             for share, factor in ((left.low, 1 - noise), (left.mid, 1.0), (left.high, 1 + noise))
         ]
         found = Interval(*(max(1 - MOST_SAVED, share) for share in shares))
-        found = (OF_DEVICE if self._device_decides else spread).around(found)
+        is_usual = self._device_decides and not spread.is_bound
+        found = (OF_DEVICE if is_usual else spread).around(found)
         low, mid, high = max(1 - MOST_SAVED, found.low), found.mid, found.high
         speedup = Interval(round(1 / high, 3), round(1 / mid, 3), round(1 / low, 3))
         ns = self.basis.ns

@@ -32,6 +32,7 @@ class Spread:
     above: float
     below: float
     remains: float = 0.0
+    is_bound: bool = False  # the ends are what can be at most and at least, whatever decides
 
     def around(self, left: Interval) -> Interval:
         """What a change leaves of a step, with the ends of the interval that should hold the truth."""
@@ -56,3 +57,5 @@ OF_PYTHON = Spread(
     BEST_TOGETHER, WORST_TOGETHER, UNFORESEEN_ABOVE_OF_PYTHON, UNFORESEEN_BELOW, REMAINS_OF_PYTHON
 )
 OF_COPIES = Spread(BEST_TOGETHER, WORST_TOGETHER, UNFORESEEN_ABOVE_OF_COPIES, UNFORESEEN_BELOW)
+# What computation can hide at least and at most: nothing is pulled in, nothing is unforeseen.
+OF_BOUNDS = Spread(1.0, 1.0, 0.0, 0.0, is_bound=True)

@@ -157,7 +157,7 @@ def describe_pieces(found: Explained) -> Culprit:
 
 
 def _is_of_call(place: Place, failed_at: Place | None) -> bool:
-    """Whether it is of the function that asked: what that has made just now does not stay, however much is free beside it."""
+    """Whether it is of the function that asked: what that has made just now will be freed soon."""
     return failed_at is not None and (place.file, place.function) == (failed_at.file, failed_at.function)
 
 

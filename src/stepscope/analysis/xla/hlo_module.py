@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from stepscope.formats.protobuf import Value, fields, text
+from stepscope.registers.policy.tables import PROGRAMS_KEPT
 from stepscope.trace.problems import Problems
 
 TUPLE = 13
@@ -89,9 +90,6 @@ class Instruction:
         return self.name.replace(".", "_").replace("-", "_")
 
 
-PROGRAMS_KEPT = 4
-
-
 class Module:
     """A program: its computations by number."""
 
@@ -136,7 +134,7 @@ class Module:
         return self.scheduled(self.entry)
 
     def scheduled(self, computation: int) -> list[Instruction]:
-        """The instructions of one computation as they run; as they stand where there is no schedule."""
+        """The instructions of one computation as they run; in the order of the file where there is no schedule."""
         found = self.instructions(computation)
         place = {number: at for at, number in enumerate(self._scheduled(computation))}
         return sorted(found, key=lambda i: place.get(i.id, -1)) if place else found

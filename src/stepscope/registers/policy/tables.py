@@ -153,3 +153,15 @@ LEAST_UNKNOWN = policy(
     unit="share of kernel time",
     why="less of unknown work changes no figure that is shown",
 )
+MOST_CELLS = policy(
+    "MOST_CELLS",
+    1 << 22,
+    unit="steps × parts",
+    why="up to here sums go to an array of 32 MiB at most; beyond, to a table of what there is",
+)
+PROGRAMS_KEPT = policy(
+    "PROGRAMS_KEPT",
+    4,
+    unit="programs",
+    why="compiled programs whose text stays parsed: several parts of a report ask for the same few",
+)
