@@ -26,6 +26,23 @@ def narrow(page: Any) -> Iterator[Any]:
     page.set_viewport_size({"width": 1280, "height": 800})
 
 
+def test_long_names_in_sentences_break(narrow: Any, show: Callable[..., Any]) -> None:
+    """A sentence that advises torch.nn.functional.scaled_dot_product_attention."""
+    show("overview", "kineto_gpu")
+    settle(narrow)
+    long = "torch.nn.functional." + "scaled_dot_product_" * 3
+    narrow.evaluate("name => { document.querySelector('.verdict').textContent += name; }", long)
+    assert narrow.evaluate(OUTSIDE) == [WIDTH, 0]
+
+
+def test_a_pair_of_runs_with_long_titles_fits(narrow: Any, show: Callable[..., Any]) -> None:
+    show("compare", "kineto_gpu")
+    settle(narrow)
+    widen = "() => document.querySelectorAll('.view select').forEach(each => each.add(new Option('folder/'.repeat(12), 'x'), null))"
+    narrow.evaluate(widen)
+    assert narrow.evaluate(OUTSIDE) == [WIDTH, 0]
+
+
 @pytest.mark.parametrize("name", [*PAGES, "runs"])
 def test_no_page_scrolls_sideways(narrow: Any, show: Callable[..., Any], name: str) -> None:
     show(name, None if name == "runs" else "kineto_gpu")

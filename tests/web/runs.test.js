@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { changeShown, changeWords, compared, hasWords, linesOf, tipOf, trendsOf, verdictOf } from "../../src/stepscope/web/pages/runs/lines.js";
+import { changeShown, changeWords, compared, hasWords, linesOf, tipOf, trendsOf, verdictOf, gainOf } from "../../src/stepscope/web/pages/runs/lines.js";
 
 const DAY = 86_400e9;
 const run = (id, changes) => ({ id, name: `${id}.json`, place: "/logs", format: "kineto", files: 1, bytes: 2048, ranks: 1, modified_ns: DAY, state: "new", ...changes });
@@ -78,4 +78,11 @@ test("several beside each other: changes are against the first, what no one has 
   assert.deepEqual(rows.dispatch, ["50.0 %", "50.0 %", "…"]);
   assert.ok(!("synchronisation" in rows));
   assert.deepEqual(rows.MFU, ["–", "–", "…"]);
+});
+
+test("a finding about memory promises no speed-up", () => {
+  const finding = { code: "out-of-memory", title: "Out of memory", low: 1, mid: 1, high: 1, is_advice: false };
+  assert.equal(gainOf({ finding }), "");
+  assert.equal(gainOf({ finding: { ...finding, low: 1.4, mid: 1.6, high: 2.1 } }), "1.40–2.10× (most likely 1.60×)");
+  assert.equal(gainOf({ finding: { ...finding, high: 2, is_advice: true } }), "");
 });

@@ -33,12 +33,12 @@ async function render(root, context) {
   ) => {
     const element = h(
       "select",
-      { "aria-label": label, style: { maxWidth: "440px" }, onchange: () => onChoose(element.value) },
+      { "aria-label": label, style: { maxWidth: "min(440px, 100%)" }, onchange: () => onChoose(element.value) },
       h("option", { value: "" }, "choose a run"),
       context.runs().map((run) => h("option", { value: run.id }, titleOf(run, context.runs()))),
     );
     element.value = value;
-    return h("label", { "data-tip": element.selectedOptions[0]?.textContent ?? "" }, h("span", { class: "sub" }, `${label} `), element);
+    return h("label", { style: { minWidth: "0", maxWidth: "100%" }, "data-tip": element.selectedOptions[0]?.textContent ?? "" }, h("span", { class: "sub" }, `${label} `), element);
   };
   const change = () => {
     context.setParams({ a, b });

@@ -79,10 +79,10 @@ function deviceOf(figures) {
   return [figures.devices || "CPU only", figures.ranks > 1 ? `${figures.ranks} ranks` : null].filter(Boolean).join(", ");
 }
 
-/** What the first finding promises. @param {Figures} figures */
+/** What the first finding promises; nothing where it is about memory or advice. @param {Figures} figures */
 export function gainOf(figures) {
   const found = figures.finding;
-  return found && !found.is_advice ? speedup(found) : "";
+  return found && !found.is_advice && found.high > 1 ? speedup(found) : "";
 }
 
 /** The change since the run before, with its noise. @param {Change} change */
