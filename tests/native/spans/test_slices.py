@@ -65,21 +65,21 @@ def test_slices_of_one_window_come_first(native: Any) -> None:
     assert list(zip(start, end, strict=True)) == [(2, 4), (11, 12), (0, 10), (10, 15)]
 
 
-_told = st.lists(st.tuples(*[st.integers(0, 1)] * 4), max_size=12)
+_kinds = st.lists(st.tuples(*[st.integers(0, 1)] * 4), max_size=12)
 
 
-@given(told=_told, breaks=st.lists(st.booleans(), min_size=12, max_size=12))
+@given(rows=_kinds, breaks=st.lists(st.booleans(), min_size=12, max_size=12))
 def test_what_says_the_same_becomes_one(
-    native: Any, told: Sequence[tuple[int, ...]], breaks: list[bool]
+    native: Any, rows: Sequence[tuple[int, ...]], breaks: list[bool]
 ) -> None:
-    start = [10 * row + (1 if breaks[row] else 0) for row in range(len(told))]
-    end = [10 * (row + 1) for row in range(len(told))]
-    kind, gap, named_by, detail = _columns(told, "BIII")
-    thread = array("I", [0] * len(told))
+    start = [10 * row + (1 if breaks[row] else 0) for row in range(len(rows))]
+    end = [10 * (row + 1) for row in range(len(rows))]
+    kind, gap, named_by, detail = _columns(rows, "BIII")
+    thread = array("I", [0] * len(rows))
     first, last = native.runs(array("q", start), array("q", end), kind, gap, named_by, detail, thread)
-    begins = [row for row in range(len(told)) if row == 0 or breaks[row] or told[row] != told[row - 1]]
+    begins = [row for row in range(len(rows)) if row == 0 or breaks[row] or rows[row] != rows[row - 1]]
     assert list(first) == begins
-    assert list(last) == [end[row - 1] for row in [*begins[1:], len(told)]] if begins else not len(last)
+    assert list(last) == [end[row - 1] for row in [*begins[1:], len(rows)]] if begins else not len(last)
 
 
 @given(rows=st.lists(st.tuples(st.integers(5, 8), st.integers(0, 3), st.integers(0, 9)), max_size=20))

@@ -41,13 +41,13 @@ def joined(ranks: Sequence[OfRank], options: Options) -> Mapping[str, Any]:
     for of_one in ranks:
         for finding in of_one.found:
             by_code.setdefault(finding.code, []).append((of_one.rank, finding))
-    told = [_told(found, len(ranks)) for found in by_code.values()]
+    shown = [_join(found, len(ranks)) for found in by_code.values()]
     # The job is as fast as the rank that gains least.
     gains = sorted((each.together for each in ranks if each.together is not None), key=lambda gain: gain.mid)
-    return {"findings": ranked(told), "together": gains[0] if gains else None}
+    return {"findings": ranked(shown), "together": gains[0] if gains else None}
 
 
-def _told(found: list[tuple[int, Finding]], ranks: int) -> Finding:
+def _join(found: list[tuple[int, Finding]], ranks: int) -> Finding:
     rank, worst = min(found, key=lambda pair: order(pair[1]))
     if ranks > 1:
         others = sorted(number for number, _ in found if number != rank)
