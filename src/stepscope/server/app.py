@@ -219,7 +219,7 @@ class App:
         kept = self._kept_answer(route, listed, query)
         answer = kept or route.handler(Ask(self.opened.get(listed), query, body, words))
         if rest == "report" and not request.args and isinstance(answer, Binary):
-            self.dashboard.note(listed, bytes(answer.data))
+            self.dashboard.note_later(listed, bytes(answer.data))
         return answer
 
     def _kept_answer(self, route: RunRoute, listed: ListedRun, query: Query) -> Answer | None:

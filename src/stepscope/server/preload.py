@@ -9,6 +9,7 @@ import time
 from stepscope.errors import StepscopeError
 from stepscope.profiles.profile import Profile
 from stepscope.server.app import App
+from stepscope.server.http.static import prepare_page
 from stepscope.server.runs.listed import ListedRun
 from stepscope.server.runs.opened import NotYet, OpenedRun
 from stepscope.server.timeline.view import view_at
@@ -20,10 +21,15 @@ ASK_EVERY_S = 0.05
 
 
 def open_ahead(app: App) -> threading.Thread:
-    """Begin with it in the background."""
-    thread = threading.Thread(target=_open_newest, args=(app,), name="stepscope-ahead", daemon=True)
+    """Begin with it in the background, after what the page itself is made of."""
+    thread = threading.Thread(target=_prepare, args=(app,), name="stepscope-ahead", daemon=True)
     thread.start()
     return thread
+
+
+def _prepare(app: App) -> None:
+    prepare_page()
+    _open_newest(app)
 
 
 def _open_newest(app: App) -> None:

@@ -19,6 +19,7 @@ from stepscope.server.runs import dashboard
 from stepscope.server.runs.dashboard import Dashboard, changes
 from stepscope.server.runs.figures import KeptFigures, RunFigures, figures_of, make_figures
 from stepscope.server.runs.listed import ListedRun, listed
+from tests.patience import tries
 
 SAMPLE = Path(__file__).resolve().parents[3] / "src/stepscope/samples/tiny_gpt.pt.trace.json.gz"
 MS = 1_000_000
@@ -115,6 +116,17 @@ def test_a_report_that_was_made_for_someone_is_noted(tmp_path: Path) -> None:
     board.note(run, b"no report")
     made = Report(profile=Profile(path="x", framework="jax"))
     board.note(run, msgspec.json.encode(made))
+    assert board.shown([run])["figures"] == {run.id: figures_of(made)}
+
+
+def test_a_report_is_noted_after_it_was_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dashboard, "NOTE_AFTER_S", 0.01)
+    (run,) = _runs(tmp_path / "logs", 1)
+    board = Dashboard(make=lambda _: RunFigures())
+    made = Report(profile=Profile(path="x", framework="jax"))
+    board.note_later(run, msgspec.json.encode(made))
+    board.note_later(run, b"asked for twice")
+    assert any(board._in_memory(run) is not None for _ in tries())
     assert board.shown([run])["figures"] == {run.id: figures_of(made)}
 
 

@@ -151,6 +151,16 @@ def test_what_will_be_asked_for_is_begun() -> None:
     workers.close()
 
 
+def test_what_will_be_asked_for_waits_for_what_is_asked_for_now() -> None:
+    workers = Workers(Limits())
+    values = Values(workers, most=3)
+    values.soon("a", lambda: "later", after_s=0.01)
+    assert values.bytes == 0
+    assert any(values.bytes for _ in tries())
+    assert values.later("a", lambda: "never") == "later"
+    workers.close()
+
+
 @pytest.mark.usefixtures("patient")
 def test_a_failure_is_not_kept() -> None:
     workers = Workers(Limits())

@@ -11,7 +11,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Request, Response
 
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
-from stepscope.server.api.routes import Answer, Json, Stream
+from stepscope.server.api.routes import FOREVER, Answer, Json, Stream
 from stepscope.server.http.request import Refused
 from stepscope.server.http.static import StaticFile
 from stepscope.server.runs.opened import NotYet, Progress
@@ -42,12 +42,16 @@ def response(request: Request, answer: Answer) -> Response:
 
 
 def file_response(request: Request, file: StaticFile) -> Response:
-    """A file of the page: the browser asks each time whether it is still the same."""
+    """A file of the page: the browser asks each time whether it is still the same, unless its address says which one it is."""
     tag = f'"{file.tag}"'
-    headers = {"Cache-Control": "no-cache", "ETag": tag}
+    is_named = request.args.get("v") == file.tag
+    headers = {"Cache-Control": "no-cache", **(FOREVER if is_named else {}), "ETag": tag}
     if tag in request.headers.get("If-None-Match", ""):
         return _Unchanged(status=304, headers=headers, content_type=file.content_type)
-    return _sent(request, file.data, file.content_type, headers)
+    if not _is_packed(request, file.content_type, file.data):
+        return _sent(request, file.data, file.content_type, headers)
+    packed = {"Vary": "Accept-Encoding", "Content-Encoding": "gzip"}
+    return Response(file.packed, 200, headers | packed, content_type=file.content_type)
 
 
 def page_response(request: Request, file: StaticFile) -> Response:
@@ -92,7 +96,15 @@ def _sent(
     body = bytes(data)
     if content_type.startswith(_COMPRESSED):
         sent["Vary"] = "Accept-Encoding"
-        if len(body) >= COMPRESS_FROM and "gzip" in request.headers.get("Accept-Encoding", ""):
-            body = gzip.compress(body, 1)
-            sent["Content-Encoding"] = "gzip"
+    if _is_packed(request, content_type, body):
+        body = gzip.compress(body, 1)
+        sent["Content-Encoding"] = "gzip"
     return Response(body, status, sent, content_type=content_type)
+
+
+def _is_packed(request: Request, content_type: str, body: bytes) -> bool:
+    return (
+        content_type.startswith(_COMPRESSED)
+        and len(body) >= COMPRESS_FROM
+        and "gzip" in request.headers.get("Accept-Encoding", "")
+    )

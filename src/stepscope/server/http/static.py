@@ -1,24 +1,24 @@
-"""The files of the page, and Plotly's JavaScript out of the installed package."""
+"""The files of the page, its script and style, and Plotly's JavaScript out of the installed package."""
 
 from __future__ import annotations
 
+import gzip
 import re
 import threading
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
-from posixpath import dirname, join, normpath
 from zlib import crc32
 
 from stepscope.reports.figures.style import theme_style
+from stepscope.server.http.bundle import script_of, style_files
 from stepscope.server.http.request import Refused
 
 WEB = Path(__file__).resolve().parents[2] / "web"
-MAIN = "shell/main.js"
-FIRST_PAGE = "pages/overview/overview.js"  # loaded by its name, which no import shows
 THEME = "style/theme.css"  # no file: the report has the same colours
+SCRIPT, STYLE = "page.js", "page.css"  # no files either: see bundle.py
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -30,7 +30,6 @@ TYPES = {
     ".md": "text/markdown; charset=utf-8",
 }
 _TOKEN = re.compile(rb'(<meta\s+name="stepscope-token"\s+content=")[^"]*(")')
-_IMPORTED = re.compile(r'^import .* from "(\.[\w./]+\.js)";', re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
@@ -42,37 +41,38 @@ class StaticFile:
     content_type: str
     tag: str
 
+    @cached_property
+    def packed(self) -> bytes:
+        """With gzip: once for all who ask."""
+        return gzip.compress(self.data, 1)
+
 
 _read: dict[tuple[Path, int, int], StaticFile] = {}
+_made: dict[str, tuple[tuple[tuple[Path, int], ...], StaticFile]] = {}
 _lock = threading.Lock()
 
 
 def page(token: str) -> StaticFile:
-    """index.html with the token that its POSTs must carry, and all modules of the shell named at once."""
+    """index.html with the token that its POSTs must carry, and the present state of its script and style in their addresses."""
     found = web_file("index.html")
     data = _TOKEN.sub(rb"\g<1>" + escape(token).encode() + rb"\g<2>", found.data)
-    data = data.replace(b"</head>", _module_links() + b"</head>", 1)
+    for name in (SCRIPT, STYLE):
+        data = data.replace(f'"web/{name}"'.encode(), f'"web/{name}?v={web_file(name).tag}"'.encode(), 1)
     return StaticFile(data, found.content_type, _tag(data))
 
 
-@cache
-def _module_links() -> bytes:
-    """Without them the browser finds each module only after it has read the one that imports it."""
-    names = [MAIN, FIRST_PAGE]
-    todo = list(names)
-    while todo:
-        name = todo.pop()
-        found = _IMPORTED.findall((WEB / name).read_text(encoding="utf-8"))
-        paths = [normpath(join(dirname(name), path)) for path in found]
-        new = [path for path in dict.fromkeys(paths) if path not in names]
-        names, todo = names + new, todo + new
-    return "".join(f'  <link rel="modulepreload" href="web/{name}">\n' for name in names).encode()
+def prepare_page() -> None:
+    """Make what every visitor asks for first, before one comes."""
+    for name in (SCRIPT, STYLE):
+        _ = web_file(name).packed
 
 
 def web_file(path: str) -> StaticFile:
     """A file below web/: plain names only, so that no path leads elsewhere."""
     if path == THEME:
         return _theme()
+    if path in (SCRIPT, STYLE):
+        return _joined(path)
     parts = path.split("/")
     if len(parts) > 6 or not all(_NAME.fullmatch(part) for part in parts):
         raise _missing()
@@ -86,6 +86,23 @@ def web_file(path: str) -> StaticFile:
 def _theme() -> StaticFile:
     data = theme_style().encode()
     return StaticFile(data, TYPES[".css"], _tag(data))
+
+
+def _joined(name: str) -> StaticFile:
+    """The script or the style; made again when one of its files has changed, which happens where the page is developed."""
+    paths = sorted(WEB.rglob("*.js")) if name == SCRIPT else style_files(WEB)
+    state = tuple((path, path.stat().st_mtime_ns) for path in paths)
+    with _lock:
+        known = _made.get(name)
+        if known is None or known[0] != state:
+            text = script_of(WEB) if name == SCRIPT else _style_text()
+            data = text.encode()
+            known = _made[name] = state, StaticFile(data, TYPES[Path(name).suffix], _tag(data))
+        return known[1]
+
+
+def _style_text() -> str:
+    return "\n".join([theme_style(), *(path.read_text("utf-8") for path in style_files(WEB))])
 
 
 def plotly() -> StaticFile:

@@ -22,6 +22,7 @@ MOST_KNOWN = 5_000  # runs in memory, about 2 KiB each
 MOST_MADE = 40  # by one server, unasked
 LARGEST_BYTES = 64 << 20  # of a run that is read unasked
 LOOK_AGAIN_S = 20.0  # whether another process has kept figures meanwhile
+NOTE_AFTER_S = 1.5
 WANTED_S = 30.0  # after the last question nobody looks at the list any more
 
 State = tuple[tuple[str, int, int], ...]
@@ -38,6 +39,7 @@ class Dashboard:
         self._known: OrderedDict[str, tuple[State, RunFigures]] = OrderedDict()
         self._missed: dict[str, tuple[State, float]] = {}
         self._refused: set[tuple[str, State]] = set()
+        self._to_note: set[str] = set()
         self._made = 0
         self._asked = 0.0
         self._waiting: list[ListedRun] = []
@@ -57,9 +59,19 @@ class Dashboard:
             "waiting": [each.id for each in self._waiting],
         }
 
+    def note_later(self, listed: ListedRun, data: bytes) -> None:
+        """`note` after a moment: whoever has asked for the report is still drawing it."""
+        with self._lock:
+            if listed.id in self._to_note:
+                return
+            self._to_note.add(listed.id)
+        later = threading.Timer(NOTE_AFTER_S, self._note_now, (listed, data))
+        later.daemon = True
+        later.start()
+
     def note(self, listed: ListedRun, data: bytes) -> None:
         """A report was made for someone, as JSON: its figures are known from now on."""
-        if self._in_memory(listed) is not None:
+        if self._find(listed) is not None:
             return
         try:
             found = figures_of(msgspec.json.decode(data, type=Report))
@@ -70,6 +82,12 @@ class Dashboard:
     def close(self) -> None:
         """Make no more."""
         self._closed = True
+
+    def _note_now(self, listed: ListedRun, data: bytes) -> None:
+        with self._lock:
+            self._to_note.discard(listed.id)
+        if not self._closed:
+            self.note(listed, data)
 
     def _find(self, listed: ListedRun) -> RunFigures | None:
         found = self._in_memory(listed)

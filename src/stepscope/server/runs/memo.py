@@ -150,8 +150,19 @@ class Values:
         value: T = in_time(future, progress, is_first)
         return value
 
-    def soon(self, name: str, make: Callable[[], T]) -> None:
-        """Begin with a value that will be asked for; where too much is going on, the first request begins it."""
+    def soon(self, name: str, make: Callable[[], T], after_s: float = 0.0) -> None:
+        """Begin with a value that will be asked for; where too much is going on, the first request begins it.
+
+        `after_s` leaves the processors to what was asked for just now.
+        """
+        with self._lock:
+            if name in self._kept or name in self._pending:
+                return
+        if after_s:
+            later = threading.Timer(after_s, self.soon, (name, make))
+            later.daemon = True
+            later.start()
+            return
         with self._lock:
             if name in self._kept or name in self._pending:
                 return

@@ -69,9 +69,9 @@ class OpenedRun:
         """The same in the background: NotYet (the page asks again) where it takes longer than a page should wait."""
         return self._values.later(name, make, stage)
 
-    def soon(self, name: str, make: Callable[[], T]) -> None:
+    def soon(self, name: str, make: Callable[[], T], after_s: float = 0.0) -> None:
         """Begin with a value that will be asked for."""
-        self._values.soon(name, make)
+        self._values.soon(name, make, after_s)
 
     @property
     def bytes(self) -> int:

@@ -1,20 +1,21 @@
-// What the first view asks for, asked while the modules that show it are loaded: those take as long as the answers.
+// What the first view asks for, asked while the script that shows it is loaded: that takes as long as the answers.
 
+const BY_REPORT = new Set(["overview", "steps", "input", "ops", "flame", "kernels", "device", "memory", "collectives"]);
 const KEPT_MS = 10_000; // after that, an answer is out of date
 
 /** @type {Map<string, Promise<Response>>} */
 const answers = new Map();
 
-/**
- * What the page asks for at its start. Other views than the first one have requests of their own.
- * @param {string} hash
- */
+/** What the page asks for at its start. @param {string} hash */
 export function asksOf(hash) {
   const [page, query] = hash.replace(/^#\/?/, "").split("?");
   const params = new URLSearchParams(query);
   const run = params.get("run") ?? "";
-  const isFirst = page === "overview" && /^\w+$/.test(run) && !params.has("rank");
-  return ["api/state", "api/runs", ...(isFirst ? [`api/runs/${run}/report`] : [])];
+  const asks = ["api/state", "api/runs"];
+  if (!/^\w+$/.test(run) || params.has("rank")) return asks;
+  if (BY_REPORT.has(page)) asks.push(`api/runs/${run}/report`);
+  if (page === "trace") asks.push(`api/runs/${run}/timeline/layout`);
+  return asks;
 }
 
 /** The answer to a request that was begun ahead; each is given once. @param {string} url */
