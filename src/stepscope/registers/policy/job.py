@@ -100,6 +100,12 @@ UNEVEN_TOKENS = policy(
     unit="× the tokens of the idlest rank",
     why="that the busiest of an exchange has in the typical one: routers balance to within some percent",
 )
+WITH_SIZE = policy(
+    "WITH_SIZE",
+    0.5,
+    unit="× the larger messages",
+    why="by which a rank with a longer batch must compute longer: an optimizer does not, and attention does by more",
+)
 SLOWER_LINK = policy(
     "SLOWER_LINK",
     1.25,
