@@ -8,6 +8,7 @@ import polars as pl
 
 from stepscope.ranks.job.course import BY_HOST, TIMES
 from stepscope.ranks.job.model import JobModel
+from stepscope.registers.levels import MAD_TO_SIGMA, ORDINARY_SIGMAS
 from stepscope.registers.policy.job import ORDINARY
 
 _SEGMENT = ("stage", "step", "segment")
@@ -85,8 +86,11 @@ def without_jitter(model: JobModel) -> Change:
 
 
 def _unless_usual(name: str) -> pl.Expr:
+    """The factor where it is beyond what the part varies by on ranks of the role: long parts average out what short ones do not."""
     factor = _factor(name)
-    is_usual = factor.is_between(1 / (1 + ORDINARY), 1 + ORDINARY)
+    typical = (factor - 1).abs().median().over("stage", "segment") * MAD_TO_SIGMA
+    ordinary = pl.min_horizontal(ORDINARY_SIGMAS * typical, pl.lit(ORDINARY))
+    is_usual = factor.is_between(1 / (1 + ordinary), 1 + ordinary)
     return pl.when(is_usual).then(1.0).otherwise(factor).alias(f"{name}_factor")
 
 

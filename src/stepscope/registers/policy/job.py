@@ -62,7 +62,7 @@ ORDINARY = policy(
     "ORDINARY",
     0.1,
     unit="× what a part of a step usually takes",
-    why="by which it varies on healthy devices: whatever is done about jitter, that stays",
+    why="by which it varies on healthy devices, at most: whatever is done about jitter, that stays",
 )
 STANDS_STILL = policy(
     "STANDS_STILL",
