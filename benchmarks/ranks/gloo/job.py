@@ -30,6 +30,9 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
 WIDTH, BATCH, WARMUP = 512, 128, 3
+UNPROFILED = (
+    44  # steps before our recording: it times 20 of them, and where there is a GPU it takes a light window
+)
 TURNS = 12  # many short ones: what disturbs a machine for a second must not fall on one side only
 EVERY = 4  # what is slow now and then is so in one of this number of steps
 
@@ -152,7 +155,8 @@ def open_recorder(name: str, out: str, rank: str, steps: int) -> AbstractContext
     if name == "stepscope":
         import stepscope
 
-        return stepscope.profile(out, schedule=stepscope.schedule(warmup=WARMUP, active=steps))
+        schedule = stepscope.schedule(skip=UNPROFILED, warmup=WARMUP, active=steps)
+        return stepscope.profile(out, schedule=schedule)
     handler = torch.profiler.tensorboard_trace_handler(out, worker_name=f"rank{rank}")
     schedule = torch.profiler.schedule(wait=0, warmup=WARMUP, active=steps, repeat=1)
     cpu = [torch.profiler.ProfilerActivity.CPU]
@@ -189,7 +193,8 @@ def main() -> None:
                 times[slow.is_on].append(time_steps(run, 2 * EVERY))
         for recorder in recorders.split(","):
             with open_recorder(recorder, f"{out}/{recorder}", rank, count) as recording:
-                for batch in islice(batches, WARMUP + count):
+                before = UNPROFILED if recorder == "stepscope" else 0
+                for batch in islice(batches, before + WARMUP + count):
                     train(batch)
                     recording.step()
     if rank == "0":

@@ -10,9 +10,9 @@ import polars as pl
 from stepscope.ranks.job.answers import JobAnswers
 from stepscope.ranks.job.changes import as_peers, changed
 from stepscope.ranks.job.model import mean_ns
-from stepscope.ranks.job.what_if import JITTER, RANK, Cause
+from stepscope.ranks.job.what_if import BATCHES, JITTER, RANK, Cause
 from stepscope.ranks.stragglers.causes import Behind
-from stepscope.ranks.stragglers.find import ALWAYS, SOMETIMES, UNCLEAR, Straggler
+from stepscope.ranks.stragglers.find import ALWAYS, DATA, SOMETIMES, UNCLEAR, Straggler
 from stepscope.registers.levels import FEWEST_STEPS
 from stepscope.registers.policy.job import SAME_GAIN
 
@@ -25,9 +25,10 @@ def straggler_by_role(
     did: pl.DataFrame,
 ) -> Straggler | None:
     """The rank that costs the job most, if one does; the tables are those of `pace`."""
-    cause = next((each for each in job.causes if each.kind == RANK), None)
+    cause = next((each for each in job.causes if each.kind in (RANK, BATCHES)), None)
     if cause is None:
         return None
+    is_data = cause.kind == BATCHES
     worst = cause.ranks[0]
     peers = _peers(job, cause, worst)
     steps, parts, did = (frame.filter(pl.col("rank").is_in(peers)) for frame in (steps, parts, did))
@@ -37,7 +38,7 @@ def straggler_by_role(
     at = {(step, worst) for step in late}
     longer = behind.did_longer(at) or behind.longer(at)
     saved = max(0, round(cause.saves_ns[1]))
-    kind = ALWAYS if cause.since is None else SOMETIMES
+    kind = DATA if is_data else ALWAYS if cause.since is None else SOMETIMES
     return Straggler(
         rank=worst,
         ranks=cause.ranks,
@@ -47,7 +48,7 @@ def straggler_by_role(
         share=saved / job.replayed_ns if job.replayed_ns else 0.0,
         steps_late=len(late),
         steps=len(every),
-        cause=behind.cause(longer, at, worst),
+        cause="work" if is_data else behind.cause(longer, at, worst),
         parts=longer,
         late_in=tuple(late),
         work_ratio=behind.work_ratio(worst),

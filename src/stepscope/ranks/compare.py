@@ -39,12 +39,13 @@ from stepscope.ranks.clocks.offsets import ANCHORS, Clock, anchors, fit_clocks
 from stepscope.ranks.clocks.shared import Machine
 from stepscope.ranks.job.answers import JobAnswers, answers
 from stepscope.ranks.job.course import Course
-from stepscope.ranks.job.what_if import EXPERTS, RANK
+from stepscope.ranks.job.what_if import BATCHES, EXPERTS, RANK
 from stepscope.ranks.meetings import OPERATION, Group, Met, groups_of, reduce_meetings
 from stepscope.ranks.stragglers.find import Straggler, straggler
 from stepscope.ranks.stragglers.kernel_work import calls_more, computes_on_more, ratios
 from stepscope.ranks.stragglers.lateness import lateness, on_host
 from stepscope.ranks.stragglers.pace import Pace
+from stepscope.ranks.stragglers.unrecorded import without_recorder
 from stepscope.registers.policy.ranks import SAME_MOMENT
 from stepscope.trace.frames import conform
 
@@ -240,7 +241,7 @@ def compared(
     elif met.count and not _of_experts(job):  # a rank that shares no collective keeps none waiting
         hosts_meet = on_host(parts)
         waited_for = by_replay(straggler(late, steps, parts, clocks_mhz, did), job, hosts_meet)
-        if waited_for is None and job is not None and not hosts_meet and _became_slow(job):
+        if waited_for is None and job is not None and not hosts_meet and _shows_straggler(job):
             waited_for = straggler_by_role(job, steps, parts, clocks_mhz, did)
     if waited_for is not None:
         kernels = pl.concat([each.pace.kernels for each in looks])
@@ -248,6 +249,8 @@ def compared(
         called = pl.concat([each.pace.called for each in looks])
         if waited_for.cause == "host_compute" and _has_more_work(called, kernels, waited_for.rank):
             waited_for = replace(waited_for, cause="work")
+        if on_host(parts):
+            waited_for = without_recorder(waited_for, [each.pace for each in looks])
     shown = met.worst if meetings is None else meetings
     return Compared(plan.clocks, met, plan.unusual, list(ranks), late, waited_for, shown, looks, job)
 
@@ -273,9 +276,11 @@ def _late_by_role(
     )
 
 
-def _became_slow(job: JobAnswers) -> bool:
-    """Whether ranks are slow from some step on, which waits alone do not show if there are few such steps."""
-    return any(cause.kind == RANK and cause.since is not None for cause in job.causes)
+def _shows_straggler(job: JobAnswers) -> bool:
+    """Whether ranks are slow from some step on, or have more to do in some: waits alone do not show that of few steps."""
+    return any(
+        cause.kind == BATCHES or (cause.kind == RANK and cause.since is not None) for cause in job.causes
+    )
 
 
 def _of_experts(job: JobAnswers | None) -> bool:

@@ -35,6 +35,12 @@ MAD_TO_SIGMA = level(
     unit="σ per median absolute deviation",
     why="of a normal distribution; noise is the standard deviation by the median absolute deviation, which outliers do not move",
 )
+ORDINARY_SIGMAS = level(
+    "ORDINARY_SIGMAS",
+    5,
+    unit="σ of a part of a step on ranks of its role",
+    why="what is within that is no pause: of a thousand parts with noise of their own, none is beyond",
+)
 MEDIAN_ERROR = level(
     "MEDIAN_ERROR",
     1.2533,

@@ -8,6 +8,7 @@ import polars as pl
 
 from stepscope.ranks.job.course import BY_HOST, TIMES
 from stepscope.ranks.job.model import JobModel
+from stepscope.registers.levels import MAD_TO_SIGMA, ORDINARY_SIGMAS
 from stepscope.registers.policy.job import ORDINARY
 
 _SEGMENT = ("stage", "step", "segment")
@@ -33,7 +34,7 @@ def as_peers(model: JobModel, ranks: Collection[int]) -> Change:
     )
     excess = model.did.filter(late).join(peers, on=["stage", "step"])
     mine = work.filter(late).join(factors, on=["rank", *_SEGMENT], maintain_order="left")
-    return _scaled(_by_what_hosts_did(mine, excess))
+    return scaled(_by_what_hosts_did(mine, excess))
 
 
 def _by_what_hosts_did(work: pl.DataFrame, did: pl.DataFrame) -> pl.DataFrame:
@@ -65,7 +66,7 @@ def with_even_stages(model: JobModel) -> Change:
     factors = typical.select("stage", "step", (mean / pl.col("compute_ns")).alias("compute_ns_factor"))
     mine = work.join(factors, on=["stage", "step"], maintain_order="left")
     mine = mine.with_columns(input_ns_factor=pl.lit(1.0), host_ns_factor=pl.lit(1.0))
-    return _scaled(mine)
+    return scaled(mine)
 
 
 def without_jitter(model: JobModel) -> Change:
@@ -81,12 +82,15 @@ def without_jitter(model: JobModel) -> Change:
         (pl.col(name).median().over("stage") * _levels(pl.col(name))).alias(f"{name}_usual")
         for name in BY_HOST
     )
-    return _scaled(_by_what_hosts_did(mine, did))
+    return scaled(_by_what_hosts_did(mine, did))
 
 
 def _unless_usual(name: str) -> pl.Expr:
+    """The factor where it is beyond what the part varies by on ranks of the role: long parts average out what short ones do not."""
     factor = _factor(name)
-    is_usual = factor.is_between(1 / (1 + ORDINARY), 1 + ORDINARY)
+    typical = (factor - 1).abs().median().over("stage", "segment") * MAD_TO_SIGMA
+    ordinary = pl.min_horizontal(ORDINARY_SIGMAS * typical, pl.lit(ORDINARY))
+    is_usual = factor.is_between(1 / (1 + ordinary), 1 + ordinary)
     return pl.when(is_usual).then(1.0).otherwise(factor).alias(f"{name}_factor")
 
 
@@ -106,7 +110,7 @@ def with_even_experts(model: JobModel) -> Change:
         "rank", *_SEGMENT, (pl.col("mean") / pl.col("compute_ns")).alias("compute_ns_factor")
     )
     mine = experts.join(factors, on=["rank", *_SEGMENT], maintain_order="left")
-    work = _scaled(mine.with_columns(input_ns_factor=pl.lit(1.0), host_ns_factor=pl.lit(1.0)))
+    work = scaled(mine.with_columns(input_ns_factor=pl.lit(1.0), host_ns_factor=pl.lit(1.0)))
     return pl.concat([work, _even_exchanges(model)])
 
 
@@ -135,7 +139,8 @@ def _factor(name: str) -> pl.Expr:
     return pl.when(pl.col(name) > 0).then(usual).otherwise(1.0).alias(f"{name}_factor")
 
 
-def _scaled(rows: pl.DataFrame) -> Change:
+def scaled(rows: pl.DataFrame) -> Change:
+    """Each row of work by the factors of its times."""
     parts = (pl.col(name) * _finite(f"{name}_factor") for name in TIMES)
     return rows.select("row", ns=pl.sum_horizontal(*parts).round().cast(pl.Int64)).drop_nulls()
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.ranks.job.batches import uneven_batches
 from stepscope.ranks.job.changes import (
     Change,
     as_peers,
@@ -49,6 +50,7 @@ from stepscope.registers.policy.job import (
 from stepscope.trace.frames import take_mean
 
 RANK, LINK, STAGES, EXPERTS, JITTER, BUBBLE = "rank", "link", "stages", "experts", "jitter", "bubble"
+BATCHES = "batches"
 _PAIRED = ("send", "recv", "send_recv")
 
 
@@ -204,9 +206,9 @@ def _micro_batches(model: JobModel) -> int | None:
 
 
 def _is_worth(before: pl.DataFrame, after: pl.DataFrame, candidate: _Candidate) -> bool:
-    """Whether the gain is worth showing, and there in all steps alike; that of jitter is in some of them by its nature."""
+    """Whether the gain is worth showing, and there in all steps alike; that of what varies is in some of them by its nature."""
     low, mid, _ = _saved(before, after, candidate.since)
-    if candidate.kind == JITTER:
+    if candidate.kind in (JITTER, BATCHES):
         return mid >= WORTH_JITTER * mean_ns(before)
     return mid >= WORTH_SHOWING * mean_ns(before) and low > 0
 
@@ -234,6 +236,9 @@ def _specific(model: JobModel) -> Iterator[_Candidate]:
         yield _Candidate(STAGES, ranks, with_even_stages(model), {"stage": slowest, "stages": stages})
     if _has_uneven_tokens(model):
         yield _Candidate(EXPERTS, tuple(model.roles.stage), with_even_experts(model))
+    batches = uneven_batches(model)
+    if batches is not None:
+        yield _Candidate(BATCHES, batches.ranks, batches.change, {"ratio": batches.ratio})
 
 
 def _general(model: JobModel) -> Iterator[_Candidate]:

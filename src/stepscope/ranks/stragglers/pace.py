@@ -51,6 +51,9 @@ class Pace:
     called: pl.DataFrame = field(
         default_factory=lambda: pl.DataFrame(schema=CALLED)
     )  # where the host computes
+    unprofiled_ratio: float | None = (
+        None  # the unprofiled step to the profiled one, where the capture timed both
+    )
 
 
 def pace(
@@ -85,6 +88,7 @@ def pace(
         kernel_work(work, rank),
         conform(_did(trace, found, device).with_columns(number), PARTS),
         pl.DataFrame(schema=CALLED) if ops is None else count_calls(ops, rank),
+        _unprofiled_ratio(trace.info.capture),
     )
 
 
@@ -147,6 +151,13 @@ def _gpu(capture: dict[str, Any], device: int | None) -> tuple[float | None, flo
     except (KeyError, TypeError, ValueError, IndexError):
         return None, None  # no telemetry, or not as we write it
     return _mean(clocks), _mean(heats)
+
+
+def _unprofiled_ratio(capture: dict[str, Any]) -> float | None:
+    unprofiled, profiled = capture.get("unprofiled_step_ns"), capture.get("profiled_step_ns")
+    if not isinstance(unprofiled, int | float) or not isinstance(profiled, int | float) or profiled <= 0:
+        return None
+    return unprofiled / profiled
 
 
 def _mean(values: list[float]) -> float | None:

@@ -62,7 +62,7 @@ ORDINARY = policy(
     "ORDINARY",
     0.1,
     unit="× what a part of a step usually takes",
-    why="by which it varies on healthy devices: whatever is done about jitter, that stays",
+    why="by which it varies on healthy devices, at most: whatever is done about jitter, that stays",
 )
 STANDS_STILL = policy(
     "STANDS_STILL",
@@ -99,6 +99,12 @@ UNEVEN_TOKENS = policy(
     1.1,
     unit="× the tokens of the idlest rank",
     why="that the busiest of an exchange has in the typical one: routers balance to within some percent",
+)
+WITH_SIZE = policy(
+    "WITH_SIZE",
+    0.5,
+    unit="× the larger messages",
+    why="by which a rank with a longer batch must compute longer: an optimizer does not, and attention does by more",
 )
 SLOWER_LINK = policy(
     "SLOWER_LINK",

@@ -13,6 +13,8 @@ from stepscope.analysis.parts import spoken
 from stepscope.profiles.ranks import spans
 from stepscope.ranks.calls.matching import SYMMETRIC
 from stepscope.ranks.stragglers.causes import COMPUTE
+from stepscope.ranks.stragglers.unrecorded import SHARED_CORE
+from stepscope.registers.calibration.profiler import SHARED_CORE_SAVES, SHARED_CORE_SAVES_LEAST
 from stepscope.registers.policy.findings import ACCOUNT_SAVES_LEAST, MOST_SAVED
 from stepscope.registers.policy.ranks import ALWAYS_LATE
 from stepscope.reports.model.report import Collectives, Straggler
@@ -98,7 +100,7 @@ def find(ranks: LateRank) -> Finding | None:
         return None
     # The share is of the steps that were compared, whose mean may be another than that of all recorded ones.
     late = min(found.late_ns_per_step, int(min(found.share, MOST_SAVED) * step_ns))
-    speedup = Interval(*(_speedup(step_ns, share * late) for share in (ACCOUNT_SAVES_LEAST, 1.0, 1.0)))
+    speedup = Interval(*(_speedup(step_ns, share * late) for share in _spread(found)))
     return RULE.finding(
         title=_title(found),
         detail=" ".join((_late(found), *_why(found))),
@@ -125,8 +127,15 @@ def find(ranks: LateRank) -> Finding | None:
     )
 
 
+def _spread(found: Straggler) -> tuple[float, float, float]:
+    """Shares of its cost that can be saved. On a shared core the recorder is slow as well, and nobody knows how much of it that is."""
+    if found.cause == SHARED_CORE and found.always:
+        return SHARED_CORE_SAVES_LEAST / SHARED_CORE_SAVES, 1.0, 1 / SHARED_CORE_SAVES
+    return ACCOUNT_SAVES_LEAST, 1.0, 1.0
+
+
 def _speedup(step_ns: float, saved_ns: float) -> float:
-    return round(step_ns / (step_ns - saved_ns), 4)
+    return round(step_ns / (step_ns - min(saved_ns, MOST_SAVED * step_ns)), 4)
 
 
 def _less(speedup: float, share: float) -> float:
