@@ -178,7 +178,7 @@ def saving(
     title: str = "",
 ) -> Finding:
     """A finding with its time and speed-up; `left` is the share of a usual step that the change leaves."""
-    gain = case.gain(left, spread=rule.spread)
+    gain = case.gain(left, code=rule.code)
     return rule.finding(
         detail=detail,
         fix=rule.fix_for(case.trace.info.framework, case.has_device),

@@ -52,7 +52,7 @@ def _with_tf32(case: Case, found: Finding, products: pl.DataFrame) -> Finding:
         return found
     least, most = (_left(products, share * peak) for share in (TF32_PRODUCT_BEST, TF32_PRODUCT_WORST))
     faster = shorten_kernels(case, products.select("event", least=least, most=most))
-    tf32, half = case.gain(left_by_replay(case, faster)).speedup, found.speedup
+    tf32, half = case.gain(left_by_replay(case, faster), code=RULE.code).speedup, found.speedup
     found.evidence = {**found.evidence, "tf32": _figures(tf32), "bf16": _figures(half)}
     found.detail += f" TF32: {speedup(tf32.low, tf32.high)}; bfloat16: {speedup(half.low, half.high)}."
     return found
