@@ -38,6 +38,13 @@ def test_what_a_fix_puts_in_place_decides_where_little_is_left() -> None:
     assert spread.around(Interval(0.9, 0.9, 0.9)).high == pytest.approx(0.91)
 
 
+def test_the_work_of_the_device_bounds_the_best_end() -> None:
+    """Hardly any job is faster than what is left for the device; what the replay shows is promised all the same."""
+    assert OF_PYTHON.around(CERTAIN, work=0.1).low == pytest.approx(0.08)
+    assert OF_PYTHON.around(CERTAIN, work=0.01) == OF_PYTHON.around(CERTAIN)
+    assert OF_PYTHON.around(Interval(0.05, 0.1, 0.1), work=0.1).low <= 0.05 * 1.6
+
+
 def test_python_and_copies_are_less_certain_than_other_work_of_the_host() -> None:
     """The code that replaces them is not known, nor what goes with them."""
     runtime, usual, python, copies = (

@@ -112,7 +112,8 @@ def timed(
     if more >= WORTH_A_SENTENCE * case.step_ns:
         shown["follows"] = case.by_part(also)
         detail += f" Another {duration(more)}, mostly {_time_of(next(iter(shown['follows'])))}, would disappear as well."
-    return saving(case, rule, mine + more, left, detail, shown, title)
+    work = case.work_ns(change.largest) / case.basis_ns
+    return saving(case, rule, mine + more, left, detail, shown, title, work)
 
 
 def _time_of(part: str) -> str:
@@ -176,9 +177,10 @@ def saving(
     detail: str,
     evidence: dict[str, Any],
     title: str = "",
+    work: float = 0.0,
 ) -> Finding:
-    """A finding with its time and speed-up; `left` is the share of a usual step that the change leaves."""
-    gain = case.gain(left, code=rule.code)
+    """A finding with its time and speed-up; `left` is the share of a usual step that the change leaves, `work` the device's part of it."""
+    gain = case.gain(left, code=rule.code, work=work)
     return rule.finding(
         detail=detail,
         fix=rule.fix_for(case.trace.info.framework, case.has_device),

@@ -12,6 +12,7 @@ from stepscope.analysis.findings.finding import Interval
 from stepscope.registers.calibration.promises import (
     BEST_TOGETHER,
     BEST_TOGETHER_OF_DATA,
+    BEYOND_WORK,
     REMAINS,
     REMAINS_OF_PYTHON,
     UNFORESEEN_ABOVE,
@@ -48,8 +49,11 @@ class Spread:
     remains: float = 0.0
     always: bool = False
 
-    def around(self, left: Interval) -> Interval:
-        """What a change leaves of a step, with the ends of the interval that should hold the truth."""
+    def around(self, left: Interval, work: float = 0.0) -> Interval:
+        """What a change leaves of a step, with the ends of the interval that should hold the truth.
+
+        `work` is left for the device: hardly any job is much faster than that.
+        """
         if not 0 < left.mid < 1:
             return left
         unforeseen = (1 - left.mid) ** 0.5
@@ -58,6 +62,7 @@ class Spread:
             for end, share in ((left.low, self.best), (left.high, self.worst))
         )
         low = min(low, left.mid / (1 + self.above * unforeseen))
+        low = max(low, min(left.low, left.mid, work / BEYOND_WORK))
         replaced = left.mid + self.remains * (1 - left.mid)
         high = max(high, left.mid * (1 + self.below * unforeseen), replaced)
         return Interval(low, left.mid, min(1.0, high))
