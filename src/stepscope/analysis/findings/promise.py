@@ -131,7 +131,7 @@ def left_by_replay(case: Case, change: Change) -> Interval:
         _without_lacking((smallest[USUAL] * largest[USUAL]) ** 0.5, lacking**LACKING_THAT_GOES),
         max(both),
     )
-    return _no_less_than_work(case, change, left)
+    return _no_less_than_work(case, change, _with_unseen(case, change, left))
 
 
 def _lacking(case: Case) -> float:
@@ -144,6 +144,15 @@ def _lacking(case: Case) -> float:
 def _without_lacking(share: float, lacking: float) -> float:
     """What is left if the time that the replay lacks goes with the change, as far as this removes the step at all."""
     return float(share / lacking ** max(0.0, 1 - share))
+
+
+def _with_unseen(case: Case, change: Change, left: Interval) -> Interval:
+    """Where the step is much longer than the replay has it, something unseen decides: a change on the device alone leaves that as it is."""
+    unseen = 1 - MOST_LACKING * case.played_ns / case.basis_ns
+    spares_host = change.smallest.host[USUAL].sum() < case.plan.host[USUAL].sum()
+    if case.basis.source == RECORDED or unseen <= 0 or spares_host:
+        return left
+    return Interval(*(unseen + (1 - unseen) * share for share in (left.low, left.mid, left.high)))
 
 
 def _no_less_than_work(case: Case, change: Change, left: Interval) -> Interval:
