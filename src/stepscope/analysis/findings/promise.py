@@ -148,10 +148,10 @@ def _without_lacking(share: float, lacking: float) -> float:
 
 def _with_unseen(case: Case, change: Change, left: Interval) -> Interval:
     """Where the step is much longer than the replay has it, something unseen decides: a change on the device alone leaves that as it is."""
-    unseen = 1 - MOST_LACKING * case.played_ns / case.basis_ns
     spares_host = change.smallest.host[USUAL].sum() < case.plan.host[USUAL].sum()
-    if case.basis.source == RECORDED or unseen <= 0 or spares_host:
+    if case.basis.source == RECORDED or spares_host:
         return left
+    unseen = max(0.0, 1 - MOST_LACKING * case.played_ns / case.basis_ns)
     return Interval(*(unseen + (1 - unseen) * share for share in (left.low, left.mid, left.high)))
 
 
