@@ -17,6 +17,7 @@ from stepscope.registers.entry import ENTRIES, Entry
 MODULES = (
     "levels",
     "calibration.profiler",
+    "calibration.promises",
     "calibration.launches",
     "calibration.kernels",
     "calibration.devices",

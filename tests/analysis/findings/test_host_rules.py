@@ -95,7 +95,7 @@ def test_what_is_left_without_compilation_holds_the_waits_for_results() -> None:
     ]
     found = {each.code: each for each in findings_of(steps(*rows), framework="jax")}
     speedup = found["recompilation"].speedup
-    assert speedup.high < 9
+    assert speedup.mid < 7
 
 
 def test_a_checkpoint_in_every_step_is_a_matter_of_files() -> None:

@@ -5,12 +5,25 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.findings.finding import Interval
-from stepscope.analysis.findings.spread import OF_COPIES, OF_DEVICE, OF_HOST, OF_PYTHON, Spread
+from stepscope.analysis.findings.registry import find_rules
+from stepscope.analysis.findings.spread import (
+    _BY_CODE,
+    OF_BOUNDS,
+    OF_COPIES,
+    OF_DATA,
+    OF_DEVICE,
+    OF_HOST,
+    OF_LOOPS,
+    OF_PYTHON,
+    OF_RUNTIME,
+    Spread,
+    spread_of,
+)
 
 CERTAIN = Interval(0.1, 0.1, 0.1)
 
 
-@pytest.mark.parametrize("spread", [OF_DEVICE, OF_HOST, OF_PYTHON, OF_COPIES])
+@pytest.mark.parametrize("spread", [OF_DEVICE, OF_HOST, OF_RUNTIME, OF_LOOPS, OF_PYTHON, OF_COPIES, OF_DATA])
 def test_ends_hold_the_middle(spread: Spread) -> None:
     """Also where nothing is in doubt; nothing gained stays nothing."""
     found = spread.around(CERTAIN)
@@ -20,15 +33,36 @@ def test_ends_hold_the_middle(spread: Spread) -> None:
 
 def test_what_a_fix_puts_in_place_decides_where_little_is_left() -> None:
     """A share of what goes: much of a short remainder, little of a long one."""
-    spread = Spread(best=1.0, worst=1.0, above=0.0, below=0.0, remains=0.1)
+    spread = Spread(above=0.0, below=0.0, best=1.0, worst=1.0, remains=0.1)
     assert spread.around(CERTAIN).high == pytest.approx(0.19)
     assert spread.around(Interval(0.9, 0.9, 0.9)).high == pytest.approx(0.91)
 
 
+def test_the_work_of_the_device_bounds_the_best_end() -> None:
+    """Hardly any job is faster than what is left for the device; what the replay shows is promised all the same."""
+    assert OF_PYTHON.around(CERTAIN, work=0.1).low == pytest.approx(0.08)
+    assert OF_PYTHON.around(CERTAIN, work=0.01) == OF_PYTHON.around(CERTAIN)
+    assert OF_PYTHON.around(Interval(0.05, 0.1, 0.1), work=0.1).low <= 0.05 * 1.6
+
+
 def test_python_and_copies_are_less_certain_than_other_work_of_the_host() -> None:
     """The code that replaces them is not known, nor what goes with them."""
-    usual, python, copies = (each.around(CERTAIN) for each in (OF_HOST, OF_PYTHON, OF_COPIES))
-    assert python.low < usual.low
-    assert python.high > usual.high
-    assert copies.low < python.low
-    assert copies.high == usual.high
+    runtime, usual, python, copies = (
+        each.around(CERTAIN) for each in (OF_RUNTIME, OF_HOST, OF_PYTHON, OF_COPIES)
+    )
+    assert runtime.low > usual.low > python.low > copies.low
+    assert python.high > copies.high >= usual.high
+
+
+def test_what_the_data_decide_is_as_uncertain_on_the_device() -> None:
+    """All else is of the device where that decides."""
+    assert spread_of("padding", True) is spread_of("padding", False) is OF_DATA
+    assert spread_of("host-offload", True) is OF_BOUNDS
+    assert spread_of("host-python", True) is spread_of("layout-conversion", True) is OF_DEVICE
+    assert spread_of("host-python", False) is OF_PYTHON
+    assert spread_of("of-a-plug-in", False) is spread_of("", False) is OF_HOST
+
+
+def test_each_spread_is_of_codes_that_there_are() -> None:
+    """A code that is renamed must be renamed there as well."""
+    assert set(_BY_CODE) <= {rule.code for rule in find_rules()}

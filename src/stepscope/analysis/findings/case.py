@@ -17,7 +17,7 @@ from stepscope.analysis.basis import RECORDED, Basis, is_broken, step_basis
 from stepscope.analysis.compute.account import ComputeAccount
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
-from stepscope.analysis.findings.spread import OF_DEVICE, OF_HOST, Spread
+from stepscope.analysis.findings.spread import spread_of
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loops import Loops, find_loops
 from stepscope.analysis.host.names import STAGES_COPY
@@ -240,10 +240,11 @@ class Case:
         """The same of a usual step."""
         return self.step_ns if self.basis.source == RECORDED else self.basis.ns
 
-    def gain(self, left: Interval, of_all: bool = False, spread: Spread = OF_HOST) -> Gain:
+    def gain(self, left: Interval, of_all: bool = False, code: str = "", work: float = 0.0) -> Gain:
         """What it brings to leave so much of a usual step, or of all; nothing where the recording is broken.
 
-        Slow steps are a finding of their own, and gain nothing from the others'. `spread` is of gains where the host decides.
+        Slow steps are a finding of their own, and gain nothing from the others'. `code` is of the finding that promises it.
+        `work`: the share of a usual step that the device works after the change, where that is known.
         """
         if is_broken(self.trace) or self.basis.ns <= 0:
             return Gain(0, Interval(), None)
@@ -255,8 +256,7 @@ class Case:
             for share, factor in ((left.low, 1 - noise), (left.mid, 1.0), (left.high, 1 + noise))
         ]
         found = Interval(*(max(1 - MOST_SAVED, share) for share in shares))
-        is_usual = self._device_decides and not spread.is_bound
-        found = (OF_DEVICE if is_usual else spread).around(found)
+        found = spread_of(code, self._device_decides).around(found, 1 - usual * (1 - min(1.0, work)))
         low, mid, high = max(1 - MOST_SAVED, found.low), found.mid, found.high
         speedup = Interval(round(1 / high, 3), round(1 / mid, 3), round(1 / low, 3))
         ns = self.basis.ns

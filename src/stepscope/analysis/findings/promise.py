@@ -112,7 +112,8 @@ def timed(
     if more >= WORTH_A_SENTENCE * case.step_ns:
         shown["follows"] = case.by_part(also)
         detail += f" Another {duration(more)}, mostly {_time_of(next(iter(shown['follows'])))}, would disappear as well."
-    return saving(case, rule, mine + more, left, detail, shown, title)
+    work = case.work_ns(change.largest) / case.basis_ns
+    return saving(case, rule, mine + more, left, detail, shown, title, work)
 
 
 def _time_of(part: str) -> str:
@@ -130,7 +131,7 @@ def left_by_replay(case: Case, change: Change) -> Interval:
         _without_lacking((smallest[USUAL] * largest[USUAL]) ** 0.5, lacking**LACKING_THAT_GOES),
         max(both),
     )
-    return _no_less_than_work(case, change, left)
+    return _no_less_than_work(case, change, _with_unseen(case, change, left))
 
 
 def _lacking(case: Case) -> float:
@@ -143,6 +144,15 @@ def _lacking(case: Case) -> float:
 def _without_lacking(share: float, lacking: float) -> float:
     """What is left if the time that the replay lacks goes with the change, as far as this removes the step at all."""
     return float(share / lacking ** max(0.0, 1 - share))
+
+
+def _with_unseen(case: Case, change: Change, left: Interval) -> Interval:
+    """Where the step is much longer than the replay has it, something unseen decides: a change on the device alone leaves that as it is."""
+    spares_host = change.smallest.host[USUAL].sum() < case.plan.host[USUAL].sum()
+    if case.basis.source == RECORDED or spares_host:
+        return left
+    unseen = max(0.0, 1 - MOST_LACKING * case.played_ns / case.basis_ns)
+    return Interval(*(unseen + (1 - unseen) * share for share in (left.low, left.mid, left.high)))
 
 
 def _no_less_than_work(case: Case, change: Change, left: Interval) -> Interval:
@@ -176,9 +186,10 @@ def saving(
     detail: str,
     evidence: dict[str, Any],
     title: str = "",
+    work: float = 0.0,
 ) -> Finding:
-    """A finding with its time and speed-up; `left` is the share of a usual step that the change leaves."""
-    gain = case.gain(left, spread=rule.spread)
+    """A finding with its time and speed-up; `left` is the share of a usual step that the change leaves, `work` the device's part of it."""
+    gain = case.gain(left, code=rule.code, work=work)
     return rule.finding(
         detail=detail,
         fix=rule.fix_for(case.trace.info.framework, case.has_device),

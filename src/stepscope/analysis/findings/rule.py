@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.spread import OF_HOST, Spread
 
 ANY = "any"  # framework
 # Codes of the rules over ranks (reports/ranks), which a plug-in may not take.
@@ -44,7 +43,6 @@ class Rule(Generic[Subject]):
     certainty: float = 1.0
     title_without_device: str = ""
     fix_without_device: Mapping[str, str] = field(default_factory=dict)
-    spread: Spread = OF_HOST  # of its gains, where the host decides how long a step takes
 
     def findings(self, subject: Subject) -> list[Finding]:
         """What it finds, as a list."""

@@ -1,41 +1,59 @@
-"""How far apart the ends of a promise are: doubts do not all come true at once, and gains differ from what any rule foresees."""
+"""How far apart the ends of a promise are: doubts do not all come true at once, and gains differ from what any rule foresees.
+
+How much they differ depends on what a fix removes. A compiler's time goes as a whole; with a wait or a copy more goes than a
+profile shows; and how much of a batch is padding no profile shows. Each code has one of a few spreads, by the gains of blind trials.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from stepscope.analysis.findings.finding import Interval
-from stepscope.registers.calibration.profiler import (
+from stepscope.registers.calibration.promises import (
     BEST_TOGETHER,
-    BEST_TOGETHER_OF_DEVICE,
+    BEST_TOGETHER_OF_DATA,
+    BEYOND_WORK,
+    REMAINS,
     REMAINS_OF_PYTHON,
     UNFORESEEN_ABOVE,
     UNFORESEEN_ABOVE_OF_COPIES,
+    UNFORESEEN_ABOVE_OF_DATA,
     UNFORESEEN_ABOVE_OF_DEVICE,
+    UNFORESEEN_ABOVE_OF_LOOPS,
     UNFORESEEN_ABOVE_OF_PYTHON,
+    UNFORESEEN_ABOVE_OF_RUNTIME,
     UNFORESEEN_BELOW,
+    UNFORESEEN_BELOW_OF_DATA,
     UNFORESEEN_BELOW_OF_DEVICE,
+    UNFORESEEN_BELOW_OF_LOOPS,
+    UNFORESEEN_BELOW_OF_PYTHON,
+    UNFORESEEN_BELOW_OF_RUNTIME,
     WORST_TOGETHER,
+    WORST_TOGETHER_OF_DATA,
     WORST_TOGETHER_OF_DEVICE,
 )
 
 
 @dataclass(frozen=True)
 class Spread:
-    """`best`, `worst`: how much of what is in doubt comes together. `above`, `below`: by how much gains differ from the middle anyway.
+    """`above`, `below`: by how much gains differ from the middle anyway. `best`, `worst`: how much of what is in doubt comes together.
 
     `remains`: the share of what goes that a fix may put in its place, which decides where little else is left.
+    `always`: also where the device decides how long a step takes; the others are of the host.
     """
 
-    best: float
-    worst: float
     above: float
     below: float
+    best: float = BEST_TOGETHER
+    worst: float = WORST_TOGETHER
     remains: float = 0.0
-    is_bound: bool = False  # the ends are what can be at most and at least, whatever decides
+    always: bool = False
 
-    def around(self, left: Interval) -> Interval:
-        """What a change leaves of a step, with the ends of the interval that should hold the truth."""
+    def around(self, left: Interval, work: float = 0.0) -> Interval:
+        """What a change leaves of a step, with the ends of the interval that should hold the truth.
+
+        `work` is left for the device: hardly any job is much faster than that.
+        """
         if not 0 < left.mid < 1:
             return left
         unforeseen = (1 - left.mid) ** 0.5
@@ -44,18 +62,48 @@ class Spread:
             for end, share in ((left.low, self.best), (left.high, self.worst))
         )
         low = min(low, left.mid / (1 + self.above * unforeseen))
+        low = max(low, min(left.low, left.mid, work / BEYOND_WORK))
         replaced = left.mid + self.remains * (1 - left.mid)
         high = max(high, left.mid * (1 + self.below * unforeseen), replaced)
         return Interval(low, left.mid, min(1.0, high))
 
 
-OF_DEVICE = Spread(
-    BEST_TOGETHER_OF_DEVICE, WORST_TOGETHER_OF_DEVICE, UNFORESEEN_ABOVE_OF_DEVICE, UNFORESEEN_BELOW_OF_DEVICE
+OF_DEVICE = Spread(UNFORESEEN_ABOVE_OF_DEVICE, UNFORESEEN_BELOW_OF_DEVICE, worst=WORST_TOGETHER_OF_DEVICE)
+OF_HOST = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW, remains=REMAINS)
+OF_RUNTIME = Spread(UNFORESEEN_ABOVE_OF_RUNTIME, UNFORESEEN_BELOW_OF_RUNTIME)
+OF_LOOPS = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS)
+OF_PYTHON = Spread(UNFORESEEN_ABOVE_OF_PYTHON, UNFORESEEN_BELOW_OF_PYTHON, remains=REMAINS_OF_PYTHON)
+OF_COPIES = Spread(UNFORESEEN_ABOVE_OF_COPIES, UNFORESEEN_BELOW_OF_PYTHON, remains=REMAINS)
+OF_DATA = Spread(
+    UNFORESEEN_ABOVE_OF_DATA,
+    UNFORESEEN_BELOW_OF_DATA,
+    BEST_TOGETHER_OF_DATA,
+    WORST_TOGETHER_OF_DATA,
+    always=True,
 )
-OF_HOST = Spread(BEST_TOGETHER, WORST_TOGETHER, UNFORESEEN_ABOVE, UNFORESEEN_BELOW)
-OF_PYTHON = Spread(
-    BEST_TOGETHER, WORST_TOGETHER, UNFORESEEN_ABOVE_OF_PYTHON, UNFORESEEN_BELOW, REMAINS_OF_PYTHON
-)
-OF_COPIES = Spread(BEST_TOGETHER, WORST_TOGETHER, UNFORESEEN_ABOVE_OF_COPIES, UNFORESEEN_BELOW)
 # What computation can hide at least and at most: nothing is pulled in, nothing is unforeseen.
-OF_BOUNDS = Spread(1.0, 1.0, 0.0, 0.0, is_bound=True)
+OF_BOUNDS = Spread(0.0, 0.0, 1.0, 1.0, always=True)
+
+# All other codes are of the host where it decides, as waits and input are.
+_BY_CODE = {
+    "allocator-churn": OF_RUNTIME,
+    "dense-zeros": OF_DATA,
+    "double-precision": OF_DATA,
+    "eager-execution": OF_RUNTIME,
+    "exposed-copy": OF_COPIES,
+    "grad-in-inference": OF_RUNTIME,
+    "host-offload": OF_BOUNDS,
+    "host-python": OF_PYTHON,
+    "launch-bound": OF_LOOPS,
+    "optimizer-loop": OF_RUNTIME,
+    "padding": OF_DATA,
+    "recompilation": OF_RUNTIME,
+    "retracing": OF_RUNTIME,
+    "unbatched-loop": OF_LOOPS,
+}
+
+
+def spread_of(code: str, device_decides: bool) -> Spread:
+    """Of the gains that findings with this code promise; an empty code is for several fixes together."""
+    own = _BY_CODE.get(code, OF_HOST)
+    return OF_DEVICE if device_decides and not own.always else own

@@ -126,9 +126,9 @@ WITHOUT_MASK_MOST = policy(
 )
 NOT_PADDING_LEAST = policy(
     "NOT_PADDING_LEAST",
-    0.3,
+    0.25,
     unit="share of the time",
-    why="that is left without padding at least: how far texts and utterances are below the chosen length no profile shows; five jobs of blind trials needed 0.3 to 0.8",
+    why="that is left without padding at least: how far texts and utterances are below the chosen length no profile shows; four of six padded jobs of blind trials gained more than the middle of 0.3 to 0.8",
 )
 NOT_PADDING_MOST = policy(
     "NOT_PADDING_MOST",

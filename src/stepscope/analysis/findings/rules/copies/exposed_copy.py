@@ -11,7 +11,6 @@ from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.spread import OF_COPIES
 from stepscope.analysis.findings.staging import is_staging, over_bus, pinned_rates, pinned_share, uploads
 from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.xla.file_work import core_copies
@@ -92,5 +91,4 @@ RULE: Rule[Case] = Rule(
         ANY: "Copy the next batch while the device computes, from pinned memory.",
     },
     find=find,
-    spread=OF_COPIES,
 )

@@ -8,7 +8,6 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import saving
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.spread import OF_BOUNDS
 from stepscope.analysis.findings.staging import over_bus
 from stepscope.analysis.xla.file_work import core_copies
 from stepscope.registers.policy.findings import WORTH_SHOWING
@@ -59,5 +58,4 @@ RULE: Rule[Case] = Rule(
         ANY: "Keep the arrays on the device as far as memory allows, and start copies early enough for computation to hide them.",
     },
     find=find,
-    spread=OF_BOUNDS,
 )

@@ -11,7 +11,6 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import of_part, saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.eager_execution import by_framework
-from stepscope.analysis.findings.spread import OF_PYTHON
 from stepscope.analysis.findings.staging import gaps_of, reads_bytes, send_less
 from stepscope.analysis.host.functions import calls_of
 from stepscope.names import short_name
@@ -121,5 +120,4 @@ RULE: Rule[Case] = Rule(
         ANY: "Make this function faster, or call it less often: vectorise it, compile it, use more cores, or keep its results. The rest of the step matters less.",
     },
     find=find,
-    spread=OF_PYTHON,
 )

@@ -90,7 +90,7 @@ RULE: Rule[Case] = Rule(
     page="kernels",
     certainty=UNSURE_PRECISION,
     owns="products, convolutions and attention in TF32, from 30 % of the step on",
-    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %; other kernels take 50 to 85 % of their time, under PyTorch's autocast 85 to 125 %",
+    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %; other kernels take 55 to 100 % of their time, under PyTorch's autocast 85 to 125 %",
     fix={
         "pytorch": "Compute in bfloat16: torch.autocast('cuda', dtype=torch.bfloat16), or model.to(torch.bfloat16) for inference.",
         "tensorflow": "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16').",

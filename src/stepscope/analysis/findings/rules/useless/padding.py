@@ -101,7 +101,7 @@ RULE: Rule[Case] = Rule(
     page="ops",
     certainty=UNSURE_PADDING,
     owns="`compute` that is left, where attention gets a mask per sample and all steps have sequences of the same length",
-    change="all kernels but the optimizer's take 30 to 80 % of their time, those of attention the square of that share, as of batches that are padded to their own longest sample",
+    change="all kernels but the optimizer's take 25 to 80 % of their time, those of attention the square of that share, as of batches that are padded to their own longest sample",
     fix={
         "pytorch": "Pad each batch to its own longest sample (in collate_fn), and put samples of similar length together (a sampler by length); or pack samples into one sequence (torch.nested, varlen attention).",
         "jax": "Pad batches to a few lengths (buckets), each compiled once, instead of to the longest sample of all.",
