@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.basis import is_cut
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import saving
@@ -12,12 +13,10 @@ from stepscope.registers.policy.findings import (
     UNEXPLAINED_LEAST,
 )
 
-_CUT = ("truncated", "damaged", "damaged-gzip", "damaged-message")
-
 
 def find(case: Case) -> Finding | None:
     """Silences of the host that are longer than a framework's own pauses."""
-    if _is_cut(case):
+    if is_cut(case.trace):  # perhaps what explains the time is missing
         return None
     owned = case.free(pl.col("part") == "unexplained")
     ns = case.per_step(owned)
@@ -27,11 +26,6 @@ def find(case: Case) -> Finding | None:
     detail = f"{what} {case.of_step(ns)} and nothing was recorded on the host meanwhile."
     case.claim(owned)
     return saving(case, RULE, ns, Interval(), detail, {"names": case.top_names(owned)})
-
-
-def _is_cut(case: Case) -> bool:
-    """Whether parts of the file are missing, and with them perhaps what explains the time."""
-    return bool(case.trace.problems["code"].cast(pl.String).is_in(_CUT).any())
 
 
 RULE: Rule[Case] = Rule(
