@@ -16,7 +16,8 @@ from stepscope.registers.policy.findings import (
 
 def find(case: Case) -> Finding | None:
     """Silences of the host that are longer than a framework's own pauses."""
-    if is_cut(case.trace):  # perhaps what explains the time is missing
+    # Perhaps what explains the time is missing, or nothing was recorded but the steps.
+    if is_cut(case.trace) or case.trace.events["kind"].is_in(["annotation"]).all():
         return None
     owned = case.free(pl.col("part") == "unexplained")
     ns = case.per_step(owned)
@@ -34,7 +35,7 @@ RULE: Rule[Case] = Rule(
     title_without_device="Nothing runs, and the profile does not say why",
     turn=220,
     class_="advice",  # what it is must be known before anyone can promise that it goes away
-    owns="`unexplained`; nothing of a truncated or damaged file",
+    owns="`unexplained`; nothing of a truncated or damaged file, nor of one that has nothing but steps",
     change="nothing: time without a name promises nothing",
     fix={
         "pytorch": "Record with with_stack=True, or put record_function around the code between ops, so that this time gets a name.",
