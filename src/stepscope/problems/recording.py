@@ -27,8 +27,15 @@ ENTRIES = (
         "error",
         "Work was launched on a device, but none of it was recorded",
         "CUPTI delivered nothing: another profiler uses it (only one can at a time), permissions are missing, its library is missing or "
-        "belongs to another CUDA version, or the window had no warm-up. The profile looks complete, but has no device time.",
+        "belongs to another CUDA version, or the window had no warm-up. The profile looks complete, but has no device time. In a file that "
+        "is cut off, the device's work comes last, and is gone first.",
         _DOCTOR,
+        {
+            "cut": Case(
+                "The recording was cut off before all work of the device was written",
+                "Copy the file again from where it was recorded, or record again: no speed-up is promised from this one.",
+            )
+        },
     ),
     Entry(
         "launches-without-work",

@@ -114,3 +114,7 @@ def test_a_value_that_is_read_to_be_printed_is_waited_for() -> None:
         "main  610  300  torch/_tensor_str.py(690): _str  python  -",
     )
     assert "file-io" not in [one.code for one in findings_of(lines)]
+
+
+def test_a_recording_of_nothing_but_steps_is_not_idle() -> None:
+    assert findings_of(steps(count=4)) == []

@@ -17,6 +17,7 @@ from stepscope.analysis.findings.rules.useless import (
     one_hot_product,
     padding,
     recomputed_prefix,
+    repeated_rows,
     unused_rows,
     useless_backward,
 )
@@ -277,3 +278,29 @@ def test_logits_that_are_scored_are_needed(read: str) -> None:
 
 def test_training_needs_all_positions() -> None:
     assert unused_rows.find(case(*[scoring("[8,32000]")] * 3)) is None
+
+
+def messages(*between: Op, table: int = 1000, gathers: str = "aten::index_select") -> list[Op]:
+    """A layer on 32,000 rows that are gathered from a table."""
+    return [
+        Op(gathers, f"[[{table},512],[],[32000]]", "void at::native::indexSelectLargeIndex", 50),
+        *between,
+        Op("aten::linear", "[[32000,512],[512,512],[512]]", GEMM, 400),
+        Op("aten::relu", "[[32000,512]]", "void at::native::vectorized_elementwise_kernel", 100),
+        Op("aten::linear", "[[32000,512],[512,512],[512]]", GEMM, 300),
+    ]
+
+
+@pytest.mark.parametrize("gathers", ["aten::index_select", "aten::index", "aten::embedding"])
+def test_a_layer_on_gathered_rows(gathers: str) -> None:
+    found = repeated_rows.find(case(*[messages(gathers=gathers)] * 3))
+    assert found is not None
+    assert (found.evidence["rows"], found.evidence["table"]) == (32000, 1000)
+    assert found.speedup.low > 2
+
+
+def test_rows_that_differ_are_no_repetition() -> None:
+    positions = Op("aten::add", "[[32000,512],[32000,512],[]]")
+    assert repeated_rows.find(case(*[messages(positions)] * 3)) is None
+    assert repeated_rows.find(case(*[messages(table=20000)] * 3)) is None
+    assert repeated_rows.find(case(*[messages()[2:]] * 3)) is None

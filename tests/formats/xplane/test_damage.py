@@ -92,7 +92,8 @@ def test_a_cut_line_keeps_its_complete_events(tmp_path: Path) -> None:
     assert problem["code"] == "truncated"
     assert problem["severity"] == "error"
     assert problem["detail"] == (
-        f"It ends at byte {len(cut_plane(5, 3))}, in the middle of a message, after 4 complete events."
+        f"It ends at byte {len(cut_plane(5, 3))}, in the middle of a message, after 4 complete events. "
+        "Whole threads may be missing: no speed-up is promised."
     )
 
 
@@ -133,7 +134,7 @@ def test_cut_anywhere(request: pytest.FixtureRequest) -> None:
         assert count == complete(WHOLE[:size]), size
         if trace is not None:
             told = trace.problems.filter(code="truncated")["detail"].to_list()
-            detail = f"It ends at byte {size:,}, in the middle of a message, after {count} complete events."
+            detail = f"It ends at byte {size:,}, in the middle of a message, after {count} complete events. Whole threads may be missing: no speed-up is promised."
             assert told == ([] if is_between_planes(size) else [detail])
             assert "no-device-events" not in codes(trace) or is_between_planes(size)
 
@@ -147,7 +148,8 @@ def test_cut_in_the_head_of_a_plane(tmp_path: Path, rest: int) -> None:
     (problem,) = trace.problems.to_dicts()
     assert (problem["code"], problem["title"]) == ("truncated", "The file is truncated")
     assert problem["detail"] == (
-        f"It ends at byte {len(data)}, in the middle of a message, after 1 complete events."
+        f"It ends at byte {len(data)}, in the middle of a message, after 1 complete events. "
+        "Whole threads may be missing: no speed-up is promised."
     )
 
 

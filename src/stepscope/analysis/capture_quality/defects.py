@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from stepscope.analysis.basis import steps_without_work
 from stepscope.analysis.capture_quality.content import content_problems
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.xla.damage import program_problems
@@ -35,6 +36,7 @@ def capture_problems(trace: Trace, steps: Steps) -> list[Problem]:
         return []
     return [
         *_steps(steps),
+        *_cut_off(trace),
         *_launches(trace),
         *_unlaunched(trace),
         *_clocks(trace),
@@ -49,6 +51,19 @@ def _steps(steps: Steps) -> Iterator[Problem]:
         yield problem("no-steps", "No annotation and no repetition was found.")
     if count == 1:
         yield problem("one-step", "The recording has 1 step.")
+
+
+def _cut_off(trace: Trace) -> Iterator[Problem]:
+    """A file that ends before the device's work of all steps, of which its reader has not said so."""
+    lacking, of = steps_without_work(trace)
+    if lacking and "no-device-events" not in trace.problems["code"]:
+        which = f"{lacking:,} of {of:,} steps" if of > 1 else "the step"
+        yield problem(
+            "no-device-events",
+            f"The recording was cut off before the device's work of {which} was written.",
+            case="cut",
+            count=lacking,
+        )
 
 
 def _launches(trace: Trace) -> Iterator[Problem]:

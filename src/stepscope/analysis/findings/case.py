@@ -39,6 +39,7 @@ from stepscope.registers.policy.findings import (
     MOST_SAVED,
     MOST_STEP_NOISE,
     NEARLY_ALL,
+    OTHER_STEPS,
     PROMISE_NOISE,
     REPLAY_FITS,
     STEP_NOISE_SHARE,
@@ -241,12 +242,12 @@ class Case:
         return self.step_ns if self.basis.source == RECORDED else self.basis.ns
 
     def gain(self, left: Interval, of_all: bool = False, code: str = "", work: float = 0.0) -> Gain:
-        """What it brings to leave so much of a usual step, or of all; nothing where the recording is broken.
+        """What it brings to leave so much of a usual step, or of all; nothing where the recording is broken, or of other steps.
 
         Slow steps are a finding of their own, and gain nothing from the others'. `code` is of the finding that promises it.
         `work`: the share of a usual step that the device works after the change, where that is known.
         """
-        if is_broken(self.trace) or self.basis.ns <= 0:
+        if is_broken(self.trace) or self.basis.ns <= 0 or self._is_of_other_steps:
             return Gain(0, Interval(), None)
         usual = 1.0 if of_all else self.recorded.usual_count / max(1, len(self.recorded.lengths))
         # The less is left, the more of it was never seen alone.
@@ -263,6 +264,12 @@ class Case:
         return Gain(
             int(ns * (1 - mid)), speedup, Interval(round(low * ns), round(mid * ns), round(high * ns))
         )
+
+    @cached_property
+    def _is_of_other_steps(self) -> bool:
+        """Whether the recorded steps are much shorter than those without the profiler: what held these up was not recorded."""
+        recorded = self.recorded.mean_ns or self.step_ns
+        return self.basis.source != RECORDED and self.basis.ns > OTHER_STEPS * recorded
 
     @cached_property
     def _noise(self) -> float:

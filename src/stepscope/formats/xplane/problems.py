@@ -51,7 +51,8 @@ def _note_damage(space: Index, decoded: Decoded, problems: Problems) -> None:
     damage, size = space.damage, len(space.data)
     if space.truncated:
         detail = (
-            f"It ends at byte {size:,}, in the middle of a message, after {space.events:,} complete events."
+            f"It ends at byte {size:,}, in the middle of a message, after {space.events:,} complete events. "
+            "Whole threads may be missing: no speed-up is promised."
         )
         problems.add(problem("truncated", detail))
     elif damage.cut_fields:

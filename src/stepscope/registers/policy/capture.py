@@ -16,6 +16,12 @@ DEFECT_WARNS = policy(
     unit="share of launches or kernels",
     why="from here on figures are off by about as much: a warning",
 )
+WORK_OF_CUT_STEP = policy(
+    "WORK_OF_CUT_STEP",
+    0.8,
+    unit="share of the device's events of the fullest step",
+    why="in a file that is cut off, a step with less has lost some: with half of the kernels the host seems to be twice too slow",
+)
 COVERAGE_GAP = policy("COVERAGE_GAP", 0.005, unit="share missing", why="less would round to 100 %")
 GRAPHS_HIDE_OPS = policy(
     "GRAPHS_HIDE_OPS",

@@ -138,9 +138,9 @@ NOT_PADDING_MOST = policy(
 )
 UNSURE_PADDING = policy(
     "UNSURE_PADDING",
-    0.6,
+    0.9,
     unit="certainty",
-    why="how much is padding a profile does not show; of 28 jobs with attention three had a mask per sample, and all three were padded",
+    why="of ten recorded jobs with a mask per sample and one length, nine were padded; how much is padding a profile does not show",
 )
 CALLS_DEEPEST = policy(
     "CALLS_DEEPEST",
@@ -174,4 +174,37 @@ UPDATED_OTHERWISE_MOST = policy(
     0.1,
     unit="share of the optimizer's kernels",
     why="that are not on lists of tensors, such as counters of steps; more may be updates whose size is not known",
+)
+REPEATED_ROWS_LEAST = policy(
+    "REPEATED_ROWS_LEAST",
+    2,
+    unit="gathered rows for each row of the table",
+    why="below that, moving the product before the gather saves less than half of it",
+)
+REPEATED_ROWS_PADDED = policy(
+    "REPEATED_ROWS_PADDED", 1.01, unit="times", why="compilers pad rows to a multiple of 64 or 128"
+)
+REPEATED_ROWS_COVERED = policy(
+    "REPEATED_ROWS_COVERED",
+    0.8,
+    unit="share of the forward products with so many rows",
+    why="where nearly all of them need no other rows, their gradients do not either",
+)
+REPEATED_ROWS_MOST = policy(
+    "REPEATED_ROWS_MOST",
+    2.0,
+    unit="times the share of the table's rows",
+    why="smaller products reach less of the peak, and kernels that do several things stay in part",
+)
+FUSED_GATHER_LEAST = policy(
+    "FUSED_GATHER_LEAST",
+    0.1,
+    unit="share of the gathers' and scatters' time",
+    why="that is left when a compiler fuses them: a graph with 20 edges for each node left a sixth on an H200",
+)
+FUSED_GATHER_MOST = policy(
+    "FUSED_GATHER_MOST",
+    0.6,
+    unit="share of the gathers' and scatters' time",
+    why="as above, where the result is wider or its order bad",
 )

@@ -8,6 +8,7 @@ from stepscope.analysis.basis import is_broken
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.profiler_doubt import withdraw, without_doubt
 from stepscope.analysis.findings.promise import of_part, saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.eager_execution import by_framework
@@ -37,13 +38,13 @@ def find(case: Case) -> Finding | None:
         found.where = case.places(owned)
         if case.is_of_one_step(owned):
             _advise(case, found)
+        found = without_doubt(case, found)
     return found
 
 
 def _advise(case: Case, found: Finding) -> None:
     """What happened once, such as a collection of garbage, promises nothing for the steps of the job."""
-    found.class_ = "advice"
-    found.speedup, found.left_ns_per_step, found.saves_ns_per_step = Interval(), None, 0
+    withdraw(found)
     found.detail += " It happened in one step only."
     case.changes.pop(RULE.code, None)
 
@@ -112,7 +113,7 @@ RULE: Rule[Case] = Rule(
     turn=110,
     title_without_device="One function takes most of the step",
     owns="`python`; without a device, the function or op that takes half of the step or more",
-    change="your code between launches takes no time; at most, nor do the ops, copies and waits of the functions that take most of it. Without a device nothing, so that only the bound is given",
+    change="your code between launches takes no time; at most, nor do the ops, copies and waits of the functions that take most of it. Where the unprofiled step is unknown, it is advice below 1.3 times on the fastest host, which the profiler may have slowed down. Without a device nothing, so that only the bound is given",
     fix={
         ANY: "Move this code out of the step, vectorise it, or run it in the background.",
     },

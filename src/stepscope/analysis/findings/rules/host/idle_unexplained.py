@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.basis import is_cut
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import saving
@@ -12,12 +13,11 @@ from stepscope.registers.policy.findings import (
     UNEXPLAINED_LEAST,
 )
 
-_CUT = ("truncated", "damaged", "damaged-gzip", "damaged-message")
-
 
 def find(case: Case) -> Finding | None:
     """Silences of the host that are longer than a framework's own pauses."""
-    if _is_cut(case):
+    # Perhaps what explains the time is missing, or nothing was recorded but the steps.
+    if is_cut(case.trace) or case.trace.events["kind"].is_in(["annotation"]).all():
         return None
     owned = case.free(pl.col("part") == "unexplained")
     ns = case.per_step(owned)
@@ -29,18 +29,13 @@ def find(case: Case) -> Finding | None:
     return saving(case, RULE, ns, Interval(), detail, {"names": case.top_names(owned)})
 
 
-def _is_cut(case: Case) -> bool:
-    """Whether parts of the file are missing, and with them perhaps what explains the time."""
-    return bool(case.trace.problems["code"].cast(pl.String).is_in(_CUT).any())
-
-
 RULE: Rule[Case] = Rule(
     code="idle-unexplained",
     title="The device idles, and the profile does not say why",
     title_without_device="Nothing runs, and the profile does not say why",
     turn=220,
     class_="advice",  # what it is must be known before anyone can promise that it goes away
-    owns="`unexplained`; nothing of a truncated or damaged file",
+    owns="`unexplained`; nothing of a truncated or damaged file, nor of one that has nothing but steps",
     change="nothing: time without a name promises nothing",
     fix={
         "pytorch": "Record with with_stack=True, or put record_function around the code between ops, so that this time gets a name.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import polars as pl
@@ -20,6 +21,7 @@ from stepscope.registers.policy.findings import (
     MORE_WORKERS_LEAST,
     WORTH_A_FINDING,
 )
+from stepscope.units import duration
 
 
 def find(case: Case) -> Finding | None:
@@ -32,7 +34,27 @@ def find(case: Case) -> Finding | None:
         lambda: loaded_beside(case, facts),
         WORTH_A_FINDING,
     )
-    return None if found is None else _advised(found, facts)
+    return None if found is None else _with_workers(case, _advised(found, facts), facts)
+
+
+def _with_workers(case: Case, found: Finding, facts: InputFacts) -> Finding:
+    """Says how many workers the promise takes: one alone hides no more than the rest of the step."""
+    steps = max(1, len(case.lengths))
+    making = float(case.plan.host.filter(pl.col("cause") == "input")["ns"].sum()) / steps
+    left = found.left_ns_per_step.mid if found.left_ns_per_step is not None else 0
+    if not case.replay_fits or left <= 0 or facts.workers:
+        return found
+    workers = math.ceil(making / left)
+    if workers > 1:
+        rest = max(1.0, case.played_ns - making)
+        alone = max(1.0, case.played_ns / max(making, rest))
+        otherwise = "" if _has_loader(facts) else ", or a function that makes whole batches at once"
+        found.detail += (
+            f" A batch takes {duration(making)} to make: the speed-up takes about {workers} workers{otherwise}; "
+            f"a single one in the background would bring {alone:.2f}×."
+        )
+        found.evidence = {**found.evidence, "workers_needed": workers}
+    return found
 
 
 def _advised(found: Finding, facts: InputFacts) -> Finding:
@@ -119,12 +141,12 @@ RULE: Rule[Case] = Rule(
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",
-        "jax": "Make the next batch in a background thread or process (Grain, tf.data) and hand it over with jax.device_put before it is needed.",
-        ANY: "Make the next batch in the background, while the step computes.",
+        "jax": "Make the next batches in several background workers (Grain with worker_count, tf.data) and hand it over with jax.device_put before it is needed.",
+        ANY: "Make the next batches in the background, in several workers, while the step computes.",
     },
     fix_without_device={
         "pytorch": "Load in worker processes: DataLoader(num_workers=4, persistent_workers=True, prefetch_factor=4). If workers are on already, store data that is already decoded.",
-        "jax": "Make the next batch in a background thread or process (Grain, tf.data).",
+        "jax": "Make the next batches in several background workers (Grain with worker_count, tf.data).",
     },
     find=find,
 )

@@ -10,6 +10,7 @@ import polars as pl
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.profiler_doubt import without_doubt
 from stepscope.analysis.findings.promise import left_by_replay, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host import optimizer_loop
@@ -52,9 +53,10 @@ def find(case: Case) -> Finding | None:
         _say_second_stage(case, launches)
         return None
     title = RULE.title_for(case.has_device)
-    return timed(
+    found = timed(
         case, RULE, launches.owned, launches.changed, launches.detail, launches.evidence, title=title
     )
+    return without_doubt(case, found)
 
 
 _DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*|repeat_interleave)$"
@@ -188,7 +190,7 @@ RULE: Rule[Case] = Rule(
     turn=150,
     page="device",
     owns="`dispatch`",
-    change="the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA's programs",
+    change="the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA's programs. Where the unprofiled step is unknown, as `host-python`",
     certainty=UNSURE_LAUNCHES,
     fix={
         "pytorch": "Launch less, bigger work: torch.compile(model, mode='reduce-overhead') (CUDA graphs), or a larger batch. Fused optimizers: fused=True.",

@@ -1,0 +1,179 @@
+"""A layer that is applied to gathered rows, most of which are the same: the table they come from is smaller."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+import polars as pl
+
+from stepscope.analysis.compute.classes import PRODUCTS
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import of_kernels
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.xla.gathered import Gathered, gathered_rows
+from stepscope.analysis.xla.hlo_module import read_module
+from stepscope.analysis.xla.ops import programs_that_ran
+from stepscope.registers.policy.useless_work import (
+    FUSED_GATHER_LEAST,
+    FUSED_GATHER_MOST,
+    REPEATED_ROWS_COVERED,
+    REPEATED_ROWS_LEAST,
+    REPEATED_ROWS_MOST,
+    REPEATED_ROWS_PADDED,
+)
+
+_GATHERS = ("aten::index_select", "aten::index", "aten::embedding")
+_PRODUCTS = ("aten::linear", "aten::mm", "aten::addmm", "aten::matmul")
+# What treats every row alike, if all else that it is given is a vector of weights.
+_BY_ROW = r"^aten::(relu_?|gelu|silu_?|tanh|sigmoid|elu|leaky_relu_?|softplus|hardtanh_?|layer_norm|rms_norm|t|view|reshape|contiguous|to|flatten|mul|div)$"
+_BACKWARD = r"transpose\(|Backward"
+_OTHER_OPS = r"gather|scatter|index"
+Matrix = tuple[int, int]
+
+
+def find(case: Case) -> Finding | None:
+    """Products whose input is gathered rows alone, and what else is done to as many rows."""
+    if case.device is None:
+        return None
+    gathered = _in_programs(case) if case.runs_programs else _in_ops(case)
+    if not gathered:
+        return None
+    most = max(gathered, key=lambda each: each.rows)
+    inputs = {each for one in gathered if one.rows == most.rows for each in one.inputs}
+    chosen = _kernels(case, most, inputs)
+    why = (
+        f"is spent on {most.rows:,} rows that are gathered from a table of {most.table:,}: the same rows are computed "
+        f"about {most.rows / most.table:,.0f} times."
+    )
+    return of_kernels(case, RULE, chosen, why, evidence={"rows": most.rows, "table": most.table})
+
+
+def _in_programs(case: Case) -> list[Gathered]:
+    codes = {hlo for _, _, hlo in programs_that_ran(case.trace)}
+    return [each for hlo in codes for each in gathered_rows(read_module(hlo))]
+
+
+def _in_ops(case: Case) -> list[Gathered]:
+    """The same of ops: after a gather follow, on the same thread, ops that treat each row alike, with a product among them."""
+    names = pl.col("name").cast(pl.String)
+    first = case.lengths["step"].min()
+    ops = case.ops.filter(pl.col("outermost"), pl.col("step") == first)
+    ops = ops.with_columns(start=case.trace.events["start_ns"].gather(ops["event"])).sort("track", "start")
+    rows = ops.select("track", names, shapes=pl.col("shapes").cast(pl.String))
+    if not rows["name"].is_in(_GATHERS).any():
+        return []
+    by_row = rows["name"].str.contains(_BY_ROW)
+    found: list[Gathered] = []
+    current, width, track = None, 0, None
+    for (thread, name, text), alike in zip(rows.iter_rows(), by_row, strict=True):
+        given = _matrices(text)
+        if name in _GATHERS and given:
+            current, track = Gathered(0, given[0][0]), thread
+            width = given[0][1]
+        elif current is None or thread != track:
+            current = None
+        elif name in _PRODUCTS and _is_given(current, width, given):
+            width = next((side for side in given[-1] if side != width), width)
+            found += [] if current in found else [current]
+        elif not alike or len(given) > 1:
+            current = None
+    return found
+
+
+def _is_given(gathered: Gathered, width: int, given: list[Matrix]) -> bool:
+    """Whether the product gets the gathered rows, many more than the table has; notes them."""
+    inputs = [each for each in given[:2] if each[1] == width]
+    if not inputs:
+        return False
+    rows = inputs[0][0]
+    if rows < REPEATED_ROWS_LEAST * gathered.table or gathered.rows not in (0, rows):
+        return False
+    gathered.rows = rows
+    gathered.inputs.add(inputs[0])
+    return True
+
+
+def _kernels(case: Case, gathered: Gathered, inputs: Iterable[Matrix]) -> pl.DataFrame:
+    """event, least, most of the kernels that work on so many rows; of the forward products alone where others need more.
+
+    Without a product between them, a compiler fuses the gather and the sum over its rows: the rows are never written.
+    """
+    rows = _described(case)
+    known = {text: _matrices(text) for text in rows["shapes"].unique().drop_nulls()}
+    given = {text: _is_row_work(gathered.rows, text, found) for text, found in known.items()}
+    of_rows = rows.filter(
+        pl.col("shapes").is_in([text for text, is_mine in given.items() if is_mine]), ~pl.col("moves")
+    )
+    products = of_rows.filter(pl.col("product"), ~pl.col("backward"))
+    mine = [text for text, found in known.items() if any(each in found[:2] for each in inputs)]
+    proven = products.filter(pl.col("shapes").is_in(mine))
+    covered = int(proven["time_ns"].sum()) >= REPEATED_ROWS_COVERED * int(products["time_ns"].sum())
+    share = gathered.table / gathered.rows
+    least, most = share, min(1.0, REPEATED_ROWS_MOST * share)
+    chosen = [_left((of_rows if covered else proven)["event"], least, most)]
+    if covered and case.runs_programs:
+        moving = [text for text in known if f"[{gathered.rows}]" in text]
+        others = rows.filter(pl.col("shapes").is_in(moving))
+        chosen.append(_left(others["event"], FUSED_GATHER_LEAST, FUSED_GATHER_MOST))
+    return pl.concat(chosen).unique("event", maintain_order=True)
+
+
+def _left(events: pl.Series, least: float, most: float) -> pl.DataFrame:
+    return pl.DataFrame({"event": events}).with_columns(
+        least=pl.lit(least, pl.Float64), most=pl.lit(most, pl.Float64)
+    )
+
+
+def _described(case: Case) -> pl.DataFrame:
+    """event, time_ns, shapes, product, backward, moves of the kernels whose op has shapes."""
+    op = pl.coalesce(pl.col("op"), pl.col("event"))
+    kernels = case.compute.kernels.select("event", "time_ns", product=pl.col("class").is_in(PRODUCTS))
+    kernels = kernels.join(case.trace.kernels.select("event", op=op), on="event", how="left")
+    calls = case.ops.select(
+        op="event",
+        shapes=pl.col("shapes").cast(pl.String),
+        scope=pl.col("scope").cast(pl.String),
+        called=pl.col("name").cast(pl.String),
+        forward=pl.col("forward").is_not_null(),
+    )
+    rows = kernels.with_columns(op=op).join(calls, on="op").drop_nulls("shapes")
+    backward = pl.col("forward") | pl.col("scope").str.contains(_BACKWARD).fill_null(False)
+    moves = pl.col("called").str.contains(_OTHER_OPS).fill_null(False)
+    return rows.select("event", "time_ns", "shapes", "product", backward=backward, moves=moves)
+
+
+def _is_row_work(rows: int, text: str, given: list[Matrix]) -> bool:
+    """Whether it has an input of so many rows, and no list of as many indices: gathers and scatters stay."""
+    if f"[{rows}]" in text:
+        return False
+    sides = [side for matrix in given for side in matrix]
+    return any(rows <= side < REPEATED_ROWS_PADDED * rows for side in sides)
+
+
+def _matrices(text: str | None) -> list[Matrix]:
+    """The inputs of two and more dimensions as rows and columns."""
+    try:
+        shapes = msgspec.json.decode(text or "[]", type=list[list[int]])
+    except (msgspec.DecodeError, ValueError):
+        return []
+    return [(math.prod(shape[:-1]), shape[-1]) for shape in shapes if len(shape) > 1 and min(shape) > 0]
+
+
+RULE: Rule[Case] = Rule(
+    code="repeated-rows",
+    title="A layer is applied to gathered rows, most of which are the same",
+    turn=184,
+    page="ops",
+    owns="products whose input is rows gathered from a table of half as many or fewer, and all other work on as many rows; outside of compiled programs without gathers and scatters",
+    change="their time shrinks to the share of the table's rows, at most twice that; of gathers and scatters, which a compiler then fuses, 10 to 60 % is left",
+    fix={
+        "pytorch": "Apply the layer to the table first, then gather: layer(nodes)[index] instead of layer(nodes[index]). It is the same where the layer needs one row at a time.",
+        "jax": "Apply the layer to the table first, then gather: layer(nodes)[index] instead of layer(nodes[index]). It is the same where the layer needs one row at a time.",
+        "tensorflow": "Apply the layer to the table first, then gather: tf.gather(layer(nodes), index) instead of layer(tf.gather(nodes, index)).",
+        ANY: "Apply the layer to the table first, then gather its results.",
+    },
+    find=find,
+)
