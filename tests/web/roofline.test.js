@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bandwidthsOf, factsOf, formatsOf, layoutOf, pointsOf, wordsOf } from "../../src/stepscope/web/ui/roofline.js";
+import { bandwidthsOf, factsOf, formatsOf, layoutOf, pointsOf, wordsOf, powers } from "../../src/stepscope/web/ui/roofline.js";
 
 const PEAK = {
   device: "H200 SXM",
@@ -64,4 +64,8 @@ test("what a point says, and where it leads", () => {
   ]);
   assert.deepEqual(factsOf(point.row), { op: "aten::mm" });
   assert.equal(factsOf(row({ op: null })), null);
+});
+
+test("every power of ten of the axis has its prefix", () => {
+  assert.deepEqual(powers([3e11, 2e15]), { tickvals: [1e12, 1e13, 1e14, 1e15], ticktext: ["1T", "10T", "100T", "1P"] });
 });

@@ -43,7 +43,7 @@ class StaticFile:
 
     @cached_property
     def packed(self) -> bytes:
-        """With gzip: once for all who ask."""
+        """With gzip, compressed once."""
         return gzip.compress(self.data, 1)
 
 
@@ -62,7 +62,7 @@ def page(token: str) -> StaticFile:
 
 
 def prepare_page() -> None:
-    """Make what every visitor asks for first, before one comes."""
+    """Make the script and the style of the page before they are asked for."""
     for name in (SCRIPT, STYLE):
         _ = web_file(name).packed
 

@@ -60,7 +60,7 @@ class Dashboard:
         }
 
     def note_later(self, listed: ListedRun, data: bytes) -> None:
-        """`note` after a moment: whoever has asked for the report is still drawing it."""
+        """`note` after a moment: the page that asked for the report is still drawing it."""
         with self._lock:
             if listed.id in self._to_note:
                 return

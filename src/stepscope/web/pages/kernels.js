@@ -10,7 +10,7 @@ import { helpLink } from "../shell/help.js";
 import { follow } from "../shell/place.js";
 import { empty } from "../shell/notice.js";
 import { facts, pageHead } from "../ui/pieces.js";
-import { rooflineChart } from "../ui/roofline.js";
+import { boundName, rooflineChart } from "../ui/roofline.js";
 import { serverTable } from "../ui/servertable.js";
 
 const TOP = 15;
@@ -89,6 +89,7 @@ function compute(context, roofline, steps) {
     serverTable(context, {
       name: "roofline",
       prefix: "roofline-",
+      write: { bound: boundName },
       help: helpLink("report/roofline"),
       title: "Classes and ops against their bound",
       why: "No kernels ran inside the steps.",

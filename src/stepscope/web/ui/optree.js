@@ -5,6 +5,7 @@ import { openEvents } from "./events.js";
 import { fill, h } from "./dom.js";
 import { count, duration, many, share, UNKNOWN } from "../text/format.js";
 import { clipped, shortName } from "../text/names.js";
+import { shareBar } from "./tables.js";
 
 const OPENED = 0.15; // nodes with this share of their parent are open at first
 const DEEPEST_OPENED = 3;
@@ -93,6 +94,7 @@ export function opTree(context, answer, how) {
   const top = treeOf(answer);
   const whole = { host: sum(top, "host"), device: sum(top, "device") };
   const opened = openedAtFirst(top, how.by);
+  const other = how.by === "device" ? "host" : "device";
   const body = h("tbody", {});
   const time = (/** @type {number} */ ns) => (ns ? duration(ns / (how.steps ?? 1)) : UNKNOWN);
   /** @type {Map<Node, HTMLTableRowElement>} */
@@ -153,9 +155,9 @@ export function opTree(context, answer, how) {
         { class: "name", "data-tip": clipped(isFolder ? node.name : `${node.name}\nEnter or click: its calls in the trace`, LONGEST_TIP) },
         h("div", { style: { paddingLeft: `${16 * node.depth}px` } }, h("i", { class: "fold" }, isFolder ? (opened.has(node) ? "▾" : "▸") : ""), shortName(node.name)),
       ),
-      h("td", { class: "n" }, time(node.total.host)),
-      h("td", { class: "n" }, time(node.total.device)),
-      h("td", { class: "n share" }, h("i", { style: { width: `${100 * Math.min(1, part)}%` } }), share(part)),
+      h("td", { class: "n" }, time(node.total[how.by])),
+      node.total[how.by] ? h("td", { class: "n share" }, shareBar(part), share(part)) : h("td", { class: "none n" }, UNKNOWN),
+      h("td", { class: "n" }, time(node.total[other])),
       h("td", { class: "n" }, time(node.self[how.by])),
       h("td", { class: "n" }, node.utilisation === null ? UNKNOWN : share(node.utilisation)),
       h("td", { class: "n" }, node.calls ? count(node.calls) : UNKNOWN),
@@ -172,7 +174,8 @@ export function opTree(context, answer, how) {
   };
   draw(null);
   const per = how.steps === null ? "" : " per step";
-  const heads = [`host${per}`, `device${per}`, `share of ${how.by} time`, `self, ${how.by}`, "FLOP utilisation", "calls"];
+  // What it is sorted by comes first: on a phone the columns behind it are out of sight.
+  const heads = [`${how.by}${per}`, `share of ${how.by} time`, `${other}${per}`, `self, ${how.by}${per}`, "FLOP utilisation", "calls"];
   return [
     h(
       "div",

@@ -76,8 +76,15 @@ export function wordsOf({ row, x, y }) {
 }
 
 /** @param {string} bound */
-function boundName(bound) {
+export function boundName(bound) {
   return { flops: "FLOPs", hbm: "memory bandwidth", l2: "L2 bandwidth" }[bound] ?? bound;
+}
+
+/** A tick for each power of ten: Plotly itself has none of the prefixes beyond T. @param {number[]} range */
+export function powers([low, high]) {
+  const first = Math.ceil(Math.log10(low));
+  const tickvals = Array.from({ length: Math.floor(Math.log10(high)) - first + 1 }, (_, at) => 10 ** (first + at));
+  return { tickvals, ticktext: tickvals.map((each) => scaled(each).replace(" ", "")) };
 }
 
 /** The chart, or what to record for one. @param {import("../types").Context} context @param {Roofline} roofline */
@@ -124,7 +131,7 @@ function drawn(context, roofline, points) {
           hovermode: "closest",
           showlegend: true,
           xaxis: { type: "log", range: lines.x.map(Math.log10), title: { text: "FLOPs per byte" }, exponentformat: "SI", dtick: 1 },
-          yaxis: { type: "log", range: lines.y.map(Math.log10), title: { text: "FLOP/s" }, exponentformat: "SI", dtick: 1 },
+          yaxis: { type: "log", range: lines.y.map(Math.log10), title: { text: "FLOP/s" }, ...powers(lines.y) },
           shapes: [...lines.flat.map((each) => line(each.from, each.rate, each.to, each.rate, colour)), ...lines.rising.map((each) => line(each.from, each.from * each.rate, each.to, each.to * each.rate, colour))],
           annotations: element.clientWidth < NARROW ? [] : labels(lines, colour),
         },

@@ -28,7 +28,7 @@ export function cell(value, column) {
     return h(
       "td",
       { class: "n share" },
-      h("i", { style: { width: `${100 * Math.min(1, Math.max(0, value))}%` } }),
+      shareBar(value),
       words,
     );
   }
@@ -43,6 +43,11 @@ export function cell(value, column) {
   }
   if (kind === "name") return nameCell(words);
   return h("td", { class: words.length > WORDS ? "words" : null }, words);
+}
+
+/** The bar of a cell with a share, which leaves room for the number. @param {number} value */
+export function shareBar(value) {
+  return h("i", { style: { width: `calc((100% - var(--number)) * ${Math.min(1, Math.max(0, value)).toFixed(4)})` } });
 }
 
 /** The exact figure, where the cell rounds it. @param {number} value @param {string} kind */

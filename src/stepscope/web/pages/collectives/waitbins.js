@@ -86,7 +86,7 @@ export function waitBins(report) {
         bargap: 0.15,
         showlegend: true,
         xaxis: {
-          title: { text: "wait: from this on, to that of the next bar" },
+          title: { text: "wait (at least this long, less than the next)" },
           type: "category",
           tickvals: labels,
           ticktext: labels.map((_, at) => (at ? written(startOf(at)) : labels[0])),

@@ -33,10 +33,15 @@ function isNoise(row) {
   return Math.abs(row.difference) < 0.01;
 }
 
+/** A difference of shares: a per cent of a share would be something else. @param {number} value */
+function points(value) {
+  return `${(100 * value).toFixed(1)} points`;
+}
+
 /** The difference, good or bad; nothing where one of the two is not known. @param {Row} row */
 function difference(row) {
   if (row.unit === "share" && (row.a === null || row.b === null)) return h("td", { class: "none n" }, UNKNOWN);
-  const write = WRITE[row.unit] ?? ((/** @type {number} */ value) => shown(value, row.unit));
+  const write = row.unit === "share" ? points : (WRITE[row.unit] ?? ((/** @type {number} */ value) => shown(value, row.unit)));
   const isLess = row.difference < 0;
   const tone = isNoise(row) ? "" : isLess === MORE_IS_BETTER.has(row.name) ? "worse" : "better";
   const ratio =

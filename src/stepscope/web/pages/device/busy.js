@@ -71,7 +71,7 @@ function curves(devices, begin, end, open) {
   const { scale, unit } = timeAxis(end - begin);
   return figure({
     title: "How busy the device was",
-    unit: `share of each moment, over ${unit}`,
+    unit: `share of time in which a kernel or a copy ran, over ${unit}`,
     help: "report/device",
     height: 260,
     draw: (colour) => ({

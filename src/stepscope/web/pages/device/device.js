@@ -75,7 +75,7 @@ function queue(report) {
   return facts([
     ["launches", count(found.launches)],
     ["launch to start, median", found.median_delay_ns === null ? null : duration(found.median_delay_ns)],
-    ["launch to start, 9 of 10 at most", found.p90_delay_ns === null ? null : duration(found.p90_delay_ns)],
+    ["launch to start, p90", found.p90_delay_ns === null ? null : duration(found.p90_delay_ns)],
     ["queued, median", found.median_depth === null ? null : significant(found.median_depth)],
     ["queued, at most", found.max_depth === null ? null : count(found.max_depth)],
     ["met an idle device", found.empty_share === null ? null : `${share(found.empty_share)} of launches`],
