@@ -1,4 +1,4 @@
-"""The tutorials show the scripts that are there, and one of them runs here, two in the soak; `make docs-test` runs all."""
+"""The tutorials show the scripts that are there, and two of them run here; `make docs-test` runs all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docs.make_tutorials import PAGES, ROOT, blocks, run_page
-from tests.capture.running import in_soak, needs
+from tests.capture.running import needs
 
 SCRIPTS = ROOT / "examples" / "tutorials"
 TUTORIALS = sorted(page for page in PAGES.glob("*.md") if page.stem != "index")
@@ -38,8 +38,7 @@ def test_a_page_records_reads_and_compares(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param("pytorch", marks=needs("torch")), pytest.param("jax", marks=[needs("jax"), in_soak])],
+    "name", [pytest.param("pytorch", marks=needs("torch")), pytest.param("jax", marks=needs("jax"))]
 )
 def test_the_page_runs(name: str) -> None:
     assert list(run_page(PAGES / f"{name}.md"))
