@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -22,6 +23,12 @@ settings.register_profile(
 )
 settings.register_profile("soak", settings.get_profile("test"), derandomize=False, max_examples=5_000)
 settings.load_profile("soak" if os.environ.get("STEPSCOPE_SOAK") else "test")
+
+
+def pytest_collection_finish() -> None:
+    """Ten thousand tests and all that they import stay to the end: no collection of garbage needs to look at them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -6,18 +6,20 @@ import time
 from collections.abc import Callable, Iterator
 
 PATIENCE_S = 300
-_PAUSE_S = 0.02
+# From the first look to the last: who looks all the time takes it from the one that is waited for.
+_PAUSE_S, _LONGER, _LONGEST_PAUSE_S = 0.01, 1.3, 0.15
 _MEASUREMENTS = 4
 
 
 def tries(seconds: float = PATIENCE_S) -> Iterator[int]:
     """Count the looks at something that is going to change, with a little time between them, until patience ends."""
     deadline = time.monotonic() + seconds
-    number = 0
+    number, pause = 0, _PAUSE_S
     while number == 0 or time.monotonic() < deadline:
         yield number
         number += 1
-        time.sleep(_PAUSE_S)
+        time.sleep(pause)
+        pause = min(_LONGER * pause, _LONGEST_PAUSE_S)
 
 
 def measured(check: Callable[[int], None], times: int = _MEASUREMENTS) -> None:

@@ -43,12 +43,15 @@ def run(folder: Path, *options: str) -> None:
         f"--rootdir={folder}",
         "-p",
         "tests.outcomes",
+        "-p",
+        "xdist",
         "-n",
         "2",
     ]
     environment = os.environ | {
         "STEPSCOPE_OUTCOMES": str(folder / "outcomes" / "part.jsonl"),
         "PYTHONPATH": str(ROOT),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # some take a second to import, in each worker
     }
     environment.pop("PYTEST_XDIST_WORKER", None)
     subprocess.run([*command, *options], cwd=folder, env=environment, check=False, capture_output=True)

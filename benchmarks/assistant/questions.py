@@ -7,8 +7,9 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -176,22 +177,25 @@ def write_slower(path: Path, target: Path) -> None:
         json.dump(document, stream)
 
 
-async def ask_all(environment: Mapping[str, str] | None = None) -> list[Answer]:
-    """Each question in a session of its own."""
+async def ask_all(environment: Mapping[str, str] | None = None, apart: bool = True) -> list[Answer]:
+    """Each question in a session of its own, or all of them one after the other."""
     with tempfile.TemporaryDirectory() as name, as_file(files("stepscope") / "samples" / SAMPLE) as sample:
         folder = Path(name)
         (folder / SAMPLE).write_bytes(sample.read_bytes())
         write_slower(sample, folder / SLOWER)
         events = read_events(sample)
-        return [await _asked(question, str(folder), events, environment) for question in QUESTIONS]
+
+        async def talk(client: Client, questions: Sequence[Question] = QUESTIONS) -> list[Answer]:
+            return [await _asked(question, client, events) for question in questions]
+
+        if not apart:
+            return await connected([name], talk, environment)
+        alone = [partial(talk, questions=[question]) for question in QUESTIONS]
+        return [answer for one in alone for answer in await connected([name], one, environment)]
 
 
-async def _asked(
-    question: Question, folder: str, events: Events, environment: Mapping[str, str] | None
-) -> Answer:
-    async def talk(client: Client) -> Answer:
-        answer = await question.ask(client)
-        first, *further = map(count_tokens, client.said)
-        return Answer(question.text, answer, question.truth(events), first, tuple(further))
-
-    return await connected([folder], talk, environment)
+async def _asked(question: Question, client: Client, events: Events) -> Answer:
+    client.said.clear()
+    answer = await question.ask(client)
+    first, *further = map(count_tokens, client.said)
+    return Answer(question.text, answer, question.truth(events), first, tuple(further))

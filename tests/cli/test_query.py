@@ -142,7 +142,7 @@ def test_a_refusal_needs_no_profile() -> None:
 
 
 def test_nothing_else_is_read(tmp_path: Path) -> None:
-    """A sample: the engine is the one of the page, where all attempts are made."""
+    """A sample: the engine is the one of tests/profiles/sql, where all attempts are made."""
 
     def told(sql: str) -> str:
         ended = stepscope("query", PROFILE, sql, "--format", "csv")

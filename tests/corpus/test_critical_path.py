@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from stepscope.analysis.context import RankContext
-from stepscope.analysis.options import Options
 from stepscope.errors import StepscopeError
-from stepscope.profiles.load import load
+from tests.corpus.recordings import context_of
 from tests.corpus.test_windows import FILES
 
 MOST_BYTES = 4 << 20  # packed: larger files add time, and no other kind of recording
@@ -24,10 +21,9 @@ REPLAYED = ("dqn_launch_bound", "gpt_bf16_eager", "resnet_input_bound", "h100_ti
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name[:40])
 def test_the_path_is_the_step(path: Path) -> None:
     try:
-        profile = load(os.fspath(path))
+        context = context_of(path)
     except StepscopeError as error:
         pytest.skip(str(error))
-    context = RankContext(profile.ranks[0], profile.trace(profile.ranks[0]), Options(), alone=True)
     found, windows = context.critical_path, context.windows.windows
     if path.name.startswith(REPLAYED):
         assert found.source == "replay"

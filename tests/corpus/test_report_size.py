@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-import stepscope
 from stepscope.errors import StepscopeError
 from stepscope.profiles.find.catalog import scan
 from stepscope.reports.render.brief import brief_lines
 from stepscope.reports.render.html import as_html
 from stepscope.reports.render.markdown import as_markdown, text
+from tests.reports.corpus import report_once
 
 FOLDERS = [
     Path(os.environ[name]) for name in ("STEPSCOPE_CORPUS", "STEPSCOPE_CORPUS_2") if os.environ.get(name)
@@ -25,16 +24,10 @@ LINES, WIDTH = 25, 100
 ODD = re.compile(r"<built-in|object at 0x|worth changing|_ZN|\$\w+\.py")
 
 
-@cache
-def report_of(path: str) -> stepscope.Report:
-    """The report; its tables are in the cache that all tests of a session share."""
-    return stepscope.report(path)
-
-
 @pytest.mark.parametrize("path", RUNS)
 def test_one_screen(path: str) -> None:
     try:
-        found = report_of(path)
+        found = report_once(path)
     except StepscopeError:
         pytest.skip("not read yet")
     lines = [line.plain for line in brief_lines(found, WIDTH)]

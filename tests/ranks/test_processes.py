@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 from collections.abc import Callable
@@ -22,6 +23,7 @@ LATE = 1
 # In each step. What a busy machine takes from the others, and when, is chance: where it hides this, more of it is planted.
 SLOWER_SECONDS = (0.2, 0.8, 3.0, 3.0)
 # Where the machine's own name leads nowhere, gloo finds no address to meet at.
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks")
 HERE = {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
 
 
@@ -70,17 +72,16 @@ def slowed(attempt: Callable[[str, dict[str, str]], None]) -> None:
 
 
 @needs("torch")
+@forks
 @pytest.mark.parametrize("how", ["input", pytest.param("python", marks=in_soak)])
 def test_torch_over_gloo(tmp_path: Path, how: str) -> None:
     world, late = 4, 2
 
     def attempt(name: str, env: dict[str, str]) -> None:
         out, init = tmp_path / name, tmp_path / f"{name}.init"
-        processes = [
-            start(JOBS / "ddp_job.py", out, init, rank, world, late, how, **env, RANK=str(rank), WORLD_SIZE=str(world))
-            for rank in range(world)
-        ]  # fmt: skip
-        check(recorded(out, processes), world, how, late)
+        check(
+            recorded(out, [start(JOBS / "ddp_job.py", out, init, world, late, how, **env)]), world, how, late
+        )
 
     slowed(attempt)
 
@@ -90,6 +91,7 @@ EXACT, SLEEPS = 0.10, (0.15, 0.3, 0.6, 1.2)
 
 
 @needs("torch")
+@forks
 def test_a_sleep_costs_what_it_lasts_however_many_buckets_wait(tmp_path: Path) -> None:
     """Against the job's own clock: by how much the late rank came to its backward pass after the last of the others."""
     world, late = 4, 2
@@ -97,11 +99,8 @@ def test_a_sleep_costs_what_it_lasts_however_many_buckets_wait(tmp_path: Path) -
     def attempt(number: int) -> None:
         out = tmp_path / str(number)
         out.mkdir()
-        processes = [
-            start(JOBS / "buckets_job.py", out, out / "init", rank, world, late, SLEEPS[number], **HERE)
-            for rank in range(world)
-        ]
-        report = recorded(out, processes)
+        job = start(JOBS / "buckets_job.py", out, out / "init", world, late, SLEEPS[number], **HERE)
+        report = recorded(out, [job])
         ready = [json.loads((out / f"rank{rank}.ready").read_text()) for rank in range(world)]
         others = [
             max(times) for times in zip(*(ready[rank] for rank in range(world) if rank != late), strict=True)

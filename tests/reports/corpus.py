@@ -1,9 +1,11 @@
-"""The profiles of the first corpus, and their reports, each made once for all tests of a process."""
+"""The profiles of the first corpus, and reports of recordings, each made once for all tests of a session."""
 
 from __future__ import annotations
 
 import os
+import pickle
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 from stepscope.reports.build import report
@@ -19,7 +21,19 @@ PROFILES = (
 )  # fmt: skip
 
 
-@cache
 def of(path: str) -> Report:
     """The report of one profile of the corpus."""
-    return report(Path(CORPUS or ".") / path)
+    return report_once(str(Path(CORPUS or ".") / path))
+
+
+@cache
+def report_once(path: str) -> Report:
+    """The whole report; what one worker has made, others open."""
+    kept = Path(f"{os.environ['STEPSCOPE_CACHE']}-reports") / f"{sha256(path.encode()).hexdigest()}.pickle"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        draft = kept.with_suffix(f".{os.getpid()}")
+        draft.write_bytes(pickle.dumps(report(path)))
+        draft.replace(kept)
+    found: Report = pickle.loads(kept.read_bytes())
+    return found

@@ -14,7 +14,7 @@ from stepscope.errors import StepscopeError
 from stepscope.reports.render.html import as_html
 from stepscope.reports.render.markdown import as_markdown, text
 from stepscope.reports.render.terminal import as_text
-from tests.reports.corpus import CORPUS, PROFILES, of
+from tests.reports.corpus import CORPUS, PROFILES, of, report_once
 from tests.sample import SOAKS
 
 SECOND = os.environ.get("STEPSCOPE_CORPUS_2")
@@ -27,7 +27,6 @@ FIRST_FILES, SECOND_FILES = (
     )
     for folder in (CORPUS, SECOND)
 )
-SECTIONS = ["findings", "breakdown", "steps", "problems"]
 ROUNDED = 0.002
 pytestmark = pytest.mark.corpus
 
@@ -42,7 +41,7 @@ def test_the_figures_of_a_run_agree_with_each_other(path: str) -> None:
 def test_the_figures_of_a_file_agree_with_each_other(path: str) -> None:
     """Those of the first corpus are seen in their runs; each rank by itself in the soak."""
     try:
-        _agree(stepscope.report(path, sections=SECTIONS))
+        _agree(report_once(path))
     except StepscopeError:
         pytest.skip("not read yet")
 

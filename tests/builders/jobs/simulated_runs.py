@@ -15,6 +15,7 @@ from stepscope.trace.frames import empty
 STEP_NS = 100_000_000
 # The share of a step of each part.
 PARTS = {"compute": 0.7, "collective": 0.2, "dispatch": 0.1}
+_EMPTY = {name: empty(schema) for name, schema in SCHEMAS.items()}
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,8 @@ def _draw_cells(job: Job, dice: Random, longer: float, number: int) -> Iterator[
 
 def _collect(cells: list[tuple[int, int, int, int]]) -> Samples:
     frame = pl.DataFrame(cells, schema=SCHEMAS["cells"], orient="row")
-    parts = [
-        frame.with_columns(part=pl.lit(part), ns=(share * pl.col("ns")).round().cast(pl.Int64))
-        for part, share in PARTS.items()
-    ]
-    tables = {name: empty(schema) for name, schema in SCHEMAS.items()}
-    return Samples(**(tables | {"cells": frame, "parts": conform_table("parts", pl.concat(parts))}))
+    shares = pl.DataFrame({"part": list(PARTS), "share": list(PARTS.values())})
+    parts = shares.join(frame, how="cross").with_columns(
+        ns=(pl.col("share") * pl.col("ns")).round().cast(pl.Int64)
+    )
+    return Samples(**(_EMPTY | {"cells": frame, "parts": conform_table("parts", parts)}))

@@ -10,13 +10,15 @@ from stepscope.diffs.build import diff_sides
 from stepscope.diffs.noise.crossed import Layout
 from stepscope.diffs.noise.estimate import RunNoise, estimate_noise
 from tests.builders.jobs.simulated_runs import Job, simulate_run
+from tests.sample import pairs
 
 MOST_FALSE = 0.08  # at a nominal 5 %
 PAIRS = 300  # 8 % of these is 2.4 standard errors above 5 %; of 64 ranks 1,200 other pairs gave 5.3 %
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 8, 64])
-@pytest.mark.parametrize("job", [Job(), Job(by_step=0.02, by_rank=0.02, by_cell=0.02)], ids=["steps", "all"])
+@pytest.mark.parametrize(
+    ("ranks", "job"), pairs([1, 2, 8, 64], [Job(), Job(by_step=0.02, by_rank=0.02, by_cell=0.02)])
+)
 def test_the_spread_of_steps_and_ranks_makes_few_false_alarms(ranks: int, job: Job) -> None:
     """Without what is assumed of runs in general, which hides a wrong spread."""
     dice, job = Random(20 + ranks), Job(ranks, job.steps, 0.0, job.by_step, job.by_rank, job.by_cell)

@@ -9,7 +9,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import cycle
 from pathlib import Path
+
+from tests.sample import SOAKS
 
 CANARY = "canary-7f3a91c2"
 # How a query passed the guard that stood here before.
@@ -257,6 +260,14 @@ def trap(folder: Path) -> Iterator[Trap]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def pair_with_targets(attempts: list[str], caught: Trap, in_turn: bool = not SOAKS) -> list[str]:
+    """Each attempt with one target after the other; of the four calls of a function each target gets one at least."""
+    targets = caught.targets()
+    if not in_turn:
+        return [each.replace("{path}", target) for each in attempts for target in targets]
+    return [each.replace("{path}", target) for each, target in zip(attempts, cycle(targets), strict=False)]
 
 
 def check(attempts: list[str], caught: Trap, ask: Callable[[str], str], *, all_targets: bool = True) -> int:

@@ -1,6 +1,6 @@
-"""One of several processes that train together over gloo with many buckets, recorded by torch.profiler; one sleeps in each step.
+"""Several processes that train together over gloo with many buckets, recorded by torch.profiler; one sleeps in each step.
 
-python buckets_job.py OUT INIT_FILE RANK WORLD LATE_RANK SECONDS
+python buckets_job.py OUT INIT_FILE WORLD LATE_RANK SECONDS
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import profile, schedule
 
+from tests.ranks.jobs.forks import run_ranks
+
 LAYERS, WARM_UP, ACTIVE = 12, 3, 6
 SMALL_BUCKETS_MB = 0.02
 
 
-def main() -> None:
+def run(rank: int) -> None:
     """Write a trace, and when each of its steps was ready for the backward pass."""
-    out, init, rank, world, late, seconds = sys.argv[1:7]
+    out, init, world, late, seconds = sys.argv[1:6]
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{init}", rank=int(rank), world_size=int(world))
+    dist.init_process_group("gloo", init_method=f"file://{init}", rank=rank, world_size=int(world))
     net = DistributedDataParallel(
         nn.Sequential(*(nn.Linear(64, 64) for _ in range(LAYERS))), bucket_cap_mb=SMALL_BUCKETS_MB
     )
@@ -37,7 +39,7 @@ def main() -> None:
     with recorder as prof:
         for _ in range(WARM_UP + ACTIVE):
             loss = net(torch.randn(8, 64)).square().mean()
-            if rank == late:
+            if rank == int(late):
                 time.sleep(float(seconds))
             ready.append(time.time_ns())
             loss.backward()
@@ -50,4 +52,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_ranks(int(sys.argv[3]), run)

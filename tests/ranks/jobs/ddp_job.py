@@ -1,6 +1,6 @@
-"""One of several processes that train together over gloo on CPUs; one of them does more in each step than the others.
+"""Several processes that train together over gloo on CPUs; one of them does more in each step than the others.
 
-python ddp_job.py OUT INIT_FILE RANK WORLD LATE_RANK HOW
+python ddp_job.py OUT INIT_FILE WORLD LATE_RANK HOW
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 import stepscope
+from tests.ranks.jobs.forks import run_ranks
 
 SLOWER_SECONDS = float(os.environ["SLOWER_SECONDS"])
 STEPS = 8
@@ -29,14 +30,14 @@ def batches(slowly: bool) -> Iterator[torch.Tensor]:
         yield torch.randn(16, 64)
 
 
-def main() -> None:
+def run(rank: int) -> None:
     """Record five of the steps."""
-    out, init, rank, world, late, how = sys.argv[1:7]
+    out, init, world, late, how = sys.argv[1:6]
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{init}", rank=int(rank), world_size=int(world))
+    dist.init_process_group("gloo", init_method=f"file://{init}", rank=rank, world_size=int(world))
     net = DistributedDataParallel(nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8)))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-    is_late = rank == late
+    is_late = rank == int(late)
     with stepscope.profile(out, schedule=stepscope.schedule(warmup=2, active=5)) as prof:
         for batch in prof.input(batches(is_late and how == "input")):
             if is_late and how == "python":
@@ -52,4 +53,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_ranks(int(sys.argv[3]), run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -128,10 +129,11 @@ def collect_vectors(frame: pl.DataFrame, key: Sequence[str], value: str, cells: 
         .group_by(*key, "place", maintain_order=True)
         .agg(pl.col(value).sum())
     )
-    vectors: Vectors = {}
+    count = len(cells)
+    vectors: defaultdict[Key, list[float]] = defaultdict(lambda: [0.0] * count)
     for *name, place, amount in sums.select(*key, "place", value).iter_rows():
-        vectors.setdefault(tuple(name), [0.0] * len(cells))[place] = float(amount or 0)
-    return vectors
+        vectors[tuple(name)][place] = float(amount or 0)
+    return dict(vectors)
 
 
 def sum_vectors(vectors: Vectors, keys: Sequence[Key], count: int) -> list[float]:
