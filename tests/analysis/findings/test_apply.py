@@ -10,7 +10,7 @@ import pytest
 from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.finding import Finding, Interval, ranked
 from stepscope.trace.frames import conform
-from tests.builders.cases import HEAD, case_of, findings_of, gemm, step, steps
+from tests.builders.cases import HEAD, case_of, case_of_text, findings_of, gemm, step, steps
 from tests.builders.inline import trace_of
 
 
@@ -252,3 +252,14 @@ def test_memory_that_grows_slowly_comes_behind_what_makes_the_job_faster(
     found = [each.code for each in ranked([little, grows, faster])]
     assert (found[0], found[-1]) == (first, "host-python")
     assert ranked([little, grows])[0].code == "memory-growth"
+
+
+def test_no_promise_where_unprofiled_steps_are_much_longer_than_recorded() -> None:
+    def promised(unprofiled_ns: int) -> float:
+        timed = {"unprofiled_step": {"mean_ns": unprofiled_ns, "count": 9}}
+        case = case_of_text(steps(*gemm(0, 100)), capture=timed)
+        case.steps = replace(case.steps, source="marker")
+        return case.gain(Interval(0.4, 0.5, 0.6)).speedup.mid
+
+    assert promised(900_000) == 2.0
+    assert promised(2_100_000) == 1.0

@@ -34,12 +34,12 @@ from stepscope.registers.calibration.profiler import (
     REPLAY_ERROR_OF_DEVICE,
     REPLAY_ERROR_UNKNOWN_STEP,
 )
+from stepscope.registers.policy.capture import OTHER_STEPS
 from stepscope.registers.policy.findings import (
     DECIDED_BY_DEVICE,
     MOST_SAVED,
     MOST_STEP_NOISE,
     NEARLY_ALL,
-    OTHER_STEPS,
     PROMISE_NOISE,
     REPLAY_FITS,
     STEP_NOISE_SHARE,

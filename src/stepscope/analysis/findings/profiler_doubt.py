@@ -6,7 +6,7 @@ from stepscope.analysis.basis import RECORDED
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.replay.plan import FAST
-from stepscope.registers.policy.findings import SURE_WITHOUT_PROFILER
+from stepscope.registers.policy.capture import SURE_WITHOUT_PROFILER
 
 
 def without_doubt(case: Case, finding: Finding) -> Finding:

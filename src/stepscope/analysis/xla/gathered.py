@@ -20,7 +20,7 @@ _RANDOM = ("rng", "rng-bit-generator", "iota")
 
 @dataclass
 class Gathered:
-    """So many rows of a table of `table` rows; `inputs` are the rows and columns of what products get that need no other."""
+    """The number of `rows` that come from a `table` of fewer; `inputs` are the rows and columns of what products get that need no other."""
 
     rows: int
     table: int

@@ -369,18 +369,6 @@ FORMULA_TRAFFIC = policy(
     unit="× the bytes that enter and leave a chain",
     why="that its kernels move before it is a formula written op by op; layers as frameworks have them move less (15 healthy jobs)",
 )
-SURE_WITHOUT_PROFILER = policy(
-    "SURE_WITHOUT_PROFILER",
-    1.3,
-    unit="speed-up on the fastest host that the recording allows",
-    why="without a timed unprofiled step: seven healthy jobs seemed to gain 1.00 to 1.25 there, the smallest of 17 true ones 1.78",
-)
-OTHER_STEPS = policy(
-    "OTHER_STEPS",
-    2.0,
-    unit="unprofiled over recorded step",
-    why="a profiler makes steps longer, never so much shorter: what held the unprofiled ones up is not in the recording",
-)
 SURE_FUSION = policy(
     "SURE_FUSION",
     0.65,

@@ -187,7 +187,7 @@ REPEATED_ROWS_PADDED = policy(
 REPEATED_ROWS_COVERED = policy(
     "REPEATED_ROWS_COVERED",
     0.8,
-    unit="share of the forward products with so many rows",
+    unit="share of the forward products on that number of rows",
     why="where nearly all of them need no other rows, their gradients do not either",
 )
 REPEATED_ROWS_MOST = policy(

@@ -97,7 +97,7 @@ def _is_given(gathered: Gathered, width: int, given: list[Matrix]) -> bool:
 
 
 def _kernels(case: Case, gathered: Gathered, inputs: Iterable[Matrix]) -> pl.DataFrame:
-    """event, least, most of the kernels that work on so many rows; of the forward products alone where others need more.
+    """event, least, most of the kernels that work on the gathered rows; of the forward products alone where others need more.
 
     Without a product between them, a compiler fuses the gather and the sum over its rows: the rows are never written.
     """
@@ -146,7 +146,7 @@ def _described(case: Case) -> pl.DataFrame:
 
 
 def _is_row_work(rows: int, text: str, given: list[Matrix]) -> bool:
-    """Whether it has an input of so many rows, and no list of as many indices: gathers and scatters stay."""
+    """Whether it has an input with that number of rows, and no list of as many indices: gathers and scatters stay."""
     if f"[{rows}]" in text:
         return False
     sides = [side for matrix in given for side in matrix]
