@@ -6,8 +6,9 @@ recorded. The choice is made here, and nowhere else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from stepscope.lazy import dataclass
 
 if TYPE_CHECKING:
     from stepscope.trace.trace import Trace

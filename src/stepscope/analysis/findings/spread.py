@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from stepscope.analysis.findings.finding import Interval
+from stepscope.lazy import dataclass
 from stepscope.registers.calibration.profiler import (
     BEST_TOGETHER,
     BEST_TOGETHER_OF_DEVICE,
