@@ -20,6 +20,7 @@ PACKAGE = ROOT / "src" / "stepscope"
 
 # Lowest first: a module imports from its own package and from those before it.
 LAYERS = (
+    "lazy",
     "errors",
     "units",
     "safe",

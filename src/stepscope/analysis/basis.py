@@ -6,11 +6,11 @@ recorded. The choice is made here, and nowhere else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.capture import WORK_OF_CUT_STEP
 from stepscope.trace.frames import take_largest
 from stepscope.trace.trace import Trace

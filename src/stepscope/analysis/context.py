@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import MutableMapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import cast
 from weakref import ref
 
@@ -29,6 +29,7 @@ from stepscope.analysis.snapshot.explain import Explained, explain
 from stepscope.analysis.steps.find import Steps, find_steps, steps_of_events
 from stepscope.analysis.steps.inside import cut_to_windows
 from stepscope.analysis.steps.sample import Excerpt, Sample, choose_sample, cut_sample
+from stepscope.lazy import dataclass
 from stepscope.profiles.light import read_light
 from stepscope.trace.graphs import captures, is_graph_launch, named_by_captures
 from stepscope.trace.trace import Trace

@@ -9,7 +9,6 @@ Where there is nothing to replay, or the replay is not as long as the recording,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import polars as pl
@@ -20,6 +19,7 @@ from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.parts import BUSY_PARTS, PARTS, spoken
 from stepscope.analysis.replay.plan import Plan, full_queue
 from stepscope.analysis.steps.find import Steps
+from stepscope.lazy import dataclass
 from stepscope.native import order
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.launches import LAUNCH_LATENCY_NS

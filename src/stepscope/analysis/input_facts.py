@@ -5,7 +5,6 @@ What the capture noted beside the trace comes first; the rest is read from names
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -14,6 +13,7 @@ from stepscope.analysis.host.activity import self_time
 from stepscope.analysis.host.functions import place_of
 from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
 from stepscope.analysis.host.place import Place
+from stepscope.lazy import dataclass
 from stepscope.trace.lookup import distinct
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace

@@ -9,7 +9,7 @@ inside the loader; its self time leaves out the stages inside it.
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -17,6 +17,7 @@ import polars as pl
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.usual import outliers, usual
+from stepscope.lazy import dataclass
 from stepscope.names import short_name
 from stepscope.native import order
 from stepscope.native.spans.nesting import self_times

@@ -9,7 +9,6 @@ Inside a compiled program no allocator is asked: a row of source `hlo` tells wha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 import polars as pl
@@ -19,6 +18,7 @@ from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.memory import ProgramMemory, program_memory
 from stepscope.analysis.xla.ops import programs_that_ran
+from stepscope.lazy import dataclass
 from stepscope.registers.levels import FEWEST_STEPS
 from stepscope.registers.policy.findings import PEAK_KNOWN, STEADY_GROWTH
 from stepscope.registers.policy.tables import MEMORY_POINTS

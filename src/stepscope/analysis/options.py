@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from stepscope.errors import StepscopeError
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.tables import REPORT_ROWS
 
 _STEPS = re.compile(r"(\d*)(?::(\d*))?")

@@ -10,11 +10,12 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from stepscope.errors import StepscopeError
+from stepscope.lazy import dataclass
 from stepscope.plugins import PluginWarning
 from stepscope.safe import safe_lines
 

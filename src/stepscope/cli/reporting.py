@@ -6,7 +6,6 @@ Nothing here needs the library that reads command lines: the shortest ones are r
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +14,7 @@ from stepscope.cli.console import Color, Talk, session
 from stepscope.cli.opened import opened
 from stepscope.cli.output import destination, send
 from stepscope.errors import StepscopeError, UnreadableFile
+from stepscope.lazy import dataclass
 from stepscope.profiles.cache.atomic_files import ready_folder, refuse_existing, whole_file
 
 if TYPE_CHECKING:

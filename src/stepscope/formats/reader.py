@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
 from stepscope.formats.source import Source
+from stepscope.lazy import dataclass
 
 if TYPE_CHECKING:
     from stepscope.trace.draft import Draft

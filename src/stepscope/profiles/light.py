@@ -6,7 +6,6 @@ the trace; what a sidecar says is not taken for a path.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +15,7 @@ from stepscope import formats
 from stepscope.errors import StepscopeError
 from stepscope.formats.reader import no_progress
 from stepscope.formats.source import Source
+from stepscope.lazy import dataclass
 from stepscope.profiles.find.paths import locate
 from stepscope.profiles.find.sidecars import light_path
 from stepscope.trace.trace import Trace

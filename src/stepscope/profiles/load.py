@@ -6,12 +6,13 @@ import os
 import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from stepscope import formats
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
 from stepscope.formats.reader import no_progress
 from stepscope.formats.source import Source
+from stepscope.lazy import dataclass
 from stepscope.profiles.cache.cache import Cache, identify
 from stepscope.profiles.cache.place import Identity
 from stepscope.profiles.execution_traces import with_execution_trace

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stepscope.lazy import dataclass
 from stepscope.profiles.find.joined import absent_elsewhere
 from stepscope.profiles.find.runs import Entry
 from stepscope.trace.problems import Problem, problem

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.profiles.ranks import spans
 from stepscope.trace.trace import Trace
 from stepscope.units import count

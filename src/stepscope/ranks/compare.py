@@ -10,10 +10,11 @@ Only what stages 1 and 4 give, and what meetings are reduced to, leaves the proc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.ranks.arrivals import (
     arrivals,
     comparable,

@@ -7,10 +7,10 @@ What leaves that place grows with the number of groups and not with that of call
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.ranks.arrivals import MEETINGS, ambiguous, finished
 from stepscope.ranks.calls.matching import KEY, KEYED
 from stepscope.registers.policy.ranks import WORST_COLLECTIVES

@@ -5,8 +5,9 @@ A register is a module of such calls, so that code imports numbers by name and t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeVar
+
+from stepscope.lazy import dataclass
 
 Register = Literal["calibration", "policy", "levels"]
 Number = TypeVar("Number", int, float)

@@ -6,13 +6,12 @@ this machine, and what was asked for. Plug-ins may compute anything: with one of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from stepscope.analysis.kernels import measured_peaks
 from stepscope.errors import StepscopeError
 from stepscope.formats.source import Source
+from stepscope.lazy import dataclass
 from stepscope.plugins import have_a_say
 from stepscope.profiles.answers import identify_run
 from stepscope.profiles.cache.answers import Answers

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
+from stepscope.lazy import dataclass
 from stepscope.registers.levels import MAD_TO_SIGMA, SIGNIFICANCE
 from stepscope.statistics.student_t import quantile, two_sided
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from stepscope.lazy import dataclass
 from stepscope.registers.levels import HEAD_QUANTILE, TAIL_QUANTILE
 
 

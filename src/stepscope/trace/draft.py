@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.trace.problems import Problems
 from stepscope.trace.schema import EVENT_REFERENCES
 from stepscope.trace.trace import TraceInfo

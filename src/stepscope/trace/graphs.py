@@ -11,12 +11,12 @@ import json
 import re
 from collections import ChainMap
 from collections.abc import Iterator, MutableMapping
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import cast
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.graphs import GRAPH_ALIKE, GRAPH_LONGEST
 from stepscope.trace.columns import repeated
 from stepscope.trace.judged_texts import contains

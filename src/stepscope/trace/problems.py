@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from stepscope.lazy import dataclass
 from stepscope.problems.catalogue import CATALOGUE, words
 from stepscope.problems.entry import Severity
 from stepscope.safe import readable

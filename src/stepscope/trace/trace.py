@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import msgspec
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.safe import readable
 from stepscope.trace.json_text import plain, repaired_json
 from stepscope.trace.schema import TABLES, conform

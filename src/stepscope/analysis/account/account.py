@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import polars as pl
@@ -11,6 +10,7 @@ from stepscope.analysis.account.idle import explain
 from stepscope.analysis.part_column import Part
 from stepscope.analysis.parts import BUSY_PARTS, IDLE_PARTS, PARTS
 from stepscope.analysis.steps.find import Steps
+from stepscope.lazy import dataclass
 from stepscope.native.spans import slices as native
 from stepscope.native.spans import sweep
 from stepscope.registers.policy.tables import MOST_CELLS

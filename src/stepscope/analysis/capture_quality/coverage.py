@@ -8,13 +8,13 @@ device. `step_time` is the share of step time that the account explains.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import polars as pl
 
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.capture_quality.vendors import EMIT_SIZES, VENDOR_TOOLS
 from stepscope.analysis.ops.graph_calls import REPLAY
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.capture import COVERAGE_GAP
 from stepscope.trace.graphs import graph_work
 from stepscope.trace.lookup import rows_by_event

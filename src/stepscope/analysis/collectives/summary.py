@@ -12,12 +12,12 @@ steps also has the host's time in the calls that asked for host collectives.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.collectives.calls import collective_calls
+from stepscope.lazy import dataclass
 from stepscope.trace.frames import filled
 from stepscope.trace.trace import Trace
 

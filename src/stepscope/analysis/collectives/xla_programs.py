@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
@@ -21,6 +20,7 @@ from stepscope.analysis.xla.hlo_module import (
     read_instruction,
 )
 from stepscope.formats.protobuf import fields
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.tables import XLA_DEVICES
 from stepscope.trace.problems import Problems
 from stepscope.trace.trace import Trace

@@ -7,8 +7,6 @@ layout), `unknown` (kernels whose work or device is not known). Ideal and losses
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.analysis.account.account import Account
@@ -19,6 +17,7 @@ from stepscope.analysis.compute.repeated import repeated_kernels
 from stepscope.analysis.compute.time import computing_time
 from stepscope.analysis.compute.work import kernel_work
 from stepscope.analysis.kernels.device_peaks import Peaks, peaks
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.compute import FEW_BLOCKS, SMALL_KERNEL_NS
 from stepscope.trace.lookup import rows_by_event
 from stepscope.trace.schema import Columns

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.analysis.compute.account import ComputeAccount
 from stepscope.analysis.compute.classes import PRODUCTS
+from stepscope.lazy import dataclass
 from stepscope.registers.calibration.devices import GIGA
 from stepscope.registers.policy.findings import KNOWN_ENOUGH
 

@@ -7,10 +7,9 @@ A launch with depth 0 met an idle device: the host is not ahead of it. A graph i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.registers.levels import TAIL_QUANTILE
 from stepscope.trace.frames import take_largest, take_mean, take_median
 from stepscope.trace.trace import Trace

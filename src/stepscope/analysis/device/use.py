@@ -10,7 +10,7 @@ Several devices are taken together: times are summed over them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import polars as pl
 
@@ -18,6 +18,7 @@ from stepscope.analysis.account.account import BUSY_PARTS, Account
 from stepscope.analysis.device.copies import copies_table
 from stepscope.analysis.device.launch_queue import Queue, launch_queue
 from stepscope.analysis.steps.find import Steps
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import KNOWN_ENOUGH
 from stepscope.registers.policy.tables import DEVICE_BINS
 from stepscope.trace.frames import take_largest, take_smallest

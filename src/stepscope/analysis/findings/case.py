@@ -6,7 +6,7 @@ Findings own disjoint slices of the account: a rule takes what no rule before it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, cast
 
@@ -28,6 +28,7 @@ from stepscope.analysis.replay.plan import SPEEDS, USUAL, Plan
 from stepscope.analysis.snapshot.explain import Explained
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.usual import outliers, usual
+from stepscope.lazy import dataclass
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.profiler import (
     REPLAY_ERROR,

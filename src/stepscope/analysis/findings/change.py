@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.analysis.replay.plan import USUAL, Plan
+from stepscope.lazy import dataclass
 from stepscope.registers.calibration.profiler import WARM_DISPATCH
 from stepscope.registers.policy.findings import LONG_WORK_OF_HOST
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.analysis.account.host_timeline import within
@@ -11,6 +9,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.host.causes import host_codes
+from stepscope.lazy import dataclass
 from stepscope.native.host.lineage import USER
 from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST

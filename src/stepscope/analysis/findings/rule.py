@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, TypeVar
 
 from stepscope.analysis.findings.finding import Finding
+from stepscope.lazy import dataclass
 
 ANY = "any"  # framework
 # Codes of the rules over ranks (reports/ranks), which a plug-in may not take.

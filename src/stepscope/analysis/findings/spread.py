@@ -6,9 +6,8 @@ profile shows; and how much of a batch is padding no profile shows. Each code ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from stepscope.analysis.findings.finding import Interval
+from stepscope.lazy import dataclass
 from stepscope.registers.calibration.promises import (
     BEST_TOGETHER,
     BEST_TOGETHER_OF_DATA,

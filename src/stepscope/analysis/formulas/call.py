@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
 
 from stepscope.analysis.formulas.constants import ITEM_BYTES
+from stepscope.lazy import dataclass
 
 LISTS = "TensorList"
 

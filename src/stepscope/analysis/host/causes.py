@@ -21,8 +21,9 @@ from stepscope.analysis.part_column import Part
 from stepscope.native.host import lineage as native
 from stepscope.registers.calibration.launches import LEAST_RECORDED_WAIT_NS
 from stepscope.trace.columns import buffer, series
-from stepscope.trace.frames import take
+from stepscope.trace.frames import filled, take
 from stepscope.trace.judged_texts import MOST_ASKED, Judged
+from stepscope.trace.lookup import distinct as different
 from stepscope.trace.schema import KINDS, ROLES, Kind, Role
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -40,6 +41,7 @@ _FLAGS = {
 }  # fmt: skip
 
 _ROLES = pl.Series([*ROLES, None], dtype=Role)
+_NO_EVENTS = pl.Series([], dtype=pl.UInt32)
 
 _known: WeakKeyDictionary[Trace, pl.DataFrame] = WeakKeyDictionary()
 _known_codes: WeakKeyDictionary[Trace, pl.Series] = WeakKeyDictionary()
@@ -165,8 +167,8 @@ def _codes(trace: Trace) -> pl.Series:
     pairs, pair = _numbered(
         _physical(events["kind"], len(KINDS)) * len(_ROLES) + _physical(events["role"], len(ROLES))
     )
-    key = text * len(pairs) + pair
-    distinct = key.filter(on_host).unique()
+    key = (text * len(pairs) + pair) * on_host.cast(pl.UInt32)
+    distinct = different(key)
     kind_and_role = take(pairs, distinct % len(pairs))
     table = pl.DataFrame(
         {
@@ -209,10 +211,7 @@ def _physical(column: pl.Series, missing: int) -> pl.Series:
 
 def _numbered(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     """The distinct values (null first), and for each row the number of its own. Their codes are small."""
-    distinct = values.unique()
-    distinct = pl.concat(
-        [pl.Series([None], dtype=values.dtype), distinct.drop_nulls() if distinct.null_count() else distinct]
-    )
+    distinct = pl.concat([pl.Series([None], dtype=values.dtype), different(values)])
     code = distinct.to_physical()
     size = 1 + (int(code[1:].sort()[-1]) if len(code) > 1 else 0)
     places = pl.repeat(0, size, dtype=pl.UInt32, eager=True).scatter(
@@ -231,8 +230,9 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     """What names alone get wrong, corrected by what the events enclose and launch."""
     events = trace.events
     # A loop or function that is named after its batch, but trains on it, is no input.
-    trains = events["role"].is_in(["optimizer", "backward"]).fill_null(False)
-    outer = ancestors(events, code == native.INPUT).filter(trains).drop_nulls().unique()
+    trains = filled(events["role"].is_in(["optimizer", "backward"]))
+    inside = ancestors(events, code == native.INPUT).filter(trains) if trains.any() else _NO_EVENTS
+    outer = inside.drop_nulls().unique()
     kinds = take(events["kind"], outer)
     mended = code.scatter(
         outer,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 
 import polars as pl
@@ -11,6 +10,7 @@ import polars as pl
 from stepscope.analysis.host.activity import self_time
 from stepscope.analysis.host.causes import host_codes, is_wait
 from stepscope.analysis.host.place import Place
+from stepscope.lazy import dataclass
 from stepscope.native.host.lineage import CONTEXT
 from stepscope.registers.policy.findings import ELSEWHERE_TOO
 from stepscope.trace.frames import conform

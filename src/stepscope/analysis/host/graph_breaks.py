@@ -7,12 +7,12 @@ its own, whose name says where it goes on.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import polars as pl
 
 from stepscope.analysis.host.functions import place_of
 from stepscope.analysis.host.place import Place
+from stepscope.lazy import dataclass
 from stepscope.trace.lookup import are_named
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace

@@ -6,11 +6,10 @@ layers of a model do not count: each is a module of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import (
     LOOP_BODY_SHARE,
     LOOP_CALLS_OF_FUNCTION,

@@ -6,10 +6,11 @@ The figures are those of the register of devices. A device that is not listed th
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from stepscope.analysis.kernels.measured_peaks import MeasuredDevice, measured
+from stepscope.lazy import dataclass
 from stepscope.registers.calibration.caches import CACHES, PCIE_GB_PER_S
 from stepscope.registers.calibration.devices import DEVICES, GIB, GIGA, MIB, TERA, DeviceEntry
 

@@ -12,12 +12,11 @@ or peak is known for less than 90 % of the time of such kernels, nothing is clai
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.analysis.kernels.device_peaks import listed_peaks
 from stepscope.analysis.xla.file_work import instruction_facts
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import KNOWN_ENOUGH
 from stepscope.trace.frames import conform
 from stepscope.trace.lookup import rows_by_event

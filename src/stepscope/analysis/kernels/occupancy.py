@@ -7,10 +7,11 @@ blocks to be spread evenly. Waves per SM = blocks / (SMs x blocks that fit).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+
+from stepscope.lazy import dataclass
 
 _REGISTER_UNIT = 256  # registers are handed out per warp in this unit since Volta
 _SHARED_UNIT = 128

@@ -7,11 +7,10 @@ floating-point arithmetic (copies between layouts, fills, sorts, whole numbers),
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.analysis.kernels.names.dtypes import PRECISIONS
+from stepscope.lazy import dataclass
 from stepscope.trace.frames import conform
 
 TIMES = {"precision": pl.String, "tensor_cores": pl.Boolean, "eligible": pl.Boolean, "ns": pl.Int64}

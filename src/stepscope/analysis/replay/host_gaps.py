@@ -7,13 +7,13 @@ it can be had from a light window as from a full one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import is_wait
 from stepscope.analysis.steps.find import Steps
+from stepscope.lazy import dataclass
 from stepscope.registers.calibration.launches import BLOCKED_LAUNCH_NS, FULL_QUEUE_TIMES
 from stepscope.registers.policy.capture import LIGHT_THREAD_SHARE, LIGHT_UNSEEN_SHARE
 from stepscope.statistics.slow_steps import slow_limit

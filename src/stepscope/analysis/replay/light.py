@@ -12,12 +12,13 @@ may differ by some microseconds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import polars as pl
 
 from stepscope.analysis.replay.host_gaps import Side, side_of, unseen_waits, windows_between, windows_of
 from stepscope.analysis.steps.find import Steps
+from stepscope.lazy import dataclass
 from stepscope.native.host.align import NONE, align
 from stepscope.registers.calibration.profiler import LIGHT_CLOCK_NS
 from stepscope.registers.policy.capture import (

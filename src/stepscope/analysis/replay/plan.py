@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import polars as pl
 
@@ -29,6 +29,7 @@ from stepscope.analysis.replay.awaited import awaited
 from stepscope.analysis.replay.late_waits import with_late_waits
 from stepscope.analysis.replay.queue_gaps import queue_gaps
 from stepscope.analysis.steps.find import Steps
+from stepscope.lazy import dataclass
 from stepscope.native.host import replay as native
 from stepscope.native.host.work import FULL, NONE, WAITS, HostWork
 from stepscope.registers.calibration.launches import BLOCKED_LAUNCH_NS, FULL_QUEUE_TIMES, LAUNCH_LATENCY_NS

@@ -9,7 +9,7 @@ and input are recorded more cheaply, at a cost per event (profiler_cost.py).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import polars as pl
 
@@ -18,6 +18,7 @@ from stepscope.analysis.replay.light import LightHost
 from stepscope.analysis.replay.plan import FAST, SLOW, SPEEDS, USUAL, Plan, recorded_plan, sums
 from stepscope.analysis.replay.profiler_cost import ProfilerCost
 from stepscope.analysis.steps.find import Steps
+from stepscope.lazy import dataclass
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.launches import FRAMEWORK_PAUSE_NS
 from stepscope.registers.calibration.profiler import (

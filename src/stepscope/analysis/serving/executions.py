@@ -7,11 +7,10 @@ name leaves out comes from those inside it. Gaps are host time between an execut
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.analysis.serving.names import EXECUTION, OTHER, Execution, parse
+from stepscope.lazy import dataclass
 from stepscope.trace.frames import take_largest, take_median
 from stepscope.trace.lookup import distinct
 from stepscope.trace.scopes import ancestors

@@ -12,8 +12,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from stepscope.lazy import dataclass
 
 VLLM = r"^execute_(?:(?P<all>\d{1,7})_)?context_(?P<context>\d{1,7})\((?P<context_of>[^)]{0,200})\)_generation_(?P<generation>\d{1,7})\((?P<generation_of>[^)]{0,200})\)"
 VLLM_NEW = r"^execute_new_(?P<new>\d{1,7})_cached_(?P<cached>\d{1,7})"

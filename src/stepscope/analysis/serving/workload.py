@@ -6,11 +6,10 @@ graphs may be either, and says so by its kernels' names or not at all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.analysis.serving.names import CAPTURES, SGLANG, TENSORRT, VLLM, VLLM_NEW
+from stepscope.lazy import dataclass
 from stepscope.trace.graphs import graph_work
 from stepscope.trace.lookup import distinct
 from stepscope.trace.trace import Trace

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import polars as pl
@@ -12,6 +11,7 @@ from stepscope.analysis.snapshot.explain import Explained
 from stepscope.analysis.snapshot.growth import SITE, Growing
 from stepscope.analysis.snapshot.kept import Kept
 from stepscope.analysis.snapshot.words import at, call
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.snapshot import (
     ASKED_ALONE,
     BESIDE_STATE,

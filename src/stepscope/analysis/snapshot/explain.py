@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -20,6 +19,7 @@ from stepscope.analysis.snapshot.lives import list_allocations, list_live, live_
 from stepscope.analysis.snapshot.moment import blocks_at
 from stepscope.analysis.snapshot.stacks import describe_stacks
 from stepscope.analysis.snapshot.step import find_step
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.snapshot import UNWOUND
 from stepscope.trace.snapshot import ROUNDED_TO, is_snapshot
 from stepscope.trace.trace import Trace

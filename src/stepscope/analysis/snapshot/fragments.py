@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.analysis.snapshot.lives import ACTIVE
+from stepscope.lazy import dataclass
 
 
 @dataclass(frozen=True)

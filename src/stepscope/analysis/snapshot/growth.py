@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.analysis.snapshot.passes import find_passes
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.snapshot import FEWEST_GROWING, GROWN, SITE_SHARE
 
 SITE = ("site_file", "site_line", "site_function")

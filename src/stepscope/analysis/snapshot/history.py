@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.analysis.snapshot.kinds import with_kinds
 from stepscope.analysis.snapshot.lives import list_allocations, list_live
 from stepscope.analysis.snapshot.stacks import describe_stacks
+from stepscope.lazy import dataclass
 from stepscope.trace.trace import Trace
 
 

@@ -6,12 +6,11 @@ A graph that is kept has tensors of many lines. They grow together, so they are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.analysis.snapshot.growth import INNER, LASTING, SITE
 from stepscope.analysis.snapshot.passes import find_passes, has_ended, number, usual_life
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.snapshot import (
     FEWEST_PASSES,
     KEPT_BEYOND,

@@ -6,13 +6,12 @@ the end, and the rest of these is free; a block outside all of them was in a seg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.analysis.snapshot.growth import SITE
 from stepscope.analysis.snapshot.history import History
 from stepscope.analysis.snapshot.lives import ACTIVE
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.snapshot import GRANULE
 
 FREE, GONE, SMALL = "free", "given back", "small"

@@ -9,7 +9,6 @@ layer than a step: it has to account for nearly everything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import polars as pl
@@ -19,6 +18,7 @@ from stepscope.analysis.host.names import compiler_names
 from stepscope.analysis.steps.candidate import Candidate
 from stepscope.analysis.steps.known_annotations import TRAINER, owner_of
 from stepscope.analysis.steps.work import DEVICE_WORK, place_in, recorded_work
+from stepscope.lazy import dataclass
 from stepscope.native.host import lineage as codes
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.steps import EVEN_WORK, WORK_OF_BARE_PERIODS, WORK_OF_STEPS

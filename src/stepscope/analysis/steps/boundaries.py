@@ -9,10 +9,9 @@ is made then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.native.host import lineage as codes
 from stepscope.registers.calibration.profiler import PROFILER_START_NS
 from stepscope.trace.trace import Trace

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
+
+from stepscope.lazy import dataclass
 
 SPANS = {"step": pl.Int32, "track": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64}
 NO_STEPS = pl.DataFrame(schema=SPANS)

@@ -9,7 +9,7 @@ Where each step begins and ends on a device: see windows.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import polars as pl
 
@@ -29,6 +29,7 @@ from stepscope.analysis.steps.windows import (
     steps_of_events,
 )
 from stepscope.analysis.steps.work import DEVICE_WORK, place_in
+from stepscope.lazy import dataclass
 from stepscope.trace.frames import kept, take_largest, take_smallest
 from stepscope.trace.snapshot import is_snapshot
 from stepscope.trace.trace import Trace

@@ -9,7 +9,6 @@ boundaries.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import polars as pl
 
@@ -19,6 +18,7 @@ from stepscope.analysis.steps.boundaries import median, recording, step_spans
 from stepscope.analysis.steps.candidate import Candidate
 from stepscope.analysis.steps.repetition import Repetition, repetition
 from stepscope.analysis.steps.work import launches_of
+from stepscope.lazy import dataclass
 from stepscope.native.host import lineage as names
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.steps import (

@@ -6,8 +6,9 @@ They count as steps even if they come once. An annotation that a user invents ha
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from stepscope.lazy import dataclass
 
 TRAINER = "trainer"  # the owner of names that are also given to a loop of steps
 

@@ -8,10 +8,10 @@ the shortest period: a block inside the step that repeats leaves the rest of the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.steps import (
     ALIKE_PERIODS,

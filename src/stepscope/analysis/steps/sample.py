@@ -7,12 +7,13 @@ that one looks at all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import polars as pl
 
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.usual import outliers
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.steps import (
     SAMPLE_DIFFERS,
     SAMPLE_EVENTS,

@@ -6,10 +6,11 @@ Large programs have a hundred thousand instructions, so computations are kept as
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
 
 from stepscope.formats.protobuf import Value, fields, text
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.tables import PROGRAMS_KEPT
 from stepscope.trace.problems import Problems
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -20,6 +19,7 @@ import msgspec
 from stepscope.analysis.formulas.constants import ATTENTION_BACKWARD, ATTENTION_FORWARD
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape, messages, numbers
 from stepscope.formats.protobuf import fields, signed
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.tables import XLA_CALL_DEPTH, XLA_WINDOW_SIZE
 from stepscope.trace.problems import Problems
 

@@ -8,9 +8,9 @@ outputs that are filled turn by turn do not hold work back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from stepscope.analysis.xla.hlo_module import TUPLE, Instruction, Module, read_instruction
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.useless_work import CALLS_DEEPEST, CALLS_MOST
 
 _KERNELS = ("fusion", "custom-call", "dot", "convolution", "copy", "add", "dynamic-update-slice")

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import polars as pl
 
 from stepscope.analysis.xla.hlo_module import Module, messages
 from stepscope.analysis.xla.instruction_cost import Worker
 from stepscope.formats.protobuf import fields
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.tables import XLA_BUFFER_PAIRS, XLA_BUFFERS, XLA_MEMORY_BYTES
 from stepscope.trace.problems import Problems
 

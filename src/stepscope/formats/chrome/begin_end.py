@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import polars as pl
 
 from stepscope.formats.chrome.scan.columns import JsonEvents
 from stepscope.formats.chrome.tracks import TrackTable
+from stepscope.lazy import dataclass
 from stepscope.native.spans.begin_end import NO_NAME, pair
 from stepscope.native.spans.lanes import lanes
 from stepscope.trace.columns import buffer, series

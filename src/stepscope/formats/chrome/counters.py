@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.formats.chrome.scan.columns import JsonEvents
 from stepscope.formats.chrome.tracks import TrackTable
+from stepscope.lazy import dataclass
 from stepscope.trace.json_text import repaired_json
 from stepscope.trace.schema import TABLES
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import polars as pl
 
 from stepscope.formats.chrome.scan.columns import Identity, JsonEvents
+from stepscope.lazy import dataclass
 from stepscope.trace.schema import TABLES
 
 _DEVICE = re.compile(r"/(?:device:)?(GPU|TPU|CUSTOM|XPU)[:_](\d{1,9})", re.IGNORECASE)

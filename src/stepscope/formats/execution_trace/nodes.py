@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import polars as pl
 
 from stepscope.formats.source import Source
+from stepscope.lazy import dataclass
 
 NODES = {
     "record": pl.Int64,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import polars as pl
+
+from stepscope.lazy import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import msgspec
@@ -18,6 +17,7 @@ import polars as pl
 from stepscope.formats.own_export import threads
 from stepscope.formats.own_export.lanes import lanes
 from stepscope.formats.own_export.write import content, first_time
+from stepscope.lazy import dataclass
 from stepscope.trace.trace import Trace
 
 RANKS = "stepscope_ranks"

@@ -6,9 +6,9 @@ import sys
 import zlib
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from stepscope.errors import UnreadableFile
+from stepscope.lazy import dataclass
 from stepscope.ring_layout import (
     AREA,
     HEADER,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 import socket
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from stepscope.formats.ring.areas import RingBytes, step_moments, texts
+from stepscope.lazy import dataclass
 
 Int62 = Annotated[int, Meta(ge=0, lt=2**62)]
 Int31 = Annotated[int, Meta(ge=0, lt=2**31)]

@@ -7,7 +7,6 @@ import secrets
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,6 +15,7 @@ import polars as pl
 
 from stepscope.formats.xplane.index import Index
 from stepscope.formats.xplane.stats import Stats
+from stepscope.lazy import dataclass
 from stepscope.native import strings_of_file
 from stepscope.native.buffers import Code, full_room, room
 from stepscope.native.protobuf import name_table, xspace

@@ -7,13 +7,13 @@ that two executions of one module do not melt together over the pause between th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import polars as pl
 
 from stepscope.formats.xplane.decode import Events
 from stepscope.formats.xplane.stats import values_at
 from stepscope.formats.xplane.tracks import STREAM
+from stepscope.lazy import dataclass
 from stepscope.trace.schema import Kind, Text
 
 STEPS_LINE = ("Steps",)

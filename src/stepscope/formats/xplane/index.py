@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.native.protobuf import wire
 from stepscope.trace.columns import buffer, series
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.trace.frames import take_largest
 from stepscope.trace.schema import Text
 

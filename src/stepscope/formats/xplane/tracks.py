@@ -6,11 +6,11 @@ Asynchronous work overlaps on its line: it gets lanes, one track each, instead o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import polars as pl
 
 from stepscope.formats.xplane.index import Index, Plane
+from stepscope.lazy import dataclass
 from stepscope.native.spans.lanes import lanes
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import take_largest

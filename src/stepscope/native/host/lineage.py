@@ -7,7 +7,7 @@ Rows are events whose parents come before them. `analysis.causes` says what the 
 
 from __future__ import annotations
 
-from stepscope.native.buffers import column
+from stepscope.native.buffers import column, room
 from stepscope.native.checks import need_equal
 
 try:
@@ -49,8 +49,15 @@ _LEADS_TO_OP = cython.declare(cython.int, 16)
 @cython.final
 @cython.cclass
 class _Lineage:
-    """For each row one more than the nearest of itself and its ancestors of some code (0: none), filled from the top."""
+    """For each row with rows below it, one more than the nearest of itself and its ancestors of some code (0: none).
 
+    Most rows have none below them. They share the first place, so that the memory of most is never touched.
+    """
+
+    place: cython.uint[::1]  # of each row
+    seen: cython.uchar[::1]  # by code: whether a row without others around it was met
+    flags_alone: cython.uchar[::1]
+    is_api_alone: cython.uchar[::1]
     parent: cython.const[cython.uint][::1]
     code: cython.const[cython.uchar][::1]
     annotation: cython.const[cython.uchar][::1]
@@ -74,7 +81,9 @@ class _Lineage:
         self.parent = parent
         self.code = code
         self.annotation = annotation
-        n: cython.Py_ssize_t = len(self.code)
+        self.place = room("I", len(self.code))
+        self.seen, self.flags_alone, self.is_api_alone = bytearray(256), bytearray(256), bytearray(256)
+        n: cython.Py_ssize_t = self._mark_parents() + 1
         self.strong, self.annotated, self.user = column("I", n), column("I", n), column("I", n)
         self.op, self.context, self.own_context = column("I", n), column("I", n), column("I", n)
         self.api = column("I", n)
@@ -85,15 +94,64 @@ class _Lineage:
         """Fill all columns."""
         i: cython.Py_ssize_t
         n: cython.Py_ssize_t = len(self.code)
+        places: cython.uint = 0
+        here: cython.uint
         resolved: cython.int
         with cython.nogil:
             for i in range(n):
+                here = self.place[i]
+                if here == 0 and self.parent[i] >= i and self.seen[self.code[i]]:
+                    self._speak_alone(i, self.code[i])
+                    continue
+                if here:
+                    places += 1
+                    here = self.place[i] = places
                 resolved = self.code[i]
                 if self.parent[i] < i:
-                    resolved = self._resolved(resolved, self.parent[i])
-                    self._inherit(i, self.parent[i])
-                self._add_self(i, self.code[i])
-                self._speak(i, resolved)
+                    resolved = self._resolved(resolved, self.place[self.parent[i]])
+                    self._inherit(here, self.place[self.parent[i]])
+                else:
+                    self._begin(here)
+                self._add_self(here, i, self.code[i])
+                self._speak(here, i, resolved)
+                if here == 0 and self.parent[i] >= i:
+                    self.seen[self.code[i]] = 1
+                    self.flags_alone[self.code[i]] = self.out_flags[i]
+                    self.is_api_alone[self.code[i]] = self.out_api[i] != _NONE
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _speak_alone(self, i: cython.Py_ssize_t, code: cython.int) -> cython.int:
+        """Say of a row with none above and none below it what was found of the first such row of its code."""
+        self.out_code[i] = cython.cast(cython.uchar, code)
+        self.out_named[i] = cython.cast(cython.uint, i)
+        self.out_detail[i] = _NONE
+        self.out_api[i] = cython.cast(cython.uint, i) if self.is_api_alone[code] else _NONE
+        self.out_flags[i] = self.flags_alone[code]
+        return 0
+
+    @cython.cfunc
+    def _mark_parents(self) -> cython.Py_ssize_t:
+        """Mark the rows that have others below them, and count them."""
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t = len(self.code)
+        count: cython.Py_ssize_t = 0
+        with cython.nogil:
+            for i in range(n):
+                if self.parent[i] < i and not self.place[self.parent[i]]:
+                    self.place[self.parent[i]] = 1
+                    count += 1
+        return count
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _begin(self, here: cython.uint) -> cython.int:
+        self.strong[here] = self.annotated[here] = self.user[here] = self.op[here] = 0
+        self.api[here] = self.context[here] = self.own_context[here] = 0
+        self.speaking[here] = self.asking[here] = self.in_python[here] = 0
+        return 0
 
     @cython.cfunc
     @cython.nogil
@@ -111,80 +169,80 @@ class _Lineage:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _inherit(self, i: cython.Py_ssize_t, up: cython.uint) -> cython.int:
-        self.strong[i] = self.strong[up]
-        self.annotated[i] = self.annotated[up]
-        self.user[i] = self.user[up]
-        self.op[i] = self.op[up]
-        self.api[i] = self.api[up]
-        self.context[i] = self.context[up]
-        self.own_context[i] = self.own_context[up]
-        self.speaking[i] = self.speaking[up]
-        self.asking[i] = self.asking[up]
-        self.in_python[i] = self.in_python[up]
+    def _inherit(self, here: cython.uint, up: cython.uint) -> cython.int:
+        self.strong[here] = self.strong[up]
+        self.annotated[here] = self.annotated[up]
+        self.user[here] = self.user[up]
+        self.op[here] = self.op[up]
+        self.api[here] = self.api[up]
+        self.context[here] = self.context[up]
+        self.own_context[here] = self.own_context[up]
+        self.speaking[here] = self.speaking[up]
+        self.asking[here] = self.asking[up]
+        self.in_python[here] = self.in_python[up]
         return 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _add_self(self, i: cython.Py_ssize_t, code: cython.int) -> cython.int:
+    def _add_self(self, here: cython.uint, i: cython.Py_ssize_t, code: cython.int) -> cython.int:
         is_context: cython.bint = code == _CONTEXT or code == _FRAMEWORK_CONTEXT
         own: cython.uint = cython.cast(cython.uint, i + 1)
-        if code >= _INPUT and self.strong[i] == 0:
-            self.strong[i] = own
-        if code == _INPUT and self.annotation[i] and self.annotated[i] == 0:
-            self.annotated[i] = own
+        if code >= _INPUT and self.strong[here] == 0:
+            self.strong[here] = own
+        if code == _INPUT and self.annotation[i] and self.annotated[here] == 0:
+            self.annotated[here] = own
         if code == _USER:
-            self.user[i] = own
+            self.user[here] = own
         if code == _OP:
-            self.op[i] = own
+            self.op[here] = own
         if is_context:
-            self.context[i] = own
+            self.context[here] = own
         if code == _CONTEXT:
-            self.own_context[i] = own
+            self.own_context[here] = own
         if code == _USER or code == _SILENT or code == _OWN or is_context:
-            self.api[i] = 0
-        elif self.api[i] == 0:
-            self.api[i] = own
+            self.api[here] = 0
+        elif self.api[here] == 0:
+            self.api[here] = own
         if code != _LIBRARY and code != _SILENT:
-            self.speaking[i] = cython.cast(cython.uchar, code)
+            self.speaking[here] = cython.cast(cython.uchar, code)
         if code == _WAIT_DEVICE or code == _WAIT_THREAD or code == _OP or code == _USER:
-            self.asking[i] = cython.cast(cython.uchar, code)
+            self.asking[here] = cython.cast(cython.uchar, code)
         if code == _USER or code == _FRAMEWORK or code == _LIBRARY:
-            self.in_python[i] = 1
+            self.in_python[here] = 1
         return 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _speak(self, i: cython.Py_ssize_t, resolved: cython.int) -> cython.int:
-        by: cython.uint = self.annotated[i] if self.annotated[i] != 0 else self.strong[i]
+    def _speak(self, here: cython.uint, i: cython.Py_ssize_t, resolved: cython.int) -> cython.int:
+        by: cython.uint = self.annotated[here] if self.annotated[here] != 0 else self.strong[here]
         named: cython.uint
         detail: cython.uint
         if by != 0:
             named = by
-            detail = self._slow_inside(i, by)
+            detail = self._slow_inside(here, i, by)
             self.out_code[i] = self.code[by - 1]
             self.out_flags[i] = cython.cast(cython.uchar, _ACTS)
         else:
-            named = self._named(i, resolved)
-            detail = self._around(i, resolved)
+            named = self._named(here, i, resolved)
+            detail = self._around(here, i, resolved)
             self.out_code[i] = cython.cast(cython.uchar, resolved)
-            self.out_flags[i] = cython.cast(cython.uchar, self._flags(i, resolved))
+            self.out_flags[i] = cython.cast(cython.uchar, self._flags(here, resolved))
         self.out_named[i] = named - 1
         self.out_detail[i] = detail - 1 if detail != 0 and detail != named else _NONE
-        self.out_api[i] = self.api[i] - 1 if self.api[i] != 0 else _NONE
+        self.out_api[i] = self.api[here] - 1 if self.api[here] != 0 else _NONE
         return 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(0xFFFFFFFF)
-    def _slow_inside(self, i: cython.Py_ssize_t, by: cython.uint) -> cython.uint:
+    def _slow_inside(self, here: cython.uint, i: cython.Py_ssize_t, by: cython.uint) -> cython.uint:
         """Inside what explains it: the user's frame or op, the inner of the two, or else the event itself.
 
         A call of the allocator has nothing inside: who asked for memory says more.
         """
-        inner: cython.uint = self.user[i] if self.user[i] > self.op[i] else self.op[i]
+        inner: cython.uint = self.user[here] if self.user[here] > self.op[here] else self.op[here]
         if self.code[by - 1] == _ALLOCATOR and inner != 0:
             return inner
         return inner if inner > by else cython.cast(cython.uint, i + 1)
@@ -192,37 +250,37 @@ class _Lineage:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(0xFFFFFFFF)
-    def _named(self, i: cython.Py_ssize_t, code: cython.int) -> cython.uint:
+    def _named(self, here: cython.uint, i: cython.Py_ssize_t, code: cython.int) -> cython.uint:
         own: cython.uint
         if code == _LIBRARY or code == _USER or code == _CONTEXT:
             # Of an annotation and a user's frame the inner one says more.
-            own = self.user[i] if self.user[i] > self.own_context[i] else self.own_context[i]
+            own = self.user[here] if self.user[here] > self.own_context[here] else self.own_context[here]
             if own != 0:
                 return own
         elif code == _FRAMEWORK_CONTEXT or code == _OWN:
             return cython.cast(cython.uint, i + 1)
-        elif self.op[i] != 0:
-            return self.op[i]
-        return self.api[i] if self.api[i] != 0 else cython.cast(cython.uint, i + 1)
+        elif self.op[here] != 0:
+            return self.op[here]
+        return self.api[here] if self.api[here] != 0 else cython.cast(cython.uint, i + 1)
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(0xFFFFFFFF)
-    def _around(self, i: cython.Py_ssize_t, code: cython.int) -> cython.uint:
+    def _around(self, here: cython.uint, i: cython.Py_ssize_t, code: cython.int) -> cython.uint:
         if code == _LIBRARY or code == _USER or code == _CONTEXT:
             return cython.cast(cython.uint, i + 1)
-        return self.user[i] if self.user[i] != 0 else self.context[i]
+        return self.user[here] if self.user[here] != 0 else self.context[here]
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _flags(self, i: cython.Py_ssize_t, code: cython.int) -> cython.int:
-        in_op: cython.bint = self.op[i] != 0
+    def _flags(self, here: cython.uint, code: cython.int) -> cython.int:
+        in_op: cython.bint = self.op[here] != 0
         flags: cython.int = 0
         if code == _WAIT_THREAD:
             flags = _WAITS_FOR_THREAD
         elif code == _CONTEXT or code == _FRAMEWORK_CONTEXT:
-            flags = _ACTS if self.in_python[i] else 0
+            flags = _ACTS if self.in_python[here] else 0
         elif code != _SILENT:
             flags = _ACTS
         if in_op and (_OP <= code <= _FRAMEWORK or code == _FRAMEWORK_CONTEXT or code == _WAIT_THREAD):

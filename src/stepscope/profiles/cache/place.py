@@ -7,11 +7,11 @@ import shutil
 import stat
 import sys
 import time
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
 from stepscope.formats.source import Source
+from stepscope.lazy import dataclass
 
 DEFAULT_LIMIT_GB = 20.0
 LEFTOVER_SECONDS = 3600

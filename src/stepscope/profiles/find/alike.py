@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from functools import lru_cache
 
 from stepscope.formats.source import Source
+from stepscope.lazy import dataclass
 from stepscope.profiles.find.file_names import natural
 from stepscope.profiles.find.inside import Inside, last_event_ns, look_inside
 from stepscope.profiles.find.joined import FILES_ASKED, is_settled

@@ -7,12 +7,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, cast
 
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
 from stepscope.formats import flight_recorder
+from stepscope.lazy import dataclass
 from stepscope.profiles.find.alike import join_alike
 from stepscope.profiles.find.duplicates import rank_in, without_copies
 from stepscope.profiles.find.file_names import pattern

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timezone
+
+from stepscope.lazy import dataclass
 
 # <worker>.<time>.pt.trace.json, as PyTorch's handler for TensorBoard writes it; the time may be missing.
 _KINETO = re.compile(r"^(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json$", re.IGNORECASE)

@@ -6,12 +6,12 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
 
 from stepscope.formats.source import Source
+from stepscope.lazy import dataclass
 from stepscope.profiles.find.runs import RING, Entry
 from stepscope.profiles.find.skipped import HEAD_BYTES
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 
+from stepscope.lazy import dataclass
 from stepscope.profiles.find.inside import Inside, last_event_ns, look_inside
 from stepscope.profiles.find.runs import RANKED_GAP_NS, UNRANKED_GAP_NS, Entry, in_profile_folder, ordered
 

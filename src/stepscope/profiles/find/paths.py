@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile, no_such_path
+from stepscope.lazy import dataclass
 
 # Two letters at least before the colon: C:\logs and C:/logs are not URLs. `::` chains filesystems of fsspec.
 _URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+(://|::)")

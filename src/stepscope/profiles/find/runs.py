@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from itertools import pairwise, takewhile
 from typing import Any
 
 from stepscope.formats import ring
 from stepscope.formats.source import Source
+from stepscope.lazy import dataclass
 from stepscope.profiles.find.file_names import Name, folder_time_ns, natural, pattern, read_folder, read_name
 
 # Ranks stop profiling at the same training step, so their files are named within moments of each other. Workers

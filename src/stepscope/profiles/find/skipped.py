@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import IO
 
 from stepscope.formats.not_a_profile import describe_bytes
 from stepscope.formats.reader import Format
 from stepscope.formats.registry import find_formats
+from stepscope.lazy import dataclass
 
 EXECUTION_TRACE = "an execution trace (operators and tensors, no times): it only completes the profile of the same process in its folder"
 FROM_XPLANE = "made by XProf or TensorBoard from the xplane.pb"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from glob import glob
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 from stepscope.errors import StepscopeError, UnreadableFile
 from stepscope.formats.source import access_hint
+from stepscope.lazy import dataclass
 from stepscope.profiles.find.file_names import natural
 from stepscope.profiles.find.paths import Location, full_url, missing, no_permission, posix
 

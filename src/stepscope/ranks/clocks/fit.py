@@ -10,12 +10,12 @@ to drift by what the ranks' slopes differ beyond their errors, which is nothing 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import sqrt
 from statistics import median
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.registers.calibration.clocks import LEAST_END_SIGMA_NS, MOST_DRIFT, USUAL_DRIFT
 from stepscope.registers.levels import (
     DRIFT_SIGMA,

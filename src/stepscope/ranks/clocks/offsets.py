@@ -8,10 +8,10 @@ clock can.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.ranks.calls.matching import KEY, TOGETHER
 from stepscope.ranks.clocks.fit import lines_of
 from stepscope.ranks.clocks.shared import Machine, shared_clocks

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from stepscope.formats.flight_recorder import FORMAT
+from stepscope.lazy import dataclass
 from stepscope.trace.trace import Trace
 
 DETAILS = "flight_recorder"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from stepscope.lazy import dataclass
 from stepscope.ranks.hangs.calls import RankCalls
 from stepscope.ranks.hangs.groups import Group, list_groups
 from stepscope.ranks.hangs.pairs import judge_pairs

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.ranks.hangs.calls import DEFAULT_GROUP, RankCalls
 
 

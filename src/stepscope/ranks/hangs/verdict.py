@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.ranks.hangs.groups import Group
 
 # Collectives whose tensors may differ from rank to rank: the root of a scatter has all, the others a part.

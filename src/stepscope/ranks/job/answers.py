@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from stepscope.lazy import dataclass
 from stepscope.ranks.calls.unnamed_groups import Leaders
 from stepscope.ranks.job.course import Course
 from stepscope.ranks.job.model import JobModel, job_model, mean_ns

@@ -6,10 +6,11 @@ Between two cuts it works; time in which it only waits for communication does no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.ranks.calls.matching import KEY, KEYED, keyed_with_events
 from stepscope.ranks.stragglers.lateness import COLLECTIVE
 from stepscope.registers.policy.job import BETWEEN_CALLS_NS, MOST_REPLAYED_CALLS, SAME_END_NS

@@ -6,11 +6,11 @@ send and its receive) is over its own duration after the last member has come; a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.native.job.rendezvous import NONE, Rendezvous
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import take_largest

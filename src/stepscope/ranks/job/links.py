@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.ranks.job.model import JobModel
 from stepscope.ranks.job.roles import members
 from stepscope.registers.policy.job import FEWEST_LINKS, RANKS_OF_A_NODE, SLOWER_LINK

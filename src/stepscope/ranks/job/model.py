@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.ranks.calls.matching import KEY
 from stepscope.ranks.calls.unnamed_groups import Leaders, by_group
 from stepscope.ranks.job.course import TIMES, Course

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import msgspec
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.ranks.job.course import Course
 
 PIPELINE, TENSOR, DATA, EXPERT = "pipeline", "tensor", "data", "expert"

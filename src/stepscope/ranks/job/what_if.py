@@ -7,7 +7,7 @@ their peers, the ranks of the same stage.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from math import sqrt
 from statistics import mean, median, stdev
@@ -15,6 +15,7 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.ranks.job.batches import uneven_batches
 from stepscope.ranks.job.changes import (
     Change,

@@ -9,10 +9,11 @@ now and then, while the work is the same; data-dependent: the late ones had more
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.ranks.stragglers.causes import At, Behind
 from stepscope.ranks.stragglers.kernel_work import Ratios
 from stepscope.ranks.stragglers.significance import LateSteps, late_steps

@@ -5,11 +5,11 @@ Where the host computes, ops stand for kernels, and their FLOPs for blocks; with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import blake2b
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.ranks import GREW_WITH, MORE_WORK, SELDOM_INTERRUPTED
 from stepscope.trace.frames import conform, filled, kept, take, take_median
 from stepscope.trace.trace import Trace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import polars as pl
@@ -10,6 +10,7 @@ import polars as pl
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.account.charge import Charger
 from stepscope.analysis.steps.find import Steps
+from stepscope.lazy import dataclass
 from stepscope.ranks.stragglers.full_queue import blocked_launches
 from stepscope.ranks.stragglers.kernel_work import (
     CALLED,

@@ -9,13 +9,13 @@ No rank is named for less than the job's own jitter: what the mean step is uncer
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
 from statistics import median
 
 import polars as pl
 
+from stepscope.lazy import dataclass
 from stepscope.ranks.stragglers.lateness import spread_ns
 from stepscope.registers.levels import (
     AS_LATE,

@@ -8,7 +8,7 @@ which is split among eight dies.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from stepscope.lazy import dataclass
 
 # GB/s of 16 lanes, one way, after encoding.
 PCIE_GB_PER_S = {3: 15.8, 4: 31.5, 5: 63.0, 6: 121.0}

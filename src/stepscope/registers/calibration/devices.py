@@ -9,7 +9,7 @@ devices of their own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from stepscope.lazy import dataclass
 
 GIB = 2**30
 MIB = 2**20

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from stepscope.analysis.findings.finding import Finding, Interval, ranked
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.copies.exposed_collective import RULE as EXPOSED_COLLECTIVE
 from stepscope.analysis.findings.rules.steps.step_outliers import RULE as STEP_OUTLIERS
 from stepscope.analysis.parts import spoken
+from stepscope.lazy import dataclass
 from stepscope.profiles.ranks import spans
 from stepscope.ranks.calls.matching import SYMMETRIC
 from stepscope.ranks.stragglers.causes import COMPUTE

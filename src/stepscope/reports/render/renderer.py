@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Protocol
 
+from stepscope.lazy import dataclass
 from stepscope.reports.model.report import Report
 
 USUAL_ROWS = 100

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -14,6 +13,7 @@ from stepscope.analysis.collectives.summary import Collectives as RankCollective
 from stepscope.analysis.collectives.summary import added_rows, collective_sums, with_shares
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
+from stepscope.lazy import dataclass
 from stepscope.ranks.calls.matching import KEY, keyed_with_events
 from stepscope.ranks.clocks.shared import machine_of
 from stepscope.ranks.compare import Calls, Compared, calls_of, compare

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from stepscope.analysis.capture_quality import coverage as analysis
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
+from stepscope.lazy import dataclass
 from stepscope.reports.model.report import Coverage, Gap
 from stepscope.reports.sections.section import Section
 from stepscope.trace.snapshot import is_snapshot

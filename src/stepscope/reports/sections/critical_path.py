@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -12,6 +11,7 @@ import polars as pl
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.critical_path import KINDS
 from stepscope.analysis.options import Options
+from stepscope.lazy import dataclass
 from stepscope.reports.columns import capped, without_address
 from stepscope.reports.model.critical_path import CriticalPath, PathRow
 from stepscope.reports.sections.section import Section

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from stepscope.analysis.context import RankContext
 from stepscope.analysis.device.use import DeviceUse, device_use
 from stepscope.analysis.kernels.mfu import Utilisation, matrix_products, utilisation
 from stepscope.analysis.options import Options
+from stepscope.lazy import dataclass
 from stepscope.reports.columns import capped, sum_or_null
 from stepscope.reports.model.report import CopyRow, Device, Queue
 from stepscope.reports.sections.section import Section

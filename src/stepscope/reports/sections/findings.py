@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.findings.apply import apply_memory_rules, apply_rules, replay_together
 from stepscope.analysis.findings.finding import Finding, Interval, order, ranked
 from stepscope.analysis.options import Options
+from stepscope.lazy import dataclass
 from stepscope.profiles.ranks import spans
 from stepscope.reports.sections.section import Section
 

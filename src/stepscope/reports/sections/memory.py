@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.memory import DeviceMemory
 from stepscope.analysis.options import Options
+from stepscope.lazy import dataclass
 from stepscope.reports.columns import capped
 from stepscope.reports.model.memory_snapshot import MemorySnapshot
 from stepscope.reports.model.report import LiveRow, Memory, MemoryDevice

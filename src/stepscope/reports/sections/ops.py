@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -15,6 +14,7 @@ from stepscope.analysis.ops.calls import ops_table
 from stepscope.analysis.ops.graph_calls import graphs_table
 from stepscope.analysis.ops.stacks import stacks_of
 from stepscope.analysis.options import Options
+from stepscope.lazy import dataclass
 from stepscope.reports.columns import capped, only_value, sum_or_null
 from stepscope.reports.model.report import GraphRow, OpRow, Ops
 from stepscope.reports.sections.section import Section

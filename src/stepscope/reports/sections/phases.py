@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -12,6 +11,7 @@ from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.analysis.parts import PARTS
 from stepscope.analysis.phases import phases
+from stepscope.lazy import dataclass
 from stepscope.reports.model.report import PhaseRow
 from stepscope.reports.sections.section import Section
 

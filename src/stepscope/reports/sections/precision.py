@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ import polars as pl
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.kernels.precision import precision_shares, precision_times, unknown_kernels
 from stepscope.analysis.options import Options
+from stepscope.lazy import dataclass
 from stepscope.registers.policy.tables import UNKNOWN_KERNELS
 from stepscope.reports.model.report import Precision, UnknownKernel
 from stepscope.reports.sections.section import Section

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
+from stepscope.lazy import dataclass
 from stepscope.reports.model.report import RegionRow
 from stepscope.reports.sections import breakdown, findings, steps
 from stepscope.reports.sections.section import Section

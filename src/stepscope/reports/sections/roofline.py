@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -14,6 +13,7 @@ from stepscope.analysis.compute.utilisation import Used, flops_used
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.kernels.device_peaks import Peaks
 from stepscope.analysis.options import Options
+from stepscope.lazy import dataclass
 from stepscope.reports.columns import capped, sum_or_null
 from stepscope.reports.model.roofline import ComputePart, PeakRow, Roofline, RooflineRow
 from stepscope.reports.sections.section import Section

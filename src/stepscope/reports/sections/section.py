@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
+from stepscope.lazy import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import polars as pl
@@ -14,6 +14,7 @@ from stepscope.analysis.options import Options
 from stepscope.analysis.parts import BUSY_PARTS
 from stepscope.analysis.steps.sample import Sample
 from stepscope.analysis.steps.work import busy_time
+from stepscope.lazy import dataclass
 from stepscope.reports.model.report import StepRow, Steps, StepSample, Unprofiled
 from stepscope.reports.sections.section import Section
 from stepscope.reports.wording.basis import sentence

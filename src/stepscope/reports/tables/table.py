@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from stepscope.lazy import dataclass
 from stepscope.reports.wording.values import NUMERIC, Kind
 
 

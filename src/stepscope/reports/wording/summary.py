@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 from stepscope import units
 from stepscope.analysis.parts import PARTS, spoken
+from stepscope.lazy import dataclass
 from stepscope.reports.model.report import BreakdownRow, Finding, Interval, Report, StepRow
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.values import share

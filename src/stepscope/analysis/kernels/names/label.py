@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from stepscope.analysis.kernels.names.dtypes import of_op
+from stepscope.lazy import dataclass
 from stepscope.registers.calibration.kernels import TF32_CAPABILITY
 
 MATRIX_FAMILIES = ("gemm", "conv", "attention", "rnn")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import polars as pl
 
 from stepscope.formats.chrome.scan.problems import note_counted
 from stepscope.formats.chrome.scan.vocabulary import VOCABULARY
+from stepscope.lazy import dataclass
 from stepscope.native import order
 from stepscope.native.json import events as native
 from stepscope.trace.columns import byte_strings, repeated, series

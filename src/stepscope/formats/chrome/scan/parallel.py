@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from stepscope.errors import UnreadableFile
 from stepscope.formats.chrome.scan.columns import Gathering, JsonEvents, new_scanner
@@ -16,6 +16,7 @@ from stepscope.formats.chrome.scan.problems import cut, trailing
 from stepscope.formats.chrome.scan.streamed import BYTES_PER_EVENT, scan_windows
 from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
+from stepscope.lazy import dataclass
 from stepscope.native.json import events as native
 
 PIECE_BYTES = 1 << 23

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from stepscope.lazy import dataclass
 from stepscope.native.json.events import BILLIONTHS, INTEGER, TEXT, TRIPLE
 
 # (name as in the file, column, how its value is kept)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from stepscope.analysis.account.host_timeline import within
@@ -15,6 +13,7 @@ from stepscope.analysis.findings.host_results import host_results
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.host.causes import host_causes
+from stepscope.lazy import dataclass
 from stepscope.names import short_name
 from stepscope.registers.policy.findings import (
     DETOUR_BYTES,

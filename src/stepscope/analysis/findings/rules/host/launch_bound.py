@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -18,6 +18,7 @@ from stepscope.analysis.findings.rules.host.device_sync import RULE as DEVICE_SY
 from stepscope.analysis.findings.staging import is_staging
 from stepscope.analysis.host.causes import is_wait
 from stepscope.analysis.replay.plan import Plan
+from stepscope.lazy import dataclass
 from stepscope.registers.calibration.kernels import (
     FUSED_OPTIMIZER_LAUNCHES,
 )
