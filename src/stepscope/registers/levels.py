@@ -39,7 +39,7 @@ ORDINARY_SIGMAS = level(
     "ORDINARY_SIGMAS",
     5,
     unit="σ of a part of a step on ranks of its role",
-    why="what is within that is no pause: of a thousand parts with noise of their own, none is beyond",
+    why="what is within that is noise and not a pause: of a thousand parts, hardly one is beyond",
 )
 MEDIAN_ERROR = level(
     "MEDIAN_ERROR",

@@ -48,6 +48,7 @@ class Job:
     host: Factor = _one
     loader: Factor = _one
     link: Factor = _one
+    batch: Factor = _one  # on kernels of layers, and on what they send
     experts: Factor | None = None
     jitter: float = 0.003
     seed: int = 1
@@ -192,17 +193,19 @@ class _Rank:
             self.pair("send", self.stage - 1, "backward")
 
     def layer(self, us: float) -> None:
+        tokens = self.job.batch(self.rank, self.step)
+        us *= tokens
         self.compute(us / 2)
         ranks = [self.job.rank(self.stage, self.replica, each) for each in range(self.job.tensor)]
-        self.collective("allreduce", "tp", ranks, 40.0, 4_000_000)
+        self.collective("allreduce", "tp", ranks, 40.0 * tokens, round(4_000_000 * tokens))
         if self.job.experts is None:
             self.compute(us / 2)
             return
         peers = [self.job.rank(self.stage, each, self.at) for each in range(self.job.replicas)]
-        tokens = self.job.experts(self.rank, self.step)
-        self.collective("all_to_allv", "ep", peers, 30.0, round(2_000_000 * tokens))
-        self.compute(us / 2 * tokens)
-        self.collective("all_to_allv", "ep", peers, 30.0, round(2_000_000 * tokens))
+        routed = self.job.experts(self.rank, self.step)
+        self.collective("all_to_allv", "ep", peers, 30.0, round(2_000_000 * routed))
+        self.compute(us / 2 * routed)
+        self.collective("all_to_allv", "ep", peers, 30.0, round(2_000_000 * routed))
 
     def collective(self, name: str, group: str, ranks: list[int], us: float, size: int) -> None:
         if len(ranks) < 2:
@@ -219,15 +222,15 @@ class _Rank:
         self.add(name, us * slow, f"{key} {number}", {**args, **_sized(name, size)}, group)
 
     def pair(self, name: str, stage: int, way: str) -> None:
-        peer = self.job.rank(stage, self.replica, self.at)
+        peer, tokens = self.job.rank(stage, self.replica, self.at), self.job.batch(self.rank, self.step)
         key = f"{way} {min(self.rank, peer)} {max(self.rank, peer)}"
         number = self.counts[key] = self.counts.get(key, -1) + 1
         group = [self.job.rank(each, self.replica, self.at) for each in range(self.job.stages)]
         args = {
             "Group size": len(group), "Process Group Ranks": str(group), "Process Group Name": f"pp {group[0]}",
-            "Dst Rank" if name == "send" else "Src Rank": peer, **_sized(name, 1_000_000),
+            "Dst Rank" if name == "send" else "Src Rank": peer, **_sized(name, round(1_000_000 * tokens)),
         }  # fmt: skip
-        us = 20.0 * max(self.job.link(self.rank, self.step), self.job.link(peer, self.step))
+        us = 20.0 * tokens * max(self.job.link(self.rank, self.step), self.job.link(peer, self.step))
         self.add(name, us, f"{key} {number}", args, f"{name} {way}", waits=name == "recv")
 
     def add(

@@ -153,3 +153,30 @@ def test_only_what_the_schedule_explains_is_its_bubble() -> None:
     bubble = asked(Job(micro_batches=12, forward=60.0)).bubble
     assert bubble is not None and bubble.share > 0.25
     assert bubble.even_share == pytest.approx(3 / (12 + 3))
+
+
+def test_of_two_replicas_the_one_that_sends_more_has_more_to_do() -> None:
+    """Neither is the usual one, and in each step another one is late: sizes of messages show why."""
+    longer = (1.3, 0.8, 1.1, 0.7, 1.2, 0.9)
+
+    def batch(rank: int, step: int) -> float:
+        return longer[step] if rank // 2 % 2 else 2 - longer[step]
+
+    job = Job(batch=batch)
+    found = asked(job)
+    assert [cause.kind for cause in found.causes] == ["batches"]
+    assert gain(found) == pytest.approx(step_us(job) / step_us(Job()), rel=0.03)
+
+
+def test_equal_batches_are_not_uneven() -> None:
+    job = Job(device=lambda rank, _: 1.2 if rank // 2 % 2 else 1.0)
+    assert "batches" not in {cause.kind for cause in asked(job).causes}
+
+
+def test_a_short_pause_of_a_long_part_is_no_noise() -> None:
+    """A step without calls inside hardly varies: a pause of less than a tenth of it is one, and all of it can be saved."""
+    shape = Job(tensor=1, stages=1, replicas=8, steps=5)
+    job = replace(shape, device=lambda rank, step: 1.08 if rank == step else 1.0)
+    found = asked(job)
+    assert [cause.kind for cause in found.causes] == ["jitter"]
+    assert gain(found) == pytest.approx(step_us(job) / step_us(shape), rel=0.01)

@@ -61,7 +61,7 @@ def _computes_with(model: JobModel, loads: pl.DataFrame) -> bool:
     )
     by_size = both.select(more=pl.col("more") * (pl.col("load") - 1), size=(pl.col("load") - 1) ** 2).sum()
     more, size = by_size.row(0)
-    return size > 0 and more >= WITH_SIZE * size
+    return bool(size > 0 and more >= WITH_SIZE * size)
 
 
 def _even_work(model: JobModel, loads: pl.DataFrame) -> Change:

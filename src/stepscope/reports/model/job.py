@@ -28,7 +28,7 @@ class PipelineBubble(msgspec.Struct, kw_only=True):
 class JobCause(msgspec.Struct, kw_only=True):
     """What makes the job slow; the speed-up is of the whole job without it. `since` is the step it began in."""
 
-    kind: str  # rank, link, stages, experts, jitter
+    kind: str  # rank, link, stages, experts, batches, jitter
     ranks: list[int] = []
     saves_ns_per_step: int = 0
     speedup: Interval = Interval()

@@ -128,7 +128,7 @@ def find(ranks: LateRank) -> Finding | None:
 
 
 def _spread(found: Straggler) -> tuple[float, float, float]:
-    """Shares of its cost that can be saved. On a shared core the recorder is slow as well, and nobody knows how much of it that is."""
+    """Shares of its cost that can be saved. On a shared core the recorder is slow as well, by an amount that is not known exactly."""
     if found.cause == SHARED_CORE and found.always:
         return SHARED_CORE_SAVES_LEAST / SHARED_CORE_SAVES, 1.0, 1 / SHARED_CORE_SAVES
     return ACCOUNT_SAVES_LEAST, 1.0, 1.0
