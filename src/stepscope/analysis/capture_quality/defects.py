@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from stepscope.analysis.basis import steps_without_work
 from stepscope.analysis.capture_quality.content import content_problems
+from stepscope.analysis.cut_off import steps_without_work
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.xla.damage import program_problems
 from stepscope.registers.calibration.launches import HOST_DEVICE_CLOCK_NS

@@ -13,8 +13,9 @@ from typing import Any, cast
 import polars as pl
 
 from stepscope.analysis.account.account import Account
-from stepscope.analysis.basis import RECORDED, Basis, is_broken, step_basis
+from stepscope.analysis.basis import RECORDED, Basis, step_basis
 from stepscope.analysis.compute.account import ComputeAccount
+from stepscope.analysis.cut_off import is_broken
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.spread import spread_of

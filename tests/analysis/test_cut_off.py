@@ -1,4 +1,4 @@
-"""What a promise is measured by, and when there can be none: files that were cut off before the device's work."""
+"""Files that were cut off before the device's work promise nothing."""
 
 from __future__ import annotations
 
