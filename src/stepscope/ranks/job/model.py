@@ -31,6 +31,7 @@ NODES = {
     "waits": pl.Boolean,  # of a call: whether the rank stood still until it ended
     "ns": pl.Int64,
 }
+WHOLE_STEP = -1  # the segment of a step that is not divided
 _PAIRED = ("send", "recv", "send_recv")
 
 
@@ -60,7 +61,7 @@ class JobModel:
 
         `segment` counts only those that the rank stands still for: others begin sooner or later beside the work, and what follows them is
         not the same on all ranks. It counts those that are still to come, for a step may begin with the last call of the one before.
-        Where ranks of a stage differ even so, a step is one segment.
+        Where ranks of a stage differ even so, a step is one segment, which is not compared with parts of other steps.
         """
         rows = self.nodes.with_row_index("row").filter(pl.col("name").is_null()).rename({"segment": "turn"})
         rows = rows.join(_counted(self.nodes), on=["rank", "step", "turn"], how="left", maintain_order="left")
@@ -69,7 +70,7 @@ class JobModel:
         per_rank = rows.group_by("stage", "step", "rank").agg(last=pl.col("segment").max())
         uneven = per_rank.group_by("stage", "step").agg(uneven=pl.col("last").n_unique() > 1)
         marked = rows.join(uneven, on=["stage", "step"], how="left", maintain_order="left")
-        segment = pl.when("uneven").then(0).otherwise("segment").cast(pl.Int32)
+        segment = pl.when("uneven").then(WHOLE_STEP).otherwise("segment").cast(pl.Int32)
         return marked.with_columns(segment=segment).drop("uneven")
 
     @property
