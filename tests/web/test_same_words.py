@@ -110,7 +110,9 @@ def test_every_colour_that_a_module_or_rule_asks_for_is_in_the_theme() -> None:
     assert known == _names(dark)
     files = [*WEB.rglob("*.js"), *WEB.rglob("*.css")]
     asked = {name for path in files for name in re.findall(ASKED, path.read_text("utf-8"))}
-    lengths = {name for path in files for name in re.findall(r"--([\w-]+): *[\d.]+px", path.read_text("utf-8"))}
+    lengths = {
+        name for path in files for name in re.findall(r"--([\w-]+): *[\d.]+px", path.read_text("utf-8"))
+    }
     wanted = {name or other for name, other in asked} - {""} - lengths
     assert len(wanted) > 10
     assert wanted <= known
