@@ -31,7 +31,6 @@ NODES = {
     "waits": pl.Boolean,  # of a call: whether the rank stood still until it ended
     "ns": pl.Int64,
 }
-WHOLE_STEP = -1  # the segment of a step that is not divided
 _PAIRED = ("send", "recv", "send_recv")
 
 
@@ -70,7 +69,8 @@ class JobModel:
         per_rank = rows.group_by("stage", "step", "rank").agg(last=pl.col("segment").max())
         uneven = per_rank.group_by("stage", "step").agg(uneven=pl.col("last").n_unique() > 1)
         marked = rows.join(uneven, on=["stage", "step"], how="left", maintain_order="left")
-        segment = pl.when("uneven").then(WHOLE_STEP).otherwise("segment").cast(pl.Int32)
+        # A step that is not divided has a segment of its own: it is no peer of the parts of others.
+        segment = pl.when("uneven").then(-1).otherwise("segment").cast(pl.Int32)
         return marked.with_columns(segment=segment).drop("uneven")
 
     @property
