@@ -78,8 +78,8 @@ def test_the_script_does_what_the_modules_do(tmp_path: Path) -> None:
     )
     (tmp_path / "page.mjs").write_text(script_of(tmp_path))
     (tmp_path / "package.json").write_text('{"type": "module"}')
-    told = subprocess.run([str(NODE), "page.mjs"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert told.stdout.split() == ["1", "2", "3", "function"]
+    ended = subprocess.run([str(NODE), "page.mjs"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["1", "2", "3", "function"]
 
 
 def test_the_page_asks_for_three_files_and_each_is_kept(asking: Asking) -> None:

@@ -249,7 +249,7 @@ class Case:
         Slow steps are a finding of their own, and gain nothing from the others'. `code` is of the finding that promises it.
         `work`: the share of a usual step that the device works after the change, where that is known.
         """
-        if is_broken(self.trace) or self.basis.ns <= 0 or self._is_of_other_steps:
+        if self.is_broken or self.basis.ns <= 0 or self._is_of_other_steps:
             return Gain(0, Interval(), None)
         usual = 1.0 if of_all else self.recorded.usual_count / max(1, len(self.recorded.lengths))
         # The less is left, the more of it was never seen alone.
@@ -266,6 +266,11 @@ class Case:
         return Gain(
             int(ns * (1 - mid)), speedup, Interval(round(low * ns), round(mid * ns), round(high * ns))
         )
+
+    @cached_property
+    def is_broken(self) -> bool:
+        """Whether the recording lacks work of the device, so that nothing can be promised."""
+        return is_broken(self.trace)
 
     @cached_property
     def _is_of_other_steps(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.analysis.cut_off import is_broken
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding, Interval
@@ -96,7 +95,7 @@ def _find_dominant(case: Case) -> Finding | None:
     """How much faster the function or op can become is unknown, so that only the bound is given."""
     computing = case.free(pl.col("part").is_in(["python", "host_compute"]), pl.col("name").is_not_null())
     names = case.top_names(computing, 1)
-    if is_broken(case.trace) or not names or names[0]["ns_per_step"] < DOMINANT_FUNCTION * case.step_ns:
+    if case.is_broken or not names or names[0]["ns_per_step"] < DOMINANT_FUNCTION * case.step_ns:
         return None
     owned = computing.filter(pl.col("name").cast(pl.String) == names[0]["name"])
     ns = case.per_step(owned)

@@ -141,7 +141,7 @@ RULE: Rule[Case] = Rule(
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",
-        "jax": "Make the next batches in several background workers (Grain with worker_count, tf.data) and hand it over with jax.device_put before it is needed.",
+        "jax": "Make the next batches in several background workers (Grain with worker_count, tf.data) and hand them over with jax.device_put before they are needed.",
         ANY: "Make the next batches in the background, in several workers, while the step computes.",
     },
     fix_without_device={
