@@ -78,6 +78,6 @@ def test_copies_of_the_optimizer_stay_with_it() -> None:
 
 
 def test_only_the_op_that_copies_has_a_target_and_a_source() -> None:
-    """The strides of other ops are those of inputs, which may lie as they like."""
+    """The strides of other ops are those of their inputs, in any order."""
     assert account(op(10, "aten::add", SQUARE, TURNED)).kernels["class"].to_list() == ["elementwise"]
     assert account(op(10, "aten::clone", SQUARE, TURNED)).kernels["class"].to_list() == ["copy"]

@@ -1,6 +1,6 @@
-"""Copies that change a layout: dimensions that lie in another order in the target than in the source.
+"""Copies that change a layout: the target has its dimensions in another order than the source.
 
-PyTorch has no op for that: `contiguous`, `clone` and `to` all end in `copy_(target, source)`, and only the strides tell. Where a
+PyTorch has no op for that: `contiguous`, `clone` and `to` all end in `copy_(target, source)`, and only the strides differ. Where a
 profile has none (recorded without shapes, or replayed from a captured graph) a copy stays a copy.
 """
 
@@ -22,8 +22,8 @@ def reordering_copies(trace: Trace, kernels: pl.DataFrame) -> pl.Series:
     """For each of the kernels (event, class) whether it copies a tensor into another order of its dimensions."""
     copies = (kernels["class"] == "copy").fill_null(False)
     none = pl.repeat(False, len(kernels), dtype=pl.Boolean, eager=True)
-    told = trace.cold.get("op") if copies.any() else None
-    if told is None or "strides" not in told.columns:
+    recorded = trace.cold.get("op") if copies.any() else None
+    if recorded is None or "strides" not in recorded.columns:
         return none
     events, place = trace.events, copies.arg_true()
     row = rows_by_event(trace.kernels["event"], len(events)).gather(kernels["event"].gather(place))
@@ -35,7 +35,7 @@ def reordering_copies(trace: Trace, kernels: pl.DataFrame) -> pl.Series:
     facts = pl.DataFrame(
         {
             "shapes": trace.ops["shapes"].gather(rows_by_event(trace.ops["event"], len(events)).gather(op)),
-            "strides": told["strides"].gather(rows_by_event(told["event"], len(events)).gather(op)),
+            "strides": recorded["strides"].gather(rows_by_event(recorded["event"], len(events)).gather(op)),
         }
     )
     known = facts.unique()
@@ -46,7 +46,7 @@ def reordering_copies(trace: Trace, kernels: pl.DataFrame) -> pl.Series:
 
 
 def _reorders(shapes: str | None, strides: str | None) -> bool:
-    """Whether two dimensions lie the other way round; what is one long or repeated (a stride of 0) has no order."""
+    """Whether two dimensions are the other way round; one of length 1, or repeated (a stride of 0), has no order."""
     try:
         shape, _ = _pair(shapes)
         target, source = _pair(strides)
