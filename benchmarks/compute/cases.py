@@ -32,8 +32,8 @@ COPIES: dict[str, Unary] = {
     "clone": torch.clone,
     "cat": lambda x: torch.cat([x, x]),
     "fill": torch.zeros_like,
-    "transpose": lambda x: x.t().contiguous(),
 }
+LAYOUTS: dict[str, Unary] = {"transpose": lambda x: x.t().contiguous()}
 
 
 def _unary(run: Unary, shape: tuple[int, int], kind: torch.dtype) -> Run:
@@ -43,7 +43,8 @@ def _unary(run: Unary, shape: tuple[int, int], kind: torch.dtype) -> Run:
 
 def _families() -> list[Case]:
     found = []
-    for family, runs in (("elementwise", ELEMENTWISE), ("reduction", REDUCTIONS), ("copy", COPIES)):
+    families = {"elementwise": ELEMENTWISE, "reduction": REDUCTIONS, "copy": COPIES, "layout": LAYOUTS}
+    for family, runs in families.items():
         for name, run in runs.items():
             for size, shape in (("large", LARGE), ("small", SMALL)):
                 for kind in ("bf16", "fp32"):

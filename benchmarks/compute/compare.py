@@ -30,15 +30,26 @@ class Work:
     l2: float
 
 
+NOTHING = Work(0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Ours:
+    """What a profile says of the cases by their numbers: FLOPs and bytes of kernels, and which cases only copy without any kernel."""
+
+    work: dict[int, tuple[float, float]]
+    copied: frozenset[int] = frozenset()
+
+
 @dataclass(frozen=True)
 class Row:
-    """One case: ours / counted of what its class is judged by."""
+    """One case: ours / counted of what its class is judged by. `agrees` is None where there is nothing to judge by."""
 
     case: str
     what: str
     ours: float
     counted: float
-    agrees: bool
+    agrees: bool | None
 
     @property
     def ratio(self) -> float:
@@ -54,17 +65,21 @@ def metrics(names: list[str]) -> list[str]:
 
 
 def counted(launches: list[ncu.Counted]) -> dict[int, Work]:
-    """Sums of the launches between the markers, by the number of the case."""
+    """Sums of the launches between the markers, by the number of the case; nothing of a case that was broken off."""
     found: dict[int, Work] = {}
+    ended: set[int] = set()
     case: int | None = None
     for launch in launches:
         if NAME in launch.name:
-            case = launch.grid[0] - 1 if launch.grid[1] == BEGIN else None
+            begins = launch.grid[1] == BEGIN
+            case = launch.grid[0] - 1 if begins else None
+            if not begins:
+                ended.add(launch.grid[0] - 1)
         elif case is not None:
-            before = found.get(case, Work(0, 0, 0))
+            before = found.get(case, NOTHING)
             own = _work(launch.counters)
             found[case] = Work(before.flops + own.flops, before.dram + own.dram, before.l2 + own.l2)
-    return found
+    return {case: found.get(case, NOTHING) for case in sorted(ended)}
 
 
 def _work(counters: dict[str, float]) -> Work:
@@ -75,8 +90,8 @@ def _work(counters: dict[str, float]) -> Work:
     return Work(tensor or plain, counters.get(DRAM, 0.0), asked or counters.get(L2, 0.0))
 
 
-def ours(trace: Path) -> dict[int, tuple[float, float]]:
-    """Our FLOPs and bytes between the markers, by the number of the case."""
+def ours(trace: Path) -> Ours:
+    """What happens between the markers, by the number of the case."""
     import polars as pl  # the machine that counts may have no package of the analysis
 
     from stepscope.analysis.context import RankContext
@@ -86,29 +101,39 @@ def ours(trace: Path) -> dict[int, tuple[float, float]]:
 
     context = RankContext(0, read(Source(str(trace))), Options(whole=True))
     calls = context.kernel_calls.select("event", pl.col("name").cast(pl.String), "grid", "start_ns")
-    kernels = calls.join(context.compute.kernels, on="event", how="left").sort("start_ns")
-    found: dict[int, tuple[float, float]] = {}
+    kernels = calls.join(context.compute.kernels, on="event", how="left")
+    events = context.trace.events.filter(pl.col("kind").is_in(["copy", "memset"]))
+    copies = events.select(event="id", name=pl.lit(""), start_ns="start_ns")
+    rows = pl.concat(
+        [kernels.select("event", "name", "start_ns", "grid", "flops", "bytes"), copies], how="diagonal"
+    )
+    work: dict[int, tuple[float, float]] = {}
+    copied: set[int] = set()
     case: int | None = None
-    for name, grid, flops, size in kernels.select("name", "grid", "flops", "bytes").iter_rows():
+    for name, grid, flops, size in rows.sort("start_ns").select("name", "grid", "flops", "bytes").iter_rows():
         if NAME in name:
             case = grid[0] - 1 if grid[1] == BEGIN else None
+        elif case is not None and not name:
+            copied.add(case)
         elif case is not None:
-            before = found.get(case, (0.0, 0.0))
-            found[case] = (before[0] + (flops or 0.0), before[1] + (size or 0.0))
-    return found
+            before = work.get(case, (0.0, 0.0))
+            work[case] = (before[0] + (flops or 0.0), before[1] + (size or 0.0))
+    return Ours(work, frozenset(copied - work.keys()))
 
 
-def compare(
-    names: dict[int, str], mine: dict[int, tuple[float, float]], theirs: dict[int, Work]
-) -> list[Row]:
+def compare(names: dict[int, str], mine: Ours, theirs: dict[int, Work]) -> list[Row]:
     """Products by FLOPs; the rest by bytes, at DRAM if large and at the L2 if small, some as a lower bound only."""
     rows = []
     for number, name in names.items():
-        if number not in mine or number not in theirs:
+        if number in mine.copied and theirs.get(number) == NOTHING:
+            # A copy by the driver, which is no kernel: ncu has no counters of it.
+            rows.append(Row(name, "not counted by ncu", 0, 0, None))
+            continue
+        if number not in mine.work or theirs.get(number, NOTHING) == NOTHING:
             rows.append(Row(name, "missing", 0, 0, False))
             continue
         kind, size = name.split("/")[0], name.split("/")[-1]
-        (flops, moved), found = mine[number], theirs[number]
+        (flops, moved), found = mine.work[number], theirs[number]
         if kind in FLOPS_CLASSES:
             rows.append(_judged(name, "FLOPs", flops, found.flops, FLOPS_WITHIN))
         within = BYTES_WITHIN if kind in BYTES_CLASSES else None

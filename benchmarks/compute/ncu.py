@@ -15,12 +15,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from benchmarks.compute import compare
 from benchmarks.kernel_table import ncu
 
 _SECONDS = 75  # for each of the two runs
 _COUNTERS = "ncu.csv.gz"
+_MARKS = {True: "ok ", False: "NOT", None: "-  "}
 
 
 def main() -> int:
@@ -50,7 +52,7 @@ def record(out: Path, only: str) -> None:
 
 
 def _report(out: Path, packed: Path) -> int:
-    outcome = json.loads((out / "ncu.json").read_text())
+    outcome = _outcome(out)
     names = {int(number): name for number, name in outcome["names"].items()}
     mine = compare.ours(out / "compute.pt.trace.json.gz")
     rows = compare.compare(names, mine, compare.counted(ncu.read(packed)))
@@ -61,15 +63,30 @@ def _report(out: Path, packed: Path) -> int:
             [row.case, row.what, row.ours, row.counted, f"{row.ratio:.4f}", row.agrees] for row in rows
         )
     for row in rows:
-        mark = "ok " if row.agrees else "NOT"
-        print(
-            f"{mark} {row.case:<40} {row.what:<20} {row.ours:>12.4g} / {row.counted:>12.4g} = {row.ratio:.3f}"
-        )
-    agreed = sum(row.agrees for row in rows)
+        print(f"{_MARKS[row.agrees]} {row.case:<40} {row.what:<20} {_figures(row)}".rstrip())
+    judged = [row for row in rows if row.agrees is not None]
+    agreed = sum(row.agrees is True for row in judged)
     print(
-        f"{agreed} of {len(rows)} agree; {len(outcome['failures'])} failed, {len(outcome['skipped'])} skipped"
+        f"{agreed} of {len(judged)} agree; {len(rows) - len(judged)} not counted by ncu, "
+        f"{sum(row.what == 'missing' for row in rows)} missing, "
+        f"{len(outcome['failures'])} failed, {len(outcome['skipped'])} skipped"
     )
-    return 0 if agreed == len(rows) else 1
+    return 0 if agreed == len(judged) else 1
+
+
+def _outcome(out: Path) -> dict[str, Any]:
+    """Which cases ran. Where ncu was stopped before it could say so, the profiler's run says which should have."""
+    counted = out / "ncu.json"
+    if not counted.exists():
+        print("ncu was stopped before its last case: what it did not count is missing")
+        counted = out / "profiler.json"
+    found: dict[str, Any] = json.loads(counted.read_text())
+    return found
+
+
+def _figures(row: compare.Row) -> str:
+    known = bool(row.ours or row.counted)
+    return f"{row.ours:>12.4g} / {row.counted:>12.4g} = {row.ratio:.3f}" if known else ""
 
 
 if __name__ == "__main__":

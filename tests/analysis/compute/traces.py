@@ -50,6 +50,12 @@ def compute_trace(text: str, device: dict[str, object] | None = None, framework:
             "sequence": pl.Int64,
         },
     )
+    strided = [n for n in shaped if found[n].get("strides")]
+    if strided:
+        strides = [found[n]["strides"] for n in strided]
+        made.cold["op"] = pl.DataFrame(
+            {"event": strided, "strides": strides}, schema={"event": pl.UInt32, "strides": pl.String}
+        )
     made.events = made.events.with_columns(pl.col("start_ns") * US, pl.col("dur_ns") * US)
     return finish(made)
 

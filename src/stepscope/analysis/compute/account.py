@@ -13,6 +13,7 @@ from stepscope.analysis.account.account import Account
 from stepscope.analysis.compute.bound import least_time
 from stepscope.analysis.compute.chains import number_chains, sum_chains
 from stepscope.analysis.compute.classes import PRODUCTS, Class, classes
+from stepscope.analysis.compute.reordered import reordering_copies
 from stepscope.analysis.compute.repeated import repeated_kernels
 from stepscope.analysis.compute.time import computing_time
 from stepscope.analysis.compute.work import kernel_work
@@ -84,6 +85,9 @@ def _judged(
     )  # fmt: skip
     rows = rows.with_columns(pl.col("op").cast(pl.String), in_optimizer=_in_optimizer(trace, rows["event"]))
     rows = rows.with_columns(classes(rows).alias("class"))
+    rows = rows.with_columns(reordering_copies(trace, rows).alias("reorders"))
+    layout = pl.when("reorders").then(pl.lit("layout", dtype=Class)).otherwise("class")
+    rows = rows.with_columns(layout.alias("class"))
     rows = rows.hstack(kernel_work(trace, rows, op_calls))
     rows = rows.hstack(least_time(rows, known))
     return rows.with_columns(number_chains(rows).alias("chain"))

@@ -1,6 +1,7 @@
 """Chains: runs of kernels between matrix products that one fused kernel could replace, and what enters and leaves them.
 
-A chain is a run of elementwise, reducing and copying kernels on one stream within one step. Profiles do not identify the tensors that an op
+A chain is a run of elementwise, reducing and copying kernels on one stream within one step; a copy that changes a layout is one,
+too: a fused kernel writes its result in any order. Profiles do not identify the tensors that an op
 reads, they have only sizes: a tensor that an op reads is taken for one of the same size that the chain has made before and
 no op has read yet; else it enters. What no op reads leaves. At least (`bytes_least`), of each size one tensor enters, where
 the first op reads one, and one leaves, where the last op writes one: the others are taken for tensors that are read again.
@@ -26,8 +27,8 @@ CHAINS: Columns = {
 
 
 def number_chains(kernels: pl.DataFrame) -> pl.Series:
-    """For each kernel (track, step, start_ns, class, helps) the number of its chain, null where it is in none."""
-    fuses = pl.col("class").is_in(FUSIBLE) & ~pl.col("helps")
+    """For each kernel (track, step, start_ns, class, reorders, helps) the number of its chain, null where it is in none."""
+    fuses = (pl.col("class").is_in(FUSIBLE) | pl.col("reorders")) & ~pl.col("helps")
     rows = kernels.select("track", "step", "start_ns", fuses=fuses).with_row_index("row")
     ordered = rows.sort("track", "start_ns")
     elsewhere = pl.any_horizontal(
