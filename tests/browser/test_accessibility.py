@@ -11,6 +11,7 @@ import pytest
 
 from tests.browser.conftest import until
 from tests.browser.test_pages import PAGES
+from tests.sample import pairs
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = Path(os.environ.get("STEPSCOPE_AXE") or ROOT / "node_modules" / "axe-core" / "axe.min.js")
@@ -31,8 +32,7 @@ def violations(page: Any) -> list[Any]:
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: npm install")
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", [*PAGES, "runs", "trace"])
+@pytest.mark.parametrize(("name", "theme"), pairs([*PAGES, "runs", "trace"], ["light", "dark"]))
 def test_no_serious_violation(name: str, theme: str, page: Any, show: Callable[..., Any]) -> None:
     page.emulate_media(color_scheme=theme)
     try:
