@@ -1,4 +1,6 @@
-"""axe-core finds nothing serious on any page, in both themes; skipped where it is not installed (`npm install`)."""
+"""axe-core finds nothing serious on any page, each in one of the themes and in the soak in both; skipped where it is not installed
+(`npm install`).
+"""
 
 from __future__ import annotations
 
