@@ -31,9 +31,10 @@ def kind(run: Run) -> tuple[bool, str, bool]:
     return str(run.name).startswith("tensorflow"), ending, len(run.entries) > 1
 
 
-@pytest.mark.parametrize(
-    "run", of_each(RUNS, kind, name=lambda run: str(run.name)), ids=lambda run: str(run.name)
-)
+SAMPLED = of_each(RUNS, kind, name=lambda run: str(run.name))
+
+
+@pytest.mark.parametrize("run", SAMPLED, ids=lambda run: str(run.name))
 def test_the_same_tables_come_back(run: Run, tmp_path: Path) -> None:
     before = load_run(run)
     written = export.chrome(before, tmp_path / ("out" if len(before.traces) > 1 else "out.json.gz"))
