@@ -184,7 +184,7 @@ soak: $(VENV)/.dev fuzz-asan ## the property tests for much longer, damaged prof
 	$(PY) -m benchmarks.fuzz.pipeline --count $(FUZZ_CASES) --upto 10000
 	STEPSCOPE_SOAK=1 $(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS))
 	STEPSCOPE_SOAK=1 $(MAKE) capture
-	$(MAKE) web-tools && for seed in 1 2 3; do STEPSCOPE_SLOW_PAGE=$$seed STEPSCOPE_CHROMIUM=$(CHROMIUM) \
+	$(MAKE) web-tools && for seed in 1 2 3; do STEPSCOPE_SOAK=1 STEPSCOPE_SLOW_PAGE=$$seed STEPSCOPE_CHROMIUM=$(CHROMIUM) \
 	  $(PY) -m pytest $(wildcard $(BROWSER_TESTS)) || exit; done
 
 fuzz-asan: .venv-asan/.dev ## the compiled hot loops and readers under AddressSanitizer

@@ -19,7 +19,7 @@ settings.register_profile(
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
-    max_examples=int(os.environ.get("STEPSCOPE_EXAMPLES", 20)),
+    max_examples=int(os.environ.get("STEPSCOPE_EXAMPLES", 10)),
 )
 settings.register_profile("soak", settings.get_profile("test"), derandomize=False, max_examples=5_000)
 settings.load_profile("soak" if os.environ.get("STEPSCOPE_SOAK") else "test")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.recordings.archive import open_set
+from benchmarks.recordings.archive import open_recording
 
 _DIAGNOSIS, _HELD_OUT = "diagnosis", "diagnosis_heldout"
 # Real single-rank recordings whose steps are made of different things.
@@ -26,5 +26,4 @@ SOURCES = {
 
 def find_source(name: str) -> Path:
     """The recording of this name."""
-    folder, file = SOURCES[name]
-    return open_set(folder) / file
+    return open_recording(*SOURCES[name])

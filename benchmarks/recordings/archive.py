@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import lzma
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -32,6 +33,14 @@ class Member(msgspec.Struct, array_like=True):
     xspace: XSpace | None
 
 
+class _Named(msgspec.Struct, array_like=True):
+    """The same, its columns left as they are."""
+
+    name: str
+    json: msgspec.Raw
+    xspace: msgspec.Raw
+
+
 def pack(paths: Iterable[Path], target: Path) -> None:
     """Pack recordings into one file, and make sure that they come out again."""
     members = []
@@ -52,7 +61,7 @@ def pack(paths: Iterable[Path], target: Path) -> None:
 def unpack(archive: Path, folder: Path) -> None:
     """All recordings of the file, gzipped as profilers leave them."""
     for member in msgspec.msgpack.decode(lzma.decompress(archive.read_bytes()), type=list[Member]):
-        (folder / f"{member.name}.gz").write_bytes(gzip.compress(unpack_member(member), 1, mtime=0))
+        (folder / f"{member.name}.gz").write_bytes(_gzipped(member))
 
 
 def open_set(name: str) -> Path:
@@ -70,12 +79,36 @@ def open_set(name: str) -> Path:
     return folder
 
 
+def open_recording(name: str, file: str) -> Path:
+    """One recording of the set: unpacking all of them takes a hundred times as long."""
+    source = FIXTURES / name
+    if (source / file).exists():
+        return source / file
+    target = OPENED / f"{name}-{_digest(source)}-some" / file
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        packed = lzma.decompress((source / PACKED).read_bytes())
+        for raw in msgspec.msgpack.decode(packed, type=list[msgspec.Raw]):
+            if f"{msgspec.msgpack.decode(raw, type=_Named).name}.gz" == file:
+                draft = target.with_name(f"{file}.{os.getpid()}")
+                draft.write_bytes(_gzipped(msgspec.msgpack.decode(raw, type=Member)))
+                draft.replace(target)
+                break
+        else:
+            raise FileNotFoundError(f"{source / PACKED} has no {file}")
+    return target
+
+
 def unpack_member(member: Member) -> bytes:
     """The file."""
     if member.json is not None:
         return unpack_json(member.json)
     assert member.xspace is not None
     return unpack_xspace(member.xspace)
+
+
+def _gzipped(member: Member) -> bytes:
+    return gzip.compress(unpack_member(member), 1, mtime=0)
 
 
 def _pack_member(name: str, data: bytes) -> Member:

@@ -31,7 +31,7 @@ JOBS = {"imbalance": EXPERTS, "bubble": SHORT}
 # Of which a few steps cost enough to be found.
 SEEDS = {"slow-link": 3, "throttling": 2}
 # tests/reports/ranks/test_job.py asks the same of a report of a simpler job: here only the soak does.
-ALSO_ELSEWHERE = {"heavy-stage", "slow-device", "slow-node", "throttling"}
+ALSO_ELSEWHERE = {"healthy", "heavy-stage", "jitter", "slow-device", "slow-node", "throttling"}
 
 
 def case_of(kind: str) -> Case:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.recordings import archive
-from benchmarks.recordings.archive import PACKED, open_set, pack
+from benchmarks.recordings.archive import PACKED, open_recording, open_set, pack
 from benchmarks.recordings.columns import pack_numbers, pack_texts, unpack_numbers, unpack_texts
 from benchmarks.recordings.json_trace import pack_json, unpack_json
 from benchmarks.recordings.xspace import XSpace, pack_xspace, unpack_xspace
@@ -81,6 +81,24 @@ def test_a_set_is_opened_once_and_anew_when_it_changes(
     assert open_set("some") == first
     (folder / "results.json").write_text("[1]")
     assert open_set("some") != first
+
+
+def test_one_recording_of_a_set_is_opened_without_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "FIXTURES", tmp_path / "fixtures")
+    monkeypatch.setattr(archive, "OPENED", tmp_path / "opened")
+    folder = tmp_path / "fixtures" / "some"
+    folder.mkdir(parents=True)
+    other = folder / f"other.{JSON.name}"
+    other.write_bytes(JSON.read_bytes())
+    pack([JSON, other], folder / PACKED)
+    found = open_recording("some", JSON.name)
+    assert [path.name for path in found.parent.iterdir()] == [JSON.name]
+    assert found.read_bytes() == (open_set("some") / JSON.name).read_bytes()
+    assert open_recording("some", other.name) == other, "those that lie there as they are need no unpacking"
+    with pytest.raises(FileNotFoundError, match="has no third"):
+        open_recording("some", "third")
 
 
 def test_what_would_not_come_back_is_not_packed(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""axe-core finds nothing serious on any page, in both themes; skipped where it is not installed (`npm install`)."""
+"""axe-core finds nothing serious on any page, each in one of the themes and in the soak in both; skipped where it is not installed
+(`npm install`).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ import pytest
 
 from tests.browser.conftest import until
 from tests.browser.test_pages import PAGES
+from tests.sample import pairs
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = Path(os.environ.get("STEPSCOPE_AXE") or ROOT / "node_modules" / "axe-core" / "axe.min.js")
@@ -31,8 +34,7 @@ def violations(page: Any) -> list[Any]:
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: npm install")
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", [*PAGES, "runs", "trace"])
+@pytest.mark.parametrize(("name", "theme"), pairs([*PAGES, "runs", "trace"], ["light", "dark"]))
 def test_no_serious_violation(name: str, theme: str, page: Any, show: Callable[..., Any]) -> None:
     page.emulate_media(color_scheme=theme)
     try:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.running import PATIENCE_SECONDS, ROOT, environment, needs
+from tests.capture.running import PATIENCE_SECONDS, ROOT, environment, in_soak, needs
 
 PAGES = sorted((ROOT / "docs" / "capture").glob("*.md"))
 FRAMEWORKS = ("torch", "tensorflow", "jax", "keras", "lightning", "transformers", "tf_agents")
+# What these show, test_listen.py, test_run.py and test_integrations.py do with the same frameworks; other pages import those, too.
+TRIED_ELSEWHERE = ("listen", "run", "session")
 
 
 def blocks(page: Path) -> str:
@@ -29,7 +31,15 @@ def used(page: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=needs(*used(page)), id=page.stem) for page in PAGES if blocks(page)],
+    [
+        pytest.param(
+            page,
+            marks=[needs(*used(page)), *([in_soak] if page.stem in TRIED_ELSEWHERE else [])],
+            id=page.stem,
+        )
+        for page in PAGES
+        if blocks(page)
+    ],
 )
 def test_the_page_runs(page: Path, tmp_path: Path) -> None:
     script = tmp_path / "page.py"

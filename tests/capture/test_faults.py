@@ -22,7 +22,7 @@ from stepscope.ring_layout import ENDING as RING
 from tests.capture.running import SOAK, needs, run, sidecars, start, traces
 from tests.cli.inside import succeeds
 
-KILLS = 50 if SOAK else 10
+KILLS = 50 if SOAK else 6
 # With PyTorch each takes seconds: `make test` leaves the ends that differ only before the collector is asked to the host's.
 ENDS_WITHOUT_TORCH = () if SOAK else ("exited", "raised_between", "terminated_with_handler", "nested")
 TOGETHER = 32

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.recordings.archive import open_set
+from benchmarks.recordings.archive import open_recording
 from tests.builders.files import write_ops
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import FIXTURES
@@ -93,7 +93,7 @@ def test_baseline_by_option(budget: Path, tmp_path: Path) -> None:
 def test_several_recordings_as_a_baseline(budget: Path) -> None:
     """In the file, relative to it, or by the option: the noise is what they differ by."""
     first, second, third = (
-        open_set("diff") / f"small.none.{number}.pt.trace.json.gz" for number in (0, 1, 5)
+        open_recording("diff", f"small.none.{number}.pt.trace.json.gz") for number in (0, 1, 5)
     )
     (budget.parent / "main").symlink_to(first.parent)
     names = [f"main/{path.name}" for path in (first, second)]

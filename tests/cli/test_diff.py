@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from benchmarks.recordings.archive import open_set
+from benchmarks.recordings.archive import open_recording
 from stepscope.diffs.data.model import Diff
 from tests.builders.files import write_ops
 from tests.cli.inside import stepscope, succeeds
 from tests.cli.run import FIXTURES
 
 MENDED, SLOW = (FIXTURES / "diagnosis" / f"torch_item.{name}.pt.trace.json.gz" for name in ("mended", "slow"))
-SAME = [open_set("diff") / f"small.none.{number}.pt.trace.json.gz" for number in (0, 1)]
+SAME = [open_recording("diff", f"small.none.{number}.pt.trace.json.gz") for number in (0, 1)]
 
 
 @pytest.mark.usefixtures("sides_once")
@@ -60,7 +60,7 @@ def test_fail_on() -> None:
 
 @pytest.mark.usefixtures("sides_once")
 def test_several_recordings_of_a_side() -> None:
-    more = open_set("diff") / "small.none.5.pt.trace.json.gz"
+    more = open_recording("diff", "small.none.5.pt.trace.json.gz")
     text = succeeds("diff", *SAME, "--also-a", more, "-n", "1", "--color", "never")
     assert "12 steps in 2 recordings" in text.splitlines()[0]
     assert "what explains it" not in text

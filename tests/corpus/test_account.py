@@ -15,7 +15,7 @@ from stepscope.analysis.parts import IDLE_PARTS
 from stepscope.analysis.steps.find import Steps, find_steps
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
-from tests.corpus.recordings import trace_of
+from tests.corpus.recordings import some, trace_of
 
 CORPUS = Path(os.environ.get("STEPSCOPE_CORPUS", "/nonexistent"))
 FILES = sorted(
@@ -25,7 +25,7 @@ FILES = sorted(
     if not path.name.endswith(".trace.json.gz") or path.name.endswith(".pt.trace.json.gz")
 )
 pytestmark = [pytest.mark.corpus, pytest.mark.skipif(not FILES, reason="STEPSCOPE_CORPUS has no profiles")]
-each_file = pytest.mark.parametrize("name", FILES)
+each_file = pytest.mark.parametrize("name", some(FILES))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Profiles of the corpus (every one in the soak), exported as `stepscope export --to chrome` does and opened again: the same tables."""
+"""Profiles of the corpus (every one in the soak, otherwise one of each kind), exported as `stepscope export --to chrome` does and opened again: the same tables."""
 
 from __future__ import annotations
 
@@ -18,14 +18,23 @@ from stepscope.profiles.load import load, load_run
 from stepscope.trace.schema import TABLES
 from tests.cli.inside import stepscope
 from tests.formats.own_export.test_write import check_arguments, dropped_by_perfetto
-from tests.sample import spread
+from tests.sample import of_each
 
 CORPUS = os.environ.get("STEPSCOPE_CORPUS")
 pytestmark = [pytest.mark.corpus, pytest.mark.skipif(CORPUS is None, reason="STEPSCOPE_CORPUS is not set")]
 RUNS = scan(CORPUS).runs if CORPUS else []
 
 
-@pytest.mark.parametrize("run", spread(RUNS, 8), ids=lambda run: str(run.name))
+def kind(run: Run) -> tuple[bool, str, bool]:
+    """TensorFlow's or others', the ending of its files, one rank or several."""
+    ending = "".join(Path(run.entries[0].path).suffixes[-2:])
+    return str(run.name).startswith("tensorflow"), ending, len(run.entries) > 1
+
+
+SAMPLED = of_each(RUNS, kind, name=lambda run: str(run.name))
+
+
+@pytest.mark.parametrize("run", SAMPLED, ids=lambda run: str(run.name))
 def test_the_same_tables_come_back(run: Run, tmp_path: Path) -> None:
     before = load_run(run)
     written = export.chrome(before, tmp_path / ("out" if len(before.traces) > 1 else "out.json.gz"))

@@ -16,13 +16,13 @@ import pytest
 from stepscope.trace.trace import Trace
 from tests.builders.documents import told
 from tests.corpus.naive_json import Document, Event, decode
-from tests.corpus.recordings import trace_of
+from tests.corpus.recordings import some, trace_of
 
 CORPUS = Path(os.environ.get("STEPSCOPE_CORPUS", "/nonexistent"))
 FILES = sorted(str(path.relative_to(CORPUS)) for path in CORPUS.rglob("*.json.gz"))
 pytestmark = [pytest.mark.corpus, pytest.mark.skipif(not FILES, reason="STEPSCOPE_CORPUS has no trace JSON")]
 # Of the scope of the module, so that the tests of one file come one after the other.
-each_file = pytest.mark.parametrize("name", FILES, scope="module")
+each_file = pytest.mark.parametrize("name", some(FILES), scope="module")
 
 
 def ours(name: str) -> Trace:

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import stepscope
-from benchmarks.recordings.archive import open_set
+from benchmarks.recordings.archive import open_recording
 from stepscope.analysis.options import Options
 from stepscope.diffs.data.samples import Side
 from stepscope.diffs.side import read_side
@@ -18,9 +18,8 @@ SAME = {"busy": (0, 1, 3), "small": (0, 1, 5), "wide": (0, 1), "conv": (0, 5, 6)
 
 
 def path_of(name: str) -> Path:
-    """Of the set for diffs, or one of the jobs with a planted bottleneck that are in the tree: unpacking all of them takes long."""
-    folder = open_set("diff") if name.split(".")[0] in SAME else FIXTURES / "diagnosis"
-    return folder / f"{name}{SUFFIX}"
+    """Of the set for diffs, or one of the jobs with a planted bottleneck."""
+    return open_recording("diff" if name.split(".")[0] in SAME else "diagnosis", f"{name}{SUFFIX}")
 
 
 def side(path: Path, step: tuple[int, int] | None = None) -> Side:

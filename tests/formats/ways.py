@@ -33,7 +33,7 @@ _NATIVE = "stepscope.native."
 
 def examples(count: int) -> settings:
     """So many examples of a property, and many more in the soak."""
-    return settings(max_examples=100 * count if SOAKS else count)
+    return settings(max_examples=200 * count if SOAKS else count)
 
 
 class Way:

@@ -88,7 +88,7 @@ def test_a_packed_file_cut_at_any_byte(tmp_path_factory: pytest.TempPathFactory,
         assert problems["truncated"].startswith(f"The file ends at byte {length:,} ")
 
 
-@examples(20)
+@examples(10)
 @given(st.floats(0, 1), st.booleans())
 def test_a_real_profile_cut_anywhere(
     tmp_path_factory: pytest.TempPathFactory, share: float, pack: bool

@@ -47,7 +47,7 @@ def read_or_refused(path: Path) -> Trace | None:
         return None
 
 
-@examples(100)
+@examples(50)
 @given(st.integers(FIRST, LAST - 1), st.integers(1, 255))
 def test_one_byte_costs_at_most_the_event_that_it_is_in(
     tmp_path_factory: pytest.TempPathFactory, place: int, mask: int
@@ -83,7 +83,7 @@ def test_one_bit_of_every_bracket_and_quote(tmp_path: Path, byte: int, mask: int
         assert len(names) + counted >= len(BRACES.events), place
 
 
-@examples(20)
+@examples(10)
 @given(st.lists(flips, min_size=1, max_size=8))
 def test_many_bytes_never_fail(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]
@@ -99,7 +99,7 @@ def test_many_bytes_never_fail(
     with_each(tmp_path_factory.mktemp("flipped"), check)
 
 
-@examples(50)
+@examples(25)
 @given(st.lists(flips, min_size=1, max_size=4))
 def test_a_packed_file_with_flipped_bytes_is_never_silent(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]
@@ -112,7 +112,7 @@ def test_a_packed_file_with_flipped_bytes_is_never_silent(
         assert codes(trace)
 
 
-@examples(40)
+@examples(20)
 @given(st.lists(flips, min_size=1, max_size=20), st.booleans())
 def test_a_real_profile_with_flipped_bytes_never_fails(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], pack: bool
@@ -123,7 +123,7 @@ def test_a_real_profile_with_flipped_bytes_never_fails(
     read_or_refused(path)
 
 
-@examples(30)
+@examples(15)
 @given(st.binary(max_size=200), st.integers(0, len(SOME.data)), st.integers(0, 100))
 def test_bytes_that_were_put_in_or_taken_out(
     tmp_path_factory: pytest.TempPathFactory, extra: bytes, place: int, lost: int
@@ -135,7 +135,7 @@ def test_bytes_that_were_put_in_or_taken_out(
         assert set(SOME.complete(place)) <= set(trace.events["name"])
 
 
-@examples(30)
+@examples(15)
 @given(st.binary(max_size=300))
 def test_any_bytes_behind_a_bracket(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
     path = tmp_path_factory.mktemp("noise") / "x.json"

@@ -118,7 +118,7 @@ def assert_same(one: Trace, other: Trace, name: str) -> None:
         assert one.arguments(event) == other.arguments(event), name
 
 
-@examples(60)
+@examples(30)
 @given(headers, st.lists(events(), max_size=8))
 def test_all_ways_read_the_same(
     tmp_path_factory: pytest.TempPathFactory, header: dict[str, Any], found: list[dict[str, Any]]
@@ -141,7 +141,7 @@ def test_all_ways_read_the_same(
     assert len({type(trace) for trace in traces}) == 1, traces
 
 
-@examples(30)
+@examples(15)
 @given(st.lists(events(), min_size=1, max_size=8))
 def test_every_event_is_kept_or_counted(
     tmp_path_factory: pytest.TempPathFactory, found: list[dict[str, Any]]

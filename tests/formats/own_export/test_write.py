@@ -199,7 +199,7 @@ def test_any_name(tmp_path_factory: pytest.TempPathFactory, name: str, category:
     check_same(before, read(Source(str(exported(before, tmp_path_factory.getbasetemp())))))
 
 
-@examples(30)
+@examples(15)
 @given(headers, st.lists(events(), min_size=1, max_size=8))
 def test_whatever_was_read_comes_back(
     tmp_path_factory: pytest.TempPathFactory, header: dict[str, Any], found: list[dict[str, Any]]
