@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import pytest
 
-from stepscope.lazy import dataclass
+from stepscope.lazy import dataclass, pattern
 
 T = TypeVar("T")
 
@@ -232,6 +233,19 @@ def test_repr_of_what_holds_itself() -> None:
     held = Holder([0])
     held.value.append(held)  # type: ignore[arg-type]
     assert repr(held) == "Holder(value=[0, ...])"
+
+
+def test_pattern_is_compiled_when_used() -> None:
+    wrong = pattern("(")
+    with pytest.raises(re.error):
+        wrong.search("a")
+    found = pattern(r"(a+)b", re.IGNORECASE)
+    for _ in range(2):
+        match = found.search("xAAb")
+        assert match is not None
+        assert match[1] == "AA"
+    assert (found.sub("-", "abab"), found.pattern, found.fullmatch("ba")) == ("--", r"(a+)b", None)
+    assert pattern(rb"\d+").findall(b"1 23") == [b"1", b"23"]
 
 
 def test_slots_are_made_at_once() -> None:

@@ -1,17 +1,19 @@
-"""Dataclasses that are finished when first used, and with one method to compile.
+"""Dataclasses and patterns that are finished when first used, and with little to compile.
 
 `dataclasses` compiles six methods for each class, about a millisecond: a report imports some two hundred classes, and needs
 a quarter of them. Of those, only `__init__` is worth compiling: the others are called too rarely, or are as fast as closures.
+Most patterns are for names of libraries that a profile does not mention.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from operator import attrgetter
 from reprlib import recursive_repr
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, AnyStr
 
 _FIELDS = "__dataclass_fields__"
 _finishing = RLock()  # of any class: finishing one may finish its bases
@@ -199,3 +201,21 @@ def _refusals(cls: Any, names: set[str]) -> tuple[Callable[..., None], Callable[
         super(cls, self).__delattr__(name)
 
     return __setattr__, __delattr__
+
+
+class _Pattern:
+    """In place of a pattern that has not been compiled, and then with its methods."""
+
+    def __init__(self, text: str | bytes, flags: int) -> None:
+        self._wanted: Any = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(re.compile(*self._wanted), name)
+        setattr(self, name, found)  # the next time it is not asked for here
+        return found
+
+
+def pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """As `re.compile`, but compiled when it is first used; for `search` and all other methods, not for functions of `re`."""
+    made: Any = _Pattern(text, flags)
+    return made  # type: ignore[no-any-return]
