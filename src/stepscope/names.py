@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import re
 
+from stepscope.lazy import pattern
 from stepscope.registers.policy.tables import LONGEST_KERNEL_NAME
 
 # PyTorch writes `train.py(12): step`, JAX `$train.py:12 step` or `$numpy asarray`.
-_FRAME = re.compile(r"^([^()\n]{1,4096})\((\d{1,9})\): (.+)$")
-_JAX_FRAME = re.compile(r"^\$([^\s:]+):(\d{1,9}) (.+)$")
-_JAX_BUILTIN = re.compile(r"^\$(\S+) (.+)$")
-_BUILTIN = re.compile(
+_FRAME = pattern(r"^([^()\n]{1,4096})\((\d{1,9})\): (.+)$")
+_JAX_FRAME = pattern(r"^\$([^\s:]+):(\d{1,9}) (.+)$")
+_JAX_BUILTIN = pattern(r"^\$(\S+) (.+)$")
+_BUILTIN = pattern(
     r"^<built-in (?:function (\S+)|method (\S*) of (\S+) object(?: at 0x[0-9a-fA-F]+)?)>$"
     r"|^<method '(\w+)' of '(\S+)' objects>$"
 )
-_LOADER = re.compile(r"^enumerate\(DataLoader\)#(\w+)\.__next__$")
-_NO_OWNERS = re.compile(r"^(type|module|PyCapsule|pybind11_\S*)$")
-_LAMBDA = re.compile(
+_LOADER = pattern(r"^enumerate\(DataLoader\)#(\w+)\.__next__$")
+_NO_OWNERS = pattern(r"^(type|module|PyCapsule|pybind11_\S*)$")
+_LAMBDA = pattern(
     r"(::)?\{lambda\([^)]*\)#\d+\}(::operator\(\)\([^)]*\))?( const)?|::operator\(\)\([^)]*\)( const)?"
 )
-_C_FUNCTION = re.compile(r"^\w+\([^()]*[*&][^()]*\)$")  # whose parameters are pointers: `f(ncclWork*)`
-_NAMESPACE = re.compile(r"\(anonymous namespace\)::|\b[a-z_]\w*::(?=[\w({~])")
+_C_FUNCTION = pattern(r"^\w+\([^()]*[*&][^()]*\)$")  # whose parameters are pointers: `f(ncclWork*)`
+_NAMESPACE = pattern(r"\(anonymous namespace\)::|\b[a-z_]\w*::(?=[\w({~])")
 # Entry points of kernel libraries that say nothing of what they run.
 _ENTRIES = ("Kernel", "Kernel2", "kentry", "kernel_entry", "device_kernel")
 _PATH_LENGTH = 40

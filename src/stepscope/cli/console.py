@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 import time
-import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -79,10 +78,12 @@ class Talk:
     @contextmanager
     def progress(self, what: str) -> Iterator[Callable[[int, int], None]]:
         """Yields a function to call with the bytes done and in all; a bar appears if it takes long."""
-        bar = _Bar(self.err, what)
-        silent = self.quiet or not sys.stderr.isatty()
+        if self.quiet or not sys.stderr.isatty():
+            yield _nothing
+            return
+        bar = _Bar(self, what)
         try:
-            yield _nothing if silent else bar.update
+            yield bar.update
         finally:
             bar.close()
 
@@ -92,7 +93,7 @@ class Talk:
         if self.quiet or not sys.stderr.isatty():
             yield
             return
-        line = _WorkLine(self.err, what)
+        line = _WorkLine(self, what)
         try:
             yield
         finally:
@@ -132,8 +133,8 @@ def _console(stderr: bool, color: Color) -> Console:
 class _Bar:
     """A progress bar on stderr that first appears when the work has taken a while."""
 
-    def __init__(self, console: Console, what: str) -> None:
-        self.console = console
+    def __init__(self, talk: Talk, what: str) -> None:
+        self.talk = talk
         self.what = what
         self.started = time.monotonic()
         self.shown: Progress | None = None
@@ -141,7 +142,7 @@ class _Bar:
     def update(self, done: int, total: int) -> None:
         """Show the bytes done and the total."""
         if self.shown is None and time.monotonic() - self.started > SHOW_PROGRESS_AFTER_S:
-            self.shown = _progress(self.console)
+            self.shown = _progress(self.talk.err)
             self.shown.add_task(self.what, total=total or None)
             self.shown.start()
         if self.shown is not None:
@@ -156,8 +157,8 @@ class _Bar:
 class _WorkLine:
     """A line with a spinner and the time so far, which a timer shows: the work itself reports nothing."""
 
-    def __init__(self, console: Console, what: str) -> None:
-        self.console = console
+    def __init__(self, talk: Talk, what: str) -> None:
+        self.talk = talk
         self.what = what
         self.shown: Progress | None = None
         self.is_over = False
@@ -176,7 +177,7 @@ class _WorkLine:
         )
         with self.lock:
             if not self.is_over:
-                self.shown = progress.Progress(*columns, console=self.console, transient=True)
+                self.shown = progress.Progress(*columns, console=self.talk.err, transient=True)
                 self.shown.add_task(self.what, total=None)
                 self.shown.start()
 
@@ -267,6 +268,8 @@ def _words_for(error: BaseException) -> tuple[str, str]:
 
 def _trace_if(talk: Talk) -> None:
     if talk.verbose:
+        import traceback
+
         talk.err.print(safe_lines(traceback.format_exc()))
 
 

@@ -185,6 +185,7 @@ def _import_analysis() -> None:
     from stepscope.analysis.findings.registry import built_in_rules
 
     built_in_rules()
+    import rich.console  # noqa: F401
 
 
 def _by_processes(talk: Talk, path: list[str], **wanted: Any) -> Report | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from typing import TYPE_CHECKING
 
 from stepscope.formats.source import Source
@@ -41,6 +39,8 @@ def suggest_export(name: str, path: str) -> str | None:
     """The command that makes a readable file of a report, where there is one."""
     if not name.lower().endswith((".nsys-rep", ".qdrep")):
         return None
+    import shlex
+
     target = f"{path.rsplit('.', 1)[0]}.sqlite"
     command = ["nsys", "export", "--type", "sqlite", "--output", target, path]
     return f"Export it: {shlex.join(command)}"
@@ -82,6 +82,8 @@ def describe_bytes(head: bytes) -> str:
 
 
 def _is_json(text: bytes) -> bool:
+    import json
+
     try:
         json.loads(text)
     except (ValueError, RecursionError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from html import escape
 
 import polars as pl
 
@@ -72,6 +71,8 @@ def as_text(summary: Summary) -> str:
 
 def as_html(summary: Summary) -> str:
     """A small table. Everything in it comes from files, so everything is escaped."""
+    from html import escape
+
     rows = [
         ("framework", summary.framework()),
         ("devices", summary.devices()),

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.host.causes import host_causes
@@ -32,14 +32,15 @@ from stepscope.reports.examined import (
 from stepscope.reports.model.job import Job
 from stepscope.reports.model.report import Problem, Steps
 from stepscope.reports.problems import problems_of, reported
-from stepscope.reports.ranks.job_findings import with_job
-from stepscope.reports.ranks.job_speedups import with_job_speedups
-from stepscope.reports.ranks.straggler_finding import with_straggler, with_waits
 from stepscope.reports.report import Report
 from stepscope.reports.sections import SECTIONS, collectives, hang, steps
 from stepscope.reports.sections.section import Section
 from stepscope.reports.wording.sentence import write_sentence
 from stepscope.trace.problems import problem
+
+if TYPE_CHECKING:
+    from stepscope.analysis.findings.finding import Finding
+    from stepscope.ranks.job.model import JobModel
 
 RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of problems
 AT_ONCE = 4
@@ -188,15 +189,9 @@ def put_together(
         for joined in failures.caught(section, None, section.joined, found.get(section.name, []), options):
             fields.update(joined)
     _check_steps(options, fields.get("steps"))
+    model = fields.pop("job_model", None)
     if "findings" in fields and "collectives" in fields and "steps" in fields:
-        told, step_ns = fields["collectives"], _step_ns(fields["steps"], fields.get("job"))
-        by_rank = {each.rank: each.found for each in found.get("findings", ())}
-        model = fields.pop("job_model", None)
-        fields["findings"] = with_job_speedups(fields["findings"], by_rank, model)
-        with_waits(fields["findings"], told)
-        fields["findings"] = with_straggler(fields["findings"], told.straggler, step_ns)
-        fields["findings"] = with_job(fields["findings"], fields.get("job"), step_ns)
-    fields.pop("job_model", None)
+        _judge_job(fields, {each.rank: each.found for each in found.get("findings", ())}, model)
     traces = {number: profile.trace(number) for number in ranks}
     failed = [*failures.problems(len(profile.ranks)), *fields.pop("rank_problems", ())]
     told = problems_of(profile, ranks, fields.pop("problems", ()), failed)
@@ -204,6 +199,21 @@ def put_together(
     has_account = "findings" in fields and "breakdown" in fields
     made.sentence = write_sentence(made) if has_account else made.hang.sentence
     return made
+
+
+def _judge_job(
+    fields: dict[str, Any], by_rank: Mapping[int, Sequence[Finding]], model: JobModel | None
+) -> None:
+    """The findings of the ranks become those of the job."""
+    from stepscope.reports.ranks.job_findings import with_job
+    from stepscope.reports.ranks.job_speedups import with_job_speedups
+    from stepscope.reports.ranks.straggler_finding import with_straggler, with_waits
+
+    told, step_ns = fields["collectives"], _step_ns(fields["steps"], fields.get("job"))
+    findings = with_job_speedups(fields["findings"], by_rank, model)
+    with_waits(findings, told)
+    findings = with_straggler(findings, told.straggler, step_ns)
+    fields["findings"] = with_job(findings, fields.get("job"), step_ns)
 
 
 def _step_ns(found: Steps, job: Job | None) -> int | None:

@@ -8,7 +8,6 @@ execution, inside their ops, on any thread, and launch nothing: the n-th of them
 from __future__ import annotations
 
 import json
-import re
 from collections import ChainMap
 from collections.abc import Iterator, MutableMapping
 from difflib import SequenceMatcher
@@ -16,7 +15,7 @@ from typing import cast
 
 import polars as pl
 
-from stepscope.lazy import dataclass
+from stepscope.lazy import dataclass, pattern
 from stepscope.registers.policy.graphs import GRAPH_ALIKE, GRAPH_LONGEST
 from stepscope.trace.columns import repeated
 from stepscope.trace.judged_texts import contains
@@ -30,8 +29,8 @@ _LAUNCH = r"^(cuda|cu|hip)GraphLaunch"
 _BEGINS = r"^(cuda|cu|hip)StreamBeginCapture"
 _ENDS = r"^(cuda|cu|hip)StreamEndCapture"
 _RECORDS = r"^(cuda|cu|hip)(\w*LaunchKernel|LaunchCooperativeKernel|Memcpy\w*Async|Memset\w*Async)"
-_KERNEL = re.compile(r'"kernel":\s*("(?:[^"\\]|\\.)*")')
-_ANNOTATION = re.compile(r'"(?:str|annotation)":\s*("(?:[^"\\]|\\.)+")')
+_KERNEL = pattern(r'"kernel":\s*("(?:[^"\\]|\\.)*")')
+_ANNOTATION = pattern(r'"(?:str|annotation)":\s*("(?:[^"\\]|\\.)+")')
 NODES: Columns = {"launch": pl.UInt32, "event": pl.UInt32, "place": pl.UInt32}
 _NAMED: Columns = {"event": pl.UInt32, "shapes": Text, "dtypes": Text, "scope": Text, "external_id": pl.Int64}
 

@@ -29,7 +29,7 @@ def query_of(asked_for: dict[str, Any]) -> str:
 def test_the_pivot_has_names_categories_and_modules(show: Show, site: Site) -> None:
     page, range_ = selected(show, site, "kineto_gpu")
     heads = page.locator(".tl-range th").all_inner_texts()
-    assert {"count", "total", "self", "per step", "of the range"} <= set(heads)
+    assert {"count", "total", "self", "per step", "of the tracks' time"} <= set(heads)
     for by in ("category", "module"):
         wanted = asked(site, "kineto_gpu", f"timeline/pivot?by={by}&{query_of(range_)}")["names"]
         page.get_by_role("button", name=f"by {by}").click()

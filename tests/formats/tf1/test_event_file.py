@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from stepscope.errors import StepscopeError, UnreadableFile
 from stepscope.formats.source import Source
 from stepscope.formats.tf1 import FORMAT, event_file
-from stepscope.formats.tf1.event_file import matches
+from stepscope.formats.tf1.detect import matches
 from stepscope.trace.finish import finish
 from stepscope.trace.trace import Trace
 from tests.builders.protobuf import message, varint

@@ -35,10 +35,12 @@ test("of many devices the least and the most busy are named", () => {
   assert.equal(busyWords(devices), "4 devices, from 10.0 % busy (GPU 0 of rank 1) to 90.0 % (GPU 0 of rank 2)");
 });
 
-test("a row has its time per step and its share of the range", () => {
-  const [row] = pivotRows([name(4, 100)], 2.5, 400);
+test("a row has its time per step and its share of the time of all tracks", () => {
+  const [row] = pivotRows([name(4, 100)], 2.5, 400, 1);
   assert.deepEqual([row.step_ns, row.share], [40, 0.25]);
-  assert.equal(pivotRows([name(4, 100)], null, 400)[0].step_ns, null);
+  assert.equal(pivotRows([name(4, 600)], 2.5, 400, 3)[0].share, 0.5);
+  assert.equal(pivotRows([name(4, 100)], null, 400, 0)[0].share, 0.25);
+  assert.equal(pivotRows([name(4, 100)], null, 400, 1)[0].step_ns, null);
 });
 
 test("the query for a range is one for all ranks", () => {

@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from stepscope.analysis.kernels.measured_peaks import MeasuredDevice, measured
-from stepscope.lazy import dataclass
+from stepscope.lazy import dataclass, pattern
 from stepscope.registers.calibration.caches import CACHES, PCIE_GB_PER_S
 from stepscope.registers.calibration.devices import DEVICES, GIB, GIGA, MIB, TERA, DeviceEntry
 
@@ -84,8 +84,8 @@ def listed_peaks(device: dict[str, Any]) -> Peaks | None:
     """The peaks of the data sheet, by the name and, where one name has two, the memory of the device; or the file's own."""
     name = str(device.get("name") or device.get("gpu_device_name") or "")
     gib = (device.get("totalGlobalMem") or device.get("memory_size") or 0) / GIB
-    for pattern, least_gib, found in _TABLE:
-        if pattern.search(name) and gib >= least_gib:
+    for named, least_gib, found in _TABLE:
+        if named.search(name) and gib >= least_gib:
             return found
     return _as_recorded(name, device)
 
@@ -114,6 +114,4 @@ def _listed(entry: DeviceEntry) -> Peaks:
     )
 
 
-_TABLE = tuple(
-    (re.compile(entry.pattern, re.IGNORECASE), entry.least_gib, _listed(entry)) for entry in DEVICES
-)
+_TABLE = tuple((pattern(entry.pattern, re.IGNORECASE), entry.least_gib, _listed(entry)) for entry in DEVICES)

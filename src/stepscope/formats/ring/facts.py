@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import socket
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -123,7 +122,9 @@ def durations(ends: dict[int, int], numbers: range, begins: int | None) -> dict[
 
 def is_running(ring: RingBytes, facts: Facts) -> bool:
     """Whether the process is still there, as far as this machine knows."""
-    if facts.start_ticks is None or facts.host != re.sub(r"[^A-Za-z0-9.-]+", "-", socket.gethostname()):
+    from socket import gethostname
+
+    if facts.start_ticks is None or facts.host != re.sub(r"[^A-Za-z0-9.-]+", "-", gethostname()):
         return False
     try:
         stat = Path(f"/proc/{ring.pid}/stat").read_bytes().rpartition(b")")[2].split()

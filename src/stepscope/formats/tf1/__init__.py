@@ -15,7 +15,7 @@ EVENT_FILES = "tfevents."  # in the names that TensorBoard's writers give
 
 
 def _matches(head: bytes, name: str) -> bool:
-    from stepscope.formats.tf1.event_file import matches
+    from stepscope.formats.tf1.detect import matches
 
     return matches(head, name)
 

@@ -14,15 +14,13 @@ from stepscope.formats.reader import Progress
 from stepscope.formats.source import Source
 from stepscope.formats.tf1 import FORMAT
 from stepscope.formats.tf1.draft import run_draft
-from stepscope.formats.tf1.records import HEADER_BYTES, Records, starts_record
+from stepscope.formats.tf1.records import Records
 from stepscope.formats.tf1.run_metadata import devices
 from stepscope.formats.tf1.runs import Run
 from stepscope.trace.draft import Draft
 from stepscope.trace.problems import Problem, Problems, problem
 from stepscope.trace.trace import TraceInfo
 
-_WALL_TIME = 0x09  # the first byte of every event: its time, as a double
-_FILE_VERSION = b"brain.Event:"
 _CONTENTS = {4: "graph", 5: "summary", 6: "log message", 7: "session log", 9: "meta graph"}
 _PLURALS = {"summary": "summaries"}
 _HOST = re.compile(r"tfevents\.\d+\.(.+?)(?:\.\d+\.\d+\.v2)?$")
@@ -45,15 +43,6 @@ class _Events:
     count: int = 0
     contents: Counter[str] = field(default_factory=Counter)
     versions: dict[str, Any] = field(default_factory=dict)
-
-
-def matches(head: bytes, name: str) -> bool:
-    """By the checksum of the first length and the start of an event; of a stub too short for that, by its name."""
-    if len(head) <= HEADER_BYTES:
-        return bool(head) and ".tfevents." in name
-    if _FILE_VERSION in head[HEADER_BYTES:64]:
-        return True
-    return head[HEADER_BYTES] == _WALL_TIME and starts_record(memoryview(head), 0)
 
 
 def read(source: Source, progress: Progress) -> Draft:

@@ -6,27 +6,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from stepscope.formats.tf1.detect import HEADER_BYTES, masked, starts_record
 from stepscope.native.crc32c import crc32c
 from stepscope.trace.problems import Problem, Problems, problem
 
-HEADER_BYTES = 12
 FOOTER_BYTES = 4
 CHECKED_BYTES = 1 << 26
 
 # A length below 4 GiB, its checksum, and the first byte of a TensorBoard event (its time comes first).
 _EVENT_AHEAD = re.compile(rb"(?=....\0\0\0\0....\x09)", re.DOTALL)
 _HEADERS_TRIED = 10_000
-
-
-def masked(checksum: int) -> int:
-    """The checksum as it is stored: turned and shifted, so that data holding checksums can be checked too."""
-    return (((checksum >> 15) | (checksum << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def starts_record(content: memoryview, at: int) -> bool:
-    """Whether a length with its right checksum is there."""
-    header = content[at : at + HEADER_BYTES]
-    return len(header) == HEADER_BYTES and masked(crc32c(header[:8])) == int.from_bytes(header[8:], "little")
 
 
 @dataclass(frozen=True)

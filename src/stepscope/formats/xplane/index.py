@@ -12,6 +12,7 @@ import polars as pl
 from stepscope.lazy import dataclass
 from stepscope.native.protobuf import wire
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import kept
 
 CHUNK_BYTES = 1 << 20
 _BYTES = wire.BYTES
@@ -165,8 +166,10 @@ class _Splitter:
         form = fields["field"].replace_strict(numbers, forms, return_dtype=pl.Int16)
         plain = fields["form"].cast(pl.Int16)
         fits = (plain == form) | (plain == form + wire.CUT)
-        once = fields.filter(fits, pl.col("field").is_in(known.once)).select("message", "field")
-        self.damage.unknown_fields += len(fields) - int(fits.sum()) + len(once) - once.n_unique()
+        self.damage.unknown_fields += len(fields) - int(fits.sum())
+        for number in known.once:
+            messages = fields["message"].filter(fits & (fields["field"] == number))
+            self.damage.unknown_fields += len(messages) - messages.n_unique()
 
     def _note(self, cut: int, lost: int, lost_bytes: int, lost_at: int) -> None:
         damage = self.damage
@@ -192,13 +195,16 @@ def _frame(kinds: Iterable[tuple[str, str, Any]], columns: list[array[int]], cou
 
 def _messages(fields: pl.DataFrame, number: int) -> pl.DataFrame:
     """The spans of this field's messages, those included that are cut."""
-    wanted = (pl.col("field") == number) & pl.col("form").is_in([_BYTES, _CUT_BYTES])
-    return fields.filter(wanted).select("message", "first", "last")
+    forms = fields["form"]
+    return _spans(fields, (fields["field"] == number) & ((forms == _BYTES) | (forms == _CUT_BYTES)))
 
 
 def _complete(fields: pl.DataFrame, number: int) -> pl.DataFrame:
-    wanted = (pl.col("field") == number) & (pl.col("form") == _BYTES)
-    return fields.filter(wanted).select("message", "first", "last")
+    return _spans(fields, (fields["field"] == number) & (fields["form"] == _BYTES))
+
+
+def _spans(fields: pl.DataFrame, wanted: pl.Series) -> pl.DataFrame:
+    return kept(fields[["message", "first", "last"]], wanted)
 
 
 def _texts(data: Any, spans: pl.DataFrame, count: int) -> list[str | None]:
@@ -211,8 +217,8 @@ def _texts(data: Any, spans: pl.DataFrame, count: int) -> list[str | None]:
 
 def _numbers(fields: pl.DataFrame, number: int, count: int) -> pl.Series:
     """The value of this field of each message, 0 where it is missing; where it repeats, the last one counts."""
-    found = fields.filter((pl.col("field") == number) & (pl.col("form") == wire.VARINT))
-    return _spread(found["message"], found["first"], count, 0)
+    wanted = (fields["field"] == number) & (fields["form"] == wire.VARINT)
+    return _spread(fields["message"].filter(wanted), fields["first"].filter(wanted), count, 0)
 
 
 def _spread(messages: pl.Series, values: pl.Series, count: int, missing: int) -> pl.Series:

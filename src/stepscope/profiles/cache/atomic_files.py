@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,6 +60,8 @@ def cannot_write(path: Path, error: OSError) -> StepscopeError:
 @contextmanager
 def _aside(path: Path) -> Iterator[tuple[IO[bytes], Path]]:
     """A file beside the wanted one, gone afterwards unless it was renamed."""
+    import tempfile
+
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     temporary = Path(name)
     try:

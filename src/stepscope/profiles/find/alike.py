@@ -11,7 +11,7 @@ from collections import defaultdict
 from functools import lru_cache
 
 from stepscope.formats.source import Source
-from stepscope.lazy import dataclass
+from stepscope.lazy import dataclass, pattern
 from stepscope.profiles.find.file_names import natural
 from stepscope.profiles.find.inside import Inside, last_event_ns, look_inside
 from stepscope.profiles.find.joined import FILES_ASKED, is_settled
@@ -24,11 +24,11 @@ FEWEST_OPS = 10
 MOST_SEARCHED = 256 << 20
 # Before this a time is no time of day but a clock that began with the machine.
 _CALENDAR_NS = 10**17
-_WRITTEN = re.compile(r"\.\d{16,19}\.pt\.trace\.json(\.gz)?$")
-_OP = re.compile(rb'\{[^{}]{0,2000}?"cat"\s*:\s*"cpu_op"[^{}]{0,2000}')
-_NAME = re.compile(rb'"name"\s*:\s*"((?:[^"\\]|\\.){1,400})"')
-_PROCESS = re.compile(rb'"pid"\s*:\s*"?(\d{1,10})')
-_EXCHANGE = re.compile(rb"nccl|rccl|c10d::|gloo:|all_?reduce|DistributedDataParallel", re.IGNORECASE)
+_WRITTEN = pattern(r"\.\d{16,19}\.pt\.trace\.json(\.gz)?$")
+_OP = pattern(rb'\{[^{}]{0,2000}?"cat"\s*:\s*"cpu_op"[^{}]{0,2000}')
+_NAME = pattern(rb'"name"\s*:\s*"((?:[^"\\]|\\.){1,400})"')
+_PROCESS = pattern(rb'"pid"\s*:\s*"?(\d{1,10})')
+_EXCHANGE = pattern(rb"nccl|rccl|c10d::|gloo:|all_?reduce|DistributedDataParallel", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

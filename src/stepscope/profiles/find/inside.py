@@ -8,21 +8,20 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from statistics import median
 
 from stepscope.formats.source import Source
-from stepscope.lazy import dataclass
+from stepscope.lazy import dataclass, pattern
 from stepscope.profiles.find.runs import RING, Entry
 from stepscope.profiles.find.skipped import HEAD_BYTES
 
 # A packed file has to be unpacked to its end for its last events.
 LARGEST_UNPACKED = 256 << 20
-_DISTRIBUTED = re.compile(rb'"distributedInfo"\s*:\s*\{(.{0,4096})', re.DOTALL)
-_RANK = re.compile(rb'"rank"\s*:\s*"?(\d{1,6})\b')
-_WORLD = re.compile(rb'"world_size"\s*:\s*"?(\d{1,6})\b')
-_BACKEND = re.compile(rb'"backend"\s*:\s*"([^"]{1,40})"')
-_BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*"?(\d{1,19})\b')
-_TIME = re.compile(rb'"ts"\s*:\s*"?(\d{1,16}(?:\.\d{1,9})?)')
+_DISTRIBUTED = pattern(rb'"distributedInfo"\s*:\s*\{(.{0,4096})', re.DOTALL)
+_RANK = pattern(rb'"rank"\s*:\s*"?(\d{1,6})\b')
+_WORLD = pattern(rb'"world_size"\s*:\s*"?(\d{1,6})\b')
+_BACKEND = pattern(rb'"backend"\s*:\s*"([^"]{1,40})"')
+_BASE = pattern(rb'"baseTimeNanoseconds"\s*:\s*"?(\d{1,19})\b')
+_TIME = pattern(rb'"ts"\s*:\s*"?(\d{1,16}(?:\.\d{1,9})?)')
 _NO_HEADER = ("xplane", "tf_events", RING)
 
 
@@ -91,6 +90,8 @@ def _read(source: Source) -> Inside | None:
     spread = _DISTRIBUTED.search(about)
     text = spread[1] if spread else b""
     base = _number(_BASE, head) or _number(_BASE, about) or 0
+    from statistics import median
+
     times = _times(head)
     backend = _BACKEND.search(text)
     return Inside(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from pathlib import Path
@@ -105,7 +104,9 @@ def missing(location: Location) -> StepscopeError:
         is_file = location.filesystem is None and Path(parent).is_file()
         why = f"{parent} is a file." if is_file else f"The folder {parent} does not exist either."
         return NothingFound(no_such_path(path), fix=why)
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, names, n=3, cutoff=0.6)
     fix = (
         "Did you mean " + " or ".join(f"{parent}/{found}" if parent else found for found in close) + "?"
         if close

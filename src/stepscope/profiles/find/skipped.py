@@ -9,7 +9,7 @@ from typing import IO
 from stepscope.formats.not_a_profile import describe_bytes
 from stepscope.formats.reader import Format
 from stepscope.formats.registry import find_formats
-from stepscope.lazy import dataclass
+from stepscope.lazy import dataclass, pattern
 
 EXECUTION_TRACE = "an execution trace (operators and tensors, no times): it only completes the profile of the same process in its folder"
 FROM_XPLANE = "made by XProf or TensorBoard from the xplane.pb"
@@ -29,40 +29,40 @@ LOOK_INSIDE = Verdict()
 # Whatever else the name says.
 _NEVER = (
     (
-        re.compile(r"^\.profile-empty$|\.profile-empty$"),
+        pattern(r"^\.profile-empty$|\.profile-empty$"),
         "an empty marker that TensorFlow leaves beside its profiles",
     ),
-    (re.compile(r"^\."), "a hidden file"),
+    (pattern(r"^\."), "a hidden file"),
     (
-        re.compile(r"\.tmp(\.gz)?$|\.part$|\.partial$"),
+        pattern(r"\.tmp(\.gz)?$|\.part$|\.partial$"),
         "left by a writer that died before it could rename the file",
     ),
-    (re.compile(r"\.sstable$|^cache_version\.txt$|^all_hosts\."), FROM_XPLANE),
+    (pattern(r"\.sstable$|^cache_version\.txt$|^all_hosts\."), FROM_XPLANE),
     (
-        re.compile(
+        pattern(
             r"\.(op_stats|hlo_proto|overview_page|input_pipeline|tensorflow_stats|framework_op_stats|kernel_stats"
             r"|memory_profile|memory_viewer|op_profile|pod_viewer|pod_stats|trace_viewer|tf_data_stats|roofline_model"
             r"|hlo_stats|inference_profile|dcn_collective_stats|smart_suggestion)(_v\d+)?(\.[a-z0-9_]+)*$"
         ),
         FROM_XPLANE,
     ),
-    (re.compile(r"\.et$|^execution_trace.*\.json(\.gz)?$|_et\.json(\.gz)?$"), EXECUTION_TRACE),
+    (pattern(r"\.et$|^execution_trace.*\.json(\.gz)?$|_et\.json(\.gz)?$"), EXECUTION_TRACE),
 )
 # Unless a format, which may come from a plug-in, has this suffix.
 _OTHERS = (
-    (re.compile(r"\.(nsys-rep|qdrep)$"), NSYS_REPORT),
-    (re.compile(r"\.qdstrm$"), "a raw recording of Nsight Systems: open it there first, then export it"),
-    (re.compile(r"\.ncu-rep$"), "a report of Nsight Compute, which is not read"),
+    (pattern(r"\.(nsys-rep|qdrep)$"), NSYS_REPORT),
+    (pattern(r"\.qdstrm$"), "a raw recording of Nsight Systems: open it there first, then export it"),
+    (pattern(r"\.ncu-rep$"), "a report of Nsight Compute, which is not read"),
     (
-        re.compile(r"\.(pftrace|perfetto-trace|perfetto)(\.gz)?$"),
+        pattern(r"\.(pftrace|perfetto-trace|perfetto)(\.gz)?$"),
         "a Perfetto protobuf trace, which is not read",
     ),
     (
-        re.compile(r"\.(zip|tar|tgz|tar\.gz|zst|bz2|xz|7z|lz4)$"),
+        pattern(r"\.(zip|tar|tgz|tar\.gz|zst|bz2|xz|7z|lz4)$"),
         "an archive: unpack it first",
     ),
 )
-_NO_PROFILE = re.compile(
+_NO_PROFILE = pattern(
     r"\.(py|pyc|pyi|ipynb|sh|bat|c|cc|cpp|h|cu|cuh|rs|go|js|ts|css|html?|so|dll|dylib|exe|a|o|d|whl"
     r"|md|rst|txt|log|out|err|tex|pdf|docx?|xlsx?|csv|tsv|parquet|arrow|feather|jsonl|ya?ml|toml|ini|cfg|conf|lock|xml"
     r"|png|jpe?g|gif|svg|bmp|webp|mp4|avi|wav|mp3|flac|pt|pth|ckpt|safetensors|bin|npy|npz|h5|hdf5|onnx|tflite|index"
@@ -126,7 +126,7 @@ def by_content(head: bytes) -> Verdict:
     return Verdict(reason=_why_not_json(text) if text[:1] in (b"{", b"[") else describe_bytes(head))
 
 
-_OURS = re.compile(rb'\{\s*"schema"\s*:\s*"stepscope\.(\w+)/')
+_OURS = pattern(rb'\{\s*"schema"\s*:\s*"stepscope\.(\w+)/')
 
 
 def _why_not_json(text: bytes) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import polars as pl
@@ -14,18 +14,12 @@ from stepscope.analysis.collectives.summary import added_rows, collective_sums, 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.lazy import dataclass
-from stepscope.ranks.calls.matching import KEY, keyed_with_events
-from stepscope.ranks.clocks.shared import machine_of
-from stepscope.ranks.compare import Calls, Compared, calls_of, compare
-from stepscope.ranks.job.course import course_of
-from stepscope.ranks.job.readiness import ready_ns
-from stepscope.ranks.stragglers.pace import pace
 from stepscope.reports.columns import capped
 from stepscope.reports.model import report as model
-from stepscope.reports.ranks.compare import between_ranks, rank_figures, transfers
-from stepscope.reports.ranks.job import job_of
-from stepscope.reports.ranks.unequal import nothing_recorded, unequal
 from stepscope.reports.sections.section import Section
+
+if TYPE_CHECKING:  # a rank alone is compared with none
+    from stepscope.ranks.compare import Calls, Compared
 
 
 @dataclass(frozen=True)
@@ -51,6 +45,13 @@ def of_rank(context: RankContext) -> RankPart:
 
 def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
     """What the others are compared with: the calls by the recorded clock, and how the steps went."""
+    from stepscope.ranks.calls.matching import KEY, keyed_with_events
+    from stepscope.ranks.clocks.shared import machine_of
+    from stepscope.ranks.compare import calls_of
+    from stepscope.ranks.job.course import course_of
+    from stepscope.ranks.job.readiness import ready_ns
+    from stepscope.ranks.stragglers.pace import pace
+
     device = context.critical_device
     ops = context.op_calls if device is None else None
     steps = pace(context.trace, context.account, context.steps, context.rank, device, ops)
@@ -76,8 +77,11 @@ def joined(ranks: Sequence[RankPart], options: Options) -> Mapping[str, Any]:
     """Rows over all calls of all ranks; shares of the summed time."""
     calls = {rank.rank: rank.compared for rank in ranks if rank.compared is not None}
     # A rank alone waits for nobody that is known.
-    found = compare(calls) if len(ranks) > 1 and any(len(rank.rows) for rank in ranks) else None
-    return told_of(ranks, found, options)
+    if len(ranks) < 2 or not any(len(rank.rows) for rank in ranks):
+        return told_of(ranks, None, options)
+    from stepscope.ranks.compare import compare
+
+    return told_of(ranks, compare(calls), options)
 
 
 def told_of(ranks: Sequence[RankPart], found: Compared | None, options: Options) -> Mapping[str, Any]:
@@ -87,21 +91,33 @@ def told_of(ranks: Sequence[RankPart], found: Compared | None, options: Options)
     rows = added_rows([rank.rows for rank in ranks])
     world = max((rank.world_size or 0 for rank in ranks), default=0)
     if found is not None:
-        of_row = ["name", "group", "group_size", "dtype"]
-        rows = rows.join(
-            transfers(found, world), on=of_row, how="left", nulls_equal=True, maintain_order="left"
-        )
+        return _told_of_several(ranks, rows, found, world, options)
+    told: dict[str, Any] = {"collectives": _told(ranks, rows, options), "job": None, "job_model": None}
+    if len(ranks) < 2 or not rows.is_empty():
+        return told | {"rank_problems": []}
+    from stepscope.reports.ranks.unequal import nothing_recorded
+
+    return told | {"rank_problems": [nothing_recorded(len(ranks), world)]}
+
+
+def _told_of_several(
+    ranks: Sequence[RankPart], rows: pl.DataFrame, found: Compared, world: int, options: Options
+) -> Mapping[str, Any]:
+    from stepscope.reports.ranks.compare import between_ranks, rank_figures, transfers
+    from stepscope.reports.ranks.job import job_of
+    from stepscope.reports.ranks.unequal import unequal
+
+    of_row = ["name", "group", "group_size", "dtype"]
+    rows = rows.join(transfers(found, world), on=of_row, how="left", nulls_equal=True, maintain_order="left")
     told = _told(ranks, rows, options)
-    if found is not None:
-        told.ranks = _rank_rows(ranks, found)
-        between_ranks(told, found, world, options)
-    silent = [nothing_recorded(len(ranks), world)] if len(ranks) > 1 and rows.is_empty() else []
-    job = found.job if found is not None else None
+    figures = rank_figures(found)
+    told.ranks = [{**_row(rank), **figures[rank.rank]} for rank in ranks]
+    between_ranks(told, found, world, options)
     return {
         "collectives": told,
-        "job": None if job is None else job_of(job),
-        "job_model": None if job is None else job.model,
-        "rank_problems": unequal(found) if found is not None else silent,
+        "job": None if found.job is None else job_of(found.job),
+        "job_model": None if found.job is None else found.job.model,
+        "rank_problems": unequal(found),
     }
 
 
@@ -118,11 +134,6 @@ def _told(ranks: Sequence[RankPart], rows: pl.DataFrame, options: Options) -> mo
         exposed_share=_rounded(total.exposed_share) if len(rows) else None,
         kernel_share=_rounded(total.kernel_share) if len(rows) else None,
     )
-
-
-def _rank_rows(ranks: Sequence[RankPart], found: Compared) -> list[dict[str, Any]]:
-    figures = rank_figures(found)
-    return [{**_row(rank), **figures[rank.rank]} for rank in ranks]
 
 
 def _row(part: RankPart) -> dict[str, Any]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.ranks.hangs.calls import RankCalls, is_dump, list_calls
-from stepscope.ranks.hangs.explain import Explained, Stand, explain
-from stepscope.ranks.hangs.verdict import Verdict
-from stepscope.ranks.hangs.words import write_answer, write_verdict
 from stepscope.reports.model.report import Hang, HangCall, HangGroup, Problem
 from stepscope.reports.problems import reported
 from stepscope.reports.sections.section import Section
 from stepscope.trace.problems import problem
 from stepscope.units import duration
+
+if TYPE_CHECKING:
+    from stepscope.ranks.hangs.explain import Explained, Stand
+    from stepscope.ranks.hangs.verdict import Verdict
 
 NAME = "hang"
 _CASES = {
@@ -40,6 +41,8 @@ def joined(ranks: Sequence[RankCalls | None], options: Options) -> Mapping[str, 
     dumps = [rank for rank in ranks if rank is not None]
     if not dumps:
         return {NAME: Hang()}
+    from stepscope.ranks.hangs.explain import explain
+
     found = explain(dumps)
     hang = _describe(found)
     problems = [_make_problem(hang)] if found.has_calls else []
@@ -47,6 +50,8 @@ def joined(ranks: Sequence[RankCalls | None], options: Options) -> Mapping[str, 
 
 
 def _describe(found: Explained) -> Hang:
+    from stepscope.ranks.hangs.words import write_answer
+
     return Hang(
         kind=_kind(found),
         sentence=write_answer(found),
@@ -92,6 +97,8 @@ def _make_problem(hang: Hang) -> Problem:
 
 
 def _describe_group(verdict: Verdict, stands: Sequence[Stand]) -> HangGroup:
+    from stepscope.ranks.hangs.words import write_verdict
+
     rows = verdict.calls.sort("rank").iter_rows(named=True)
     calls = [_call(row, "differs" if row["rank"] in verdict.culprits else "waits") for row in rows]
     return HangGroup(

@@ -7,17 +7,18 @@ import re
 from stepscope.analysis.kernels.names import dtypes
 from stepscope.analysis.kernels.names.label import Context, Label, matrix, product_of
 from stepscope.analysis.kernels.names.words import of_words
+from stepscope.lazy import pattern
 from stepscope.registers.calibration.kernels import HALF_TENSOR_SM, TF32_TENSOR_SM
 
 # Helpers round the two matrix products: they sum, convert or combine, and never multiply matrices.
-_HELPERS = re.compile(
+_HELPERS = pattern(
     r"dot_do_o|convert_dq|convert_dkv|clear_dkvaccum|combine|FwdCombine|BwdPreprocess|BwdPostprocess|seqlen|rotary"
     r"|merge_state|fill_philox|prepare_varlen",
     re.IGNORECASE,
 )
-_EFFICIENT = re.compile(r"fmha_cutlass[FB]_(f32|f16|bf16)_\w{0,80}?sm(\d+)")
-_TENSORRT = re.compile(r"fmha_v2_\w{0,80}?(bf16|fp16|e4m3|fp32)|fmhaSm\d+\w{0,80}?Qkv?(Bfloat16|Fp16|E4m3)")
-_FLASH = re.compile(r"flash_(fwd|bwd)|flash::|pytorch_flash|FlashAttn(Fwd|Bwd)|flash_attn|_flash_attention")
+_EFFICIENT = pattern(r"fmha_cutlass[FB]_(f32|f16|bf16)_\w{0,80}?sm(\d+)")
+_TENSORRT = pattern(r"fmha_v2_\w{0,80}?(bf16|fp16|e4m3|fp32)|fmhaSm\d+\w{0,80}?Qkv?(Bfloat16|Fp16|E4m3)")
+_FLASH = pattern(r"flash_(fwd|bwd)|flash::|pytorch_flash|FlashAttn(Fwd|Bwd)|flash_attn|_flash_attention")
 
 
 def attention(name: str, context: Context) -> Label | None:

@@ -6,15 +6,16 @@ import re
 
 from stepscope.analysis.kernels.names import dtypes
 from stepscope.analysis.kernels.names.label import Context, Label, product_of
+from stepscope.lazy import pattern
 
-_INDUCTOR = re.compile(r"triton_(poi|red|per|tem|mix|for|unk|split_scan)_fused?")
-_XLA_PLAIN = re.compile(
+_INDUCTOR = pattern(r"triton_(poi|red|per|tem|mix|for|unk|split_scan)_fused?")
+_XLA_PLAIN = pattern(
     r"^(loop|input|wrapped|horizontal\w*|transpose|scatter|concatenate|reduce|copy|dynamic)_\w*"
 )
-_XLA_PRODUCT = re.compile(r"^(gemm_fusion|triton_gemm|dot_general|dot)(_|$|\.)|^__triton_nested_gemm")
-_XLA_SOFTMAX = re.compile(r"^(triton_softmax|softmax_)")
-_XLA_FUSION = re.compile(r"^fusion(_\d+)*$")
-_MOVES_ONLY = re.compile(
+_XLA_PRODUCT = pattern(r"^(gemm_fusion|triton_gemm|dot_general|dot)(_|$|\.)|^__triton_nested_gemm")
+_XLA_SOFTMAX = pattern(r"^(triton_softmax|softmax_)")
+_XLA_FUSION = pattern(r"^fusion(_\d+)*$")
+_MOVES_ONLY = pattern(
     r"^(wrapped|loop|input)_((dynamic|update|slice|concatenate|transpose|copy|broadcast|bitcast|convert|iota|pad|gather|reverse|fusion)_?)+\d*$"
 )
 
@@ -35,7 +36,7 @@ def inductor(name: str, context: Context) -> Label | None:
 
 
 # copy-start.3, copy-done, async-copy, dynamic-slice-done: what TPUs list of work that only moves data.
-_XLA_MOVES = re.compile(
+_XLA_MOVES = pattern(
     r"^((async-)?(copy|slice|dynamic-(update-)?slice|send|recv|async)(-start|-done|-update)?)(\.\d+)*$"
 )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from stepscope.analysis.kernels.names.mangled import words_of
+from stepscope.lazy import pattern
 
 PRECISIONS = (
     "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "int4", "none", "unknown",
@@ -31,7 +31,7 @@ _CPP: tuple[tuple[str, str], ...] = (
     ("fp32", r"\bfloat[24]?\b(?!_)|\bc10::complex<float>"),
     ("fp64", r"\bdouble2?\b"),
 )  # fmt: skip
-CPP_PATTERNS = tuple((precision, re.compile(pattern)) for precision, pattern in _CPP)
+CPP_PATTERNS = tuple((precision, pattern(text)) for precision, text in _CPP)
 _OP_TYPES = {
     "float": "fp32", "double": "fp64", "c10::half": "fp16", "c10::bfloat16": "bf16", "half": "fp16", "bfloat16": "bf16",
     "c10::complex<float>": "fp32", "c10::complex<double>": "fp64", "signed char": "int8",
@@ -41,7 +41,7 @@ _OP_TYPES = {
 _WHOLE = frozenset(
     ("int", "long int", "short int", "unsigned char", "signed char", "bool", "int64", "int32", "uint8")
 )
-_QUOTED = re.compile(r'"([^"]*)"')
+_QUOTED = pattern(r'"([^"]*)"')
 
 
 def of_templates(name: str) -> str | None:

@@ -5,31 +5,28 @@ Of a product of two formats the narrower is its precision: bf16 activations time
 
 from __future__ import annotations
 
-import re
-
 from stepscope.analysis.kernels.names import dtypes
 from stepscope.analysis.kernels.names.label import Context, Label, matrix, product_of
 from stepscope.analysis.kernels.names.words import of_words
+from stepscope.lazy import pattern
 
 # bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x16: result, then the two operands, then the sums.
-_GENERATED = re.compile(r"^(?:bmm|gemm)_(?:Mx)?[A-Z]\w*?_((?:Mx)?(?:E\dm\d|Bfloat16|Fp\d+|Int8|Dp\w+?))+_")
-_OPERANDS = re.compile(r"^(?:bmm|gemm)_[A-Za-z0-9]+_([A-Za-z0-9]+)_")
-_TRITON_PRODUCT = re.compile(
+_GENERATED = pattern(r"^(?:bmm|gemm)_(?:Mx)?[A-Z]\w*?_((?:Mx)?(?:E\dm\d|Bfloat16|Fp\d+|Int8|Dp\w+?))+_")
+_OPERANDS = pattern(r"^(?:bmm|gemm)_[A-Za-z0-9]+_([A-Za-z0-9]+)_")
+_TRITON_PRODUCT = pattern(
     r"^_?(matmul_ogs|p_matmul_ogs|fused_moe_kernel|w8a8|scaled_mm|grouped_gemm|gemm_a\d+w\d+|\w*block_fp8_matmul)"
 )
-_MOE_PRODUCT = re.compile(
+_MOE_PRODUCT = pattern(
     r"deep_gemm::|\bmarlin(_moe\w*)?::Marlin|machete::|fused_moe_kernel|moe_gemm|ck_moe|MoeGemm"
 )
-_AOTRITON = re.compile(r"^(attn_fwd|attn_bwd|bwd_kernel_(dk_?dv|dq|fuse)|bwd_kernel_dkdvdq)(\.kd)?$")
-_AOTRITON_HELPER = re.compile(
-    r"^(bwd_preprocess\w*|attn_\w*preprocess|debug_simulate_encoded_softmax)(\.kd)?$"
-)
-_ATTENTION = re.compile(
+_AOTRITON = pattern(r"^(attn_fwd|attn_bwd|bwd_kernel_(dk_?dv|dq|fuse)|bwd_kernel_dkdvdq)(\.kd)?$")
+_AOTRITON_HELPER = pattern(r"^(bwd_preprocess\w*|attn_\w*preprocess|debug_simulate_encoded_softmax)(\.kd)?$")
+_ATTENTION = pattern(
     r"kernel_unified_attention|paged_attention_ll4mi|pa_decode|pa_(fwd|bf16|fp16|a16)|paged_attn|mla_(decode|prefill|fwd|a8w8)"
     r"|_fwd_(grouped_)?kernel_stage[12]|fmha_(fwd|bwd)_hd|_fwd_kernel_stage|decode_attention|extend_attention|mqa_logits"
 )
-_SUM = re.compile(r"finalize_(matmul|moe)|finalizeMoe|moe_sum|_combine_\w*experts")
-_ATTENTION_SUM = re.compile(
+_SUM = pattern(r"finalize_(matmul|moe)|finalizeMoe|moe_sum|_combine_\w*experts")
+_ATTENTION_SUM = pattern(
     r"reduce_segments|_ll4mi_reduce|merge_attn_states|_fwd_kernel_stage2|pa_reduce|mla_reduce"
 )
 

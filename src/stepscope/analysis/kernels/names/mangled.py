@@ -10,11 +10,13 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from stepscope.lazy import pattern
+
 _BUILTIN = {
     "f": "float", "d": "double", "e": "double", "i": "int", "j": "unsigned", "l": "long", "m": "long",
     "x": "long", "y": "long", "s": "short", "t": "short", "a": "char", "h": "char", "c": "char", "b": "bool",
 }  # fmt: skip
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"(?P<extended>DF16b|DF16_|Dh|D[a-zA-Z])"
     r"|(?P<literal>L[a-z]n?\d*E)"
     r"|(?P<substitution>S[0-9A-Z]*_|S[a-z]|T[0-9A-Z]*_)"

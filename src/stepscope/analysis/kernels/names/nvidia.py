@@ -6,11 +6,12 @@ import re
 
 from stepscope.analysis.kernels.names import dtypes
 from stepscope.analysis.kernels.names.label import Context, Label, matrix
+from stepscope.lazy import pattern
 
 # nvjet_sm90_tst_..., nvjet_qqtst_...: operand types of A (and B where it differs), C, sum, result. Only the first
 # letter matters here: it is what the tensor cores read. nvjet kernels exist for the tensor cores alone, so fp32
 # operands mean tf32.
-_NVJET = re.compile(r"nvjet_(?:sm\d+a?_)?([a-z]{3,6})_")
+_NVJET = pattern(r"nvjet_(?:sm\d+a?_)?([a-z]{3,6})_")
 _NVJET_TYPES = {
     "h": "fp16",
     "t": "bf16",
@@ -24,21 +25,21 @@ _NVJET_TYPES = {
 
 _TYPE = r"(tf32|bf16|f16|f32|f64|e4m3|e5m2|e2m1|i8|s8|u8|i4|i32|s32|cf32|cf64|c32|c64)"
 # sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_...: the third type is what the multiplication reads.
-_XMMA = re.compile(rf"_{_TYPE}{_TYPE}_{_TYPE}{_TYPE}_{_TYPE}(?:_|$)")
+_XMMA = pattern(rf"_{_TYPE}{_TYPE}_{_TYPE}{_TYPE}_{_TYPE}(?:_|$)")
 
 # tensorop_bf16_s16816gemm_relu_bf16, s1688fprop_optimized_tf32, h884gemm, i16832gemm_s8, d884gemm, s64x128x16gemm_bf16
-_INSTRUCTION = re.compile(
+_INSTRUCTION = pattern(
     r"(?<![a-z0-9])(?:(?P<out>fp16|f16|bf16|int8|fp8)_)?(?P<sum>[hsdcizb])(?P<shape>\d{3,6}|\d+x\d+x\d+)"
     r"(?P<fast>tf32|bf16|f16)?(?P<kind>gemm|fprop|dgrad|wgrad|cudnn|conv|spgemm|grouped)"
     r"(?P<rest>\w*)"
 )
-_SIMT = re.compile(
+_SIMT = pattern(
     r"(?<![a-z0-9])(?P<in>fp16|bf16)?_?(?P<sum>[hsdczi])(?P<kind>gemm|cudnn|fprop|dgrad|wgrad)(?P<rest>\w*)"
 )
-_NAMED_TYPE = re.compile(
+_NAMED_TYPE = pattern(
     r"(?<![a-z0-9])(tf32|bf16|fp16|f16|e4m3|e5m2|e2m1|s8|u8|int8|s4|u4|int4|f64|f32)(?![a-z0-9])"
 )
-_SCALED_TYPE = re.compile(r"u?e\d+m\d+x(e2m1|e[45]m[23])")
+_SCALED_TYPE = pattern(r"u?e\d+m\d+x(e2m1|e[45]m[23])")
 _SUM_TYPES = {"h": "fp16", "s": "fp32", "d": "fp64", "c": "fp32", "z": "fp64", "i": "int8"}
 
 
@@ -158,8 +159,8 @@ def _simt_type(text: str) -> str | None:
 
 
 # Warp and warp-group instructions inside CUTLASS 3 templates: MMA_64x128x16_F32BF16BF16_SS, SM80_16x8x16_F32F16F16F32_TN.
-_ATOM = re.compile(r"\d+x\d+x\d+_(?:F32|F16|S32|F64)(BF16|TF32|F16|F64|E4M3|E5M2|E2M1|S8|U8|S4|U4)")
-_BLACKWELL_ATOM = re.compile(r"SM1\d\d_MMA_(F16BF16|TF32|F8F6F4|MXF8F6F4|MXF4\w*|S8)_")
+_ATOM = pattern(r"\d+x\d+x\d+_(?:F32|F16|S32|F64)(BF16|TF32|F16|F64|E4M3|E5M2|E2M1|S8|U8|S4|U4)")
+_BLACKWELL_ATOM = pattern(r"SM1\d\d_MMA_(F16BF16|TF32|F8F6F4|MXF8F6F4|MXF4\w*|S8)_")
 
 
 def cutlass_template(name: str, context: Context) -> Label | None:
@@ -204,7 +205,7 @@ def _template_operands(name: str) -> str | None:
 
 
 # Products with vectors and very small matrices, sums over split products, scaling: cuBLAS runs them on plain cores.
-_VECTOR = re.compile(
+_VECTOR = pattern(
     r"gemv|\bdot_kernel|reduce_1Block_kernel|gemmk1_kernel|gemmSN_|\bger_kernel|\bscal_kernel|\baxpy_kernel|\bnrm2_kernel"
     r"|asum_kernel|splitKreduce_kernel|cublasLt::epilogue|cublasLt::\w*[tT]ranspose"
 )
@@ -219,7 +220,7 @@ def vector(name: str, context: Context) -> Label | None:
     return matrix(dtypes.of_templates(name), False, family, context)
 
 
-_CUDNN_PLAIN = re.compile(
+_CUDNN_PLAIN = pattern(
     r"flip_filter|pointwise_mult_and_sum_complex|conv2d_c1_k1|dgrad_engine|wgrad_alg\d_engine|dgrad_alg\d_engine|winograd|fft[12]d|conv2d_grouped_direct|grouped_direct|dgrad2d|wgrad2d"
     r"|conv_depthwise|depthwise|bn_(fw|bw)_|pooling|softmax_(fw|bw)|op_generic_tensor|OpTensor|reduce_wgrad|scalePackedTensor"
     r"|op_tensor|add_tensor|tensorTransformGeneric|compute_dot_do_o|convert_dq_to|norm_(fw|bw)"

@@ -6,17 +6,18 @@ import re
 
 from stepscope.analysis.kernels.names import dtypes
 from stepscope.analysis.kernels.names.label import Context, Label, matrix
+from stepscope.lazy import pattern
 
 # Cijk_Ailk_Bjlk_BBS_BH_..._MI16x16x1_...: the first letter after the index maps is the operands' type.
-_TENSILE = re.compile(r"(?:Custom_)?Cijk_A\w{3,5}_B\w{3,5}_([A-Z0-9]+?)(_MX)?_")
+_TENSILE = pattern(r"(?:Custom_)?Cijk_A\w{3,5}_B\w{3,5}_([A-Z0-9]+?)(_MX)?_")
 _TENSILE_TYPES = {"S": "fp32", "D": "fp64", "H": "fp16", "B": "bf16", "I": "int8", "C": "fp32", "Z": "fp64"}
-_MATRIX_INSTRUCTION = re.compile(r"_MI\d+x\d+x\d+|MFMA|_MI(?:16|32|4)_")
+_MATRIX_INSTRUCTION = pattern(r"_MI\d+x\d+x\d+|MFMA|_MI(?:16|32|4)_")
 _C_TYPES = {
     "float": "fp32",
     "ushort": "bf16",
     "double": "fp64",
 }  # as naive_conv_…_float_double_float has them
-_IGEMM = re.compile(r"igemm_(fwd|bwd|wrw)_gtcx?\d?_\w{0,80}?(fp16|bf16|fp32|int8)")
+_IGEMM = pattern(r"igemm_(fwd|bwd|wrw)_gtcx?\d?_\w{0,80}?(fp16|bf16|fp32|int8)")
 
 
 def rocm(name: str, context: Context) -> Label | None:

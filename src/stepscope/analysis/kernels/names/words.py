@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from stepscope.analysis.kernels.names.dtypes import CPP_PATTERNS, SHORT, before_parameters
+from stepscope.lazy import pattern
 
 # _matmul_ogs_NNT_bf16xbf16xmxfp4_16x128, per_token_group_quant_fp8, fmha_fwd_hd128_bf16_causal
-_WORD = re.compile(
+_WORD = pattern(
     r"(?:(?<![a-z0-9])|(?<=[0-9]x))"
     r"(nvfp4|mxfp[468]|fp4|e2m1|float8|fp8|e4m3|e5m2|bf16|bfloat16|fp16|f16|half|tf32|fp32|f32|fp64|f64)(?:fnuz|fn)?"
     r"(?:(?![a-z0-9])|(?=x[a-z]))"
 )
 # bmm_MxE4m3_MxE2m1MxE4m3_Fp32, fmhaSm100aKernel_QkvE4m3OBfloat16; sums (Fp32) say nothing of the operands.
-_CAPITALS = re.compile(r"(?<=[a-z0-9_A-Z])(E2m1|E4m3|E5m2|Bfloat16|Fp16)(?![a-z])")
+_CAPITALS = pattern(r"(?<=[a-z0-9_A-Z])(E2m1|E4m3|E5m2|Bfloat16|Fp16)(?![a-z])")
 # CuTe's Python compiler writes the types of arguments without marks between them: tensorptrbf16gmemalign16.
-_CUTE = re.compile(r"ptr(bf16|f16|f32|f8e4m3|f8e5m2|f4e2m1)(?:fnu?z?)?(?:gmem|smem|align|_|$)")
+_CUTE = pattern(r"ptr(bf16|f16|f32|f8e4m3|f8e5m2|f4e2m1)(?:fnu?z?)?(?:gmem|smem|align|_|$)")
 _NARROW_FIRST = ("fp4", "fp8", "bf16", "fp16", "tf32", "fp32", "fp64")
 
 # Elements of pointers and of PyTorch's accessors in a list of parameters.
-_ELEMENTS = re.compile(r"([\w:]+)(?: const)?\s*\*|Accessor\w*<([\w: ]+)")
+_ELEMENTS = pattern(r"([\w:]+)(?: const)?\s*\*|Accessor\w*<([\w: ]+)")
 _WHOLE = r"(?:unsigned |signed )?(?:long long|long|int|short|char|bool|unsigned|u?int\d+_t)"
-_WHOLE_ELEMENT = re.compile(rf"\b{_WHOLE}$")
-_WHOLE_ARGUMENTS = re.compile(rf"<\s*{_WHOLE}(?:\s*,\s*(?:{_WHOLE}|\(?\w*\)?\d+\w*|true|false))*\s*>")
+_WHOLE_ELEMENT = pattern(rf"\b{_WHOLE}$")
+_WHOLE_ARGUMENTS = pattern(rf"<\s*{_WHOLE}(?:\s*,\s*(?:{_WHOLE}|\(?\w*\)?\d+\w*|true|false))*\s*>")
 
 
 @lru_cache(maxsize=4096)

@@ -83,8 +83,9 @@ export async function showRange(drawer, selection, start, end, tracks, isWanted)
   if (!isWanted()) return;
   const busy = busyWords(found.devices);
   title.textContent = `${duration(end - start)} selected on ${many(tracks.length, "track")}${ranks.length > 1 ? ` of ${many(ranks.length, "rank")}` : ""}, ${many(found.events, "event")}${busy ? ` · ${busy}` : ""}`;
-  const columns = found.steps ? BY_NAME : BY_NAME.filter((column) => column.key !== "step_ns");
-  const rowsOf = (/** @type {import("./totals.js").NameTotal[]} */ names) => pivotRows(names, found.steps, end - start);
+  const named = found.steps ? BY_NAME : BY_NAME.filter((column) => column.key !== "step_ns");
+  const columns = tracks.length > 1 ? named.map((column) => (column.key === "share" ? { ...column, title: "of the tracks' time" } : column)) : named;
+  const rowsOf = (/** @type {import("./totals.js").NameTotal[]} */ names) => pivotRows(names, found.steps, end - start, tracks.length);
   const grouped = (/** @type {string} */ by, /** @type {(name: string) => string} */ words) => later(async () => {
     const all = await Promise.all(ranks.map((rank) => timeline.ask.pivot(rank, ...asked.times(rank), asked.own(rank), by)));
     const rows = rowsOf(joinedNames(all.flatMap((each) => each.names)));

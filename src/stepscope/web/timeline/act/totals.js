@@ -3,7 +3,7 @@
 /** @typedef {{ name: string, kind: string, count: number, total_ns: number, self_ns: number, mean_ns: number, max_ns: number }} NameTotal */
 /** @typedef {{ title: string, count: number, busy_ns: number, busy_share: number }} TrackTotal */
 /** @typedef {{ title: string, busy_share: number }} DeviceTotal */
-/** @typedef {NameTotal & { step_ns: number | null, share: number }} PivotRow per step, and of the range */
+/** @typedef {NameTotal & { step_ns: number | null, share: number }} PivotRow per step, and of the time on all tracks */
 /** @typedef {{ events: number, steps: number | null, names: NameTotal[], names_total: number, tracks: TrackTotal[], devices: DeviceTotal[] }} Totals */
 
 /** One for all ranks; tracks and devices say whose they are. @param {{ rank: number, found: Totals }[]} each @returns {Totals} */
@@ -20,9 +20,9 @@ export function joined(each) {
   };
 }
 
-/** Rows with what they take in a step, and as a share of the range. @param {NameTotal[]} rows @param {number | null} steps in the range @param {number} ns of the range @returns {PivotRow[]} */
-export function pivotRows(rows, steps, ns) {
-  return rows.map((row) => ({ ...row, step_ns: steps ? Math.round(row.total_ns / steps) : null, share: row.total_ns / Math.max(1, ns) }));
+/** Rows with what they take in a step, and as a share of the time of all tracks. @param {NameTotal[]} rows @param {number | null} steps in the range @param {number} ns of the range @param {number} tracks in it @returns {PivotRow[]} */
+export function pivotRows(rows, steps, ns, tracks) {
+  return rows.map((row) => ({ ...row, step_ns: steps ? Math.round(row.total_ns / steps) : null, share: row.total_ns / Math.max(1, ns * Math.max(1, tracks)) }));
 }
 
 /** The query for the events of a range. @param {string[]} wheres of each rank */
