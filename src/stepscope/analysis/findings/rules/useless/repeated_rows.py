@@ -42,8 +42,7 @@ def find(case: Case) -> Finding | None:
     if not gathered:
         return None
     most = max(gathered, key=lambda each: each.rows)
-    inputs = {each for one in gathered if one.rows == most.rows for each in one.inputs}
-    chosen = _kernels(case, most, inputs)
+    chosen = _kernels(case, most, [one for one in gathered if one.rows == most.rows])
     why = (
         f"is spent on {most.rows:,} rows that are gathered from a table of {most.table:,}: the same rows are computed "
         f"about {most.rows / most.table:,.0f} times."
@@ -97,7 +96,7 @@ def _is_given(gathered: Gathered, width: int, given: list[Matrix]) -> bool:
     return True
 
 
-def _kernels(case: Case, gathered: Gathered, inputs: Iterable[Matrix]) -> pl.DataFrame:
+def _kernels(case: Case, gathered: Gathered, alike: Iterable[Gathered]) -> pl.DataFrame:
     """event, least, most of the kernels that work on the gathered rows; of the forward products alone where others need more.
 
     Without a product between them, a compiler fuses the gather and the sum over its rows: the rows are never written.
@@ -109,6 +108,7 @@ def _kernels(case: Case, gathered: Gathered, inputs: Iterable[Matrix]) -> pl.Dat
         pl.col("shapes").is_in([text for text, is_mine in given.items() if is_mine]), ~pl.col("moves")
     )
     products = of_rows.filter(pl.col("product"), ~pl.col("backward"))
+    inputs = {each for one in alike for each in one.inputs}
     mine = [text for text, found in known.items() if any(each in found[:2] for each in inputs)]
     proven = products.filter(pl.col("shapes").is_in(mine))
     covered = int(proven["time_ns"].sum()) >= REPEATED_ROWS_COVERED * int(products["time_ns"].sum())
@@ -116,7 +116,8 @@ def _kernels(case: Case, gathered: Gathered, inputs: Iterable[Matrix]) -> pl.Dat
     least, most = share, min(1.0, REPEATED_ROWS_MOST * share)
     chosen = [_left((of_rows if covered else proven)["event"], least, most)]
     if covered and case.runs_programs:
-        moving = [text for text in known if f"[{gathered.rows}]" in text]
+        joining = {one.by for one in alike}
+        moving = [text for text in known if f"[{gathered.rows}]" in text or text in joining]
         others = rows.filter(pl.col("shapes").is_in(moving))
         chosen.append(_left(others["event"], FUSED_GATHER_LEAST, FUSED_GATHER_MOST))
     return pl.concat(chosen).unique("event", maintain_order=True)
