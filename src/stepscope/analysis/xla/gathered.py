@@ -80,7 +80,7 @@ def _combined(module: Module, one: Instruction, operands: Sequence[Instruction])
         return None
     inside = {each.id: each for each in module.instructions(one.called[0])}
     used = {each for other in inside.values() for each in other.operands}
-    roots = [each for each in inside.values() if each.id not in used]
+    roots = [each for each in inside.values() if each.id not in used and each.opcode != "parameter"]
     sources = _sources(inside, roots[0]) if len(roots) == 1 else None
     tables = {_matrix(inside[each].shape)[0] for each in sources or ()}
     if len(tables) != 1:

@@ -20,7 +20,7 @@ def find(case: Case) -> Finding | None:
     """The longest of them, if that is enough to look at; there may be no faster way, so that nothing is promised."""
     if case.device is None:
         return None
-    kernels = case.compute.kernels.filter(pl.col("time_ns") > 0).with_columns(op=pl.col("op").cast(pl.String))
+    kernels = _named(case)
     chosen = kernels.filter(pl.col("op").str.contains(_CHOSEN))
     ranked = chosen.group_by("op").agg(
         pl.col("time_ns", "ideal_ns").sum(), pl.col("event"), known=(pl.col("reason") != "unknown").all()
@@ -43,6 +43,16 @@ def find(case: Case) -> Finding | None:
     )
     found.where = case.places(owned)
     return found
+
+
+def _named(case: Case) -> pl.DataFrame:
+    """The kernels with their op: that of the program where a compiled one runs them, which may launch all of them at once."""
+    kernels = case.compute.kernels.filter(pl.col("time_ns") > 0).with_columns(pl.col("op").cast(pl.String))
+    if not case.runs_programs:
+        return kernels
+    ops = case.ops.select("event", instruction=pl.col("name").cast(pl.String)).unique("event")
+    known = kernels.join(ops, on="event", how="left", maintain_order="left")
+    return known.with_columns(op=pl.coalesce("instruction", "op"))
 
 
 RULE: Rule[Case] = Rule(
