@@ -16,7 +16,7 @@ from stepscope.lazy import dataclass
 from stepscope.native.host.lineage import GARBAGE, USER
 from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
-from stepscope.registers.policy.findings import DETOUR_BYTES, LONG_PYTHON_NS, MAJORITY, WORTH_A_FINDING
+from stepscope.registers.policy.findings import DETOUR_BYTES, LONG_PYTHON_NS, SMALL_RESULT, WORTH_A_FINDING
 from stepscope.trace.scopes import ancestors
 
 
@@ -103,14 +103,14 @@ def _inside(case: Case, frames: pl.Series) -> pl.Series:
 def _on_device(case: Case, away: pl.DataFrame, computing: pl.DataFrame, waits: pl.Series) -> Change:
     """Neither the copy nor the computation takes time, nor does the memory of the copy; the host still waits for the result.
 
-    What takes little of the computation may work on the small result already, which only at most goes as well.
+    What takes little of the computation may work on the small result already, and goes only at most.
     """
     mine = pl.col("item").is_in(away["item"].implode())
     waiting = pl.lit(waits.gather(case.plan.host["event"]).fill_null(False))
     calls = pl.col("cause").is_in(["dispatch", "sync", "copy"]) & (pl.col("recorded_ns") >= STAGED_COPY_NS)
     copied = case.plan.with_host(((mine | waiting) & calls) | _freed(case, away)).with_device(mine)
     python = (pl.col("cause") == "python") & pl.col("event").is_in(computing["event"].unique().implode())
-    longest = pl.col("recorded_ns") >= MAJORITY * int(computing["recorded_ns"].sort()[-1])
+    longest = pl.col("recorded_ns") >= SMALL_RESULT * pl.col("recorded_ns").filter(python).max().over("item")
     return Change(
         with_warm_caches(copied.with_host(python & longest), case.plan, WARM_DISPATCH_WORST),
         with_warm_caches(copied.with_host(python), case.plan),
