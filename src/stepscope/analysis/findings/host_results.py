@@ -1,6 +1,6 @@
 """Large results that are copied to the host, which then computes on them in the function that asked for the copy.
 
-Runtimes such as that of JAX copy on a thread of their own. Who asked for such a copy is who waits while it runs.
+Runtimes such as that of JAX copy on a thread of their own: such a copy belongs to the function that waits while it runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from stepscope.lazy import dataclass
 from stepscope.native.host.lineage import GARBAGE, USER
 from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
-from stepscope.registers.policy.findings import DETOUR_BYTES, LONG_PYTHON_NS, SMALL_RESULT, WORTH_A_FINDING
+from stepscope.registers.policy.findings import DETOUR_BYTES, LONG_PYTHON_NS, WORTH_A_FINDING
+from stepscope.registers.policy.useless_work import SMALL_RESULT
 from stepscope.trace.scopes import ancestors
 
 

@@ -13,7 +13,6 @@ from stepscope.analysis.xla.loops import body_of, loops_of, root_of
 
 _SAME = ("bitcast", "reshape", "slice", "copy", "convert", "transpose")
 _GIVEN = ("parameter", "get-tuple-element", "constant")
-_SELECTED = 3  # the condition and two values
 Body = dict[int, Instruction]
 
 
@@ -50,7 +49,7 @@ def _new_state(
         if root is None:
             return None
         select = root
-    if select.opcode != "select" or len(select.operands) != _SELECTED or not _is_of_samples(inner, select):
+    if select.opcode != "select" or not _is_of_samples(inner, select):
         return None
     values = [_outside(body, one, _through(inner, each)) for each in select.operands[1:]]
     old = [each for each in values if each is not None and _is_part(each, index)]
@@ -82,7 +81,7 @@ def _is_part(one: Instruction, index: int) -> bool:
 
 def _is_of_samples(inner: Body, select: Instruction) -> bool:
     """Whether the condition has fewer elements than what it chooses from."""
-    condition = _through(inner, select.operands[0])
+    condition = _through(inner, select.operands[0]) if select.operands else None
     source = inner.get(condition.operands[0]) if condition is not None and condition.operands else None
     return (
         condition is not None

@@ -18,7 +18,7 @@ _SAME = ("convert", "bitcast", "reshape", "transpose", "copy", "get-tuple-elemen
 _CALLS = ("fusion", "call")
 _PRODUCT = "matmul"
 # What a value is made of: positions along its last dimension, constants, or a one-hot matrix of so many classes.
-_OTHER, _CONSTANT, _POSITIONS = 0, -1, -2
+_POSITIONS, _CONSTANT, _OTHER = range(-2, 1)  # classes are more
 
 
 @dataclass

@@ -456,12 +456,6 @@ UPDATE_WORK = policy(
 DETOUR_BYTES = policy(
     "DETOUR_BYTES", 64 << 10, unit="bytes", why="less is a figure that was read, not data that was moved"
 )
-SMALL_RESULT = policy(
-    "SMALL_RESULT",
-    0.1,
-    unit="share of the longest computation on a large result",
-    why="what takes less may work on what that left, such as the best of ten classes or more",
-)
 MEMORY_PRESSURE = policy(
     "MEMORY_PRESSURE",
     0.9,

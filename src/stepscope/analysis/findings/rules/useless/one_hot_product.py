@@ -59,7 +59,7 @@ def _looked_up(case: Case, products: pl.DataFrame, given: dict[str, tuple[int, i
         # Forward, rows are read and written; backward, they are added to those of a table that was cleared.
         least, most = (
             times * PARAMETER_BYTES * width * moved / rate / ns if rate and ns else 0.0
-            for times, moved in ((LOOKUP_BEST, 2 * count), (LOOKUP_WORST, 3 * count + classes))
+            for times, moved in ((LOOKUP_BEST, 2 * count), (LOOKUP_WORST, count + 2 * count + classes))
         )
         left.append((min(1.0, least), min(1.0, most)) if least else shares)
     return products.select(
