@@ -18,7 +18,8 @@ _SAME = ("convert", "bitcast", "reshape", "transpose", "copy", "get-tuple-elemen
 _CALLS = ("fusion", "call")
 _PRODUCT = "matmul"
 # What a value is made of: positions along its last dimension, constants, or a one-hot matrix of so many classes.
-_POSITIONS, _CONSTANT, _OTHER = range(-2, 1)  # classes are more
+_POSITIONS, _CONSTANT, _OTHER = "positions", "constant", 0
+Value = int | str
 
 
 @dataclass
@@ -47,11 +48,11 @@ class _Flow:
             None  # rows and classes of what the current product was given
         )
 
-    def follow(self, computation: int, given: Sequence[int], depth: int = 0) -> int:
+    def follow(self, computation: int, given: Sequence[Value], depth: int = 0) -> Value:
         """What the computation returns: classes of a one-hot matrix, or what else its value is; `given` are its parameters."""
-        values: dict[int, int] = {}
+        values: dict[int, Value] = {}
         by_id: dict[int, Instruction] = {}
-        last = _OTHER
+        last: Value = _OTHER
         for one in self.module.scheduled(computation):
             by_id[one.id] = one
             read = [by_id[each] for each in one.operands if each in by_id]
@@ -64,10 +65,10 @@ class _Flow:
         self,
         one: Instruction,
         read: list[Instruction],
-        values: dict[int, int],
-        given: Sequence[int],
+        values: dict[int, Value],
+        given: Sequence[Value],
         depth: int,
-    ) -> int:
+    ) -> Value:
         operands = [values[each.id] for each in read]
         if one.opcode == "parameter":
             return given[one.parameter] if one.parameter < len(given) else _OTHER
@@ -85,21 +86,21 @@ class _Flow:
         if one.opcode in _CALLS and one.called and depth < CALLS_DEEPEST:
             return self.follow(one.called[0], operands, depth + 1)
         if one.opcode in (*_SAME, "broadcast") and operands:
-            return operands[0] if one.opcode in _SAME or operands[0] < 0 else _OTHER
+            return operands[0] if one.opcode in _SAME or isinstance(operands[0], str) else _OTHER
         return _OTHER
 
-    def _compared(self, one: Instruction, operands: Iterable[int]) -> int:
+    def _compared(self, one: Instruction, operands: Iterable[Value]) -> Value:
         """A row for each number, with a one at its place: as many columns as there are positions."""
-        is_one_hot = one.direction == _EQUAL and sorted(operands) == [_POSITIONS, _OTHER]
+        is_one_hot = one.direction == _EQUAL and set(operands) == {_POSITIONS, _OTHER}
         classes = one.shape.sizes[-1] if one.rank > 1 else 0
         return classes if is_one_hot and classes >= ONE_HOT_CLASSES_LEAST else _OTHER
 
-    def _multiply(self, read: Iterable[Instruction], operands: Iterable[int]) -> None:
+    def _multiply(self, read: Iterable[Instruction], operands: Iterable[Value]) -> None:
         for each, classes in zip(read, operands, strict=False):
-            if classes > 0:
+            if isinstance(classes, int) and classes:
                 self._multiplied = (each.shape.elements // classes, classes)
 
-    def _note(self, one: Instruction, read: Iterable[Instruction], made: int) -> None:
+    def _note(self, one: Instruction, read: Iterable[Instruction], made: Value) -> None:
         """Notes what of the program itself, each a kernel, multiplies by a one-hot matrix or makes one."""
         text, multiplied = shapes_text(each.shape for each in read), self._multiplied
         self._multiplied = None
@@ -107,5 +108,5 @@ class _Flow:
             return
         if multiplied:
             self.found.products[text] = multiplied
-        elif made > 0 and (one.opcode not in _SAME or one.opcode == "convert"):
+        elif isinstance(made, int) and made and (one.opcode not in _SAME or one.opcode == "convert"):
             self.found.making.add(text)
