@@ -50,9 +50,9 @@ def test_an_engines_bookkeeping_is_no_fallback() -> None:
     assert "cpu-fallback" not in [one.code for one in found]
 
 
-def findings_with_copies(lines: list[str], sent: int = 1 << 20) -> list[Finding]:
+def findings_with_copies(lines: list[str], sent: int = 1 << 20, framework: str = "pytorch") -> list[Finding]:
     """What is found where each copy to the host has a MiB, and each copy to the device `sent` bytes."""
-    trace = trace_of("\n".join([HEAD, *lines]), framework="pytorch")
+    trace = trace_of("\n".join([HEAD, *lines]), framework=framework)
     copies = trace.events.filter(pl.col("kind") == "copy")
     names = copies["name"].cast(pl.String)
     table = pl.DataFrame(
@@ -125,6 +125,28 @@ def test_results_that_the_function_which_copies_them_computes_on_are_one_finding
     if inside:
         assert codes[0] == "round-trip-copy"
         assert "on the device" in found[0].fix
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_results_that_another_thread_copies_belong_to_the_function_that_waits_for_them(waits: bool) -> None:
+    """JAX copies on a thread of its own; a copy that nobody waits for may be for anyone."""
+    lines = steps(
+        "main  0  5  PjitFunction(predict)  span  -",
+        "main  1  3  cuLaunchKernelEx  runtime  gemm",
+        "stream 7  10  100  gemm  kernel  -",
+        "main  10  970  $serve.py:7 answer  python  -",
+        *(["main  15  400  np.asarray(jax.Array)  span  -"] if waits else []),
+        "pool  260  10  MemcpyD2H  runtime  Memcpy DtoH (Device -> Pageable)",
+        "stream 9  265  50  Memcpy DtoH (Device -> Pageable)  copy  -",
+        "main  430  540  $fromnumeric.py:48 argmax  python  -",
+        count=4,
+    )
+    found = {one.code: one for one in findings_with_copies(lines, framework="jax")}
+    assert ("round-trip-copy" in found) == waits, list(found)
+    if waits:
+        # The computation, the wait, and what the runtime does for the copy go; the kernel and its launch stay.
+        assert found["round-trip-copy"].speedup.high > 5
+        assert "device-sync" not in found
 
 
 def test_slow_first_steps_are_warm_up_and_promise_nothing() -> None:

@@ -55,3 +55,45 @@ def test_a_table_with_as_many_rows_is_not_repeated() -> None:
 
 def test_a_product_of_something_else() -> None:
     assert inputs_in(product(5)) == set()
+
+
+def joined(second: int = 5, opcode: str = "concatenate") -> bytes:
+    """A fused kernel that gathers rows of its first input and combines them with what it broadcasts."""
+    fused = computation(
+        7,
+        made("p0", "parameter", 1, shaped(F32, 30, WIDTH)),
+        made("p1", "parameter", 2, shaped(S32, 30, 4), field(9, 1)),
+        made("p2", "parameter", 3, shaped(F32, 6, WIDTH), field(9, 2)),
+        made("gather", "gather", 4, shaped(F32, 30, 4, WIDTH), reads(1, 2)),
+        made("own", "broadcast", 5, shaped(F32, 30, 4, WIDTH), reads(1)),
+        made("difference", "subtract", 7, shaped(F32, 30, 4, WIDTH), reads(4, second)),
+        made("both", opcode, 8, shaped(F32, 30, 4, 2 * WIDTH), reads(7, 5)),
+    )
+    entry = computation(
+        1,
+        made("table", "parameter", 1, shaped(F32, 30, WIDTH)),
+        made("index", "parameter", 2, shaped(S32, 30, 4), field(9, 1)),
+        made("positions", "parameter", 3, shaped(F32, 6, WIDTH), field(9, 2)),
+        made("weights", "parameter", 4, shaped(F32, 2 * WIDTH, WIDTH), field(9, 3)),
+        made("more", "parameter", 5, shaped(F32, WIDTH, WIDTH), field(9, 4)),
+        made("joined", "fusion", 10, shaped(F32, 30, 4, 2 * WIDTH), reads(1, 2, 3), field(38, bytes([7]))),
+        made("flat", "bitcast", 11, shaped(F32, ROWS, 2 * WIDTH), reads(10)),
+        made("dot", "dot", 12, RESULT, reads(11, 4)),
+        made("second", "dot", 13, RESULT, reads(12, 5)),
+    )
+    return field(1, fused + entry + field(6, 1))
+
+
+def test_a_product_is_linear_in_the_joined_rows_of_both_ends_of_an_edge() -> None:
+    """The first product alone: what comes after it depends on both ends."""
+    (found,) = gathered_rows(Module(joined()))
+    assert (found.rows, found.table, found.inputs) == (ROWS, 30, {(ROWS, 2 * WIDTH)})
+    assert found.by == f"[[30,{WIDTH}],[30,4],[6,{WIDTH}]]"
+
+
+def test_joined_with_rows_of_another_table() -> None:
+    assert gathered_rows(Module(joined(second=3))) == []
+
+
+def test_joined_by_what_is_not_linear() -> None:
+    assert gathered_rows(Module(joined(opcode="multiply"))) == []

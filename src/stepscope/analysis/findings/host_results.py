@@ -1,4 +1,7 @@
-"""Large results that are copied to the host, which then computes on them in the function that asked for the copy."""
+"""Large results that are copied to the host, which then computes on them in the function that asked for the copy.
+
+Runtimes such as that of JAX copy on a thread of their own: such a copy belongs to the function that waits while it runs.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,13 @@ from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.copy_items import copy_items
-from stepscope.analysis.host.causes import host_codes
+from stepscope.analysis.host.causes import host_codes, is_wait
 from stepscope.lazy import dataclass
-from stepscope.native.host.lineage import USER
+from stepscope.native.host.lineage import GARBAGE, USER
 from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import DETOUR_BYTES, LONG_PYTHON_NS, WORTH_A_FINDING
+from stepscope.registers.policy.useless_work import SMALL_RESULT
 from stepscope.trace.scopes import ancestors
 
 
@@ -36,13 +40,17 @@ def host_results(case: Case) -> HostResults | None:
     ns = int(computing["ns"].sum()) if len(computing) else 0
     if ns < WORTH_A_FINDING * case.played_ns * max(1, len(case.lengths)):
         return None
-    copies, python = away["event"], computing["event"].unique()
-    named = pl.col("named_by")
+    copies, python, waits = (
+        away["event"],
+        computing["event"].unique(),
+        _inside(case, _waits(case, away["event"])),
+    )
+    named, waited = pl.col("named_by"), pl.col("named_by").is_in(waits.arg_true().implode())
     owned = case.free(
-        (pl.col("part").is_in(["copy", "sync"]) & named.is_in(copies.implode()))
+        (pl.col("part").is_in(["copy", "sync"]) & (named.is_in(copies.implode()) | waited))
         | ((pl.col("part") == "python") & named.is_in(python.implode()))
     )
-    return HostResults(copies, owned, _on_device(case, away, python))
+    return HostResults(copies, owned, _on_device(case, away, computing, waits))
 
 
 def _computing_after(case: Case, away: pl.DataFrame) -> pl.DataFrame:
@@ -56,10 +64,33 @@ def _computing_after(case: Case, away: pl.DataFrame) -> pl.DataFrame:
 
 def _functions(case: Case, copies: pl.Series) -> pl.Series:
     """The calls of the user's functions that the copies come from."""
+    asked = pl.concat([_launches(case, copies)["from"], _waits(case, copies)])
+    found: pl.Series = _users(case).gather(asked).drop_nulls().unique()
+    return found
+
+
+def _users(case: Case) -> pl.Series:
+    """For every event the call of a user's function that it is in, or null."""
     events = case.trace.events
-    users = (events["kind"] == "python") & (host_codes(case.trace) == USER)
-    links = case.trace.links.filter(pl.col("why") == "launch", pl.col("to").is_in(copies.implode()))
-    found: pl.Series = ancestors(events, users).gather(links["from"]).drop_nulls().unique()
+    return ancestors(events, (events["kind"] == "python") & (host_codes(case.trace) == USER))
+
+
+def _launches(case: Case, copies: pl.Series) -> pl.DataFrame:
+    return case.trace.links.filter(pl.col("why") == "launch", pl.col("to").is_in(copies.implode()))
+
+
+def _waits(case: Case, copies: pl.Series) -> pl.Series:
+    """The waits of users' functions during which copies begin that no function of theirs launched: outermost events."""
+    events, users = case.trace.events, _users(case)
+    launches = _launches(case, copies)
+    launched = launches["to"].filter(users.gather(launches["from"]).is_not_null())
+    others = copies.filter(~copies.is_in(launched.implode()))
+    waits = is_wait(case.trace) & users.is_not_null()
+    outermost = events.filter(waits & ancestors(events, waits).is_null()).sort("start_ns")
+    begun = pl.DataFrame({"at": events["start_ns"].gather(others)}).sort("at")
+    ends = outermost.select("id", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns"))
+    during = begun.join_asof(ends, left_on="at", right_on="start_ns").filter(pl.col("at") < pl.col("end_ns"))
+    found: pl.Series = during["id"].unique()
     return found
 
 
@@ -70,14 +101,25 @@ def _inside(case: Case, frames: pl.Series) -> pl.Series:
     return wanted | ancestors(events, wanted).is_not_null()
 
 
-def _on_device(case: Case, away: pl.DataFrame, python: pl.Series) -> Change:
-    """Neither the copy nor the computation takes time; the host still waits for the result."""
+def _on_device(case: Case, away: pl.DataFrame, computing: pl.DataFrame, waits: pl.Series) -> Change:
+    """Neither the copy nor the computation takes time, nor does the memory of the copy; the host still waits for the result.
+
+    What takes little of the computation may work on the small result already, and goes only at most.
+    """
     mine = pl.col("item").is_in(away["item"].implode())
-    staged = (
-        mine & pl.col("cause").is_in(["dispatch", "sync", "copy"]) & (pl.col("recorded_ns") >= STAGED_COPY_NS)
-    )
-    computed = (pl.col("cause") == "python") & pl.col("event").is_in(python.implode())
-    without = case.plan.with_host(staged | computed).with_device(mine)
+    waiting = pl.lit(waits.gather(case.plan.host["event"]).fill_null(False))
+    calls = pl.col("cause").is_in(["dispatch", "sync", "copy"]) & (pl.col("recorded_ns") >= STAGED_COPY_NS)
+    copied = case.plan.with_host(((mine | waiting) & calls) | _freed(case, away)).with_device(mine)
+    python = (pl.col("cause") == "python") & pl.col("event").is_in(computing["event"].unique().implode())
+    longest = pl.col("recorded_ns") >= SMALL_RESULT * pl.col("recorded_ns").filter(python).max().over("item")
     return Change(
-        with_warm_caches(without, case.plan, WARM_DISPATCH_WORST), with_warm_caches(without, case.plan)
+        with_warm_caches(copied.with_host(python & longest), case.plan, WARM_DISPATCH_WORST),
+        with_warm_caches(copied.with_host(python), case.plan),
     )
+
+
+def _freed(case: Case, away: pl.DataFrame) -> pl.Expr:
+    """Runtimes free what they copied when they are called again, before the next launch."""
+    garbage = (host_codes(case.trace) == GARBAGE).gather(case.plan.host["event"]).fill_null(False)
+    following = pl.col("item").cast(pl.Int64).is_in(away["next"].drop_nulls().implode())
+    return pl.lit(garbage) & following & (pl.col("recorded_ns") >= LONG_PYTHON_NS)

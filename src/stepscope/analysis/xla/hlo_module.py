@@ -62,6 +62,7 @@ class Instruction:
     shape: Shape = field(default_factory=Shape)
     target: str = ""
     op_name: str = ""
+    direction: str = ""  # of a comparison
     operands: list[int] = field(default_factory=list)
     called: list[int] = field(default_factory=list)
     algorithm: int = 0
@@ -240,7 +241,7 @@ def _flat_shape(message: memoryview) -> Shape:
     return Shape(element, tuple(sizes))
 
 
-_TEXTS = {1: "name", 2: "opcode", 28: "target"}
+_TEXTS = {1: "name", 2: "opcode", 28: "target", 63: "direction"}
 _MESSAGES = {15: "window", 16: "convolution", 30: "contraction"}
 _NUMBERS = {35: "id", 9: "parameter", 13: "index", 50: "groups", 52: "batch_groups"}
 

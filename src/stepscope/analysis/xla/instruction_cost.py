@@ -70,6 +70,12 @@ class Work:
     shapes: str | None
 
 
+def shapes_text(shapes: Iterable[Shape]) -> str | None:
+    """Shapes of operands as a JSON list of lists; None without any."""
+    texts = [f"[{','.join(map(str, shape.sizes))}]" for shape in shapes]
+    return f"[{','.join(texts)}]" if texts else None
+
+
 class Worker:
     """Tells the work of a module's instructions, each once."""
 
@@ -82,10 +88,7 @@ class Worker:
         """The work of one instruction among those of its computation."""
         op, scope = self.named(instruction)
         read = [beside[number].shape for number in instruction.operands if number in beside]
-        shapes = (
-            "[" + ",".join(f"[{','.join(map(str, shape.sizes))}]" for shape in read) + "]" if read else None
-        )
-        return Work(op, scope, self.flops(instruction, beside), _bytes(instruction, read), shapes)
+        return Work(op, scope, self.flops(instruction, beside), _bytes(instruction, read), shapes_text(read))
 
     def total(self) -> int | None:
         """FLOPs of one run of the whole program."""

@@ -38,7 +38,7 @@ def loop_work(module: Module) -> LoopWork:
     leaving: set[str] = set()
     staying: set[str] = set()
     late: set[str] = set()
-    for loop in _loops(module):
+    for loop in loops_of(module):
         free, bound, after = _of_loop(module, loop)
         leaving |= free
         staying |= bound
@@ -47,7 +47,7 @@ def loop_work(module: Module) -> LoopWork:
     return LoopWork(frozenset(leaving), frozenset(staying), frozenset(leaving - late))
 
 
-def _loops(module: Module) -> Iterator[Instruction]:
+def loops_of(module: Module) -> Iterator[Instruction]:
     """The loops; other instructions are not read, of which there may be a hundred thousand."""
     for body in module.bodies.values():
         for message in body:
@@ -75,13 +75,13 @@ def _of_loop(module: Module, loop: Instruction) -> tuple[set[str], set[str], set
 def body_of(module: Module, loop: Instruction) -> int | None:
     """The computation that returns what the loop carries; the other one is its condition."""
     for number in loop.called:
-        root = _root(module.instructions(number))
+        root = root_of(module.instructions(number))
         if root is not None and len(root.operands) == len(loop.shape.parts):
             return number
     return None
 
 
-def _root(instructions: Sequence[Instruction]) -> Instruction | None:
+def root_of(instructions: Sequence[Instruction]) -> Instruction | None:
     """The instruction that no other uses, the last of them."""
     used = {operand for one in instructions for operand in one.operands}
     free = [one for one in instructions if one.id not in used and one.opcode != "parameter"]
@@ -92,7 +92,7 @@ def _carried(flow: _Flow, body: int, count: int) -> set[int]:
     """The parts of the loop's state that a turn needs of the one before, other than counters, constants and sums."""
     instructions = flow.module.instructions(body)
     by_id = {one.id: one for one in instructions}
-    root = _root(instructions)
+    root = root_of(instructions)
     if root is None or root.opcode != "tuple":
         return set(range(count))
     same = {i for i, operand in enumerate(root.operands) if flow.comes_from(by_id, operand, i)}
@@ -134,7 +134,7 @@ class _Flow:
             taint[one.id] = self._taint(one, taint, given, found, depth)
             if _any(taint[one.id]):
                 found.add((computation, one.id))
-        root = _root(self.module.instructions(computation))
+        root = root_of(self.module.instructions(computation))
         return found, taint[root.id] if root is not None else any(_any(each) for each in given.values())
 
     def _taint(
@@ -169,7 +169,7 @@ class _Flow:
         """The instructions that the wanted parts of the result need, and the parameters."""
         instructions = self.module.instructions(computation)
         by_id = {one.id: one for one in instructions}
-        root = _root(instructions)
+        root = root_of(instructions)
         found: set[tuple[int, int]] = set()
         parameters: set[int] = set()
         if root is None:

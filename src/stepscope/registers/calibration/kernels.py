@@ -8,6 +8,24 @@ _H200 = "NVIDIA H200 and its host, PyTorch 2.11"
 _JOBS = "chosen while looking at jobs with a planted bottleneck and their fixes (benchmarks/diagnosis)"
 _WHEN = "2026-11-15"
 
+LOOKUP_BEST = measured(
+    "LOOKUP_BEST",
+    1.3,
+    unit="× the time that the bytes of the rows need",
+    device="H200",
+    how="kernels of compiled programs that gather rows of embedding tables or add to them, in jobs of the eighth blind trial",
+    when="2026-11-17",
+    seen="1.3, 2.8 and 3.1",
+)
+LOOKUP_WORST = measured(
+    "LOOKUP_WORST",
+    4.0,
+    unit="× the time that the bytes of the rows need",
+    device="H200",
+    how="as LOOKUP_BEST; rows that repeat, and short ones, take longer",
+    when="2026-11-17",
+    seen="1.3, 2.8 and 3.1",
+)
 BF16_PRODUCT_BEST = measured(
     "BF16_PRODUCT_BEST",
     0.78,

@@ -94,6 +94,12 @@ OUTSIDE_EFFICIENCY_MOST = policy(
     unit="share of the peak",
     why="that it reaches at best",
 )
+SMALL_RESULT = policy(
+    "SMALL_RESULT",
+    0.1,
+    unit="share of the longest computation on a large result",
+    why="what takes less may work on what that left, such as the best of ten classes or more",
+)
 ONE_HOT_CLASSES_LEAST = policy(
     "ONE_HOT_CLASSES_LEAST",
     256,

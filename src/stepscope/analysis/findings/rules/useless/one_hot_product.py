@@ -11,6 +11,10 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.xla.hlo_module import read_module
+from stepscope.analysis.xla.one_hot import one_hot_work
+from stepscope.analysis.xla.ops import programs_that_ran
+from stepscope.registers.calibration.kernels import LOOKUP_BEST, LOOKUP_WORST, PARAMETER_BYTES
 from stepscope.registers.policy.useless_work import LOOKED_UP_LEAST, LOOKED_UP_MOST, ONE_HOT_CLASSES_LEAST
 from stepscope.trace.lookup import distinct
 from stepscope.trace.scopes import ancestors
@@ -21,6 +25,58 @@ _BACKWARD = r"transpose\(|Backward"
 
 
 def find(case: Case) -> Finding | None:
+    """In compiled programs by their code, else by the ops."""
+    return (case.runs_programs and _in_programs(case)) or _in_ops(case)
+
+
+def _in_programs(case: Case) -> Finding | None:
+    """Products that the code of a program gives a one-hot matrix, forward or backward, and the kernels that make it."""
+    codes = {hlo for _, _, hlo in programs_that_ran(case.trace) if b"compare" in hlo and b"iota" in hlo}
+    works = [one_hot_work(read_module(hlo)) for hlo in codes]
+    given = {text: sizes for one in works for text, sizes in one.products.items()}
+    if case.device is None or not given:
+        return None
+    rows, is_product = _kernels(case), pl.col("product")
+    products = rows.filter(is_product, pl.col("shapes").is_in(list(given)))
+    making = rows.filter(~is_product, pl.col("shapes").is_in([text for one in works for text in one.making]))
+    if products.is_empty():
+        return None
+    none = [pl.lit(0.0).alias(name) for name in ("least", "most")]
+    chosen = pl.concat([_looked_up(case, products, given), making.select("event", *none)])
+    return _found(
+        case, chosen.unique("event", maintain_order=True), max(classes for _, classes in given.values())
+    )
+
+
+def _looked_up(case: Case, products: pl.DataFrame, given: dict[str, tuple[int, int]]) -> pl.DataFrame:
+    """event, least, most: what a lookup takes of each product, by the bytes that it moves, where the device's memory is known."""
+    shares = (LOOKED_UP_LEAST, LOOKED_UP_MOST)
+    rate = case.peaks.bytes_per_s / 1e9 if case.peaks else 0.0  # per ns
+    left = []
+    for text, flops, ns in products.select("shapes", "flops", "time_ns").iter_rows():
+        count, classes = given[text]
+        width = (flops or 0) / (2 * count * classes)
+        # Forward, rows are read and written; backward, they are added to those of a table that was cleared.
+        least, most = (
+            times * PARAMETER_BYTES * width * moved / rate / ns if rate and ns else 0.0
+            for times, moved in ((LOOKUP_BEST, 2 * count), (LOOKUP_WORST, count + 2 * count + classes))
+        )
+        left.append((min(1.0, least), min(1.0, most)) if least else shares)
+    return products.select(
+        "event",
+        *(
+            pl.Series(name, column, pl.Float64)
+            for name, column in zip(("least", "most"), zip(*left, strict=True), strict=True)
+        ),
+    )
+
+
+def _found(case: Case, chosen: pl.DataFrame, classes: int) -> Finding | None:
+    why = f"makes one-hot matrices of {classes:,} classes and multiplies by them, which looks up rows of a table."
+    return of_kernels(case, RULE, chosen, why, evidence={"classes": classes})
+
+
+def _in_ops(case: Case) -> Finding | None:
     """Products of the forward pass whose input has the shape of a one-hot matrix, their gradients, and what makes it."""
     made = _one_hot(case)
     if made.is_empty():
@@ -44,9 +100,7 @@ def find(case: Case) -> Finding | None:
     chosen = pl.DataFrame({"event": events}).with_columns(
         least=pl.lit(LOOKED_UP_LEAST, pl.Float64), most=pl.lit(LOOKED_UP_MOST, pl.Float64)
     )
-    classes = max(classes for _, classes in used)
-    why = f"makes one-hot matrices of {classes:,} classes and multiplies by them, which looks up rows of a table."
-    return of_kernels(case, RULE, chosen, why, evidence={"classes": classes})
+    return _found(case, chosen, max(classes for _, classes in used))
 
 
 def _one_hot(case: Case) -> pl.DataFrame:
@@ -77,9 +131,9 @@ def _launched(case: Case, ops: pl.Series) -> pl.Series:
 
 
 def _kernels(case: Case) -> pl.DataFrame:
-    """event, shapes, product, backward of the kernels whose op has shapes."""
+    """event, time_ns, flops, shapes, product, backward of the kernels whose op has shapes."""
     op = pl.coalesce(pl.col("op"), pl.col("event"))
-    kernels = case.compute.kernels.select("event", product=pl.col("class") == "matmul")
+    kernels = case.compute.kernels.select("event", "time_ns", "flops", product=pl.col("class") == "matmul")
     kernels = kernels.join(case.trace.kernels.select("event", op=op), on="event", how="left")
     kernels = kernels.with_columns(op=op)
     events = case.trace.events
@@ -89,7 +143,7 @@ def _kernels(case: Case) -> pl.DataFrame:
     )
     rows = kernels.with_columns(node=on_node).join(calls, on="op")
     in_scope = pl.col("scope").str.contains(_BACKWARD).fill_null(False)
-    return rows.select("event", "shapes", "product", backward=pl.col("node") | in_scope)
+    return rows.select("event", "time_ns", "flops", "shapes", "product", backward=pl.col("node") | in_scope)
 
 
 def _matrices(text: str) -> list[tuple[int, int]]:
@@ -106,8 +160,8 @@ RULE: Rule[Case] = Rule(
     title="A product with a one-hot matrix looks up rows",
     turn=181,
     page="ops",
-    owns="products of the forward pass whose input is a one-hot matrix, their gradients, and the kernels that make it, from 256 classes on",
-    change="2 to 15 % of their time is left, as for a lookup",
+    owns="products of the forward pass whose input is a one-hot matrix, their gradients, and the kernels that make it, from 256 classes on; in compiled programs, as their code shows",
+    change="2 to 15 % of their time is left, as for a lookup; in compiled programs, 1.3 to 4 times what the device's memory needs for the rows",
     fix={
         "pytorch": "Look the rows up: nn.Embedding, F.embedding(index, table) or table[index] instead of F.one_hot(index).float() @ table.",
         "jax": "Look the rows up: table[index] or jnp.take(table, index, axis=0) instead of jax.nn.one_hot(index) @ table.",

@@ -42,8 +42,7 @@ def find(case: Case) -> Finding | None:
     if not gathered:
         return None
     most = max(gathered, key=lambda each: each.rows)
-    inputs = {each for one in gathered if one.rows == most.rows for each in one.inputs}
-    chosen = _kernels(case, most, inputs)
+    chosen = _kernels(case, most, [one for one in gathered if one.rows == most.rows])
     why = (
         f"is spent on {most.rows:,} rows that are gathered from a table of {most.table:,}: the same rows are computed "
         f"about {most.rows / most.table:,.0f} times."
@@ -97,7 +96,7 @@ def _is_given(gathered: Gathered, width: int, given: list[Matrix]) -> bool:
     return True
 
 
-def _kernels(case: Case, gathered: Gathered, inputs: Iterable[Matrix]) -> pl.DataFrame:
+def _kernels(case: Case, gathered: Gathered, alike: Iterable[Gathered]) -> pl.DataFrame:
     """event, least, most of the kernels that work on the gathered rows; of the forward products alone where others need more.
 
     Without a product between them, a compiler fuses the gather and the sum over its rows: the rows are never written.
@@ -109,6 +108,7 @@ def _kernels(case: Case, gathered: Gathered, inputs: Iterable[Matrix]) -> pl.Dat
         pl.col("shapes").is_in([text for text, is_mine in given.items() if is_mine]), ~pl.col("moves")
     )
     products = of_rows.filter(pl.col("product"), ~pl.col("backward"))
+    inputs = {each for one in alike for each in one.inputs}
     mine = [text for text, found in known.items() if any(each in found[:2] for each in inputs)]
     proven = products.filter(pl.col("shapes").is_in(mine))
     covered = int(proven["time_ns"].sum()) >= REPEATED_ROWS_COVERED * int(products["time_ns"].sum())
@@ -116,7 +116,8 @@ def _kernels(case: Case, gathered: Gathered, inputs: Iterable[Matrix]) -> pl.Dat
     least, most = share, min(1.0, REPEATED_ROWS_MOST * share)
     chosen = [_left((of_rows if covered else proven)["event"], least, most)]
     if covered and case.runs_programs:
-        moving = [text for text in known if f"[{gathered.rows}]" in text]
+        joining = {one.by for one in alike}
+        moving = [text for text in known if f"[{gathered.rows}]" in text or text in joining]
         others = rows.filter(pl.col("shapes").is_in(moving))
         chosen.append(_left(others["event"], FUSED_GATHER_LEAST, FUSED_GATHER_MOST))
     return pl.concat(chosen).unique("event", maintain_order=True)
@@ -168,11 +169,11 @@ RULE: Rule[Case] = Rule(
     title="A layer is applied to gathered rows, most of which are the same",
     turn=184,
     page="ops",
-    owns="products whose input is rows gathered from a table of half as many or fewer, and all other work on as many rows; outside of compiled programs without gathers and scatters",
+    owns="products whose input is rows gathered from a table of half as many or fewer, in compiled programs also sums and concatenations of such rows, and all other work on as many rows; outside of compiled programs without gathers and scatters",
     change="their time shrinks to the share of the table's rows, at most twice that; of gathers and scatters, which a compiler then fuses, 10 to 60 % is left",
     fix={
         "pytorch": "Apply the layer to the table first, then gather: layer(nodes)[index] instead of layer(nodes[index]). It is the same where the layer needs one row at a time.",
-        "jax": "Apply the layer to the table first, then gather: layer(nodes)[index] instead of layer(nodes[index]). It is the same where the layer needs one row at a time.",
+        "jax": "Apply the layer to the table first, then gather: layer(nodes)[index] instead of layer(nodes[index]). It is the same where the layer needs one row at a time. For two joined rows split the weights: (nodes @ w1)[source] + (nodes @ w2)[target] instead of concatenate([nodes[source], nodes[target]]) @ w.",
         "tensorflow": "Apply the layer to the table first, then gather: tf.gather(layer(nodes), index) instead of layer(tf.gather(nodes, index)).",
         ANY: "Apply the layer to the table first, then gather its results.",
     },
