@@ -80,12 +80,6 @@ UNSURE_PRECISION = policy(
     "UNSURE_PRECISION", 0.7, unit="certainty", why="some models need the digits of fp32"
 )
 
-ALSO_IN_SINGLE = policy(
-    "ALSO_IN_SINGLE",
-    0.1,
-    unit="share of the time in float64",
-    why="that kernels with fewer bits take: from there on float64 is an exception, below it the program may be meant to compute so",
-)
 DOUBLE_TO_SINGLE_MOST = policy(
     "DOUBLE_TO_SINGLE_MOST",
     0.6,

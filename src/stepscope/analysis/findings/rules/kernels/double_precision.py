@@ -11,8 +11,8 @@ from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.serving.workload import TRAINING
 from stepscope.registers.calibration.kernels import TF32_PRODUCT_WORST
+from stepscope.registers.policy.compute import ALSO_IN_SINGLE
 from stepscope.registers.policy.findings import (
-    ALSO_IN_SINGLE,
     DOUBLE_TO_SINGLE_LEAST,
     DOUBLE_TO_SINGLE_MOST,
     UNSURE_PRECISION,
@@ -60,7 +60,7 @@ def is_accident(case: Case) -> bool:
 
 
 def _advised(case: Case, kernels: pl.Series) -> Finding | None:
-    """Of a program that computes everything in float64, and is no network."""
+    """Of a program that computes everything in float64 and has nothing of a network."""
     owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(kernels.implode()))
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
