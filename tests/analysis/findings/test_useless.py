@@ -17,6 +17,7 @@ from stepscope.analysis.findings.rules.useless import (
     one_hot_product,
     padding,
     recomputed_prefix,
+    recomputed_weights,
     repeated_rows,
     unused_rows,
     useless_backward,
@@ -338,3 +339,22 @@ def test_a_layer_on_joined_gathered_rows() -> None:
 )
 def test_joined_rows_that_were_not_gathered(joined: str) -> None:
     assert repeated_rows.find(case(*[edges(joined=joined)] * 3)) is None
+
+
+@pytest.mark.parametrize(
+    ("workload", "name", "fires"),
+    [
+        (INFERENCE, "aten::_weight_norm", True),
+        (TRAINING, "aten::_weight_norm", False),
+        (INFERENCE, "aten::linalg_norm", False),
+    ],
+)
+def test_weights_that_are_computed_in_every_call(workload: str, name: str, fires: bool) -> None:
+    norm = Op(name, "[[512,512,3],[512,1,1],[]]", "void at::native::weight_norm_fwd_first_dim_kernel", 300)
+    layer = Op("aten::conv1d", "[[1,512,4096],[512,512,3],[512]]", GEMM, 300)
+    found = recomputed_weights.find(case(*[[norm, layer]] * 3, workload=workload))
+    assert (found is not None) == fires
+    if found is not None:
+        assert found.share == pytest.approx(0.3, abs=0.02)
+        assert 1.2 < found.speedup.mid < 1.5
+        assert "remove_parametrizations" in found.fix

@@ -70,7 +70,7 @@ def behind_causes(earlier: Sequence[Finding], found: Finding | None) -> Finding 
     return found
 
 
-_CAUSES = ("optimizer-loop", "weight-casts")
+_CAUSES = ("optimizer-loop", "weight-casts", "recomputed-weights")
 _DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*|repeat_interleave)$"
 
 
