@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders.inline import check
+from stepscope.analysis.host.causes import host_causes
+from tests.builders.inline import check, trace_of
 
 
 def test_dispatch_belongs_to_the_op_that_launched() -> None:
@@ -190,6 +191,23 @@ def test_a_function_that_trains_on_its_batch_is_no_input() -> None:
         """,
         "compute=50 python=800 (t.py(1): fetch_batch) dispatch=50",
     )
+
+
+@pytest.mark.parametrize(("op", "part"), [("aten::linear", "dispatch"), ("aten::stack", "input")])
+def test_a_function_that_runs_a_network_is_no_input(op: str, part: str) -> None:
+    """As next_token, which is named after what it makes."""
+    trace = trace_of(
+        f"""
+        track     start  dur  name                  kind        launches
+        main          0  100  ProfilerStep#1        annotation  -
+        main          0   90  gen.py(9): next_token  python      -
+        main         10   70  {op}                  op          -
+        main         60   10  cudaLaunchKernel      runtime     gemm
+        stream 7     90   10  gemm                  kernel      -
+        """
+    )
+    causes = host_causes(trace)["cause"].filter(trace.events["name"].cast(str) == op)
+    assert causes.to_list() == [part]
 
 
 def test_framework_frames_are_dispatch_named_by_the_op_they_come_to() -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from stepscope.analysis.findings.apply import apply_rules, replay_together
+from stepscope.analysis.findings.finding import Interval
+from stepscope.analysis.findings.rules.host import launch_bound, optimizer_loop
 from tests.builders.cases import case_of_text, findings_of, gemm, steps
 
 
@@ -118,3 +122,13 @@ def test_a_value_that_is_read_to_be_printed_is_waited_for() -> None:
 
 def test_a_recording_of_nothing_but_steps_is_not_idle() -> None:
     assert findings_of(steps(count=4)) == []
+
+
+@pytest.mark.parametrize(("low", "first"), [(1.15, "optimizer-loop"), (1.0, "launch-bound")])
+def test_launches_that_are_not_needed_come_before_a_graph(low: float, first: str) -> None:
+    """Savings of 19 and 64 %, as in a job with one parameter group per parameter."""
+    named = optimizer_loop.RULE.finding("", "", saves_ns_per_step=190, speedup=Interval(low, 1.23, 1.5))
+    found = launch_bound.RULE.finding("", "", saves_ns_per_step=640, speedup=Interval(2.3, 2.8, 3.6))
+    behind = launch_bound.behind_causes([named], found)
+    assert behind is found
+    assert max((named, found), key=lambda each: each.saves_ns_per_step * each.certainty).code == first

@@ -139,13 +139,27 @@ def test_tables_of_which_a_batch_touches_a_few_rows(rows: int, fires: bool) -> N
 
 def test_float64_by_default() -> None:
     gemm = "void cutlass::Kernel<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>"
-    product = op(10, "aten::mm", gemm, "[[4096,2048],[2048,2048]]", "double,double", 20, 800)
+    product = op(10, "aten::linear", gemm, "[[4096,2048],[2048,2048]]", "double,double", 20, 800)
     single = op(10, "aten::mm", PLAIN, "[[4096,2048],[2048,2048]]", FLOAT, 20, 800)
     found = found_in(*product)["double-precision"]
     assert found.speedup.low < found.speedup.mid < found.speedup.high
     assert found.speedup.high > 1.5
     assert "float32" in found.fix
     assert "double-precision" not in found_in(*single)
+
+
+@pytest.mark.parametrize(("length", "promised"), [(20, False), (150, True)])
+def test_float64_on_purpose_gets_no_promise(length: int, promised: bool) -> None:
+    """A solver computes everything in float64; beside float32 it is an exception, and so an accident."""
+    gemm = "void cutlass::Kernel<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>"
+    rows = [
+        *op(10, "aten::addmm", gemm, "[[2048],[4096,2048],[2048,2048]]", "double,double,double", 20, 700),
+        *op(30, "aten::add", ADD, "[[20000000],[]]", "float", 720, length),
+    ]
+    found = found_in(*rows)["double-precision"]
+    assert (found.class_ == "time") == promised
+    assert (found.speedup.high > 1) == promised
+    assert found.share > 0.6
 
 
 def attention(mask: str, product: str = HALF, dtypes: str = BF16) -> list[str]:

@@ -17,6 +17,7 @@ from stepscope.analysis.findings.rules.useless import (
     one_hot_product,
     padding,
     recomputed_prefix,
+    recomputed_weights,
     repeated_rows,
     unused_rows,
     useless_backward,
@@ -304,3 +305,56 @@ def test_rows_that_differ_are_no_repetition() -> None:
     assert repeated_rows.find(case(*[messages(positions)] * 3)) is None
     assert repeated_rows.find(case(*[messages(table=20000)] * 3)) is None
     assert repeated_rows.find(case(*[messages()[2:]] * 3)) is None
+
+
+def edges(rows: int = 32000, joined: str = "[[[32000,256],[32000,256]],[]]") -> list[Op]:
+    """A layer on the joined rows of two gathers, and its gradient."""
+    gathered = Op("aten::index_select", f"[[4000,256],[],[{rows}]]", "void at::native::gather", 40)
+    back = Op("aten::mm", "[[32000,256],[256,512]]", GEMM, 200, "autograd")
+    return [
+        gathered,
+        gathered,
+        Op("aten::cat", joined, "void at::native::CatArrayBatchedCopy", 100),
+        Op("aten::addmm", "[[256],[32000,512],[512,256],[],[]]", GEMM, 300),
+        Op(f"{ENGINE} AddmmBackward0", track="autograd", sequence="1", inside=(back,)),
+    ]
+
+
+def test_a_layer_on_joined_gathered_rows() -> None:
+    """Both products shrink to an eighth, at most to a quarter; of the concatenation three quarters are left."""
+    found = repeated_rows.find(case(*[edges()] * 3))
+    assert found is not None
+    assert found.evidence == {"names": found.evidence["names"], "rows": 32000, "table": 4000, "parts": 2}
+    assert found.share == pytest.approx(0.6, abs=0.02)
+    assert 2 < found.speedup.low < 2.5 < found.speedup.high < 3.4
+    assert "split" in found.fix
+
+
+@pytest.mark.parametrize(
+    "joined",
+    [
+        "[[[32000,128],[32000,384]],[]]",  # columns that no gather has
+        "[[[16000,512],[16000,512]],[]]",  # of other rows
+    ],
+)
+def test_joined_rows_that_were_not_gathered(joined: str) -> None:
+    assert repeated_rows.find(case(*[edges(joined=joined)] * 3)) is None
+
+
+@pytest.mark.parametrize(
+    ("workload", "name", "fires"),
+    [
+        (INFERENCE, "aten::_weight_norm", True),
+        (TRAINING, "aten::_weight_norm", False),
+        (INFERENCE, "aten::linalg_norm", False),
+    ],
+)
+def test_weights_that_are_computed_in_every_call(workload: str, name: str, fires: bool) -> None:
+    norm = Op(name, "[[512,512,3],[512,1,1],[]]", "void at::native::weight_norm_fwd_first_dim_kernel", 300)
+    layer = Op("aten::conv1d", "[[1,512,4096],[512,512,3],[512]]", GEMM, 300)
+    found = recomputed_weights.find(case(*[[norm, layer]] * 3, workload=workload))
+    assert (found is not None) == fires
+    if found is not None:
+        assert found.share == pytest.approx(0.3, abs=0.02)
+        assert 1.2 < found.speedup.mid < 1.5
+        assert "remove_parametrizations" in found.fix

@@ -39,6 +39,15 @@ def test_by_names(op: str, kind: str, engine: str | None) -> None:
     assert found.evidence
 
 
+@pytest.mark.parametrize(
+    ("kernel", "kind"), [("sm80_xmma_dgrad_tf32", "inference"), ("sm80_xmma_wgrad_tf32", "training")]
+)
+def test_a_transposed_convolution_runs_the_kernel_of_a_gradient(kernel: str, kind: str) -> None:
+    """That of the inputs; that of the weights only training needs."""
+    text = EAGER.format(op="aten::conv_transpose1d").replace("gemm", kernel)
+    assert workload(trace_of(text, framework="pytorch")).kind == kind
+
+
 def test_what_graphs_hide_is_not_guessed() -> None:
     """A whole training step may be one graph: its kernels say so, or nothing does."""
     assert workload(trace_of(GRAPH.format(kernel="gemm"), framework="pytorch")).kind is None

@@ -97,6 +97,7 @@ _BY_CODE = {
     "optimizer-loop": OF_RUNTIME,
     "padding": OF_DATA,
     "recompilation": OF_RUNTIME,
+    "recomputed-weights": OF_RUNTIME,
     "retracing": OF_RUNTIME,
     "unbatched-loop": OF_LOOPS,
 }

@@ -229,9 +229,9 @@ def _device_collectives(trace: Trace) -> bool:
 def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     """What names alone get wrong, corrected by what the events enclose and launch."""
     events = trace.events
-    # A loop or function that is named after its batch, but trains on it, is no input.
-    trains = filled(events["role"].is_in(["optimizer", "backward"]))
-    inside = ancestors(events, code == native.INPUT).filter(trains) if trains.any() else _NO_EVENTS
+    # A loop or function that is named after its batch or tokens, but trains on it or runs a network, is no input.
+    runs = filled(events["role"].is_in(["optimizer", "backward"])) | _layers(events)
+    inside = ancestors(events, code == native.INPUT).filter(runs) if runs.any() else _NO_EVENTS
     outer = inside.drop_nulls().unique()
     kinds = take(events["kind"], outer)
     mended = code.scatter(
@@ -244,6 +244,13 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     mended = mended.scatter(calls_op, native.FRAMEWORK)
     mended = mended.scatter(_blocking_copies(trace), native.WAIT_DEVICE)
     return _without_brief_waits(events, mended)
+
+
+def _layers(events: pl.DataFrame) -> pl.Series:
+    """Ops of a network's layers; what prepares images or text has none of them."""
+    known = different(events["name"])
+    layers = known.filter(known.cast(pl.String).str.contains(names.LAYERS))
+    return filled((events["kind"] == "op") & events["name"].is_in(layers.implode()))
 
 
 def _without_brief_waits(events: pl.DataFrame, code: pl.Series) -> pl.Series:

@@ -111,6 +111,8 @@ INPUT_WORDS = (
     r"|(mini)?batch[ _-]?(load|fetch|prep|gen|iter)\w*|input[ _-]?(pipeline|fn|wait)|(collate|preprocess|augment)\w*|__next__"
     r"|iter(ate)?_?(mini_?)?batches|infinite_?(data\w*|loader))([^a-z]|$)|^(data|dataset|inputs?|(mini_?)?batches|(data_?)?loader|sampler)$"
 )
+# Layers of a network with weights: products, attention and norms.
+LAYERS = r"^aten::(linear|addmm|scaled_dot_product_\w+|(layer|batch|group|rms)_norm|lstm|gru)$"
 # A thread of XLA that lays a host array out for the device, while the loop has gone on: the host's part of a copy.
 STAGES_COPY = r"^(H2D Dispatch|Transpose::Execute|LinearizeHostBuffer)"
 _SAVES = r"(?i)(^|[^a-z])((save|write|load|restore|dump)_?(the_)?(ckpt|checkpoints?|model|state\w*|weights|snapshot)|checkpoint_?(save|write|io)|checkpointing)([^a-z]|$)|^checkpoint$"

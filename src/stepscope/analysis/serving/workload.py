@@ -22,9 +22,10 @@ _ENGINES = {
     "TensorRT-LLM": r"^trtllm::|(^|/)tensorrt_llm/",
 }
 _ANNOTATED = {"SGLang": SGLANG, "vLLM": f"{VLLM}|{VLLM_NEW}", "TensorRT-LLM": TENSORRT}
-# Ops, kernels and annotations of training; Python frames and compiler passes have such words without training anything.
+# Ops, kernels and annotations of training; Python frames and compiler passes have such words without training anything, and so has
+# a transposed convolution, which runs the kernel of a gradient (dgrad).
 _TRAINS = (
-    r"(?i)backward|^autograd::engine|^Optimizer\.(step|zero_grad)|_bwd_|bwd_kernel|[dw]grad|fused_?adam|adamw?_kernel"
+    r"(?i)backward|^autograd::engine|^Optimizer\.(step|zero_grad)|_bwd_|bwd_kernel|wgrad|fused_?adam|adamw?_kernel"
     r"|gradient_tape|^train(ing)?_step|ResourceApply\w+|ApplyGradient|BiasAddGrad"
 )
 _GRADIENT_SCOPE = r"transpose\(jvp|gradient_tape"

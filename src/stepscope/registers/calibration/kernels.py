@@ -445,3 +445,34 @@ LIGHTEST_PASS_TENSORS = measured(
     device="any device",
     how="read in its source: the lightest pass of an optimizer reads one tensor and writes it",
 )
+SMOOTH_FFT_LEAST = measured(
+    "SMOOTH_FFT_LEAST",
+    0.17,
+    unit="share of the time of Bluestein's algorithm",
+    device="any device",
+    how=CHOSEN
+    + "; counted: two transforms of at least twice the length, three passes through memory each, against two passes of the length itself",
+    seen="0.25 in one job on an H200: 1,600 real rows of 71,999 and of 72,000; 0.2 in the documentation of RustFFT",
+)
+SMOOTH_FFT_MOST = measured(
+    "SMOOTH_FFT_MOST",
+    0.33,
+    unit="share of the time of Bluestein's algorithm",
+    device="any device",
+    how=CHOSEN + "; counted: the same, against four passes",
+    seen="0.25 in one job on an H200: 1,600 real rows of 71,999 and of 72,000; 0.2 in the documentation of RustFFT",
+)
+FFT_RADIX_MOST = measured(
+    "FFT_RADIX_MOST",
+    127,
+    unit="largest prime factor",
+    device="cuFFT",
+    how="specified in its documentation: larger ones take Bluestein's algorithm",
+)
+FFT_FAST_FACTOR = measured(
+    "FFT_FAST_FACTOR",
+    7,
+    unit="largest prime factor",
+    device="cuFFT",
+    how="specified in its documentation: the best lengths are products of powers of 2, 3, 5 and 7",
+)

@@ -31,3 +31,9 @@ AT_ITS_BOUND = policy(
     unit="share of an op's time that its bytes need",
     why="above that only fewer bytes help",
 )
+ALSO_IN_SINGLE = policy(
+    "ALSO_IN_SINGLE",
+    0.1,
+    unit="share of the time in float64",
+    why="that kernels with fewer bits take: from there on float64 is an exception, below it the program may be meant to compute so",
+)

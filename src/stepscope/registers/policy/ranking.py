@@ -16,3 +16,9 @@ WORTH_MORE_THAN_A_WARNING = policy(
     unit="speed-up",
     why="what brings less is not missed while a leak is looked for",
 )
+LAUNCHES_BESIDE_CAUSE = policy(
+    "LAUNCHES_BESIDE_CAUSE",
+    0.5,
+    unit="share of the certainty",
+    why="where a finding names launches that are not needed, to leave them out comes before a graph of all, unless it gains little",
+)

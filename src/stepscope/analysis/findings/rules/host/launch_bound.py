@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +42,7 @@ from stepscope.registers.policy.findings import (
     UNSURE_LAUNCHES,
     WAITS_BEFORE_LAUNCHES,
 )
+from stepscope.registers.policy.ranking import LAUNCHES_BESIDE_CAUSE
 from stepscope.trace.frames import take_median
 from stepscope.units import duration
 
@@ -57,9 +59,18 @@ def find(case: Case) -> Finding | None:
     found = timed(
         case, RULE, launches.owned, launches.changed, launches.detail, launches.evidence, title=title
     )
-    return without_doubt(case, found)
+    return behind_causes(case.earlier, without_doubt(case, found))
 
 
+def behind_causes(earlier: Sequence[Finding], found: Finding | None) -> Finding | None:
+    """Launches that need not be there at all are better left out than put into a graph: that comes first, if it gains."""
+    named = [each for each in earlier if each.code in _CAUSES and each.speedup.low > 1]
+    if found is not None and named:
+        found.certainty *= LAUNCHES_BESIDE_CAUSE
+    return found
+
+
+_CAUSES = ("optimizer-loop", "weight-casts", "recomputed-weights")
 _DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*|repeat_interleave)$"
 
 

@@ -9,16 +9,26 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.serving.workload import TRAINING
 from stepscope.registers.calibration.kernels import TF32_PRODUCT_WORST
+from stepscope.registers.policy.compute import ALSO_IN_SINGLE
 from stepscope.registers.policy.findings import (
     DOUBLE_TO_SINGLE_LEAST,
     DOUBLE_TO_SINGLE_MOST,
     UNSURE_PRECISION,
+    WORTH_A_FINDING,
 )
+
+# Layers of neural networks; a solver or a simulation has none of them.
+_LAYERS = (
+    r"^aten::(linear|conv\w*|(native_)?(layer|batch|group)_norm|_fused_rms_norm|rms_norm|embedding|scaled_dot_product_\w+"
+    r"|_?(log_)?softmax|gelu|silu_?|relu_?|dropout|lstm|gru)$"
+)
+_OTHER_FLOATS = ("fp32", "tf32", "bf16", "fp16", "fp8")
 
 
 def find(case: Case) -> Finding | None:
-    """Models hardly ever need 64 bits; NumPy makes them by default."""
+    """Models hardly ever need 64 bits, and NumPy makes them by default; all else may need them, and gets no promise."""
     kernels = case.compute.kernels.filter(pl.col("precision") == "fp64", pl.col("time_ns") > 0)
     if kernels.is_empty():
         return None
@@ -31,7 +41,40 @@ def find(case: Case) -> Finding | None:
         .otherwise(DOUBLE_TO_SINGLE_LEAST),
         most=pl.when(product).then(_share(single, TF32_PRODUCT_WORST)).otherwise(DOUBLE_TO_SINGLE_MOST),
     )
+    if not is_accident(case):
+        return _advised(case, kernels["event"])
     return of_kernels(case, RULE, chosen, "is spent in kernels that compute in float64.")
+
+
+def is_accident(case: Case) -> bool:
+    """Whether float64 is hardly meant: in training, in layers of a network, and beside kernels that do with less."""
+    if case.workload == TRAINING:
+        return True
+    times = case.compute.kernels.group_by("precision").agg(pl.col("time_ns").sum())
+    by_precision = {str(name): int(ns) for name, ns in times.iter_rows()}
+    others = sum(by_precision.get(name, 0) for name in _OTHER_FLOATS)
+    if others >= ALSO_IN_SINGLE * by_precision["fp64"]:
+        return True
+    ops = case.ops["name"].unique().drop_nulls().cast(pl.String)
+    return bool(ops.str.contains(_LAYERS).any())
+
+
+def _advised(case: Case, kernels: pl.Series) -> Finding | None:
+    """Of a program that computes everything in float64 and has nothing of a network."""
+    owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(kernels.implode()))
+    ns = case.per_step(owned)
+    if ns < WORTH_A_FINDING * case.step_ns:
+        return None
+    found = RULE.finding(
+        f"{case.of_step(ns)} is spent in kernels that compute in float64, as nearly everything does here. That is right "
+        "where the result needs more than seven digits.",
+        RULE.fix_for(case.trace.info.framework, case.has_device),
+        evidence={"names": case.top_names(owned)},
+        share=round(min(1.0, ns / case.step_ns), 4),
+    )
+    found.class_ = "advice"
+    case.claim(owned)
+    return found
 
 
 def _peak(case: Case, precision: str) -> float | None:
@@ -52,7 +95,7 @@ RULE: Rule[Case] = Rule(
     page="kernels",
     certainty=UNSURE_PRECISION,
     owns="kernels whose inputs are float64",
-    change="products run at the speed of fp32, at most of TF32; the other kernels take 45 to 60 % of their time",
+    change="products run at the speed of fp32, at most of TF32; the other kernels take 45 to 60 % of their time. Nothing is promised where nearly all is float64, without training or layers of a network: a solver may need it",
     fix={
         "pytorch": "Use float32: torch.from_numpy(x).float(), model.float(), dtype=np.float32 where arrays are made (NumPy makes float64), and no torch.set_default_dtype(torch.float64).",
         "tensorflow": "Use float32: tf.cast(x, tf.float32), dtype=np.float32 where arrays are made (NumPy makes float64), and tf.keras.backend.set_floatx('float32').",

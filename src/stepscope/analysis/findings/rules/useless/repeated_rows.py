@@ -13,6 +13,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.ops.concatenated import Concatenated, concatenated_rows
 from stepscope.analysis.xla.gathered import Gathered, gathered_rows
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.ops import programs_that_ran
@@ -24,6 +25,7 @@ from stepscope.registers.policy.useless_work import (
     REPEATED_ROWS_MOST,
     REPEATED_ROWS_PADDED,
 )
+from stepscope.trace.scopes import ancestors
 
 _GATHERS = ("aten::index_select", "aten::index", "aten::embedding")
 _PRODUCTS = ("aten::linear", "aten::mm", "aten::addmm", "aten::matmul")
@@ -32,6 +34,9 @@ _BY_ROW = r"^aten::(relu_?|gelu|silu_?|tanh|sigmoid|elu|leaky_relu_?|softplus|ha
 _BACKWARD = r"transpose\(|Backward"
 _OTHER_OPS = r"gather|scatter|index"
 Matrix = tuple[int, int]
+_SPLIT = {
+    "pytorch": "Split the weight by the parts, apply each to its table and add what is gathered: w1, w2 = layer.weight.split(x.shape[1], 1); F.linear(x, w1)[src] + F.linear(x, w2, layer.bias)[dst] instead of layer(torch.cat([x[src], x[dst]], -1)).",
+}
 
 
 def find(case: Case) -> Finding | None:
@@ -40,7 +45,7 @@ def find(case: Case) -> Finding | None:
         return None
     gathered = _in_programs(case) if case.runs_programs else _in_ops(case)
     if not gathered:
-        return None
+        return None if case.runs_programs else _of_concatenations(case)
     most = max(gathered, key=lambda each: each.rows)
     chosen = _kernels(case, most, [one for one in gathered if one.rows == most.rows])
     why = (
@@ -48,6 +53,64 @@ def find(case: Case) -> Finding | None:
         f"about {most.rows / most.table:,.0f} times."
     )
     return of_kernels(case, RULE, chosen, why, evidence={"rows": most.rows, "table": most.table})
+
+
+def _of_concatenations(case: Case) -> Finding | None:
+    """Products whose input joins rows of several gathers: each part of the weights can be applied to its table."""
+    joined = concatenated_rows(_calls(case))
+    if not joined:
+        return None
+    rows = _described(case)
+    chosen = pl.concat([_of_concatenation(rows, each) for each in joined]).unique(
+        "event", maintain_order=True
+    )
+    most = max(joined, key=lambda each: each.rows)
+    why = (
+        f"is spent on a layer whose input joins {most.rows:,} rows that are gathered from a table of {most.table:,}: applied to "
+        f"the table, {most.share:.0%} of the products' work is left."
+    )
+    evidence = {"rows": most.rows, "table": most.table, "parts": most.parts}
+    found = of_kernels(case, RULE, chosen, why, evidence=evidence)
+    if found is not None:
+        found.fix = _SPLIT.get(case.trace.info.framework or "", RULE.fix[ANY])
+    return found
+
+
+def _calls(case: Case) -> list[tuple[int, str, str | None]]:
+    """What the program itself calls in the first step, in order: thread, name and shapes."""
+    events = case.trace.events
+    inside = ancestors(events, (events["kind"] == "op").fill_null(False))
+    ops = case.ops.filter(pl.col("step") == case.lengths["step"].min())
+    ops = ops.with_columns(start=events["start_ns"].gather(ops["event"]), around=inside.gather(ops["event"]))
+    mine = ops.filter(pl.col("around").is_null()).sort("track", "start")
+    return mine.select("track", pl.col("name", "shapes").cast(pl.String)).rows()
+
+
+def _of_concatenation(rows: pl.DataFrame, joined: Concatenated) -> pl.DataFrame:
+    """event, least, most of the products with it, those of their gradients, the sum for the bias, and the concatenation."""
+    height, width, results = joined.rows, joined.columns, joined.results
+    products = [
+        {(height, width), (width, results)},
+        {(height, results), (results, width)},
+        {(results, height), (height, width)},
+    ]
+    known = {text: _matrices(text) for text in rows["shapes"].unique().drop_nulls()}
+    mine = [text for text, given in known.items() if set(given) in products]
+    of_product = pl.col("product") & pl.col("shapes").is_in(mine)
+    others = [text for text, given in known.items() if (height, results) in given and text not in mine]
+    alone = rows.filter(pl.col("product"), pl.col("shapes").is_in(others)).is_empty()
+    summed = [text for text, given in known.items() if given == [(height, results)]] if alone else []
+    of_bias = (pl.col("called") == "aten::sum") & pl.col("backward") & pl.col("shapes").is_in(summed)
+    least, most = joined.share, min(1.0, REPEATED_ROWS_MOST * joined.share)
+    copied = rows.filter(
+        pl.col("called") == "aten::cat", pl.col("shapes").str.contains(rf"\[{height}, *\d+\]")
+    )
+    return pl.concat(
+        [
+            _left(rows.filter(of_product | of_bias)["event"], least, most),
+            _left(copied["event"], min(1.0, joined.joined), 1.0),
+        ]
+    )
 
 
 def _in_programs(case: Case) -> list[Gathered]:
@@ -144,7 +207,7 @@ def _described(case: Case) -> pl.DataFrame:
     rows = kernels.with_columns(op=op).join(calls, on="op").drop_nulls("shapes")
     backward = pl.col("forward") | pl.col("scope").str.contains(_BACKWARD).fill_null(False)
     moves = pl.col("called").str.contains(_OTHER_OPS).fill_null(False)
-    return rows.select("event", "time_ns", "shapes", "product", backward=backward, moves=moves)
+    return rows.select("event", "time_ns", "shapes", "product", "called", backward=backward, moves=moves)
 
 
 def _is_row_work(rows: int, text: str, given: list[Matrix]) -> bool:
@@ -169,7 +232,7 @@ RULE: Rule[Case] = Rule(
     title="A layer is applied to gathered rows, most of which are the same",
     turn=184,
     page="ops",
-    owns="products whose input is rows gathered from a table of half as many or fewer, in compiled programs also sums and concatenations of such rows, and all other work on as many rows; outside of compiled programs without gathers and scatters",
+    owns="products whose input is rows gathered from a table of half as many or fewer, or sums and concatenations of such rows, their gradients, and all other work on as many rows; outside of compiled programs without gathers and scatters",
     change="their time shrinks to the share of the table's rows, at most twice that; of gathers and scatters, which a compiler then fuses, 10 to 60 % is left",
     fix={
         "pytorch": "Apply the layer to the table first, then gather: layer(nodes)[index] instead of layer(nodes[index]). It is the same where the layer needs one row at a time.",
