@@ -245,7 +245,9 @@ def compared(
         if waited_for is None and job is not None and not hosts_meet and _shows_straggler(job):
             waited_for = straggler_by_role(job, steps, parts, clocks_mhz, did)
     if waited_for is not None:
-        kernels = pl.concat([each.pace.kernels for each in looks])
+        kernels = pl.concat(
+            [each.pace.kernels for each in looks if _is_peer(each.rank, waited_for.rank, job)]
+        )
         waited_for = replace(waited_for, kernels=ratios(kernels, waited_for.rank))
         called = pl.concat([each.pace.called for each in looks])
         if waited_for.cause == "host_compute" and _has_more_work(called, kernels, waited_for.rank):
@@ -275,6 +277,13 @@ def _late_by_role(
         lateness(*(table.filter(pl.col("rank").is_in(ranks)) for table in (steps, parts, margins)))
         for ranks in stages.values()
     )
+
+
+def _is_peer(rank: int, other: int, job: JobAnswers | None) -> bool:
+    """Whether they have the same to do: other stages of a pipeline launch other kernels."""
+    if job is None or job.roles.stages < 2:
+        return True
+    return job.roles.stage.get(rank) == job.roles.stage.get(other)
 
 
 def _shows_straggler(job: JobAnswers) -> bool:
