@@ -40,6 +40,7 @@ from stepscope.ranks.clocks.offsets import ANCHORS, Clock, anchors, fit_clocks
 from stepscope.ranks.clocks.shared import Machine
 from stepscope.ranks.job.answers import JobAnswers, answers
 from stepscope.ranks.job.course import Course
+from stepscope.ranks.job.gathered import PackedCourse
 from stepscope.ranks.job.what_if import BATCHES, EXPERTS, RANK
 from stepscope.ranks.meetings import OPERATION, Group, Met, groups_of, reduce_meetings
 from stepscope.ranks.stragglers.find import Straggler, straggler
@@ -81,7 +82,7 @@ class Look:
     lanes: pl.DataFrame
     pace: Pace
     machine: Machine | None = None
-    course: Course | None = None
+    course: Course | PackedCourse | None = None
 
 
 @dataclass(frozen=True)

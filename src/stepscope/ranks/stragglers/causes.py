@@ -138,7 +138,7 @@ class Behind:
 
 
 def _told(sums: Mapping[str, float]) -> dict[str, int]:
-    """Without what is no reason, without what is nothing; the most first."""
+    """Without waits and what was not recorded, without zeros; the most first."""
     ranked = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
     return {
         part: round(ns)
