@@ -11,8 +11,10 @@ from stepscope.analysis.collectives.calls import CALLS
 from stepscope.ranks.arrivals import finished, joined_meetings
 from stepscope.ranks.calls.matching import SYMMETRIC, keyed
 from stepscope.ranks.compare import Calls, Compared, calls_of, compare, look, meet, plan
+from stepscope.ranks.stragglers.kernel_work import KERNELS, Ratios
 from stepscope.ranks.stragglers.pace import PARTS, STEPS, Pace
 from stepscope.registers.policy.ranks import SAME_ARRIVAL_NS
+from tests.builders.jobs.parallel_job import Job, courses
 from tests.sample import SOAKS
 
 NO_PACE = Pace(pl.DataFrame(schema=STEPS), pl.DataFrame(schema=PARTS))
@@ -206,6 +208,24 @@ def test_any_order_and_nesting_is_the_same() -> None:
     )
     assert nested.equals(at_once)
     assert finished(at_once)["last_rank"].to_list() == [6] * 5
+
+
+def test_kernels_are_compared_with_those_of_the_same_stage() -> None:
+    """The second of two stages launches twice as many, and its slow rank no more than its peers."""
+    job = Job(tensor=1, stages=2, replicas=4, device=lambda rank, _: 1.3 if rank == 5 else 1.0)
+    course = {each.rank: each for each in courses(job)}
+    steps = course[5].work["step"].unique().sort()
+    ranks = {}
+    for rank, mine in course.items():
+        paced = pl.DataFrame([(rank, step, 0, 1000, 100.0) for step in steps], schema=STEPS, orient="row")
+        parts = pl.DataFrame(
+            [(rank, step, "compute", 130 if rank == 5 else 100) for step in steps], schema=PARTS, orient="row"
+        )
+        kernels = pl.DataFrame([(rank, 7, 10.0 if rank < 4 else 20.0, 1.0)], schema=KERNELS, orient="row")
+        ranks[rank] = calls_of(calls(), rank, Pace(paced, parts, kernels=kernels), course=mine)
+    found = compare(ranks).straggler
+    assert found is not None and (found.rank, found.cause) == (5, "compute")
+    assert found.kernels == Ratios(blocks=1.0, launches=1.0)
 
 
 def test_an_empty_rank() -> None:

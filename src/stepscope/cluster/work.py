@@ -20,6 +20,7 @@ from stepscope.errors import StepscopeError
 from stepscope.profiles.load import load
 from stepscope.ranks.arrivals import finished, joined_meetings
 from stepscope.ranks.compare import Calls, Look, Plan, Waited, look, meet, wait
+from stepscope.ranks.job.gathered import packed
 from stepscope.ranks.meetings import in_lanes
 from stepscope.reports.build import Failures
 from stepscope.reports.sections import SECTIONS
@@ -98,7 +99,9 @@ def _with_calls(answer: Answer) -> Answer:
     part = (answer.found or {}).get(COLLECTIVES)
     if not isinstance(part, RankPart) or part.compared is None:
         return answer
-    calls, seen = part.compared, look(part.compared)
+    calls, seen = replace(part.compared, course=None), look(part.compared)
+    if part.compared.course is not None:
+        seen = replace(seen, course=packed(part.compared.course))
     found = {**(answer.found or {}), COLLECTIVES: replace(part, compared=None)}
     if answer.task.spill is None:
         return replace(answer, found=found, look=seen, calls=calls)
@@ -132,8 +135,7 @@ def travelling(answer: Answer) -> Answer:
 
 def stay(answer: Answer) -> Answer:
     """What is handed to later stages, where it is handed at all."""
-    calls = None if answer.calls is None else replace(answer.calls, course=None)
-    return replace(answer, light=None, found=None, look=None, more=None, calls=calls)
+    return replace(answer, light=None, found=None, look=None, more=None)
 
 
 def meet_at(answer: Answer, plan: Plan) -> pl.DataFrame:

@@ -40,13 +40,14 @@ from stepscope.ranks.clocks.offsets import ANCHORS, Clock, anchors, fit_clocks
 from stepscope.ranks.clocks.shared import Machine
 from stepscope.ranks.job.answers import JobAnswers, answers
 from stepscope.ranks.job.course import Course
+from stepscope.ranks.job.gathered import PackedCourse
 from stepscope.ranks.job.what_if import BATCHES, EXPERTS, RANK
 from stepscope.ranks.meetings import OPERATION, Group, Met, groups_of, reduce_meetings
 from stepscope.ranks.stragglers.find import Straggler, straggler
 from stepscope.ranks.stragglers.kernel_work import calls_more, computes_on_more, ratios
 from stepscope.ranks.stragglers.lateness import lateness, on_host
 from stepscope.ranks.stragglers.pace import Pace
-from stepscope.ranks.stragglers.unrecorded import without_recorder
+from stepscope.ranks.stragglers.unrecorded import is_drift, without_recorder
 from stepscope.registers.policy.ranks import SAME_MOMENT
 from stepscope.trace.frames import conform
 
@@ -81,7 +82,7 @@ class Look:
     lanes: pl.DataFrame
     pace: Pace
     machine: Machine | None = None
-    course: Course | None = None
+    course: Course | PackedCourse | None = None
 
 
 @dataclass(frozen=True)
@@ -245,13 +246,17 @@ def compared(
         if waited_for is None and job is not None and not hosts_meet and _shows_straggler(job):
             waited_for = straggler_by_role(job, steps, parts, clocks_mhz, did)
     if waited_for is not None:
-        kernels = pl.concat([each.pace.kernels for each in looks])
+        kernels = pl.concat(
+            [each.pace.kernels for each in looks if _is_peer(each.rank, waited_for.rank, job)]
+        )
         waited_for = replace(waited_for, kernels=ratios(kernels, waited_for.rank))
         called = pl.concat([each.pace.called for each in looks])
         if waited_for.cause == "host_compute" and _has_more_work(called, kernels, waited_for.rank):
             waited_for = replace(waited_for, cause="work")
         if on_host(parts):
-            waited_for = without_recorder(waited_for, [each.pace for each in looks])
+            waited_for = (
+                None if is_drift(waited_for) else without_recorder(waited_for, [each.pace for each in looks])
+            )
     shown = met.worst if meetings is None else meetings
     return Compared(plan.clocks, met, plan.unusual, list(ranks), late, waited_for, shown, looks, job)
 
@@ -275,6 +280,13 @@ def _late_by_role(
         lateness(*(table.filter(pl.col("rank").is_in(ranks)) for table in (steps, parts, margins)))
         for ranks in stages.values()
     )
+
+
+def _is_peer(rank: int, other: int, job: JobAnswers | None) -> bool:
+    """Whether they have the same to do: other stages of a pipeline launch other kernels."""
+    if job is None or job.roles.stages < 2:
+        return True
+    return job.roles.stage.get(rank) == job.roles.stage.get(other)
 
 
 def _shows_straggler(job: JobAnswers) -> bool:

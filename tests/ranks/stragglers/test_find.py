@@ -64,6 +64,18 @@ def test_what_the_others_hide_in_their_waits_is_no_cause() -> None:
     assert nothing is not None and nothing.cause == "dispatch"  # late before: all that shows is told
 
 
+def test_what_was_not_recorded_is_no_cause() -> None:
+    """Rank 2 computes 90 longer; in its first step, work from before the recording was still running for much longer than that."""
+    shown = _parts({"compute": 90})
+    before = pl.DataFrame([(2, 0, "unrecorded", 1000)], schema=PARTS, orient="row")
+    steps = pl.DataFrame(
+        [(rank, step, 0, 1200, 1.0) for step in range(5) for rank in range(4)], schema=STEPS, orient="row"
+    )
+    late = straggler(lateness(steps, shown), steps, pl.concat([shown, before]))
+    assert late is not None and (late.rank, late.cause) == (2, "compute")
+    assert late.parts == {"compute": 90}
+
+
 def _parts(longer: Mapping[str, int]) -> pl.DataFrame:
     """Of four ranks and five steps of 1200, most of which the others wait for rank 2."""
     rows = []
@@ -236,7 +248,6 @@ def test_more_work_explains_only_computing() -> None:
     [
         ("device_gap", "its device gaps take 30 ns longer"),
         ("copy", "its copies take 30 ns longer"),
-        ("unrecorded", "its time that was not recorded is 30 ns longer"),
     ],
 )
 def test_parts_in_words(part: str, words: str) -> None:

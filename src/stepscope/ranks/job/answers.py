@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from stepscope.lazy import dataclass
 from stepscope.ranks.calls.unnamed_groups import Leaders
 from stepscope.ranks.job.course import Course
+from stepscope.ranks.job.gathered import PackedCourse
 from stepscope.ranks.job.model import JobModel, job_model, mean_ns
 from stepscope.ranks.job.roles import Roles
 from stepscope.ranks.job.what_if import Bubble, Cause, explain
@@ -26,7 +27,7 @@ class JobAnswers:
     model: JobModel | None = None  # for further questions; only where it is faithful
 
 
-def answers(courses: Sequence[Course], leaders: Leaders | None = None) -> JobAnswers | None:
+def answers(courses: Sequence[Course | PackedCourse], leaders: Leaders | None = None) -> JobAnswers | None:
     """None where ranks do not meet."""
     model = job_model(courses, leaders)
     if model is None:

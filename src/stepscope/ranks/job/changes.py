@@ -77,11 +77,18 @@ def without_jitter(model: JobModel) -> Change:
     usual = pl.col(*TIMES).median().over("stage", "segment") * _levels(whole)
     factors = sums.with_columns(usual.name.suffix("_usual"))
     factors = factors.select("rank", *_SEGMENT, *(_unless_usual(name) for name in TIMES))
-    mine = work.join(factors, on=["rank", *_SEGMENT], maintain_order="left")
     did = model.did.with_columns(
         (pl.col(name).median().over("stage") * _levels(pl.col(name))).alias(f"{name}_usual")
         for name in BY_HOST
     )
+    # Step by step: there are as many rows as calls of all ranks.
+    changes = [_scaled_in(step, work, factors, did) for step in model.base["step"]]
+    return pl.concat(changes)
+
+
+def _scaled_in(step: int, work: pl.DataFrame, factors: pl.DataFrame, did: pl.DataFrame) -> Change:
+    work, factors, did = (frame.filter(pl.col("step") == step) for frame in (work, factors, did))
+    mine = work.join(factors, on=["rank", *_SEGMENT], maintain_order="left")
     return scaled(_by_what_hosts_did(mine, did))
 
 
@@ -131,7 +138,7 @@ def expert_work(model: JobModel) -> pl.DataFrame:
     following = pl.col("name").shift(-1).over("rank", "step")
     exchanged = calls.filter((pl.col("name") == "all_to_all") & (following == "all_to_all"))
     between = exchanged.select("rank", "step", "group_ranks", "turn")
-    return model.work.drop("group_ranks").join(between, on=["rank", "step", "turn"], maintain_order="left")
+    return model.work.join(between, on=["rank", "step", "turn"], maintain_order="left")
 
 
 def _factor(name: str) -> pl.Expr:

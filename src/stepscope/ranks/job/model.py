@@ -12,6 +12,7 @@ from stepscope.lazy import dataclass
 from stepscope.ranks.calls.matching import KEY
 from stepscope.ranks.calls.unnamed_groups import Leaders, by_group
 from stepscope.ranks.job.course import TIMES, Course
+from stepscope.ranks.job.gathered import Gathered, PackedCourse, gather
 from stepscope.ranks.job.graph import JobGraph
 from stepscope.ranks.job.roles import Roles, roles_of, with_partners
 from stepscope.registers.policy.job import JOB_REPLAY_ERROR, STANDS_STILL
@@ -26,12 +27,16 @@ NODES = {
     "group_ranks": pl.String,
     "group_size": pl.Int32,
     "bytes": pl.Int64,
-    "dur_ns": pl.Int64,
     "meeting": pl.Int64,
     "waits": pl.Boolean,  # of a call: whether the rank stood still until it ended
     "ns": pl.Int64,
 }
 _PAIRED = ("send", "recv", "send_recv")
+_OF_WORK = ("rank", "stage", "step", *TIMES, "ns")
+# What meetings and nodes want of a call.
+_OF_CALLS = (
+    *KEY, "rank", "name", "group_size", "group_ranks", "peer", "bytes", "step", "launched_in", "dur_ns", "stream"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,16 +67,9 @@ class JobModel:
         not the same on all ranks. It counts those that are still to come, for a step may begin with the last call of the one before.
         Where ranks of a stage differ even so, a step is one segment, which is not compared with parts of other steps.
         """
-        rows = self.nodes.with_row_index("row").filter(pl.col("name").is_null()).rename({"segment": "turn"})
-        rows = rows.join(_counted(self.nodes), on=["rank", "step", "turn"], how="left", maintain_order="left")
-        counted = pl.col("segment").fill_null(0)
-        rows = rows.with_columns(segment=counted.max().over("rank", "step") - counted)
-        per_rank = rows.group_by("stage", "step", "rank").agg(last=pl.col("segment").max())
-        uneven = per_rank.group_by("stage", "step").agg(uneven=pl.col("last").n_unique() > 1)
-        marked = rows.join(uneven, on=["stage", "step"], how="left", maintain_order="left")
-        # A step that is not divided has a segment of its own: it is no peer of the parts of others.
-        segment = pl.when("uneven").then(-1).otherwise("segment").cast(pl.Int32)
-        return marked.with_columns(segment=segment).drop("uneven")
+        work = self.nodes.lazy().with_row_index("row").filter(pl.col("name").is_null())
+        rows = work.select("row", *_OF_WORK, turn="segment").collect()
+        return rows.with_columns(_segments(rows.select("rank", "stage", "step", "turn"), self.nodes))
 
     @property
     def is_faithful(self) -> bool:
@@ -95,34 +93,41 @@ def mean_ns(lengths: pl.DataFrame) -> float:
     return cast("float", lengths["ns"].mean() or 0.0)
 
 
-def job_model(courses: Sequence[Course], leaders: Leaders | None = None) -> JobModel | None:
+def job_model(courses: Sequence[Course | PackedCourse], leaders: Leaders | None = None) -> JobModel | None:
     """The job of these ranks; None where none of them meets another."""
-    known = [course for course in courses if len(course.work)]
-    if len(known) < 2:
+    job = gather(courses)
+    if len(job.ranks) < 2:
         return None
-    roles = roles_of(known)
-    works, calls, edges = [], [], []
-    first_work, first_call = 0, sum(len(course.work) for course in known)
-    for course in known:
-        stage = pl.lit(roles.stage.get(course.rank, 0), pl.Int32).alias("stage")
-        works.append(course.work.with_columns(stage, rank=pl.lit(course.rank, pl.Int32)))
-        calls.append(course.calls.with_columns(stage, waits=pl.col("resumes").is_not_null()))
-        edges.append(_edges(course, first_work, first_call))
-        first_work += len(course.work)
-        first_call += len(course.calls)
-    meetings = _with_meetings(by_group(pl.concat(calls), leaders or {}, "lane"))
+    roles = roles_of(job.ranks, job.calls)
+    stages = list(roles.stage), list(roles.stage.values())
+    stage = pl.col("rank").replace_strict(*stages, default=0, return_dtype=pl.Int32).alias("stage")
+    calls = job.calls.select(*_OF_CALLS, stage, waits=pl.col("resumes").is_not_null())
+    meetings = _with_meetings(by_group(calls, leaders or {}, "lane"))
     if not meetings["meeting"].count():
         return None
-    nodes = pl.concat([_of_work(pl.concat(works)), meetings.select(_of_schema(meetings))])
-    graph = JobGraph(nodes, pl.concat(edges))
-    recorded = sum(course.step_ns for course in known) / len(known)
-    did = pl.concat([_did(course, roles.stage.get(course.rank, 0)) for course in known])
-    return JobModel(graph, roles, {course.rank: course.host for course in known}, recorded, did)
+    nodes = pl.concat([_of_work(job.work.with_columns(stage)), meetings.select(_of_schema(meetings))])
+    did = job.did.with_columns(stage)
+    return JobModel(JobGraph(nodes, _edges(job)), roles, job.hosts, job.step_ns, did)
+
+
+def _segments(work: pl.DataFrame, nodes: pl.DataFrame) -> pl.Series:
+    """The segment of each row of work; on a narrow table, for there are as many rows as calls of all ranks."""
+    rows = work.join(_counted(nodes), on=["rank", "step", "turn"], how="left", maintain_order="left")
+    counted = pl.col("segment").fill_null(0)
+    rows = rows.select("rank", "stage", "step", segment=counted.max().over("rank", "step") - counted)
+    per_rank = rows.group_by("stage", "step", "rank").agg(last=pl.col("segment").max())
+    uneven = per_rank.group_by("stage", "step").agg(uneven=pl.col("last").n_unique() > 1)
+    marked = rows.join(uneven, on=["stage", "step"], how="left", maintain_order="left")
+    # A step that is not divided has a segment of its own: it is no peer of the parts of others.
+    segment = pl.when("uneven").then(-1).otherwise("segment").cast(pl.Int32)
+    return marked.select(segment=segment).to_series()
 
 
 def _counted(nodes: pl.DataFrame) -> pl.DataFrame:
     """rank, step, turn, segment: of the first calls of a step, how many are such as ranks stand still for."""
-    calls = nodes.filter(pl.col("name").is_not_null()).with_columns(
+    wanted = ("rank", "stage", "step", "name", "group_size", "group_ranks", "waits")
+    calls = nodes.lazy().filter(pl.col("name").is_not_null()).select(wanted).collect()
+    calls = calls.with_columns(
         turn=pl.int_range(1, pl.len() + 1).over("rank", "step").cast(pl.Int32),
         often=pl.len().over("rank", "step", "name", "group_size", "group_ranks"),
     )
@@ -130,10 +135,6 @@ def _counted(nodes: pl.DataFrame) -> pl.DataFrame:
     share = pl.col("waits").mean().over("stage", "name", "group_size", "often")
     calls = calls.with_columns(stops=(share >= STANDS_STILL).cast(pl.Int32))
     return calls.select("rank", "step", "turn", segment=pl.col("stops").cum_sum().over("rank", "step"))
-
-
-def _did(course: Course, stage: int) -> pl.DataFrame:
-    return course.did.with_columns(rank=pl.lit(course.rank, pl.Int32), stage=pl.lit(stage, pl.Int32))
 
 
 def _of_work(work: pl.DataFrame) -> pl.DataFrame:
@@ -148,16 +149,20 @@ def _of_schema(frame: pl.DataFrame) -> list[pl.Expr]:
     ]
 
 
-def _edges(course: Course, first_work: int, first_call: int) -> pl.DataFrame:
+def _edges(job: Gathered) -> pl.DataFrame:
     """before, after: work in a row, what a call comes after, what resumes after it, and calls of one stream."""
-    call = pl.int_range(pl.len(), dtype=pl.Int64) + first_call
-    chain = course.work.select(before=pl.col("node") + first_work).with_columns(after=pl.col("before") + 1)
-    calls = course.calls
-    arrivals = calls.select(before=pl.col("after") + first_work, after=call)
-    resumed = calls.select(before=call, after=pl.col("resumes") + first_work)
-    streams = calls.select(before=pl.col("behind") + first_call, after=call)
-    followed = calls.select(before=pl.col("follows") + first_call, after=call)
-    return pl.concat([chain.head(len(chain) - 1), arrivals, resumed, streams, followed]).drop_nulls()
+    work = job.work.select("rank", before=pl.int_range(pl.len(), dtype=pl.UInt32))
+    chain = work.filter(pl.col("rank") == pl.col("rank").shift(-1))
+    call = (pl.int_range(pl.len(), dtype=pl.UInt32) + len(work)).cast(pl.UInt32)
+    calls, of_work, of_call = job.calls, pl.col("first_work"), pl.col("first_call") + len(work)
+    frames = [
+        chain.select("before", after=pl.col("before") + 1),
+        calls.select(before=pl.col("after") + of_work, after=call),
+        calls.select(before=call, after=pl.col("resumes") + of_work),
+        calls.select(before=pl.col("behind") + of_call, after=call),
+        calls.select(before=pl.col("follows") + of_call, after=call),
+    ]
+    return pl.concat(frame.drop_nulls().cast(pl.UInt32) for frame in frames)
 
 
 def _with_meetings(calls: pl.DataFrame) -> pl.DataFrame:
@@ -167,8 +172,9 @@ def _with_meetings(calls: pl.DataFrame) -> pl.DataFrame:
     """
     rows = calls.with_row_index("row")
     met = pl.concat([_collective(rows), _paired(rows)])
-    numbered = met.with_columns(meeting=pl.col("key").rank("dense").cast(pl.Int64)).select("row", "meeting")
-    rows = rows.join(numbered, on="row", how="left", maintain_order="left")
+    numbered = met.select("row", meeting=pl.col("key").rank("dense").cast(pl.Int64))
+    found = rows.select("row").join(numbered, on="row", how="left", maintain_order="left")
+    rows = rows.with_columns(found["meeting"])
     shortest = pl.col("dur_ns").min().over("meeting")
     ns = pl.when(pl.col("meeting").is_null()).then("dur_ns").otherwise(shortest)
     return rows.with_columns(ns=ns)
@@ -176,7 +182,8 @@ def _with_meetings(calls: pl.DataFrame) -> pl.DataFrame:
 
 def _collective(rows: pl.DataFrame) -> pl.DataFrame:
     """row, key: of calls that several ranks made, each of them once."""
-    known = rows.drop_nulls("lane").filter(~pl.col("name").is_in(_PAIRED))
+    known = rows.select("row", *KEY, "rank", "name", "group_size").drop_nulls("lane")
+    known = known.filter(~pl.col("name").is_in(_PAIRED)).drop("name")
     several = (pl.col("rank").n_unique().over(KEY) > 1) & (
         pl.len().over(KEY) == pl.col("rank").n_unique().over(KEY)
     )

@@ -15,7 +15,6 @@ import msgspec
 import polars as pl
 
 from stepscope.lazy import dataclass
-from stepscope.ranks.job.course import Course
 
 PIPELINE, TENSOR, DATA, EXPERT = "pipeline", "tensor", "data", "expert"
 _PAIRED = ("send", "recv", "send_recv")
@@ -52,10 +51,8 @@ class Roles:
         return {**sizes, PIPELINE: self.stages} if self.stages > 1 else sizes
 
 
-def roles_of(courses: Sequence[Course]) -> Roles:
-    """From what the ranks called, and with which others."""
-    ranks = [course.rank for course in courses]
-    calls = pl.concat([course.calls for course in courses]) if courses else pl.DataFrame()
+def roles_of(ranks: Sequence[int], calls: pl.DataFrame) -> Roles:
+    """From what the ranks called (CALLS of all courses), and with which others."""
     if calls.is_empty():
         return Roles(dict.fromkeys(ranks, 0))
     return Roles(_stages(ranks, calls), tuple(_groups(calls, ranks)))

@@ -16,6 +16,8 @@ _BLOCKS = "blocks"
 _DID = "did "
 COMPUTE = ("compute", "host_compute")
 _BY_HOST = ("input", "python", "dispatch", "allocator", "io", "compile", "unexplained")
+# Waits for others, and what was not recorded: of some ranks the first step has work from before the recording.
+_NO_REASON = (*COLLECTIVE, BESIDE, "unrecorded")
 
 
 class Behind:
@@ -136,13 +138,12 @@ class Behind:
 
 
 def _told(sums: Mapping[str, float]) -> dict[str, int]:
-    """Without waits, without what is nothing; the most first."""
+    """Without waits and what was not recorded, without zeros; the most first."""
     ranked = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
-    waits = (*COLLECTIVE, BESIDE)
     return {
         part: round(ns)
         for part, ns in ranked
-        if part not in waits and not part.startswith(_DID) and round(ns)
+        if part not in _NO_REASON and not part.startswith(_DID) and round(ns)
     }
 
 

@@ -10,6 +10,12 @@ MOST_REPLAYED_CALLS = policy(
     unit="calls of all ranks",
     why="what one process can hold, some 300 MB; of jobs with more the last steps are replayed, at least one",
 )
+COURSES_AT_ONCE = policy(
+    "COURSES_AT_ONCE",
+    64,
+    unit="ranks",
+    why="whose tables are put together at once: a small table takes ten times the memory of its rows, some 30 kB",
+)
 SAME_END_NS = policy(
     "SAME_END_NS",
     1_000,

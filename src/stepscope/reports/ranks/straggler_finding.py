@@ -220,7 +220,6 @@ def _more_work(found: Straggler) -> Iterator[str]:
 
 _TAKES = {
     "unexplained": "time outside of all recorded events is",
-    "unrecorded": "time that was not recorded is",
     "copy": "copies take",
     "device_gap": "device gaps take",
     "io": "work on files takes",
