@@ -47,7 +47,7 @@ from stepscope.ranks.stragglers.find import Straggler, straggler
 from stepscope.ranks.stragglers.kernel_work import calls_more, computes_on_more, ratios
 from stepscope.ranks.stragglers.lateness import lateness, on_host
 from stepscope.ranks.stragglers.pace import Pace
-from stepscope.ranks.stragglers.unrecorded import is_drift, without_recorder
+from stepscope.ranks.stragglers.unrecorded import without_recorder
 from stepscope.registers.policy.ranks import SAME_MOMENT
 from stepscope.trace.frames import conform
 
@@ -254,9 +254,7 @@ def compared(
         if waited_for.cause == "host_compute" and _has_more_work(called, kernels, waited_for.rank):
             waited_for = replace(waited_for, cause="work")
         if on_host(parts):
-            waited_for = (
-                None if is_drift(waited_for) else without_recorder(waited_for, [each.pace for each in looks])
-            )
+            waited_for = without_recorder(waited_for, [each.pace for each in looks])
     shown = met.worst if meetings is None else meetings
     return Compared(plan.clocks, met, plan.unusual, list(ranks), late, waited_for, shown, looks, job)
 

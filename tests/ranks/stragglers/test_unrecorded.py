@@ -5,11 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from stepscope.ranks.stragglers.find import ALWAYS, DATA, SOMETIMES, Straggler
+from stepscope.ranks.stragglers.find import ALWAYS, SOMETIMES, Straggler
 from stepscope.ranks.stragglers.pace import PARTS, STEPS, Pace
-from stepscope.ranks.stragglers.unrecorded import is_drift, without_recorder
+from stepscope.ranks.stragglers.unrecorded import without_recorder
 from stepscope.registers.calibration.profiler import SHARED_CORE_SAVES, SHARED_CORE_SAVES_LEAST
-from stepscope.registers.calibration.runs import UNPROFILED_DRIFT_HOST
 
 
 def late(cause: str, kind: str = ALWAYS, share: float = 0.44) -> Straggler:
@@ -58,12 +57,3 @@ def test_a_recording_that_is_not_slower_costs_nothing() -> None:
 def test_no_recorder_takes_all_of_it() -> None:
     found = without_recorder(late("host_compute"), paces(0.3, 0.3))
     assert found.share == pytest.approx(0.44 * SHARED_CORE_SAVES_LEAST)
-
-
-def test_what_jobs_of_hosts_drift_by_names_nobody() -> None:
-    """A healthy job of four processes, recorded on a host whose healthy turns differ by 8 %: rank 0 seemed to cost 6 %."""
-    below, beyond = 0.75 * UNPROFILED_DRIFT_HOST, 1.25 * UNPROFILED_DRIFT_HOST
-    assert is_drift(late("host_compute", SOMETIMES, below)) and is_drift(late("python", ALWAYS, below))
-    assert not is_drift(late("host_compute", SOMETIMES, beyond))
-    # More to do is no drift.
-    assert not is_drift(late("work", ALWAYS, below)) and not is_drift(late("host_compute", DATA, below))

@@ -6,18 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from stepscope.ranks.stragglers.find import ALWAYS, DATA, Straggler
+from stepscope.ranks.stragglers.find import ALWAYS, Straggler
 from stepscope.ranks.stragglers.pace import Pace
 from stepscope.registers.calibration.profiler import SHARED_CORE_SAVES, SHARED_CORE_SAVES_LEAST
-from stepscope.registers.calibration.runs import UNPROFILED_DRIFT_HOST
 
 SHARED_CORE = "host_compute"
-
-
-def is_drift(found: Straggler) -> bool:
-    """Whether it costs no more than such a job varies by from minute to minute, and only time shows it: a core that is slow for a while."""
-    has_more_to_do = found.cause == "work" or found.kind == DATA
-    return found.share < UNPROFILED_DRIFT_HOST and not has_more_to_do
 
 
 def without_recorder(found: Straggler, paces: Sequence[Pace]) -> Straggler:
