@@ -1,7 +1,7 @@
 """Dataclasses and patterns that are finished when first used, and with little to compile.
 
 `dataclasses` compiles six methods for each class, about a millisecond: a report imports some two hundred classes, and needs
-a quarter of them. Of those, only `__init__` is worth compiling: the others are called too rarely, or are as fast as closures.
+a quarter of them. Of those, only `__init__` is worth compiling: the others are called too rarely, or lose nothing as closures.
 Most patterns are for names of libraries that a profile does not mention.
 """
 

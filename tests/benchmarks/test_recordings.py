@@ -64,13 +64,19 @@ def test_stats_of_all_kinds_come_back() -> None:
     assert unpack_xspace(pack_xspace(data)) == data
 
 
-def test_a_set_is_opened_once_and_anew_when_it_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def folder_of_a_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of the set "some", still empty."""
     monkeypatch.setattr(archive, "FIXTURES", tmp_path / "fixtures")
     monkeypatch.setattr(archive, "OPENED", tmp_path / "opened")
     folder = tmp_path / "fixtures" / "some"
     folder.mkdir(parents=True)
+    return folder
+
+
+def test_a_set_is_opened_once_and_anew_when_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = folder_of_a_set(tmp_path, monkeypatch)
     (folder / "results.json").write_text("[]")
     pack([JSON], folder / PACKED)
     first = open_set("some")
@@ -86,10 +92,7 @@ def test_a_set_is_opened_once_and_anew_when_it_changes(
 def test_one_recording_of_a_set_is_opened_without_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "FIXTURES", tmp_path / "fixtures")
-    monkeypatch.setattr(archive, "OPENED", tmp_path / "opened")
-    folder = tmp_path / "fixtures" / "some"
-    folder.mkdir(parents=True)
+    folder = folder_of_a_set(tmp_path, monkeypatch)
     other = folder / f"other.{JSON.name}"
     other.write_bytes(JSON.read_bytes())
     pack([JSON, other], folder / PACKED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.analysis.findings.rules.kernels.fft_length import fast_length, largest_factor
+from stepscope.analysis.findings.rules.kernels.fft_length import fast_length, has_factor_above
 from tests.analysis.findings.test_kernel_rules import ADD, found_in, op
 
 BLUESTEIN = "void multi_bluestein_fft<125u,EPT<5u>,32u>"
@@ -36,8 +36,15 @@ def test_other_transforms_are_no_finding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "factor", "fast"), [(71999, 71999, 72000), (262, 131, 270), (1, 1, 2), (1024, 2, 1024)]
+    ("length", "above", "fast"),
+    [(71999, True, 72000), (262, True, 270), (1, False, 2), (1024, False, 1024), (127, False, 128)],
 )
-def test_factors(length: int, factor: int, fast: int) -> None:
-    assert largest_factor(length) == factor
+def test_factors(length: int, above: bool, fast: int) -> None:
+    assert has_factor_above(length, 127) == above
     assert fast_length(length) == fast
+
+
+def test_a_length_that_no_device_holds_takes_no_time() -> None:
+    prime = 2**61 - 1
+    assert has_factor_above(prime, 127)
+    assert prime <= fast_length(prime) < 1.01 * prime

@@ -115,10 +115,10 @@ def _matrices(text: str | None) -> list[Matrix]:
     return [(math.prod(each[:-1]), each[-1]) for each in _flat(shapes) if len(each) > 1 and min(each) > 0]
 
 
-def _flat(shapes: list[Any]) -> list[list[int]]:
-    nested = [each for each in shapes if isinstance(each, list)]
-    return [
-        inner
-        for each in nested
-        for inner in (_flat(each) if any(isinstance(one, list) for one in each) else [each])
-    ]
+def _flat(given: Any) -> list[list[int]]:
+    """The lists of numbers in it, at any depth; what is none of both is not counted."""
+    if not isinstance(given, list):
+        return []
+    if given and all(isinstance(each, int) for each in given):
+        return [given]
+    return [inner for each in given for inner in _flat(each)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
-
 import msgspec
 import polars as pl
 
@@ -59,7 +57,7 @@ def _length(case: Case, calls: pl.Series) -> int | None:
     )
     texts = ops["shapes"].cast(pl.String).unique().drop_nulls()
     sides = {side for text in texts for shape in _shapes(text)[:1] for side in shape}
-    return max((side for side in sides if largest_factor(side) > FFT_RADIX_MOST), default=None)
+    return max((side for side in sides if has_factor_above(side, FFT_RADIX_MOST)), default=None)
 
 
 def _shapes(text: str) -> list[list[int]]:
@@ -69,22 +67,23 @@ def _shapes(text: str) -> list[list[int]]:
         return []
 
 
-def largest_factor(length: int) -> int:
-    """The largest prime factor; 1 of 1 and 0."""
-    found, left, factor = 1, length, 2
-    while left > 1:
-        if factor * factor > left:
-            return max(found, left)
-        while left % factor == 0:
-            found, left = factor, left // factor
-        factor += 1
-    return found
+def has_factor_above(length: int, most: int) -> bool:
+    """Whether a prime factor is larger; small ones are divided out, so that no length in a file takes long."""
+    for factor in range(2, most + 1):
+        while length > 1 and length % factor == 0:
+            length //= factor
+    return length > 1
 
 
 def fast_length(length: int) -> int:
-    """The next even length with small factors alone."""
-    even = count(length + length % 2, 2)
-    return next(each for each in even if largest_factor(each) <= FFT_FAST_FACTOR)
+    """The next even length with small factors alone, built from these."""
+    found, most = {1}, 2 * length
+    for factor in range(2, FFT_FAST_FACTOR + 1):
+        for known in sorted(found):
+            while known * factor <= most:
+                known *= factor
+                found.add(known)
+    return min(2 * each for each in found if 2 * each >= length)
 
 
 RULE: Rule[Case] = Rule(
