@@ -70,7 +70,7 @@ def may_lack_device(trace: Trace) -> bool:
 
 
 def _is_launched(trace: Trace) -> pl.Series:
-    """Which events a recorded call launched; all, where the format does not tell."""
+    """Which events a recorded call launched; all, where the format does not show it."""
     launches = trace.links.filter(pl.col("why") == "launch")
     if launches.is_empty() and trace.info.format not in _DEVICE_LAST:
         return repeated(True, len(trace.events), pl.Boolean)

@@ -211,12 +211,6 @@ COLLECTIVE_LEFT_MOST = policy(
     unit="share of the exposed communication",
     why="that stays exposed at most: overlap is seldom complete",
 )
-FEWEST_PIECES = policy(
-    "FEWEST_PIECES",
-    2,
-    unit="pieces of work that become one launch",
-    why="the least that launching less can mean, as two passes with batch one become one with batch two",
-)
 LAUNCH_BOUND_LEAST = policy(
     "LAUNCH_BOUND_LEAST",
     0.10,

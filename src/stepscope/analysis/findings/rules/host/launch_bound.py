@@ -32,10 +32,10 @@ from stepscope.registers.calibration.launches import (
     PROGRAM_GAP_BEST_NS,
     PROGRAM_GAP_WORST_NS,
 )
+from stepscope.registers.policy.compute import FEWEST_PIECES
 from stepscope.registers.policy.findings import (
     EAGER_CALLS,
     EAGER_DISTINCT_CALLS,
-    FEWEST_PIECES,
     LAUNCH_BOUND_LEAST,
     LAUNCH_GAIN_AFTER_FIXES,
     LAUNCH_GAIN_LEAST,
