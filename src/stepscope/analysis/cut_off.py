@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.registers.policy.capture import WORK_OF_CUT_STEP
-from stepscope.trace.frames import take_largest
+from stepscope.trace.columns import repeated
+from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.trace import Trace
 
 # A recording without the device's side says nothing about what a change would bring.
@@ -13,6 +14,7 @@ _BROKEN = "no-device-events"
 _CUT = ("truncated", "damaged", "damaged-gzip", "damaged-message")
 _ENDS_EARLY = ("truncated", "damaged-gzip")
 _BY_THREAD = ("xplane",)  # written one thread after the other: what ends early lacks whole ones
+_DEVICE_LAST = ("kineto",)  # what a file of these lacks at its end is the device's
 _HOST_WORK = ("op", "runtime")
 _DEVICE_WORK = ("kernel", "copy", "memset")
 
@@ -32,17 +34,51 @@ def is_cut(trace: Trace) -> bool:
 def steps_without_work(trace: Trace) -> tuple[int, int]:
     """Of how many steps the work of the device is missing since the file was cut off, and of how many in all.
 
-    A profiler writes what the host did first, then what the device did in the order of time. A step lacks work if it has much
-    less of it than the step with the most. Without steps the recording counts as one.
+    A profiler writes what the host did first, then what the device did in the order of time, and before it or after it the
+    calls that launched it: of both, whichever comes last is gone first, so that only work with its launch counts. A step lacks
+    work if it has much less of it than the step with the most; a single one if its work ends long before the host's does.
+    Without steps the recording counts as one.
     """
-    if not is_cut(trace) or not trace.info.devices:
+    if not is_cut(trace) or not (trace.info.devices or trace.info.format in _DEVICE_LAST):
         return 0, 0
     kinds = trace.events["kind"].cast(pl.String)
-    done = trace.events.select("step", host=kinds.is_in(_HOST_WORK), device=kinds.is_in(_DEVICE_WORK)).filter(
-        pl.col("host") | pl.col("device")
-    )
+    done = trace.events.select(
+        "step",
+        end_ns=pl.col("start_ns") + pl.col("dur_ns"),
+        host=kinds.is_in(_HOST_WORK),
+        device=kinds.is_in(_DEVICE_WORK) & _is_launched(trace),
+    ).filter(pl.col("host") | pl.col("device"))
     counts = done.group_by("step").agg(pl.col("host", "device").sum())
     counts = counts.drop_nulls("step") if counts["step"].n_unique() > 1 else counts
     active = counts.filter(pl.col("host") > 0)["device"]
-    most = take_largest(active)
-    return int((active <= WORK_OF_CUT_STEP * most).sum()), len(active)
+    lacking = int((active <= WORK_OF_CUT_STEP * take_largest(active)).sum())
+    if len(active) == 1 and not lacking:
+        lacking = int(_ends_early(trace, done))
+    return lacking, len(active)
+
+
+def may_lack_device(trace: Trace) -> bool:
+    """Whether the file was cut off so early that it cannot say whether the job uses a device at all."""
+    kinds = trace.events["kind"].cast(pl.String)
+    return (
+        is_cut(trace)
+        and not trace.info.devices
+        and trace.info.format in _DEVICE_LAST
+        and bool(kinds.is_in(_HOST_WORK).any())
+        and not kinds.is_in(_DEVICE_WORK).any()
+    )
+
+
+def _is_launched(trace: Trace) -> pl.Series:
+    """Which events a recorded call launched; all, where the format does not show it."""
+    launches = trace.links.filter(pl.col("why") == "launch")
+    if launches.is_empty() and trace.info.format not in _DEVICE_LAST:
+        return repeated(True, len(trace.events), pl.Boolean)
+    return repeated(False, len(trace.events), pl.Boolean).scatter(launches["to"], True)
+
+
+def _ends_early(trace: Trace, done: pl.DataFrame) -> bool:
+    """Whether the device's work of the only step ends long before the work of the host."""
+    begin = take_smallest(trace.events.filter(pl.col("kind").cast(pl.String).is_in(_HOST_WORK))["start_ns"])
+    host, device = (take_largest(done.filter(pl.col(side))["end_ns"]) for side in ("host", "device"))
+    return device - begin <= WORK_OF_CUT_STEP * (host - begin)

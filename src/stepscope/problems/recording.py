@@ -34,7 +34,12 @@ ENTRIES = (
             "cut": Case(
                 "The recording was cut off before all work of the device was written",
                 "Copy the file again from where it was recorded, or record again: no speed-up is promised from this one.",
-            )
+            ),
+            "unknown": Case(
+                "The recording was cut off before any work of a device could be in it",
+                "Copy the file again from where it was recorded, or record again: no speed-up is promised from this one.",
+                severity="warning",
+            ),
         },
     ),
     Entry(

@@ -132,3 +132,18 @@ def test_launches_that_are_not_needed_come_before_a_graph(low: float, first: str
     behind = launch_bound.behind_causes([named], found)
     assert behind is found
     assert max((named, found), key=lambda each: each.saves_ns_per_step * each.certainty).code == first
+
+
+def test_launches_gain_from_half_of_them_to_one_graph() -> None:
+    """Twenty ops of 45 µs with kernels of 4: two launches as one bring hardly two, a graph many times that."""
+    rows = []
+    for k in range(20):
+        rows += [f"main  {48 * k}  45  aten::add  op  -", *gemm(48 * k + 40, 4, begin=48 * k + 46)]
+    case = case_of_text(steps(*rows, count=4))
+    launches = launch_bound.slow_launches(case)
+    assert launches is not None
+    graph = case.played_ns / launches.changed.largest.step_ns()
+    found = next(each for each in apply_rules(case) if each.code == "launch-bound")
+    assert 1.4 < found.speedup.low < 2.1
+    assert found.speedup.low < found.speedup.mid < graph
+    assert found.speedup.high > 3

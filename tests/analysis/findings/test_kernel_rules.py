@@ -233,6 +233,20 @@ def test_copies_of_the_operands_go_with_the_products() -> None:
     assert found.share > 0.9
 
 
+def test_views_of_the_scores_and_their_gradients_go_with_attention() -> None:
+    """They have no kernel, but the host dispatches them: after the change it decides how long the step is."""
+
+    def gained(view: str) -> float:
+        node = "autograd::engine::evaluate_function: ViewBackward0"
+        rows = [
+            f"main  100  400  {node}  op  -  -  -",
+            f"main  300  150  aten::view  op  -  [{view},[]]  c10::BFloat16",
+        ]
+        return found_in(*attention("[64,1,2048]"), *rows)["unfused-attention"].speedup.mid
+
+    assert gained("[64,2048,2048]") > 1.2 * gained("[64,2048,64]")
+
+
 def test_layers_that_are_one_op_each_are_advice_without_a_promise() -> None:
     """A sum and two activations of the library in a row: a compiler would fuse them, but nothing is wrong."""
     names = ("aten::add", "aten::relu", "aten::silu")

@@ -13,6 +13,7 @@ from stepscope.analysis.findings.spread import (
     OF_DATA,
     OF_DEVICE,
     OF_HOST,
+    OF_LAUNCHES,
     OF_LOOPS,
     OF_PYTHON,
     OF_RUNTIME,
@@ -23,7 +24,9 @@ from stepscope.analysis.findings.spread import (
 CERTAIN = Interval(0.1, 0.1, 0.1)
 
 
-@pytest.mark.parametrize("spread", [OF_DEVICE, OF_HOST, OF_RUNTIME, OF_LOOPS, OF_PYTHON, OF_COPIES, OF_DATA])
+@pytest.mark.parametrize(
+    "spread", [OF_DEVICE, OF_HOST, OF_RUNTIME, OF_LOOPS, OF_LAUNCHES, OF_PYTHON, OF_COPIES, OF_DATA]
+)
 def test_ends_hold_the_middle(spread: Spread) -> None:
     """Also where nothing is in doubt; nothing gained stays nothing."""
     found = spread.around(CERTAIN)
@@ -66,3 +69,11 @@ def test_what_the_data_decide_is_as_uncertain_on_the_device() -> None:
 def test_each_spread_is_of_codes_that_there_are() -> None:
     """A code that is renamed must be renamed there as well."""
     assert set(_BY_CODE) <= {rule.code for rule in find_rules()}
+
+
+def test_the_low_end_of_launches_is_the_least_that_people_do() -> None:
+    """Whoever halves the launches gets that, and no more; doubts about other loops come together less often."""
+    left = Interval(0.15, 0.3, 0.6)
+    assert spread_of("launch-bound", False) is OF_LAUNCHES
+    assert OF_LAUNCHES.around(left).high == pytest.approx(0.6)
+    assert OF_LOOPS.around(left).high < 0.5

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from stepscope.analysis.capture_quality.content import content_problems
-from stepscope.analysis.cut_off import steps_without_work
+from stepscope.analysis.cut_off import may_lack_device, steps_without_work
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.xla.damage import program_problems
 from stepscope.registers.calibration.launches import HOST_DEVICE_CLOCK_NS
@@ -55,8 +55,17 @@ def _steps(steps: Steps) -> Iterator[Problem]:
 
 def _cut_off(trace: Trace) -> Iterator[Problem]:
     """A file that ends before the device's work of all steps, of which its reader has not said so."""
+    if "no-device-events" in trace.problems["code"]:
+        return
     lacking, of = steps_without_work(trace)
-    if lacking and "no-device-events" not in trace.problems["code"]:
+    if may_lack_device(trace):
+        yield problem(
+            "no-device-events",
+            "The file ends before anything that a device did, which is written last: whether the job uses one is unknown.",
+            case="unknown",
+            count=lacking,
+        )
+    elif lacking:
         which = f"{lacking:,} of {of:,} steps" if of > 1 else "the step"
         yield problem(
             "no-device-events",

@@ -18,6 +18,7 @@ from stepscope.analysis.compute.account import ComputeAccount
 from stepscope.analysis.cut_off import is_broken
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.ready_batches import with_whole_waits
 from stepscope.analysis.findings.spread import spread_of
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loops import Loops, find_loops
@@ -218,7 +219,11 @@ class Case:
 
     @cached_property
     def plan(self) -> Plan:
-        """The usual steps, ready to be replayed without the profiler's share."""
+        """The usual steps, ready to be replayed without the profiler's share, with the waits for batches that the job has."""
+        return with_whole_waits(self._plan_of_recording, self.trace, self.basis)
+
+    @cached_property
+    def _plan_of_recording(self) -> Plan:
         usual = self.lengths["step"].is_in(self.outliers["step"].implode())
         return self.plan_of().counting([place for place, out in enumerate(usual) if not out])
 
@@ -272,10 +277,17 @@ class Case:
         """Whether the recording lacks work of the device, so that nothing can be promised."""
         return is_broken(self.trace)
 
+    @property
+    def had_ready_batches(self) -> bool:
+        """Whether recorded steps waited less for batches than those of the job, since some were ready when the recording began."""
+        return self.plan is not self._plan_of_recording
+
     @cached_property
     def _is_of_other_steps(self) -> bool:
         """Whether the recorded steps are much shorter than those without the profiler: what held these up was not recorded."""
         recorded = self.recorded.mean_ns or self.step_ns
+        if self.had_ready_batches:
+            return False
         return self.basis.source != RECORDED and self.basis.ns > OTHER_STEPS * recorded
 
     @cached_property

@@ -5,16 +5,20 @@ from __future__ import annotations
 from stepscope.analysis.basis import RECORDED
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding, Interval
-from stepscope.analysis.replay.plan import FAST
+from stepscope.analysis.replay.plan import FAST, Plan
 from stepscope.registers.policy.capture import SURE_WITHOUT_PROFILER
 
 
-def without_doubt(case: Case, finding: Finding) -> Finding:
-    """The finding; as advice without a promise, if hardly anything of its gain is left on a host that the profiler slows down most."""
+def without_doubt(case: Case, finding: Finding, sure: Plan | None = None) -> Finding:
+    """The finding; as advice without a promise, if hardly anything of its gain is left on a host that the profiler slows down most.
+
+    `sure`: the plan to judge that by, if not what surely goes.
+    """
     change = case.changes.get(finding.code)
     if case.basis.source != RECORDED or change is None:
         return finding
-    gain = case.played[FAST] / max(1.0, change.smallest.at(FAST).step_ns())
+    plan = change.smallest if sure is None else sure
+    gain = case.played[FAST] / max(1.0, plan.at(FAST).step_ns())
     if gain >= SURE_WITHOUT_PROFILER:
         return finding
     case.changes.pop(finding.code)

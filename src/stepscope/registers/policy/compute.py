@@ -37,3 +37,9 @@ ALSO_IN_SINGLE = policy(
     unit="share of the time in float64",
     why="that kernels with fewer bits take: from there on float64 is an exception, below it the program may be meant to compute so",
 )
+FEWEST_PIECES = policy(
+    "FEWEST_PIECES",
+    2,
+    unit="pieces of work that become one launch",
+    why="the least that launching less can mean, as two passes with batch one become one with batch two",
+)

@@ -34,6 +34,9 @@ def find(case: Case) -> Finding | None:
         lambda: loaded_beside(case, facts),
         WORTH_A_FINDING,
     )
+    if found is not None and case.had_ready_batches:
+        longer = duration(case.basis_ns - case.step_ns)
+        found.detail += f" Steps of the job wait {longer} longer than recorded ones: batches were ready when the recording began."
     return None if found is None else _with_workers(case, _advised(found, facts), facts)
 
 

@@ -32,6 +32,7 @@ from stepscope.registers.calibration.launches import (
     PROGRAM_GAP_BEST_NS,
     PROGRAM_GAP_WORST_NS,
 )
+from stepscope.registers.policy.compute import FEWEST_PIECES
 from stepscope.registers.policy.findings import (
     EAGER_CALLS,
     EAGER_DISTINCT_CALLS,
@@ -56,10 +57,10 @@ def find(case: Case) -> Finding | None:
         _say_second_stage(case, launches)
         return None
     title = RULE.title_for(case.has_device)
-    found = timed(
-        case, RULE, launches.owned, launches.changed, launches.detail, launches.evidence, title=title
-    )
-    return behind_causes(case.earlier, without_doubt(case, found))
+    graph = launches.changed
+    changed = Change(_launched_less(case), graph.largest) if case.has_device else graph
+    found = timed(case, RULE, launches.owned, changed, launches.detail, launches.evidence, title=title)
+    return behind_causes(case.earlier, without_doubt(case, found, graph.smallest))
 
 
 def behind_causes(earlier: Sequence[Finding], found: Finding | None) -> Finding | None:
@@ -172,11 +173,21 @@ def captured(case: Case) -> Change:
     return Change(*(_captured(case, gap) for gap in gaps))
 
 
-def _captured(case: Case, gap_ns: int) -> Plan:
+def _launched_less(case: Case) -> Plan:
+    """Half of the launches: the least that launching less can mean is that two pieces become one."""
+    return case.plan.with_host(_launching(case), 1 / FEWEST_PIECES)
+
+
+def _launching(case: Case) -> pl.Expr:
+    """The framework's part of the host's work, but for that of an optimizer with a finding of its own."""
     pause = (pl.col("cause") == "unexplained") & (pl.col("recorded_ns") < FRAMEWORK_PAUSE_NS)
     apart = _found_optimizer(case)
     mine = pl.lit(True) if apart is None else ~pl.lit(apart)
-    plan = case.plan.with_host(((pl.col("cause") == "dispatch") | pause) & mine)
+    return ((pl.col("cause") == "dispatch") | pause) & mine
+
+
+def _captured(case: Case, gap_ns: int) -> Plan:
+    plan = case.plan.with_host(_launching(case))
     closer = plan.items.with_columns(
         gap_ns=pl.lit(gap_ns, pl.Int64),
         added_ns=pl.when(pl.col("last") == 1).then(GRAPH_LAUNCH_NS).otherwise(0).cast(pl.Int64),
@@ -202,7 +213,7 @@ RULE: Rule[Case] = Rule(
     turn=150,
     page="device",
     owns="`dispatch`",
-    change="the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA's programs. Where the unprofiled step is unknown, as `host-python`",
+    change="half of the launching goes, as where two passes become one; at most the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA's programs. Where the unprofiled step is unknown, as `host-python`",
     certainty=UNSURE_LAUNCHES,
     fix={
         "pytorch": "Launch less, bigger work: torch.compile(model, mode='reduce-overhead') (CUDA graphs), or a larger batch. Fused optimizers: fused=True.",

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import shorten_kernels, timed
@@ -23,6 +24,7 @@ from stepscope.registers.calibration.kernels import (
     FUSED_TF32_ATTENTION_BEST,
     FUSED_TF32_ATTENTION_WORST,
 )
+from stepscope.registers.policy.compute import FEWEST_PIECES
 from stepscope.registers.policy.findings import (
     MAJORITY,
     SCORES_LENGTH,
@@ -36,6 +38,7 @@ _PRODUCT = r"(?i)bmm|matmul|^(aten::)?mm$|dot_general|einsum|gemm"
 _SOFTMAX = r"(?i)softmax"
 _MASKS = r"^aten::(masked_fill_?|where|add_?)$"
 _OF_LIBRARY = r"::"  # as the names of ops that are no instructions of a program
+_NODE = r"^autograd::engine::evaluate_function: "
 _BATCHED = 3  # sides of a batch of matrices
 _WIDTHS = (1, 2, 4)  # bytes of an element: of a mask, and of scores
 
@@ -60,9 +63,25 @@ def find(case: Case) -> Finding | None:
         return None
     chosen = work.select("event", least=pl.lit(least), most=pl.lit(most))
     detail = f"{case.of_step(ns)} is spent in attention as separate products, masks and softmax."
-    # The call of the fused kernel costs the host about what the products do.
-    others = at_or_below(case.trace.events, scores.filter(~pl.col("product"))["event"])
-    return timed(case, RULE, owned, without_dispatch(shorten_kernels(case, chosen), others), detail)
+    return timed(case, RULE, owned, _dispatched_once(case, scores, shorten_kernels(case, chosen)), detail)
+
+
+def _dispatched_once(case: Case, scores: pl.DataFrame, change: Change) -> Change:
+    """The host dispatches nothing between the products, in the backward pass neither; at most, one call does for two of them.
+
+    At worst the call of the fused kernel costs the host what the products do.
+    """
+    events = case.trace.events
+    products, others = (scores.filter(each)["event"] for each in (pl.col("product"), ~pl.col("product")))
+    nodes = are_named(events["name"], lambda names: names.str.contains(_NODE))
+    around = ancestors(events, nodes)
+    of_products, of_others = (around.gather(each).drop_nulls().unique() for each in (products, others))
+    kept = of_products.implode()
+    gone = at_or_below(events, pl.concat([others, of_others.filter(~of_others.is_in(kept))]))
+    paired = at_or_below(events, pl.concat([products, of_products]))
+    less = without_dispatch(change, gone)
+    mine = pl.col("event").is_in(paired.implode()) & (pl.col("cause") == "dispatch")
+    return Change(less.smallest, less.largest.with_host(mine, 1 / FEWEST_PIECES))
 
 
 def _is_double(case: Case, products: pl.DataFrame) -> bool:
@@ -148,7 +167,9 @@ def _score_ops(case: Case) -> pl.DataFrame:
     touching = _touching(texts, tables)
     halved = pl.col("shapes").is_in(_touching(touching, _causal_sizes(ops, sizes)).implode())
     left = pl.when(halved).then(pl.col("flops") * CAUSAL_WORK).otherwise("flops")
-    found = ops.filter(pl.col("shapes").is_in(touching.implode()), pl.col("device_total_ns") > 0)
+    # A view of the scores takes the host's time only; it goes with them.
+    works = (pl.col("device_total_ns") > 0) | ~product
+    found = ops.filter(pl.col("shapes").is_in(touching.implode()), works)
     # The outer op of a product (matmul around bmm) would count its work twice: kernels belong to the inner one.
     known = found.select("event", product=product, flops=pl.when(product).then(left))
     none = pl.lit(None, dtype=known.schema["flops"])
@@ -264,7 +285,7 @@ RULE: Rule[Case] = Rule(
     turn=180,
     page="kernels",
     owns="kernels that read or write the table of attention scores, or a stack of those of several layers",
-    change="its products at 28 to 45 % of the 16-bit peak (30 to 65 % of that of fp32, 15 to 35 % of that of TF32, where they stay in these), nothing else; half of the products where a square mask is shared by all heads",
+    change="its products at 28 to 45 % of the 16-bit peak (30 to 65 % of that of fp32, 15 to 35 % of that of TF32, where they stay in these), nothing else, nor does the host dispatch anything between them, and at most one call for two products; half of the products where a square mask is shared by all heads",
     fix={
         "pytorch": "Use torch.nn.functional.scaled_dot_product_attention, which runs as one kernel; is_causal=True instead of a mask below the diagonal.",
         "jax": "Use jax.nn.dot_product_attention(implementation='cudnn').",
