@@ -96,6 +96,17 @@ class Strings:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-9)
+    def end_at(self, code: cython.Py_ssize_t, lo: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The place after the string of this code, if it lies at `lo`; or -1."""
+        size: cython.Py_ssize_t
+        if code < 0 or code >= self.count or lo < 0:
+            return -1
+        size = cython.cast(cython.Py_ssize_t, self.ends[code] - self.starts[code])
+        return lo + size if self._is(code, lo, size) else -1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
     def _seek(self, lo: cython.Py_ssize_t, hi: cython.Py_ssize_t, hashed: cython.uint) -> cython.Py_ssize_t:
         at: cython.Py_ssize_t = hashed & self.mask
         code: cython.Py_ssize_t
@@ -194,6 +205,12 @@ class Strings:
                 if self.blob_words[(first + i) >> 3] != self._word(lo + i):
                     return False
                 i += 8
+            if i < size and lo + i + 8 <= len(
+                self.buf
+            ):  # after a string, the blob has zeros up to the next word
+                return self.blob_words[(first + i) >> 3] == self._word(lo + i) & _ALL_BITS >> (
+                    64 - 8 * (size - i)
+                )
         while i < size:
             if self.blob[first + i] != self.buf[lo + i]:
                 return False
