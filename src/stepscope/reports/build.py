@@ -250,7 +250,8 @@ def _check_steps(options: Options, steps: Steps | None) -> None:
 
 
 def _threads() -> int:
-    return min(AT_ONCE, os.cpu_count() or 1)
+    """One more than there are cores: the findings wait for what another thread finds out about the host."""
+    return min(AT_ONCE, 1 + (os.cpu_count() or 1))
 
 
 def _slowest_first(sections: Sequence[Section]) -> list[Section]:
