@@ -97,7 +97,7 @@ class Strings:
     @cython.nogil
     @cython.exceptval(-9)
     def end_at(self, code: cython.Py_ssize_t, lo: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The place after the string of this code, if it lies at `lo`; or -1."""
+        """The place after the string of this code, if it is at `lo`; or -1."""
         size: cython.Py_ssize_t
         if code < 0 or code >= self.count or lo < 0:
             return -1
