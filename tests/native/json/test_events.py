@@ -277,3 +277,9 @@ def test_keys_in_any_dress_where_another_is_expected(native: Any, written: str) 
     found = scan(native, repeating('"args": {"n": 1, "dims": []}', f'"args": {{{written}}}'))
     assert [row[1] for row in found.layouts[OP]] == [1] * 6
     assert found.bad() == {}
+
+
+def test_a_long_name_that_ends_inside_a_word_is_met_again(native: Any) -> None:
+    name = "n" * 200_005
+    found = scan(native, repeating(f'"name": "{name}"'))
+    assert [row[1] for row in found.events] == [name] * 3
