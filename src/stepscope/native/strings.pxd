@@ -16,6 +16,7 @@ cdef class Strings:
 
     cdef Py_ssize_t intern(self, Py_ssize_t lo, Py_ssize_t hi, bint escaped, Py_ssize_t guess) except? -9 nogil
     cdef Py_ssize_t find(self, Py_ssize_t lo, Py_ssize_t hi, Py_ssize_t guess) except? -9 nogil
+    cdef Py_ssize_t end_at(self, Py_ssize_t code, Py_ssize_t lo) except? -9 nogil
     cdef Py_ssize_t _seek(self, Py_ssize_t lo, Py_ssize_t hi, unsigned int hashed) except? -9 nogil
     cdef Py_ssize_t _add(self, Py_ssize_t lo, Py_ssize_t hi, unsigned int hashed, bint escaped) except? -9 nogil
     cdef int _place(self, Py_ssize_t code) except? -9 nogil

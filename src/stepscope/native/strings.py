@@ -96,6 +96,17 @@ class Strings:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-9)
+    def end_at(self, code: cython.Py_ssize_t, lo: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The place after the string of this code, if it is at `lo`; or -1."""
+        size: cython.Py_ssize_t
+        if code < 0 or code >= self.count or lo < 0:
+            return -1
+        size = cython.cast(cython.Py_ssize_t, self.ends[code] - self.starts[code])
+        return lo + size if self._is(code, lo, size) else -1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
     def _seek(self, lo: cython.Py_ssize_t, hi: cython.Py_ssize_t, hashed: cython.uint) -> cython.Py_ssize_t:
         at: cython.Py_ssize_t = hashed & self.mask
         code: cython.Py_ssize_t
@@ -183,6 +194,7 @@ class Strings:
     def _is(self, code: cython.Py_ssize_t, lo: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.bint:
         """Whether the string of this code is the one at `lo`."""
         first: cython.Py_ssize_t
+        last: cython.ulonglong
         i: cython.Py_ssize_t = 0
         if code < 0 or code >= self.count or lo < 0 or lo + size > len(self.buf):
             return False
@@ -194,6 +206,10 @@ class Strings:
                 if self.blob_words[(first + i) >> 3] != self._word(lo + i):
                     return False
                 i += 8
+            # After a string, the blob has zeros up to the next word; the last word of all may not be whole.
+            if i < size and lo + i + 8 <= len(self.buf) and (first + i) >> 3 < len(self.blob_words):
+                last = self._word(lo + i) & _ALL_BITS >> (64 - 8 * (size - i))
+                return self.blob_words[(first + i) >> 3] == last
         while i < size:
             if self.blob[first + i] != self.buf[lo + i]:
                 return False

@@ -154,13 +154,11 @@ def _compared(
 
 
 def _ask(section: Section, context: RankContext) -> Any:
-    is_sampled = context.options.brief and section.name in SAMPLED
-    found = section.of_rank(context.sampled if is_sampled else context)
-    if (
-        section is steps.SECTION and context.alone
-    ):  # the account is there; rules, which come next, are many short questions
+    if section is steps.SECTION and context.alone:
+        # Storing takes as long as what is left of a short report: begun later, the command would wait for it in the end.
         background.begin_postponed()
-    return found
+    is_sampled = context.options.brief and section.name in SAMPLED
+    return section.of_rank(context.sampled if is_sampled else context)
 
 
 def _of_one_region(profile: Profile, ranks: Sequence[int], options: Options) -> Options:
@@ -250,7 +248,8 @@ def _check_steps(options: Options, steps: Steps | None) -> None:
 
 
 def _threads() -> int:
-    return min(AT_ONCE, os.cpu_count() or 1)
+    """One more than there are cores: the findings wait for what another thread finds out about the host."""
+    return min(AT_ONCE, 1 + (os.cpu_count() or 1))
 
 
 def _slowest_first(sections: Sequence[Section]) -> list[Section]:

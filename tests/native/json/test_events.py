@@ -235,3 +235,51 @@ def test_a_complete_event_without_a_duration_is_kept_and_counted(native: Any) ->
     )
     assert [event[4:] for event in found.events] == [(1000, 0)] * 3
     assert found.bad() == {"without_duration": 2, "unread_values": 1}
+
+
+def repeating(*events: str) -> bytes:
+    """Each of the events three times over, all of one category: what follows what is known after the first round."""
+    return document(*(f'"ph": "X", "ts": 1, "dur": 1, "cat": "op", {event}' for event in events * 3))
+
+
+def test_arrays_that_begin_alike_are_kept_apart(native: Any) -> None:
+    dims = ["[[1]]", "[[1], [2]]", "[]", '["a"]', '["a", "b"]', "[[1]]"]
+    found = scan(native, repeating(*(f'"name": "n", "args": {{"dims": {each}}}' for each in dims)))
+    assert [row[3] for row in found.layouts[OP]] == dims * 3
+    assert found.bad() == {}
+
+
+def test_a_string_that_looks_like_the_begin_of_an_array_is_not_expected_as_one(native: Any) -> None:
+    dims = ["[]", '"[[1"', "[]", "[[1, 2]]"]
+    found = scan(native, repeating(*(f'"name": "n", "args": {{"dims": {each}}}' for each in dims)))
+    assert [row[3] for row in found.layouts[OP]] == ["[]", "[[1", "[]", "[[1, 2]]"] * 3
+    assert found.bad() == {}
+
+
+def test_what_is_repaired_is_counted_as_often_as_it_is_met(native: Any) -> None:
+    found = scan(native, repeating('"name": "a"b", "args": {"dims": ["c"d"]}'))
+    assert [row[1] for row in found.events] == ['a"b'] * 3
+    assert [row[3] for row in found.layouts[OP]] == ['["c"d"]'] * 3
+    assert found.bad() == {"repaired": 6}
+
+
+def test_names_that_begin_alike_are_kept_apart(native: Any) -> None:
+    names = ["mm", "mm_out", r"mm\"", "m", "12345678", "123456789", "", "mm"]
+    found = scan(native, repeating(*(f'"name": "{name}", "args": {{}}' for name in names)))
+    assert [row[1] for row in found.events] == names * 3
+    assert found.bad() == {}
+
+
+@pytest.mark.parametrize(
+    "written", ['"n":1', '"n" :1', '"n": 1', '"n"\n:\n1', '"share": 0.5, "n": 1', '"nn": 1, "n": 1']
+)
+def test_keys_in_any_dress_where_another_is_expected(native: Any, written: str) -> None:
+    found = scan(native, repeating('"args": {"n": 1, "dims": []}', f'"args": {{{written}}}'))
+    assert [row[1] for row in found.layouts[OP]] == [1] * 6
+    assert found.bad() == {}
+
+
+def test_a_long_name_that_ends_inside_a_word_is_met_again(native: Any) -> None:
+    name = "n" * 200_005
+    found = scan(native, repeating(f'"name": "{name}"'))
+    assert [row[1] for row in found.events] == [name] * 3

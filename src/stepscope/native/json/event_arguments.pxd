@@ -16,6 +16,9 @@ cdef class Arguments:
     cdef long long[::1] slot_value
     cdef long long[::1] slot_serial
     cdef long long serial
+    # Arrays by what was read before them: their codes and one more, 0 for none.
+    cdef unsigned int[::1] expected
+    cdef Py_ssize_t before
     # The current event: how many slots were set, whether the JSON text holds more, and where it lies.
     cdef Py_ssize_t known
     cdef bint extra
@@ -34,10 +37,12 @@ cdef class Arguments:
     cdef int fallback_layout
 
     cdef int clear(self) noexcept nogil
-    cdef Py_ssize_t read(self, Py_ssize_t p) except? -9 nogil
+    cdef Py_ssize_t read(self, Py_ssize_t p, unsigned int name) except? -9 nogil
     cdef bint keep(self, Py_ssize_t event, unsigned int category) except? -9 nogil
+    cdef Py_ssize_t _value_of(self, Py_ssize_t key, Py_ssize_t p) except? -9 nogil
     cdef Py_ssize_t _other(self, Py_ssize_t p) except? -9 nogil
     cdef Py_ssize_t _one(self, Py_ssize_t key, Py_ssize_t p) except? -9 nogil
+    cdef Py_ssize_t _text(self, int slot, Py_ssize_t p) except? -9 nogil
     cdef Py_ssize_t _three(self, int slot, Py_ssize_t p) except? -9 nogil
     cdef int _set(self, int slot, long long value) except? -9 nogil
     cdef Py_ssize_t _add_row(self, int layout, Py_ssize_t event) except? -9 nogil

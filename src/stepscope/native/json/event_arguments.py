@@ -37,6 +37,7 @@ _NULL = cython.declare(cython.ulonglong, int.from_bytes(b"null", "little"))
 _BILLIONTHS = cython.declare(cython.int, BILLIONTHS)
 _TEXT = cython.declare(cython.int, TEXT)
 _TRIPLE = cython.declare(cython.int, TRIPLE)
+_EXPECTED = cython.declare(cython.Py_ssize_t, (1 << 13) - 1)  # the last index of the table of expected arrays
 
 
 @cython.final
@@ -48,6 +49,7 @@ class Arguments:
         self.look_at(memoryview(b"\0"))
         self.values, self.numbers, self.strings, self.keys = values, numbers, strings, keys
         self.serial = 0
+        self.before = 0
         self.clear()
 
     def look_at(self, buf: memoryview) -> None:
@@ -62,6 +64,7 @@ class Arguments:
         self.key_after = room("i", len(keys))
         self.slot_value = room("q", slot_count)
         self.slot_serial = room("q", slot_count)
+        self.expected = room("I", _EXPECTED + 1)
         for text, slot, kind in keys:
             code = self.keys.code_of(text)
             self.key_slot[code] = slot
@@ -125,19 +128,27 @@ class Arguments:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-9)
-    def read(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The args at `p`. Returns the place after them."""
+    def read(self, p: cython.Py_ssize_t, name: cython.uint) -> cython.Py_ssize_t:
+        """The args at `p`, of an event with this name if it is known yet. Returns the place after them."""
         begin: cython.Py_ssize_t = p
         key: cython.Py_ssize_t
         before: cython.Py_ssize_t = 0
+        begin_of_value: cython.Py_ssize_t
         if self.buf[p] != 123:
             return self._other(p)
+        self.before = name
         p += 1
         while True:
-            p = self.values.member(p)
-            if p < 0:
-                break
-            key = self.keys.find(self.values.lo, self.values.hi, self.key_after[before])
+            p = self.values.space_and_commas(p)
+            key = self.key_after[before]
+            begin_of_value = self._value_of(key, p)
+            if begin_of_value >= 0:
+                p = begin_of_value
+            else:
+                p = self.values.member(p)
+                if p < 0:
+                    break
+                key = self.keys.find(self.values.lo, self.values.hi, -1)
             if key >= 0:
                 self.key_after[before] = cython.cast(cython.int, key)
                 before = key
@@ -151,6 +162,20 @@ class Arguments:
             self.lo = begin
             self.hi = p = self.values.hi
         return p
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.boundscheck(False)  # every index is below `end`, the length of the buffer
+    @cython.exceptval(-9)
+    def _value_of(self, key: cython.Py_ssize_t, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The place of the value, if the member at `p` is the one with this key; or -1. Events of a kind have the same members."""
+        if p >= self.end or self.buf[p] != 34:
+            return -1
+        p = self.keys.end_at(key, p + 1)
+        if p < 0 or p + 1 >= self.end or self.buf[p] != 34 or self.buf[p + 1] != 58:
+            return -1
+        p = self.values.space(p + 2)
+        return p if p < self.end else -1
 
     @cython.cfunc
     @cython.nogil
@@ -172,29 +197,50 @@ class Arguments:
         """The value of a known argument, at `p`."""
         kind: cython.int = self.key_kind[key]
         slot: cython.int = self.key_slot[key]
-        guess: cython.Py_ssize_t
         value: cython.longlong
         if kind == _TRIPLE:
             return self._three(slot, p)
         if kind == _TEXT:
-            p = self.values.text(p)
-            if p < 0:
-                return p
-            guess = cython.cast(cython.Py_ssize_t, self.slot_value[slot])  # that of the event before
-            value = self.strings.intern(self.values.lo, self.values.hi, self.values.escaped, guess)
-        else:
-            p = self.numbers.scaled(p, 9) if kind == _BILLIONTHS else self.numbers.integer(p)
-            if p < 0:
-                return p
-            value = self.numbers.value
-            if value == _MISSING:
-                self.extra = True
-                return p
-            if kind == _BILLIONTHS and self.numbers.fraction >= 500000:
-                value += 1
+            return self._text(slot, p)
+        p = self.numbers.scaled(p, 9) if kind == _BILLIONTHS else self.numbers.integer(p)
+        if p < 0:
+            return p
+        value = self.numbers.value
+        if value == _MISSING:
+            self.extra = True
+            return p
+        if kind == _BILLIONTHS and self.numbers.fraction >= 500000:
+            value += 1
         self._set(slot, value)
         self.known += 1
         return p
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _text(self, slot: cython.int, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The value of a known argument that is kept as text, at `p`.
+
+        Jobs repeat themselves: an array is looked for by the text before it in this event and by the one that the slot had
+        before. What begins with the bytes of a whole array is that array, so there is no need to walk through it.
+        """
+        last: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.slot_value[slot])
+        at: cython.Py_ssize_t = (last * 961 + self.before * 31 + slot) & _EXPECTED
+        is_array: cython.bint = self.buf[p] == 91
+        repaired: cython.Py_ssize_t = self.values.repaired
+        code: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.expected[at]) - 1
+        end: cython.Py_ssize_t = self.strings.end_at(code, p) if is_array else -1
+        if end < 0:
+            end = self.values.text(p)
+            if end < 0:
+                return end
+            code = self.strings.intern(self.values.lo, self.values.hi, self.values.escaped, last)
+            if is_array and self.values.repaired == repaired:
+                self.expected[at] = cython.cast(cython.uint, code + 1)
+        self.before = code
+        self._set(slot, code)
+        self.known += 1
+        return end
 
     @cython.cfunc
     @cython.nogil

@@ -13,11 +13,15 @@ cdef class EventReader:
     cdef Arguments arguments
     cdef Rows rows
     cdef unsigned int last_category
+    # Names by the one before them: their codes and one more, 0 for none.
+    cdef unsigned int[::1] expected
+    cdef Py_ssize_t last_name
 
     cdef Py_ssize_t read(self, Py_ssize_t p) except? -9 nogil
     cdef bint is_key(self, Py_ssize_t p) except? -9 nogil
     cdef Py_ssize_t _members(self, Py_ssize_t p) except? -9 nogil
     cdef Py_ssize_t _member(self, Py_ssize_t lo, Py_ssize_t hi, Py_ssize_t p) except? -9 nogil
+    cdef Py_ssize_t _name(self, Py_ssize_t p) except? -9 nogil
     cdef Py_ssize_t _unknown(self, Py_ssize_t lo, Py_ssize_t p) except? -9 nogil
     cdef Py_ssize_t _phase(self, Py_ssize_t p) except? -9 nogil
     cdef Py_ssize_t _start(self, Py_ssize_t p) except? -9 nogil

@@ -6,6 +6,7 @@ Bytes by number: 34 `"`  125 `}`
 
 from __future__ import annotations
 
+from stepscope.native.buffers import room
 from stepscope.native.json.numbers import MISSING
 from stepscope.native.json.values import CLOSED
 
@@ -29,6 +30,7 @@ _CLOSED = cython.declare(cython.Py_ssize_t, CLOSED)
 _MISSING = cython.declare(cython.longlong, MISSING)
 _NO_CODE = cython.declare(cython.Py_ssize_t, 0xFFFFFFFF)
 _TEXT_ID = cython.declare(cython.longlong, TEXT_ID)
+_EXPECTED = cython.declare(cython.Py_ssize_t, (1 << 13) - 1)  # the last index of the table of expected names
 
 
 def _packed(key: bytes) -> int:
@@ -60,7 +62,8 @@ class EventReader:
     ) -> None:
         self.values, self.numbers, self.strings = values, numbers, strings
         self.arguments, self.rows = arguments, rows
-        self.last_category = 0
+        self.last_category = self.last_name = 0
+        self.expected = room("I", _EXPECTED + 1)
         self.look_at(memoryview(b"\0"))
 
     def look_at(self, buf: memoryview) -> None:
@@ -123,8 +126,7 @@ class EventReader:
         """The value, at `p`, of the member named by [lo, hi)."""
         key: cython.ulonglong = self.values.packed(lo, hi)
         if key == _NAME:
-            p = self.values.text(p)
-            self.rows.event.name = cython.cast(cython.uint, self._code(p, -1))
+            p = self._name(p)
         elif key == _CAT:
             p = self.values.text(p)
             self.rows.event.category = self.last_category = cython.cast(
@@ -137,7 +139,7 @@ class EventReader:
         elif key == _DUR:
             p = self._duration(p)
         elif key == _ARGS:
-            p = self.arguments.read(p)
+            p = self.arguments.read(p, self.rows.event.name)
         elif key == _PID:
             p = self._identity(p)
             self.rows.event.pid = self.numbers.value
@@ -159,6 +161,27 @@ class EventReader:
         else:
             p = self._unknown(lo, p)
         return p
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _name(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The name at `p`. Often it is the one that followed the name before it when that was met last."""
+        at: cython.Py_ssize_t = self.last_name & _EXPECTED
+        repaired: cython.Py_ssize_t = self.values.repaired
+        code: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.expected[at]) - 1
+        is_string: cython.bint = self.buf[p] == 34
+        end: cython.Py_ssize_t = self.strings.end_at(code, p + 1) if is_string else -1
+        if end >= 0 and end + 1 < self.end and self.buf[end] == 34 and self.buf[end + 1] == 44:
+            end += 1
+        else:
+            end = self.values.text(p)
+            code = self._code(end, -1)
+            if is_string and end >= 0 and self.values.repaired == repaired:
+                self.expected[at] = cython.cast(cython.uint, code + 1)
+        self.rows.event.name = cython.cast(cython.uint, code)
+        self.last_name = code
+        return end
 
     @cython.cfunc
     @cython.nogil

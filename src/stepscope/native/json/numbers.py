@@ -29,6 +29,9 @@ _TENTH = cython.declare(cython.ulonglong, (1 << 64) // 10)
 _LAST_SIGNED = cython.declare(cython.ulonglong, (1 << 63) - 1)
 _ALL_BITS = cython.declare(cython.ulonglong, (1 << 64) - 1)
 _FARTHEST = cython.declare(cython.ulonglong, 4 * 10**18)
+_PLAIN = cython.declare(
+    cython.Py_ssize_t, 18
+)  # digits and a point that a signed number holds, whatever they are
 _TRUE = cython.declare(cython.ulonglong, int.from_bytes(b"true", "little"))
 _FALSE = cython.declare(cython.ulonglong, int.from_bytes(b"false", "little"))
 _MOST_POWER = cython.declare(cython.Py_ssize_t, 1 << 32)
@@ -58,7 +61,10 @@ class Numbers:
         """A whole number, a bool, or a string that holds a number, in `value`; MISSING if it is something else."""
         begin: cython.Py_ssize_t = p
         word: cython.ulonglong
-        p = self._number(p)
+        p = self._plain(begin, 0)
+        if p >= 0:
+            return p
+        p = self._number(begin)
         if p < 0:
             return p
         if self.value == _MISSING:
@@ -81,7 +87,11 @@ class Numbers:
 
         MISSING if there is none; a fraction of -1 says that there is one, but out of range.
         """
-        p = self._number(p)
+        begin: cython.Py_ssize_t = p
+        p = self._plain(begin, power)
+        if p >= 0:
+            return p
+        p = self._number(begin)
         if p < 0:
             return p
         if self.value == _MISSING:
@@ -90,6 +100,46 @@ class Numbers:
         self._scale(power)
         if self.value == _MISSING:
             self.fraction = -1
+        return p
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.boundscheck(
+        False
+    )  # every index is below `end`, the length of the buffer, or below the number of powers
+    @cython.exceptval(check=False)
+    def _plain(self, p: cython.Py_ssize_t, power: cython.int) -> cython.Py_ssize_t:
+        """As `scaled`, for what nearly all numbers are: digits alone, and after a point no more of them than `power`.
+
+        Returns -1 for any other, which has to be read in the general way.
+        """
+        m: cython.ulonglong = 0
+        begin: cython.Py_ssize_t = p
+        point: cython.Py_ssize_t = -1
+        d: cython.int
+        while p < self.end:
+            d = cython.cast(cython.int, self.buf[p]) - 48
+            if d >= 0 and d <= 9:
+                m = m * 10 + d
+            elif d == -2 and point < 0 and p > begin:
+                point = p
+            else:
+                break
+            p += 1
+            if p - begin > _PLAIN:
+                return -1
+        if p == begin or p == point + 1 or p >= self.end or not self._ends_value(p):
+            return -1
+        if point >= 0:
+            power -= cython.cast(cython.int, p - point - 1)
+        if power < 0:
+            return -1
+        if power > 0:
+            if power >= len(self.powers) or m > _FARTHEST // self.powers[power]:
+                return -1
+            m *= self.powers[power]
+        self.value = cython.cast(cython.longlong, m)
+        self.fraction = 0
         return p
 
     @cython.cfunc

@@ -123,8 +123,13 @@ class Values:
     def packed(self, lo: cython.Py_ssize_t, hi: cython.Py_ssize_t) -> cython.ulonglong:
         """Up to eight bytes as one number, the first lowest; 0 for more."""
         w: cython.ulonglong = 0
-        if lo < 0 or hi > self.end or hi - lo > 8:
+        i: cython.Py_ssize_t = lo >> 3
+        shift: cython.int = (lo & 7) * 8
+        if lo < 0 or hi > self.end or hi - lo > 8 or hi <= lo:
             return 0
+        if i + 1 < len(self.words):  # in two steps, as a shift by 64 is none at all
+            w = self.words[i] >> shift | ((self.words[i + 1] << 1) << (63 - shift)) & _ALL_BITS
+            return w & _ALL_BITS >> (64 - 8 * (hi - lo))
         while hi > lo:
             hi -= 1
             w = w << 8 | self.buf[hi]
