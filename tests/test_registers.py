@@ -54,7 +54,6 @@ EXCEPTIONS = {
     "analysis/kernels/occupancy.py": "limits of multiprocessors, from NVIDIA's tables",
     "analysis/memory.py:_note": "a whole in per cent",
     "analysis/findings/spread.py:OF_BOUNDS": "all, and nothing",
-    "analysis/findings/spread.py:OF_LAUNCHES": "all of the way to the low end",
     "analysis/formulas/constants.py": "bytes of number formats, FLOPs of formulas, places of arguments",
     "analysis/xla/hlo_module.py:TUPLE": "XLA's number of a type",
     "analysis/xla/hlo_module.py:_HIGHEST": "XLA's number of a precision",

@@ -71,8 +71,10 @@ OF_DEVICE = Spread(UNFORESEEN_ABOVE_OF_DEVICE, UNFORESEEN_BELOW_OF_DEVICE, worst
 OF_HOST = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW, remains=REMAINS)
 OF_RUNTIME = Spread(UNFORESEEN_ABOVE_OF_RUNTIME, UNFORESEEN_BELOW_OF_RUNTIME)
 OF_LOOPS = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS)
+# What computation can hide at least and at most: nothing is pulled in, nothing is unforeseen.
+OF_BOUNDS = Spread(0.0, 0.0, 1.0, 1.0, always=True)
 # From half of the launches to one graph: which of them people choose is not in doubt but up to them, so that the low end stays.
-OF_LAUNCHES = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS, worst=1.0)
+OF_LAUNCHES = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS, worst=OF_BOUNDS.worst)
 OF_PYTHON = Spread(UNFORESEEN_ABOVE_OF_PYTHON, UNFORESEEN_BELOW_OF_PYTHON, remains=REMAINS_OF_PYTHON)
 OF_COPIES = Spread(UNFORESEEN_ABOVE_OF_COPIES, UNFORESEEN_BELOW_OF_PYTHON, remains=REMAINS)
 OF_DATA = Spread(
@@ -82,8 +84,6 @@ OF_DATA = Spread(
     WORST_TOGETHER_OF_DATA,
     always=True,
 )
-# What computation can hide at least and at most: nothing is pulled in, nothing is unforeseen.
-OF_BOUNDS = Spread(0.0, 0.0, 1.0, 1.0, always=True)
 
 # All other codes are of the host where it decides, as waits and input are.
 _BY_CODE = {
