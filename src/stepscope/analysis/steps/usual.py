@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.registers.levels import SLOW_STEP_TIMES
 from stepscope.statistics.slow_steps import is_slow
 
 
 def outliers(lengths: pl.DataFrame) -> pl.DataFrame:
     """The rows of `lengths` (step, ns) that are slow steps; none where there are too few to tell."""
     return lengths.filter(is_slow(pl.col("ns")))
+
+
+def outliers_of_few(lengths: pl.DataFrame) -> pl.DataFrame:
+    """The same where it is known from elsewhere that some steps are slow, and others are not: a few are enough then."""
+    usual_ns = pl.col("ns").quantile(0.5, interpolation="lower")
+    return lengths.filter(pl.col("ns") > SLOW_STEP_TIMES * usual_ns)
 
 
 def usual(slices: pl.DataFrame, slow: pl.DataFrame) -> pl.DataFrame:
