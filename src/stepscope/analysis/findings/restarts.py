@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from statistics import median_low
 
 from stepscope.analysis.findings.case import Case
@@ -9,7 +10,8 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.findings.spread import OF_BOUNDS
 from stepscope.analysis.steps.loader_starts import LoaderStarts
-from stepscope.registers.policy.findings import NAMED_STEPS, UNKNOWN_PERIOD_TAIL, WORTH_A_FINDING
+from stepscope.registers.policy.findings import NAMED_STEPS, WORTH_A_FINDING
+from stepscope.registers.policy.steps import FIRST_BATCH_STAYS, UNKNOWN_PERIOD_TAIL
 from stepscope.trace.frames import take_mean
 from stepscope.units import duration
 
@@ -30,7 +32,9 @@ def find_restarts(case: Case, rule: Rule[Case]) -> Finding | None:
     if share < WORTH_A_FINDING:
         return None
     period = _period(case, slow["step"].to_list())
-    left = Interval(*(_left(case, starts, *each) for each in zip((0.0, 0.5, 1.0), period, strict=True)))
+    left = Interval(
+        *(_left(case, starts, *each) for each in zip((0.0, FIRST_BATCH_STAYS, 1.0), period, strict=True))
+    )
     is_known = period[0] == period[-1]
     gain = case.gain(left, of_all=True, code=rule.code, spread=None if is_known else OF_BOUNDS)
     return rule.finding(
@@ -49,6 +53,21 @@ def find_restarts(case: Case, rule: Rule[Case]) -> Finding | None:
     )
 
 
+def tell_of_starts(case: Case, found: Finding) -> None:
+    """Says that usual steps wait for workers to start, as where an epoch has a batch or two."""
+    starts = case.recorded.loader_starts
+    usual = set(case.slices["step"].unique()) & set(starts.steps if starts is not None else ())
+    if starts is not None and len(usual) > 1:
+        found.detail += (
+            f" In {len(usual)} of {case.step_count} steps a DataLoader starts {_processes(starts)} again."
+        )
+        found.fix = FIX
+
+
+def _processes(starts: LoaderStarts) -> str:
+    return f"{starts.workers} worker process{'es' if starts.workers > 1 else ''}"
+
+
 def _period(case: Case, slow: list[int]) -> tuple[float, float, float]:
     """Steps from one start to the next: as timed without the profiler, or as recorded, else what a single start allows.
 
@@ -57,9 +76,10 @@ def _period(case: Case, slow: list[int]) -> tuple[float, float, float]:
     """
     rhythm = case.recorded.rhythm
     if rhythm is not None:
-        return (rhythm.period,) * 3
+        return rhythm.period, rhythm.period, rhythm.period
     if len(slow) > 1:
-        return (median_low(later - earlier for earlier, later in zip(slow, slow[1:], strict=False)),) * 3
+        gap = median_low(later - earlier for earlier, later in pairwise(slow))
+        return gap, gap, gap
     steps = case.recorded.lengths["step"].to_list()
     before = steps.index(slow[0])
     shortest = max(before + 1, len(steps) - before)
@@ -85,7 +105,7 @@ def _detail(
 ) -> str:
     listed = ", ".join(map(str, slow[:NAMED_STEPS])) + ("…" if len(slow) > NAMED_STEPS else "")
     said = (
-        f"A DataLoader starts {starts.workers} worker process{'es' if starts.workers > 1 else ''} again in step{'s' if len(slow) > 1 else ''} "
+        f"A DataLoader starts {_processes(starts)} again in step{'s' if len(slow) > 1 else ''} "
         f"{listed}, which took {duration(slow_ns)}{' on average' if len(slow) > 1 else ''} where {duration(case.step_ns)} is usual."
     )
     rhythm = case.recorded.rhythm

@@ -1,4 +1,4 @@
-"""Slow steps that come back: every so many unprofiled steps one is slow, as at the end of an epoch."""
+"""Slow steps that come back: one in n unprofiled steps is slow, as at the end of an epoch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from itertools import pairwise
 from statistics import mean, median_low
 
 from stepscope.lazy import dataclass
-from stepscope.registers.policy.findings import MAJORITY, SLOW_STEPS_RECUR
+from stepscope.registers.policy.findings import MAJORITY
+from stepscope.registers.policy.steps import SLOW_STEPS_RECUR
 from stepscope.statistics.slow_steps import slow_limit
 from stepscope.trace.trace import Trace
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median_low
+
 import polars as pl
 
 from stepscope.registers.levels import SLOW_STEP_TIMES
@@ -15,8 +17,9 @@ def outliers(lengths: pl.DataFrame) -> pl.DataFrame:
 
 def outliers_of_few(lengths: pl.DataFrame) -> pl.DataFrame:
     """The same where it is known from elsewhere that some steps are slow, and others are not: a few are enough then."""
-    usual_ns = pl.col("ns").quantile(0.5, interpolation="lower")
-    return lengths.filter(pl.col("ns") > SLOW_STEP_TIMES * usual_ns)
+    if lengths.is_empty():
+        return lengths
+    return lengths.filter(pl.col("ns") > SLOW_STEP_TIMES * median_low(lengths["ns"]))
 
 
 def usual(slices: pl.DataFrame, slow: pl.DataFrame) -> pl.DataFrame:

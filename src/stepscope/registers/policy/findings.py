@@ -498,17 +498,3 @@ MXU_REACHED_MOST = policy(
     unit="share of the peak",
     why="that large products of a TPU reach in the best of models",
 )
-
-# Slow steps that come back.
-SLOW_STEPS_RECUR = policy(
-    "SLOW_STEPS_RECUR",
-    2,
-    unit="distances between slow steps",
-    why="at least: one may be chance, two that are equal are a period",
-)
-UNKNOWN_PERIOD_TAIL = policy(
-    "UNKNOWN_PERIOD_TAIL",
-    0.1,
-    unit="share of cases on either side of an interval",
-    why="eight of ten promises should hold the truth: with a single start of workers in a window the chance of a period falls with its square",
-)

@@ -11,7 +11,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
-from stepscope.analysis.findings.restarts import find_restarts
+from stepscope.analysis.findings.restarts import find_restarts, tell_of_starts
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.staging import gaps_of, reads_bytes, send_beside, send_less
 from stepscope.analysis.input_facts import InputFacts, input_facts
@@ -39,6 +39,8 @@ def find(case: Case) -> Finding | None:
         longer = duration(case.basis_ns - case.step_ns)
         found.detail += f" Steps of the job wait {longer} longer than recorded ones: batches were ready when the recording began."
     usual = None if found is None else _with_workers(case, _advised(found, facts), facts)
+    if usual is not None:
+        tell_of_starts(case, usual)
     again = find_restarts(case, RULE)
     if again is None or usual is None:
         return again or usual
