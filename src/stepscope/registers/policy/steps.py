@@ -149,7 +149,7 @@ SLOW_STEPS_RECUR = policy(
     "SLOW_STEPS_RECUR",
     2,
     unit="distances between slow steps",
-    why="at least: a single distance is no period, two that are equal are",
+    why="at least: two that are equal show a period, a single one does not",
 )
 UNKNOWN_PERIOD_TAIL = policy(
     "UNKNOWN_PERIOD_TAIL",
