@@ -16,6 +16,8 @@ NAMES = {
     "Iterator::Root::Prefetch": "input",
     "IteratorGetNext": "input",
     "torch/utils/data/dataloader.py(700): __next__": "input",
+    "torch/utils/data/dataloader.py(428): _get_iterator": "input",
+    "torch/utils/data/dataloader.py(1625): _shutdown_workers": "input",
     "Optimizer.step#AdamW.step": "optimizer",
     "Optimizer.zero_grad#SGD.zero_grad": "optimizer",
     "nccl:all_reduce": "collective",

@@ -16,7 +16,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     ("step", r"^ProfilerStep#\d+$"),
     (
         "input",
-        r"^enumerate\(Data(Loader|Pipe)\)#|^Iterator(::|GetNext)|^IteratorGetNext|torch/utils/data/.*: (__next__|_next_data|fetch)$"
+        r"^enumerate\(Data(Loader|Pipe)\)#|^Iterator(::|GetNext)|^IteratorGetNext|torch/utils/data/.*: (__next__|_next_data|_get_iterator|_shutdown_workers|fetch)$"
         # Loaders that people write and annotate themselves: make_batch, data loading, train.py(7): next_batch.
         r"|(?i)(^|[\s:.$])(make|get|load|next|fetch|prepare|create|generate|sample)_?(mini)?_?batch(es)?$|^(data|batch)[ _-]?load(ing|er)?$|^input[ _-]pipeline$",
     ),

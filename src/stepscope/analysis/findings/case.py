@@ -6,7 +6,7 @@ Findings own disjoint slices of the account: a rule takes what no rule before it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from stepscope.analysis.cut_off import is_broken
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.ready_batches import with_whole_waits
-from stepscope.analysis.findings.spread import spread_of
+from stepscope.analysis.findings.spread import Spread, spread_of
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loops import Loops, find_loops
 from stepscope.analysis.host.names import STAGES_COPY
@@ -29,7 +29,9 @@ from stepscope.analysis.memory import DeviceMemory
 from stepscope.analysis.replay.plan import SPEEDS, USUAL, Plan
 from stepscope.analysis.snapshot.explain import Explained
 from stepscope.analysis.steps.find import Steps
-from stepscope.analysis.steps.usual import outliers, usual
+from stepscope.analysis.steps.loader_starts import LoaderStarts, find_loader_starts
+from stepscope.analysis.steps.rhythm import Rhythm, find_rhythm
+from stepscope.analysis.steps.usual import outliers, outliers_of_few, usual
 from stepscope.lazy import dataclass
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.profiler import (
@@ -94,8 +96,36 @@ class StepTimes:
 
     @cached_property
     def outliers(self) -> pl.DataFrame:
-        """Slow steps (stepscope.statistics.slow_steps); none where there are too few steps."""
-        return outliers(self.lengths)
+        """Slow steps (stepscope.statistics.slow_steps); none where there are too few steps, but those in which workers start."""
+        found = outliers(self.lengths)
+        if len(found) or self.loader_starts is None:
+            return found
+        return outliers_of_few(self.lengths).filter(pl.col("step").is_in(self.loader_starts.steps))
+
+    @cached_property
+    def rhythm(self) -> Rhythm | None:
+        """Slow steps that come back without the profiler."""
+        return find_rhythm(self.trace) if self.steps.source == "marker" else None
+
+    @cached_property
+    def loader_starts(self) -> LoaderStarts | None:
+        """Steps in which a loader starts its workers again."""
+        return find_loader_starts(self.trace)
+
+    @cached_property
+    def restarts(self) -> pl.DataFrame:
+        """Those of the slow steps."""
+        steps = self.loader_starts.steps if self.loader_starts is not None else ()
+        return self.outliers.filter(pl.col("step").is_in(steps))
+
+    @property
+    def usual_share(self) -> float:
+        """What a change of usual steps acts on: their number over all, or where workers start again and again, their time."""
+        if self.restarts.is_empty():
+            return self.usual_count / max(1, len(self.lengths))
+        if self.rhythm is not None:
+            return self.rhythm.usual_share * (1 - 1 / self.rhythm.period)
+        return 1 - int(self.outliers["ns"].sum()) / max(1, int(self.lengths["ns"].sum()))
 
     @property
     def usual_count(self) -> int:
@@ -220,7 +250,7 @@ class Case:
     @cached_property
     def plan(self) -> Plan:
         """The usual steps, ready to be replayed without the profiler's share, with the waits for batches that the job has."""
-        return with_whole_waits(self._plan_of_recording, self.trace, self.basis)
+        return with_whole_waits(self._plan_of_recording, self.trace, replace(self.basis, ns=self.basis_ns))
 
     @cached_property
     def _plan_of_recording(self) -> Plan:
@@ -246,17 +276,30 @@ class Case:
     @cached_property
     def basis_ns(self) -> float:
         """The same of a usual step."""
-        return self.step_ns if self.basis.source == RECORDED else self.basis.ns
+        if self.basis.source == RECORDED:
+            return self.step_ns
+        rhythm = self.recorded.rhythm
+        if rhythm is None or self.recorded.restarts.is_empty():
+            return self.basis.ns
+        return self.basis.ns * rhythm.usual_share
 
-    def gain(self, left: Interval, of_all: bool = False, code: str = "", work: float = 0.0) -> Gain:
+    def gain(
+        self,
+        left: Interval,
+        of_all: bool = False,
+        code: str = "",
+        work: float = 0.0,
+        spread: Spread | None = None,
+    ) -> Gain:
         """What it brings to leave so much of a usual step, or of all; nothing where the recording is broken, or of other steps.
 
         Slow steps are a finding of their own, and gain nothing from the others'. `code` is of the finding that promises it.
-        `work`: the share of a usual step that the device works after the change, where that is known.
+        `work`: the share of a usual step that the device works after the change, where that is known. `spread`: where it is
+        another than that of the code.
         """
         if self.is_broken or self.basis.ns <= 0 or self._is_of_other_steps:
             return Gain(0, Interval(), None)
-        usual = 1.0 if of_all else self.recorded.usual_count / max(1, len(self.recorded.lengths))
+        usual = 1.0 if of_all else self.recorded.usual_share
         # The less is left, the more of it was never seen alone.
         noise = self._noise + self._replay_error * (1 - left.mid) if left.mid < 1 else 0.0
         shares = [
@@ -264,7 +307,8 @@ class Case:
             for share, factor in ((left.low, 1 - noise), (left.mid, 1.0), (left.high, 1 + noise))
         ]
         found = Interval(*(max(1 - MOST_SAVED, share) for share in shares))
-        found = spread_of(code, self._device_decides).around(found, 1 - usual * (1 - min(1.0, work)))
+        spread = spread or spread_of(code, self._device_decides)
+        found = spread.around(found, 1 - usual * (1 - min(1.0, work)))
         low, mid, high = max(1 - MOST_SAVED, found.low), found.mid, found.high
         speedup = Interval(round(1 / high, 3), round(1 / mid, 3), round(1 / low, 3))
         ns = self.basis.ns
@@ -283,9 +327,23 @@ class Case:
         return self.plan is not self._plan_of_recording
 
     @cached_property
+    def lacks_slow_steps(self) -> bool:
+        """Whether slow steps that come back take most of the job's time, and none of them was recorded.
+
+        A host that waits for the device now and then has them too: then the recorded steps, as replayed, are as long as the job's.
+        """
+        rhythm = self.recorded.rhythm
+        if rhythm is None or len(self.recorded.outliers) or len(self.recorded.lengths) >= rhythm.period:
+            return False
+        is_half = rhythm.mean_ns > OTHER_STEPS * rhythm.usual_ns
+        return is_half and rhythm.mean_ns > OTHER_STEPS * self._plan_of_recording.step_ns()
+
+    @cached_property
     def _is_of_other_steps(self) -> bool:
         """Whether the recorded steps are much shorter than those without the profiler: what held these up was not recorded."""
         recorded = self.recorded.mean_ns or self.step_ns
+        if self.lacks_slow_steps:
+            return True
         if self.had_ready_batches:
             return False
         return self.basis.source != RECORDED and self.basis.ns > OTHER_STEPS * recorded

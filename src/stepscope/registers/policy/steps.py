@@ -143,3 +143,23 @@ SAMPLE_DIFFERS = policy(
     unit="share of the step",
     why="by which the account of these steps may differ from that of all: less than a finding needs to be shown",
 )
+
+# Slow steps that come back.
+SLOW_STEPS_RECUR = policy(
+    "SLOW_STEPS_RECUR",
+    2,
+    unit="distances between slow steps",
+    why="at least: two that are equal show a period, a single one does not",
+)
+UNKNOWN_PERIOD_TAIL = policy(
+    "UNKNOWN_PERIOD_TAIL",
+    0.1,
+    unit="share of cases on either side of an interval",
+    why="eight of ten promises should hold the truth: with a single start of workers in a window the chance of a period falls with its square",
+)
+FIRST_BATCH_STAYS = policy(
+    "FIRST_BATCH_STAYS",
+    0.5,
+    unit="share of the wait for the first batch of an epoch",
+    why="expected with workers that persist: they need not start, but still make that batch; none to all of it, which a profile does not show separately",
+)

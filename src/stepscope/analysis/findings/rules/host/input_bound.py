@@ -11,6 +11,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
+from stepscope.analysis.findings.restarts import find_restarts, tell_of_starts
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.staging import gaps_of, reads_bytes, send_beside, send_less
 from stepscope.analysis.input_facts import InputFacts, input_facts
@@ -37,7 +38,17 @@ def find(case: Case) -> Finding | None:
     if found is not None and case.had_ready_batches:
         longer = duration(case.basis_ns - case.step_ns)
         found.detail += f" Steps of the job wait {longer} longer than recorded ones: batches were ready when the recording began."
-    return None if found is None else _with_workers(case, _advised(found, facts), facts)
+    usual = None if found is None else _with_workers(case, _advised(found, facts), facts)
+    if usual is not None:
+        tell_of_starts(case, usual)
+    again = find_restarts(case, RULE)
+    if again is None or usual is None:
+        return again or usual
+    if again.saves_ns_per_step < usual.saves_ns_per_step:
+        usual.detail += f" {again.detail}"
+        return usual
+    again.detail += f" Usual steps wait for data too: {usual.detail}"
+    return again
 
 
 def _with_workers(case: Case, found: Finding, facts: InputFacts) -> Finding:
@@ -139,8 +150,8 @@ RULE: Rule[Case] = Rule(
     title_without_device="The step waits for data",
     turn=70,
     page="input",
-    owns="`input`",
-    change="a loader gets six workers at least, or twice as many as there are, but no more than there are cores; what they cannot make in time is waited for. At most, no batch is waited for, and batches are sent while the device computes. A function of the job that makes batches takes no time, with what joins the samples; at most (surely where ops read bytes), a quarter of the bytes is sent, from pinned memory",
+    owns="`input`; what steps in which workers are started again take beyond the usual",
+    change="a loader gets six workers at least, or twice as many as there are, but no more than there are cores; what they cannot make in time is waited for. At most, no batch is waited for, and batches are sent while the device computes. A function of the job that makes batches takes no time, with what joins the samples; at most (surely where ops read bytes), a quarter of the bytes is sent, from pinned memory. Where workers start again for each epoch, steps are as long as those between; at most the wait for the first batch of an epoch stays",
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",

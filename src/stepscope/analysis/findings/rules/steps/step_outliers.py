@@ -10,6 +10,7 @@ from stepscope.analysis.findings.case import Case, StepTimes
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.host.functions import functions_of_slow_steps
+from stepscope.analysis.input_facts import input_facts
 from stepscope.names import short_name
 from stepscope.registers.policy.findings import (
     ACCOUNT_SAVES_LEAST,
@@ -26,13 +27,40 @@ from stepscope.units import duration
 
 def find(case: Case) -> Finding | None:
     """A finding, unless only the first steps are slow: that is warm-up."""
+    if case.lacks_slow_steps:
+        return _not_recorded(case)
     return None if are_first(case) else slow_steps(case)
+
+
+def _not_recorded(case: Case) -> Finding | None:
+    """What is known of slow steps that come back, where the recording holds none of them."""
+    rhythm = case.recorded.rhythm
+    if rhythm is None:
+        return None
+    extra = rhythm.slow_ns - rhythm.usual_ns
+    workers = (
+        " Where a DataLoader starts its workers again for each epoch, persistent_workers=True keeps them."
+        if input_facts(case.trace).has_workers
+        else ""
+    )
+    return RULE.finding(
+        f"Of the unprofiled steps one in {rhythm.period} takes {duration(rhythm.slow_ns)} where {duration(rhythm.usual_ns)} is usual: "
+        f"{extra / rhythm.period / rhythm.mean_ns:.0%} of the job's time. None of them was recorded, so nothing is promised.",
+        f"Record {rhythm.period} steps or more, so that one of the slow ones is among them.{workers}",
+        evidence={
+            "period": rhythm.period,
+            "slow_ns": round(rhythm.slow_ns),
+            "usual_ns": round(rhythm.usual_ns),
+        },
+    )
 
 
 def slow_steps(case: Case) -> Finding | None:
     """What steps that take much longer than the others cost, if that is enough to show."""
     steps = case.recorded
     slow = steps.outliers
+    if len(slow) and len(steps.restarts) == len(slow):
+        return None  # the loader's: input-bound
     median = take_median(steps.lengths["ns"])
     mean = take_mean(steps.lengths["ns"])
     extra = int((slow["ns"] - int(median)).sum() / max(1, len(steps.lengths))) if len(slow) else 0
