@@ -38,7 +38,9 @@ def without_calls(plan: Plan, trace: Trace, calls: pl.DataFrame) -> Plan:
     spans = plan.items.select(
         gap="item", start_ns=pl.col("at").shift(1, fill_value=0), end_ns="at", track="track"
     )
-    spans = spans.filter(pl.col("track").is_in(calls["track"].unique().implode()), pl.col("start_ns") < pl.col("end_ns"))
+    spans = spans.filter(
+        pl.col("track").is_in(calls["track"].unique().implode()), pl.col("start_ns") < pl.col("end_ns")
+    )
     pieces, causes = host_timeline(trace).cut(spans), host_causes(trace)
     rows = pieces.select(
         item="gap",

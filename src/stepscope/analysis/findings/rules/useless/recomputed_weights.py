@@ -59,7 +59,7 @@ RULE: Rule[Case] = Rule(
     turn=144,
     page="ops",
     owns="in inference, what parametrizations of weights (weight norm, spectral norm) launch and take",
-    change="none of it is left",
+    change="none of it is left: the whole call goes, with its Python",
     fix={
         "pytorch": "Compute the weights once after loading: torch.nn.utils.parametrize.remove_parametrizations(module, 'weight') for each module (remove_weight_norm of old models), or run the calls inside torch.nn.utils.parametrize.cached().",
         ANY: "Compute the weights once, after loading.",
