@@ -149,6 +149,32 @@ def test_results_that_another_thread_copies_belong_to_the_function_that_waits_fo
         assert "device-sync" not in found
 
 
+def test_what_follows_the_longest_computation_on_results_may_stay() -> None:
+    """A count of 301 µs after a search of 610 µs may be on what the search left; before it, it is on the large result."""
+
+    def promised(*computing: str) -> float:
+        lines = steps(
+            *gemm(0, 20),
+            "main  15  975  serve.py(7): answer  python  -",
+            "main  20  45  aten::copy_  op  -",
+            "main  21  43  cudaMemcpyAsync  runtime  Memcpy DtoH (Device -> Pageable)",
+            "stream 7  35  25  Memcpy DtoH (Device -> Pageable)  copy  -",
+            *computing,
+            count=4,
+        )
+        return {one.code: one for one in findings_with_copies(lines)}["round-trip-copy"].speedup.mid
+
+    after = promised(
+        "main  70  610  numpy/fromnumeric.py(48): argmax  python  -",
+        "main  682  301  numpy/count.py(9): bincount  python  -",
+    )
+    before = promised(
+        "main  70  301  numpy/count.py(9): bincount  python  -",
+        "main  373  610  numpy/fromnumeric.py(48): argmax  python  -",
+    )
+    assert 1.5 < after < 0.9 * before
+
+
 def test_slow_first_steps_are_warm_up_and_promise_nothing() -> None:
     lines = ["main  0  5000  ProfilerStep#0  annotation  -", "main  0  4000  compile  annotation  -"]
     lines += [

@@ -6,9 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import polars as pl
 import pytest
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.dispatched import without_calls
 from stepscope.analysis.findings.rules.kernels import masked_attention
 from stepscope.analysis.findings.rules.useless import (
     dense_zeros,
@@ -358,3 +360,19 @@ def test_weights_that_are_computed_in_every_call(workload: str, name: str, fires
         assert found.share == pytest.approx(0.3, abs=0.02)
         assert 1.2 < found.speedup.mid < 1.5
         assert "remove_parametrizations" in found.fix
+
+
+def test_python_around_computed_weights_goes_with_them() -> None:
+    norm = Op("aten::_weight_norm", "[[512,512,3],[512,1,1],[]]", "weight_norm_fwd_first_dim_kernel", 2)
+    getter = "torch/nn/utils/parametrize.py(400):get_parametrized"
+    modules = Op("nn.Module:ParametrizationList_0", kind="python", inside=(norm,))
+    weight = Op(getter, kind="python", inside=(Op("torch/_jit_internal.py(103):is", kind="python"), modules))
+    layer = Op("aten::conv1d", "[[1,512,4096],[512,512,3],[512]]", GEMM, 3)
+    calls = Op("nn.Module:ParametrizedConv1d_0", kind="python", inside=(weight, layer))
+    found = case(*[[calls, calls]] * 3, workload=INFERENCE)
+    spans = found.trace.events.filter(pl.col("name").cast(pl.String) == getter).select(
+        "track", "start_ns", "dur_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
+    )
+    left = without_calls(found.plan, found.trace, spans).host["recorded_ns"].sum()
+    assert len(spans) == 6
+    assert found.plan.host["recorded_ns"].sum() - left == spans["dur_ns"].sum()

@@ -1,12 +1,20 @@
-"""The host's work for ops that a change makes unnecessary: their own dispatch, and that of all that they call."""
+"""The host's work for ops that a change makes unnecessary: their own dispatch, and that of all that they call.
+
+A row of the plan's host work is all of one name before a launch, such as the Python of a layer: calls inside may take a part of it.
+"""
 
 from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.account.host_timeline import host_timeline, within
 from stepscope.analysis.findings.change import Change
+from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.replay.plan import Plan
 from stepscope.trace.scopes import ancestors
+from stepscope.trace.trace import Trace
+
+_ROW = ("item", "cause", "named_by")
 
 
 def at_or_below(events: pl.DataFrame, chosen: pl.Series) -> pl.Series:
@@ -23,3 +31,35 @@ def without_dispatch(changed: Change, events: pl.Series) -> Change:
 
 def _without(plan: Plan, events: pl.Series) -> Plan:
     return plan.with_host(pl.col("event").is_in(events.implode()) & (pl.col("cause") == "dispatch"))
+
+
+def without_calls(plan: Plan, trace: Trace, calls: pl.DataFrame) -> Plan:
+    """The host does nothing of what it did between start_ns and end_ns of these calls, which follow one another on their track."""
+    spans = plan.items.select(
+        gap="item", start_ns=pl.col("at").shift(1, fill_value=0), end_ns="at", track="track"
+    )
+    spans = spans.filter(
+        pl.col("track").is_in(calls["track"].unique().implode()), pl.col("start_ns") < pl.col("end_ns")
+    )
+    pieces, causes = host_timeline(trace).cut(spans), host_causes(trace)
+    rows = pieces.select(
+        item="gap",
+        cause=causes["cause"].gather(pieces["event"]).fill_null("unexplained"),
+        named_by=causes["named_by"].gather(pieces["event"]),
+        ns=pl.col("end_ns") - pl.col("start_ns"),
+        inside=_inside(pieces, calls),
+    )
+    gone = pl.col("ns").filter("inside").sum() / pl.col("ns").sum()
+    shares = rows.filter(pl.col("ns") > 0).group_by(_ROW).agg(left=1 - gone)
+    left = plan.host.select(_ROW).join(shares, on=_ROW, how="left", maintain_order="left", nulls_equal=True)
+    return plan.with_host(pl.lit(True), pl.lit(left["left"].fill_null(1.0)))
+
+
+def _inside(pieces: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
+    """Whether each piece, which no call cuts, is in one on its track."""
+    found = pl.repeat(False, len(pieces), dtype=pl.Boolean, eager=True)
+    for track in calls["track"].unique():
+        mine = calls.filter(pl.col("track") == track).sort("start_ns")
+        during = within(pieces["start_ns"], mine["start_ns"], mine["end_ns"] - 1)
+        found = found | (during & (pieces["track"] == track))
+    return found

@@ -17,7 +17,7 @@ from stepscope.native.host.lineage import GARBAGE, USER
 from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import DETOUR_BYTES, LONG_PYTHON_NS, WORTH_A_FINDING
-from stepscope.registers.policy.useless_work import SMALL_RESULT
+from stepscope.registers.policy.useless_work import SMALL_RESULT, SMALL_RESULT_AFTERWARDS
 from stepscope.trace.scopes import ancestors
 
 
@@ -104,16 +104,27 @@ def _inside(case: Case, frames: pl.Series) -> pl.Series:
 def _on_device(case: Case, away: pl.DataFrame, computing: pl.DataFrame, waits: pl.Series) -> Change:
     """Neither the copy nor the computation takes time, nor does the memory of the copy; the host still waits for the result.
 
-    What takes little of the computation may work on the small result already, and goes only at most.
+    What takes little of the computation may work on the small result already, and so may what comes after its longest part,
+    unless that takes about as long: counts and comparisons cost more than the search for the largest. It goes only at most.
     """
     mine = pl.col("item").is_in(away["item"].implode())
     waiting = pl.lit(waits.gather(case.plan.host["event"]).fill_null(False))
     calls = pl.col("cause").is_in(["dispatch", "sync", "copy"]) & (pl.col("recorded_ns") >= STAGED_COPY_NS)
     copied = case.plan.with_host(((mine | waiting) & calls) | _freed(case, away)).with_device(mine)
     python = (pl.col("cause") == "python") & pl.col("event").is_in(computing["event"].unique().implode())
-    longest = pl.col("recorded_ns") >= SMALL_RESULT * pl.col("recorded_ns").filter(python).max().over("item")
+    rows = case.plan.host.select("item", "recorded_ns", row=pl.int_range(pl.len()), python=python)
+    longest = (
+        rows.filter("python")
+        .sort("recorded_ns", "row", descending=[True, False])
+        .unique("item", keep="first", maintain_order=True)
+    )
+    found = rows.join(
+        longest.select("item", most="recorded_ns", at="row"), on="item", how="left", maintain_order="left"
+    )
+    share = pl.when(pl.col("row") <= pl.col("at")).then(SMALL_RESULT).otherwise(SMALL_RESULT_AFTERWARDS)
+    surely = found.select((pl.col("recorded_ns") >= share * pl.col("most")).fill_null(False)).to_series()
     return Change(
-        with_warm_caches(copied.with_host(python & longest), case.plan, WARM_DISPATCH_WORST),
+        with_warm_caches(copied.with_host(python & pl.lit(surely)), case.plan, WARM_DISPATCH_WORST),
         with_warm_caches(copied.with_host(python), case.plan),
     )
 

@@ -160,11 +160,8 @@ def _no_less_than_work(case: Case, change: Change, left: Interval) -> Interval:
     if case.basis.source == RECORDED:
         return left
     most, least = (case.work_ns(plan) / case.basis_ns for plan in (change.smallest, change.largest))
-    return Interval(
-        min(1.0, max(left.low, least)),
-        min(1.0, max(left.mid, (least * most) ** 0.5)),
-        min(1.0, max(left.high, least)),
-    )
+    mid = min(1.0, max(left.mid, (least * most) ** 0.5))
+    return Interval(min(1.0, max(left.low, least)), mid, min(1.0, max(left.high, least, mid)))
 
 
 def _shares(case: Case, plan: Plan) -> dict[str, float]:

@@ -100,6 +100,12 @@ SMALL_RESULT = policy(
     unit="share of the longest computation on a large result",
     why="what takes less may work on what that left, such as the best of ten classes or more",
 )
+SMALL_RESULT_AFTERWARDS = policy(
+    "SMALL_RESULT_AFTERWARDS",
+    0.5,
+    unit="share of the longest computation on a large result",
+    why="what comes after it works on the same data only if it takes about as long: a count takes a few times as long per element as a reduction that leaves a tenth or less",
+)
 ONE_HOT_CLASSES_LEAST = policy(
     "ONE_HOT_CLASSES_LEAST",
     256,
