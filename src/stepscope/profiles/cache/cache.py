@@ -46,7 +46,7 @@ from stepscope.trace.trace import Trace
 from stepscope.units import size as bytes_text
 
 # Raise it when readers fill the tables differently: what older ones stored is then read again.
-READER_VERSION = 6
+READER_VERSION = 7
 SPARE_BYTES = 64 << 20
 
 
