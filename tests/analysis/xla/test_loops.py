@@ -79,11 +79,13 @@ def test_what_no_later_turn_needs_may_leave() -> None:
     assert found.staying == {"state"}
     assert {"gradient", "sums"} <= found.leaving
     assert found.early == {"next"}
+    assert found.sums == {"sums"}
 
 
 def test_a_sum_that_a_turn_reads_must_stay() -> None:
     found = work_in(kernel("sums", 10, 6, 5, calls=20), kernel("state", 11, 10, 4), result=(8, 3, 11, 5, 10))
     assert found.staying == {"sums", "state"}
+    assert not found.sums
 
 
 def test_a_recurrence_of_one_kernel_is_no_sum() -> None:
@@ -92,7 +94,7 @@ def test_a_recurrence_of_one_kernel_is_no_sum() -> None:
 
 
 def test_programs_without_loops_or_that_call_themselves() -> None:
-    assert loop_work(Module(b"damaged")) == LoopWork(frozenset(), frozenset(), frozenset())
+    assert loop_work(Module(b"damaged")) == LoopWork(*[frozenset()] * 4)
     calls = [made(f"call.{n}", "call", 10 + n, MATRIX, reads(4), field(38, 9)) for n in range(40)]
     found = work_in(*calls, kernel("state", 60, 4, 11), result=(8, 3, 60, 5, 6))
     assert found.staying == {"state"}

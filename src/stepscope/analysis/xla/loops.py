@@ -25,12 +25,14 @@ Taint = bool | list[bool]
 class LoopWork:
     """Kernel names of a loop's body: those that may leave the loop, and those that must stay.
 
-    Of those that may leave, `early` do not depend on the turn before, the others are what no later turn needs.
+    Of those that may leave, `early` do not depend on the turn before, the others are what no later turn needs. Of these, `sums` add
+    to what the turns before have added up, as to the gradient of a weight: one large product needs none of them.
     """
 
     leaving: frozenset[str]
     staying: frozenset[str]
     early: frozenset[str]
+    sums: frozenset[str]
 
 
 def loop_work(module: Module) -> LoopWork:
@@ -38,13 +40,17 @@ def loop_work(module: Module) -> LoopWork:
     leaving: set[str] = set()
     staying: set[str] = set()
     late: set[str] = set()
+    sums: set[str] = set()
     for loop in loops_of(module):
-        free, bound, after = _of_loop(module, loop)
+        free, bound, after, added = _of_loop(module, loop)
         leaving |= free
         staying |= bound
         late |= after
+        sums |= added
     leaving -= staying
-    return LoopWork(frozenset(leaving), frozenset(staying), frozenset(leaving - late))
+    return LoopWork(
+        frozenset(leaving), frozenset(staying), frozenset(leaving - late), frozenset(sums & leaving)
+    )
 
 
 def loops_of(module: Module) -> Iterator[Instruction]:
@@ -57,19 +63,22 @@ def loops_of(module: Module) -> Iterator[Instruction]:
                     yield found
 
 
-def _of_loop(module: Module, loop: Instruction) -> tuple[set[str], set[str], set[str]]:
-    """Kernels of the loop that may leave, that must stay, and that depend on the turn before."""
+def _of_loop(module: Module, loop: Instruction) -> tuple[set[str], set[str], set[str], set[str]]:
+    """Kernels of the loop that may leave, that must stay, that depend on the turn before, and that add up over the turns."""
     body = body_of(module, loop)
     flow, count = _Flow(module), len(loop.shape.parts)
     if body is None or not count:
-        return set(), set(), set()
-    carried = _carried(flow, body, count)
+        return set(), set(), set(), set()
+    carried, filled = _carried(flow, body, count)
     inside, _ = flow.forward(body, {0: [index in carried for index in range(count)]})
     needed = flow.backward(body, carried, count)
     kernels = dict(flow.kernels(body))
     must = {one.kernel_name for key, one in kernels.items() if key in inside and key in needed}
     dependent = {one.kernel_name for key, one in kernels.items() if key in inside}
-    return {one.kernel_name for one in kernels.values()} - must, must, dependent
+    given: dict[int, Taint] = {0: [index in filled for index in range(count)]}
+    added, _ = flow.forward(body, given)
+    sums = {one.kernel_name for key, one in kernels.items() if key in added and flow.adds(one, added)}
+    return {one.kernel_name for one in kernels.values()} - must, must, dependent, sums
 
 
 def body_of(module: Module, loop: Instruction) -> int | None:
@@ -88,13 +97,13 @@ def root_of(instructions: Sequence[Instruction]) -> Instruction | None:
     return free[-1] if free else None
 
 
-def _carried(flow: _Flow, body: int, count: int) -> set[int]:
-    """The parts of the loop's state that a turn needs of the one before, other than counters, constants and sums."""
+def _carried(flow: _Flow, body: int, count: int) -> tuple[set[int], set[int]]:
+    """The parts of the loop's state that a turn needs of the one before, other than counters, constants and sums; and the sums."""
     instructions = flow.module.instructions(body)
     by_id = {one.id: one for one in instructions}
     root = root_of(instructions)
     if root is None or root.opcode != "tuple":
-        return set(range(count))
+        return set(range(count)), set()
     same = {i for i, operand in enumerate(root.operands) if flow.comes_from(by_id, operand, i)}
     parameter = next((one for one in instructions if one.opcode == "parameter"), None)
     parts = parameter.shape.parts if parameter is not None else ()
@@ -107,7 +116,7 @@ def _carried(flow: _Flow, body: int, count: int) -> set[int]:
             break
         free -= wrong
     sums = {i for i in range(count) if i not in free and flow.is_filled(body, root, i)}
-    return set(range(count)) - free - sums
+    return set(range(count)) - free - sums, sums
 
 
 class _Flow:
@@ -240,16 +249,27 @@ class _Flow:
             return _GEMM in one.target and not any(given[:2])  # the third is added to
         return one.opcode == "fusion" and self._fusion_fills(one, reached)
 
+    def adds(self, one: Instruction, reached: set[tuple[int, int]]) -> bool:
+        """Whether a kernel adds to what it is given of the state, and does not write it elsewhere."""
+        if one.opcode != "fusion":
+            return one.opcode == "add"
+        opcodes = {each.opcode for each in self._reached_inside(one, reached)}
+        return "add" in opcodes and "dynamic-update-slice" not in opcodes
+
     def _fusion_fills(self, one: Instruction, reached: set[tuple[int, int]]) -> bool:
         """Whether a fused kernel only adds to what it is given of the state, or writes into it."""
+        return bool(one.called) and all(each.opcode in _FILLS for each in self._reached_inside(one, reached))
+
+    def _reached_inside(self, one: Instruction, reached: set[tuple[int, int]]) -> list[Instruction]:
+        """Of a fused kernel, what depends on the reached ones of its operands."""
         computation = next((number for number, _ in reached if (number, one.id) in reached), -1)
         given: dict[int, Taint] = {
             place: (computation, operand) in reached for place, operand in enumerate(one.operands)
         }
         if not one.called:
-            return False
+            return []
         inside, _ = self.forward(one.called[0], given)
-        return all(each.opcode in _FILLS for _, each in self.instructions_of(inside))
+        return [each for _, each in self.instructions_of(inside)]
 
     def kernels(self, computation: int, depth: int = 0) -> list[tuple[tuple[int, int], Instruction]]:
         """The instructions that run as kernels, also in what is called."""
