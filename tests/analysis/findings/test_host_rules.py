@@ -49,6 +49,22 @@ def test_all_changes_together_bring_more_than_the_largest() -> None:
     assert both.mid > max(each.speedup.mid for each in found)
 
 
+def test_fewer_launches_among_other_changes_may_be_half_of_them() -> None:
+    """Beside a loader that goes: a graph is the most that people make of the launches, not the least."""
+    load = "main  0  150  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__  annotation  -"
+    ops = [
+        row
+        for k in range(20)
+        for row in (f"main  {150 + 41 * k}  36  aten::add  op  -", *gemm(150 + 41 * k + 30, 4))
+    ]
+    case = case_of_text(steps(load, *ops))
+    found = {each.code: each for each in apply_rules(case)}
+    both = replay_together(case, list(found.values()))
+    assert both is not None
+    assert {"launch-bound", "input-bound"} <= found.keys()
+    assert found["launch-bound"].speedup.low < both.low < 3 < both.mid < both.high
+
+
 def test_an_idle_gap_without_a_name_promises_nothing() -> None:
     found = {each.code: each for each in findings_of(steps(*gemm(0, 300), *gemm(800, 185)))}
     assert found["idle-unexplained"].speedup.high == 1

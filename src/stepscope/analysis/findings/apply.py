@@ -59,4 +59,6 @@ def replay_together(case: Case, found: Sequence[Finding]) -> Interval | None:
     changes = [change for code, change in case.changes.items() if code in codes]
     if not changes:
         return None
-    return case.gain(left_by_replay(case, reduce(Change.combined, changes))).speedup
+    # How much less is launched is up to people, also where they change other things beside it.
+    widest = "launch-bound" if "launch-bound" in codes & case.changes.keys() else ""
+    return case.gain(left_by_replay(case, reduce(Change.combined, changes)), code=widest).speedup
