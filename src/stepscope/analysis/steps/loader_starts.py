@@ -43,16 +43,16 @@ def find_loader_starts(trace: Trace) -> LoaderStarts | None:
 
 def _frames(trace: Trace, pattern: str) -> pl.DataFrame:
     """Calls of such functions inside steps."""
-    names = distinct(trace.events["name"])
-    wanted = names.filter(names.cast(pl.String).str.contains(pattern))
-    if wanted.is_empty():
-        return trace.events.clear()
-    is_one = pl.col("name").is_in(wanted.implode()) & (pl.col("kind") == "python")
+    is_one = _is_named(trace, pattern) & (trace.events["kind"] == "python")
     return trace.events.filter(is_one, pl.col("step").is_not_null())
 
 
 def _is_below_loader(trace: Trace, frames: pl.DataFrame) -> pl.Series:
+    return ancestors(trace.events, _is_named(trace, _LOADER)).gather(frames["id"]).is_not_null()
+
+
+def _is_named(trace: Trace, pattern: str) -> pl.Series:
+    """Of each event, whether its name matches; each name is looked at once."""
     names = distinct(trace.events["name"])
-    wanted = names.filter(names.cast(pl.String).str.contains(_LOADER))
-    is_loader = trace.events["name"].is_in(wanted.implode()).fill_null(False)
-    return ancestors(trace.events, is_loader).gather(frames["id"]).is_not_null()
+    wanted = names.filter(names.cast(pl.String).str.contains(pattern))
+    return trace.events["name"].is_in(wanted.implode()).fill_null(False)
