@@ -11,6 +11,7 @@ from stepscope.analysis.account.host_timeline import host_timeline, within
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.replay.plan import Plan
+from stepscope.trace.columns import repeated
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -57,7 +58,7 @@ def without_calls(plan: Plan, trace: Trace, calls: pl.DataFrame) -> Plan:
 
 def _inside(pieces: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
     """Whether each piece, which no call cuts, is in one on its track."""
-    found = pl.repeat(False, len(pieces), dtype=pl.Boolean, eager=True)
+    found = repeated(False, len(pieces), pl.Boolean)
     for track in calls["track"].unique():
         mine = calls.filter(pl.col("track") == track).sort("start_ns")
         during = within(pieces["start_ns"], mine["start_ns"], mine["end_ns"] - 1)
