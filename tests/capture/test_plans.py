@@ -47,6 +47,20 @@ def test_without_a_schedule_recording_is_bounded() -> None:
     assert from_now().phase(20) == "off"
 
 
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        ({"skip": 0, "repeat": 1}, True),
+        ({"skip": 2, "repeat": 0}, False),
+        ({"skip": 100, "repeat": 0}, True),
+        ({"skip": 5, "repeat": 3}, False),
+    ],
+)
+def test_whether_windows_are_far_apart(plan: dict[str, int], expected: bool) -> None:
+    """Between windows that follow each other closely nothing is let go."""
+    assert schedule(**plan).leaves_room is expected
+
+
 def test_step_times_around_a_window() -> None:
     times = StepTimes(0)
     for moment in (10, 20, 30):

@@ -64,7 +64,9 @@ class Profiler:
         self._schedule = schedule or from_now()
         self._settings = Settings(
             folder=self.folder.absolute(),
-            options=Options(memory, shapes, stacks, flops, sync, packed=packed),
+            options=Options(
+                memory, shapes, stacks, flops, sync, packed=packed, detach=self._schedule.leaves_room
+            ),
             backends=None if backends is None else tuple(backends),
             telemetry=telemetry,
             worker=worker,

@@ -9,6 +9,8 @@ Phase = Literal["off", "warmup", "record"]
 NEVER = 1 << 62
 # Without a schedule recording begins at once, and a loop that nobody bounded is recorded so far.
 STEPS_WITHOUT_SCHEDULE = 20
+# Between two windows, for a profiler's library to be let go and attached again: both take it milliseconds and calls of the job.
+ROOM = 10
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,11 @@ class Schedule:
             return NEVER
         edges = (self.skip, self.skip + self.warmup, self._cycle)
         return cycle * self._cycle + next(edge for edge in edges if edge > place)
+
+    @property
+    def leaves_room(self) -> bool:
+        """Whether no window follows another one soon."""
+        return self.repeat == 1 or self.skip >= ROOM
 
     @property
     def _cycle(self) -> int:

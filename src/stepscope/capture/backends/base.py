@@ -20,6 +20,8 @@ class Options:
     sync: bool = True
     device: bool = True
     packed: bool = False
+    # Whether no other window follows soon: what slows the job while it is attached is let go.
+    detach: bool = False
 
 
 class Backend(Protocol):

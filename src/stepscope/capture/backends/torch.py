@@ -12,6 +12,7 @@ from typing import Any
 
 from stepscope.capture.backends.base import Backend, Options
 from stepscope.capture.backends.collector import Collector
+from stepscope.capture.backends.cupti import detach_from_now_on, stay_attached
 from stepscope.capture.backends.cut_kineto import cut
 from stepscope.capture.backends.exclusive import AnotherProfiler, ours, unmarked
 from stepscope.capture.backends.waits import wait_for_torch
@@ -88,6 +89,8 @@ class TorchBackend(Collector):
         return self._mark(f"ProfilerStep#{number}")
 
     def _stop_recording(self) -> None:
+        if self._options.detach:
+            detach_from_now_on(self._torch)
         self._profiler.stop_trace()
 
     def save(self) -> list[Recorded]:
@@ -146,6 +149,10 @@ class LightTorchBackend(TorchBackend):
     def _made(self) -> Any:
         profiler = self._torch.profiler
         return profiler.profile(activities=[profiler.ProfilerActivity.CUDA])
+
+    def _stop_recording(self) -> None:
+        with stay_attached():
+            self._profiler.stop_trace()
 
     def save(self) -> list[Recorded]:
         path = self._folder / f"trace{ENDING}"
