@@ -1,7 +1,7 @@
 """Lets go of CUPTI, the library by which PyTorch's profiler sees the GPU, once a window is over.
 
 Kineto leaves it attached to the process unless TEARDOWN_CUPTI is 1, and attached it slows every launch for the rest of the
-job. Whoever sets the variable decides; before CUDA 12.6 letting go could crash jobs with CUDA graphs.
+job. A user who sets the variable decides; before CUDA 12.6 letting go could crash jobs with CUDA graphs.
 """
 
 from __future__ import annotations
