@@ -7,6 +7,8 @@ import pytest
 from stepscope.analysis.findings.apply import apply_rules, replay_together
 from stepscope.analysis.findings.finding import Interval
 from stepscope.analysis.findings.rules.host import launch_bound, optimizer_loop
+from stepscope.analysis.findings.rules.kernels import weight_casts
+from stepscope.registers.policy.ranking import LAUNCHES_BESIDE_CAUSE
 from tests.builders.cases import case_of_text, findings_of, gemm, steps
 
 
@@ -148,6 +150,16 @@ def test_launches_that_are_not_needed_come_before_a_graph(low: float, first: str
     behind = launch_bound.behind_causes([named], found)
     assert behind is found
     assert max((named, found), key=lambda each: each.saves_ns_per_step * each.certainty).code == first
+
+
+@pytest.mark.parametrize(("mid", "share"), [(1.2, LAUNCHES_BESIDE_CAUSE), (1.02, 1.0)])
+def test_launches_are_behind_casts_that_may_bring_nothing(mid: float, share: float) -> None:
+    """Where the host decides, their low end is 1 whatever they take: the middle says whether they gain."""
+    named = weight_casts.RULE.finding("", "", saves_ns_per_step=190, speedup=Interval(1.0, mid, 1.5))
+    found = launch_bound.RULE.finding("", "", saves_ns_per_step=640, speedup=Interval(2.3, 2.8, 3.6))
+    before = found.certainty
+    launch_bound.behind_causes([named], found)
+    assert found.certainty == pytest.approx(share * before)
 
 
 def test_launches_gain_from_half_of_them_to_one_graph() -> None:

@@ -12,6 +12,7 @@ from stepscope.analysis.findings.spread import (
     OF_COPIES,
     OF_DATA,
     OF_DEVICE,
+    OF_FEW_LAUNCHES,
     OF_HOST,
     OF_LAUNCHES,
     OF_LOOPS,
@@ -77,3 +78,11 @@ def test_the_low_end_of_launches_is_the_least_that_people_do() -> None:
     assert spread_of("launch-bound", False) is OF_LAUNCHES
     assert OF_LAUNCHES.around(left).high == pytest.approx(0.6)
     assert OF_LOOPS.around(left).high < 0.5
+
+
+def test_a_few_launches_less_may_gain_nothing_where_the_host_decides() -> None:
+    """The host's own speed differs by more; where much goes, or the device decides, something is gained."""
+    assert spread_of("weight-casts", False) is OF_FEW_LAUNCHES
+    assert OF_FEW_LAUNCHES.around(Interval(0.8, 0.84, 0.88)).high == 1.0
+    assert OF_FEW_LAUNCHES.around(Interval(0.5, 0.5, 0.5)).high < 0.75
+    assert spread_of("weight-casts", True) is OF_DEVICE

@@ -24,6 +24,7 @@ from stepscope.registers.calibration.promises import (
     UNFORESEEN_BELOW,
     UNFORESEEN_BELOW_OF_DATA,
     UNFORESEEN_BELOW_OF_DEVICE,
+    UNFORESEEN_BELOW_OF_FEW_LAUNCHES,
     UNFORESEEN_BELOW_OF_LOOPS,
     UNFORESEEN_BELOW_OF_PYTHON,
     UNFORESEEN_BELOW_OF_RUNTIME,
@@ -70,6 +71,8 @@ class Spread:
 OF_DEVICE = Spread(UNFORESEEN_ABOVE_OF_DEVICE, UNFORESEEN_BELOW_OF_DEVICE, worst=WORST_TOGETHER_OF_DEVICE)
 OF_HOST = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW, remains=REMAINS)
 OF_RUNTIME = Spread(UNFORESEEN_ABOVE_OF_RUNTIME, UNFORESEEN_BELOW_OF_RUNTIME)
+# Where a few launches of many go, the step may be as long as before: hosts differ more than that from one minute to the next.
+OF_FEW_LAUNCHES = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW_OF_FEW_LAUNCHES)
 OF_LOOPS = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS)
 # What computation can hide at least and at most: nothing is pulled in, nothing is unforeseen.
 OF_BOUNDS = Spread(0.0, 0.0, 1.0, 1.0, always=True)
@@ -102,6 +105,7 @@ _BY_CODE = {
     "recomputed-weights": OF_RUNTIME,
     "retracing": OF_RUNTIME,
     "unbatched-loop": OF_LOOPS,
+    "weight-casts": OF_FEW_LAUNCHES,
 }
 
 

@@ -1,7 +1,8 @@
 """Loops in Python that launch the same work again and again within one step: over experts, samples, parameters, time steps.
 
 A loop shows as one call of a function in which the same ops, library functions or modules are called many times. The
-layers of a model do not count: each is a module of its own.
+layers of a model do not count: each is a module of its own. What a module of the user's calls counts only where its calls
+are passes that do not need one another.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
+from stepscope.analysis.host.passes import repeated_passes
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import (
     LOOP_BODY_SHARE,
@@ -21,14 +23,20 @@ from stepscope.trace.schema import Columns
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
-LOOPS: Columns = {"frame": pl.UInt32, "iterations": pl.Float64, "launches": pl.UInt32, "whole": pl.Boolean}
+LOOPS: Columns = {
+    "frame": pl.UInt32,
+    "iterations": pl.Float64,
+    "launches": pl.UInt32,
+    "whole": pl.Boolean,
+    "passes": pl.Boolean,
+}
 _OF_FRAMEWORK = r"^nn\.Module: |(^|site-packages/|dist-packages/)(torch|torch_xla|functorch|triton|jax|jaxlib|tensorflow|keras)[/\\]"
 _GENERATED = r"[/\\]c[a-z2-7]{51}\.py\("  # by Inductor, named by the hash of its text: a compiler wrote it, and nobody can batch it
 
 
 @dataclass(frozen=True)
 class Loops:
-    """`found`: frame (the call that loops), iterations, launches, whole. `loop_of`: for each event of the host the loop it runs in, or null."""
+    """`found`: frame (the call that loops), iterations, launches, whole, passes (of a model, one for each input). `loop_of`: for each event of the host the loop it runs in, or null."""
 
     found: pl.DataFrame
     loop_of: pl.Series
@@ -39,7 +47,7 @@ def find_loops(trace: Trace) -> Loops:
     events = trace.events
     launching = trace.links.filter(pl.col("why") == "launch")["from"]
     launching = launching.filter(events["step"].gather(launching).is_not_null())
-    repeated = _repeated(_called(events, launching))
+    repeated = _repeated(_called(trace, launching))
     if repeated.is_empty():
         return Loops(pl.DataFrame(schema=LOOPS), _nowhere(events))
     found = _loops(repeated, _launches_below(events, repeated["frame"].unique().sort(), launching))
@@ -59,16 +67,21 @@ def _frames(events: pl.DataFrame) -> pl.Series:
     return (events["kind"] == "python") & events["name"].is_in(names.filter(own).implode()).fill_null(False)
 
 
-def _called(events: pl.DataFrame, launching: pl.Series) -> pl.DataFrame:
-    """What the user's functions call that launches device work in a step: call, launches, frame, name, own (calls a function of the user's)."""
-    frames = _frames(events)
+def _called(trace: Trace, launching: pl.Series) -> pl.DataFrame:
+    """What the user's functions call that launches device work in a step: call, launches, frame, name, own (calls a function of the user's), passes."""
+    events, frames = trace.events, _frames(trace.events)
     below = frames.gather(events["parent"]).fill_null(False)
     direct = pl.DataFrame({"call": ancestors(events, below).gather(launching)}).drop_nulls()
     per_call = direct.group_by("call").agg(launches=pl.len())
-    per_call = pl.concat([per_call, _functions(events, frames, per_call)])
+    passes = repeated_passes(trace, frames, launching)
+    per_call = pl.concat([per_call, _functions(events, frames, per_call), passes])
+    per_call = per_call.unique("call", keep="last", maintain_order=True)
     calls = per_call["call"]
     return per_call.with_columns(
-        frame=events["parent"].gather(calls), name=events["name"].gather(calls), own=frames.gather(calls)
+        frame=events["parent"].gather(calls),
+        name=events["name"].gather(calls),
+        own=frames.gather(calls),
+        passes=calls.is_in(passes["call"].implode()),
     )
 
 
@@ -98,7 +111,7 @@ def _launches_below(events: pl.DataFrame, calls: pl.Series, launching: pl.Series
 def _loops(repeated: pl.DataFrame, below: pl.DataFrame) -> pl.DataFrame:
     """The frames that loop; `whole`: most of what they launch is the loop's, and with it the time between the calls."""
     summed = repeated.group_by("frame").agg(
-        pl.col("launches").sum(), iterations=pl.col("times").min().cast(pl.Float64)
+        pl.col("launches").sum(), pl.col("passes").any(), iterations=pl.col("times").min().cast(pl.Float64)
     )
     mine = summed.join(below, left_on="frame", right_on="call").with_columns(
         whole=pl.col("launches") >= LOOP_BODY_SHARE * pl.col("all")

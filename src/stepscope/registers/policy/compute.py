@@ -43,3 +43,9 @@ FEWEST_PIECES = policy(
     unit="pieces of work that become one launch",
     why="the least that launching less can mean, as two passes with batch one become one with batch two",
 )
+BATCHED_PASSES_MOST = policy(
+    "BATCHED_PASSES_MOST",
+    2,
+    unit="ops for each op of a pass",
+    why="a model takes a batch as it takes one input; to stack inputs and take results apart comes with it",
+)

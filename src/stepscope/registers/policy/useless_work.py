@@ -220,3 +220,15 @@ FUSED_GATHER_MOST = policy(
     unit="share of the gathers' and scatters' time",
     why="as above, where the result is wider or its order bad",
 )
+MESSAGES_READ_SLOWLY = policy(
+    "MESSAGES_READ_SLOWLY",
+    0.35,
+    unit="share of the memory's bandwidth",
+    why="at which a sparse product reads a row for each edge at worst; a job of a blind trial reached 0.55 with 16 edges a node and 64 columns",
+)
+MESSAGES_READ_FAST = policy(
+    "MESSAGES_READ_FAST",
+    0.9,
+    unit="share of the memory's bandwidth",
+    why="at which it reads them at best: rows of many edges stay in the cache",
+)

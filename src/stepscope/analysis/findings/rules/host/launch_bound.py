@@ -40,6 +40,7 @@ from stepscope.registers.policy.findings import (
     LAUNCH_GAIN_AFTER_FIXES,
     LAUNCH_GAIN_LEAST,
     LONGEST_LAUNCH_NS,
+    SURE_GAIN,
     UNSURE_LAUNCHES,
     WAITS_BEFORE_LAUNCHES,
 )
@@ -65,13 +66,18 @@ def find(case: Case) -> Finding | None:
 
 def behind_causes(earlier: Sequence[Finding], found: Finding | None) -> Finding | None:
     """Launches that need not be there at all are better left out than put into a graph: that comes first, if it gains."""
-    named = [each for each in earlier if each.code in _CAUSES and each.speedup.low > 1]
-    if found is not None and named:
+    if found is not None and any(each.code in _CAUSES and _gains(each) for each in earlier):
         found.certainty *= LAUNCHES_BESIDE_CAUSE
     return found
 
 
-_CAUSES = ("optimizer-loop", "weight-casts", "recomputed-weights")
+def _gains(cause: Finding) -> bool:
+    """Casts may bring nothing wherever the host decides, since they are few of its launches: there, the middle says it."""
+    return cause.speedup.low > 1 or (cause.code == _CASTS and cause.speedup.mid >= SURE_GAIN)
+
+
+_CASTS = "weight-casts"
+_CAUSES = ("optimizer-loop", _CASTS, "recomputed-weights")
 _DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*|repeat_interleave)$"
 
 

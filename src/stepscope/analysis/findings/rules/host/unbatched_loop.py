@@ -15,7 +15,7 @@ from stepscope.analysis.host.loop_backward import with_backward
 from stepscope.analysis.host.loops import Loops
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.calibration.kernels import RECURRENT_LEAST, RECURRENT_MOST
-from stepscope.registers.policy.compute import SMALL_KERNEL_NS
+from stepscope.registers.policy.compute import BATCHED_PASSES_MOST, SMALL_KERNEL_NS
 from stepscope.registers.policy.findings import (
     BATCHED_EFFICIENCY_LEAST,
     BATCHED_EFFICIENCY_MOST,
@@ -104,7 +104,8 @@ def batched(case: Case, loops: Loops) -> Change:
     So are those of their backward pass. The cells of a recurrent network still run one after the other, inside one call.
     """
     recurrent = _is_recurrent(case, loops)
-    less = _less_of_loop(case, with_backward(case.trace, loops))
+    whole = with_backward(case.trace, loops)
+    less, more = _less_of_loop(case, whole), _less_of_loop(case, whole, with_more_ops=True)
     items = _kernels_of_loop(case, less)
     if recurrent:
         shares = (_recurrent_share(items, share) for share in (RECURRENT_MOST, RECURRENT_LEAST))
@@ -112,10 +113,9 @@ def batched(case: Case, loops: Loops) -> Change:
         efficiencies = (BATCHED_EFFICIENCY_LEAST, BATCHED_EFFICIENCY_MOST)
         shares = (_batched_share(items, efficiency) for efficiency in efficiencies)
     smallest, largest = shares
-    host = _less_of_host(case, less, loops)
     return Change(
-        _launch_together(case, less, (host * BATCHED_OPS_MOST).clip(upper_bound=1.0), smallest),
-        _launch_together(case, less, host, largest),
+        _launch_together(case, less, _less_of_host(case, more, loops), smallest),
+        _launch_together(case, less, _less_of_host(case, less, loops), largest),
     )
 
 
@@ -187,11 +187,12 @@ def _launch_together(case: Case, less: pl.Series, host: pl.Series, device: pl.Se
     )
 
 
-def _less_of_loop(case: Case, loops: Loops) -> pl.Series:
-    """For each event of the host what is left of its time when its loop is batched; null outside of loops."""
+def _less_of_loop(case: Case, loops: Loops, with_more_ops: bool = False) -> pl.Series:
+    """For each event of the host what is left of its time when its loop is batched, at most with more ops; null outside of loops."""
+    ops = pl.when("passes").then(BATCHED_PASSES_MOST).otherwise(BATCHED_OPS_MOST) if with_more_ops else 1
+    left = loops.found.select((ops / pl.col("iterations")).clip(upper_bound=1.0)).to_series()
     rows = rows_by_event(loops.found["frame"], len(case.trace.events))
-    iterations = loops.found["iterations"].gather(rows.gather(loops.loop_of))
-    return 1 / iterations
+    return left.gather(rows.gather(loops.loop_of))
 
 
 RULE: Rule[Case] = Rule(
@@ -199,10 +200,10 @@ RULE: Rule[Case] = Rule(
     title="A Python loop launches the same work piece by piece",
     turn=85,
     page="ops",
-    owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more",
+    owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or a model with a batch of one whose input is copied each time and does not come from the call before",
     change="the pieces are launched together, in the backward pass as well, and nothing waits between them; their kernels reach 30 to 80 % of the bound of their work, those of recurrent cells take 85 to 135 % of their time",
     fix={
-        "pytorch": "Do it for all pieces at once: batched products (torch.bmm, grouped matrix products, torch.vmap), torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
+        "pytorch": "Do it for all pieces at once: one call of a model with stacked inputs (torch.stack), batched products (torch.bmm, grouped matrix products, torch.vmap), torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
         ANY: "Do it for all pieces at once with batched ops.",
     },
     find=find,
