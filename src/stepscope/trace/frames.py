@@ -21,7 +21,7 @@ T = TypeVar("T")
 def kept_with_frame(answer: Callable[[pl.DataFrame], T]) -> Callable[[pl.DataFrame], T]:
     """The same function, which computes its answer once for each frame, and forgets it with the frame.
 
-    For what many ask about all events of a trace. Nobody may change the frame, nor what is returned.
+    For what many ask about all events of a trace. Callers must change neither the frame nor what is returned.
     """
     known: dict[int, tuple[Any, T]] = {}
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True, auto_pickle=False
-"""What stands between two values of an object: blanks, commas, a key with its colon, or the brace that closes it.
+"""What is between two values of an object: blanks, commas, a key with its colon, or the brace that closes it.
 
 Writers repeat themselves byte by byte. What was walked through once means the same wherever an object goes on with the same bytes.
 """
@@ -41,7 +41,7 @@ class Gaps:
     @cython.nogil
     @cython.exceptval(-9)
     def take(self, lo: cython.Py_ssize_t, hi: cython.Py_ssize_t, meaning: cython.int) -> cython.Py_ssize_t:
-        """The number of the gap [lo, hi) and one more; 0 for one that is not kept."""
+        """The number of the gap [lo, hi) and one more; 0 for one that is not remembered."""
         code: cython.Py_ssize_t
         if hi - lo > _LONGEST:
             return 0
